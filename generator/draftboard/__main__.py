@@ -1,0 +1,5 @@
+"""`python -m draftboard`."""
+
+from draftboard.cli import main
+
+main()

@@ -1,0 +1,2 @@
+"""One short module a dashboard."""
+DASHBOARDS = ()

@@ -1,0 +1,171 @@
+"""PromQL as text: pure functions that compose expressions in one canonical layout.
+
+An expression that fits a line stays on one; a longer one breaks at its operators and parentheses, indented by two.
+Operands that need parentheses are told by their type: an expression with an operator at its top is a `Compound`.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+WIDTH = 100
+SHORT = 24
+
+
+class Compound(str):
+    """An expression whose top level is an operator, so that it needs parentheses as an operand."""
+
+    __slots__ = ()
+
+
+def number(value: float) -> str:
+    """A number literal; whole numbers without a fraction."""
+    return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))  # noqa: PLR2004
+
+
+def selector(metric: str, matchers: Sequence[str], *, window: str = "", offset: str = "") -> str:
+    """`metric{matchers}[window] offset ...`."""
+    braces = "{" + ", ".join(matchers) + "}" if matchers else ""
+    return f"{metric}{braces}" + (f"[{window}]" if window else "") + (f" offset {offset}" if offset else "")
+
+
+def call(function: str, *arguments: str) -> str:
+    """`function(arguments)`."""
+    return _wrapped(f"{function}(", arguments)
+
+
+def subquery(expression: str, span: str, pace: str, offset: str) -> str:
+    """`(expression)[span:pace] offset ...`: a past made by evaluating, where no record keeps one."""
+    return f"{_wrapped('(', (expression,))}[{span}:{pace}] offset {offset}"
+
+
+def rate(range_vector: str) -> str:
+    """`rate()`, per second."""
+    return call("rate", range_vector)
+
+
+def aggregate(operator: str, labels: Iterable[str], vector: str) -> str:
+    """`operator by (labels) (vector)`: raw series carry labels we do not know, so the ones that stay are named."""
+    return _wrapped(f"{operator} by ({', '.join(labels)}) (", (vector,))
+
+
+def sum_by(labels: Iterable[str], vector: str) -> str:
+    """Sum over everything but `labels`."""
+    return aggregate("sum", labels, vector)
+
+
+def reduce(operator: str, label: str, vector: str) -> str:
+    """`operator without (label) (vector)`: over the one dimension that a signal has beyond its level."""
+    return _wrapped(f"{operator} without ({label}) (", (vector,))
+
+
+def count_values(label: str, labels: Iterable[str], vector: str) -> str:
+    """Number of series of each value, the value in `label`."""
+    return _wrapped(f"count_values by ({', '.join(labels)}) (", (f'"{label}"', vector))
+
+
+def ignoring(*labels: str, group: Literal["left", "right"]) -> str:
+    """Vector matching on all labels but these, where one side has several partners of one on the other."""
+    return f"ignoring ({', '.join(labels)}) group_{group} ()"
+
+
+def on(labels: Iterable[str], *, group: Literal["", "left"] = "") -> str:
+    """Vector matching on `labels`; with a group, the left side may have several partners of one on the right."""
+    return f"on ({', '.join(labels)})" + (f" group_{group} ()" if group else "")
+
+
+def binary(left: str, operator: str, right: str, matching: str = "") -> Compound:
+    """`left operator matching right`, either side in parentheses where it needs them."""
+    middle = f"{operator} {matching}".strip()
+    left, right = _operand(left), _operand(right)
+    one_line = f"{left} {middle} {right}"
+    if _fits(one_line) or _is_short(left) or _is_short(right):
+        return Compound(one_line)
+    return Compound(f"{left}\n{middle} {right}")
+
+
+def ratio(numerator: str, denominator: str, matching: str = "") -> Compound:
+    """`numerator / (denominator > 0)`: no traffic gives no sample, never NaN."""
+    return binary(numerator, "/", binary(denominator, ">", "0"), matching)
+
+
+def first_of(*alternatives: str) -> str:
+    """`a or b or ...`: each series comes from the first alternative that has it."""
+    if len(alternatives) == 1:
+        return alternatives[0]
+    return Compound("\nor ".join(_operand(alternative) for alternative in alternatives))
+
+
+def constant(value: float, like: str) -> Compound:
+    """`value` for every series of the vector `like`, with that vector's labels."""
+    zero = f"0 * {_operand(like)}"
+    return Compound(f"{number(value)} + {zero}" if value else zero)
+
+
+def labelled(vector: str, label: str, value: str) -> str:
+    """The vector with a label set to a fixed value."""
+    return call("label_replace", vector, f'"{label}"', f'"{value}"', '""', '""')
+
+
+def relabelled(vector: str, label: str, source: str) -> str:
+    """The vector with the value of `source` copied into `label`."""
+    return call("label_replace", vector, f'"{label}"', '"$1"', f'"{source}"', '"(.*)"')
+
+
+def successor(vector: str, label: str, source: str, largest: int) -> str:
+    """The vector with `label` set to the number in `source` plus one, for numbers up to `largest`.
+
+    PromQL has no arithmetic on label values, so the last digit is rewritten, one digit a step; numbers that end in 9
+    carry. Each step reads `source` and writes `label`, so no step undoes another.
+    """
+    for digit in range(min(largest, 8) + 1):
+        vector = call("label_replace", vector, f'"{label}"', f'"${{1}}{digit + 1}"', f'"{source}"', f'"(.*){digit}"')
+    for nines in range(9, largest + 1, 10):
+        vector = labelled_if(vector, label, str(nines + 1), source, str(nines))
+    return vector
+
+
+def labelled_if(vector: str, label: str, value: str, source: str, matches: str) -> str:
+    """The vector with a label set to a fixed value where `source` matches."""
+    return call("label_replace", vector, f'"{label}"', f'"{value}"', f'"{source}"', f'"{matches}"')
+
+
+def numbers(label: str, first: int, last: int) -> str:
+    """A vector of the numbers themselves, each labelled with itself: what turns a label value into a value."""
+    return first_of(*(labelled(f"vector({n})", label, str(n)) for n in range(first, last + 1)))
+
+
+def up_to(largest: int) -> str:
+    """A regular expression for the whole numbers 0 to `largest`, below 100."""
+    tens, ones = divmod(largest, 10)
+    if tens == 0:
+        return f"[0-{ones}]" if ones else "0"
+    lower = {1: "[0-9]", 2: "1?[0-9]"}.get(tens, f"[1-{tens - 1}]?[0-9]")
+    return f"{lower}|{tens}[0-{ones}]" if ones else f"{lower}|{tens}0"
+
+
+def _operand(expression: str) -> str:
+    if not isinstance(expression, Compound):
+        return expression
+    return f"({expression})" if "\n" not in expression else _wrapped("(", (expression,))
+
+
+def _wrapped(opening: str, arguments: Sequence[str]) -> str:
+    one_line = f"{opening}{', '.join(arguments)})"
+    if _fits(one_line):
+        return one_line
+    # The vector on lines of its own, what is done with it on one: nested calls stay readable.
+    first, *rest = arguments
+    body = ",\n".join([first, ", ".join(rest)] if rest else [first])
+    return f"{opening}\n{_indented(body)}\n)"
+
+
+def _fits(text: str) -> bool:
+    return len(text) <= WIDTH and "\n" not in text
+
+
+def _is_short(operand: str) -> bool:
+    return len(operand) <= SHORT and "\n" not in operand
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.splitlines())

@@ -1,0 +1,6 @@
+"""Signals become rule groups: recording rules from their definitions, alerting rules from their thresholds."""
+
+from draftboard.rules.alerting import alerting_groups
+from draftboard.rules.recording import recording_groups
+
+__all__ = ["alerting_groups", "recording_groups"]

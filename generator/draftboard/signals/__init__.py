@@ -1,0 +1,17 @@
+"""The heart: one Signal per operator's question. `ALL` holds every one, each after those it is made of."""
+
+from draftboard.signals import acceptance, comparison, depth, economics, integrity, state, traffic
+from draftboard.signals.scope import Edition, Scope
+from draftboard.signals.signal import Level, Signal
+
+ALL: tuple[Signal, ...] = (
+    *traffic.SIGNALS,
+    *acceptance.SIGNALS,
+    *depth.SIGNALS,
+    *comparison.SIGNALS,
+    *economics.SIGNALS,
+    *state.SIGNALS,
+    *integrity.SIGNALS,
+)
+
+__all__ = ["ALL", "Edition", "Level", "Scope", "Signal"]

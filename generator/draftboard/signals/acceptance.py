@@ -1,0 +1,121 @@
+"""How much of what is drafted is accepted, and what that yields a step."""
+
+from draftboard.promql import binary, ratio
+from draftboard.settings import Settings
+from draftboard.signals.signal import Better, Signal, Status, Step, Unit
+from draftboard.signals.traffic import (
+    BOTH_LEVELS,
+    accepted_tokens,
+    decode_steps,
+    draft_tokens,
+    drafts,
+    first_tokens,
+    generation_tokens,
+)
+
+
+def _acceptance_steps(settings: Settings) -> tuple[Step, ...]:
+    bands = settings.thresholds.acceptance
+    return (
+        Step(None, Status.BAD, "poor"),
+        Step(bands.fair, Status.WARN, "fair"),
+        Step(bands.healthy, Status.GOOD, "healthy"),
+        Step(bands.optimal, Status.BEST, "optimal"),
+        Step(bands.suspicious, Status.ODD, "suspiciously high"),
+    )
+
+
+acceptance = Signal(
+    name="acceptance",
+    title="Draft acceptance",
+    question="Is drafting paying off?",
+    description="Accepted over drafted tokens; the bonus token is not counted. Falls as K grows, so it does not compare "
+    "models with another K, and the bands are rules of thumb: judge by length against break-even.",
+    unit=Unit.RATIO,
+    better=Better.HIGHER,
+    expr=lambda s: ratio(s(accepted_tokens), s(draft_tokens)),
+    record="vllm_spec_decode_acceptance:ratio_rate{window}",
+    levels=BOTH_LEVELS,
+    steps=_acceptance_steps,
+)
+acceptance_length = Signal(
+    name="acceptance_length",
+    title="Mean acceptance length",
+    question="How many tokens does a speculative step yield?",
+    description="1 + accepted tokens / drafts, the bonus token included: vLLM's own definition. An upper bound on the "
+    "speedup, not the speedup. Counted before a stop or max_tokens cuts tokens off.",
+    unit=Unit.TOKENS,
+    better=Better.HIGHER,
+    expr=lambda s: binary("1", "+", ratio(s(accepted_tokens), s(drafts))),
+    record="vllm_spec_decode_acceptance_length:mean_rate{window}",
+    levels=BOTH_LEVELS,
+    decimals=2,
+)
+draft_length = Signal(
+    name="draft_length",
+    title="Mean draft length",
+    question="How many tokens does a draft really have?",
+    description="Drafted tokens / drafts. n-gram and suffix drafts are often shorter than the configured K.",
+    unit=Unit.TOKENS,
+    expr=lambda s: ratio(s(draft_tokens), s(drafts)),
+    record="vllm_spec_decode_draft_length:mean_rate{window}",
+    decimals=2,
+)
+coverage = Signal(
+    name="coverage",
+    title="Speculation coverage",
+    question="How many decode steps carry a draft at all?",
+    description="Drafts / decode steps. Under 100 % is normal for n-gram and suffix, which draft only where the text "
+    "repeats; slightly over 100 % happens, since a draft may fall on a request's first step, which is no decode step.",
+    unit=Unit.RATIO,
+    better=Better.HIGHER,
+    expr=lambda s: ratio(s(drafts), s(decode_steps)),
+    record="vllm_spec_decode_coverage:ratio_rate{window}",
+)
+tokens_per_step = Signal(
+    name="tokens_per_step",
+    title="Tokens per decode step",
+    question="What does a step yield over all steps, drafted or not?",
+    description="(Generated tokens - first tokens) / decode steps: 1 without speculation. The honest yield, since steps "
+    "without a draft count. Assumes that a request's first output holds one token.",
+    unit=Unit.TOKENS,
+    better=Better.HIGHER,
+    expr=lambda s: ratio(binary(s(generation_tokens), "-", s(first_tokens)), s(decode_steps)),
+    record="vllm_tokens_per_step:mean_rate{window}",
+    empty="idle",
+    decimals=2,
+)
+draft_efficiency = Signal(
+    name="draft_efficiency",
+    title="Draft efficiency",
+    question="How much of what is verified becomes output?",
+    description="(Drafts + accepted tokens) / (drafts + drafted tokens): output of speculative steps over what they "
+    "could have put out.",
+    unit=Unit.RATIO,
+    better=Better.HIGHER,
+    expr=lambda s: ratio(
+        binary(s(drafts), "+", s(accepted_tokens)),
+        binary(s(drafts), "+", s(draft_tokens)),
+    ),
+)
+share_from_drafts = Signal(
+    name="share_from_drafts",
+    title="Output from drafts",
+    question="How much of the output came from the drafter?",
+    description="Accepted / generated tokens. Can read a little high: accepted tokens are counted before a stop or "
+    "max_tokens cuts them off.",
+    unit=Unit.RATIO,
+    better=Better.HIGHER,
+    expr=lambda s: ratio(s(accepted_tokens), s(generation_tokens)),
+    empty="idle",
+)
+
+SIGNALS = (
+    acceptance,
+    acceptance_length,
+    draft_length,
+    coverage,
+    tokens_per_step,
+    draft_efficiency,
+    share_from_drafts,
+)

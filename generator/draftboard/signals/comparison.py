@@ -1,0 +1,108 @@
+"""Against what it was and against its siblings: before, the model's own day, the model's other engines."""
+
+from draftboard.promql import binary, first_of, ignoring, number, ratio
+from draftboard.settings import Settings
+from draftboard.signals.acceptance import acceptance, acceptance_length
+from draftboard.signals.scope import Scope
+from draftboard.signals.signal import Better, Level, Signal, Status, Step, Unit
+from draftboard.signals.traffic import accepted_tokens, drafts
+
+
+def _steps(limit: float, below: str, above: str) -> tuple[Step, ...]:
+    return (Step(None, Status.WARN, below), Step(limit, Status.GOOD, above))
+
+
+def _day(s: Scope, function: str) -> str:
+    """Of the length over the baseline, the latest stretch left out so that a drop does not excuse itself."""
+    rules = s.settings.rules
+    return s.over_time(function, acceptance_length, rules.baseline, rules.compare_with)
+
+
+def _normal(s: Scope) -> str:
+    """The mean, where enough of the baseline holds samples to call it normal."""
+    rules = s.settings.rules
+    needed = rules.baseline_needs * rules.baseline.seconds / rules.evaluation_interval.seconds
+    enough = binary(_day(s, "count_over_time"), ">=", number(needed))
+    return binary(_day(s, "avg_over_time"), "and", enough)
+
+
+def _deviation(s: Scope) -> str:
+    """The standard deviation, at least a small share of the mean."""
+    least = binary(number(s.settings.thresholds.deviation_floor), "*", s(length_baseline))
+    spread = _day(s, "stddev_over_time")
+    return first_of(binary(binary(spread, ">", least), "and", s(length_baseline)), least)
+
+
+def _other_engines(s: Scope, signal: Signal) -> str:
+    labels = s.settings.labels
+    return binary(s.at(Level.MODEL)(signal), "-", s(signal), ignoring(labels.instance, labels.engine, group="right"))
+
+
+acceptance_change = Signal(
+    name="acceptance_change",
+    title="Acceptance against before",
+    question="Has acceptance dropped?",
+    description="Draft acceptance now / draft acceptance before (an hour ago, unless set otherwise). A drop at the same K "
+    "means that the workload or the drafter has changed; a shorter K is no remedy.",
+    unit=Unit.RATIO,
+    better=Better.HIGHER,
+    expr=lambda s: ratio(s(acceptance), s.ago(s.settings.rules.compare_with)(acceptance)),
+    record="vllm_spec_decode_acceptance:change{before}_ratio_rate{window}",
+    steps=lambda settings: _steps(settings.thresholds.drop, "dropped", "as before"),
+    empty="no drafts now, or none before",
+)
+length_baseline = Signal(
+    name="length_baseline",
+    title="Acceptance length, own normal",
+    question="What is normal for this model?",
+    description="Mean of the mean acceptance length over the model's own past day, the last hour left out. Shown once a "
+    "quarter of that day holds samples.",
+    unit=Unit.TOKENS,
+    expr=_normal,
+    record="vllm_spec_decode_acceptance_length:avg{baseline}_mean_rate{window}",
+    empty="too little history to call anything normal",
+    decimals=2,
+)
+length_deviation = Signal(
+    name="length_deviation",
+    title="Acceptance length, own spread",
+    question="How much does this model usually vary?",
+    description="Standard deviation of the mean acceptance length over the same past, at least a small share of the mean.",
+    unit=Unit.TOKENS,
+    expr=_deviation,
+    record="vllm_spec_decode_acceptance_length:stddev{baseline}_mean_rate{window}",
+    empty="too little history to call anything normal",
+    decimals=2,
+)
+length_anomaly = Signal(
+    name="length_anomaly",
+    title="Length against its own day",
+    question="Is this unusual for this model?",
+    description="(Mean acceptance length - its mean over the past day) / its standard deviation over that day: 0 is "
+    "normal, -3 is rare.",
+    unit=Unit.DEVIATIONS,
+    expr=lambda s: ratio(binary(s(acceptance_length), "-", s(length_baseline)), s(length_deviation)),
+    record="vllm_spec_decode_acceptance_length:zscore{baseline}_mean_rate{window}",
+    steps=lambda settings: _steps(-settings.thresholds.anomaly, "unusually low", "normal"),
+    empty="too little history to call anything normal",
+    decimals=1,
+)
+length_to_others = Signal(
+    name="length_to_others",
+    title="Length against the other engines",
+    question="Is one engine worse than its siblings?",
+    description="Acceptance length of an engine / acceptance length of its model's other engines together. Shown where a "
+    "model has two or more engines that draft.",
+    unit=Unit.RATIO,
+    expr=lambda s: binary(
+        s(acceptance_length),
+        "/",
+        binary("1", "+", ratio(_other_engines(s, accepted_tokens), _other_engines(s, drafts))),
+    ),
+    record="vllm_spec_decode_acceptance_length_to_others:ratio_rate{window}",
+    levels=(Level.ENGINE,),
+    steps=lambda settings: _steps(settings.thresholds.outlier, "outlier", "in line"),
+    empty="fewer than two engines draft",
+)
+
+SIGNALS = (acceptance_change, length_baseline, length_deviation, length_anomaly, length_to_others)

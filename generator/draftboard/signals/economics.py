@@ -1,0 +1,198 @@
+"""Whether speculation pays, by how much, and what to change: cost, break-even, expected speedup, best k, advice."""
+
+from draftboard.promql import binary, constant, first_of, ignoring, number, reduce
+from draftboard.settings import Settings
+from draftboard.signals.acceptance import acceptance_length, draft_length
+from draftboard.signals.comparison import acceptance_change
+from draftboard.signals.depth import configured_k, each_k, first_position, last_position, tokens_per_step_at
+from draftboard.signals.scope import Scope
+from draftboard.signals.signal import Better, Code, Signal, Status, Step, Unit
+from draftboard.signals.traffic import drafts
+
+_ASSUMPTION = "An estimate: it rests on the draft cost and verify inflation that the settings assume."
+
+
+def _speedup_steps(settings: Settings) -> tuple[Step, ...]:
+    return (
+        Step(None, Status.BAD, "costs more than it saves"),
+        Step(1.0, Status.WARN, "about even"),
+        Step(settings.thresholds.pays_clearly, Status.GOOD, "pays"),
+    )
+
+
+def _draft_cost(s: Scope) -> str:
+    """The settings' cost for each model's method; methods of one cost share a branch."""
+    costs = s.settings.draft_cost
+    methods_by_cost: dict[float, list[str]] = {}
+    for method, cost in sorted(costs.by_method.items()):
+        methods_by_cost.setdefault(cost, []).append(method)
+    label = s.settings.labels.spec_method
+    known = [
+        constant(cost, s.where(label, "|".join(methods))(drafts)) for cost, methods in sorted(methods_by_cost.items())
+    ]
+    return first_of(*known, constant(costs.default, s(drafts)))
+
+
+def _step_cost(s: Scope, drafted: str, cost: str, matching: str = "") -> str:
+    """K * c + v."""
+    inflation = number(s.settings.draft_cost.verify_inflation)
+    return binary(binary(drafted, "*", cost, matching), "+", inflation)
+
+
+def _speedup_at(s: Scope) -> str:
+    return binary(s(tokens_per_step_at), "/", _step_cost(s, s(each_k), s(draft_cost), ignoring("k", group="left")))
+
+
+def _what_if_speedup(s: Scope) -> str:
+    return binary(s(tokens_per_step_at), "/", binary(binary(s(each_k), "*", s.draft_cost), "+", s.verify_inflation))
+
+
+def _best_k(s: Scope) -> str:
+    """The k whose speedup is the highest; on ties the smallest, which drafts least."""
+    best = binary(s(speedup_at), "==", s(best_speedup), ignoring("k", group="left"))
+    return reduce("min", "k", binary(s(each_k), "and", best))
+
+
+def full_drafts(s: Scope) -> str:
+    """Models whose drafts mostly reach K, so that the last position tells about K."""
+    share = number(s.settings.thresholds.full_drafts)
+    return binary(s(draft_length), ">=", binary(share, "*", s(configured_k)))
+
+
+def with_a_drafter(s: Scope, signal: Signal) -> str:
+    """The signal where a model drafts: n-gram and suffix lookups have none that could be misaligned."""
+    return s.where(s.settings.labels.spec_method, "|".join(s.settings.methods.lookup), "!~")(signal)
+
+
+def _advice(s: Scope) -> str:
+    t = s.settings.thresholds
+    too_long = binary(binary(s(last_position), "<", number(t.last_position_low)), "and", full_drafts(s))
+    too_short = binary(s(last_position), ">", number(t.last_position_high))
+    conditions = {
+        "workload": binary(s(acceptance_change), "<", number(t.drop)),
+        "off": binary(s(best_speedup), "<", "1"),
+        "drafter": binary(with_a_drafter(s, first_position), "<", number(t.first_position)),
+        "shorter": first_of(too_long, binary(s(expected_speedup), "<", "1")),
+        "longer": too_short,
+        "keep": s(expected_speedup),
+    }
+    return first_of(*(constant(ADVICE[name].value, condition) for name, condition in conditions.items()))
+
+
+ADVICE = {
+    "keep": Code(0, "keep", Status.GOOD),
+    "longer": Code(1, "try a longer K", Status.ODD),
+    "shorter": Code(2, "try a shorter K", Status.WARN),
+    "drafter": Code(3, "look at the drafter", Status.WARN),
+    "off": Code(4, "turn it off, or change the drafter", Status.BAD),
+    "workload": Code(5, "look at what changed", Status.WARN),
+}
+
+draft_cost = Signal(
+    name="draft_cost",
+    title="Assumed draft cost",
+    question="What is drafting assumed to cost?",
+    description="c: time of drafting one token over one plain step of the target, as the settings assume for the "
+    "method. A rule of thumb until you have measured yours.",
+    unit=Unit.RATIO,
+    expr=_draft_cost,
+    record="vllm_spec_decode_draft_cost:ratio",
+    empty="speculation is off",
+)
+break_even = Signal(
+    name="break_even",
+    title="Break-even length",
+    question="How long must accepted drafts be to pay?",
+    description="Mean draft length x c + v: the mean acceptance length at which a speculative step yields just what "
+    f"plain steps would have in the same time. {_ASSUMPTION}",
+    unit=Unit.TOKENS,
+    expr=lambda s: _step_cost(s, s(draft_length), s(draft_cost)),
+    record="vllm_spec_decode_break_even:mean_rate{window}",
+    decimals=2,
+)
+expected_speedup = Signal(
+    name="expected_speedup",
+    title="Expected speedup",
+    question="Does speculation pay?",
+    description="Mean acceptance length / break-even length: 1 is break-even. Of speculative steps alone. "
+    f"{_ASSUMPTION} Only a baseline under the same load measures the real one.",
+    unit=Unit.TIMES,
+    better=Better.HIGHER,
+    expr=lambda s: binary(s(acceptance_length), "/", s(break_even)),
+    record="vllm_spec_decode_expected_speedup:ratio_rate{window}",
+    steps=_speedup_steps,
+    decimals=2,
+)
+speedup_at = Signal(
+    name="speedup_at",
+    title="Expected speedup at each k",
+    question="Which draft length would be fastest?",
+    description=f"Tokens per step at k / (k x c + v), for each k up to K. {_ASSUMPTION}",
+    unit=Unit.TIMES,
+    better=Better.HIGHER,
+    expr=_speedup_at,
+    record="vllm_spec_decode_speedup_at:ratio_rate{window}",
+    by=("k",),
+    steps=_speedup_steps,
+    decimals=2,
+)
+best_speedup = Signal(
+    name="best_speedup",
+    title="Expected speedup at best k",
+    question="What would the best k gain?",
+    description=f"The highest of the expected speedups at each k. {_ASSUMPTION}",
+    unit=Unit.TIMES,
+    better=Better.HIGHER,
+    expr=lambda s: reduce("max", "k", s(speedup_at)),
+    record="vllm_spec_decode_best_speedup:ratio_rate{window}",
+    steps=_speedup_steps,
+    decimals=2,
+)
+best_k = Signal(
+    name="best_k",
+    title="Best k",
+    question="How many tokens should be drafted?",
+    description="The k of the highest expected speedup, the smallest on ties. Only lengths that are drafted can be "
+    f"judged: equal to K it means K or more. {_ASSUMPTION}",
+    unit=Unit.TOKENS,
+    expr=_best_k,
+    record="vllm_spec_decode_best_k:ratio_rate{window}",
+    decimals=0,
+)
+what_if_speedup = Signal(
+    name="what_if_speedup",
+    title="Speedup at each k, for the c and v chosen above",
+    question="And if drafting cost more, or less?",
+    description="Tokens per step at k / (k x c + v), with draft cost c and verify inflation v from the dashboard's "
+    "variables, the same for all models.",
+    unit=Unit.TIMES,
+    better=Better.HIGHER,
+    expr=_what_if_speedup,
+    by=("k",),
+    steps=_speedup_steps,
+    decimals=2,
+)
+advice = Signal(
+    name="advice",
+    title="What to do",
+    question="What should be changed?",
+    description="The first that holds: acceptance dropped against before (look at workload and drafter, not at K); no k is "
+    "expected to pay; a drafter misses the first position; the last position is hardly reached, or this K does not "
+    "pay while a shorter one would; the last position is often reached; else keep. Rules of thumb: they say where to "
+    "look first.",
+    unit=Unit.CODE,
+    expr=_advice,
+    record="vllm_spec_decode_advice:enum_rate{window}",
+    codes=tuple(ADVICE.values()),
+)
+
+SIGNALS = (
+    draft_cost,
+    break_even,
+    expected_speedup,
+    speedup_at,
+    best_speedup,
+    best_k,
+    what_if_speedup,
+    advice,
+)

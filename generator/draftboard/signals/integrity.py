@@ -1,0 +1,70 @@
+"""Whether the numbers can be trusted: identities that vLLM's counters hold, and series that ought to be there."""
+
+from draftboard import metrics
+from draftboard.promql import aggregate, binary, call, first_of, labelled, on, ratio, reduce, relabelled, successor, sum_by
+from draftboard.signals.scope import Scope
+from draftboard.signals.signal import Better, Code, Level, Signal, Status, Step, Unit
+from draftboard.signals.traffic import accepted_tokens, accepted_tokens_per_pos, draft_tokens, drafts
+
+
+def _identity_error(s: Scope) -> str:
+    by_position = s(accepted_tokens_per_pos)
+    first = reduce("sum", "position", s.where("position", "0", "=")(accepted_tokens_per_pos))
+    summed = call("abs", binary(reduce("sum", "position", by_position), "-", s(accepted_tokens)))
+    before = _position_before(s)
+    errors = {
+        "positions_sum": ratio(summed, s(accepted_tokens)),
+        "accepted_within_drafted": ratio(binary(s(accepted_tokens), "-", s(draft_tokens)), s(draft_tokens)),
+        "first_within_drafts": ratio(binary(first, "-", s(drafts)), s(drafts)),
+        "positions_fall": reduce("max", "position", ratio(binary(by_position, "-", before), before)),
+    }
+    return first_of(*(labelled(error, "identity", name) for name, error in errors.items()))
+
+
+def _position_before(s: Scope) -> str:
+    """For each position the rate of the one before it."""
+    moved = successor(s(accepted_tokens_per_pos), "reached", "position", s.settings.max_draft_tokens - 1)
+    return sum_by((*s.labels, "position"), relabelled(moved, "position", "reached"))
+
+
+def _missing(s: Scope) -> str:
+    """Targets that answer and say by their label that they speculate, yet expose no draft counter."""
+    labels = s.settings.labels
+    speculating = (f'{labels.spec_method}!=""', f'{labels.spec_method}!="{s.settings.methods.baseline}"')
+    answering = binary(s.raw(metrics.UP, matchers=speculating), "==", "1")
+    return aggregate("max", s.labels, binary(answering, "unless", s.at(Level.ENGINE)(drafts), on(labels.target)))
+
+
+identity_error = Signal(
+    name="identity_error",
+    title="Counter identities",
+    question="Do the counters agree with each other?",
+    description="How far an identity is broken that vLLM's counters hold exactly, as a share: positions add up to accepted "
+    "tokens; no more is accepted than drafted; no more first positions than drafts; no position above the one before. "
+    "0 or less is right; rates differ a little where series begin.",
+    unit=Unit.RATIO,
+    better=Better.LOWER,
+    expr=_identity_error,
+    record="vllm_spec_decode_identity_error:ratio_rate{window}",
+    levels=(Level.ENGINE,),
+    by=("identity",),
+    steps=lambda settings: (
+        Step(None, Status.GOOD, "consistent"),
+        Step(settings.thresholds.inconsistent, Status.BAD, "inconsistent"),
+    ),
+)
+metrics_missing = Signal(
+    name="metrics_missing",
+    title="Speculative metrics missing",
+    question="Does a server that should speculate say nothing about it?",
+    description="1 for a target that answers and says by its method label that it speculates, yet exposes no draft counter.",
+    unit=Unit.CODE,
+    better=Better.LOWER,
+    expr=_missing,
+    record="vllm_spec_decode_metrics_missing:bool_rate{window}",
+    levels=(Level.TARGET,),
+    codes=(Code(1, "missing", Status.BAD),),
+    empty="none is missing",
+)
+
+SIGNALS = (identity_error, metrics_missing)

@@ -1,0 +1,138 @@
+"""The Scope: from where a signal is looked at, and hence which selector, window and level its expression has."""
+
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from draftboard import promql
+from draftboard.durations import Duration
+from draftboard.metrics import Metric, Owner
+from draftboard.settings import Settings
+from draftboard.signals.signal import Level, Signal
+
+RATE_INTERVAL = "$__rate_interval"
+
+
+class Edition(Enum):
+    """Who evaluates the expression, and from what."""
+
+    RULES = "rules"
+    """The rule evaluator: records where there are any, raw series otherwise, a fixed window."""
+    RECORDS = "records"
+    """A panel that reads records, filtered by the dashboard's variables."""
+    RAW = "raw"
+    """A panel that reads raw series only, in Grafana's own window: needs no rules."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """A selector, a window and the labels kept; calling it with a signal gives that signal's PromQL here."""
+
+    settings: Settings
+    level: Level = Level.MODEL
+    edition: Edition = Edition.RULES
+    offset: Duration | None = None
+    only: tuple[tuple[str, str], ...] = ()
+    """Further matchers, each applied to the series that carry its label."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Labels that a series of this scope's level keeps."""
+        return self.level.labels(self.settings)
+
+    @property
+    def window(self) -> str:
+        """Window of every rate."""
+        return RATE_INTERVAL if self.edition is Edition.RAW else str(self.settings.rules.rate_window)
+
+    @property
+    def draft_cost(self) -> str:
+        """Draft cost `c` of what-if questions: the dashboard's variable, or the settings' default."""
+        if self.edition is Edition.RULES:
+            return promql.number(self.settings.draft_cost.default)
+        return "$draft_cost"
+
+    @property
+    def verify_inflation(self) -> str:
+        """Verify inflation `v` of what-if questions."""
+        if self.edition is Edition.RULES:
+            return promql.number(self.settings.draft_cost.verify_inflation)
+        return "$verify_inflation"
+
+    def at(self, level: Level) -> "Scope":
+        """The same view at another level."""
+        return replace(self, level=level)
+
+    def ago(self, offset: Duration) -> "Scope":
+        """The same view of the past."""
+        return replace(self, offset=offset)
+
+    def where(self, label: str, values: str, operator: str = "=~") -> "Scope":
+        """The same view of the series whose label matches."""
+        return replace(self, only=(*self.only, (label, f'{label}{operator}"{values}"')))
+
+    def __call__(self, signal: Signal) -> str:
+        """The signal's PromQL from here: its record where there is one to read, else its expression."""
+        record = self._readable_record(signal)
+        return self._series(record, (*self.labels, *signal.by)) if record else signal.expr(self)
+
+    def definition(self, signal: Signal) -> str:
+        """PromQL that computes the signal here, for a rule that records it."""
+        if self.level is Level.MODEL and signal.rollup:
+            return promql.aggregate(signal.rollup, (*self.labels, *signal.by), self.at(Level.ENGINE)(signal))
+        return signal.expr(self)
+
+    def over_time(self, function: str, signal: Signal, span: Duration, offset: Duration) -> str:
+        """`function` of the signal's own past: over its record, or over a subquery at the rules' pace."""
+        record = self._readable_record(signal)
+        if record:
+            return promql.call(
+                function,
+                self._series(record, (*self.labels, *signal.by), window=str(span), offset=str(offset)),
+            )
+        pace = self.settings.rules.evaluation_interval
+        return promql.call(function, promql.subquery(signal.expr(self), str(span), str(pace), str(offset)))
+
+    def rate(self, metric: Metric) -> str:
+        """Per-second increase of a counter, summed over everything but this level's labels and the metric's own."""
+        vector = promql.rate(self.raw(metric, window=self.window))
+        return promql.sum_by((*self.labels, *metric.own_labels), vector)
+
+    def raw(self, metric: Metric, *, window: str = "", matchers: tuple[str, ...] = ()) -> str:
+        """The metric's own series, selected as this scope selects."""
+        labels = (
+            self.settings.labels.target_level if metric.owner is Owner.TARGET else self.settings.labels.engine_level
+        )
+        return self._series(metric.name, (*labels, *metric.own_labels), window=window, extra=matchers, raw=True)
+
+    def _readable_record(self, signal: Signal) -> str | None:
+        return None if self.edition is Edition.RAW else signal.record_at(self.level, self.settings)
+
+    def _series(  # noqa: PLR0913  (a selector has these parts)
+        self,
+        name: str,
+        carried: tuple[str, ...],
+        *,
+        window: str = "",
+        offset: str = "",
+        extra: tuple[str, ...] = (),
+        raw: bool = False,
+    ) -> str:
+        matchers = [matcher for matcher in (self.settings.selector,) if raw and matcher]
+        if self.edition is not Edition.RULES:
+            matchers += [f'{label}=~"${label}"' for label in self._variables() if label in carried]
+        matchers += [matcher for label, matcher in self.only if label in carried]
+        matchers += extra
+        offset = offset or (str(self.offset) if self.offset else "")
+        return promql.selector(name, matchers, window=window, offset=offset)
+
+    def _variables(self) -> tuple[str, ...]:
+        """Labels that dashboards filter by, each with a variable of the same name."""
+        labels = self.settings.labels
+        return (
+            labels.job,
+            labels.instance,
+            labels.model_name,
+            labels.engine,
+            labels.spec_method,
+            labels.variant,
+        )

@@ -1,0 +1,137 @@
+"""The Signal: one operator's question, defined once and rendered as record, panel, alert, table row and report line."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from draftboard.settings import Settings
+
+if TYPE_CHECKING:
+    from draftboard.signals.scope import Scope
+
+
+class Level(Enum):
+    """How far a signal is aggregated; the settings say which labels each level keeps."""
+
+    TARGET = "target"
+    ENGINE = "engine"
+    MODEL = "model"
+
+    def labels(self, settings: Settings) -> tuple[str, ...]:
+        """Labels that a series of this level carries."""
+        by_level = {
+            Level.TARGET: settings.labels.target_level,
+            Level.ENGINE: settings.labels.engine_level,
+            Level.MODEL: settings.labels.model_level,
+        }
+        return by_level[self]
+
+
+class Unit(Enum):
+    """What a value counts: Grafana's name for it, and in words where Grafana has none."""
+
+    RATIO = ("percentunit", "")
+    TIMES = ("short", "times plain decoding")
+    TOKENS = ("short", "tokens")
+    TOKENS_PER_SECOND = ("short", "tokens/s")
+    STEPS_PER_SECOND = ("short", "steps/s")
+    DRAFTS_PER_SECOND = ("short", "drafts/s")
+    REQUESTS_PER_SECOND = ("reqps", "requests/s")
+    ENGINES = ("short", "engines")
+    RESTARTS = ("short", "restarts")
+    DEVIATIONS = ("short", "standard deviations")
+    CODE = ("none", "")
+
+    @property
+    def grafana(self) -> str:
+        """Unit id that Grafana formats by."""
+        return self.value[0]
+
+    @property
+    def words(self) -> str:
+        """The unit in words: an axis label, a column of the signal list."""
+        return self.value[1]
+
+
+class Better(Enum):
+    """Which way is good."""
+
+    HIGHER = "higher"
+    LOWER = "lower"
+    NEITHER = "neither"
+
+
+class Status(Enum):
+    """What a value means; colours are chosen from it, never beside it."""
+
+    BAD = "bad"
+    WARN = "warn"
+    GOOD = "good"
+    BEST = "best"
+    ODD = "odd"
+    NEUTRAL = "neutral"
+
+
+@dataclass(frozen=True)
+class Step:
+    """From `at` upwards a value has this status and, in words, this meaning. The lowest step has no bound."""
+
+    at: float | None
+    status: Status
+    says: str = ""
+
+
+@dataclass(frozen=True)
+class Code:
+    """A value that stands for a state rather than a quantity."""
+
+    value: int
+    says: str
+    status: Status
+
+
+def _no_steps(_: Settings) -> tuple[Step, ...]:
+    return (Step(None, Status.NEUTRAL),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Signal:
+    """One question, with everything that is ever written about it."""
+
+    name: str
+    title: str
+    question: str
+    description: str
+    unit: Unit
+    expr: "Callable[[Scope], str]"
+    """PromQL of the signal as seen from a scope: same question, other selector, window and level."""
+    better: Better = Better.NEITHER
+    record: str | None = None
+    """Record name without its level; {window}, {before} and {baseline} are filled from the settings."""
+    levels: tuple[Level, ...] = (Level.MODEL,)
+    by: tuple[str, ...] = ()
+    """Labels beyond those of the level."""
+    rollup: str | None = None
+    """Aggregation that makes the model-level record from engine-level ones, where that is exact."""
+    steps: Callable[[Settings], tuple[Step, ...]] = _no_steps
+    codes: tuple[Code, ...] = ()
+    empty: str = "idle, or speculation is off"
+    """What it means when there is no sample."""
+    decimals: int | None = None
+
+    def record_at(self, level: Level, settings: Settings) -> str | None:
+        """Full record name at a level; None where the signal is not recorded there."""
+        if self.record is None or level not in self.levels:
+            return None
+        name = self.record.format(
+            window=settings.rules.rate_window,
+            before=settings.rules.compare_with,
+            baseline=settings.rules.baseline,
+        )
+        return f"{level.value}:{name}"
+
+    def step_of(self, value: float, settings: Settings) -> Step:
+        """The step that a value falls in: every value has exactly one."""
+        steps = self.steps(settings)
+        return next(step for step in reversed(steps) if step.at is None or value >= step.at)

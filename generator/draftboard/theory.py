@@ -1,0 +1,160 @@
+"""The mathematics of speculative decoding on plain numbers.
+
+Symbols: K drafted tokens a step; alpha, the probability that the target model accepts one drafted token; c, the time
+of drafting one token over one plain target step; v, the time of a verify step over a plain one (1 while memory-bound).
+Speedup and expected tokens follow Leviathan, Kalman and Matias, "Fast Inference from Transformers via Speculative
+Decoding" (2023), arXiv 2211.17192; counters mean what vLLM's V1 engine means by them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+
+_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What vLLM's four counters grew by: drafts, drafted and accepted tokens, accepted tokens by position."""
+
+    drafts: float
+    draft_tokens: float
+    accepted_tokens: float
+    accepted_per_position: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        """Raise ValueError when no vLLM could have counted this."""
+        if self.drafts <= 0:
+            raise ValueError("no drafts: nothing was speculated, so nothing can be said")
+        if self.accepted_tokens > self.draft_tokens:
+            raise ValueError("more tokens accepted than drafted")
+        if abs(sum(self.accepted_per_position) - self.accepted_tokens) > _TOLERANCE * max(1.0, self.accepted_tokens):
+            raise ValueError("accepted tokens by position do not add up to all accepted tokens")
+        require_survival(self.survival)
+
+    @classmethod
+    def from_accepted_lengths(cls, drafts_by_length: Sequence[int]) -> "Counts":
+        """From a histogram: entry j is the number of full-length drafts with exactly j accepted tokens (j = 0..K)."""
+        longest = len(drafts_by_length) - 1
+        drafts = sum(drafts_by_length)
+        per_position = tuple(float(sum(drafts_by_length[i + 1 :])) for i in range(longest))
+        return cls(drafts, drafts * longest, sum(per_position), per_position)
+
+    @property
+    def acceptance(self) -> float:
+        """A: accepted over drafted tokens, 0 to 1. Not alpha: it falls as K grows."""
+        return self.accepted_tokens / self.draft_tokens if self.draft_tokens else 0.0
+
+    @property
+    def acceptance_length(self) -> float:
+        """Mean acceptance length, 1 to K + 1 tokens: the bonus token is included, as vLLM does."""
+        return 1 + self.accepted_tokens / self.drafts
+
+    @property
+    def draft_length(self) -> float:
+        """Mean tokens actually drafted, which only fixed-length drafters keep at K."""
+        return self.draft_tokens / self.drafts
+
+    @property
+    def survival(self) -> tuple[float, ...]:
+        """By position i: share of drafts accepted at least i + 1 deep."""
+        return tuple(accepted / self.drafts for accepted in self.accepted_per_position)
+
+    @property
+    def alpha_hat(self) -> float:
+        """Maximum-likelihood alpha for drafts of fixed length: accepted over accepted plus rejections seen.
+
+        A draft shows one rejection unless it was accepted to the end, so shorter drafts read a little low.
+        """
+        complete = self.accepted_per_position[-1] if self.accepted_per_position else 0.0
+        return self.accepted_tokens / (self.accepted_tokens + self.drafts - complete)
+
+
+def require_survival(survival: Sequence[float]) -> None:
+    """Raise ValueError unless shares lie in 0..1 and never rise with position: the counters guarantee both."""
+    if not all(-_TOLERANCE <= share <= 1 + _TOLERANCE for share in survival):
+        raise ValueError("a share of drafts outside 0..1")
+    if any(after > before + _TOLERANCE for before, after in pairwise(survival)):
+        raise ValueError("survival rises with position, which prefix acceptance excludes")
+
+
+def require_possible(length: float, drafted: int, last_position: float) -> None:
+    """Raise ValueError when a mean acceptance length contradicts the survival of the last position.
+
+    Every earlier position survives at least as often as the last, so length >= 1 + K * last, and length <= 1 + K.
+    """
+    least, most = 1 + drafted * last_position, 1 + drafted
+    if not least - _TOLERANCE <= length <= most + _TOLERANCE:
+        raise ValueError(f"length {length:g} is impossible with K = {drafted}: it lies in {least:g}..{most:g}")
+
+
+def conditional_acceptance(survival: Sequence[float]) -> tuple[float, ...]:
+    """By position: probability that it is accepted, given that all before it were. Ends where nothing arrives."""
+    shares, reached = [], 1.0
+    for share in survival:
+        if reached <= 0:
+            break
+        shares.append(share / reached)
+        reached = share
+    return tuple(shares)
+
+
+def accepted_length_shares(survival: Sequence[float]) -> tuple[float, ...]:
+    """Share of drafts with exactly j accepted tokens, j = 0..K; sums to 1."""
+    return tuple(before - after for before, after in pairwise([1.0, *survival, 0.0]))
+
+
+def tokens_per_step_at(survival: Sequence[float]) -> tuple[float, ...]:
+    """Tokens a step that drafts of length k = 1..K yield: 1 + survival of the positions below k."""
+    return tuple(1 + total for total in accumulate(survival))
+
+
+def geometric_survival(alpha: float, drafted: int) -> tuple[float, ...]:
+    """Survival when every token is accepted with the same probability, independently."""
+    return tuple(alpha ** (position + 1) for position in range(drafted))
+
+
+def expected_tokens(alpha: float, drafted: int) -> float:
+    """E(K) = (1 - alpha^(K+1)) / (1 - alpha), bonus included; K + 1 for a perfect drafter (Leviathan, eq. 1)."""
+    return 1 + sum(geometric_survival(alpha, drafted))
+
+
+def expected_acceptance(alpha: float, drafted: int) -> float:
+    """The ratio A of the counters that a drafter with this alpha shows at this K."""
+    return (expected_tokens(alpha, drafted) - 1) / drafted
+
+
+def speedup(tokens_per_step: float, drafted: float, cost: float, inflation: float = 1.0) -> float:
+    """S = tokens per step / (K * c + v): plain step times that a speculative step replaces (Leviathan, thm. 3.8)."""
+    return tokens_per_step / step_cost(drafted, cost, inflation)
+
+
+def step_cost(drafted: float, cost: float, inflation: float = 1.0) -> float:
+    """Time of a speculative step over a plain one; also the mean acceptance length at which it breaks even."""
+    return drafted * cost + inflation
+
+
+def best_k(survival: Sequence[float], cost: float, inflation: float = 1.0) -> tuple[int, float]:
+    """The k of the highest expected speedup, the smallest on ties, and that speedup.
+
+    Only lengths that were drafted are known: the best may lie beyond K when it equals K.
+    """
+    at_each = [speedup(tokens, k, cost, inflation) for k, tokens in enumerate(tokens_per_step_at(survival), start=1)]
+    best = max(at_each)
+    return at_each.index(best) + 1, best
+
+
+def break_even_alpha(drafted: int, cost: float, inflation: float = 1.0) -> float:
+    """The alpha at which speculation of K tokens costs what it saves, by bisection; expected tokens rise with alpha.
+
+    Raises:
+        ValueError: even a perfect drafter would not pay.
+    """
+    target = step_cost(drafted, cost, inflation)
+    if target > drafted + 1:
+        raise ValueError(f"no drafter pays: a step costs {target:g} plain steps and yields at most {drafted + 1} tokens")
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if expected_tokens(middle, drafted) < target else (low, middle)
+    return high
