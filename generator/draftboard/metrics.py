@@ -29,6 +29,7 @@ class Owner(Enum):
     """Which labels every series of the metric carries."""
 
     ENGINE = "engine"  # target labels, model_name, engine
+    MODEL = "model"  # job, model_name and the labels that users add
     TARGET = "target"  # target labels only
 
 
@@ -110,6 +111,15 @@ UP = Metric(
     presence=Presence.PROMETHEUS,
     owner=Owner.TARGET,
 )
+ALERTS = Metric(
+    name="ALERTS",
+    kind=Kind.GAUGE,
+    unit="bool",
+    help="1 for each alert that is pending or firing.",
+    presence=Presence.PROMETHEUS,
+    own_labels=("alertname", "alertstate", "severity"),
+    owner=Owner.MODEL,
+)
 
 CATALOGUE: tuple[Metric, ...] = (
     DRAFTS,
@@ -121,4 +131,5 @@ CATALOGUE: tuple[Metric, ...] = (
     FIRST_TOKENS,
     REQUESTS_RUNNING,
     UP,
+    ALERTS,
 )

@@ -111,6 +111,11 @@ def relabelled(vector: str, label: str, source: str) -> str:
     return call("label_replace", vector, f'"{label}"', '"$1"', f'"{source}"', '"(.*)"')
 
 
+def joined(vector: str, label: str, sources: Sequence[str]) -> str:
+    """The vector with the values of several labels in one, between spaces."""
+    return call("label_join", vector, f'"{label}"', '" "', *(f'"{source}"' for source in sources))
+
+
 def successor(vector: str, label: str, source: str, largest: int) -> str:
     """The vector with `label` set to the number in `source` plus one, for numbers up to `largest`.
 

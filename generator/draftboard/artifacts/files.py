@@ -1,15 +1,11 @@
 """Every generated file as text, by its path below the output folder."""
 
 import json
-from collections.abc import Iterable
 from pathlib import PurePosixPath
 from typing import Any
 
-import yaml
-
 from draftboard.dashboards import DASHBOARDS
-from draftboard.rules import alerting_groups, recording_groups
-from draftboard.rules.group import Group
+from draftboard.rules import alerting_groups, recording_groups, to_yaml
 from draftboard.settings import Settings
 from draftboard.signals import Edition
 
@@ -27,13 +23,13 @@ _WHY_SO_LONG = """\
 def render(settings: Settings) -> dict[str, str]:
     """All files: the same settings give the same bytes."""
     files = {
-        RECORDING: _HEADER + _WHY_SO_LONG + _yaml(recording_groups(settings)),
-        ALERTING: _HEADER + _yaml(alerting_groups(settings)),
+        RECORDING: _HEADER + _WHY_SO_LONG + to_yaml(recording_groups(settings)),
+        ALERTING: _HEADER + to_yaml(alerting_groups(settings)),
     }
     for build in DASHBOARDS:
         for edition, folder in ((Edition.RECORDS, "dashboards"), (Edition.RAW, "dashboards/standalone")):
             dashboard = build(settings, edition)
-            files[f"{folder}/{dashboard['uid']}.json"] = _json(dashboard)
+            files[f"{folder}/{dashboard.uid}.json"] = _json(dashboard.document)
     return files
 
 
@@ -51,27 +47,3 @@ def is_generated(path: PurePosixPath) -> bool:
 
 def _json(document: dict[str, Any]) -> str:
     return json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-class _Dumper(yaml.SafeDumper):
-    """Multi-line expressions as blocks: what is reviewed is readable."""
-
-    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002
-        """Indent lists below their key."""
-        super().increase_indent(flow, indentless=False)
-
-    def ignore_aliases(self, data: Any) -> bool:  # noqa: ANN401, ARG002
-        """Write every rule out in full."""
-        return True
-
-
-def _string(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
-
-
-_Dumper.add_representer(str, _string)
-
-
-def _yaml(groups: Iterable[Group]) -> str:
-    document = {"groups": [group.as_yaml() for group in groups]}
-    return yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=10_000, allow_unicode=True)

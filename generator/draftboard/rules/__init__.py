@@ -2,5 +2,6 @@
 
 from draftboard.rules.alerting import alerting_groups
 from draftboard.rules.recording import recording_groups
+from draftboard.rules.text import to_yaml
 
-__all__ = ["alerting_groups", "recording_groups"]
+__all__ = ["alerting_groups", "recording_groups", "to_yaml"]

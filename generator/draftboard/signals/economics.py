@@ -123,6 +123,17 @@ expected_speedup = Signal(
     steps=_speedup_steps,
     decimals=2,
 )
+verdict = Signal(
+    name="verdict",
+    title="Verdict",
+    question="Is it paying off?",
+    description="The expected speedup in words: costs more than it saves, about even, or pays. Heuristic: the bounds "
+    f"are settings. {_ASSUMPTION}",
+    unit=Unit.CODE,
+    better=Better.HIGHER,
+    expr=lambda s: s(expected_speedup),
+    steps=_speedup_steps,
+)
 speedup_at = Signal(
     name="speedup_at",
     title="Expected speedup at each k",
@@ -190,6 +201,7 @@ SIGNALS = (
     draft_cost,
     break_even,
     expected_speedup,
+    verdict,
     speedup_at,
     best_speedup,
     best_k,

@@ -99,9 +99,11 @@ class Scope:
 
     def raw(self, metric: Metric, *, window: str = "", matchers: tuple[str, ...] = ()) -> str:
         """The metric's own series, selected as this scope selects."""
-        labels = (
-            self.settings.labels.target_level if metric.owner is Owner.TARGET else self.settings.labels.engine_level
-        )
+        labels = {
+            Owner.TARGET: self.settings.labels.target_level,
+            Owner.ENGINE: self.settings.labels.engine_level,
+            Owner.MODEL: self.settings.labels.model_level,
+        }[metric.owner]
         return self._series(metric.name, (*labels, *metric.own_labels), window=window, extra=matchers, raw=True)
 
     def _readable_record(self, signal: Signal) -> str | None:

@@ -1,7 +1,7 @@
 """What each engine is doing: five different pictures that must never look the same."""
 
 from draftboard import metrics
-from draftboard.promql import aggregate, binary, call, constant, count_values, first_of, on
+from draftboard.promql import aggregate, binary, call, constant, count_values, first_of, labelled_if, on
 from draftboard.signals.scope import Scope
 from draftboard.signals.signal import Code, Level, Signal, Status, Unit
 from draftboard.signals.traffic import BOTH_LEVELS, drafts, generation_tokens
@@ -48,6 +48,14 @@ def _down(s: Scope) -> str:
     )
 
 
+def _engines_by_state(s: Scope) -> str:
+    """Counted by the state's number, which is then put in words."""
+    counts = count_values("state", s.labels, s.at(Level.ENGINE)(state))
+    for code in STATES.values():
+        counts = labelled_if(counts, "state", code.says, "state", str(code.value))
+    return counts
+
+
 state = Signal(
     name="state",
     title="Speculation state",
@@ -68,7 +76,7 @@ engines_by_state = Signal(
     question="How many engines are doing what?",
     description="Number of engines in each speculation state.",
     unit=Unit.ENGINES,
-    expr=lambda s: count_values("state", s.labels, s.at(Level.ENGINE)(state)),
+    expr=_engines_by_state,
     record="vllm_spec_decode_engines:count_rate{window}",
     by=("state",),
     empty="no vLLM target is scraped",
@@ -83,5 +91,14 @@ restarts = Signal(
     record="vllm_generation_tokens:resets{window}",
     empty="no vLLM series",
 )
+firing_alerts = Signal(
+    name="firing_alerts",
+    title="Alerts that fire",
+    question="What needs a look?",
+    description="Alerts on speculation that fire now, each with a runbook of its own name.",
+    unit=Unit.CODE,
+    expr=lambda s: s.raw(metrics.ALERTS, matchers=('alertname=~"SpecDecode.+"', 'alertstate="firing"')),
+    empty="no alert fires, or no alerting rules are loaded",
+)
 
-SIGNALS = (state, engines_by_state, restarts)
+SIGNALS = (state, engines_by_state, restarts, firing_alerts)

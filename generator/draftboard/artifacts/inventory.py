@@ -1,0 +1,45 @@
+"""The list of all signals: what each asks, how it is computed, and where it is recorded, shown and watched."""
+
+from dataclasses import dataclass
+
+from draftboard.dashboards import DASHBOARDS
+from draftboard.rules.alerts import ALERTS
+from draftboard.settings import Settings
+from draftboard.signals import ALL, Edition, Scope
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One signal."""
+
+    name: str
+    title: str
+    question: str
+    description: str
+    unit: str
+    expr: str
+    """PromQL as the rules see it."""
+    records: tuple[str, ...]
+    panels: tuple[str, ...]
+    """Dashboard uid and panel title."""
+    alerts: tuple[str, ...]
+
+
+def inventory(settings: Settings) -> list[Entry]:
+    """Every signal, in the order of their making."""
+    dashboards = [build(settings, Edition.RECORDS) for build in DASHBOARDS]
+    shown = [(name, f"{dashboard.uid}: {panel}") for dashboard in dashboards for name, panel in dashboard.shows]
+    return [
+        Entry(
+            name=signal.name,
+            title=signal.title,
+            question=signal.question,
+            description=signal.description,
+            unit=signal.unit.words or signal.unit.grafana,
+            expr=str(Scope(settings, signal.levels[-1]).definition(signal)),
+            records=tuple(record for level in signal.levels if (record := signal.record_at(level, settings))),
+            panels=tuple(dict.fromkeys(place for name, place in shown if name == signal.name)),
+            alerts=tuple(alert.name for alert in ALERTS if alert.signal is signal),
+        )
+        for signal in ALL
+    ]

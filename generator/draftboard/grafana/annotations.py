@@ -1,0 +1,45 @@
+"""What is marked on every graph: alerts that fired, and restarts."""
+
+from typing import Any
+
+from draftboard.grafana.colours import COLOURS
+from draftboard.grafana.panels import DATASOURCE
+from draftboard.promql import binary
+from draftboard.signals import Scope, Signal
+from draftboard.signals.signal import Status
+from draftboard.signals.state import firing_alerts, restarts
+
+
+def all_of(scope: Scope) -> list[dict[str, Any]]:
+    """Grafana's own annotations, then ours."""
+    model = scope.settings.labels.model_name
+    return [
+        _builtin(),
+        _query(firing_alerts, scope(firing_alerts), f"{{{{alertname}}}} {{{{{model}}}}}", Status.WARN),
+        _query(restarts, binary(scope(restarts), ">", "0"), f"restart {{{{{model}}}}}", Status.NEUTRAL),
+    ]
+
+
+def _query(signal: Signal, expr: str, text: str, status: Status) -> dict[str, Any]:
+    colour = "blue" if status is Status.NEUTRAL else COLOURS[status]
+    return {
+        "datasource": DATASOURCE,
+        "enable": True,
+        "expr": str(expr),
+        "hide": False,
+        "iconColor": colour,
+        "name": signal.title,
+        "titleFormat": text,
+    }
+
+
+def _builtin() -> dict[str, Any]:
+    return {
+        "builtIn": 1,
+        "datasource": {"type": "grafana", "uid": "-- Grafana --"},
+        "enable": True,
+        "hide": True,
+        "iconColor": "rgba(0, 211, 255, 1)",
+        "name": "Annotations & Alerts",
+        "type": "dashboard",
+    }

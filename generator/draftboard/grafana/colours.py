@@ -1,0 +1,12 @@
+"""Colours by meaning: a panel never chooses one itself."""
+
+from draftboard.signals.signal import Status
+
+COLOURS = {
+    Status.BAD: "red",
+    Status.WARN: "orange",
+    Status.GOOD: "green",
+    Status.BEST: "blue",
+    Status.ODD: "purple",
+    Status.NEUTRAL: "text",
+}

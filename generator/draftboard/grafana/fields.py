@@ -1,0 +1,68 @@
+"""How the values of a signal are shown: unit, thresholds, words for codes, and what an empty panel means."""
+
+from itertools import zip_longest
+from typing import Any
+
+from draftboard.grafana.colours import COLOURS
+from draftboard.settings import Settings
+from draftboard.signals import Signal
+from draftboard.signals.signal import Status, Step, Unit
+
+
+NO_THRESHOLDS: dict[str, Any] = {
+    "mode": "absolute",
+    "steps": [{"color": COLOURS[Status.NEUTRAL], "value": None}],
+}
+
+
+def defaults(signal: Signal, settings: Settings) -> dict[str, Any]:
+    """`fieldConfig.defaults` of a panel that shows one signal."""
+    fields: dict[str, Any] = {
+        "unit": signal.unit.grafana,
+        "noValue": signal.empty,
+        "mappings": mappings(signal, settings),
+        "thresholds": thresholds(signal, settings),
+    }
+    if signal.decimals is not None:
+        fields["decimals"] = signal.decimals
+    if signal.unit is not Unit.DEVIATIONS:
+        fields["min"] = 0
+    return fields
+
+
+def thresholds(signal: Signal, settings: Settings) -> dict[str, Any]:
+    """The signal's steps, in Grafana's form; the lowest has no bound."""
+    steps = [{"color": COLOURS[step.status], "value": step.at} for step in signal.steps(settings)]
+    return {"mode": "absolute", "steps": steps}
+
+
+def mappings(signal: Signal, settings: Settings) -> list[dict[str, Any]]:
+    """Words for the values of a signal that stands for a state, or for the ranges of one that is a verdict."""
+    if signal.unit is not Unit.CODE:
+        return []
+    if not signal.codes:
+        return _range_mappings(signal, settings)
+    options = {
+        str(code.value): {"text": code.says, "color": COLOURS[code.status], "index": index}
+        for index, code in enumerate(signal.codes)
+    }
+    return [{"type": "value", "options": options}]
+
+
+def _range_mappings(signal: Signal, settings: Settings) -> list[dict[str, Any]]:
+    steps = signal.steps(settings) if has_steps(signal, settings) else ()
+    bounds = zip_longest(steps, steps[1:])
+    return [_range(index, step, above) for index, (step, above) in enumerate(bounds)]
+
+
+def _range(index: int, step: Step, above: Step | None) -> dict[str, Any]:
+    # Of two ranges that share a bound the first listed would win it; the step that starts there has it, so the
+    # range below ends just under.
+    end = None if above is None or above.at is None else above.at - 1e-9
+    result = {"text": step.says, "color": COLOURS[step.status], "index": index}
+    return {"type": "range", "options": {"from": step.at, "to": end, "result": result}}
+
+
+def has_steps(signal: Signal, settings: Settings) -> bool:
+    """Whether the signal changes its meaning anywhere."""
+    return len(signal.steps(settings)) > 1

@@ -1,0 +1,236 @@
+"""A Page is a dashboard in the making: rows of panels, each made from signals as the page's edition sees them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from string import ascii_uppercase
+from typing import Any
+
+import attr
+from grafanalib import core
+
+from draftboard.grafana import annotations, columns, fields, panels
+from draftboard.grafana.finish import SCHEMA_VERSION, finish
+from draftboard.grafana.panels import DATASOURCE, Panel, query
+from draftboard.grafana.variables import datasource, label_variables, what_if_variables
+from draftboard.promql import joined
+from draftboard.settings import Settings
+from draftboard.signals import Edition, Level, Scope, Signal
+from draftboard.signals.traffic import generation_tokens
+
+GRID_WIDTH = 24
+MODEL_ROLES = ("job", "model_name", "spec_method", "variant")
+ENGINE_ROLES = (*MODEL_ROLES, "instance", "engine")
+_LEGEND_OF = {"position": "position {{position}}", "accepted": "{{accepted}} accepted", "k": "k = {{k}}"} | {
+    "identity": "{{identity}}",
+    "state": "{{state}}",
+}
+
+
+@dataclass(frozen=True)
+class Dashboard:
+    """A finished dashboard, and which signals its panels show."""
+
+    uid: str
+    document: dict[str, Any]
+    """Grafana's JSON."""
+    shows: tuple[tuple[str, str], ...]
+    """Signal name and panel title."""
+
+
+@dataclass(kw_only=True)
+class Page:
+    """One dashboard. `subject` is its name in uids and links."""
+
+    settings: Settings
+    edition: Edition
+    subject: str
+    title: str
+    description: str
+    by_engine: bool = False
+    """Whether any panel shows engines one by one, so that they can be chosen."""
+    what_if: bool = False
+    """Whether draft cost and verify inflation can be chosen."""
+    _rows: list[tuple[str, tuple[Panel, ...], bool]] = field(default_factory=list)
+    _shows: list[tuple[str, str]] = field(default_factory=list)
+
+    def row(self, question: str, *shown: Panel, collapsed: bool = False) -> None:
+        """Add a row, titled by the question that its panels answer. A collapsed row asks nothing until opened."""
+        self._rows.append((question, shown, collapsed))
+
+    def trend(self, *signals: Signal, level: Level = Level.MODEL, width: int = 12, stacked: bool = False) -> Panel:
+        """Signals of one unit over time."""
+        first = signals[0]
+        alone = len(signals) == 1
+        dashed = alone and fields.has_steps(first, self.settings)
+        style = panels.timeseries_style(axis=first.unit.words, thresholds=dashed, stacked=stacked)
+        shown = fields.defaults(first, self.settings) | {"color": {"mode": "palette-classic"}, "custom": style}
+        if not dashed:
+            shown["thresholds"] = fields.NO_THRESHOLDS
+        targets = [
+            query(self._scope(level)(signal), ref, legend=self._legend(signal, level, with_title=not alone))
+            for ref, signal in zip(ascii_uppercase, signals, strict=False)
+        ]
+        return self._panel("timeseries", signals, panels.timeseries_options(), shown, targets, (width, 8))
+
+    def bars(self, signal: Signal, *, width: int = 8) -> Panel:
+        """A signal's latest values by its own label, in the order of the numbers there, models side by side."""
+        label = signal.by[0]
+        names = [getattr(self.settings.labels, role) for role in MODEL_ROLES if role != "job"]
+        expr = joined(self._scope(Level.MODEL)(signal), columns.SERIES, names)
+        style = panels.barchart_style(axis=signal.unit.words)
+        shown = fields.defaults(signal, self.settings) | {"color": {"mode": "palette-classic"}, "custom": style}
+        shown["thresholds"] = fields.NO_THRESHOLDS
+        panel = self._panel(
+            "barchart",
+            (signal,),
+            panels.barchart_options(),
+            shown,
+            [query(expr, "A", instant=True, table=True)],
+            (width, 8),
+        )
+        return attr.evolve(panel, transformations=columns.one_column_a_series(label))
+
+    def timeline(self, signal: Signal, *, level: Level = Level.MODEL, width: int = 12) -> Panel:
+        """A signal of few values over time, as bands."""
+        shown = fields.defaults(signal, self.settings)
+        shown |= {"color": {"mode": "thresholds"}, "custom": panels.state_timeline_style()}
+        targets = [query(self._scope(level)(signal), "A", legend=self._legend(signal, level))]
+        return self._panel("state-timeline", (signal,), panels.state_timeline_options(), shown, targets, (width, 8))
+
+    def stat(self, signal: Signal, *, width: int = 4) -> Panel:
+        """A signal's latest value, large, coloured by its steps."""
+        shown = fields.defaults(signal, self.settings) | {"color": {"mode": "thresholds"}}
+        targets = [query(self._scope(Level.MODEL)(signal), "A", legend=self._legend(signal, Level.MODEL), instant=True)]
+        return self._panel("stat", (signal,), panels.stat_options(), shown, targets, (width, 5))
+
+    def table(self, question: str, *signals: Signal, width: int = GRID_WIDTH) -> Panel:
+        """The latest values of several signals: a row a model, a column a signal, a link to the model's depth."""
+        targets = [
+            query(self._scope(Level.MODEL)(signal), ref, instant=True, table=True)
+            for ref, signal in zip(ascii_uppercase, signals, strict=False)
+        ]
+        shown = {"custom": {"align": "auto", "filterable": True}, "noValue": "-", "unit": "short"}
+        shown["thresholds"] = fields.NO_THRESHOLDS
+        panel = self._panel("table", signals, panels.table_options(), shown, targets, (width, 9), question)
+        return attr.evolve(
+            panel,
+            overrides=columns.of_signals(signals, self.settings, self._uid("depth")),
+            transformations=columns.one_row_a_model(signals, self.settings),
+        )
+
+    def listing(self, signal: Signal, *, width: int = 12) -> Panel:
+        """The series of a signal themselves: a row each, a column a label."""
+        shown = fields.defaults(signal, self.settings) | {"custom": {"align": "auto"}}
+        targets = [query(self._scope(Level.MODEL)(signal), "A", instant=True, table=True)]
+        panel = self._panel("table", (signal,), panels.table_options(), shown, targets, (width, 8))
+        return attr.evolve(panel, transformations=columns.labels_only())
+
+    def build(self) -> Dashboard:
+        """The dashboard."""
+        return Dashboard(self._uid(self.subject), self._document(), tuple(self._shows))
+
+    def _document(self) -> dict[str, Any]:
+        tags = ["draftboard", self.edition.value]
+        shared = core.DashboardLink(title="Draftboard", tags=tags, asDropdown=True, includeVars=True, keepTime=True)
+        return finish(
+            core.Dashboard(
+                title=self.title,
+                description=self.description,
+                uid=self._uid(self.subject),
+                tags=["vllm", "speculative-decoding", *tags],
+                schemaVersion=SCHEMA_VERSION,
+                editable=False,
+                graphTooltip=1,
+                timezone="browser",
+                refresh=str(self.settings.dashboards.refresh),
+                time=core.Time(f"now-{self.settings.dashboards.time_range}", "now"),
+                links=[shared],
+                annotations=core.Annotations(annotations.all_of(self._scope(Level.MODEL))),
+                templating=core.Templating(self._variables()),
+                panels=self._placed(),
+            ),
+        )
+
+    def _uid(self, subject: str) -> str:
+        return f"draftboard-{subject}" + ("-raw" if self.edition is Edition.RAW else "")
+
+    def _scope(self, level: Level) -> Scope:
+        return Scope(self.settings, level, self.edition)
+
+    def _legend(self, signal: Signal, level: Level, *, with_title: bool = False) -> str:
+        labels = self.settings.labels
+        names = [labels.model_name, labels.spec_method, labels.variant]
+        if level is not Level.MODEL:
+            names += [labels.instance, labels.engine]
+        parts = [signal.title] if with_title else []
+        parts += [f"{{{{{name}}}}}" for name in names] + [_LEGEND_OF[label] for label in signal.by]
+        return " ".join(parts)
+
+    def _panel(
+        self,
+        kind: str,
+        signals: Sequence[Signal],
+        options: dict[str, Any],
+        shown: dict[str, Any],
+        targets: list[dict[str, Any]],
+        size: tuple[int, int],
+        title: str = "",
+    ) -> Panel:
+        alone = len(signals) == 1
+        title = title or ", ".join(signal.title for signal in signals)
+        self._shows += [(signal.name, title) for signal in signals]
+        rules = self.settings.rules
+        pace = rules.scrape_interval if self.edition is Edition.RAW else rules.evaluation_interval
+        return Panel(
+            type=kind,
+            title=title,
+            description="\n\n".join(
+                f"{signal.question} {signal.description}" if alone else f"**{signal.title}.** {signal.description}"
+                for signal in signals
+            ),
+            dataSource=DATASOURCE,
+            targets=targets,
+            options=options,
+            fields=shown,
+            size=size,
+            interval=str(pace),
+            maxDataPoints=None,
+        )
+
+    def _variables(self) -> list[dict[str, Any]]:
+        raw = self.edition is Edition.RAW
+        level = Level.ENGINE if self.by_engine else Level.MODEL
+        record = generation_tokens.record_at(level, self.settings)
+        series = "vllm:generation_tokens_total" if raw or record is None else record
+        roles = ENGINE_ROLES if raw or self.by_engine else MODEL_ROLES
+        chosen = what_if_variables(self.settings) if self.what_if else []
+        return [datasource(), *label_variables(self.settings, series, roles), *chosen]
+
+    def _placed(self) -> list[Any]:
+        """Panels from left to right, a new line where the grid's width is used up; each row under its title."""
+        placed: list[Any] = []
+        top = 0
+        for question, shown, collapsed in self._rows:
+            heading = core.GridPos(h=1, w=GRID_WIDTH, x=0, y=top)
+            inside, top = _flowed(shown, top + 1)
+            row = core.RowPanel(
+                title=question,
+                collapsed=collapsed,
+                gridPos=heading,
+                panels=inside if collapsed else [],
+            )
+            placed += [row] if collapsed else [row, *inside]
+            top = heading.y + 1 if collapsed else top
+        return placed
+
+
+def _flowed(shown: Sequence[Panel], top: int) -> tuple[list[Panel], int]:
+    """The panels with their places, and the first free line below them."""
+    placed, left, height = [], 0, 0
+    for panel in shown:
+        width, tall = panel.size
+        if left + width > GRID_WIDTH:
+            top, left, height = top + height, 0, 0
+        placed.append(attr.evolve(panel, gridPos=core.GridPos(h=tall, w=width, x=left, y=top)))
+        left, height = left + width, max(height, tall)
+    return placed, top + height

@@ -1,0 +1,86 @@
+"""Dashboard variables: the datasource, and one for each label that panels filter by, each narrowed by those before."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from draftboard.grafana.panels import DATASOURCE
+from draftboard.promql import number, selector
+from draftboard.settings import Settings
+
+_TITLES = {"job": "Job", "instance": "Instance", "model_name": "Model", "engine": "Engine"} | {
+    "spec_method": "Method",
+    "variant": "Variant",
+}
+# Every series has a job and an instance. The others may be absent, and an absent label is an empty one.
+_ALWAYS_PRESENT = {"job", "instance"}
+
+
+def datasource() -> dict[str, Any]:
+    """Which Prometheus to ask."""
+    return {
+        "current": {},
+        "hide": 0,
+        "includeAll": False,
+        "label": "Data source",
+        "multi": False,
+        "name": "datasource",
+        "options": [],
+        "query": "prometheus",
+        "refresh": 1,
+        "regex": "",
+        "type": "datasource",
+    }
+
+
+def label_variables(settings: Settings, series: str, labels: Sequence[str]) -> list[dict[str, Any]]:
+    """One variable for each of the roles in `labels`, read from `series` within those chosen before it."""
+    names = [getattr(settings.labels, role) for role in labels]
+    return [_label_variable(role, names, index, series) for index, role in enumerate(labels)]
+
+
+def _label_variable(role: str, names: Sequence[str], index: int, series: str) -> dict[str, Any]:
+    chosen = [f'{before}=~"${before}"' for before in names[:index]]
+    values = f"label_values({selector(series, chosen)}, {names[index]})"
+    return {
+        "allValue": ".+" if role in _ALWAYS_PRESENT else ".*",
+        "current": {"text": ["All"], "value": ["$__all"]},
+        "datasource": DATASOURCE,
+        "definition": values,
+        "hide": 0,
+        "includeAll": True,
+        "label": _TITLES[role],
+        "multi": True,
+        "name": names[index],
+        "options": [],
+        "query": {"qryType": 1, "query": values, "refId": "PrometheusVariableQueryEditor-VariableQuery"},
+        "refresh": 2,
+        "regex": "",
+        "sort": 7,
+        "type": "query",
+    }
+
+
+def what_if_variables(settings: Settings) -> list[dict[str, Any]]:
+    """Draft cost and verify inflation to try, with the settings' values chosen."""
+    costs = settings.draft_cost
+    return [
+        _number_variable("draft_cost", "Draft cost c", costs.default, (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)),
+        _number_variable("verify_inflation", "Verify inflation v", costs.verify_inflation, (1.0, 1.1, 1.25, 1.5, 2.0)),
+    ]
+
+
+def _number_variable(name: str, label: str, chosen: float, choices: Sequence[float]) -> dict[str, Any]:
+    values = [number(value) for value in sorted({*choices, chosen})]
+    current = number(chosen)
+    return {
+        "allowCustomValue": True,
+        "current": {"selected": True, "text": current, "value": current},
+        "hide": 0,
+        "includeAll": False,
+        "label": label,
+        "multi": False,
+        "name": name,
+        "options": [{"selected": value == current, "text": value, "value": value} for value in values],
+        "query": ",".join(values),
+        "type": "custom",
+    }

@@ -1,0 +1,65 @@
+"""The two questions of Prometheus' HTTP API that Draftboard asks."""
+
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+
+from draftboard.errors import DraftboardError
+
+_TIMEOUT_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class Series:
+    """Labels, and samples as (Unix seconds, value)."""
+
+    labels: dict[str, str]
+    samples: tuple[tuple[float, float], ...]
+
+
+class Client:
+    """A Prometheus server, asked over HTTP. Use as a context manager."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._http = httpx.Client(base_url=url, timeout=_TIMEOUT_SECONDS)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._http.close()
+
+    def query(self, expr: str, time: float) -> list[Series]:
+        """Value of every series at one time.
+
+        Raises:
+            DraftboardError: the server cannot be reached or refuses the query.
+        """
+        result = self._ask("query", {"query": expr, "time": time})
+        return [Series(row["metric"], (_sample(row["value"]),)) for row in result]
+
+    def query_range(self, expr: str, start: float, end: float, step: float) -> list[Series]:
+        """Values of every series from start to end, in steps of so many seconds.
+
+        Raises:
+            DraftboardError: the server cannot be reached or refuses the query.
+        """
+        result = self._ask("query_range", {"query": expr, "start": start, "end": end, "step": step})
+        return [Series(row["metric"], tuple(map(_sample, row["values"]))) for row in result]
+
+    def _ask(self, question: str, parameters: dict[str, Any]) -> list[dict[str, Any]]:
+        try:
+            answer = self._http.post(f"/api/v1/{question}", data=parameters).json()
+        except (httpx.HTTPError, ValueError) as error:
+            raise DraftboardError(f"{self.url}: Prometheus gives no answer: {error}") from None
+        if answer.get("status") != "success":
+            raise DraftboardError(f"{self.url}: Prometheus refuses the query: {answer.get('error', answer)}")
+        result: list[dict[str, Any]] = answer["data"]["result"]
+        return result
+
+
+def _sample(pair: list[Any]) -> tuple[float, float]:
+    return float(pair[0]), float(pair[1])

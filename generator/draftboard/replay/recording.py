@@ -1,0 +1,64 @@
+"""A recording: a page of OpenMetrics text with timestamps, perhaps compressed."""
+
+import gzip
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from draftboard.errors import DraftboardError
+
+MAX_BYTES = 4_000_000_000
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Recording:
+    """The text on disk, and the Unix times of its first and last sample."""
+
+    path: Path
+    first: float
+    last: float
+
+
+def unpacked(source: Path, folder: Path) -> Recording:
+    """The recording as plain text in `folder`.
+
+    Raises:
+        DraftboardError: it cannot be read, is too large, or has a sample without a timestamp.
+    """
+    target = folder / "recording.om"
+    try:
+        _copy(source, target)
+        first, last = _span(target)
+    except (OSError, EOFError, zlib.error) as error:
+        raise DraftboardError(f"{source}: cannot read the recording: {error}") from None
+    except ValueError as error:
+        raise DraftboardError(f"{source}: not OpenMetrics text with a timestamp on every sample: {error}") from None
+    return Recording(target, first, last)
+
+
+def _copy(source: Path, target: Path) -> None:
+    opened = gzip.open(source, "rb") if source.suffix == ".gz" else source.open("rb")
+    with opened as packed, target.open("wb") as plain:
+        size = 0
+        while chunk := packed.read(_CHUNK):
+            size += len(chunk)
+            if size > MAX_BYTES:
+                raise OSError(f"larger than {MAX_BYTES} bytes unpacked")
+            plain.write(chunk)
+
+
+def _span(path: Path) -> tuple[float, float]:
+    """Times of the first and last sample: the last word of every line that is no comment."""
+    first, last = float("inf"), float("-inf")
+    with path.open(encoding="utf-8") as text:
+        for number, line in enumerate(text, start=1):
+            if line.startswith("#"):
+                continue
+            words = line.rpartition("}")[2].split()
+            if len(words) < 2:  # noqa: PLR2004  (a value and a timestamp)
+                raise ValueError(f"line {number}")
+            first, last = min(first, float(words[-1])), max(last, float(words[-1]))
+    if first > last:
+        raise ValueError("no sample")
+    return first, last
