@@ -3,9 +3,8 @@
 import json
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -106,7 +105,9 @@ def signals(config: Path | None, *, as_json: bool) -> None:
 @config_option
 @json_option
 @click.option("--keep", is_flag=True, help="Leave Prometheus running on loopback, with the recording and the records.")
-@click.option("--prometheus", envvar="PROMETHEUS", default="prometheus", type=click.Path(path_type=Path), show_envvar=True)
+@click.option(
+    "--prometheus", envvar="PROMETHEUS", default="prometheus", type=click.Path(path_type=Path), show_envvar=True
+)
 @click.option("--promtool", envvar="PROMTOOL", default="promtool", type=click.Path(path_type=Path), show_envvar=True)
 def replay_command(
     recording: Path, config: Path | None, *, as_json: bool, keep: bool, prometheus: Path, promtool: Path

@@ -152,7 +152,9 @@ def break_even_alpha(drafted: int, cost: float, inflation: float = 1.0) -> float
     """
     target = step_cost(drafted, cost, inflation)
     if target > drafted + 1:
-        raise ValueError(f"no drafter pays: a step costs {target:g} plain steps and yields at most {drafted + 1} tokens")
+        raise ValueError(
+            f"no drafter pays: a step costs {target:g} plain steps and yields at most {drafted + 1} tokens"
+        )
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2

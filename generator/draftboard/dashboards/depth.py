@@ -7,7 +7,6 @@ from draftboard.signals.acceptance import acceptance, acceptance_length, draft_l
 from draftboard.signals.comparison import length_to_others
 from draftboard.signals.depth import (
     accepted_length_share,
-    accepted_tokens_per_pos,
     alpha_hat,
     conditional_acceptance,
     configured_k,
@@ -19,7 +18,7 @@ from draftboard.signals.depth import (
 from draftboard.signals.economics import best_k, draft_cost, speedup_at, what_if_speedup
 from draftboard.signals.integrity import identity_error
 from draftboard.signals.state import state
-from draftboard.signals.traffic import drafts
+from draftboard.signals.traffic import accepted_tokens_per_pos, drafts
 
 
 def depth(settings: Settings, edition: Edition) -> Dashboard:

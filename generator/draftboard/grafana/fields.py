@@ -8,7 +8,6 @@ from draftboard.settings import Settings
 from draftboard.signals import Signal
 from draftboard.signals.signal import Status, Step, Unit
 
-
 NO_THRESHOLDS: dict[str, Any] = {
     "mode": "absolute",
     "steps": [{"color": COLOURS[Status.NEUTRAL], "value": None}],

@@ -70,7 +70,9 @@ class Page:
             query(self._scope(level)(signal), ref, legend=self._legend(signal, level, with_title=not alone))
             for ref, signal in zip(ascii_uppercase, signals, strict=False)
         ]
-        return self._panel("timeseries", signals, panels.timeseries_options(), shown, targets, (width, 8))
+        return self._panel(
+            "timeseries", signals, options=panels.timeseries_options(), shown=shown, targets=targets, size=(width, 8)
+        )
 
     def bars(self, signal: Signal, *, width: int = 8) -> Panel:
         """A signal's latest values by its own label, in the order of the numbers there, models side by side."""
@@ -83,10 +85,10 @@ class Page:
         panel = self._panel(
             "barchart",
             (signal,),
-            panels.barchart_options(),
-            shown,
-            [query(expr, "A", instant=True, table=True)],
-            (width, 8),
+            options=panels.barchart_options(),
+            shown=shown,
+            targets=[query(expr, "A", instant=True, table=True)],
+            size=(width, 8),
         )
         return attr.evolve(panel, transformations=columns.one_column_a_series(label))
 
@@ -95,13 +97,22 @@ class Page:
         shown = fields.defaults(signal, self.settings)
         shown |= {"color": {"mode": "thresholds"}, "custom": panels.state_timeline_style()}
         targets = [query(self._scope(level)(signal), "A", legend=self._legend(signal, level))]
-        return self._panel("state-timeline", (signal,), panels.state_timeline_options(), shown, targets, (width, 8))
+        return self._panel(
+            "state-timeline",
+            (signal,),
+            options=panels.state_timeline_options(),
+            shown=shown,
+            targets=targets,
+            size=(width, 8),
+        )
 
     def stat(self, signal: Signal, *, width: int = 4) -> Panel:
         """A signal's latest value, large, coloured by its steps."""
         shown = fields.defaults(signal, self.settings) | {"color": {"mode": "thresholds"}}
         targets = [query(self._scope(Level.MODEL)(signal), "A", legend=self._legend(signal, Level.MODEL), instant=True)]
-        return self._panel("stat", (signal,), panels.stat_options(), shown, targets, (width, 5))
+        return self._panel(
+            "stat", (signal,), options=panels.stat_options(), shown=shown, targets=targets, size=(width, 5)
+        )
 
     def table(self, question: str, *signals: Signal, width: int = GRID_WIDTH) -> Panel:
         """The latest values of several signals: a row a model, a column a signal, a link to the model's depth."""
@@ -111,7 +122,15 @@ class Page:
         ]
         shown = {"custom": {"align": "auto", "filterable": True}, "noValue": "-", "unit": "short"}
         shown["thresholds"] = fields.NO_THRESHOLDS
-        panel = self._panel("table", signals, panels.table_options(), shown, targets, (width, 9), question)
+        panel = self._panel(
+            "table",
+            signals,
+            options=panels.table_options(),
+            shown=shown,
+            targets=targets,
+            size=(width, 9),
+            title=question,
+        )
         return attr.evolve(
             panel,
             overrides=columns.of_signals(signals, self.settings, self._uid("depth")),
@@ -122,7 +141,9 @@ class Page:
         """The series of a signal themselves: a row each, a column a label."""
         shown = fields.defaults(signal, self.settings) | {"custom": {"align": "auto"}}
         targets = [query(self._scope(Level.MODEL)(signal), "A", instant=True, table=True)]
-        panel = self._panel("table", (signal,), panels.table_options(), shown, targets, (width, 8))
+        panel = self._panel(
+            "table", (signal,), options=panels.table_options(), shown=shown, targets=targets, size=(width, 8)
+        )
         return attr.evolve(panel, transformations=columns.labels_only())
 
     def build(self) -> Dashboard:
@@ -170,6 +191,7 @@ class Page:
         self,
         kind: str,
         signals: Sequence[Signal],
+        *,
         options: dict[str, Any],
         shown: dict[str, Any],
         targets: list[dict[str, Any]],
@@ -181,7 +203,7 @@ class Page:
         self._shows += [(signal.name, title) for signal in signals]
         rules = self.settings.rules
         pace = rules.scrape_interval if self.edition is Edition.RAW else rules.evaluation_interval
-        return Panel(
+        return panels.make(
             type=kind,
             title=title,
             description="\n\n".join(

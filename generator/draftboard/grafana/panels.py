@@ -1,6 +1,6 @@
 """Panels of current Grafana on grafanalib's base class: each kind as its options and drawing style."""
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import attr
 from grafanalib import core
@@ -8,8 +8,11 @@ from grafanalib import core
 DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
 
 
+Panel: TypeAlias = Any
+
+
 @attr.s(kw_only=True)
-class Panel(core.Panel):  # type: ignore[misc]  # grafanalib is untyped
+class _ModernPanel(core.Panel):  # type: ignore[misc]  # grafanalib is untyped
     """Any modern panel. grafanalib's own panel classes write options that Grafana dropped years ago."""
 
     type: str = attr.ib()
@@ -29,6 +32,11 @@ class Panel(core.Panel):  # type: ignore[misc]  # grafanalib is untyped
             },
         )
         return panel
+
+
+def make(**fields: Any) -> Panel:  # noqa: ANN401  (the fields of an untyped class)
+    """A panel with these fields."""
+    return _ModernPanel(**fields)
 
 
 def query(expr: str, ref_id: str, *, legend: str = "", instant: bool = False, table: bool = False) -> dict[str, Any]:

@@ -21,13 +21,16 @@ class Promtool:
         """Evaluate recording rules over a server's past, each as a range query, into blocks of a storage folder.
 
         A rule sees only what the server held before: rules that read other rules' records need a pass of their own.
+        Evaluations are `interval` apart, at an offset that promtool derives from the group's name and the file's name as
+        given; hence the bare name here, so that a replay in another folder gives the same numbers.
         """
-        span = [f"--start={start:.3f}", f"--end={end:.3f}", f"--url={url}", f"--output-dir={storage}"]
-        self._run("tsdb", "create-blocks-from", "rules", "--quiet", *span, str(rules))
+        span = [f"--start={start:.3f}", f"--end={end:.3f}", f"--url={url}", f"--output-dir={storage.resolve()}"]
+        self._run("tsdb", "create-blocks-from", "rules", "--quiet", *span, rules.name, folder=rules.parent)
 
-    def _run(self, *arguments: str) -> None:
+    def _run(self, *arguments: str, folder: Path | None = None) -> None:
+        command = [str(self.program), *arguments]
         try:
-            done = subprocess.run([self.program, *arguments], capture_output=True, text=True, check=False)
+            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         except OSError as error:
             raise DraftboardError(
                 f"{self.program}: cannot run promtool: {error.strerror}; set PROMTOOL, or run `make tools`",

@@ -1,7 +1,6 @@
 """Replaying a recording: what the rules would have recorded, which alerts would have fired, and the story in short."""
 
-from draftboard.replay.evaluate import Replay, replaying
-from draftboard.replay.evaluate import leave_running
+from draftboard.replay.evaluate import Replay, leave_running, replaying
 from draftboard.replay.firing import Firing, firings
 from draftboard.replay.show import as_json, show
 from draftboard.replay.story import Story, tell

@@ -14,6 +14,8 @@ from draftboard.replay.recording import Recording, unpacked
 from draftboard.rules import recording_groups, to_yaml
 from draftboard.rules.group import Group, RecordingRule
 from draftboard.settings import Settings
+from draftboard.signals import Level
+from draftboard.signals.traffic import generation_tokens
 
 _RECORD = re.compile(r"[a-z_]+:vllm_\w+:\w+")
 
@@ -53,10 +55,12 @@ def replaying(
         server = _server(Path(folder), settings, prometheus)
         start, end = _load(source, settings, server, Promtool(promtool), progress)
         with server.running() as url, Client(url) as client:
-            yield Replay(settings, client, start, end)
+            yield Replay(settings, client, *_evaluated(client, settings, start, end))
 
 
-def leave_running(source: Path, settings: Settings, folder: Path, *, prometheus: Path, promtool: Path) -> tuple[int, str]:
+def leave_running(
+    source: Path, settings: Settings, folder: Path, *, prometheus: Path, promtool: Path
+) -> tuple[int, str]:
     """The same in a folder and a process that stay: returns the process id and the URL."""
     server = _server(folder, settings, prometheus)
     _load(source, settings, server, Promtool(promtool), lambda *_: None)
@@ -104,18 +108,33 @@ def _grid(recording: Recording, settings: Settings) -> tuple[float, float]:
     return math.floor(recording.first / interval) * interval, math.ceil(recording.last / interval) * interval
 
 
+def _evaluated(client: Client, settings: Settings, start: float, end: float) -> tuple[float, float]:
+    """First and last time at which the rules were really evaluated, asked of the records themselves.
+
+    Raises:
+        DraftboardError: nothing was recorded.
+    """
+    interval = settings.rules.evaluation_interval.seconds
+    record = generation_tokens.record_at(Level.ENGINE, settings)
+    stamps = client.query_range(f"timestamp({record})", start, end, interval)
+    if not stamps:
+        raise DraftboardError("the recording holds no vLLM series that the rules read: was a vLLM server scraped?")
+    offset = stamps[0].samples[0][1] % interval
+    return start + offset, start + offset + (end - start - offset) // interval * interval
+
+
 def in_passes(groups: Sequence[Group]) -> list[Group]:
-    """The groups' rules in passes: each reads only records of passes before it.
+    """The recording rules in passes: each reads only records of passes before it.
 
     promtool evaluates one rule over all time, not all rules at one time, hence a pass for each step of dependency.
     """
-    passes: list[Group] = []
-    made: dict[str, int] = {}
-    for group in groups:
-        for rule in group.rules:
-            if isinstance(rule, RecordingRule):
-                made[rule.record] = 1 + max((made[name] for name in _RECORD.findall(rule.expr) if name in made), default=0)
-        rules = [rule for rule in group.rules if isinstance(rule, RecordingRule)]
-        for number in range(1, max(made.values()) + 1):
-            passes.append(replace(group, rules=tuple(rule for rule in rules if made[rule.record] == number)))
-    return passes
+    number: dict[str, int] = {}
+    passes: list[list[RecordingRule]] = []
+    for rule in (rule for group in groups for rule in group.rules if isinstance(rule, RecordingRule)):
+        number[rule.record] = max(
+            (number[name] + 1 for name in _RECORD.findall(rule.expr) if name in number), default=0
+        )
+        if number[rule.record] == len(passes):
+            passes.append([])
+        passes[number[rule.record]].append(rule)
+    return [replace(groups[0], rules=tuple(rules)) for rules in passes]

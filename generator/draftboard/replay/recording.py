@@ -38,8 +38,8 @@ def unpacked(source: Path, folder: Path) -> Recording:
 
 
 def _copy(source: Path, target: Path) -> None:
-    opened = gzip.open(source, "rb") if source.suffix == ".gz" else source.open("rb")
-    with opened as packed, target.open("wb") as plain:
+    unpack = gzip.open if source.suffix == ".gz" else open
+    with unpack(source, "rb") as packed, target.open("wb") as plain:
         size = 0
         while chunk := packed.read(_CHUNK):
             size += len(chunk)

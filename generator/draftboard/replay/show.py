@@ -87,9 +87,10 @@ def _firing_cells(firing: Firing, start: float) -> list[str]:
 
 def _caveats(story: Story) -> str:
     return (
-        f"Verdict and break-even rest on an assumed verify inflation of {story.verify_inflation:g} and the draft cost that the "
-        "settings give each method.\nExpected speedup is of speculative steps alone; only a baseline under the same load "
-        "measures the real one. Advice is a rule of thumb."
+        f"Verdict and break-even rest on an assumed verify inflation of {story.verify_inflation:g} and the draft cost "
+        f"that the "
+        "settings give each method.\nExpected speedup is of speculative steps alone; only a baseline under the same "
+        "load measures the real one. Advice is a rule of thumb."
     )
 
 

@@ -61,7 +61,8 @@ ALERTS = (
         operator="<",
         limit=lambda _: 1.0,
         summary="Speculative decoding costs more than it saves.",
-        description="{who}: the mean acceptance length is under break-even, so that decoding runs at {value} of its plain "
+        description="{who}: the mean acceptance length is under break-even, so that decoding runs at {value} of its "
+        "plain "
         "speed by the assumed draft cost.",
         dashboard="overview",
     ),
@@ -72,7 +73,8 @@ ALERTS = (
         limit=lambda settings: settings.thresholds.drop,
         guard=_enough_drafts_then_too,
         summary="Draft acceptance has dropped against before.",
-        description="{who}: draft acceptance is {value} of what it was {before} ago. The workload or the drafter has changed.",
+        description="{who}: draft acceptance is {value} of what it was {before} ago. The workload or the drafter has "
+        "changed.",
         dashboard="overview",
     ),
     Alert(
@@ -91,7 +93,8 @@ ALERTS = (
         limit=lambda settings: settings.thresholds.first_position,
         watched=with_a_drafter,
         summary="The drafter often misses the very first token.",
-        description="{who}: only {value} of drafts have their first token accepted. The drafter and the model are not aligned.",
+        description="{who}: only {value} of drafts have their first token accepted. The drafter and the model are not "
+        "aligned.",
         dashboard="depth",
     ),
     Alert(
@@ -101,7 +104,8 @@ ALERTS = (
         limit=lambda settings: settings.thresholds.last_position_low,
         guard=_enough_full_drafts,
         summary="Drafts are longer than is accepted.",
-        description="{who}: only {value} of drafts are accepted to the last position. A shorter K drafts less for nothing.",
+        description="{who}: only {value} of drafts are accepted to the last position. A shorter K drafts less for "
+        "nothing.",
         dashboard="depth",
     ),
     Alert(
@@ -161,7 +165,8 @@ ALERTS = (
         limit=lambda settings: settings.thresholds.inconsistent,
         level=Level.ENGINE,
         summary="The speculative counters contradict each other.",
-        description="{who}: the identity {{{{ $labels.identity }}}} is off by {value}. Figures on speculation cannot be trusted.",
+        description="{who}: the identity {{{{ $labels.identity }}}} is off by {value}. Figures on speculation cannot "
+        "be trusted.",
         dashboard="depth",
     ),
 )

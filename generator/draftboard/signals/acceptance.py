@@ -29,7 +29,8 @@ acceptance = Signal(
     name="acceptance",
     title="Draft acceptance",
     question="Is drafting paying off?",
-    description="Accepted over drafted tokens; the bonus token is not counted. Falls as K grows, so it does not compare "
+    description="Accepted over drafted tokens; the bonus token is not counted. Falls as K grows, so it does not "
+    "compare "
     "models with another K, and the bands are rules of thumb: judge by length against break-even.",
     unit=Unit.RATIO,
     better=Better.HIGHER,
@@ -76,7 +77,8 @@ tokens_per_step = Signal(
     name="tokens_per_step",
     title="Tokens per decode step",
     question="What does a step yield over all steps, drafted or not?",
-    description="(Generated tokens - first tokens) / decode steps: 1 without speculation. The honest yield, since steps "
+    description="(Generated tokens - first tokens) / decode steps: 1 without speculation. The honest yield, since "
+    "steps "
     "without a draft count. Assumes that a request's first output holds one token.",
     unit=Unit.TOKENS,
     better=Better.HIGHER,

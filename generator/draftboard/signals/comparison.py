@@ -1,7 +1,6 @@
 """Against what it was and against its siblings: before, the model's own day, the model's other engines."""
 
 from draftboard.promql import binary, first_of, ignoring, number, ratio
-from draftboard.settings import Settings
 from draftboard.signals.acceptance import acceptance, acceptance_length
 from draftboard.signals.scope import Scope
 from draftboard.signals.signal import Better, Level, Signal, Status, Step, Unit
@@ -42,7 +41,8 @@ acceptance_change = Signal(
     name="acceptance_change",
     title="Acceptance against before",
     question="Has acceptance dropped?",
-    description="Draft acceptance now / draft acceptance before (an hour ago, unless set otherwise). A drop at the same K "
+    description="Draft acceptance now / draft acceptance before (an hour ago, unless set otherwise). A drop at the "
+    "same K "
     "means that the workload or the drafter has changed; a shorter K is no remedy.",
     unit=Unit.RATIO,
     better=Better.HIGHER,
@@ -55,7 +55,8 @@ length_baseline = Signal(
     name="length_baseline",
     title="Acceptance length, own normal",
     question="What is normal for this model?",
-    description="Mean of the mean acceptance length over the model's own past day, the last hour left out. Shown once a "
+    description="Mean of the mean acceptance length over the model's own past day, the last hour left out. Shown once "
+    "a "
     "quarter of that day holds samples.",
     unit=Unit.TOKENS,
     expr=_normal,
@@ -67,7 +68,8 @@ length_deviation = Signal(
     name="length_deviation",
     title="Acceptance length, own spread",
     question="How much does this model usually vary?",
-    description="Standard deviation of the mean acceptance length over the same past, at least a small share of the mean.",
+    description="Standard deviation of the mean acceptance length over the same past, at least a small share of the "
+    "mean.",
     unit=Unit.TOKENS,
     expr=_deviation,
     record="vllm_spec_decode_acceptance_length:stddev{baseline}_mean_rate{window}",
@@ -91,7 +93,8 @@ length_to_others = Signal(
     name="length_to_others",
     title="Length against the other engines",
     question="Is one engine worse than its siblings?",
-    description="Acceptance length of an engine / acceptance length of its model's other engines together. Shown where a "
+    description="Acceptance length of an engine / acceptance length of its model's other engines together. Shown where "
+    "a "
     "model has two or more engines that draft.",
     unit=Unit.RATIO,
     expr=lambda s: binary(

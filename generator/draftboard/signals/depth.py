@@ -75,7 +75,9 @@ def _accepted_within(s: Scope) -> str:
     """Tokens accepted in the first k positions, for every k."""
     return first_of(
         *(
-            labelled(reduce("sum", "position", s.where("position", up_to(position))(accepted_tokens_per_pos)), "k", str(k))
+            labelled(
+                reduce("sum", "position", s.where("position", up_to(position))(accepted_tokens_per_pos)), "k", str(k)
+            )
             for k, position in enumerate(range(s.settings.max_draft_tokens), start=1)
         ),
     )
@@ -115,7 +117,8 @@ conditional_acceptance = Signal(
     name="conditional_acceptance",
     title="Conditional acceptance by position",
     question="Where does the drafter lose the thread?",
-    description="Of the drafts accepted up to this position, the share accepted here too. A good drafter is nearly flat; "
+    description="Of the drafts accepted up to this position, the share accepted here too. A good drafter is nearly "
+    "flat; "
     "a cliff says which position to stop at. Exact where drafts have full length.",
     unit=Unit.RATIO,
     better=Better.HIGHER,

@@ -187,7 +187,8 @@ advice = Signal(
     name="advice",
     title="What to do",
     question="What should be changed?",
-    description="The first that holds: acceptance dropped against before (look at workload and drafter, not at K); no k is "
+    description="The first that holds: acceptance dropped against before (look at workload and drafter, not at K); no "
+    "k is "
     "expected to pay; a drafter misses the first position; the last position is hardly reached, or this K does not "
     "pay while a shorter one would; the last position is often reached; else keep. Rules of thumb: they say where to "
     "look first.",

@@ -1,7 +1,19 @@
 """Whether the numbers can be trusted: identities that vLLM's counters hold, and series that ought to be there."""
 
 from draftboard import metrics
-from draftboard.promql import aggregate, binary, call, first_of, labelled, on, ratio, reduce, relabelled, successor, sum_by
+from draftboard.promql import (
+    aggregate,
+    binary,
+    call,
+    first_of,
+    labelled,
+    on,
+    ratio,
+    reduce,
+    relabelled,
+    successor,
+    sum_by,
+)
 from draftboard.signals.scope import Scope
 from draftboard.signals.signal import Better, Code, Level, Signal, Status, Step, Unit
 from draftboard.signals.traffic import accepted_tokens, accepted_tokens_per_pos, draft_tokens, drafts
@@ -39,7 +51,8 @@ identity_error = Signal(
     name="identity_error",
     title="Counter identities",
     question="Do the counters agree with each other?",
-    description="How far an identity is broken that vLLM's counters hold exactly, as a share: positions add up to accepted "
+    description="How far an identity is broken that vLLM's counters hold exactly, as a share: positions add up to "
+    "accepted "
     "tokens; no more is accepted than drafted; no more first positions than drafts; no position above the one before. "
     "0 or less is right; rates differ a little where series begin.",
     unit=Unit.RATIO,
@@ -57,7 +70,8 @@ metrics_missing = Signal(
     name="metrics_missing",
     title="Speculative metrics missing",
     question="Does a server that should speculate say nothing about it?",
-    description="1 for a target that answers and says by its method label that it speculates, yet exposes no draft counter.",
+    description="1 for a target that answers and says by its method label that it speculates, yet exposes no draft "
+    "counter.",
     unit=Unit.CODE,
     better=Better.LOWER,
     expr=_missing,

@@ -109,7 +109,7 @@ class Scope:
     def _readable_record(self, signal: Signal) -> str | None:
         return None if self.edition is Edition.RAW else signal.record_at(self.level, self.settings)
 
-    def _series(  # noqa: PLR0913  (a selector has these parts)
+    def _series(
         self,
         name: str,
         carried: tuple[str, ...],

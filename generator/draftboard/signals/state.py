@@ -60,7 +60,8 @@ state = Signal(
     name="state",
     title="Speculation state",
     question="Is it drafting, and if not, why?",
-    description="Down: the target does not answer. Speculation off: it answers, without speculative series. Idle: nothing "
+    description="Down: the target does not answer. Speculation off: it answers, without speculative series. Idle: "
+    "nothing "
     "is generated. Serving without drafting: tokens, but no drafts. Drafting. Of a model: its busiest engine's.",
     unit=Unit.CODE,
     expr=_state,

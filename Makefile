@@ -1,0 +1,73 @@
+# `make demo` and `make test` set up all they need: a virtual environment in .venv, Prometheus in .tools.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+TOOLS := .tools
+RECORDING := deploy/demo/run-v0.32.0-ngram-vs-baseline.om.gz
+
+# Programs that the user names are taken as they are; otherwise both are fetched into the private folder.
+ifeq ($(and $(PROMETHEUS),$(PROMTOOL)),)
+PROMETHEUS := $(CURDIR)/$(TOOLS)/bin/prometheus
+PROMTOOL := $(CURDIR)/$(TOOLS)/bin/promtool
+FETCHED := $(PROMETHEUS)
+endif
+export PROMETHEUS PROMTOOL
+
+.PHONY: help demo test unit lint typecheck build check mutate tools clean
+.DEFAULT_GOAL := help
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.runtime $(FETCHED) ## Replay a recorded vLLM run and tell whether speculation paid (KEEP=1 leaves Prometheus running)
+	@$(BIN)/draftboard build
+	@$(BIN)/draftboard replay $(RECORDING) --config deploy/demo/draftboard.toml $(if $(KEEP),--keep)
+
+test: lint typecheck $(FETCHED) ## Lint, check types, and run all tests, against a real Prometheus
+	$(BIN)/pytest -n auto --dist loadgroup
+
+unit: $(VENV)/.dev ## Run the tests that start no server
+	$(BIN)/pytest -m "not prometheus"
+
+lint: $(VENV)/.dev ## Check style and the direction of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	PYTHONPATH=generator $(BIN)/lint-imports --config pyproject.toml --no-logo
+
+typecheck: $(VENV)/.dev ## Check types, strictly
+	$(BIN)/mypy
+
+build: $(VENV)/.runtime ## Write dashboards/ and alerts/
+	$(BIN)/draftboard build
+
+check: $(VENV)/.runtime ## Say whether dashboards/ and alerts/ are as built
+	$(BIN)/draftboard check
+
+mutate: $(VENV)/.dev $(FETCHED) ## Change the rules one place at a time: does a promtool case notice each?
+	$(BIN)/python tests/mutate.py --promtool $(PROMTOOL)
+
+tools: $(FETCHED) ## Fetch Prometheus and promtool into .tools
+
+clean: ## Remove the virtual environment, the tools and all caches
+	rm -rf $(VENV) $(TOOLS) build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf generator/draftboard.egg-info
+
+$(VENV)/.pip: constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit("Draftboard needs Python 3.11 or newer; name one: make PYTHON=python3.12 ..." if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --constraint constraints.txt 'pip>=25.1'
+	@touch $@
+
+$(VENV)/.runtime: $(VENV)/.pip pyproject.toml
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.runtime
+	$(BIN)/pip install --quiet --constraint constraints.txt --group dev
+	@touch $@
+
+$(CURDIR)/$(TOOLS)/bin/prometheus: deploy/tools/fetch.py
+	$(PYTHON) deploy/tools/fetch.py prometheus --into $(TOOLS)
+	@touch $@
