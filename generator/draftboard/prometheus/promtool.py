@@ -21,8 +21,8 @@ class Promtool:
         """Evaluate recording rules over a server's past, each as a range query, into blocks of a storage folder.
 
         A rule sees only what the server held before: rules that read other rules' records need a pass of their own.
-        Evaluations are `interval` apart, at an offset that promtool derives from the group's name and the file's name as
-        given; hence the bare name here, so that a replay in another folder gives the same numbers.
+        Evaluations are at an offset that promtool derives from the group's name and the file's name as given; hence the
+        bare name here, so that a replay in another folder gives the same numbers.
         """
         span = [f"--start={start:.3f}", f"--end={end:.3f}", f"--url={url}", f"--output-dir={storage.resolve()}"]
         self._run("tsdb", "create-blocks-from", "rules", "--quiet", *span, rules.name, folder=rules.parent)

@@ -12,9 +12,9 @@ from draftboard.promql import binary, number
 from draftboard.settings import Settings
 from draftboard.signals import Level, Scope, Signal
 from draftboard.signals.acceptance import acceptance
-from draftboard.signals.comparison import acceptance_change, length_anomaly, length_to_others
+from draftboard.signals.comparison import acceptance_change, length_anomaly, length_to_others, other_engines
 from draftboard.signals.depth import first_position, last_position
-from draftboard.signals.economics import expected_speedup, full_drafts, with_a_drafter
+from draftboard.signals.economics import expected_speedup, full_drafts, last_token, with_a_drafter
 from draftboard.signals.integrity import identity_error, metrics_missing
 from draftboard.signals.state import STATES, state
 from draftboard.signals.traffic import drafts, generation_tokens
@@ -28,8 +28,17 @@ def _enough_drafts_then_too(s: Scope) -> str:
     return binary(_enough_drafts(s), "and", _enough_drafts(s.ago(s.settings.rules.compare_with)))
 
 
-def _enough_full_drafts(s: Scope) -> str:
-    return binary(_enough_drafts(s), "and", full_drafts(s))
+def _enough_full_drafts_whose_end_costs(s: Scope) -> str:
+    return binary(binary(_enough_drafts(s), "and", full_drafts(s)), "and", last_token(s, "<"))
+
+
+def _enough_drafts_whose_end_pays(s: Scope) -> str:
+    return binary(_enough_drafts(s), "and", last_token(s, ">="))
+
+
+def _enough_drafts_by_others_too(s: Scope) -> str:
+    others = binary(other_engines(s, drafts), ">", number(s.settings.traffic.drafts_per_second))
+    return binary(_enough_drafts(s), "and", others)
 
 
 def _enough_tokens(s: Scope) -> str:
@@ -102,7 +111,7 @@ ALERTS = (
         signal=last_position,
         operator="<",
         limit=lambda settings: settings.thresholds.last_position_low,
-        guard=_enough_full_drafts,
+        guard=_enough_full_drafts_whose_end_costs,
         summary="Drafts are longer than is accepted.",
         description="{who}: only {value} of drafts are accepted to the last position. A shorter K drafts less for "
         "nothing.",
@@ -113,6 +122,7 @@ ALERTS = (
         signal=last_position,
         operator=">",
         limit=lambda settings: settings.thresholds.last_position_high,
+        guard=_enough_drafts_whose_end_pays,
         summary="Drafts are shorter than would be accepted.",
         description="{who}: {value} of drafts are accepted to the last position. A longer K may yield more.",
         dashboard="depth",
@@ -123,6 +133,7 @@ ALERTS = (
         operator="<",
         limit=lambda settings: settings.thresholds.outlier,
         level=Level.ENGINE,
+        guard=_enough_drafts_by_others_too,
         summary="One engine accepts far less than its siblings.",
         description="{who}: its mean acceptance length is {value} of that of the model's other engines.",
         dashboard="depth",

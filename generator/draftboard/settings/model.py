@@ -121,6 +121,8 @@ class DraftCost(_Model):
             "eagle3": 0.05,
             "medusa": 0.05,
             "mtp": 0.05,
+            # One pass of a small model drafts the whole block.
+            "dflash": 0.02,
             "draft_model": 0.1,
         },
         max_length=32,

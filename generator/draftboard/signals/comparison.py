@@ -2,6 +2,7 @@
 
 from draftboard.promql import binary, first_of, ignoring, number, ratio
 from draftboard.signals.acceptance import acceptance, acceptance_length
+from draftboard.signals.depth import configured_k
 from draftboard.signals.scope import Scope
 from draftboard.signals.signal import Better, Level, Signal, Status, Step, Unit
 from draftboard.signals.traffic import accepted_tokens, drafts
@@ -11,28 +12,37 @@ def _steps(limit: float, below: str, above: str) -> tuple[Step, ...]:
     return (Step(None, Status.WARN, below), Step(limit, Status.GOOD, above))
 
 
-def _day(s: Scope, function: str) -> str:
-    """Of the length over the baseline, the latest stretch left out so that a drop does not excuse itself."""
+def _past(s: Scope, function: str, signal: Signal) -> str:
+    """Of a signal over the baseline, the latest stretch left out so that a drop does not excuse itself."""
     rules = s.settings.rules
-    return s.over_time(function, acceptance_length, rules.baseline, rules.compare_with)
+    return s.over_time(function, signal, rules.baseline, rules.compare_with)
 
 
 def _normal(s: Scope) -> str:
-    """The mean, where enough of the baseline holds samples to call it normal."""
+    """The mean, where enough of the baseline holds samples to call it normal, and K was never longer than now."""
     rules = s.settings.rules
     needed = rules.baseline_needs * rules.baseline.seconds / rules.evaluation_interval.seconds
-    enough = binary(_day(s, "count_over_time"), ">=", number(needed))
-    return binary(_day(s, "avg_over_time"), "and", enough)
+    enough = binary(_past(s, "count_over_time", acceptance_length), ">=", number(needed))
+    same_k = binary(s(configured_k), "==", _past(s, "max_over_time", configured_k))
+    return binary(binary(_past(s, "avg_over_time", acceptance_length), "and", enough), "and", same_k)
+
+
+def _change(s: Scope) -> str:
+    """Now over before, where K is what it was: acceptance falls as K grows, which is no drop."""
+    before = s.ago(s.settings.rules.compare_with)
+    same_k = binary(s(configured_k), "==", before(configured_k))
+    return binary(ratio(s(acceptance), before(acceptance)), "and", same_k)
 
 
 def _deviation(s: Scope) -> str:
     """The standard deviation, at least a small share of the mean."""
     least = binary(number(s.settings.thresholds.deviation_floor), "*", s(length_baseline))
-    spread = _day(s, "stddev_over_time")
+    spread = _past(s, "stddev_over_time", acceptance_length)
     return first_of(binary(binary(spread, ">", least), "and", s(length_baseline)), least)
 
 
-def _other_engines(s: Scope, signal: Signal) -> str:
+def other_engines(s: Scope, signal: Signal) -> str:
+    """A rate of the other engines of an engine's model, together."""
     labels = s.settings.labels
     return binary(s.at(Level.MODEL)(signal), "-", s(signal), ignoring(labels.instance, labels.engine, group="right"))
 
@@ -43,10 +53,10 @@ acceptance_change = Signal(
     question="Has acceptance dropped?",
     description="Draft acceptance now / draft acceptance before (an hour ago, unless set otherwise). A drop at the "
     "same K "
-    "means that the workload or the drafter has changed; a shorter K is no remedy.",
+    "means that the workload or the drafter has changed; a shorter K is no remedy. Shown while K is what it was.",
     unit=Unit.RATIO,
     better=Better.HIGHER,
-    expr=lambda s: ratio(s(acceptance), s.ago(s.settings.rules.compare_with)(acceptance)),
+    expr=_change,
     record="vllm_spec_decode_acceptance:change{before}_ratio_rate{window}",
     steps=lambda settings: _steps(settings.thresholds.drop, "dropped", "as before"),
     empty="no drafts now, or none before",
@@ -57,7 +67,7 @@ length_baseline = Signal(
     question="What is normal for this model?",
     description="Mean of the mean acceptance length over the model's own past day, the last hour left out. Shown once "
     "a "
-    "quarter of that day holds samples.",
+    "quarter of that day holds samples, unless K was longer then.",
     unit=Unit.TOKENS,
     expr=_normal,
     record="vllm_spec_decode_acceptance_length:avg{baseline}_mean_rate{window}",
@@ -100,7 +110,7 @@ length_to_others = Signal(
     expr=lambda s: binary(
         s(acceptance_length),
         "/",
-        binary("1", "+", ratio(_other_engines(s, accepted_tokens), _other_engines(s, drafts))),
+        binary("1", "+", ratio(other_engines(s, accepted_tokens), other_engines(s, drafts))),
     ),
     record="vllm_spec_decode_acceptance_length_to_others:ratio_rate{window}",
     levels=(Level.ENGINE,),

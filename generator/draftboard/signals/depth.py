@@ -155,6 +155,7 @@ configured_k = Signal(
     description="Number of positions that vLLM counts: num_speculative_tokens. The largest, where engines differ.",
     unit=Unit.TOKENS,
     expr=lambda s: reduce("count", "position", s(accepted_tokens_per_pos)),
+    record="vllm_spec_decode_configured_k:count_rate{window}",
     empty="speculation is off",
 )
 tokens_per_step_at = Signal(

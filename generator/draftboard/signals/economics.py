@@ -1,5 +1,7 @@
 """Whether speculation pays, by how much, and what to change: cost, break-even, expected speedup, best k, advice."""
 
+from typing import Literal
+
 from draftboard.promql import binary, constant, first_of, ignoring, number, reduce
 from draftboard.settings import Settings
 from draftboard.signals.acceptance import acceptance_length, draft_length
@@ -59,6 +61,15 @@ def full_drafts(s: Scope) -> str:
     return binary(s(draft_length), ">=", binary(share, "*", s(configured_k)))
 
 
+def last_token(s: Scope, operator: Literal["<", ">="]) -> str:
+    """Models whose last drafted token yields less, or not less, than it costs.
+
+    K - 1 is expected to be faster than K exactly when survival of the last position < c x speedup at K; since survival
+    never rises, some shorter k is then the best, and otherwise none is.
+    """
+    return binary(s(last_position), operator, binary(s(draft_cost), "*", s(expected_speedup)))
+
+
 def with_a_drafter(s: Scope, signal: Signal) -> str:
     """The signal where a model drafts: n-gram and suffix lookups have none that could be misaligned."""
     return s.where(s.settings.labels.spec_method, "|".join(s.settings.methods.lookup), "!~")(signal)
@@ -66,14 +77,14 @@ def with_a_drafter(s: Scope, signal: Signal) -> str:
 
 def _advice(s: Scope) -> str:
     t = s.settings.thresholds
-    too_long = binary(binary(s(last_position), "<", number(t.last_position_low)), "and", full_drafts(s))
-    too_short = binary(s(last_position), ">", number(t.last_position_high))
+    hardly_reached = binary(binary(s(last_position), "<", number(t.last_position_low)), "and", full_drafts(s))
+    often_reached = binary(s(last_position), ">", number(t.last_position_high))
     conditions = {
         "workload": binary(s(acceptance_change), "<", number(t.drop)),
         "off": binary(s(best_speedup), "<", "1"),
         "drafter": binary(with_a_drafter(s, first_position), "<", number(t.first_position)),
-        "shorter": first_of(too_long, binary(s(expected_speedup), "<", "1")),
-        "longer": too_short,
+        "shorter": binary(first_of(hardly_reached, binary(s(expected_speedup), "<", "1")), "and", last_token(s, "<")),
+        "longer": binary(often_reached, "and", last_token(s, ">=")),
         "keep": s(expected_speedup),
     }
     return first_of(*(constant(ADVICE[name].value, condition) for name, condition in conditions.items()))
@@ -189,8 +200,8 @@ advice = Signal(
     question="What should be changed?",
     description="The first that holds: acceptance dropped against before (look at workload and drafter, not at K); no "
     "k is "
-    "expected to pay; a drafter misses the first position; the last position is hardly reached, or this K does not "
-    "pay while a shorter one would; the last position is often reached; else keep. Rules of thumb: they say where to "
+    "expected to pay; a drafter misses the first position; the last drafted token costs more than it yields, "
+    "and is hardly reached or this K does not pay; the last position is often reached; else keep. Rules of thumb: they say where to "
     "look first.",
     unit=Unit.CODE,
     expr=_advice,

@@ -1,0 +1,58 @@
+"""What tests share: settings, built files, and a real Prometheus that holds the recorded run."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from draftboard import artifacts
+from draftboard.replay import Replay, replaying
+from draftboard.settings import Settings, load
+
+ROOT = Path(__file__).parent.parent
+RECORDING = ROOT / "deploy/demo/run-v0.32.0-ngram-vs-baseline.om.gz"
+DEMO_SETTINGS = ROOT / "deploy/demo/draftboard.toml"
+
+
+def program(name: str) -> Path:
+    """PROMETHEUS or PROMTOOL as the Makefile names them, else the fetched one."""
+    return Path(os.environ.get(name.upper(), ROOT / ".tools/bin" / name))
+
+
+@pytest.fixture(scope="session")
+def settings() -> Settings:
+    return Settings()
+
+
+@pytest.fixture(scope="session")
+def demo_settings() -> Settings:
+    return load(DEMO_SETTINGS)
+
+
+@pytest.fixture(scope="session")
+def files(settings: Settings) -> dict[str, str]:
+    return artifacts.render(settings)
+
+
+@pytest.fixture(scope="session")
+def promtool() -> Path:
+    return program("promtool")
+
+
+@pytest.fixture(scope="session")
+def demo_run(demo_settings: Settings) -> Iterator[Replay]:
+    """The recorded run under the demo's short windows."""
+    with _replay(demo_settings) as replay:
+        yield replay
+
+
+@pytest.fixture(scope="session")
+def default_run(settings: Settings) -> Iterator[Replay]:
+    """The recorded run under the settings that the committed files are built with."""
+    with _replay(settings) as replay:
+        yield replay
+
+
+def _replay(settings: Settings):  # noqa: ANN202  (a context manager)
+    return replaying(RECORDING, settings, prometheus=program("prometheus"), promtool=program("promtool"))

@@ -1,0 +1,41 @@
+"""Reading dashboards as Grafana does: panels, their queries, and variables put in."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+Json = dict[str, Any]
+
+
+def dashboards(files: Mapping[str, str]) -> dict[str, Json]:
+    """By path."""
+    return {path: json.loads(text) for path, text in files.items() if path.endswith(".json")}
+
+
+def panels(dashboard: Json) -> Iterator[Json]:
+    """All panels, those in collapsed rows too; rows themselves are none."""
+    for panel in dashboard["panels"]:
+        if panel["type"] == "row":
+            yield from panel["panels"]
+        else:
+            yield panel
+
+
+def queries(dashboard: Json) -> Iterator[tuple[str, str]]:
+    """Every expression of a dashboard and where it stands: panels, annotations."""
+    for panel in panels(dashboard):
+        for target in panel["targets"]:
+            yield f"{panel['title']} {target['refId']}", target["expr"]
+    for annotation in dashboard["annotations"]["list"]:
+        if "expr" in annotation:
+            yield f"annotation {annotation['name']}", annotation["expr"]
+
+
+def substituted(expr: str, dashboard: Json, rate_interval: str) -> str:
+    """The expression that Grafana sends with every variable at its default."""
+    values = {"__rate_interval": rate_interval}
+    for variable in dashboard["templating"]["list"]:
+        current = variable["current"].get("value")
+        values[variable["name"]] = variable["allValue"] if current == ["$__all"] else current
+    return re.sub(r"\$(?:(\w+)|\{(\w+)\})", lambda found: values.get(found[1] or found[2], found[0]), expr)

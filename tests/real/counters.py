@@ -1,0 +1,54 @@
+"""The recorded run's raw counters in plain Python, for comparison: no PromQL here."""
+
+import gzip
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+Labels = frozenset[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Counter:
+    """Samples of one series, in the order of time."""
+
+    times: list[float]
+    values: list[float]
+
+    def between(self, start: float, end: float) -> "Counter":
+        """Samples after `start` and up to `end`."""
+        first, last = bisect_right(self.times, start), bisect_right(self.times, end)
+        return Counter(self.times[first:last], self.values[first:last])
+
+    @property
+    def increase(self) -> float:
+        """From the first to the last sample; a fall is a restart at 0."""
+        return sum(after - before if after >= before else after for before, after in pairwise(self.values))
+
+    @property
+    def begins_here(self) -> bool:
+        """Whether the counter was so low at first that `rate` extrapolates only back to its zero."""
+        if self.increase == 0:
+            return False
+        span = self.times[-1] - self.times[0]
+        return self.values[0] / self.increase * span < span / (len(self.times) - 1) * 1.1
+
+
+def read(recording: Path, names: set[str]) -> dict[str, dict[Labels, Counter]]:
+    """The named series, by name and labels."""
+    with gzip.open(recording, "rt") as text:
+        lines = [line for line in text if line.partition("{")[0] in names]
+    found: dict[str, dict[Labels, Counter]] = defaultdict(dict)
+    for family in text_string_to_metric_families("".join([*lines, "# EOF\n"])):
+        for sample in family.samples:
+            key = frozenset(sample.labels.items())
+            counter = found[sample.name].setdefault(key, Counter([], []))
+            at = float(sample.timestamp)
+            index = bisect_left(counter.times, at)
+            counter.times.insert(index, at)
+            counter.values.insert(index, sample.value)
+    return found

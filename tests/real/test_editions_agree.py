@@ -1,0 +1,52 @@
+"""A panel that reads records and its standalone twin give the same values on the recorded run."""
+
+import grafana
+import pytest
+
+from draftboard import artifacts
+from draftboard.replay import Replay
+
+pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("demo_run")]
+
+# A subquery's evaluations are aligned to the clock, a rule group's to an offset of its own: the same past, sampled
+# a few seconds apart.
+SAMPLED_APART = {"Length against its own day", "Mean acceptance length, Acceptance length, own normal"}
+# Seconds after the start: low load, busy, idle, saturated, hot, down, after the restart, idle at the end.
+MOMENTS = (60, 120, 145, 210, 270, 290, 330, 420, 600)
+
+
+def twins(replay: Replay) -> list[tuple[str, str, str]]:
+    """Title and both expressions of every query that the two editions have."""
+    files = grafana.dashboards(artifacts.render(replay.settings))
+    window = str(replay.settings.rules.rate_window)
+    found = []
+    for path, records in files.items():
+        if "standalone" in path:
+            continue
+        raw = files[path.replace("dashboards/", "dashboards/standalone/").replace(".json", "-raw.json")]
+        for (where, expr), (twin, other) in zip(grafana.queries(records), grafana.queries(raw), strict=True):
+            assert where == twin
+            found.append((where, grafana.substituted(expr, records, window), grafana.substituted(other, raw, window)))
+    return found
+
+
+def test_records_and_raw_series_give_the_same_values(demo_run: Replay) -> None:
+    different, compared = [], 0
+    for where, records, raw in twins(demo_run):
+        tolerance = 0.05 if where[:-2] in SAMPLED_APART else 1e-9
+        for moment in MOMENTS:
+            at = demo_run.start + moment
+            from_records, from_raw = (values(demo_run, expr, at) for expr in (records, raw))
+            if from_raw != pytest.approx(from_records, rel=tolerance, abs=tolerance):
+                different.append(f"{where} at {moment} s: {from_records} from records, {from_raw} from raw series")
+            compared += len(from_records)
+    assert different == []
+    assert compared > 800
+
+
+def values(replay: Replay, expr: str, at: float) -> dict[frozenset[tuple[str, str]], float]:
+    """By labels; the name of a record is no label of its value."""
+    return {
+        frozenset((name, text) for name, text in series.labels.items() if name != "__name__"): series.samples[0][1]
+        for series in replay.client.query(expr, at)
+    }

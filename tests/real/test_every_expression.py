@@ -1,0 +1,84 @@
+"""Every expression of every generated file, run by a real Prometheus on the recorded run."""
+
+from collections.abc import Mapping
+
+import grafana
+import pytest
+import yaml
+
+from draftboard import artifacts
+from draftboard.replay import Replay
+
+pytestmark = pytest.mark.prometheus
+
+TOO_SHORT = "the run lasts ten minutes: there is no hour or day before it"
+ONE_ENGINE = "each model of the run has one engine"
+NOT_LOADED = "a replay evaluates alerts by itself, so that Prometheus holds no ALERTS"
+
+# Panels (by title), records and alerts that have no sample under the settings of the committed files.
+EMPTY_BY_DEFAULT = {
+    "Alerts that fire": NOT_LOADED,
+    "annotation Alerts that fire": NOT_LOADED,
+    "Acceptance against before": TOO_SHORT,
+    "Length against its own day": TOO_SHORT,
+    "Mean acceptance length, Acceptance length, own normal B": TOO_SHORT,
+    "Length against the other engines": ONE_ENGINE,
+    "model:vllm_spec_decode_acceptance:change1h_ratio_rate5m": TOO_SHORT,
+    "model:vllm_spec_decode_acceptance_length:avg1d_mean_rate5m": TOO_SHORT,
+    "model:vllm_spec_decode_acceptance_length:stddev1d_mean_rate5m": TOO_SHORT,
+    "model:vllm_spec_decode_acceptance_length:zscore1d_mean_rate5m": TOO_SHORT,
+    "engine:vllm_spec_decode_acceptance_length_to_others:ratio_rate5m": ONE_ENGINE,
+    "target:vllm_spec_decode_metrics_missing:bool_rate5m": "no target of the run lacks its counters",
+    "SpecDecodeAcceptanceDrop": TOO_SHORT,
+    "SpecDecodeLengthAnomaly": TOO_SHORT,
+    "SpecDecodeEngineOutlier": ONE_ENGINE,
+    "SpecDecodeMetricsMissing": "no target of the run lacks its counters",
+    "SpecDecodeNotPaying": "over five minutes and with v = 1, n-gram stays above break-even",
+    "SpecDecodeFirstPositionWeak": "the run drafts by n-gram lookup, which this alert leaves out",
+    "SpecDecodeDraftTooShort": "over five minutes the last position stays under 30 %",
+    "SpecDecodeSuspiciouslyHigh": "acceptance stays under 98 %",
+    "SpecDecodeInactive": "whenever the run generates, it drafts",
+    "SpecDecodeMetricsInconsistent": "the counters of a real vLLM hold their identities",
+}
+# The demo's short windows give the run a past, and its settings an n-gram that does not pay.
+EMPTY_IN_THE_DEMO = {
+    name.replace("rate5m", "rate1m"): reason
+    for name, reason in EMPTY_BY_DEFAULT.items()
+    if reason != TOO_SHORT and name not in {"SpecDecodeNotPaying", "SpecDecodeDraftTooShort"}
+}
+
+
+def expressions(files: Mapping[str, str], rate_interval: str) -> dict[tuple[str, str], str]:
+    """By file and name."""
+    found = {}
+    for path, dashboard in grafana.dashboards(files).items():
+        for where, expr in grafana.queries(dashboard):
+            found[path, where] = grafana.substituted(expr, dashboard, rate_interval)
+    for path, text in files.items():
+        if path.endswith(".yaml"):
+            for rule in (rule for group in yaml.safe_load(text)["groups"] for rule in group["rules"]):
+                found[path, rule.get("record") or rule["alert"]] = rule["expr"]
+    return found
+
+
+def check_all(replay: Replay, empty: Mapping[str, str]) -> None:
+    files = artifacts.render(replay.settings)
+    unexpected, used = [], set()
+    for (path, name), expr in expressions(files, str(replay.settings.rules.rate_window)).items():
+        answer = replay.client.query_range(expr, replay.start, replay.end, replay.step)
+        listed = next((key for key in (name, name.removesuffix(" A")) if key in empty), None)
+        if bool(answer) == (listed is not None):
+            unexpected.append(f"{path}: {name}: {'has samples, but is listed as empty' if answer else 'no sample'}")
+        used.add(listed)
+    assert unexpected == []
+    assert set(empty) <= used, "listed, but no such expression"
+
+
+@pytest.mark.xdist_group("default_run")
+def test_every_committed_expression_has_samples_on_the_recorded_run_or_a_listed_reason(default_run: Replay) -> None:
+    check_all(default_run, EMPTY_BY_DEFAULT)
+
+
+@pytest.mark.xdist_group("demo_run")
+def test_every_expression_of_the_demo_build_has_samples_or_a_listed_reason(demo_run: Replay) -> None:
+    check_all(demo_run, EMPTY_IN_THE_DEMO)
