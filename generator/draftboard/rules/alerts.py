@@ -71,8 +71,7 @@ ALERTS = (
         limit=lambda _: 1.0,
         summary="Speculative decoding costs more than it saves.",
         description="{who}: the mean acceptance length is under break-even, so that decoding runs at {value} of its "
-        "plain "
-        "speed by the assumed draft cost.",
+        "plain speed by the assumed draft cost.",
         dashboard="overview",
     ),
     Alert(

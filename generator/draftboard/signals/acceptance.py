@@ -30,8 +30,7 @@ acceptance = Signal(
     title="Draft acceptance",
     question="Is drafting paying off?",
     description="Accepted over drafted tokens; the bonus token is not counted. Falls as K grows, so it does not "
-    "compare "
-    "models with another K, and the bands are rules of thumb: judge by length against break-even.",
+    "compare models with another K, and the bands are rules of thumb: judge by length against break-even.",
     unit=Unit.RATIO,
     better=Better.HIGHER,
     expr=lambda s: ratio(s(accepted_tokens), s(draft_tokens)),
@@ -78,8 +77,7 @@ tokens_per_step = Signal(
     title="Tokens per decode step",
     question="What does a step yield over all steps, drafted or not?",
     description="(Generated tokens - first tokens) / decode steps: 1 without speculation. The honest yield, since "
-    "steps "
-    "without a draft count. Assumes that a request's first output holds one token.",
+    "steps without a draft count. Assumes that a request's first output holds one token.",
     unit=Unit.TOKENS,
     better=Better.HIGHER,
     expr=lambda s: ratio(binary(s(generation_tokens), "-", s(first_tokens)), s(decode_steps)),

@@ -52,8 +52,8 @@ acceptance_change = Signal(
     title="Acceptance against before",
     question="Has acceptance dropped?",
     description="Draft acceptance now / draft acceptance before (an hour ago, unless set otherwise). A drop at the "
-    "same K "
-    "means that the workload or the drafter has changed; a shorter K is no remedy. Shown while K is what it was.",
+    "same K means that the workload or the drafter has changed; a shorter K is no remedy. Shown while K is what it "
+    "was.",
     unit=Unit.RATIO,
     better=Better.HIGHER,
     expr=_change,
@@ -66,8 +66,7 @@ length_baseline = Signal(
     title="Acceptance length, own normal",
     question="What is normal for this model?",
     description="Mean of the mean acceptance length over the model's own past day, the last hour left out. Shown once "
-    "a "
-    "quarter of that day holds samples, unless K was longer then.",
+    "a quarter of that day holds samples, unless K was longer then.",
     unit=Unit.TOKENS,
     expr=_normal,
     record="vllm_spec_decode_acceptance_length:avg{baseline}_mean_rate{window}",
@@ -103,9 +102,8 @@ length_to_others = Signal(
     name="length_to_others",
     title="Length against the other engines",
     question="Is one engine worse than its siblings?",
-    description="Acceptance length of an engine / acceptance length of its model's other engines together. Shown where "
-    "a "
-    "model has two or more engines that draft.",
+    description="Acceptance length of an engine / acceptance length of its model's other engines together. Shown "
+    "where a model has two or more engines that draft.",
     unit=Unit.RATIO,
     expr=lambda s: binary(
         s(acceptance_length),

@@ -118,8 +118,7 @@ conditional_acceptance = Signal(
     title="Conditional acceptance by position",
     question="Where does the drafter lose the thread?",
     description="Of the drafts accepted up to this position, the share accepted here too. A good drafter is nearly "
-    "flat; "
-    "a cliff says which position to stop at. Exact where drafts have full length.",
+    "flat; a cliff says which position to stop at. Exact where drafts have full length.",
     unit=Unit.RATIO,
     better=Better.HIGHER,
     expr=_conditional,
@@ -130,8 +129,8 @@ accepted_length_share = Signal(
     name="accepted_length_share",
     title="Accepted length",
     question="How are accepted lengths distributed?",
-    description="Share of drafts with exactly so many accepted tokens, from none to K; the shares add up to 100 %. Two "
-    "humps say that two kinds of traffic are mixed.",
+    description="Share of drafts with exactly so many accepted tokens, from none to K; the shares add up to 100 %. "
+    "Two humps say that two kinds of traffic are mixed.",
     unit=Unit.RATIO,
     expr=_exactly,
     record="vllm_spec_decode_accepted_length:share_rate{window}",
@@ -175,8 +174,8 @@ first_position = Signal(
     name="first_position",
     title="First position accepted",
     question="Does the drafter speak the target's language?",
-    description="Share of drafts whose first token is accepted. A drafter that misses here is misaligned: wrong "
-    "pair, wrong tokenizer, or sampling it was not made for. For n-gram and suffix it tells how repetitive text is.",
+    description="Share of drafts whose first token is accepted. A drafter that misses here is misaligned: wrong pair, "
+    "wrong tokenizer, or sampling it was not made for. For n-gram and suffix it tells how repetitive text is.",
     unit=Unit.RATIO,
     better=Better.HIGHER,
     expr=lambda s: reduce("sum", "position", s.where("position", "0", "=")(survival)),

@@ -199,10 +199,9 @@ advice = Signal(
     title="What to do",
     question="What should be changed?",
     description="The first that holds: acceptance dropped against before (look at workload and drafter, not at K); no "
-    "k is "
-    "expected to pay; a drafter misses the first position; the last drafted token costs more than it yields, "
-    "and is hardly reached or this K does not pay; the last position is often reached; else keep. Rules of thumb: they say where to "
-    "look first.",
+    "k is expected to pay; a drafter misses the first position; the last drafted token costs more than it yields, and "
+    "is hardly reached or this K does not pay; the last position is often reached; else keep. Rules of thumb: they "
+    "say where to look first.",
     unit=Unit.CODE,
     expr=_advice,
     record="vllm_spec_decode_advice:enum_rate{window}",

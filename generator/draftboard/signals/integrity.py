@@ -52,9 +52,8 @@ identity_error = Signal(
     title="Counter identities",
     question="Do the counters agree with each other?",
     description="How far an identity is broken that vLLM's counters hold exactly, as a share: positions add up to "
-    "accepted "
-    "tokens; no more is accepted than drafted; no more first positions than drafts; no position above the one before. "
-    "0 or less is right; rates differ a little where series begin.",
+    "accepted tokens; no more is accepted than drafted; no more first positions than drafts; no position above the "
+    "one before. 0 or less is right; rates differ a little where series begin.",
     unit=Unit.RATIO,
     better=Better.LOWER,
     expr=_identity_error,

@@ -61,8 +61,8 @@ state = Signal(
     title="Speculation state",
     question="Is it drafting, and if not, why?",
     description="Down: the target does not answer. Speculation off: it answers, without speculative series. Idle: "
-    "nothing "
-    "is generated. Serving without drafting: tokens, but no drafts. Drafting. Of a model: its busiest engine's.",
+    "nothing is generated. Serving without drafting: tokens, but no drafts. Drafting. Of a model: its busiest "
+    "engine's.",
     unit=Unit.CODE,
     expr=_state,
     record="vllm_spec_decode_state:enum_rate{window}",
