@@ -35,6 +35,7 @@ EMPTY_BY_DEFAULT = {
     "SpecDecodeMetricsMissing": "no target of the run lacks its counters",
     "SpecDecodeNotPaying": "over five minutes and with v = 1, n-gram stays above break-even",
     "SpecDecodeFirstPositionWeak": "the run drafts by n-gram lookup, which this alert leaves out",
+    "SpecDecodeDraftTooLong": "with c = 1 % the last drafted token still yields what it costs",
     "SpecDecodeDraftTooShort": "over five minutes the last position stays under 30 %",
     "SpecDecodeSuspiciouslyHigh": "acceptance stays under 98 %",
     "SpecDecodeInactive": "whenever the run generates, it drafts",
@@ -44,7 +45,7 @@ EMPTY_BY_DEFAULT = {
 EMPTY_IN_THE_DEMO = {
     name.replace("rate5m", "rate1m"): reason
     for name, reason in EMPTY_BY_DEFAULT.items()
-    if reason != TOO_SHORT and name not in {"SpecDecodeNotPaying", "SpecDecodeDraftTooShort"}
+    if reason != TOO_SHORT and name not in {"SpecDecodeNotPaying", "SpecDecodeDraftTooLong", "SpecDecodeDraftTooShort"}
 }
 
 

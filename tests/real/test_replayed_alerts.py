@@ -62,6 +62,7 @@ def test_a_replay_fires_what_promtool_fires(demo_run: Replay, promtool: Path, tm
     test = {
         "rule_files": ["recording.rules.yaml", "alerting.rules.yaml"],
         "evaluation_interval": f"{demo_run.step}s",
+        "group_eval_order": ["draftboard-speculation", "draftboard-speculation-alerts"],
         "tests": [{"interval": f"{demo_run.step}s", "input_series": input_series(demo_run), "promql_expr_test": asked}],
     }
     (tmp_path / "run.test.yaml").write_text(yaml.safe_dump(test, width=10**9))

@@ -1,0 +1,130 @@
+"""A settings file: what overlays what, and what each mistake is told."""
+
+from pathlib import Path
+
+import pytest
+
+from draftboard.durations import Duration
+from draftboard.errors import DraftboardError
+from draftboard.settings import Settings, load
+
+
+def loaded(tmp_path: Path, text: str) -> Settings:
+    path = tmp_path / "draftboard.toml"
+    path.write_text(text)
+    return load(path)
+
+
+def test_without_a_file_the_defaults_hold() -> None:
+    assert load(None) == Settings()
+
+
+def test_an_empty_file_changes_nothing(tmp_path: Path) -> None:
+    assert loaded(tmp_path, "") == Settings()
+
+
+def test_naming_one_key_of_a_table_keeps_its_other_defaults(tmp_path: Path) -> None:
+    alert = loaded(tmp_path, '[alerts.SpecDecodeNotPaying]\nseverity = "critical"').alerts.SpecDecodeNotPaying
+    assert (alert.severity, alert.hold) == ("critical", Settings().alerts.SpecDecodeNotPaying.hold)
+
+
+def test_a_cost_of_one_method_is_added_to_the_others(tmp_path: Path) -> None:
+    costs = loaded(tmp_path, "[draft_cost.by_method]\nmine = 0.3").draft_cost.by_method
+    assert costs == Settings().draft_cost.by_method | {"mine": 0.3}
+
+
+@pytest.mark.parametrize(("scrape", "window"), [("15s", "5m"), ("75s", "5m"), ("76s", "5m4s"), ("2m", "8m")])
+def test_the_window_is_five_minutes_or_four_scrapes(tmp_path: Path, scrape: str, window: str) -> None:
+    settings = loaded(tmp_path, f'[rules]\nscrape_interval = "{scrape}"')
+    assert str(settings.rules.rate_window) == window
+
+
+def test_exactly_four_scrapes_are_enough(tmp_path: Path) -> None:
+    settings = loaded(tmp_path, '[rules]\nscrape_interval = "15s"\nwindow = "1m"')
+    assert settings.rules.rate_window == Duration(60)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("windw = 1", "unknown key 'windw'; known here: selector, max_draft_tokens, labels,"),
+        ("[rules]\nwindow_size = 1", "unknown key 'rules.window_size'; known here: scrape_interval, window,"),
+        ('[alerts.NoSuchAlert]\nfor = "1m"', "unknown key 'alerts.NoSuchAlert'; known here: SpecDecodeNotPaying,"),
+        ('[alerts.SpecDecodeInactive]\nhold = "1m"', "unknown key 'alerts.SpecDecodeInactive.hold'; known here: for,"),
+        ("[rules]\nwindow = 5", "rules.window = 5 must be a duration in quotes"),
+        ('[rules]\nwindow = "5 minutes"', "rules.window = '5 minutes' must be a duration such as 15s"),
+        ('[rules]\nwindow = "-5m"', "rules.window = '-5m' must be a duration such as 15s"),
+        ('[rules]\nwindow = "0s"', "rules.window = '0s' must be longer than 0s"),
+        ('[rules]\nwindow = "500d"', "rules.window = '500d' must be at most 366d"),
+        ('[rules]\nwindow = "59s"', "rules: window = 59s is too short: at least 4 scrapes, so 1m or longer"),
+        ('[rules]\nevaluation_interval = "6m"', "rules: evaluation_interval = 6m is too long: at most the window, 5m"),
+        ('[rules]\ncompare_with = "2d"', "rules: compare_with = 2d is out of range: from evaluation_interval, 1m, to"),
+        ('[labels]\njob = "instance"', "labels: names the label 'instance' twice"),
+        ('[labels]\nscope = ["a", "a"]', "labels: names the label 'a' twice"),
+        ('[labels]\nengine = "9"', "labels.engine = '9' must be a label name"),
+        ('[labels]\nengine = "__name__"', "labels.engine = '__name__' must be a label name"),
+        ('[labels]\nvariant = "position"', "labels.variant = 'position' is a label name that records, vLLM or"),
+        ("selector = 'job'", "selector = 'job' must be label matchers such as"),
+        ("selector = 'job=~\"(\"'", "selector = 'job=~\"(\"' has a regular expression that does not compile"),
+        ("selector = 'job=~\"(?=x)\"'", "selector = 'job=~\"(?=x)\"' may use only letters"),
+        ("max_draft_tokens = 0", "max_draft_tokens = 0 is not allowed: input should be greater than or equal to 1"),
+        ("max_draft_tokens = 2.5", "max_draft_tokens = 2.5 is not allowed: input should be a valid integer"),
+        ("max_draft_tokens = true", "max_draft_tokens = True is not allowed"),
+        ("[draft_cost]\ndefault = nan", "draft_cost.default = nan is not allowed: input should be a finite number"),
+        ("[draft_cost.by_method]\nx = -0.1", "draft_cost.by_method.x = -0.1 is not allowed"),
+        ('[draft_cost.by_method]\n"a b" = 0.1', "must be a method name: letters, digits, _ and -"),
+        ("[thresholds]\ndrop = 1.0", "thresholds.drop = 1.0 is not allowed: input should be less than 1"),
+        ("[thresholds.acceptance]\nfair = 0.9", "thresholds.acceptance: must rise: fair < healthy < optimal"),
+        ("[thresholds]\nlast_position_low = 0.3", "thresholds: last_position_low must be under last_position_high"),
+        ("[thresholds]\npays_clearly = 1.0", "thresholds: pays_clearly must be over 1, the break-even"),
+        ('[alerts.SpecDecodeInactive]\nseverity = "page"', "alerts.SpecDecodeInactive.severity = 'page' is not allowed"),
+        ('[links]\ngrafana = "grafana"', "links.grafana = 'grafana' must be an http(s) address"),
+        ('[links]\ngrafana = "http://g/"', "links.grafana = 'http://g/' must be an http(s) address"),
+        ("rules = 1", "rules = 1 is not allowed"),
+        ("[rules", "not valid TOML:"),
+        ("a = 1\na = 2", "not valid TOML:"),
+    ],
+)
+def test_a_mistake_is_one_line_that_names_the_key_the_value_and_what_is_allowed(
+    tmp_path: Path, text: str, told: str
+) -> None:
+    with pytest.raises(DraftboardError) as raised:
+        loaded(tmp_path, text)
+    message = str(raised.value)
+    assert message.startswith(f"{tmp_path / 'draftboard.toml'}: ")
+    assert told in message
+    assert "\n" not in message
+    assert len(message) < 600
+
+
+def test_several_mistakes_are_counted(tmp_path: Path) -> None:
+    with pytest.raises(DraftboardError, match=r"\(and 1 more\)$"):
+        loaded(tmp_path, "x = 1\ny = 2")
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"\x00" * 10, b"x" * 1_000_001], ids=["not UTF-8", "NUL", "too large"])
+def test_a_file_that_is_no_text_is_told_so(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "draftboard.toml"
+    path.write_bytes(content)
+    with pytest.raises(DraftboardError, match=r"not valid TOML|larger than"):
+        load(path)
+
+
+def test_deeply_nested_tables_are_no_traceback(tmp_path: Path) -> None:
+    with pytest.raises(DraftboardError):
+        loaded(tmp_path, "x = " + "[" * 100_000)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DraftboardError, match=r"nowhere\.toml: cannot read the settings: No such file"):
+        load(tmp_path / "nowhere.toml")
+
+
+def test_a_folder_is_no_settings_file(tmp_path: Path) -> None:
+    with pytest.raises(DraftboardError, match="cannot read the settings"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["15s", "5m", "1h30m", "1d", "2d4h", "1m15s"])
+def test_durations_print_as_they_are_read(text: str) -> None:
+    assert str(Duration.parse(text)) == text
