@@ -1,8 +1,8 @@
 """A panel that reads records and its standalone twin give the same values on the recorded run."""
 
-import grafana
 import pytest
 
+import grafana
 from draftboard import artifacts
 from draftboard.replay import Replay
 

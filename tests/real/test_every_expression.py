@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-import grafana
 import pytest
 import yaml
 
+import grafana
 from draftboard import artifacts
 from draftboard.replay import Replay
 

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from counters import Counter, read
 
+from counters import Counter, read
 from draftboard import theory
 from draftboard.replay import Replay
 from draftboard.signals import ALL, Edition, Level, Scope
@@ -17,7 +17,9 @@ pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("demo_run")]
 
 DATA = Path(__file__).parent.parent / "data"
 RECORDING = Path(__file__).parent.parent.parent / "deploy/demo/run-v0.32.0-ngram-vs-baseline.om.gz"
-DRAFTS, DRAFT_TOKENS, ACCEPTED = (f"vllm:spec_decode_num_{name}_total" for name in ("drafts", "draft_tokens", "accepted_tokens"))
+DRAFTS, DRAFT_TOKENS, ACCEPTED = (
+    f"vllm:spec_decode_num_{name}_total" for name in ("drafts", "draft_tokens", "accepted_tokens")
+)
 PER_POSITION = "vllm:spec_decode_num_accepted_tokens_per_pos_total"
 GENERATED, STEPS, FIRSTS = (
     "vllm:generation_tokens_total",
@@ -144,8 +146,8 @@ LOG_LINE = re.compile(
     r"Accepted: (?P<accepted>\d+) tokens, Drafted: (?P<drafted>\d+) tokens, "
     r"Per-position acceptance rate: (?P<positions>[\d., ]+), Avg"
 )
-# Each ends with a log line (Unix seconds) and holds so many seconds of lines, one every 10 s. The first three lie inside
-# one phase of load; the others begin and end in a pause, where log and scrapes need not be aligned.
+# Each ends with a log line (Unix seconds) and holds so many seconds of lines, one every 10 s. The first three lie
+# inside one phase of load; the others begin and end in a pause, where log and scrapes need not be aligned.
 PHASES = {
     "low load": (1795248909, 60),
     "busy": (1795248969, 60),
@@ -182,7 +184,7 @@ def log_sums(until: float, seconds: float) -> tuple[float, float, float, tuple[f
 def test_signals_agree_with_what_vllm_logged_over_the_same_phase(phase: str, demo_run: Replay) -> None:
     until, seconds = PHASES[phase]
     drafts, drafted, accepted, positions = log_sums(until, seconds)
-    scope = Scope(demo_run.settings, edition=Edition.RAW).where("spec_method", "ngram", "=")
+    scope = Scope(demo_run.settings, edition=Edition.RAW).where("spec_method", "ngram")
 
     def seen(name: str) -> dict[str, float]:
         expr = re.sub(r'"\$\w+"', '".*"', scope(SIGNALS[name])).replace(RATE_INTERVAL, f"{seconds + SCRAPE}s")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from counters import read
 
+from counters import read
 from draftboard import artifacts
 from draftboard.replay import Replay, firings
 
@@ -58,7 +58,9 @@ def test_a_replay_fires_what_promtool_fires(demo_run: Replay, promtool: Path, tm
             at += demo_run.step
     assert expected
     times = range(0, int(demo_run.end - demo_run.start) + 1, demo_run.step)
-    asked = [{"expr": 'ALERTS{alertstate="firing"}', "eval_time": f"{at}s", "exp_samples": expected[at]} for at in times]
+    asked = [
+        {"expr": 'ALERTS{alertstate="firing"}', "eval_time": f"{at}s", "exp_samples": expected[at]} for at in times
+    ]
     test = {
         "rule_files": ["recording.rules.yaml", "alerting.rules.yaml"],
         "evaluation_interval": f"{demo_run.step}s",
@@ -67,6 +69,8 @@ def test_a_replay_fires_what_promtool_fires(demo_run: Replay, promtool: Path, tm
     }
     (tmp_path / "run.test.yaml").write_text(yaml.safe_dump(test, width=10**9))
 
-    done = subprocess.run([promtool, "test", "rules", "run.test.yaml"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [promtool, "test", "rules", "run.test.yaml"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
 
     assert done.returncode == 0, done.stdout + done.stderr

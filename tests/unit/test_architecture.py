@@ -11,7 +11,13 @@ SOURCES = sorted((ROOT / "generator/draftboard").rglob("*.py"))
 
 
 def test_imports_run_one_way_and_grafanalib_stays_behind_one_package() -> None:
-    command = [Path(sys.executable).parent / "lint-imports", "--config", ROOT / "pyproject.toml", "--no-logo", "--no-cache"]
+    command = [
+        Path(sys.executable).parent / "lint-imports",
+        "--config",
+        ROOT / "pyproject.toml",
+        "--no-logo",
+        "--no-cache",
+    ]
     done = subprocess.run(command, cwd=ROOT / "generator", capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
 

@@ -77,7 +77,10 @@ def test_exactly_four_scrapes_are_enough(tmp_path: Path) -> None:
         ("[thresholds.acceptance]\nfair = 0.9", "thresholds.acceptance: must rise: fair < healthy < optimal"),
         ("[thresholds]\nlast_position_low = 0.3", "thresholds: last_position_low must be under last_position_high"),
         ("[thresholds]\npays_clearly = 1.0", "thresholds: pays_clearly must be over 1, the break-even"),
-        ('[alerts.SpecDecodeInactive]\nseverity = "page"', "alerts.SpecDecodeInactive.severity = 'page' is not allowed"),
+        (
+            '[alerts.SpecDecodeInactive]\nseverity = "page"',
+            "alerts.SpecDecodeInactive.severity = 'page' is not allowed",
+        ),
         ('[links]\ngrafana = "grafana"', "links.grafana = 'grafana' must be an http(s) address"),
         ('[links]\ngrafana = "http://g/"', "links.grafana = 'http://g/' must be an http(s) address"),
         ("rules = 1", "rules = 1 is not allowed"),
@@ -102,7 +105,9 @@ def test_several_mistakes_are_counted(tmp_path: Path) -> None:
         loaded(tmp_path, "x = 1\ny = 2")
 
 
-@pytest.mark.parametrize("content", [b"\xff\xfe", b"\x00" * 10, b"x" * 1_000_001], ids=["not UTF-8", "NUL", "too large"])
+@pytest.mark.parametrize(
+    "content", [b"\xff\xfe", b"\x00" * 10, b"x" * 1_000_001], ids=["not UTF-8", "NUL", "too large"]
+)
 def test_a_file_that_is_no_text_is_told_so(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "draftboard.toml"
     path.write_bytes(content)

@@ -4,7 +4,7 @@ import difflib
 import os
 import tempfile
 from collections.abc import Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -32,9 +32,10 @@ def write(files: Mapping[str, str], out: Path) -> None:
     """
     with ExitStack() as undo:
         staged = [(_staged(out / path, text, undo), out / path) for path, text in sorted(files.items())]
-        for temporary, target in staged:
+        for _, target in staged:
             if target.is_dir():
                 raise DraftboardError(f"{target}: is a folder, where a file is to be written; move it away")
+        for temporary, target in staged:
             try:
                 temporary.replace(target)
             except OSError as error:
@@ -76,12 +77,12 @@ def compare(files: Mapping[str, str], out: Path) -> list[Difference]:
 
 
 def _read(path: Path) -> str | None:
-    with suppress(FileNotFoundError, NotADirectoryError):
-        try:
-            return path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise DraftboardError(f"{path}: cannot read: {error}; run `draftboard build`") from None
-    return None
+    try:
+        return path.read_text(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise DraftboardError(f"{path}: cannot read: {error}; run `draftboard build`") from None
 
 
 def _diff(path: str, actual: str, expected: str) -> str:

@@ -1,5 +1,7 @@
 """Against what it was and against its siblings: before, the model's own day, the model's other engines."""
 
+import math
+
 from draftboard.promql import binary, first_of, ignoring, number, ratio
 from draftboard.signals.acceptance import acceptance, acceptance_length
 from draftboard.signals.depth import configured_k
@@ -21,7 +23,7 @@ def _past(s: Scope, function: str, signal: Signal) -> str:
 def _normal(s: Scope) -> str:
     """The mean, where enough of the baseline holds samples to call it normal, and K was never longer than now."""
     rules = s.settings.rules
-    needed = rules.baseline_needs * rules.baseline.seconds / rules.evaluation_interval.seconds
+    needed = math.ceil(rules.baseline_needs * rules.baseline.seconds / rules.evaluation_interval.seconds)
     enough = binary(_past(s, "count_over_time", acceptance_length), ">=", number(needed))
     same_k = binary(s(configured_k), "==", _past(s, "max_over_time", configured_k))
     return binary(binary(_past(s, "avg_over_time", acceptance_length), "and", enough), "and", same_k)

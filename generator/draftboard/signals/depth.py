@@ -178,7 +178,7 @@ first_position = Signal(
     "wrong tokenizer, or sampling it was not made for. For n-gram and suffix it tells how repetitive text is.",
     unit=Unit.RATIO,
     better=Better.HIGHER,
-    expr=lambda s: reduce("sum", "position", s.where("position", "0", "=")(survival)),
+    expr=lambda s: reduce("sum", "position", s.where("position", "0")(survival)),
     record="vllm_spec_decode_first_position:ratio_rate{window}",
     steps=_first_position_steps,
 )

@@ -29,9 +29,7 @@ def _draft_cost(s: Scope) -> str:
     for method, cost in sorted(costs.by_method.items()):
         methods_by_cost.setdefault(cost, []).append(method)
     label = s.settings.labels.spec_method
-    known = [
-        constant(cost, s.where(label, "|".join(methods))(drafts)) for cost, methods in sorted(methods_by_cost.items())
-    ]
+    known = [constant(cost, s.where(label, *methods)(drafts)) for cost, methods in sorted(methods_by_cost.items())]
     return first_of(*known, constant(costs.default, s(drafts)))
 
 
@@ -72,7 +70,7 @@ def last_token(s: Scope, operator: Literal["<", ">="]) -> str:
 
 def with_a_drafter(s: Scope, signal: Signal) -> str:
     """The signal where a model drafts: n-gram and suffix lookups have none that could be misaligned."""
-    return s.where(s.settings.labels.spec_method, "|".join(s.settings.methods.lookup), "!~")(signal)
+    return s.where_not(s.settings.labels.spec_method, *s.settings.methods.lookup)(signal)
 
 
 def _advice(s: Scope) -> str:

@@ -21,7 +21,7 @@ from draftboard.signals.traffic import accepted_tokens, accepted_tokens_per_pos,
 
 def _identity_error(s: Scope) -> str:
     by_position = s(accepted_tokens_per_pos)
-    first = reduce("sum", "position", s.where("position", "0", "=")(accepted_tokens_per_pos))
+    first = reduce("sum", "position", s.where("position", "0")(accepted_tokens_per_pos))
     summed = call("abs", binary(reduce("sum", "position", by_position), "-", s(accepted_tokens)))
     before = _position_before(s)
     errors = {

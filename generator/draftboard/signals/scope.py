@@ -1,5 +1,6 @@
 """The Scope: from where a signal is looked at, and hence which selector, window and level its expression has."""
 
+import re
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -66,9 +67,18 @@ class Scope:
         """The same view of the past."""
         return replace(self, offset=offset)
 
-    def where(self, label: str, values: str, operator: str = "=~") -> "Scope":
-        """The same view of the series whose label matches."""
-        return replace(self, only=(*self.only, (label, f'{label}{operator}"{values}"')))
+    def where(self, label: str, *values: str) -> "Scope":
+        """The same view of the series whose label has one of the values, which may be regular expressions."""
+        return self._matching(label, ("=", "=~"), values)
+
+    def where_not(self, label: str, *values: str) -> "Scope":
+        """The same view of the other series, those without the label too; without values, of all."""
+        return self._matching(label, ("!=", "!~"), values) if values else self
+
+    def _matching(self, label: str, operators: tuple[str, str], values: tuple[str, ...]) -> "Scope":
+        pattern = "|".join(values)
+        operator = operators[0] if re.fullmatch(r"[\w-]*", pattern) else operators[1]
+        return replace(self, only=(*self.only, (label, f'{label}{operator}"{pattern}"')))
 
     def __call__(self, signal: Signal) -> str:
         """The signal's PromQL from here: its record where there is one to read, else its expression."""

@@ -1,0 +1,30 @@
+"""Reading rule files, and walking their expressions."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import promql_parser
+import yaml
+
+Rule = dict[str, Any]
+
+
+def groups(files: Mapping[str, str]) -> list[dict[str, Any]]:
+    return [group for path, text in files.items() if path.endswith(".yaml") for group in yaml.safe_load(text)["groups"]]
+
+
+def rules(files: Mapping[str, str]) -> list[Rule]:
+    return [rule for group in groups(files) for rule in group["rules"]]
+
+
+def nodes(expr: str, kind: type) -> list[Any]:
+    """All nodes of one kind in an expression."""
+    found: list[Any] = []
+
+    def visit(node: Any) -> bool:
+        if isinstance(node, kind):
+            found.append(node)
+        return True
+
+    promql_parser.walk(promql_parser.parse(expr), visit)
+    return found

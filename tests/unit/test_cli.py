@@ -1,0 +1,146 @@
+"""The commands as a user types them: what they print, and how they end."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from draftboard.cli import main
+
+
+def run(*arguments: str | Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    """Exit code, standard output and standard error of a command."""
+    with pytest.raises(SystemExit) as ended:
+        main([str(argument) for argument in arguments])
+    out, err = capsys.readouterr()
+    return int(ended.value.code or 0), out, err
+
+
+def test_build_lists_what_it_wrote(tmp_path: Path, capsys: pytest.CaptureFixture[str], files: dict[str, str]) -> None:
+    code, out, _ = run("build", "--out", tmp_path, capsys=capsys)
+    assert code == 0
+    for path, text in files.items():
+        assert any(line.split() == [path, f"{len(text.encode()):,}"] for line in out.splitlines()), path
+        assert (tmp_path / path).read_text() == text
+
+
+def test_build_mentions_what_is_left_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "alerts").mkdir()
+    (tmp_path / "alerts/old.rules.yaml").write_text("")
+    code, out, _ = run("build", "--out", tmp_path, capsys=capsys)
+    assert code == 0
+    assert "alerts/old.rules.yaml: left over" in out
+
+
+def test_check_is_content_after_build(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run("build", "--out", tmp_path, capsys=capsys)
+    code, out, err = run("check", "--out", tmp_path, capsys=capsys)
+    assert (code, err) == (0, "")
+    assert "are as built" in out
+
+
+def test_check_ends_with_1_and_a_diff_after_an_edit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run("build", "--out", tmp_path, capsys=capsys)
+    path = tmp_path / "alerts/alerting.rules.yaml"
+    path.write_text(path.read_text().replace("for: 30m", "for: 3m", 1))
+    code, out, err = run("check", "--out", tmp_path, capsys=capsys)
+    assert code == 1
+    assert "-        for: 3m\n+        for: 30m\n" in out
+    assert "run `draftboard build`" in err
+
+
+def test_check_ends_with_1_in_an_empty_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run("check", "--out", tmp_path, capsys=capsys)
+    assert code == 1
+    assert out.count(": missing") == 6
+
+
+def test_check_with_other_settings_sees_other_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run("build", "--out", tmp_path, capsys=capsys)
+    config = tmp_path / "draftboard.toml"
+    config.write_text("[thresholds]\ndrop = 0.5")
+    code, out, _ = run("check", "--out", tmp_path, "--config", config, capsys=capsys)
+    assert code == 1
+    assert "+          (model:vllm_spec_decode_acceptance:change1h_ratio_rate5m < 0.5)" in out
+
+
+@pytest.mark.parametrize("command", ["build", "check", "signals"])
+def test_a_mistake_in_the_settings_is_one_line_and_exit_code_2(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "draftboard.toml"
+    config.write_text("nonsense = 1")
+    code, out, err = run(command, "--config", config, capsys=capsys)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"draftboard: {config}: unknown key 'nonsense'")
+    assert err.count("\n") == 1
+
+
+def test_an_output_that_cannot_be_written_is_one_line_and_exit_code_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "dashboards").write_text("in the way")
+    code, _, err = run("build", "--out", tmp_path, capsys=capsys)
+    assert code == 2
+    assert "dashboards" in err
+    assert err.count("\n") == 1
+    assert not (tmp_path / "alerts/alerting.rules.yaml").exists()
+
+
+@pytest.mark.parametrize("arguments", [("bild",), ("build", "--ot", "x"), ("replay",), ("replay", "/nowhere.om")])
+def test_a_mistyped_command_ends_with_2(arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = run(*arguments, capsys=capsys)
+    assert code == 2
+    assert "Traceback" not in err
+
+
+def test_the_default_output_is_the_repository_that_one_stands_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    inside = tmp_path / "a/b"
+    inside.mkdir(parents=True)
+    (tmp_path / ".git").mkdir()
+    monkeypatch.chdir(inside)
+    run("build", capsys=capsys)
+    assert (tmp_path / "alerts/alerting.rules.yaml").exists()
+
+
+def test_outside_a_repository_the_default_output_is_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run("build", capsys=capsys)
+    assert (tmp_path / "alerts/alerting.rules.yaml").exists()
+
+
+def test_signals_lists_each_with_question_record_panel_alert_and_promql(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run("signals", capsys=capsys)
+    assert code == 0
+    (block,) = (block for block in out.split("\n\n") if block.startswith("acceptance: "))
+    assert block.splitlines()[:2] == ["acceptance: Draft acceptance [percentunit]", "  Is drafting paying off?"]
+    assert "  record: model:vllm_spec_decode_acceptance:ratio_rate5m" in block
+    assert "  panel: draftboard-overview: Draft acceptance" in block
+    assert "  alert: SpecDecodeSuspiciouslyHigh" in block
+    assert "    model:vllm_spec_decode_accepted_tokens:rate5m / (" in block
+
+
+def test_signals_as_json_hold_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run("signals", "--json", capsys=capsys)
+    entries = {entry["name"]: entry for entry in json.loads(out)}
+    assert entries["acceptance"]["alerts"] == ["SpecDecodeSuspiciouslyHigh"]
+    assert {"title", "question", "description", "unit", "expr", "records", "panels"} <= set(entries["acceptance"])
+
+
+def test_python_m_draftboard_is_the_same_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "draftboard", "--version"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONWARNINGS": "error"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("draftboard, version ")

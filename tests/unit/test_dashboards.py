@@ -1,0 +1,247 @@
+"""The dashboards against the dashboard-linter's rules, their own grid, and the alerts that share their thresholds."""
+
+import re
+from typing import Any
+
+import promql_parser
+import pytest
+
+import grafana
+from draftboard.metrics import CATALOGUE, Kind
+from draftboard.rules.alerts import ALERTS
+from draftboard.settings import Settings
+from draftboard.signals import ALL
+from rulefiles import nodes
+
+PATHS = (
+    "dashboards/draftboard-overview.json",
+    "dashboards/draftboard-depth.json",
+    "dashboards/standalone/draftboard-overview-raw.json",
+    "dashboards/standalone/draftboard-depth-raw.json",
+)
+# Units of Grafana that we use; anything else would be shown as a suffix.
+UNITS = {"percentunit", "short", "none", "reqps"}
+# Series of these carry no instance: records of level model, and alerts.
+NO_INSTANCE = r"^(model:|ALERTS$)"
+
+
+@pytest.fixture(params=PATHS)
+def dashboard(request: pytest.FixtureRequest, files: dict[str, str]) -> dict[str, Any]:
+    return grafana.dashboards(files)[request.param]
+
+
+def parsed(expr: str) -> str:
+    """The expression with a window that the parser reads; variables may stand in quotes."""
+    what_if = {"$draft_cost": "0.1", "$verify_inflation": "1"}
+    text = expr.replace("$__rate_interval", "5m")
+    for variable, value in what_if.items():
+        text = text.replace(variable, value)
+    return text
+
+
+def test_these_are_all_dashboards(files: dict[str, str]) -> None:
+    assert set(grafana.dashboards(files)) == set(PATHS)
+
+
+def test_uid_title_tags_and_schema(dashboard: dict[str, Any]) -> None:
+    assert re.fullmatch(r"draftboard-[a-z]+(-raw)?", dashboard["uid"])
+    assert 8 <= len(dashboard["uid"]) <= 40
+    assert dashboard["schemaVersion"] == 42
+    assert dashboard["editable"] is False
+    assert "draftboard" in dashboard["tags"]
+    assert dashboard["time"]["to"] == "now"
+    assert dashboard["time"]["from"].startswith("now-")
+
+
+def test_uids_differ_and_are_nobody_else_s(files: dict[str, str]) -> None:
+    uids = [dashboard["uid"] for dashboard in grafana.dashboards(files).values()]
+    assert len(uids) == len(set(uids))
+    assert "vllm-spec-decode" not in uids
+
+
+def test_template_datasource(dashboard: dict[str, Any]) -> None:
+    (datasource,) = (v for v in dashboard["templating"]["list"] if v["type"] == "datasource")
+    assert (datasource["name"], datasource["label"]) == ("datasource", "Data source")
+
+
+def test_template_variables_are_chained_multi_value_and_reload_with_the_time(dashboard: dict[str, Any]) -> None:
+    queried = [v for v in dashboard["templating"]["list"] if v["type"] == "query"]
+    names = [variable["name"] for variable in queried]
+    assert names[:4] == ["job", "model_name", "spec_method", "variant"]
+    for index, variable in enumerate(queried):
+        assert variable["datasource"] == {"type": "prometheus", "uid": "${datasource}"}
+        assert variable["refresh"] == 2
+        assert variable["multi"]
+        assert variable["includeAll"]
+        assert variable["allValue"] == (".+" if variable["name"] in {"job", "instance"} else ".*")
+        assert variable["label"]
+        read = re.fullmatch(r"label_values\((.+), (\w+)\)", variable["query"]["query"])
+        assert read
+        assert read[2] == variable["name"]
+        assert re.findall(r'(\w+)=~"\$\1"', read[1]) == names[:index]
+    if "instance" in names:
+        assert names[4:] == ["instance", "engine"]
+
+
+def test_every_variable_in_an_expression_is_defined(dashboard: dict[str, Any]) -> None:
+    defined = {variable["name"] for variable in dashboard["templating"]["list"]} | {"__rate_interval"}
+    for where, expr in grafana.queries(dashboard):
+        assert set(re.findall(r"\$([a-z_]\w*)", expr)) <= defined, where
+
+
+def test_every_panel_has_title_description_unit_datasource_and_a_word_for_nothing(dashboard: dict[str, Any]) -> None:
+    for panel in grafana.panels(dashboard):
+        assert panel["title"]
+        assert panel["description"]
+        assert panel["datasource"]["uid"] == "${datasource}"
+        assert panel["fieldConfig"]["defaults"]["unit"] in UNITS, panel["title"]
+        assert panel["fieldConfig"]["defaults"]["noValue"]
+        assert panel["targets"]
+        for target in panel["targets"]:
+            assert target["datasource"]["uid"] == "${datasource}"
+            assert target["instant"] is not target["range"]
+
+
+def test_ids_refids_and_legends_are_unique(dashboard: dict[str, Any]) -> None:
+    ids = [panel["id"] for panel in dashboard["panels"]] + [panel["id"] for panel in grafana.panels(dashboard)]
+    rows = [panel["id"] for panel in dashboard["panels"] if panel["type"] == "row"]
+    panels = [panel["id"] for panel in grafana.panels(dashboard)]
+    assert len(set(ids)) == len(rows) + len(panels)
+    titles = [panel["title"] for panel in grafana.panels(dashboard)]
+    by_engine = [title for title in titles if titles.count(title) > 1]
+    for panel in grafana.panels(dashboard):
+        refs = [target["refId"] for target in panel["targets"]]
+        assert len(refs) == len(set(refs))
+        legends = [target["legendFormat"] for target in panel["targets"] if target["format"] == "time_series"]
+        assert len(legends) == len(set(legends)), panel["title"]
+    # Depth shows some signals twice: now and over time, by model and by engine.
+    assert not by_engine or dashboard["uid"].startswith("draftboard-depth")
+
+
+def test_nothing_overlaps_and_everything_lies_in_the_grid(dashboard: dict[str, Any]) -> None:
+    def cells(panels: list[dict[str, Any]]) -> None:
+        taken: dict[tuple[int, int], str] = {}
+        for panel in panels:
+            place = panel["gridPos"]
+            assert place["x"] >= 0
+            assert place["x"] + place["w"] <= 24
+            for x in range(place["x"], place["x"] + place["w"]):
+                for y in range(place["y"], place["y"] + place["h"]):
+                    assert (x, y) not in taken, (panel["title"], taken.get((x, y)))
+                    taken[x, y] = panel["title"]
+
+    cells(dashboard["panels"])
+    for panel in dashboard["panels"]:
+        cells(panel.get("panels", []))
+
+
+def test_target_promql_parses(dashboard: dict[str, Any]) -> None:
+    for _, expr in grafana.queries(dashboard):
+        assert promql_parser.parse(parsed(expr))
+
+
+def test_target_rate_interval(dashboard: dict[str, Any]) -> None:
+    for where, expr in grafana.queries(dashboard):
+        for _, window in re.findall(r"\b(rate|irate|increase|resets)\(\s*[\w:]+(?:\{[^}]*\})?\[([^\]]+)\]", expr):
+            assert window == "$__rate_interval", where
+        assert ("$__rate_interval" in expr) <= dashboard["uid"].endswith("-raw"), where
+
+
+def test_target_job_and_instance(dashboard: dict[str, Any]) -> None:
+    for where, expr in grafana.queries(dashboard):
+        for selector in nodes(parsed(expr), promql_parser.VectorSelector):
+            matchers = {matcher.name: matcher.value for matcher in selector.matchers.matchers}
+            assert matchers["job"] == "$job", where
+            if not re.search(NO_INSTANCE, selector.name):
+                assert matchers["instance"] == "$instance", where
+
+
+def test_target_counter_agg(dashboard: dict[str, Any]) -> None:
+    counters = {metric.name for metric in CATALOGUE if metric.kind in {Kind.COUNTER, Kind.HISTOGRAM}}
+    for where, expr in grafana.queries(dashboard):
+        text = parsed(expr)
+        used = [s.name for s in nodes(text, promql_parser.VectorSelector) if s.name in counters]
+        inside = [
+            argument.vector_selector.name
+            for call in nodes(text, promql_parser.Call)
+            if call.func.name in {"rate", "resets"}
+            for argument in call.args
+        ]
+        assert sorted(used) == sorted(inside), where
+
+
+def test_an_edition_reads_records_only_or_raw_series_only(dashboard: dict[str, Any]) -> None:
+    for where, expr in grafana.queries(dashboard):
+        names = {s.name for s in nodes(parsed(expr), promql_parser.VectorSelector)} - {"ALERTS"}
+        records = {name for name in names if re.match(r"(engine|model|target):", name)}
+        assert records == (set() if dashboard["uid"].endswith("-raw") else names), where
+
+
+def test_opening_a_dashboard_of_records_costs_nothing_by_engine(files: dict[str, str]) -> None:
+    for path, dashboard in grafana.dashboards(files).items():
+        if "standalone" in path:
+            continue
+        for panel in dashboard["panels"]:
+            if panel["type"] != "row":
+                for target in panel["targets"]:
+                    assert "engine:" not in target["expr"], panel["title"]
+
+
+def test_dashboards_link_to_their_own_edition_with_time_and_variables(dashboard: dict[str, Any]) -> None:
+    (link,) = dashboard["links"]
+    assert link["includeVars"]
+    assert link["keepTime"]
+    assert link["tags"] == ["draftboard", "raw" if dashboard["uid"].endswith("-raw") else "records"]
+    assert set(link["tags"]) <= set(dashboard["tags"])
+
+
+def test_firing_alerts_and_restarts_are_marked(dashboard: dict[str, Any]) -> None:
+    names = [annotation["name"] for annotation in dashboard["annotations"]["list"]]
+    assert names == ["Annotations & Alerts", "Alerts that fire", "Engine restarts"]
+
+
+def test_panels_ask_no_faster_than_there_are_samples(dashboard: dict[str, Any], settings: Settings) -> None:
+    rules = settings.rules
+    pace = rules.scrape_interval if dashboard["uid"].endswith("-raw") else rules.evaluation_interval
+    assert {panel["interval"] for panel in grafana.panels(dashboard)} == {str(pace)}
+
+
+def test_a_panel_turns_where_the_alert_on_its_signal_fires(dashboard: dict[str, Any], settings: Settings) -> None:
+    limits: dict[str, set[float]] = {}
+    for alert in ALERTS:
+        if not alert.signal.codes:
+            limits.setdefault(alert.signal.title, set()).add(alert.limit(settings))
+    seen = set()
+    for panel in grafana.panels(dashboard):
+        if panel["title"] in limits and panel["type"] in {"timeseries", "stat"}:
+            steps = {step.get("value") for step in panel["fieldConfig"]["defaults"]["thresholds"]["steps"]}
+            assert limits[panel["title"]] <= steps, panel["title"]
+            seen.add(panel["title"])
+    assert seen
+
+
+def test_percentages_are_between_zero_and_one_in_thresholds(dashboard: dict[str, Any]) -> None:
+    for panel in grafana.panels(dashboard):
+        defaults = panel["fieldConfig"]["defaults"]
+        if defaults["unit"] == "percentunit":
+            assert all(0 <= (step["value"] or 0) <= 1 for step in defaults["thresholds"]["steps"])
+
+
+def test_every_signal_is_shown_or_serves_another_that_is(files: dict[str, str]) -> None:
+    shown = " ".join(
+        f"{panel['title']} "
+        + " ".join(str(override["matcher"]["options"]) for override in panel["fieldConfig"]["overrides"])
+        for dashboard in grafana.dashboards(files).values()
+        for panel in grafana.panels(dashboard)
+    )
+    unseen = {signal.name for signal in ALL if signal.title not in shown}
+    assert unseen == {
+        "draft_tokens",  # shown as accepted and wasted
+        "decode_steps",  # divisor of coverage and tokens per step
+        "first_tokens",  # subtracted in tokens per step
+        "at_least_accepted",  # shown as survival and as accepted length
+        "each_k",  # the k axis itself
+        "length_deviation",  # divisor of the anomaly
+        "restarts",  # marked on every graph
+        "metrics_missing",  # an alert: it has no model to be shown under
+    }

@@ -1,0 +1,162 @@
+"""A build with everything renamed leaves no default behind."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from draftboard import artifacts
+from draftboard.settings import Settings, load
+
+RENAMED = """
+selector = 'prometheus="blue",stage=~"a.*"'
+max_draft_tokens = 7
+
+[labels]
+scope = ["region", "tenant"]
+job = "service"
+instance = "host"
+model_name = "llm"
+engine = "rank"
+spec_method = "drafter"
+variant = "arm"
+
+[rules]
+scrape_interval = "7s"
+window = "11m"
+evaluation_interval = "23s"
+compare_with = "41m"
+baseline = "3d"
+baseline_needs = 0.37
+remember = "53m"
+
+[draft_cost]
+default = 0.123
+verify_inflation = 1.23
+by_method.ngram = 0.0123
+by_method.ngram_gpu = 0.0124
+by_method.suffix = 0.0125
+by_method.eagle = 0.0512
+by_method.eagle3 = 0.0513
+by_method.medusa = 0.0514
+by_method.mtp = 0.0515
+by_method.dflash = 0.0215
+by_method.draft_model = 0.1234
+
+[methods]
+baseline = "plain"
+lookup = ["copy", "paste"]
+
+[thresholds]
+pays_clearly = 1.23
+drop = 0.81
+anomaly = 3.1
+deviation_floor = 0.051
+first_position = 0.71
+last_position_low = 0.11
+last_position_high = 0.31
+full_drafts = 0.91
+outlier = 0.76
+inconsistent = 0.052
+acceptance = { fair = 0.41, healthy = 0.61, optimal = 0.72, suspicious = 0.981 }
+
+[traffic]
+drafts_per_second = 0.13
+tokens_per_second = 1.3
+
+[links]
+grafana = "https://grafana.example:3443"
+runbooks = "https://runbooks.example/draftboard"
+
+[dashboards]
+refresh = "37s"
+time_range = "5h"
+"""
+
+
+@pytest.fixture(scope="module")
+def renamed(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    path: Path = tmp_path_factory.mktemp("settings") / "draftboard.toml"
+    alerts = "".join(
+        f'\n[alerts.{name}]\nfor = "{index + 61}m"\nkeep_firing_for = "{index + 91}m"\nseverity = "critical"\n'
+        for index, name in enumerate(type(Settings().alerts).model_fields)
+    )
+    path.write_text(RENAMED + alerts)
+    return load(path)
+
+
+def leaves(value: object, at: str = "") -> dict[str, object]:
+    """Every setting by its dotted name."""
+    if isinstance(value, dict):
+        return {name: leaf for key, inner in value.items() for name, leaf in leaves(inner, f"{at}.{key}").items()}
+    return {at: value}
+
+
+def test_the_example_renames_every_setting(renamed: Settings) -> None:
+    default = leaves(Settings().model_dump(mode="json", by_alias=True))
+    changed = leaves(renamed.model_dump(mode="json", by_alias=True))
+    assert [name for name, value in default.items() if changed[name] == value] == []
+
+
+def test_no_default_label_or_link_or_method_is_left(renamed: Settings) -> None:
+    labels = ("cluster", "namespace", "job", "instance", "model_name", "engine", "spec_method", "variant")
+    for path, text in artifacts.render(renamed).items():
+        if path.endswith(".json"):
+            used = json.dumps(expressions(json.loads(text)))
+        else:
+            used = "\n".join(
+                rule["expr"] + json.dumps(rule.get("annotations", {}))
+                for group in yaml.safe_load(text)["groups"]
+                for rule in group["rules"]
+            )
+        # The level `engine:` in a record's name is no label.
+        for label in labels:
+            assert not re.search(rf"(?<![\w:])\$?{label}(?![\w:]| engine)(?= ?[,)=~}}]|\"|$)", used), (path, label)
+        assert "127.0.0.1" not in text
+        assert "github.com" not in text
+        assert 'none"' not in text.replace('"none"', "") or path.endswith(".json")
+
+
+def expressions(document: dict) -> list[str]:
+    """Expressions, legends and variables of a dashboard."""
+    found = []
+    stack: list = [document]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, dict):
+            found += [text for key, text in part.items() if key in {"expr", "legendFormat", "definition"} and text]
+            stack += part.values()
+        elif isinstance(part, list):
+            stack += part
+    return found
+
+
+def test_no_default_number_or_window_is_left_in_the_rules(renamed: Settings) -> None:
+    files = artifacts.render(renamed)
+    text = files["alerts/recording.rules.yaml"] + files["alerts/alerting.rules.yaml"]
+    for window in ("5m]", "1h]", "1d]", "rate5m", "avg1d", "change1h", "offset 1h", "interval: 1m", ">= 360"):
+        assert window not in text, window
+    expected = {
+        "rate11m", "[11m]", "[3d] offset 41m", "[53m]", "avg3d", "change41m", "interval: 23s",
+        "< 0.81)", "< -3.1)", "< 0.71)", "< 0.11)", "> 0.31)", "< 0.76)", "> 0.981)", "> 0.052)", "> 0.13)", "> 1.3)",
+        "0.051 *", "0.91 *", "+ 1.23", 'drafter!="plain"', 'drafter!~"copy|paste"', 'prometheus="blue"', 'stage=~"a.*"',
+        "0.0123 + 0 *", "0.1234 + 0 *", "0.123 + 0 *", "severity: critical", "for: 1h1m", "keep_firing_for: 1h31m",
+        "https://runbooks.example/draftboard/SpecDecodeNotPaying.md", "https://grafana.example:3443/d/draftboard-",
+    }  # fmt: skip
+    assert [piece for piece in expected if piece not in text] == []
+    assert 'label_replace(vector(7), "k", "7"' in text
+    assert "vector(8)" not in text
+    # 37 % of three days of evaluations, 23 s apart.
+    assert ">= 4170)" in text
+
+
+def test_no_default_number_is_left_in_the_dashboards(renamed: Settings) -> None:
+    for path, text in artifacts.render(renamed).items():
+        if path.endswith(".json"):
+            document = json.loads(text)
+            assert document["refresh"] == "37s"
+            assert document["time"]["from"] == "now-5h"
+            steps = set(re.findall(r'"value": (-?[\d.]+)\n', text))
+            assert not steps & {"0.4", "0.6", "0.7", "0.98", "0.8", "-3", "0.1", "0.3", "0.75", "0.05", "1.1"}, path

@@ -1,0 +1,138 @@
+"""The signals: each question once, and the same expression wherever it is asked."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from draftboard import metrics
+from draftboard.grafana.colours import COLOURS
+from draftboard.metrics import CATALOGUE, Owner
+from draftboard.settings import Settings
+from draftboard.signals import ALL, Edition, Level, Scope, Signal
+from draftboard.signals.signal import Status, Unit
+
+ROOT = Path(__file__).parent.parent.parent
+PUBLIC = {
+    # Names that users write into their own queries: they change only with a line in CHANGELOG.
+    *(
+        f"{level}:vllm_spec_decode_{name}:rate5m"
+        for level in ("engine", "model")
+        for name in ("drafts", "draft_tokens", "accepted_tokens", "accepted_tokens_per_pos")
+    ),
+    "engine:vllm_spec_decode_acceptance:ratio_rate5m",
+    "model:vllm_spec_decode_acceptance:ratio_rate5m",
+    "engine:vllm_spec_decode_acceptance_length:mean_rate5m",
+    "model:vllm_spec_decode_acceptance_length:mean_rate5m",
+    "model:vllm_spec_decode_draft_length:mean_rate5m",
+    "engine:vllm_spec_decode_survival:ratio_rate5m",
+    "model:vllm_spec_decode_survival:ratio_rate5m",
+    "model:vllm_spec_decode_conditional_acceptance:ratio_rate5m",
+    "model:vllm_spec_decode_accepted_length:share_rate5m",
+    "model:vllm_spec_decode_coverage:ratio_rate5m",
+    "model:vllm_tokens_per_step:mean_rate5m",
+    "model:vllm_spec_decode_tokens_per_step_at:mean_rate5m",
+}
+
+
+def records(settings: Settings) -> list[str]:
+    return [record for signal in ALL for level in signal.levels if (record := signal.record_at(level, settings))]
+
+
+def test_the_public_record_names_are_there(settings: Settings) -> None:
+    assert set(records(settings)) >= PUBLIC
+
+
+@pytest.mark.parametrize("aspect", ["name", "title", "question", "description", "record"])
+def test_nothing_is_said_of_two_signals(aspect: str) -> None:
+    said = [value for signal in ALL if (value := getattr(signal, aspect)) is not None]
+    assert len(said) == len(set(said))
+
+
+def test_no_two_signals_have_the_same_expression(settings: Settings) -> None:
+    # A verdict is the expected speedup read as words.
+    expressions = [Scope(settings, signal.levels[-1]).definition(signal) for signal in ALL if signal.name != "verdict"]
+    assert len(expressions) == len(set(expressions))
+
+
+@pytest.mark.parametrize("signal", ALL, ids=lambda signal: signal.name)
+def test_a_signal_is_a_question_answered_in_sentences(signal: Signal) -> None:
+    assert signal.question.endswith("?")
+    assert signal.question[0].isupper()
+    assert signal.description.endswith(".")
+    assert not signal.title.endswith(".")
+    assert signal.empty
+
+
+@pytest.mark.parametrize("signal", ALL, ids=lambda signal: signal.name)
+def test_a_code_has_words_for_its_values(signal: Signal, settings: Settings) -> None:
+    in_words = bool(signal.codes) or all(step.says for step in signal.steps(settings))
+    assert signal.unit is not Unit.CODE or in_words or signal.name == "firing_alerts"
+    values = [code.value for code in signal.codes]
+    assert len(values) == len(set(values))
+
+
+@pytest.mark.parametrize("signal", ALL, ids=lambda signal: signal.name)
+def test_every_value_falls_in_exactly_one_step(signal: Signal, settings: Settings) -> None:
+    steps = signal.steps(settings)
+    bounds = [step.at for step in steps]
+    assert bounds[0] is None
+    assert all(bound is not None for bound in bounds[1:])
+    assert bounds[1:] == sorted(bounds[1:], key=float)
+    for value in (-1e9, -3.0, 0.0, 0.1, 0.3, 0.4, 0.6, 0.7, 0.98, 1.0, 1.1, 1e9):
+        below = [step for step in steps if step.at is None or step.at <= value]
+        assert signal.step_of(value, settings) == below[-1]
+
+
+def test_the_bands_of_acceptance_meet_at_their_bounds(settings: Settings) -> None:
+    acceptance = next(signal for signal in ALL if signal.name == "acceptance")
+    said = {value: acceptance.step_of(value, settings).says for value in (0.39, 0.4, 0.59, 0.6, 0.69, 0.7, 0.97, 0.98)}
+    assert list(said.values()) == [
+        "poor", "fair", "fair", "healthy", "healthy", "optimal", "optimal", "suspiciously high",
+    ]  # fmt: skip
+
+
+def test_statuses_and_colours_correspond() -> None:
+    assert set(COLOURS) == set(Status)
+    assert len(set(COLOURS.values())) == len(COLOURS)
+
+
+def test_the_raw_edition_reads_no_record_and_the_rules_read_no_variable(settings: Settings) -> None:
+    for signal in ALL:
+        for level in signal.levels:
+            raw = Scope(settings, level, Edition.RAW)(signal)
+            assert not re.search(r"\b(engine|model|target):", raw), signal.name
+            # label_replace has a $1 of its own.
+            assert not re.search(r"\$(?!1\b|\{1\})", Scope(settings, level).definition(signal)), signal.name
+
+
+def test_every_metric_of_the_catalogue_is_read_and_each_once_described(settings: Settings) -> None:
+    everything = "\n".join(Scope(settings, level, Edition.RAW)(signal) for signal in ALL for level in signal.levels)
+    for metric in CATALOGUE:
+        assert re.search(rf"\b{metric.name}\b", everything), metric.name
+        assert metric.help.endswith(".")
+    constants = [value for value in vars(metrics).values() if isinstance(value, metrics.Metric)]
+    assert sorted(metric.name for metric in constants) == sorted(metric.name for metric in CATALOGUE)
+
+
+def test_a_metric_s_selector_carries_only_labels_that_its_series_have(settings: Settings) -> None:
+    scope = Scope(settings, Level.ENGINE, Edition.RAW).where("position", "0")
+    assert "model_name" not in scope.raw(metrics.UP)
+    assert metrics.UP.owner is Owner.TARGET
+    assert "position" not in scope.raw(metrics.DRAFTS)
+    assert 'position="0"' in scope.raw(metrics.ACCEPTED_TOKENS_PER_POS)
+
+
+def test_dashboards_write_no_title_description_or_expression_of_their_own() -> None:
+    said = {text for signal in ALL for text in (signal.title, signal.description, signal.question)}
+    for path in (ROOT / "generator/draftboard/dashboards").glob("*.py"):
+        texts = {node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant)}
+        assert not texts & said, path.name
+        assert not any("vllm" in str(text) for text in texts), path.name
+
+
+def test_no_lookup_methods_leave_no_series_out() -> None:
+    scope = Scope(Settings.model_validate({"methods": {"lookup": []}}))
+    assert scope.where_not("spec_method") == scope
+    assert scope.where_not("spec_method", "ngram")(ALL[0]).endswith('{spec_method!="ngram"}')
