@@ -1,0 +1,40 @@
+# For pint (https://cloudflare.github.io/pint/): the same policy that tests/unit/test_rules.py holds offline. With a
+# Prometheus at hand, add a `prometheus` block and pint checks the series too.
+# pint lint --fail-on=warning alerts/*.rules.yaml
+
+rule {
+  match {
+    kind = "alerting"
+  }
+  annotation "summary" {
+    required = true
+    severity = "bug"
+  }
+  annotation "runbook_url" {
+    required = true
+    severity = "bug"
+  }
+  annotation "dashboard_url" {
+    required = true
+    severity = "bug"
+  }
+  label "severity" {
+    required = true
+    value    = "critical|warning|info"
+    severity = "bug"
+  }
+  for {
+    min      = "1m"
+    max      = "1h"
+    severity = "bug"
+  }
+}
+
+rule {
+  match {
+    kind = "recording"
+  }
+  name "(engine|model|target):vllm_[a-z0-9_]+:[a-z0-9_]+" {
+    severity = "bug"
+  }
+}
