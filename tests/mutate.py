@@ -65,8 +65,8 @@ class Rule:
         return set(re.findall(r"[\w:]+", self.body["expr"]))
 
     def diff(self, original: "Rule") -> str:
-        old, new = (yaml.safe_dump(rule.body, sort_keys=False).splitlines() for rule in (original, self))
-        lines = difflib.unified_diff(old, new, n=0, lineterm="")
+        old, new = ("\n".join(f"{key}: {value}" for key, value in rule.body.items()) for rule in (original, self))
+        lines = difflib.unified_diff(old.splitlines(), new.splitlines(), n=1, lineterm="")
         return "\n".join(line for line in lines if line[:2] not in {"--", "++", "@@"})
 
 
@@ -229,7 +229,8 @@ class Runner:
 
 def report(console: Console, rules: dict[str, Rule], outcomes: dict[Rule, str]) -> int:
     """Print the table, the survivors and the equivalents that are none; 1 where there is something to mend."""
-    excused = {(entry["rule"], entry["change"]) for entry in yaml.safe_load(EQUIVALENTS.read_text())}
+    entries = yaml.safe_load(EQUIVALENTS.read_text())
+    excused = {(entry["rule"], change) for entry in entries for change in entry["changes"]}
     survivors = {(mutant.name, mutant.change): mutant for mutant, outcome in outcomes.items() if outcome == "survived"}
     table: dict[str, Counter[str]] = {mutant.name: Counter() for mutant in outcomes}
     for mutant, outcome in outcomes.items():

@@ -28,3 +28,9 @@ def nodes(expr: str, kind: type) -> list[Any]:
 
     promql_parser.walk(promql_parser.parse(expr), visit)
     return found
+
+
+def records_in(expr: str) -> set[str]:
+    """Records that an expression reads."""
+    names = {selector.name for selector in nodes(expr, promql_parser.VectorSelector)}
+    return {name for name in names if name.count(":") == 2}

@@ -49,16 +49,18 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _span(path: Path) -> tuple[float, float]:
-    """Times of the first and last sample: the last word of every line that is no comment."""
+    """Times of the first and last sample: the last word of every line that is no comment, exemplars apart."""
     first, last = float("inf"), float("-inf")
     with path.open(encoding="utf-8") as text:
         for number, line in enumerate(text, start=1):
             if line.startswith("#"):
                 continue
-            words = line.rpartition("}")[2].split()
-            if len(words) < 2:  # noqa: PLR2004  (a value and a timestamp)
+            _, labels, rest = line.partition(" # ")[0].rpartition("}")
+            value_and_time = rest.split() if labels else rest.split()[1:]
+            if len(value_and_time) != 2:  # noqa: PLR2004
                 raise ValueError(f"line {number}")
-            first, last = min(first, float(words[-1])), max(last, float(words[-1]))
+            time = float(value_and_time[1])
+            first, last = min(first, time), max(last, time)
     if first > last:
         raise ValueError("no sample")
     return first, last

@@ -1,18 +1,25 @@
 """A story on paper: tables for people, the same as JSON for programs."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 
-from rich.console import Console, Group, RenderableType
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
 from rich.table import Table
 
-from draftboard.replay.firing import Firing
-from draftboard.replay.story import NUMBERS, Chapter, Moment, Story
+from draftboard.replay.story import Chapter, Moment, Story
 from draftboard.signals import Signal
+from draftboard.signals.acceptance import acceptance, acceptance_length, draft_length, tokens_per_step
+from draftboard.signals.depth import survival
+from draftboard.signals.economics import advice, best_k, break_even, expected_speedup, verdict
 from draftboard.signals.signal import Unit
 
 _NOTHING = "-"
+_HEADING_WIDTH = 12
+_JUDGED_BY = (acceptance_length, break_even, expected_speedup)
+_IN_DEPTH = (acceptance, draft_length, tokens_per_step, best_k)
 
 
 def as_json(story: Story) -> str:
@@ -21,43 +28,69 @@ def as_json(story: Story) -> str:
 
 
 def show(story: Story, console: Console) -> None:
-    """Print the story: a table a model, then the alerts, then what the numbers do not say."""
+    """Print the story: two tables a model, then the alerts, then what the numbers do not say."""
     begun, ended = (datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S") for at in (story.start, story.end))
     console.print(f"Replayed from {begun} to {ended} UTC. Each line is the {story.window:g} s up to its time.\n")
     for chapter in story.chapters:
-        console.print(_chapter(chapter, story.start))
-    console.print(_alerts(story))
-    console.print(_caveats(story))
+        _show_chapter(chapter, story.start, console)
+    _show_alerts(story, console)
+    console.print(
+        f"Verdict and break-even rest on an assumed verify inflation of {story.verify_inflation:g}, and on the draft "
+        "cost that the settings give each method. Expected speedup is of speculative steps alone: only a baseline "
+        "under the same load measures the real one. Advice is a rule of thumb.",
+    )
 
 
-def _chapter(chapter: Chapter, start: float) -> RenderableType:
-    title = "  ".join(f"{name}={value}" for name, value in sorted(chapter.model.items()))
-    table = Table(title=title, title_justify="left", title_style="bold")
-    table.add_column("Until")
-    table.add_column("State")
-    table.add_column("Drafts", justify="right")
-    for signal in NUMBERS:
-        table.add_column(signal.title, justify="right", max_width=12)
-    table.add_column("Survival by position")
-    table.add_column("Verdict")
-    table.add_column("What to do")
+def _show_chapter(chapter: Chapter, start: float, console: Console) -> None:
+    name = _named(chapter.model)
+    if not any(moment.drafts for moment in chapter.moments):
+        states = ", ".join(dict.fromkeys(moment.state for moment in chapter.moments))
+        console.print(f"[bold]{name}[/bold]: no drafts in all this time ({states}).\n")
+        return
+    judged = _table(f"{name}: does it pay?", ("Until", "State"), ("Drafts", *_titles(_JUDGED_BY)))
+    for title in (verdict.title, advice.title):
+        judged.add_column(title)
+    deep = _table(f"{name}: how deep?", ("Until",), (*_titles(_IN_DEPTH),))
+    deep.add_column(survival.title)
     for moment in chapter.moments:
-        table.add_row(*_cells(moment, start), style=None if moment.drafts else "dim")
-    return Group(table, "")
+        until, style = _clock(moment.at - start), None if moment.drafts else "dim"
+        told = (moment.verdict or _NOTHING, moment.advice or _NOTHING)
+        judged.add_row(until, moment.state, f"{moment.drafts:,.0f}", *_cells(moment, _JUDGED_BY), *told, style=style)
+        shares = " ".join(f"{share:.2f}" for share in moment.survival) or _NOTHING
+        deep.add_row(until, *_cells(moment, _IN_DEPTH), shares, style=style)
+    console.print(judged)
+    console.print(deep)
 
 
-def _cells(moment: Moment, start: float) -> list[str]:
-    numbers = [_number(signal, moment.numbers[signal.name]) for signal in NUMBERS]
-    survival = " ".join(f"{share:.2f}" for share in moment.survival) or _NOTHING
-    return [
-        _clock(moment.at - start),
-        moment.state,
-        f"{moment.drafts:,.0f}",
-        *numbers,
-        survival,
-        moment.verdict or _NOTHING,
-        moment.advice or _NOTHING,
-    ]
+def _show_alerts(story: Story, console: Console) -> None:
+    if not story.firings:
+        console.print("No alert would have fired.\n")
+        return
+    table = _table("Alerts that would have fired", ("From", "To", "Severity", "Alert"), ("Value",))
+    for heading in ("Of", "Summary"):
+        table.add_column(heading)
+    for firing in story.firings:
+        span = (_clock(firing.since - story.start), _clock(firing.until - story.start))
+        value = f"{firing.value:.3g}"
+        table.add_row(*span, firing.severity, firing.alert, value, _named(firing.labels), firing.summary)
+    console.print(table)
+
+
+def _table(title: str, words: Sequence[str], numbers: Sequence[str]) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
+    for heading in words:
+        table.add_column(heading, no_wrap=True)
+    for heading in numbers:
+        table.add_column(heading, justify="right", max_width=_HEADING_WIDTH)
+    return table
+
+
+def _titles(signals: Sequence[Signal]) -> tuple[str, ...]:
+    return tuple(signal.title for signal in signals)
+
+
+def _cells(moment: Moment, signals: Sequence[Signal]) -> tuple[str, ...]:
+    return tuple(_number(signal, moment.numbers[signal.name]) for signal in signals)
 
 
 def _number(signal: Signal, value: float | None) -> str:
@@ -68,30 +101,9 @@ def _number(signal: Signal, value: float | None) -> str:
     return f"{value:.{signal.decimals or 0}f}"
 
 
-def _alerts(story: Story) -> RenderableType:
-    if not story.firings:
-        return "No alert would have fired.\n"
-    table = Table(title="Alerts that would have fired", title_justify="left", title_style="bold")
-    for column in ("From", "To", "Severity", "Alert", "Where", "Value", "Summary"):
-        table.add_column(column)
-    for firing in story.firings:
-        table.add_row(*_firing_cells(firing, story.start))
-    return Group(table, "")
-
-
-def _firing_cells(firing: Firing, start: float) -> list[str]:
-    where = " ".join(f"{name}={value}" for name, value in sorted(firing.labels.items()))
-    span = [_clock(firing.since - start), _clock(firing.until - start)]
-    return [*span, firing.severity, firing.alert, where, f"{firing.value:.3g}", firing.summary]
-
-
-def _caveats(story: Story) -> str:
-    return (
-        f"Verdict and break-even rest on an assumed verify inflation of {story.verify_inflation:g} and the draft cost "
-        f"that the "
-        "settings give each method.\nExpected speedup is of speculative steps alone; only a baseline under the same "
-        "load measures the real one. Advice is a rule of thumb."
-    )
+def _named(labels: dict[str, str]) -> str:
+    """What a series is of, by the values of its labels."""
+    return " ".join(value for _, value in sorted(labels.items()))
 
 
 def _clock(seconds: float) -> str:

@@ -1,0 +1,93 @@
+"""What `make demo` shows: the drop at high load is seen and named, and the run can be repeated."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import DEMO_SETTINGS, RECORDING, program
+from draftboard.cli import main
+
+pytestmark = pytest.mark.prometheus
+
+
+def replayed(*options: str, capsys: pytest.CaptureFixture[str]) -> str:
+    programs = [f"--{name}={program(name)}" for name in ("prometheus", "promtool")]
+    with pytest.raises(SystemExit) as ended:
+        main(["replay", str(RECORDING), f"--config={DEMO_SETTINGS}", *programs, *options])
+    assert not ended.value.code
+    return capsys.readouterr().out
+
+
+def test_the_drop_at_high_load_is_seen_and_named(capsys: pytest.CaptureFixture[str]) -> None:
+    out = replayed(capsys=capsys)
+    lines = out.splitlines()
+    (first,) = (line for line in lines if line.split()[:3] == ["01:00", "drafting", "4,579"])
+    assert first.split()[-2:] == ["pays", "keep"]
+    (busy,) = (line for line in lines if line.split()[:2] == ["02:00", "drafting"])
+    assert "costs more than it saves" in busy
+    assert "look at what changed" in busy
+    fired = [line.split()[3] for line in lines if " SpecDecode" in line]
+    assert fired == [
+        "SpecDecodeAcceptanceDrop",
+        "SpecDecodeNotPaying",
+        "SpecDecodeLengthAnomaly",
+        "SpecDecodeAcceptanceDrop",
+        "SpecDecodeDraftTooLong",
+    ]
+    assert any(line.split()[:2] == ["05:00", "down"] for line in lines)
+    assert any(line.split()[:2] == ["08:00", "idle"] for line in lines)
+    assert "vllm tiny none: no drafts in all this time (speculation off)." in out
+    assert "assumed verify inflation of 1.75" in out
+    assert "\x1b" not in out
+
+
+def test_the_same_recording_tells_the_same_story_every_time(capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = (json.loads(replayed("--json", capsys=capsys)) for _ in range(2))
+    assert first == second
+    assert at_one_minute(first)["numbers"]["acceptance_length"] == pytest.approx(2.70, abs=0.01)
+
+
+def at_one_minute(story: dict[str, Any]) -> dict[str, Any]:
+    (chapter,) = (chapter for chapter in story["chapters"] if chapter["model"]["spec_method"] == "ngram")
+    moment: dict[str, Any] = chapter["moments"][0]
+    return moment
+
+
+def test_a_program_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["replay", str(RECORDING), "--promtool=/nowhere/promtool"])
+    assert ended.value.code == 2
+    assert "/nowhere/promtool: cannot run promtool" in capsys.readouterr().err
+
+
+def test_a_program_that_is_no_prometheus_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    impostor = tmp_path / "prometheus"
+    impostor.write_text("#!/bin/sh\necho no such thing >&2\nexit 3\n")
+    impostor.chmod(0o755)
+    with pytest.raises(SystemExit) as ended:
+        main(["replay", str(RECORDING), f"--prometheus={impostor}", f"--promtool={program('promtool')}"])
+    assert ended.value.code == 2
+    assert "Prometheus did not start: no such thing" in capsys.readouterr().err
+
+
+def test_keep_leaves_a_prometheus_that_answers_until_it_is_ended(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "draftboard", "replay", str(RECORDING), f"--config={DEMO_SETTINGS}", "--keep"]
+    programs = {name.upper(): str(program(name)) for name in ("prometheus", "promtool")}
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env={**os.environ, **programs, "TMPDIR": str(tmp_path)}
+    )
+    assert done.returncode == 0, done.stderr
+    words = done.stderr.split()
+    url, pid = words[words.index("at") + 1], int(words[words.index("(process") + 1].rstrip(","))
+    try:
+        query = [program("promtool"), "query", "instant", "--time=1795248912.713", url]
+        asked = [*query, 'model:vllm_spec_decode_acceptance_length:mean_rate1m{spec_method="ngram"}']
+        assert "=> 2.70" in subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+        assert url.startswith("http://127.0.0.1:")
+    finally:
+        os.kill(pid, 15)

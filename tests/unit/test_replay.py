@@ -1,0 +1,113 @@
+"""Replaying: the patience of alerts, the order of passes, and recordings that are none."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+import rulefiles
+from draftboard.durations import Duration
+from draftboard.errors import DraftboardError
+from draftboard.replay.evaluate import in_passes, replaying
+from draftboard.replay.firing import stretches
+from draftboard.replay.recording import unpacked
+from draftboard.rules import recording_groups
+from draftboard.settings import Settings
+
+STEP = 5.0
+
+
+def fired(held: str, hold: str = "0s", keep: str = "0s") -> list[tuple[float, float]]:
+    """Stretches of firing, in evaluations, of an expression that held where there is an x."""
+    evaluations = [index * STEP for index in range(len(held))]
+    holding = [at for at, mark in zip(evaluations, held, strict=True) if mark == "x"]
+    found = stretches(holding, evaluations, Duration.parse(hold), Duration.parse(keep))
+    return [(since / STEP, until / STEP) for since, until in found]
+
+
+def test_without_a_hold_an_alert_fires_as_long_as_its_expression_holds() -> None:
+    assert fired("..xx.x") == [(2, 3), (5, 5)]
+
+
+def test_an_alert_fires_once_its_expression_has_held_for_so_long() -> None:
+    assert fired("xxx.", hold="10s") == [(2, 2)]
+
+
+def test_just_under_the_hold_does_not_fire() -> None:
+    assert fired("xx.", hold="10s") == []
+
+
+def test_a_gap_starts_the_hold_anew() -> None:
+    assert fired("xx.xxx", hold="10s") == [(5, 5)]
+
+
+def test_a_short_recovery_is_bridged() -> None:
+    assert fired("xxx.xx...", hold="10s", keep="10s") == [(2, 7)]
+
+
+def test_a_recovery_as_long_as_the_bridge_resolves() -> None:
+    assert fired("xx..xx", hold="5s", keep="10s") == [(1, 5)]
+    assert fired("xx...xx", hold="5s", keep="10s") == [(1, 3), (6, 6)]
+
+
+def test_an_alert_that_fires_at_the_end_fires_to_the_end() -> None:
+    assert fired("..xxx") == [(2, 4)]
+
+
+def test_a_pass_reads_only_records_of_passes_before_it(files: dict[str, str], settings: Settings) -> None:
+    passes = in_passes(recording_groups(settings))
+    made: set[str] = set()
+    for group in passes:
+        for rule in group.rules:
+            read = {record for record in rulefiles.records_in(rule.expr)}
+            assert read <= made
+        made |= {rule.record for rule in group.rules}
+    assert made == {rule["record"] for rule in rulefiles.rules(files) if "record" in rule}
+
+
+def test_a_recording_is_unpacked_and_its_times_are_known(tmp_path: Path) -> None:
+    source = tmp_path / "run.om.gz"
+    source.write_bytes(
+        gzip.compress(b'# TYPE x counter\nx_total{a="b c}"} 1 1000.5\nx_total 2 2000\ny 3 1500\n# EOF\n')
+    )
+    recording = unpacked(source, tmp_path)
+    assert (recording.first, recording.last) == (1000.5, 2000.0)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"x 1\n", "timestamp on every sample: line 1"),
+        (b"# EOF\n", "no sample"),
+        (b"", "no sample"),
+        (b'x{a="b"} 1 soon\n', "could not convert"),
+        (b"\xff\xfe x 1 2\n", "codec"),
+        (b"<html><body>401</body></html>\n", "line 1"),
+    ],
+)
+def test_what_is_no_recording_is_told_in_one_line(tmp_path: Path, content: bytes, told: str) -> None:
+    source = tmp_path / "run.om"
+    source.write_bytes(content)
+    folder = tmp_path / "unpacked"
+    folder.mkdir()
+    with pytest.raises(DraftboardError, match=told) as raised:
+        unpacked(source, folder)
+    assert str(source) in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("content", [b"no gzip at all", gzip.compress(b"x 1 2\n" * 1000)[:40]], ids=["text", "cut off"])
+def test_a_broken_archive_is_told_in_one_line(tmp_path: Path, content: bytes) -> None:
+    source = tmp_path / "run.om.gz"
+    source.write_bytes(content)
+    with pytest.raises(DraftboardError, match="cannot read the recording"):
+        unpacked(source, tmp_path)
+
+
+def test_a_replay_needs_an_evaluation_no_shorter_than_a_scrape(tmp_path: Path) -> None:
+    settings = Settings.model_validate({"rules": {"scrape_interval": "15s", "evaluation_interval": "5s"}})
+    with (
+        pytest.raises(DraftboardError, match=r"evaluation_interval = 5s: a replay needs it no shorter"),
+        replaying(tmp_path / "run.om", settings, prometheus=Path("none"), promtool=Path("none")),
+    ):
+        pass
