@@ -24,8 +24,8 @@ def defaults(signal: Signal, settings: Settings) -> dict[str, Any]:
     }
     if signal.decimals is not None:
         fields["decimals"] = signal.decimals
-    if signal.unit is not Unit.DEVIATIONS:
-        fields["min"] = 0
+    if signal.least is not None:
+        fields["min"] = signal.least
     return fields
 
 

@@ -244,7 +244,7 @@ class Settings(_Model):
     """All of them. `Settings()` is what the committed files are built with."""
 
     selector: Selector = ""
-    """Label matchers put into every raw selector, such as cluster="prod", when one Prometheus holds more."""
+    """Matchers on target labels, put into every raw selector: cluster="prod" when one Prometheus holds more."""
     max_draft_tokens: int = Field(default=24, ge=1, le=99)
     """Longest draft that per-depth signals cover: the largest default of any method, suffix decoding's."""
     labels: Labels = Labels()

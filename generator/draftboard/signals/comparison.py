@@ -99,6 +99,7 @@ length_anomaly = Signal(
     steps=lambda settings: _steps(-settings.thresholds.anomaly, "unusually low", "normal"),
     empty="too little history to call anything normal",
     decimals=1,
+    least=None,
 )
 length_to_others = Signal(
     name="length_to_others",

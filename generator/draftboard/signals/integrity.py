@@ -64,6 +64,7 @@ identity_error = Signal(
         Step(None, Status.GOOD, "consistent"),
         Step(settings.thresholds.inconsistent, Status.BAD, "inconsistent"),
     ),
+    least=None,
 )
 metrics_missing = Signal(
     name="metrics_missing",

@@ -114,7 +114,9 @@ class Scope:
             Owner.ENGINE: self.settings.labels.engine_level,
             Owner.MODEL: self.settings.labels.model_level,
         }[metric.owner]
-        return self._series(metric.name, (*labels, *metric.own_labels), window=window, extra=matchers, raw=True)
+        # Alerts carry what records keep, not all that the user's selector may ask for.
+        scraped = metric.owner is not Owner.MODEL
+        return self._series(metric.name, (*labels, *metric.own_labels), window=window, extra=matchers, scraped=scraped)
 
     def _readable_record(self, signal: Signal) -> str | None:
         return None if self.edition is Edition.RAW else signal.record_at(self.level, self.settings)
@@ -127,9 +129,9 @@ class Scope:
         window: str = "",
         offset: str = "",
         extra: tuple[str, ...] = (),
-        raw: bool = False,
+        scraped: bool = False,
     ) -> str:
-        matchers = [matcher for matcher in (self.settings.selector,) if raw and matcher]
+        matchers = [matcher for matcher in (self.settings.selector,) if scraped and matcher]
         if self.edition is not Edition.RULES:
             matchers += [f'{label}=~"${label}"' for label in self._variables() if label in carried]
         matchers += [matcher for label, matcher in self.only if label in carried]

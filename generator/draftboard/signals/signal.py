@@ -119,6 +119,8 @@ class Signal:
     empty: str = "idle, or speculation is off"
     """What it means when there is no sample."""
     decimals: int | None = None
+    least: float | None = 0
+    """Where its axis begins; None where values may be negative."""
 
     def record_at(self, level: Level, settings: Settings) -> str | None:
         """Full record name at a level; None where the signal is not recorded there."""
