@@ -1,8 +1,9 @@
 """Do the rule tests notice a wrong rule? Change the rules one token at a time and see that some test fails.
 
 A mutant is one small change in one rule. It is killed when promtool fails on a test file that depends on the rule. Each
-run gets only the rules that its test file can see, which makes it several times as fast and changes no result. A mutant
-that survives is a hole in the tests, unless `mutation_equivalents.yaml` says why it means the same.
+run gets only the rules that its test file asserts on and what those read: no other can make an assertion fail, and it
+is several times as fast. A mutant that survives is a hole in the tests, unless `mutation_equivalents.yaml` says why it
+means the same.
 """
 
 import argparse
@@ -254,6 +255,8 @@ def main() -> int:
     parser.add_argument("--promtool", type=Path, default=os.environ.get("PROMTOOL", ROOT / ".tools/bin/promtool"))
     parser.add_argument("--rule", help="only the rule of this name")
     options = parser.parse_args()
+    if not options.promtool.is_file():
+        parser.error(f"{options.promtool} does not exist: name promtool with --promtool")
     rules = load_rules()
     if options.rule not in {None, *rules}:
         parser.error(f"no rule is named {options.rule}")

@@ -43,7 +43,6 @@ by_method.eagle3 = 0.0513
 by_method.medusa = 0.0514
 by_method.mtp = 0.0515
 by_method.dflash = 0.0215
-by_method.draft_model = 0.1234
 
 [methods]
 baseline = "plain"
@@ -142,7 +141,7 @@ def test_no_default_number_or_window_is_left_in_the_rules(renamed: Settings) -> 
         "rate11m", "[11m]", "[3d] offset 41m", "[53m]", "avg3d", "change41m", "interval: 23s",
         "< 0.81)", "< -3.1)", "< 0.71)", "< 0.11)", "> 0.31)", "< 0.76)", "> 0.981)", "> 0.052)", "> 0.13)", "> 1.3)",
         "0.051 *", "0.91 *", "+ 1.23", 'drafter!="plain"', 'drafter!~"copy|paste"', 'prometheus="blue"', 'stage=~"a.*"',
-        "0.0123 + 0 *", "0.1234 + 0 *", "0.123 + 0 *", "severity: critical", "for: 1h1m", "keep_firing_for: 1h31m",
+        "0.0123 + 0 *", "0.123 + 0 *", "severity: critical", "for: 1h1m", "keep_firing_for: 1h31m",
         "https://runbooks.example/draftboard/SpecDecodeNotPaying.md", "https://grafana.example:3443/d/draftboard-",
     }  # fmt: skip
     assert [piece for piece in expected if piece not in text] == []

@@ -109,7 +109,7 @@ class DraftCost(_Model):
     """What drafting costs, in break-even and expected speedup. Assumptions (HEUR) until you measure yours."""
 
     default: Ratio = 0.1
-    """Time of drafting one token over one target step, where the method is unknown; a drafter ten times faster."""
+    """Time of drafting one token over one target step: a draft model ten times faster, or an unknown method."""
     by_method: dict[MethodName, Ratio] = Field(
         default={
             # No model runs: the price is a search on the CPU.
@@ -123,7 +123,6 @@ class DraftCost(_Model):
             "mtp": 0.05,
             # One pass of a small model drafts the whole block.
             "dflash": 0.02,
-            "draft_model": 0.1,
         },
         max_length=32,
     )

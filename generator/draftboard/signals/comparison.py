@@ -21,12 +21,14 @@ def _past(s: Scope, function: str, signal: Signal) -> str:
 
 
 def _normal(s: Scope) -> str:
-    """The mean, where enough of the baseline holds samples to call it normal, and K was never longer than now."""
+    """The mean, where enough of the baseline holds samples to call it normal, and K was always what it is."""
     rules = s.settings.rules
     needed = math.ceil(rules.baseline_needs * rules.baseline.seconds / rules.evaluation_interval.seconds)
     enough = binary(_past(s, "count_over_time", acceptance_length), ">=", number(needed))
-    same_k = binary(s(configured_k), "==", _past(s, "max_over_time", configured_k))
-    return binary(binary(_past(s, "avg_over_time", acceptance_length), "and", enough), "and", same_k)
+    never_longer = binary(s(configured_k), "==", _past(s, "max_over_time", configured_k))
+    never_shorter = binary(s(configured_k), "==", _past(s, "min_over_time", configured_k))
+    mean = binary(_past(s, "avg_over_time", acceptance_length), "and", enough)
+    return binary(mean, "and", binary(never_longer, "and", never_shorter))
 
 
 def _change(s: Scope) -> str:
@@ -40,7 +42,7 @@ def _deviation(s: Scope) -> str:
     """The standard deviation, at least a small share of the mean."""
     least = binary(number(s.settings.thresholds.deviation_floor), "*", s(length_baseline))
     spread = _past(s, "stddev_over_time", acceptance_length)
-    return first_of(binary(binary(spread, ">", least), "and", s(length_baseline)), least)
+    return first_of(binary(spread, ">", least), least)
 
 
 def other_engines(s: Scope, signal: Signal) -> str:
@@ -68,7 +70,7 @@ length_baseline = Signal(
     title="Acceptance length, own normal",
     question="What is normal for this model?",
     description="Mean of the mean acceptance length over the model's own past day, the last hour left out. Shown once "
-    "a quarter of that day holds samples, unless K was longer then.",
+    "a quarter of that day holds samples, unless K was another then.",
     unit=Unit.TOKENS,
     expr=_normal,
     record="vllm_spec_decode_acceptance_length:avg{baseline}_mean_rate{window}",

@@ -34,6 +34,11 @@ def _last_position_steps(settings: Settings) -> tuple[Step, ...]:
     )
 
 
+def judged(s: Scope) -> Scope:
+    """The same view without positions deeper than the settings judge: their numbers could not be counted on."""
+    return s.where("position", up_to(_last(s)))
+
+
 def _per_draft(s: Scope, accepted: str, label: str) -> str:
     return ratio(accepted, s(drafts), ignoring(label, group="left"))
 
@@ -41,15 +46,15 @@ def _per_draft(s: Scope, accepted: str, label: str) -> str:
 def _at_least(s: Scope) -> str:
     """Accepting j or more tokens means surviving position j - 1; every draft accepts at least none."""
     labels = (*s.labels, "accepted")
-    reached = successor(s(survival), "accepted", "position", _last(s))
+    reached = successor(judged(s)(survival), "accepted", "position", _last(s))
     everything = labelled(constant(1, reduce("min", "position", s(survival))), "accepted", "0")
     return first_of(sum_by(labels, reached), everything)
 
 
 def _exactly(s: Scope) -> str:
-    """At least j, less at least j + 1; nothing lies beyond K."""
+    """At least j, less at least j + 1; nothing lies beyond the last position that is judged."""
     labels = (*s.labels, "accepted")
-    deeper = sum_by(labels, relabelled(s(survival), "accepted", "position"))
+    deeper = sum_by(labels, relabelled(judged(s)(survival), "accepted", "position"))
     return binary(s(at_least_accepted), "-", first_of(deeper, constant(0, s(at_least_accepted))))
 
 
@@ -62,7 +67,7 @@ def _conditional(s: Scope) -> str:
 
 def _each_k(s: Scope) -> str:
     """A draft of k tokens ends at position k - 1, so there is a k for each position."""
-    known = sum_by((*s.labels, "k"), successor(s(accepted_tokens_per_pos), "k", "position", _last(s)))
+    known = sum_by((*s.labels, "k"), successor(judged(s)(accepted_tokens_per_pos), "k", "position", _last(s)))
     return binary(constant(0, known), "+", numbers("k", 1, s.settings.max_draft_tokens), on(("k",), group="left"))
 
 

@@ -14,6 +14,7 @@ from draftboard.promql import (
     successor,
     sum_by,
 )
+from draftboard.signals.depth import judged
 from draftboard.signals.scope import Scope
 from draftboard.signals.signal import Better, Code, Level, Signal, Status, Step, Unit
 from draftboard.signals.traffic import accepted_tokens, accepted_tokens_per_pos, draft_tokens, drafts
@@ -35,7 +36,8 @@ def _identity_error(s: Scope) -> str:
 
 def _position_before(s: Scope) -> str:
     """For each position the rate of the one before it."""
-    moved = successor(s(accepted_tokens_per_pos), "reached", "position", s.settings.max_draft_tokens - 1)
+    judged_positions = judged(s)(accepted_tokens_per_pos)
+    moved = successor(judged_positions, "reached", "position", s.settings.max_draft_tokens - 1)
     return sum_by((*s.labels, "position"), relabelled(moved, "position", "reached"))
 
 
@@ -53,7 +55,7 @@ identity_error = Signal(
     question="Do the counters agree with each other?",
     description="How far an identity is broken that vLLM's counters hold exactly, as a share: positions add up to "
     "accepted tokens; no more is accepted than drafted; no more first positions than drafts; no position above the "
-    "one before. 0 or less is right; rates differ a little where series begin.",
+    "one before. 0 or less is right, but for rounding and where series begin.",
     unit=Unit.RATIO,
     better=Better.LOWER,
     expr=_identity_error,

@@ -32,7 +32,7 @@ def _engine_state(s: Scope) -> str:
 
 
 def _down(s: Scope) -> str:
-    """Engines seen lately on a target that does not answer, and speculating targets that have never answered."""
+    """Engines seen lately on a target that does not answer, and labelled targets that have never answered."""
     target = s.settings.labels.target
     seen = call("last_over_time", s.raw(metrics.REQUESTS_RUNNING, window=str(s.settings.rules.remember)))
     silent = binary(s.raw(metrics.UP), "==", "0")
