@@ -6,12 +6,12 @@ BIN := $(VENV)/bin
 TOOLS := .tools
 RECORDING := deploy/demo/run-v0.32.0-ngram-vs-baseline.om.gz
 
-# Programs that the user names are taken as they are; otherwise both are fetched into the private folder.
+# Programs that the user names are taken as they are; what is not named is fetched into the private folder.
 ifeq ($(and $(PROMETHEUS),$(PROMTOOL)),)
-PROMETHEUS := $(CURDIR)/$(TOOLS)/bin/prometheus
-PROMTOOL := $(CURDIR)/$(TOOLS)/bin/promtool
-FETCHED := $(PROMETHEUS)
+FETCHED := $(CURDIR)/$(TOOLS)/bin/prometheus
 endif
+PROMETHEUS ?= $(CURDIR)/$(TOOLS)/bin/prometheus
+PROMTOOL ?= $(CURDIR)/$(TOOLS)/bin/promtool
 export PROMETHEUS PROMTOOL
 
 .PHONY: help demo test unit lint typecheck build check mutate tools clean

@@ -44,7 +44,7 @@ INSTEAD = {
     "and": ("or", "unless"), "or": ("and", "unless"), "unless": ("and", "or"), "ignoring": ("on",),
     "sum": ("avg", "max"), "min": ("max",), "max": ("min",), "count": ("sum",), "group": ("sum",),
     "rate": ("increase",), "resets": ("changes",), "abs": ("floor",), "last_over_time": ("absent_over_time",),
-    "avg_over_time": ("max_over_time",), "max_over_time": ("min_over_time",),
+    "avg_over_time": ("max_over_time",), "max_over_time": ("min_over_time",), "min_over_time": ("max_over_time",),
     "count_over_time": ("sum_over_time",), "stddev_over_time": ("stdvar_over_time",),
     "info": ("warning",), "warning": ("critical",), "critical": ("info",),
 }  # fmt: skip

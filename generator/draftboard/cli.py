@@ -1,6 +1,8 @@
 """The command line: parse, call, print."""
 
 import json
+import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -31,6 +33,18 @@ out_option = click.option(
     help="Folder that holds dashboards/ and alerts/. Default: the repository you stand in, else this folder.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def _program(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """An option for a program: as named, else from the environment, else from PATH; as an absolute path."""
+    return click.option(
+        f"--{name}",
+        envvar=name.upper(),
+        default=name,
+        show_envvar=True,
+        callback=lambda _context, _option, given: Path(shutil.which(given) or given).absolute(),
+        help=f"{name} 3.5 or newer.",
+    )
 
 
 def _console() -> Console:
@@ -89,7 +103,7 @@ def signals(config: Path | None, *, as_json: bool) -> None:
         click.echo(json.dumps([asdict(entry) for entry in entries], indent=2))
         return
     for entry in entries:
-        click.echo(f"{entry.name}: {entry.title} [{entry.unit}]")
+        click.echo(f"{entry.name}: {entry.title} [{entry.unit}, better: {entry.better}]")
         click.echo(f"  {entry.question}")
         for heading, lines in (("record", entry.records), ("panel", entry.panels), ("alert", entry.alerts)):
             for line in lines:
@@ -105,10 +119,8 @@ def signals(config: Path | None, *, as_json: bool) -> None:
 @config_option
 @json_option
 @click.option("--keep", is_flag=True, help="Leave Prometheus running on loopback, with the recording and the records.")
-@click.option(
-    "--prometheus", envvar="PROMETHEUS", default="prometheus", type=click.Path(path_type=Path), show_envvar=True
-)
-@click.option("--promtool", envvar="PROMTOOL", default="promtool", type=click.Path(path_type=Path), show_envvar=True)
+@_program("prometheus")
+@_program("promtool")
 def replay_command(
     recording: Path, config: Path | None, *, as_json: bool, keep: bool, prometheus: Path, promtool: Path
 ) -> None:
@@ -148,7 +160,8 @@ def _repository() -> Path:
 
 
 def main(arguments: list[str] | None = None) -> Any:  # noqa: ANN401  (click's own)
-    """Run a command. A user's mistake is one line and exit code 2."""
+    """Run a command. A user's mistake is one line and exit code 2; whoever is told to end ends what it started."""
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
         return draftboard(args=arguments, prog_name="draftboard")
     except DraftboardError as error:

@@ -6,6 +6,7 @@ Speedup and expected tokens follow Leviathan, Kalman and Matias, "Fast Inference
 Decoding" (2023), arXiv 2211.17192; counters mean what vLLM's V1 engine means by them.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
@@ -134,12 +135,22 @@ def step_cost(drafted: float, cost: float, inflation: float = 1.0) -> float:
     return drafted * cost + inflation
 
 
-def best_k(survival: Sequence[float], cost: float, inflation: float = 1.0) -> tuple[int, float]:
+def speedup_at(
+    survival: Sequence[float], cost: float, inflation: float = 1.0, draft_length: float = math.inf
+) -> tuple[float, ...]:
+    """Expected speedup with drafts of up to k = 1..K tokens; a step drafts no more than the mean draft length."""
+    tokens = tokens_per_step_at(survival)
+    return tuple(speedup(tokens[k - 1], min(k, draft_length), cost, inflation) for k in range(1, len(tokens) + 1))
+
+
+def best_k(
+    survival: Sequence[float], cost: float, inflation: float = 1.0, draft_length: float = math.inf
+) -> tuple[int, float]:
     """The k of the highest expected speedup, the smallest on ties, and that speedup.
 
     Only lengths that were drafted are known: the best may lie beyond K when it equals K.
     """
-    at_each = [speedup(tokens, k, cost, inflation) for k, tokens in enumerate(tokens_per_step_at(survival), start=1)]
+    at_each = speedup_at(survival, cost, inflation, draft_length)
     best = max(at_each)
     return at_each.index(best) + 1, best
 

@@ -78,14 +78,11 @@ EXPECTED: dict[str, Callable[[Window], dict[str, float]]] = {
     "expected_speedup": lambda w: {
         "": theory.speedup(w.counts.acceptance_length, w.counts.draft_length, 0.01, 1.75),
     },
-    "speedup_at": lambda w: by_label(
-        tuple(
-            theory.speedup(tokens, k, 0.01, 1.75)
-            for k, tokens in enumerate(theory.tokens_per_step_at(w.counts.survival), start=1)
-        ),
-        1,
-    ),
-    "best_k": lambda w: {"": theory.best_k(w.counts.survival, 0.01, 1.75)[0]},
+    "speedup_at": lambda w: by_label(theory.speedup_at(w.counts.survival, 0.01, 1.75, w.counts.draft_length), 1),
+    "best_k": lambda w: {"": theory.best_k(w.counts.survival, 0.01, 1.75, w.counts.draft_length)[0]},
+    "best_speedup": lambda w: {"": theory.best_k(w.counts.survival, 0.01, 1.75, w.counts.draft_length)[1]},
+    "draft_cost": lambda _: {"": 0.01},
+    "configured_k": lambda w: {"": len(w.per_position)},
 }
 
 

@@ -17,6 +17,8 @@ class Entry:
     question: str
     description: str
     unit: str
+    better: str
+    """`higher`, `lower` or `neither`."""
     expr: str
     """PromQL as the rules see it."""
     records: tuple[str, ...]
@@ -35,7 +37,8 @@ def inventory(settings: Settings) -> list[Entry]:
             title=signal.title,
             question=signal.question,
             description=signal.description,
-            unit=signal.unit.words or signal.unit.grafana,
+            unit=signal.unit.words or signal.unit.name.lower(),
+            better=signal.better.value,
             expr=str(Scope(settings, signal.levels[-1]).definition(signal)),
             records=tuple(record for level in signal.levels if (record := signal.record_at(level, settings))),
             panels=tuple(dict.fromkeys(place for name, place in shown if name == signal.name)),

@@ -14,7 +14,8 @@ from draftboard.signals.acceptance import (
 )
 from draftboard.signals.comparison import acceptance_change, length_anomaly, length_baseline
 from draftboard.signals.economics import advice, best_k, best_speedup, break_even, expected_speedup, verdict
-from draftboard.signals.state import engines_by_state, firing_alerts, state
+from draftboard.signals.events import firing_alerts
+from draftboard.signals.state import engines_by_state, state
 from draftboard.signals.traffic import accepted_tokens, drafts, generation_tokens, wasted_tokens
 
 

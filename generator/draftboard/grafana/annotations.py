@@ -6,8 +6,8 @@ from draftboard.grafana.colours import COLOURS
 from draftboard.grafana.panels import DATASOURCE
 from draftboard.promql import binary
 from draftboard.signals import Scope, Signal
+from draftboard.signals.events import firing_alerts, restarts
 from draftboard.signals.signal import Status
-from draftboard.signals.state import firing_alerts, restarts
 
 
 def all_of(scope: Scope) -> list[dict[str, Any]]:

@@ -8,5 +8,6 @@ COLOURS = {
     Status.GOOD: "green",
     Status.BEST: "blue",
     Status.ODD: "purple",
+    Status.QUIET: "super-light-blue",
     Status.NEUTRAL: "text",
 }

@@ -12,24 +12,32 @@ from draftboard.signals import Signal
 SERIES = "series"
 """Label that bars put a model's name, method and variant into, so that each is a column of its own."""
 
-_WITHOUT_TIME = {"id": "filterFieldsByName", "options": {"exclude": {"pattern": "/^(Time|__name__)$/"}}}
+# A record's name differs from column to column, and rows with different names would not be merged. The time stays until
+# then: it is what results have in common, those without a sample too.
+_WITHOUT_NAME = {"id": "filterFieldsByName", "options": {"exclude": {"pattern": "/^__name__$/"}}}
 
 
 def one_row_a_model(signals: Sequence[Signal], settings: Settings) -> list[dict[str, Any]]:
     """Results that have the same labels on one row; labels first, then a column for each signal, by its title."""
     labels = settings.labels.model_level
-    values = {f"Value #{ref}": signal.title for ref, signal in zip(ascii_uppercase, signals, strict=False)}
+    values = {f"Value #{ref}": heading(signal) for ref, signal in zip(ascii_uppercase, signals, strict=False)}
     order = {name: index for index, name in enumerate([*labels, *values])}
-    organize = {"excludeByName": {}, "indexByName": order, "renameByName": values}
-    return [_WITHOUT_TIME, {"id": "merge", "options": {}}, {"id": "organize", "options": organize}]
+    organize = {"excludeByName": {"Time": True}, "indexByName": order, "renameByName": values}
+    return [_WITHOUT_NAME, {"id": "merge", "options": {}}, {"id": "organize", "options": organize}]
 
 
 def of_signals(signals: Sequence[Signal], settings: Settings, depth: str) -> list[dict[str, Any]]:
     """Each column as its signal shows values; the model's name leads to its depth dashboard."""
     model = settings.labels.model_name
-    url = f"/d/{depth}?${{__url_time_range}}&var-datasource=${{datasource}}&var-{model}=${{__data.fields.{model}}}"
+    chosen = "&".join(f"var-{label}=${{__data.fields.{label}}}" for label in (settings.labels.job, model))
+    url = f"/d/{depth}?${{__url_time_range}}&var-datasource=${{datasource}}&{chosen}"
     link = by_name(model, links=[{"title": "How deep are its drafts accepted?", "url": url}])
     return [link, *(_column(signal, settings) for signal in signals)]
+
+
+def heading(signal: Signal) -> str:
+    """A column's heading: rates say of what, for Grafana shows only the number."""
+    return f"{signal.title} ({signal.unit.words})" if signal.unit.words.endswith("/s") else signal.title
 
 
 def _column(signal: Signal, settings: Settings) -> dict[str, Any]:
@@ -39,17 +47,19 @@ def _column(signal: Signal, settings: Settings) -> dict[str, Any]:
         "unit": shown["unit"],
         "mappings": shown["mappings"],
         "thresholds": shown["thresholds"],
+        "noValue": "-",
         "custom_cellOptions": {"type": "color-text" if coloured else "auto"},
     }
     if "decimals" in shown:
         properties["decimals"] = shown["decimals"]
-    return by_name(signal.title, **properties)
+    return by_name(heading(signal), **properties)
 
 
 def one_column_a_series(label: str) -> list[dict[str, Any]]:
     """A line for each value of `label`, sorted as numbers ("10" after "9"); a column for each model."""
     corner = f"{label}\\{SERIES}"
-    matrix = {"columnField": SERIES, "rowField": label, "valueField": "Value"}
+    # Models differ in K: where one has no such number, its bar is absent, not 0.
+    matrix = {"columnField": SERIES, "emptyValue": "null", "rowField": label, "valueField": "Value"}
     return [
         _converted(label, "number"),
         {"id": "sortBy", "options": {"fields": {}, "sort": [{"field": label}]}},

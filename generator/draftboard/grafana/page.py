@@ -8,6 +8,7 @@ from typing import Any
 import attr
 from grafanalib import core
 
+from draftboard import metrics
 from draftboard.grafana import annotations, columns, fields, panels
 from draftboard.grafana.finish import SCHEMA_VERSION, finish
 from draftboard.grafana.panels import DATASOURCE, Panel, query
@@ -15,6 +16,7 @@ from draftboard.grafana.variables import datasource, label_variables, what_if_va
 from draftboard.promql import joined
 from draftboard.settings import Settings
 from draftboard.signals import Edition, Level, Scope, Signal
+from draftboard.signals.state import state
 from draftboard.signals.traffic import generation_tokens
 
 GRID_WIDTH = 24
@@ -37,6 +39,13 @@ class Dashboard:
     """Signal name and panel title."""
 
 
+@dataclass(frozen=True)
+class _Row:
+    question: str
+    panels: tuple[Panel, ...]
+    collapsed: bool
+
+
 @dataclass(kw_only=True)
 class Page:
     """One dashboard. `subject` is its name in uids and links."""
@@ -50,12 +59,12 @@ class Page:
     """Whether any panel shows engines one by one, so that they can be chosen."""
     what_if: bool = False
     """Whether draft cost and verify inflation can be chosen."""
-    _rows: list[tuple[str, tuple[Panel, ...], bool]] = field(default_factory=list)
+    _rows: list[_Row] = field(default_factory=list)
     _shows: list[tuple[str, str]] = field(default_factory=list)
 
     def row(self, question: str, *shown: Panel, collapsed: bool = False) -> None:
         """Add a row, titled by the question that its panels answer. A collapsed row asks nothing until opened."""
-        self._rows.append((question, shown, collapsed))
+        self._rows.append(_Row(question, shown, collapsed))
 
     def trend(self, *signals: Signal, level: Level = Level.MODEL, width: int = 12, stacked: bool = False) -> Panel:
         """Signals of one unit over time."""
@@ -77,8 +86,7 @@ class Page:
     def bars(self, signal: Signal, *, width: int = 8) -> Panel:
         """A signal's latest values by its own label, in the order of the numbers there, models side by side."""
         label = signal.by[0]
-        names = [getattr(self.settings.labels, role) for role in MODEL_ROLES if role != "job"]
-        expr = joined(self._scope(Level.MODEL)(signal), columns.SERIES, names)
+        expr = joined(self._scope(Level.MODEL)(signal), columns.SERIES, self.settings.labels.model_level)
         style = panels.barchart_style(axis=signal.unit.words)
         shown = fields.defaults(signal, self.settings) | {"color": {"mode": "palette-classic"}, "custom": style}
         shown["thresholds"] = fields.NO_THRESHOLDS
@@ -120,7 +128,7 @@ class Page:
             query(self._scope(Level.MODEL)(signal), ref, instant=True, table=True)
             for ref, signal in zip(ascii_uppercase, signals, strict=False)
         ]
-        shown = {"custom": {"align": "auto", "filterable": True}, "noValue": "-", "unit": "short"}
+        shown = {"custom": {"align": "auto", "filterable": True}, "noValue": state.empty, "unit": "short"}
         shown["thresholds"] = fields.NO_THRESHOLDS
         panel = self._panel(
             "table",
@@ -155,7 +163,7 @@ class Page:
         shared = core.DashboardLink(title="Draftboard", tags=tags, asDropdown=True, includeVars=True, keepTime=True)
         return finish(
             core.Dashboard(
-                title=self.title,
+                title=self.title + (" (raw)" if self.edition is Edition.RAW else ""),
                 description=self.description,
                 uid=self._uid(self.subject),
                 tags=["vllm", "speculative-decoding", *tags],
@@ -179,10 +187,7 @@ class Page:
         return Scope(self.settings, level, self.edition)
 
     def _legend(self, signal: Signal, level: Level, *, with_title: bool = False) -> str:
-        labels = self.settings.labels
-        names = [labels.model_name, labels.spec_method, labels.variant]
-        if level is not Level.MODEL:
-            names += [labels.instance, labels.engine]
+        names = level.labels(self.settings)
         parts = [signal.title] if with_title else []
         parts += [f"{{{{{name}}}}}" for name in names] + [_LEGEND_OF[label] for label in signal.by]
         return " ".join(parts)
@@ -199,10 +204,12 @@ class Page:
         title: str = "",
     ) -> Panel:
         alone = len(signals) == 1
-        title = title or ", ".join(signal.title for signal in signals)
+        title = title or " and ".join(signal.title for signal in signals)
         self._shows += [(signal.name, title) for signal in signals]
-        rules = self.settings.rules
-        pace = rules.scrape_interval if self.edition is Edition.RAW else rules.evaluation_interval
+        rules, raw = self.settings.rules, self.edition is Edition.RAW
+        pace = str(rules.scrape_interval if raw else rules.evaluation_interval)
+        if not raw:
+            shown = shown | {"noValue": f"{shown['noValue']}, or the rules are not loaded"}
         return panels.make(
             type=kind,
             title=title,
@@ -211,38 +218,39 @@ class Page:
                 for signal in signals
             ),
             dataSource=DATASOURCE,
-            targets=targets,
+            # The query's own step is what $__rate_interval is made from; the panel's keeps graphs from asking faster.
+            targets=[target | ({"interval": pace} if raw else {}) for target in targets],
             options=options,
             fields=shown,
             size=size,
-            interval=str(pace),
+            interval=pace,
             maxDataPoints=None,
         )
 
     def _variables(self) -> list[dict[str, Any]]:
         raw = self.edition is Edition.RAW
-        level = Level.ENGINE if self.by_engine else Level.MODEL
-        record = generation_tokens.record_at(level, self.settings)
-        series = "vllm:generation_tokens_total" if raw or record is None else record
         roles = ENGINE_ROLES if raw or self.by_engine else MODEL_ROLES
         chosen = what_if_variables(self.settings) if self.what_if else []
-        return [datasource(), *label_variables(self.settings, series, roles), *chosen]
+        return [datasource(), *label_variables(self.settings, self._series_with_all_labels(), roles), *chosen]
+
+    def _series_with_all_labels(self) -> str:
+        """What every server has, speculating or not, so that each can be chosen."""
+        if self.edition is Edition.RAW:
+            return Scope(self.settings).raw(metrics.GENERATION_TOKENS)
+        level = Level.ENGINE if self.by_engine else Level.MODEL
+        return Scope(self.settings, level)(generation_tokens)
 
     def _placed(self) -> list[Any]:
         """Panels from left to right, a new line where the grid's width is used up; each row under its title."""
         placed: list[Any] = []
         top = 0
-        for question, shown, collapsed in self._rows:
-            heading = core.GridPos(h=1, w=GRID_WIDTH, x=0, y=top)
-            inside, top = _flowed(shown, top + 1)
-            row = core.RowPanel(
-                title=question,
-                collapsed=collapsed,
-                gridPos=heading,
-                panels=inside if collapsed else [],
-            )
-            placed += [row] if collapsed else [row, *inside]
-            top = heading.y + 1 if collapsed else top
+        for row in self._rows:
+            place = core.GridPos(h=1, w=GRID_WIDTH, x=0, y=top)
+            inside, below = _flowed(row.panels, top + 1)
+            hidden = inside if row.collapsed else []
+            heading = core.RowPanel(title=row.question, collapsed=row.collapsed, gridPos=place, panels=hidden)
+            placed += [heading] if row.collapsed else [heading, *inside]
+            top = top + 1 if row.collapsed else below
         return placed
 
 

@@ -82,7 +82,7 @@ def barchart_style(*, axis: str) -> dict[str, Any]:
     return {"axisLabel": axis, "fillOpacity": 80, "lineWidth": 1}
 
 
-def barchart_options(*, stacked: bool = False) -> dict[str, Any]:
+def barchart_options() -> dict[str, Any]:
     """Bars in groups, values written on them."""
     return {
         "barWidth": 0.9,
@@ -91,7 +91,7 @@ def barchart_options(*, stacked: bool = False) -> dict[str, Any]:
         "legend": {"calcs": [], "displayMode": "list", "placement": "bottom", "showLegend": True},
         "orientation": "vertical",
         "showValue": "auto",
-        "stacking": "normal" if stacked else "none",
+        "stacking": "none",
         "tooltip": {"mode": "multi", "sort": "none"},
         "xTickLabelRotation": 0,
     }

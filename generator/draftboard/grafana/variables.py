@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from draftboard.grafana.panels import DATASOURCE
-from draftboard.promql import number, selector
+from draftboard.promql import narrowed, number
 from draftboard.settings import Settings
 
 _TITLES = {"job": "Job", "instance": "Instance", "model_name": "Model", "engine": "Engine"} | {
@@ -40,7 +40,7 @@ def label_variables(settings: Settings, series: str, labels: Sequence[str]) -> l
 
 def _label_variable(role: str, names: Sequence[str], index: int, series: str) -> dict[str, Any]:
     chosen = [f'{before}=~"${before}"' for before in names[:index]]
-    values = f"label_values({selector(series, chosen)}, {names[index]})"
+    values = f"label_values({narrowed(series, chosen)}, {names[index]})"
     return {
         "allValue": ".+" if role in _ALWAYS_PRESENT else ".*",
         "current": {"text": ["All"], "value": ["$__all"]},

@@ -44,8 +44,8 @@ class Server:
                 process.kill()
                 process.wait()
 
-    def start(self) -> tuple[subprocess.Popen[bytes], str]:
-        """Start it and wait until it answers; the process outlives this one unless it is ended.
+    def start(self, *, lasting: bool = False) -> tuple[subprocess.Popen[bytes], str]:
+        """Start it and wait until it answers; a lasting one is no child of the terminal and outlives it.
 
         Raises:
             DraftboardError: the program cannot run, or stops before it is ready.
@@ -62,7 +62,7 @@ class Server:
         ]
         with log.open("wb") as output:
             try:
-                process = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=True)
+                process = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=lasting)
             except OSError as error:
                 raise DraftboardError(
                     f"{self.program}: cannot run Prometheus: {error.strerror}; set PROMETHEUS, or run `make tools`",

@@ -64,7 +64,7 @@ def leave_running(
     """The same in a folder and a process that stay: returns the process id and the URL."""
     server = _server(folder, settings, prometheus)
     _load(source, settings, server, Promtool(promtool), lambda *_: None)
-    process, url = server.start()
+    process, url = server.start(lasting=True)
     return process.pid, url
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from draftboard.errors import DraftboardError
 
 MAX_BYTES = 4_000_000_000
+LATEST = 4_102_444_800
+"""The year 2100: later times are milliseconds, as the older text format has them."""
 _CHUNK = 1 << 20
 
 
@@ -60,6 +62,8 @@ def _span(path: Path) -> tuple[float, float]:
             if len(value_and_time) != 2:  # noqa: PLR2004
                 raise ValueError(f"line {number}")
             time = float(value_and_time[1])
+            if not 0 <= time < LATEST:
+                raise ValueError(f"line {number}: timestamps must be seconds since 1970, not {value_and_time[1]}")
             first, last = min(first, time), max(last, time)
     if first > last:
         raise ValueError("no sample")

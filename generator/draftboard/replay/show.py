@@ -9,17 +9,14 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from draftboard.replay.story import Chapter, Moment, Story
+from draftboard.replay.story import IN_DEPTH, JUDGED_BY, Chapter, Moment, Story
 from draftboard.signals import Signal
-from draftboard.signals.acceptance import acceptance, acceptance_length, draft_length, tokens_per_step
 from draftboard.signals.depth import survival
-from draftboard.signals.economics import advice, best_k, break_even, expected_speedup, verdict
+from draftboard.signals.economics import advice, verdict
 from draftboard.signals.signal import Unit
 
 _NOTHING = "-"
 _HEADING_WIDTH = 12
-_JUDGED_BY = (acceptance_length, break_even, expected_speedup)
-_IN_DEPTH = (acceptance, draft_length, tokens_per_step, best_k)
 
 
 def as_json(story: Story) -> str:
@@ -47,17 +44,17 @@ def _show_chapter(chapter: Chapter, start: float, console: Console) -> None:
         states = ", ".join(dict.fromkeys(moment.state for moment in chapter.moments))
         console.print(f"[bold]{name}[/bold]: no drafts in all this time ({states}).\n")
         return
-    judged = _table(f"{name}: does it pay?", ("Until", "State"), ("Drafts", *_titles(_JUDGED_BY)))
+    judged = _table(f"{name}: does it pay?", ("Until", "State"), ("Drafts", *_titles(JUDGED_BY)))
     for title in (verdict.title, advice.title):
         judged.add_column(title)
-    deep = _table(f"{name}: how deep?", ("Until",), (*_titles(_IN_DEPTH),))
+    deep = _table(f"{name}: how deep?", ("Until",), (*_titles(IN_DEPTH),))
     deep.add_column(survival.title)
     for moment in chapter.moments:
         until, style = _clock(moment.at - start), None if moment.drafts else "dim"
         told = (moment.verdict or _NOTHING, moment.advice or _NOTHING)
-        judged.add_row(until, moment.state, f"{moment.drafts:,.0f}", *_cells(moment, _JUDGED_BY), *told, style=style)
+        judged.add_row(until, moment.state, f"{moment.drafts:,.0f}", *_cells(moment, JUDGED_BY), *told, style=style)
         shares = " ".join(f"{share:.2f}" for share in moment.survival) or _NOTHING
-        deep.add_row(until, *_cells(moment, _IN_DEPTH), shares, style=style)
+        deep.add_row(until, *_cells(moment, IN_DEPTH), shares, style=style)
     console.print(judged)
     console.print(deep)
 

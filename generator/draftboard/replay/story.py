@@ -1,17 +1,23 @@
 """The story of a replay: each model window by window, read from the records, in the words of the signals."""
 
+import math
 from dataclasses import dataclass
 
 from draftboard.replay.evaluate import Replay
 from draftboard.replay.firing import Firing, firings
-from draftboard.signals import Level, Scope, Signal
+from draftboard.signals import Scope, Signal
 from draftboard.signals.acceptance import acceptance, acceptance_length, draft_length, tokens_per_step
 from draftboard.signals.depth import survival
 from draftboard.signals.economics import advice, best_k, break_even, expected_speedup, verdict
 from draftboard.signals.state import state
 from draftboard.signals.traffic import drafts
 
-NUMBERS = (acceptance, acceptance_length, break_even, draft_length, tokens_per_step, expected_speedup, best_k)
+MOST_MOMENTS = 60
+JUDGED_BY = (acceptance_length, break_even, expected_speedup)
+IN_DEPTH = (acceptance, draft_length, tokens_per_step, best_k)
+NUMBERS = (*JUDGED_BY, *IN_DEPTH)
+
+_Model = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -49,12 +55,22 @@ class Story:
 
 
 def tell(replay: Replay) -> Story:
-    """Read the records at the end of every window."""
+    """Read the records at the end of every window; of a long recording, at the end of some."""
     window = replay.settings.rules.rate_window.seconds
-    count = int((replay.end - replay.start) // window)
-    times = [replay.start + window * number for number in range(1, count + 1)]
-    models = _models(replay)
-    chapters = tuple(Chapter(dict(model), tuple(_moment(replay, dict(model), at) for at in times)) for model in models)
+    stride = window * max(1, math.ceil((replay.end - replay.start) / window / MOST_MOMENTS))
+    count = int((replay.end - replay.start) // stride)
+    times = [replay.start + stride * number for number in range(1, count + 1)]
+    read = {
+        signal.name: _read(replay, signal, times) for signal in (*NUMBERS, drafts, survival, state, verdict, advice)
+    }
+    models = sorted({model for values in read[state.name].values() for model in values})
+    chapters = tuple(
+        Chapter(
+            dict(model),
+            tuple(_moment(replay, {name: read[name][at].get(model, {}) for name in read}, at) for at in times),
+        )
+        for model in models
+    )
     return Story(
         start=replay.start,
         end=replay.end,
@@ -65,18 +81,27 @@ def tell(replay: Replay) -> Story:
     )
 
 
-def _models(replay: Replay) -> list[tuple[tuple[str, str], ...]]:
-    expr = Scope(replay.settings)(state)
-    found = replay.client.query_range(expr, replay.start, replay.end, replay.step)
-    return sorted({tuple(sorted(_without_name(series.labels).items())) for series in found})
+def _read(replay: Replay, signal: Signal, times: list[float]) -> dict[float, dict[_Model, dict[str, float]]]:
+    """The signal's values by time, by model, and by its own label, or by "" where it has none."""
+    own = signal.by[0] if signal.by else ""
+    values: dict[float, dict[_Model, dict[str, float]]] = {at: {} for at in times}
+    if not times:
+        return values
+    step = times[1] - times[0] if len(times) > 1 else 1.0
+    for series in replay.client.query_range(Scope(replay.settings)(signal), times[0], times[-1], step):
+        model = tuple(sorted((name, text) for name, text in series.labels.items() if name not in {"__name__", own}))
+        for at, value in series.samples:
+            nearest = times[round((at - times[0]) / step)]
+            values[nearest].setdefault(model, {})[series.labels.get(own, "")] = value
+    return values
 
 
-def _moment(replay: Replay, model: dict[str, str], at: float) -> Moment:
+def _moment(replay: Replay, values: dict[str, dict[str, float]], at: float) -> Moment:
     def value(signal: Signal) -> float | None:
-        return _values(replay, model, signal, at).get("")
+        return values[signal.name].get("")
 
     code, told, advised = value(state), value(verdict), value(advice)
-    by_position = _values(replay, model, survival, at)
+    by_position = values[survival.name]
     return Moment(
         at=at,
         state="unknown" if code is None else _says(state, code),
@@ -88,20 +113,5 @@ def _moment(replay: Replay, model: dict[str, str], at: float) -> Moment:
     )
 
 
-def _values(replay: Replay, model: dict[str, str], signal: Signal, at: float) -> dict[str, float]:
-    """The signal's values for one model, by its own label, or by "" where it has none."""
-    found = replay.client.query(Scope(replay.settings, Level.MODEL)(signal), at)
-    own = signal.by[0] if signal.by else ""
-    return {
-        series.labels.get(own, ""): series.samples[0][1]
-        for series in found
-        if {name: text for name, text in _without_name(series.labels).items() if name != own} == model
-    }
-
-
 def _says(signal: Signal, value: float) -> str:
     return next(code.says for code in signal.codes if code.value == value)
-
-
-def _without_name(labels: dict[str, str]) -> dict[str, str]:
-    return {name: value for name, value in labels.items() if name != "__name__"}

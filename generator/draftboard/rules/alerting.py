@@ -67,14 +67,11 @@ def _value(unit: Unit) -> str:
 
 
 def _dashboard_url(alert: Alert, settings: Settings) -> str:
-    """The dashboard with its variables set to the alerting series."""
+    """The dashboard of the alerting model; of an engine too, since its siblings are what to hold it against."""
     labels = settings.labels
-    known = {
-        Level.MODEL: (labels.job, labels.model_name),
-        Level.ENGINE: (labels.job, labels.model_name, labels.instance),
-        Level.TARGET: (labels.job,),
-    }
-    variables = "&".join(f"var-{label}={_label(label)}" for label in known[alert.level])
+    arm = (labels.spec_method, labels.variant)
+    chosen = (labels.job, *arm) if alert.level is Level.TARGET else (labels.job, labels.model_name, *arm)
+    variables = "&".join(f"var-{label}={{{{ $labels.{label} | urlquery }}}}" for label in chosen)
     return f"{settings.links.grafana}/d/draftboard-{alert.dashboard}?{variables}"
 
 

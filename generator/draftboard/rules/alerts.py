@@ -14,7 +14,7 @@ from draftboard.signals import Level, Scope, Signal
 from draftboard.signals.acceptance import acceptance
 from draftboard.signals.comparison import acceptance_change, length_anomaly, length_to_others, other_engines
 from draftboard.signals.depth import first_position, last_position
-from draftboard.signals.economics import expected_speedup, full_drafts, last_token, with_a_drafter
+from draftboard.signals.economics import expected_speedup, tail_costs, tail_pays, with_a_drafter
 from draftboard.signals.integrity import identity_error, metrics_missing
 from draftboard.signals.state import STATES, state
 from draftboard.signals.traffic import drafts, generation_tokens
@@ -28,12 +28,12 @@ def _enough_drafts_then_too(s: Scope) -> str:
     return binary(_enough_drafts(s), "and", _enough_drafts(s.ago(s.settings.rules.compare_with)))
 
 
-def _enough_full_drafts_whose_end_costs(s: Scope) -> str:
-    return binary(binary(_enough_drafts(s), "and", full_drafts(s)), "and", last_token(s, "<"))
+def _enough_drafts_with_a_tail_that_costs(s: Scope) -> str:
+    return binary(_enough_drafts(s), "and", tail_costs(s))
 
 
-def _enough_drafts_whose_end_pays(s: Scope) -> str:
-    return binary(_enough_drafts(s), "and", last_token(s, ">="))
+def _enough_drafts_with_a_tail_that_pays(s: Scope) -> str:
+    return binary(_enough_drafts(s), "and", tail_pays(s))
 
 
 def _enough_drafts_by_others_too(s: Scope) -> str:
@@ -110,7 +110,7 @@ ALERTS = (
         signal=last_position,
         operator="<",
         limit=lambda settings: settings.thresholds.last_position_low,
-        guard=_enough_full_drafts_whose_end_costs,
+        guard=_enough_drafts_with_a_tail_that_costs,
         summary="Drafts are longer than is accepted.",
         description="{who}: only {value} of drafts are accepted to the last position. A shorter K drafts less for "
         "nothing.",
@@ -121,7 +121,7 @@ ALERTS = (
         signal=last_position,
         operator=">",
         limit=lambda settings: settings.thresholds.last_position_high,
-        guard=_enough_drafts_whose_end_pays,
+        guard=_enough_drafts_with_a_tail_that_pays,
         summary="Drafts are shorter than would be accepted.",
         description="{who}: {value} of drafts are accepted to the last position. A longer K may yield more.",
         dashboard="depth",
@@ -155,7 +155,7 @@ ALERTS = (
         guard=_enough_tokens,
         summary="An engine generates tokens but drafts none.",
         description="{who}: it serves traffic with speculation configured, and nothing is drafted.",
-        dashboard="overview",
+        dashboard="depth",
     ),
     Alert(
         name="SpecDecodeMetricsMissing",

@@ -9,7 +9,19 @@ from draftboard.durations import Duration
 
 RESERVED_LABELS = frozenset(
     # Labels that a record adds, labels of vLLM's own series, and names that dashboards use as variables.
-    {"accepted", "alertname", "alertstate", "datasource", "draft_cost", "identity", "k", "le", "position", "reached"}
+    {
+        "accepted",
+        "alertname",
+        "alertstate",
+        "datasource",
+        "draft_cost",
+        "identity",
+        "k",
+        "le",
+        "position",
+        "reached",
+        "series",
+    }
     | {"severity", "source", "reason", "state", "finished_reason", "verify_inflation"},
 )
 

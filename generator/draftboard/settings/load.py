@@ -63,6 +63,10 @@ def _first_mistake(error: ValidationError) -> str:
         case "value_error":
             reason = str(first["ctx"]["error"])
             text = f"{key}: {reason}" if isinstance(first["input"], dict) else f"{key} = {_shown(first)} {reason}"
+        case "model_type" | "dict_type":
+            text = f"{key} = {_shown(first)} is not allowed: must be a table of settings"
+        case "tuple_type":
+            text = f"{key} = {_shown(first)} is not allowed: must be a list in brackets"
         case _:
             text = f"{key} = {_shown(first)} is not allowed: {first['msg'][0].lower()}{first['msg'][1:]}"
     more = len(mistakes) - 1

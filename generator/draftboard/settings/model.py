@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from draftboard.durations import Duration
 from draftboard.settings.fields import (
+    RESERVED_LABELS,
     AboveZero,
     Hold,
     LabelName,
@@ -255,3 +256,11 @@ class Settings(_Model):
     alerts: Alerts = Alerts()
     links: Links = Links()
     dashboards: Dashboards = Dashboards()
+
+    @model_validator(mode="after")
+    def _selector_fits_targets(self) -> Self:
+        of_engines = {self.labels.model_name, self.labels.engine} | RESERVED_LABELS
+        unfit = sorted(of_engines & {part.partition("=")[0].rstrip("!") for part in self.selector.split(",")})
+        if unfit:
+            raise ValueError(f"selector names {unfit[0]!r}, which targets do not carry: use target labels only")
+        return self

@@ -1,6 +1,6 @@
 """The heart: one Signal per operator's question. `ALL` holds every one, each after those it is made of."""
 
-from draftboard.signals import acceptance, comparison, depth, economics, integrity, state, traffic
+from draftboard.signals import acceptance, comparison, depth, economics, events, integrity, state, traffic
 from draftboard.signals.scope import Edition, Scope
 from draftboard.signals.signal import Level, Signal
 
@@ -11,6 +11,7 @@ ALL: tuple[Signal, ...] = (
     *comparison.SIGNALS,
     *economics.SIGNALS,
     *state.SIGNALS,
+    *events.SIGNALS,
     *integrity.SIGNALS,
 )
 

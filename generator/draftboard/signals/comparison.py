@@ -55,9 +55,8 @@ acceptance_change = Signal(
     name="acceptance_change",
     title="Acceptance against before",
     question="Has acceptance dropped?",
-    description="Draft acceptance now / draft acceptance before (an hour ago, unless set otherwise). A drop at the "
-    "same K means that the workload or the drafter has changed; a shorter K is no remedy. Shown while K is what it "
-    "was.",
+    description="Draft acceptance now / draft acceptance before. A drop at the same K means that the workload or the "
+    "drafter has changed; a shorter K is no remedy. Shown while K is what it was.",
     unit=Unit.RATIO,
     better=Better.HIGHER,
     expr=_change,
@@ -67,10 +66,10 @@ acceptance_change = Signal(
 )
 length_baseline = Signal(
     name="length_baseline",
-    title="Acceptance length, own normal",
+    title="Own normal length",
     question="What is normal for this model?",
-    description="Mean of the mean acceptance length over the model's own past day, the last hour left out. Shown once "
-    "a quarter of that day holds samples, unless K was another then.",
+    description="Mean of the mean acceptance length over the model's own past, its latest stretch left out. Shown "
+    "once enough of that past holds samples, unless K was another then.",
     unit=Unit.TOKENS,
     expr=_normal,
     record="vllm_spec_decode_acceptance_length:avg{baseline}_mean_rate{window}",
@@ -79,7 +78,7 @@ length_baseline = Signal(
 )
 length_deviation = Signal(
     name="length_deviation",
-    title="Acceptance length, own spread",
+    title="Own spread of length",
     question="How much does this model usually vary?",
     description="Standard deviation of the mean acceptance length over the same past, at least a small share of the "
     "mean.",
@@ -91,10 +90,9 @@ length_deviation = Signal(
 )
 length_anomaly = Signal(
     name="length_anomaly",
-    title="Length against its own day",
+    title="Length against its own past",
     question="Is this unusual for this model?",
-    description="(Mean acceptance length - its mean over the past day) / its standard deviation over that day: 0 is "
-    "normal, -3 is rare.",
+    description="(Mean acceptance length - its own normal) / its own spread: 0 is normal, -3 is rare.",
     unit=Unit.DEVIATIONS,
     expr=lambda s: ratio(binary(s(acceptance_length), "-", s(length_baseline)), s(length_deviation)),
     record="vllm_spec_decode_acceptance_length:zscore{baseline}_mean_rate{window}",

@@ -1,6 +1,7 @@
 """How deep drafts are accepted: by position, by accepted length, and what a shorter draft would have yielded."""
 
 from draftboard.promql import (
+    aggregate,
     binary,
     constant,
     first_of,
@@ -17,7 +18,7 @@ from draftboard.promql import (
 )
 from draftboard.settings import Settings
 from draftboard.signals.scope import Scope
-from draftboard.signals.signal import Better, Signal, Status, Step, Unit
+from draftboard.signals.signal import Better, Level, Signal, Status, Step, Unit
 from draftboard.signals.traffic import BOTH_LEVELS, accepted_tokens, accepted_tokens_per_pos, drafts
 
 
@@ -69,6 +70,12 @@ def _each_k(s: Scope) -> str:
     """A draft of k tokens ends at position k - 1, so there is a k for each position."""
     known = sum_by((*s.labels, "k"), successor(judged(s)(accepted_tokens_per_pos), "k", "position", _last(s)))
     return binary(constant(0, known), "+", numbers("k", 1, s.settings.max_draft_tokens), on(("k",), group="left"))
+
+
+def _configured_k(s: Scope) -> str:
+    """The mean over engines moves with every engine of a rollout, where the largest would stand still."""
+    by_engine = s.at(Level.ENGINE)(accepted_tokens_per_pos)
+    return aggregate("avg", s.labels, reduce("count", "position", by_engine))
 
 
 def _tokens_per_step_at(s: Scope) -> str:
@@ -132,10 +139,10 @@ conditional_acceptance = Signal(
 )
 accepted_length_share = Signal(
     name="accepted_length_share",
-    title="Accepted length",
+    title="Distribution of accepted length",
     question="How are accepted lengths distributed?",
-    description="Share of drafts with exactly so many accepted tokens, from none to K; the shares add up to 100 %. "
-    "Two humps say that two kinds of traffic are mixed.",
+    description="Share of drafts with exactly so many accepted tokens, from none to K; the deepest that is judged "
+    "means so many or more; the shares add up to 100 %. Two humps say that two kinds of traffic are mixed.",
     unit=Unit.RATIO,
     expr=_exactly,
     record="vllm_spec_decode_accepted_length:share_rate{window}",
@@ -156,9 +163,9 @@ configured_k = Signal(
     name="configured_k",
     title="Configured K",
     question="How long may a draft be?",
-    description="Number of positions that vLLM counts: num_speculative_tokens. The largest, where engines differ.",
+    description="Number of positions that vLLM counts: num_speculative_tokens. The mean, where engines differ.",
     unit=Unit.TOKENS,
-    expr=lambda s: reduce("count", "position", s(accepted_tokens_per_pos)),
+    expr=_configured_k,
     record="vllm_spec_decode_configured_k:count_rate{window}",
     empty="speculation is off",
 )

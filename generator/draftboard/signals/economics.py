@@ -40,11 +40,23 @@ def _step_cost(s: Scope, drafted: str, cost: str, matching: str = "") -> str:
 
 
 def _speedup_at(s: Scope) -> str:
-    return binary(s(tokens_per_step_at), "/", _step_cost(s, s(each_k), s(draft_cost), ignoring("k", group="left")))
+    return binary(s(tokens_per_step_at), "/", _step_cost(s, _drafted_at(s), s(draft_cost), ignoring("k", group="left")))
 
 
 def _what_if_speedup(s: Scope) -> str:
-    return binary(s(tokens_per_step_at), "/", binary(binary(s(each_k), "*", s.draft_cost), "+", s.verify_inflation))
+    cost = binary(binary(_drafted_at(s), "*", s.draft_cost), "+", s.verify_inflation)
+    return binary(s(tokens_per_step_at), "/", cost)
+
+
+def _drafted_at(s: Scope) -> str:
+    """Tokens drafted a step with drafts of up to k: k, but no more than the mean draft has now.
+
+    So the speedup at K is the expected speedup, for drafters too whose drafts are seldom full. For k below K that is
+    an approximation where draft lengths vary: vLLM does not export their distribution.
+    """
+    shorter = binary(s(each_k), "<", s(draft_length), ignoring("k", group="left"))
+    mean = binary(constant(0, s(each_k)), "+", s(draft_length), ignoring("k", group="left"))
+    return first_of(shorter, mean)
 
 
 def _best_k(s: Scope) -> str:
@@ -53,14 +65,19 @@ def _best_k(s: Scope) -> str:
     return reduce("min", "k", binary(s(each_k), "and", best))
 
 
-def full_drafts(s: Scope) -> str:
-    """Models whose drafts mostly reach K, so that the last position tells about K."""
-    share = number(s.settings.thresholds.full_drafts)
-    return binary(s(draft_length), ">=", binary(share, "*", s(configured_k)))
+def tail_costs(s: Scope) -> str:
+    """Models that mostly draft to K, and whose last token yields less than it costs: some shorter k is faster."""
+    full = binary(number(s.settings.thresholds.full_drafts), "*", s(configured_k))
+    return binary(binary(s(draft_length), ">=", full), "and", _last_token(s, "<"))
 
 
-def last_token(s: Scope, operator: Literal["<", ">="]) -> str:
-    """Models whose last drafted token yields less, or not less, than it costs.
+def tail_pays(s: Scope) -> str:
+    """Models whose last drafted token yields at least what it costs: no shorter k is faster."""
+    return _last_token(s, ">=")
+
+
+def _last_token(s: Scope, operator: Literal["<", ">="]) -> str:
+    """What the last drafted token yields against what it costs.
 
     K - 1 is expected to be faster than K exactly when survival of the last position < c x speedup at K; since survival
     never rises, some shorter k is then the best, and otherwise none is.
@@ -69,20 +86,22 @@ def last_token(s: Scope, operator: Literal["<", ">="]) -> str:
 
 
 def with_a_drafter(s: Scope, signal: Signal) -> str:
-    """The signal where a model drafts: n-gram and suffix lookups have none that could be misaligned."""
-    return s.where_not(s.settings.labels.spec_method, *s.settings.methods.lookup)(signal)
+    """The signal where the label names a method with a drafter: lookups have none that could be misaligned."""
+    method = s.settings.labels.spec_method
+    return s.where_not(method, "").where_not(method, *s.settings.methods.lookup)(signal)
 
 
 def _advice(s: Scope) -> str:
     t = s.settings.thresholds
-    hardly_reached = binary(binary(s(last_position), "<", number(t.last_position_low)), "and", full_drafts(s))
+    hardly_reached = binary(s(last_position), "<", number(t.last_position_low))
     often_reached = binary(s(last_position), ">", number(t.last_position_high))
+    loses = binary(s(expected_speedup), "<", "1")
     conditions = {
         "workload": binary(s(acceptance_change), "<", number(t.drop)),
         "off": binary(s(best_speedup), "<", "1"),
         "drafter": binary(with_a_drafter(s, first_position), "<", number(t.first_position)),
-        "shorter": binary(first_of(hardly_reached, binary(s(expected_speedup), "<", "1")), "and", last_token(s, "<")),
-        "longer": binary(often_reached, "and", last_token(s, ">=")),
+        "shorter": binary(first_of(hardly_reached, loses), "and", tail_costs(s)),
+        "longer": binary(often_reached, "and", tail_pays(s)),
         "keep": s(expected_speedup),
     }
     return first_of(*(constant(ADVICE[name].value, condition) for name, condition in conditions.items()))
@@ -147,7 +166,8 @@ speedup_at = Signal(
     name="speedup_at",
     title="Expected speedup at each k",
     question="Which draft length would be fastest?",
-    description=f"Tokens per step at k / (k x c + v), for each k up to K. {_ASSUMPTION}",
+    description="Tokens per step at k / (k x c + v), for each k up to K; k counts no more than the mean draft. "
+    f"{_ASSUMPTION}",
     unit=Unit.TIMES,
     better=Better.HIGHER,
     expr=_speedup_at,
@@ -176,7 +196,7 @@ best_k = Signal(
     f"judged: equal to K it means K or more. {_ASSUMPTION}",
     unit=Unit.TOKENS,
     expr=_best_k,
-    record="vllm_spec_decode_best_k:ratio_rate{window}",
+    record="vllm_spec_decode_best_k:enum_rate{window}",
     decimals=0,
 )
 what_if_speedup = Signal(

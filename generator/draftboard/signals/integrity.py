@@ -1,6 +1,5 @@
 """Whether the numbers can be trusted: identities that vLLM's counters hold, and series that ought to be there."""
 
-from draftboard import metrics
 from draftboard.promql import (
     aggregate,
     binary,
@@ -17,6 +16,7 @@ from draftboard.promql import (
 from draftboard.signals.depth import judged
 from draftboard.signals.scope import Scope
 from draftboard.signals.signal import Better, Code, Level, Signal, Status, Step, Unit
+from draftboard.signals.state import answers
 from draftboard.signals.traffic import accepted_tokens, accepted_tokens_per_pos, draft_tokens, drafts
 
 
@@ -45,7 +45,7 @@ def _missing(s: Scope) -> str:
     """Targets that answer and say by their label that they speculate, yet expose no draft counter."""
     labels = s.settings.labels
     speculating = (f'{labels.spec_method}!=""', f'{labels.spec_method}!="{s.settings.methods.baseline}"')
-    answering = binary(s.raw(metrics.UP, matchers=speculating), "==", "1")
+    answering = binary(answers(s, *speculating), "==", "1")
     return aggregate("max", s.labels, binary(answering, "unless", s.at(Level.ENGINE)(drafts), on(labels.target)))
 
 

@@ -107,8 +107,15 @@ class Scope:
         vector = promql.rate(self.raw(metric, window=self.window))
         return promql.sum_by((*self.labels, *metric.own_labels), vector)
 
-    def raw(self, metric: Metric, *, window: str = "", matchers: tuple[str, ...] = ()) -> str:
-        """The metric's own series, selected as this scope selects."""
+    def raw(
+        self,
+        metric: Metric,
+        *,
+        window: str = "",
+        matchers: tuple[str, ...] = (),
+        chosen_by: tuple[str, ...] | None = None,
+    ) -> str:
+        """The metric's own series, selected as this scope selects; by some labels only, if they are given."""
         labels = {
             Owner.TARGET: self.settings.labels.target_level,
             Owner.ENGINE: self.settings.labels.engine_level,
@@ -116,7 +123,8 @@ class Scope:
         }[metric.owner]
         # Alerts carry what records keep, not all that the user's selector may ask for.
         scraped = metric.owner is not Owner.MODEL
-        return self._series(metric.name, (*labels, *metric.own_labels), window=window, extra=matchers, scraped=scraped)
+        carried = (*labels, *metric.own_labels) if chosen_by is None else chosen_by
+        return self._series(metric.name, carried, window=window, extra=matchers, scraped=scraped)
 
     def _readable_record(self, signal: Signal) -> str | None:
         return None if self.edition is Edition.RAW else signal.record_at(self.level, self.settings)

@@ -70,6 +70,7 @@ class Status(Enum):
     GOOD = "good"
     BEST = "best"
     ODD = "odd"
+    QUIET = "quiet"
     NEUTRAL = "neutral"
 
 

@@ -9,7 +9,7 @@ from draftboard.signals.traffic import BOTH_LEVELS, drafts, generation_tokens
 STATES = {
     "down": Code(0, "down", Status.BAD),
     "off": Code(1, "speculation off", Status.NEUTRAL),
-    "idle": Code(2, "idle", Status.NEUTRAL),
+    "idle": Code(2, "idle", Status.QUIET),
     "not drafting": Code(3, "serving without drafting", Status.WARN),
     "drafting": Code(4, "drafting", Status.GOOD),
 }
@@ -31,20 +31,28 @@ def _engine_state(s: Scope) -> str:
     return first_of(*(constant(STATES[name].value, condition) for name, condition in holding.items()))
 
 
+def answers(s: Scope, *matchers: str) -> str:
+    """1 for targets that answered one of the last two scrapes, else 0: a single failed scrape is no outage."""
+    window = str(s.settings.rules.scrape_interval * 2)
+    return call("max_over_time", s.raw(metrics.UP, window=window, matchers=matchers))
+
+
 def _down(s: Scope) -> str:
     """Engines seen lately on a target that does not answer, and labelled targets that have never answered."""
     target = s.settings.labels.target
-    seen = call("last_over_time", s.raw(metrics.REQUESTS_RUNNING, window=str(s.settings.rules.remember)))
-    silent = binary(s.raw(metrics.UP), "==", "0")
-    never_seen = binary(
-        binary(s.raw(metrics.UP, matchers=(f'{s.settings.labels.spec_method}!=""',)), "==", "0"),
-        "unless",
-        seen,
-        on(target),
+    labels = s.settings.labels
+    remember = str(s.settings.rules.remember)
+    seen = call("last_over_time", s.raw(metrics.REQUESTS_RUNNING, window=remember))
+    # Not by model: a server of another model was seen too.
+    seen_at_all = call(
+        "last_over_time", s.raw(metrics.REQUESTS_RUNNING, window=remember, chosen_by=labels.target_level)
     )
+    silent = binary(answers(s), "==", "0")
+    labelled = binary(answers(s, f'{labels.spec_method}!=""'), "==", "0")
+    never_seen = binary(labelled, "unless", seen_at_all, on(target))
     return first_of(
         aggregate("group", s.labels, binary(seen, "and", silent, on(target))),
-        aggregate("max", s.settings.labels.target_level, never_seen),
+        aggregate("max", labels.target_level, never_seen),
     )
 
 
@@ -82,24 +90,4 @@ engines_by_state = Signal(
     by=("state",),
     empty="no vLLM target is scraped",
 )
-restarts = Signal(
-    name="restarts",
-    title="Engine restarts",
-    question="Did counters start anew?",
-    description="Counter resets within the window: a restart, or an elastic scale-up that resets all counters.",
-    unit=Unit.RESTARTS,
-    expr=lambda s: aggregate("sum", s.labels, call("resets", s.raw(metrics.GENERATION_TOKENS, window=s.window))),
-    record="vllm_generation_tokens:resets{window}",
-    empty="no vLLM series",
-)
-firing_alerts = Signal(
-    name="firing_alerts",
-    title="Alerts that fire",
-    question="What needs a look?",
-    description="Alerts on speculation that fire now, each with a runbook of its own name.",
-    unit=Unit.CODE,
-    expr=lambda s: s.raw(metrics.ALERTS, matchers=('alertname=~"SpecDecode.+"', 'alertstate="firing"')),
-    empty="no alert fires, or no alerting rules are loaded",
-)
-
-SIGNALS = (state, engines_by_state, restarts, firing_alerts)
+SIGNALS = (state, engines_by_state)
