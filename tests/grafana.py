@@ -32,10 +32,11 @@ def queries(dashboard: Json) -> Iterator[tuple[str, str]]:
             yield f"annotation {annotation['name']}", annotation["expr"]
 
 
-def substituted(expr: str, dashboard: Json, rate_interval: str) -> str:
-    """The expression that Grafana sends with every variable at its default."""
+def substituted(expr: str, dashboard: Json, rate_interval: str, chosen: Mapping[str, str] | None = None) -> str:
+    """The expression that Grafana sends, with every variable at its default unless another value is chosen."""
     values = {"__rate_interval": rate_interval}
     for variable in dashboard["templating"]["list"]:
         current = variable["current"].get("value")
         values[variable["name"]] = variable["allValue"] if current == ["$__all"] else current
+    values |= chosen or {}
     return re.sub(r"\$(?:(\w+)|\{(\w+)\})", lambda found: values.get(found[1] or found[2], found[0]), expr)

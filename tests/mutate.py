@@ -171,9 +171,10 @@ def kind(metric: str) -> tuple[str, str]:
 class Runner:
     """Runs promtool on a test file and just the rules it can see, in a folder laid out like the repository."""
 
-    def __init__(self, promtool: Path, folder: Path, rules: dict[str, Rule]) -> None:
+    def __init__(self, promtool: Path, folder: Path, rules: dict[str, Rule], chosen: set[str]) -> None:
         self.promtool, self.folder, self.rules = promtool, folder, rules
-        self.sees = {test: visible(test, rules) for test in sorted((ROOT / "tests/rules").glob("*.test.yaml"))}
+        tests = sorted((ROOT / "tests/rules").glob("*.test.yaml"))
+        self.sees = {test: seen for test in tests if chosen & set(seen := visible(test, rules))}
         self.seconds: dict[Path, float] = {}
 
     def run(self, test: Path, rules: dict[str, Rule]) -> str:
@@ -262,11 +263,13 @@ def main() -> int:
         parser.error(f"no rule is named {options.rule}")
     raw = {read for rule in rules.values() for read in rule.reads() if re.fullmatch(r"vllm:.+|up", read)}
     metrics = sorted(raw | {name for name, rule in rules.items() if "record" in rule.body})
-    chosen = [rule for name, rule in rules.items() if options.rule in {None, name}]
+    chosen = {name for name in rules if options.rule in {None, name}}
     console = Console(highlight=False, markup=False, soft_wrap=True)
     with tempfile.TemporaryDirectory(prefix="mutate-") as folder:
-        runner = Runner(options.promtool.absolute(), Path(folder), rules)
-        outcomes = runner.judge([mutant for rule in chosen for mutant in mutants(rule, metrics)], console)
+        runner = Runner(options.promtool.absolute(), Path(folder), rules, chosen)
+        outcomes = runner.judge(
+            [mutant for name in sorted(chosen) for mutant in mutants(rules[name], metrics)], console
+        )
     return report(console, rules, outcomes)
 
 

@@ -29,6 +29,24 @@ class Counter:
         """From the first to the last sample; a fall is a restart at 0."""
         return sum(after - before if after >= before else after for before, after in pairwise(self.values))
 
+    def rate(self, start: float, end: float) -> float:
+        """Per second between two times, extrapolated as Prometheus does: to the ends of the window where the samples
+        come near them, by half a gap where they do not, and never back beyond the counter's zero.
+        """
+        # In whole milliseconds, as Prometheus counts: seconds since 1970 have no digits to spare.
+        first, last, start, end = (round(at * 1000) for at in (self.times[0], self.times[-1], start, end))
+        span = last - first
+        gap = span / (len(self.times) - 1)
+        before: float = first - start
+        after: float = end - last
+        if before >= 1.1 * gap:
+            before = gap / 2
+        if self.increase > 0:
+            before = min(before, span * self.values[0] / self.increase)
+        if after >= 1.1 * gap:
+            after = gap / 2
+        return self.increase * ((span + before + after) / span) / ((end - start) / 1000)
+
     @property
     def begins_here(self) -> bool:
         """Whether the counter was so low at first that `rate` extrapolates only back to its zero."""
