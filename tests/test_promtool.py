@@ -40,6 +40,21 @@ def test_every_record_and_alert_has_named_cases(files: dict[str, str]) -> None:
     assert {name for name in made if name not in text} == set()
 
 
+# Its value is 1 or absent: there is no boundary to stand on.
+WITHOUT_A_BOUNDARY = {"SpecDecodeMetricsMissing"}
+
+
+@pytest.mark.parametrize("word", ["exactly", "idle"])
+def test_every_alert_has_cases_at_its_boundary_and_at_rest(word: str, files: dict[str, str]) -> None:
+    alerts = {rule["alert"] for rule in rulefiles.rules(files) if "alert" in rule}
+    named = set()
+    for path in CASES:
+        for group in yaml.safe_load(path.read_text())["tests"]:
+            if word in group["name"]:
+                named |= {case["alertname"] for case in group.get("alert_rule_test", []) if not case.get("exp_alerts")}
+    assert alerts - named == (WITHOUT_A_BOUNDARY if word == "exactly" else set())
+
+
 def test_every_alert_has_a_quiet_case_and_a_firing_one(files: dict[str, str]) -> None:
     quiet, firing = set(), set()
     for path in CASES:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import RECORDING
 from counters import Counter, read
 from draftboard import theory
 from draftboard.replay import Replay
@@ -16,7 +17,6 @@ from draftboard.signals.scope import RATE_INTERVAL
 pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("demo_run")]
 
 DATA = Path(__file__).parent.parent / "data"
-RECORDING = Path(__file__).parent.parent.parent / "deploy/demo/run-v0.32.0-ngram-vs-baseline.om.gz"
 DRAFTS, DRAFT_TOKENS, ACCEPTED = (
     f"vllm:spec_decode_num_{name}_total" for name in ("drafts", "draft_tokens", "accepted_tokens")
 )

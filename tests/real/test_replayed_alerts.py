@@ -9,13 +9,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+from conftest import RECORDING
 from counters import read
 from draftboard import artifacts
 from draftboard.replay import Replay, firings
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("demo_run")]
-
-RECORDING = Path(__file__).parent.parent.parent / "deploy/demo/run-v0.32.0-ngram-vs-baseline.om.gz"
 
 
 def names_read_by_rules() -> set[str]:

@@ -1,30 +1,25 @@
 """Every generated file as text, by its path below the output folder."""
 
 import json
+import textwrap
 from pathlib import PurePosixPath
 from typing import Any
 
 from draftboard.dashboards import DASHBOARDS
-from draftboard.rules import alerting_groups, recording_groups, to_yaml
+from draftboard.rules import WHY_ONE_GROUP, alerting_groups, recording_groups, to_yaml
 from draftboard.settings import Settings
 from draftboard.signals import Edition
 
 RECORDING = "alerts/recording.rules.yaml"
 ALERTING = "alerts/alerting.rules.yaml"
-_HEADER = """\
-# Made by `draftboard build`: edit the generator or your settings, not this file.
-"""
-_WHY_SO_LONG = """\
-# One group with more than the usual twenty rules, because the order is the point: a record that reads another must be
-# evaluated after it and at the same time, which only rules of one group are.
-"""
+_HEADER = "Made by `draftboard build`: edit the generator or your settings, not this file.\n"
 
 
 def render(settings: Settings) -> dict[str, str]:
     """All files: the same settings give the same bytes."""
     files = {
-        RECORDING: _HEADER + _WHY_SO_LONG + to_yaml(recording_groups(settings)),
-        ALERTING: _HEADER + to_yaml(alerting_groups(settings)),
+        RECORDING: _commented(_HEADER + WHY_ONE_GROUP) + to_yaml(recording_groups(settings)),
+        ALERTING: _commented(_HEADER) + to_yaml(alerting_groups(settings)),
     }
     for build in DASHBOARDS:
         for edition, folder in ((Edition.RECORDS, "dashboards"), (Edition.RAW, "dashboards/standalone")):
@@ -43,6 +38,10 @@ def is_generated(path: PurePosixPath) -> bool:
             return name.startswith("draftboard-") and name.endswith(".json")
         case _:
             return False
+
+
+def _commented(text: str) -> str:
+    return textwrap.indent(text, "# ")
 
 
 def _json(document: dict[str, Any]) -> str:

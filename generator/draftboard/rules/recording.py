@@ -4,13 +4,16 @@ from draftboard.rules.group import Group, RecordingRule
 from draftboard.settings import Settings
 from draftboard.signals import ALL, Level, Scope, Signal
 
+WHY_ONE_GROUP = """\
+One group with more than the usual twenty rules, because the order is the point: a record that reads another must be
+evaluated after it and at the same time, which only rules of one group are.
+"""
+
 
 def recording_groups(settings: Settings) -> tuple[Group, ...]:
-    """One group: rates by engine, their sums by model, then what is made of them.
+    """Rates by engine, their sums by model, then what is made of them. `WHY_ONE_GROUP` says why not several.
 
-    It has more than the usual twenty rules because the order is the point: a record that reads another must be
-    evaluated after it at the same time, and only rules of one group are. All of it is cheap: engines are read once,
-    in the first rules; everything after works on a handful of series for each model.
+    All of it is cheap: engines are read once, in the first rules; what follows works on a handful of series a model.
     """
     rules = tuple(
         RecordingRule(record=record, expr=Scope(settings, level).definition(signal))

@@ -66,21 +66,21 @@ def _best_k(s: Scope) -> str:
 
 
 def tail_costs(s: Scope) -> str:
-    """Models that mostly draft to K, and whose last token yields less than it costs: some shorter k is faster."""
+    """Models that mostly draft to K, and whose last token yields less than it costs."""
     full = binary(number(s.settings.thresholds.full_drafts), "*", s(configured_k))
     return binary(binary(s(draft_length), ">=", full), "and", _last_token(s, "<"))
 
 
 def tail_pays(s: Scope) -> str:
-    """Models whose last drafted token yields at least what it costs: no shorter k is faster."""
+    """Models whose last drafted token yields at least what it costs."""
     return _last_token(s, ">=")
 
 
 def _last_token(s: Scope, operator: Literal["<", ">="]) -> str:
     """What the last drafted token yields against what it costs.
 
-    K - 1 is expected to be faster than K exactly when survival of the last position < c x speedup at K; since survival
-    never rises, some shorter k is then the best, and otherwise none is.
+    With full drafts, K - 1 is expected to be faster than K exactly when survival of the last position < c x speedup
+    at K; since survival never rises, some shorter k is then the best, and otherwise none is.
     """
     return binary(s(last_position), operator, binary(s(draft_cost), "*", s(expected_speedup)))
 
