@@ -1,12 +1,15 @@
 """What `make demo` shows: the drop at high load is seen and named, and the run can be repeated."""
 
+import contextlib
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from conftest import DEMO_SETTINGS, RECORDING, program
@@ -91,3 +94,49 @@ def test_keep_leaves_a_prometheus_that_answers_until_it_is_ended(tmp_path: Path)
         assert url.startswith("http://127.0.0.1:")
     finally:
         os.kill(pid, 15)
+
+
+def test_told_to_end_it_ends_what_it_started_and_cleans_up(tmp_path: Path) -> None:
+    programs = {name.upper(): str(program(name)) for name in ("prometheus", "promtool")}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "draftboard", "replay", str(RECORDING), f"--config={DEMO_SETTINGS}"],
+        env={**os.environ, **programs, "TMPDIR": str(tmp_path)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    while not (address := listening(tmp_path)):
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(0.02)
+            pytest.fail("it ended before it was told to")
+    process.terminate()
+    assert process.wait(60) == 128 + 15
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(f"http://{address}/-/ready")
+
+
+def listening(folder: Path) -> str | None:
+    """Where a Prometheus that keeps its log below the folder listens, once it does."""
+    for log in folder.glob("draftboard-*/prometheus.log"):
+        if found := re.search(r'msg="Listening on".* address=(\S+)', log.read_text()):
+            return found[1]
+    return None
+
+
+def test_a_program_may_be_named_relative_to_where_one_stands(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = program("promtool").parent
+    monkeypatch.chdir(folder)
+    with pytest.raises(SystemExit) as ended:
+        main(
+            [
+                "replay",
+                str(RECORDING),
+                f"--config={DEMO_SETTINGS}",
+                "--prometheus=./prometheus",
+                "--promtool=./promtool",
+            ]
+        )
+    assert not ended.value.code
+    assert "does it pay?" in capsys.readouterr().out

@@ -109,3 +109,12 @@ def test_a_replay_needs_an_evaluation_no_shorter_than_a_scrape(tmp_path: Path) -
         replaying(tmp_path / "run.om", settings, prometheus=Path("none"), promtool=Path("none")),
     ):
         pass
+
+
+def test_times_in_milliseconds_are_told_to_be_none(tmp_path: Path) -> None:
+    source = tmp_path / "run.om"
+    source.write_text("x 1 1795248852916\n# EOF\n")
+    folder = tmp_path / "unpacked"
+    folder.mkdir()
+    with pytest.raises(DraftboardError, match="line 1: timestamps must be seconds since 1970, not 1795248852916"):
+        unpacked(source, folder)
