@@ -67,7 +67,12 @@ class Server:
                 raise DraftboardError(
                     f"{self.program}: cannot run Prometheus: {error.strerror}; set PROMETHEUS, or run `make tools`",
                 ) from None
-        return process, self._url(process, log)
+        try:
+            return process, self._url(process, log)
+        except BaseException:  # also when told to end while waiting
+            process.kill()
+            process.wait()
+            raise
 
     def _url(self, process: subprocess.Popen[bytes], log: Path) -> str:
         """The address from its log, once it says that it is ready."""
@@ -80,6 +85,5 @@ class Server:
             except subprocess.TimeoutExpired:
                 continue
             break
-        process.kill()
         last = log.read_text(errors="replace").strip().splitlines()[-1:]
         raise DraftboardError(f"{self.program}: Prometheus did not start: {''.join(last)}")
