@@ -7,6 +7,7 @@ import promql_parser
 import pytest
 
 import grafana
+from draftboard import artifacts
 from draftboard.metrics import CATALOGUE, Kind
 from draftboard.rules.alerts import ALERTS
 from draftboard.settings import Settings
@@ -245,3 +246,35 @@ def test_every_signal_is_shown_or_serves_another_that_is(files: dict[str, str]) 
         "restarts",  # marked on every graph
         "metrics_missing",  # an alert: it has no model to be shown under
     }
+
+
+def test_titles_tell_the_editions_apart(files: dict[str, str]) -> None:
+    titles = [dashboard["title"] for dashboard in grafana.dashboards(files).values()]
+    assert len(titles) == len(set(titles))
+
+
+def test_series_are_named_by_every_label_that_tells_models_apart(dashboard: dict[str, Any], settings: Settings) -> None:
+    for panel in grafana.panels(dashboard):
+        for target in panel["targets"]:
+            named = target["legendFormat"] if target["format"] == "time_series" else target["expr"]
+            if panel["type"] in {"timeseries", "stat", "state-timeline", "barchart"}:
+                assert all(label in named for label in settings.labels.model_level), panel["title"]
+
+
+def test_a_table_keeps_the_time_until_its_columns_are_merged(dashboard: dict[str, Any]) -> None:
+    for panel in grafana.panels(dashboard):
+        steps = [step["id"] for step in panel.get("transformations", [])]
+        if "merge" in steps:
+            assert steps == ["filterFieldsByName", "merge", "organize"]
+            first, _, last = panel["transformations"]
+            # Results without a sample have nothing in common with others but the time.
+            assert not re.search(first["options"]["exclude"]["pattern"].strip("/"), "Time")
+            assert last["options"]["excludeByName"] == {"Time": True}
+
+
+def test_raw_variables_are_narrowed_by_the_selector() -> None:
+    files = artifacts.render(Settings.model_validate({"selector": 'stage="a"'}))
+    raw = grafana.dashboards(files)["dashboards/standalone/draftboard-depth-raw.json"]
+    queries = [v["query"]["query"] for v in raw["templating"]["list"] if v["type"] == "query"]
+    assert queries[0] == 'label_values(vllm:generation_tokens_total{stage="a"}, job)'
+    assert queries[1] == 'label_values(vllm:generation_tokens_total{stage="a", job=~"$job"}, model_name)'
