@@ -312,6 +312,9 @@ def main() -> int:
     except (FetchError, OSError) as error:
         say(" ".join(str(error).split()))
         return 2
+    except KeyboardInterrupt:
+        say("stopped")
+        return 130
     return 0
 
 
