@@ -73,8 +73,8 @@ def build(config: Path | None, out: Path | None) -> None:
     console = _console()
     console.print(f"Written below {target}:", soft_wrap=True)
     console.print(table)
-    for difference in artifacts.compare(files, target):
-        console.print(f"{difference.path}: {difference.what}; nothing builds it any more", soft_wrap=True)
+    for path in artifacts.left_over(files, target):
+        console.print(f"{path}: left over; nothing builds it any more", soft_wrap=True)
 
 
 @draftboard.command()
@@ -126,18 +126,20 @@ def replay_command(
 ) -> None:
     """Evaluate the rules over RECORDING, OpenMetrics text with timestamps (may be .gz), and tell what they found."""
     settings = load(config)
+    folder = Path(tempfile.mkdtemp(prefix="draftboard-kept-")) if keep else None
     with (
         _progress() as progress,
-        replay.replaying(recording, settings, prometheus=prometheus, promtool=promtool, progress=progress) as replayed,
+        replay.replaying(
+            recording, settings, prometheus=prometheus, promtool=promtool, keep_in=folder, progress=progress
+        ) as replayed,
     ):
         story = replay.tell(replayed)
     if as_json:
         click.echo(replay.as_json(story))
     else:
         replay.show(story, _console())
-    if keep:
-        folder = Path(tempfile.mkdtemp(prefix="draftboard-kept-"))
-        pid, url = replay.leave_running(recording, settings, folder, prometheus=prometheus, promtool=promtool)
+    if folder:
+        pid, url = replay.leave_running(folder, settings, prometheus)
         click.echo(f"Prometheus stays at {url} (process {pid}, data in {folder}); end it with: kill {pid}", err=True)
 
 

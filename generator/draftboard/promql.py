@@ -28,15 +28,6 @@ def selector(metric: str, matchers: Sequence[str], *, window: str = "", offset: 
     return f"{metric}{braces}" + (f"[{window}]" if window else "") + (f" offset {offset}" if offset else "")
 
 
-def narrowed(series: str, matchers: Sequence[str]) -> str:
-    """A selector with further matchers."""
-    if not matchers:
-        return series
-    name, braces, inside = series.partition("{")
-    already = [inside.rstrip("}")] if braces else []
-    return selector(name, [*already, *matchers])
-
-
 def call(function: str, *arguments: str) -> str:
     """`function(arguments)`."""
     return _wrapped(f"{function}(", arguments)

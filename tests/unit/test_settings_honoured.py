@@ -98,24 +98,30 @@ def test_the_example_renames_every_setting(renamed: Settings) -> None:
     assert [name for name, value in default.items() if changed[name] == value] == []
 
 
+LABELS = ("cluster", "namespace", "job", "instance", "model_name", "engine", "spec_method", "variant")
+BASELINE = r'!=\\?"none'
+
+
+def use_of(label: str) -> str:
+    """A label in PromQL, as a Grafana variable, in an alert's template, or as a column."""
+    return rf"\b{label}(=|!=|=~|!~|,|\))|\${{?{label}\b|\.{label}\b|\(.*\b{label}\b, |\"{label}\"|{{{{{label}"
+
+
 def test_no_default_label_or_link_or_method_is_left(renamed: Settings) -> None:
-    labels = ("cluster", "namespace", "job", "instance", "model_name", "engine", "spec_method", "variant")
     for path, text in artifacts.render(renamed).items():
-        for label in labels:
-            # As a label in PromQL, a Grafana variable, an alert's template, or a column.
-            used = rf"\b{label}(=|!=|=~|!~|,|\))|\${{?{label}\b|\.{label}\b|\(.*\b{label}\b, |\"{label}\"|{{{{{label}"
-            found = re.search(used, text)
+        for label in LABELS:
+            found = re.search(use_of(label), text)
             assert not found, (path, found)
         assert "127.0.0.1" not in text
         assert "github.com" not in text
-        assert not re.search(r'!=\\?"none', text), path
+        assert not re.search(BASELINE, text), path
 
 
 def test_the_search_for_defaults_finds_them_in_a_default_build(files: dict[str, str]) -> None:
     everything = "".join(files.values())
-    for label in ("cluster", "job", "instance", "model_name", "engine", "spec_method", "variant"):
-        assert re.search(rf"\b{label}(=|!=|=~|!~|,|\))|\${{?{label}\b|\.{label}\b|\"{label}\"", everything), label
-    assert re.search(r'!=\\?"none', everything)
+    for label in LABELS:
+        assert re.search(use_of(label), everything), label
+    assert re.search(BASELINE, everything)
     assert "127.0.0.1" in everything
     assert "github.com" in everything
 

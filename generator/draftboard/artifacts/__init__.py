@@ -2,6 +2,6 @@
 
 from draftboard.artifacts.files import render
 from draftboard.artifacts.inventory import Entry, inventory
-from draftboard.artifacts.store import Difference, compare, write
+from draftboard.artifacts.store import Difference, compare, left_over, write
 
-__all__ = ["Difference", "Entry", "compare", "inventory", "render", "write"]
+__all__ = ["Difference", "Entry", "compare", "inventory", "left_over", "render", "write"]

@@ -73,7 +73,7 @@ def compare(files: Mapping[str, str], out: Path) -> list[Difference]:
             differences.append(Difference(path, "missing"))
         elif actual != expected:
             differences.append(Difference(path, "differs", _diff(path, actual, expected)))
-    return differences + [Difference(path, "left over") for path in _left_over(files, out)]
+    return differences + [Difference(path, "left over") for path in left_over(files, out)]
 
 
 def _read(path: Path) -> str | None:
@@ -96,7 +96,8 @@ def _diff(path: str, actual: str, expected: str) -> str:
     return "".join(lines)
 
 
-def _left_over(files: Mapping[str, str], out: Path) -> list[str]:
+def left_over(files: Mapping[str, str], out: Path) -> list[str]:
+    """Files below `out` of the kind that we write, which nothing builds any more."""
     found = (PurePosixPath(folder) / entry.name for folder in _FOLDERS for entry in _entries(out / folder))
     return sorted(str(path) for path in found if is_generated(path) and str(path) not in files)
 

@@ -16,13 +16,17 @@ from draftboard.grafana.variables import datasource, label_variables, what_if_va
 from draftboard.promql import joined
 from draftboard.settings import Settings
 from draftboard.signals import Edition, Level, Scope, Signal
+from draftboard.signals.scope import Matchers
 from draftboard.signals.state import state
 from draftboard.signals.traffic import generation_tokens
 
 GRID_WIDTH = 24
 MODEL_ROLES = ("job", "model_name", "spec_method", "variant")
 ENGINE_ROLES = (*MODEL_ROLES, "instance", "engine")
-_LEGEND_OF = {"position": "position {{position}}", "accepted": "{{accepted}} accepted", "k": "k = {{k}}"} | {
+_LEGEND_OF = {
+    "position": "position {{position}}",
+    "accepted": "{{accepted}} accepted",
+    "k": "k = {{k}}",
     "identity": "{{identity}}",
     "state": "{{state}}",
 }
@@ -231,14 +235,12 @@ class Page:
         raw = self.edition is Edition.RAW
         roles = ENGINE_ROLES if raw or self.by_engine else MODEL_ROLES
         chosen = what_if_variables(self.settings) if self.what_if else []
-        return [datasource(), *label_variables(self.settings, self._series_with_all_labels(), roles), *chosen]
+        return [datasource(), *label_variables(self.settings, self._series_of_every_server, roles), *chosen]
 
-    def _series_with_all_labels(self) -> str:
+    def _series_of_every_server(self, chosen: Matchers) -> str:
         """What every server has, speculating or not, so that each can be chosen."""
-        if self.edition is Edition.RAW:
-            return Scope(self.settings).raw(metrics.GENERATION_TOKENS)
-        level = Level.ENGINE if self.by_engine else Level.MODEL
-        return Scope(self.settings, level)(generation_tokens)
+        scope = Scope(self.settings, Level.ENGINE if self.by_engine else Level.MODEL, only=chosen)
+        return scope.raw(metrics.GENERATION_TOKENS) if self.edition is Edition.RAW else scope(generation_tokens)
 
     def _placed(self) -> list[Any]:
         """Panels from left to right, a new line where the grid's width is used up; each row under its title."""

@@ -8,6 +8,7 @@ from grafanalib import core
 DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
 
 
+# grafanalib is untyped, and so are its panels.
 Panel: TypeAlias = Any
 
 

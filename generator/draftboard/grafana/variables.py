@@ -1,13 +1,18 @@
 """Dashboard variables: the datasource, and one for each label that panels filter by, each narrowed by those before."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from draftboard.grafana.panels import DATASOURCE
-from draftboard.promql import narrowed, number
+from draftboard.promql import number
 from draftboard.settings import Settings
+from draftboard.signals.scope import Matchers
 
-_TITLES = {"job": "Job", "instance": "Instance", "model_name": "Model", "engine": "Engine"} | {
+_TITLES = {
+    "job": "Job",
+    "instance": "Instance",
+    "model_name": "Model",
+    "engine": "Engine",
     "spec_method": "Method",
     "variant": "Variant",
 }
@@ -32,15 +37,19 @@ def datasource() -> dict[str, Any]:
     }
 
 
-def label_variables(settings: Settings, series: str, labels: Sequence[str]) -> list[dict[str, Any]]:
-    """One variable for each of the roles in `labels`, read from `series` within those chosen before it."""
-    names = [getattr(settings.labels, role) for role in labels]
-    return [_label_variable(role, names, index, series) for index, role in enumerate(labels)]
+def label_variables(
+    settings: Settings, series: Callable[[Matchers], str], roles: Sequence[str]
+) -> list[dict[str, Any]]:
+    """One variable for each role, read from the series that have what is chosen before it."""
+    names = [getattr(settings.labels, role) for role in roles]
+    chosen = tuple((name, f'{name}=~"${name}"') for name in names)
+    return [
+        _label_variable(role, name, f"label_values({series(chosen[:index])}, {name})")
+        for index, (role, name) in enumerate(zip(roles, names, strict=True))
+    ]
 
 
-def _label_variable(role: str, names: Sequence[str], index: int, series: str) -> dict[str, Any]:
-    chosen = [f'{before}=~"${before}"' for before in names[:index]]
-    values = f"label_values({narrowed(series, chosen)}, {names[index]})"
+def _label_variable(role: str, name: str, values: str) -> dict[str, Any]:
     return {
         "allValue": ".+" if role in _ALWAYS_PRESENT else ".*",
         "current": {"text": ["All"], "value": ["$__all"]},
@@ -50,7 +59,7 @@ def _label_variable(role: str, names: Sequence[str], index: int, series: str) ->
         "includeAll": True,
         "label": _TITLES[role],
         "multi": True,
-        "name": names[index],
+        "name": name,
         "options": [],
         "query": {"qryType": 1, "query": values, "refId": "PrometheusVariableQueryEditor-VariableQuery"},
         "refresh": 2,

@@ -4,7 +4,7 @@ import math
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -42,29 +42,28 @@ def replaying(
     *,
     prometheus: Path,
     promtool: Path,
+    keep_in: Path | None = None,
     progress: Callable[[str, int, int], None] = lambda *_: None,
 ) -> Iterator[Replay]:
     """Load a recording, evaluate the rules over it, and serve both for the time of a `with`.
 
-    `progress` is told what is being done, how many steps are done and how many there are.
+    The data stays in `keep_in`, if that is given. `progress` is told what is being done, how many steps are done and
+    how many there are.
 
     Raises:
         DraftboardError: the recording, a program or a setting does not allow it.
     """
-    with tempfile.TemporaryDirectory(prefix="draftboard-") as folder:
-        server = _server(Path(folder), settings, prometheus)
+    with ExitStack() as stack:
+        folder = keep_in or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="draftboard-")))
+        server = _server(folder, settings, prometheus)
         start, end = _load(source, settings, server, Promtool(promtool), progress)
         with server.running() as url, Client(url) as client:
             yield Replay(settings, client, *_evaluated(client, settings, start, end))
 
 
-def leave_running(
-    source: Path, settings: Settings, folder: Path, *, prometheus: Path, promtool: Path
-) -> tuple[int, str]:
-    """The same in a folder and a process that stay: returns the process id and the URL."""
-    server = _server(folder, settings, prometheus)
-    _load(source, settings, server, Promtool(promtool), lambda *_: None)
-    process, url = server.start(lasting=True)
+def leave_running(folder: Path, settings: Settings, prometheus: Path) -> tuple[int, str]:
+    """Serve what a replay kept in a folder, by a process that stays: returns its id and the URL."""
+    process, url = _server(folder, settings, prometheus).start(lasting=True)
     return process.pid, url
 
 

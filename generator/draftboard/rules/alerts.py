@@ -14,7 +14,7 @@ from draftboard.signals import Level, Scope, Signal
 from draftboard.signals.acceptance import acceptance
 from draftboard.signals.comparison import acceptance_change, length_anomaly, length_to_others, other_engines
 from draftboard.signals.depth import first_position, last_position
-from draftboard.signals.economics import expected_speedup, tail_costs, tail_pays, with_a_drafter
+from draftboard.signals.economics import BREAK_EVEN, expected_speedup, tail_costs, tail_pays, with_a_drafter
 from draftboard.signals.integrity import identity_error, metrics_missing
 from draftboard.signals.state import STATES, state
 from draftboard.signals.traffic import drafts, generation_tokens
@@ -68,7 +68,7 @@ ALERTS = (
         name="SpecDecodeNotPaying",
         signal=expected_speedup,
         operator="<",
-        limit=lambda _: 1.0,
+        limit=lambda _: BREAK_EVEN,
         summary="Speculative decoding costs more than it saves.",
         description="{who}: the mean acceptance length is under break-even, so that decoding runs at {value} of its "
         "plain speed by the assumed draft cost.",

@@ -1,4 +1,4 @@
-"""Against what it was and against its siblings: before, the model's own day, the model's other engines."""
+"""Against what it was and against its siblings: before, the model's own past, the model's other engines."""
 
 import math
 

@@ -35,7 +35,17 @@ def _last_position_steps(settings: Settings) -> tuple[Step, ...]:
     )
 
 
-def judged(s: Scope) -> Scope:
+def next_position(s: Scope, signal: Signal, label: str) -> str:
+    """A signal by position, with the position after it in `label`."""
+    return successor(_judged(s)(signal), label, "position", _last(s))
+
+
+def renamed(s: Scope, vector: str, label: str, source: str) -> str:
+    """The vector with `label` in place of `source`."""
+    return sum_by((*s.labels, label), relabelled(vector, label, source))
+
+
+def _judged(s: Scope) -> Scope:
     """The same view without positions deeper than the settings judge: their numbers could not be counted on."""
     return s.where("position", up_to(_last(s)))
 
@@ -46,29 +56,25 @@ def _per_draft(s: Scope, accepted: str, label: str) -> str:
 
 def _at_least(s: Scope) -> str:
     """Accepting j or more tokens means surviving position j - 1; every draft accepts at least none."""
-    labels = (*s.labels, "accepted")
-    reached = successor(judged(s)(survival), "accepted", "position", _last(s))
+    reached = sum_by((*s.labels, "accepted"), next_position(s, survival, "accepted"))
     everything = labelled(constant(1, reduce("min", "position", s(survival))), "accepted", "0")
-    return first_of(sum_by(labels, reached), everything)
+    return first_of(reached, everything)
 
 
 def _exactly(s: Scope) -> str:
     """At least j, less at least j + 1; nothing lies beyond the last position that is judged."""
-    labels = (*s.labels, "accepted")
-    deeper = sum_by(labels, relabelled(judged(s)(survival), "accepted", "position"))
+    deeper = renamed(s, _judged(s)(survival), "accepted", "position")
     return binary(s(at_least_accepted), "-", first_of(deeper, constant(0, s(at_least_accepted))))
 
 
 def _conditional(s: Scope) -> str:
     """Position i is tried once i tokens were accepted."""
-    labels = (*s.labels, "position")
-    tried = sum_by(labels, relabelled(s(at_least_accepted), "position", "accepted"))
-    return ratio(s(survival), tried)
+    return ratio(s(survival), renamed(s, s(at_least_accepted), "position", "accepted"))
 
 
 def _each_k(s: Scope) -> str:
     """A draft of k tokens ends at position k - 1, so there is a k for each position."""
-    known = sum_by((*s.labels, "k"), successor(judged(s)(accepted_tokens_per_pos), "k", "position", _last(s)))
+    known = sum_by((*s.labels, "k"), next_position(s, accepted_tokens_per_pos, "k"))
     return binary(constant(0, known), "+", numbers("k", 1, s.settings.max_draft_tokens), on(("k",), group="left"))
 
 

@@ -11,13 +11,15 @@ from draftboard.signals.scope import Scope
 from draftboard.signals.signal import Better, Code, Signal, Status, Step, Unit
 from draftboard.signals.traffic import drafts
 
+BREAK_EVEN = 1.0
+"""Expected speedup at which speculation yields just what plain steps would have."""
 _ASSUMPTION = "An estimate: it rests on the draft cost and verify inflation that the settings assume."
 
 
 def _speedup_steps(settings: Settings) -> tuple[Step, ...]:
     return (
         Step(None, Status.BAD, "costs more than it saves"),
-        Step(1.0, Status.WARN, "about even"),
+        Step(BREAK_EVEN, Status.WARN, "about even"),
         Step(settings.thresholds.pays_clearly, Status.GOOD, "pays"),
     )
 
@@ -33,19 +35,22 @@ def _draft_cost(s: Scope) -> str:
     return first_of(*known, constant(costs.default, s(drafts)))
 
 
-def _step_cost(s: Scope, drafted: str, cost: str, matching: str = "") -> str:
+def _step_cost(drafted: str, cost: str, inflation: str, matching: str = "") -> str:
     """K * c + v."""
-    inflation = number(s.settings.draft_cost.verify_inflation)
     return binary(binary(drafted, "*", cost, matching), "+", inflation)
 
 
+def _assumed_inflation(s: Scope) -> str:
+    return number(s.settings.draft_cost.verify_inflation)
+
+
 def _speedup_at(s: Scope) -> str:
-    return binary(s(tokens_per_step_at), "/", _step_cost(s, _drafted_at(s), s(draft_cost), ignoring("k", group="left")))
+    cost = _step_cost(_drafted_at(s), s(draft_cost), _assumed_inflation(s), ignoring("k", group="left"))
+    return binary(s(tokens_per_step_at), "/", cost)
 
 
 def _what_if_speedup(s: Scope) -> str:
-    cost = binary(binary(_drafted_at(s), "*", s.draft_cost), "+", s.verify_inflation)
-    return binary(s(tokens_per_step_at), "/", cost)
+    return binary(s(tokens_per_step_at), "/", _step_cost(_drafted_at(s), s.draft_cost, s.verify_inflation))
 
 
 def _drafted_at(s: Scope) -> str:
@@ -95,10 +100,10 @@ def _advice(s: Scope) -> str:
     t = s.settings.thresholds
     hardly_reached = binary(s(last_position), "<", number(t.last_position_low))
     often_reached = binary(s(last_position), ">", number(t.last_position_high))
-    loses = binary(s(expected_speedup), "<", "1")
+    loses = binary(s(expected_speedup), "<", number(BREAK_EVEN))
     conditions = {
         "workload": binary(s(acceptance_change), "<", number(t.drop)),
-        "off": binary(s(best_speedup), "<", "1"),
+        "off": binary(s(best_speedup), "<", number(BREAK_EVEN)),
         "drafter": binary(with_a_drafter(s, first_position), "<", number(t.first_position)),
         "shorter": binary(first_of(hardly_reached, loses), "and", tail_costs(s)),
         "longer": binary(often_reached, "and", tail_pays(s)),
@@ -134,7 +139,7 @@ break_even = Signal(
     description="Mean draft length x c + v: the mean acceptance length at which a speculative step yields just what "
     f"plain steps would have in the same time. {_ASSUMPTION}",
     unit=Unit.TOKENS,
-    expr=lambda s: _step_cost(s, s(draft_length), s(draft_cost)),
+    expr=lambda s: _step_cost(s(draft_length), s(draft_cost), _assumed_inflation(s)),
     record="vllm_spec_decode_break_even:mean_rate{window}",
     decimals=2,
 )

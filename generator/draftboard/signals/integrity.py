@@ -9,11 +9,8 @@ from draftboard.promql import (
     on,
     ratio,
     reduce,
-    relabelled,
-    successor,
-    sum_by,
 )
-from draftboard.signals.depth import judged
+from draftboard.signals.depth import next_position, renamed
 from draftboard.signals.scope import Scope
 from draftboard.signals.signal import Better, Code, Level, Signal, Status, Step, Unit
 from draftboard.signals.state import answers
@@ -36,9 +33,7 @@ def _identity_error(s: Scope) -> str:
 
 def _position_before(s: Scope) -> str:
     """For each position the rate of the one before it."""
-    judged_positions = judged(s)(accepted_tokens_per_pos)
-    moved = successor(judged_positions, "reached", "position", s.settings.max_draft_tokens - 1)
-    return sum_by((*s.labels, "position"), relabelled(moved, "position", "reached"))
+    return renamed(s, next_position(s, accepted_tokens_per_pos, "reached"), "position", "reached")
 
 
 def _missing(s: Scope) -> str:

@@ -11,6 +11,8 @@ from draftboard.settings import Settings
 from draftboard.signals.signal import Level, Signal
 
 RATE_INTERVAL = "$__rate_interval"
+Matchers = tuple[tuple[str, str], ...]
+"""Label and matcher, each."""
 
 
 class Edition(Enum):
@@ -32,7 +34,7 @@ class Scope:
     level: Level = Level.MODEL
     edition: Edition = Edition.RULES
     offset: Duration | None = None
-    only: tuple[tuple[str, str], ...] = ()
+    only: Matchers = ()
     """Further matchers, each applied to the series that carry its label."""
 
     @property
@@ -150,11 +152,4 @@ class Scope:
     def _variables(self) -> tuple[str, ...]:
         """Labels that dashboards filter by, each with a variable of the same name."""
         labels = self.settings.labels
-        return (
-            labels.job,
-            labels.instance,
-            labels.model_name,
-            labels.engine,
-            labels.spec_method,
-            labels.variant,
-        )
+        return tuple(label for label in labels.engine_level if label not in labels.scope)
