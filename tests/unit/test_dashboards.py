@@ -6,9 +6,9 @@ from typing import Any
 import promql_parser
 import pytest
 
+import catalogue
 import grafana
 from draftboard import artifacts
-from draftboard.metrics import CATALOGUE, Kind
 from draftboard.rules.alerts import ALERTS
 from draftboard.settings import Settings
 from draftboard.signals import ALL
@@ -158,7 +158,7 @@ def test_target_job_and_instance(dashboard: dict[str, Any]) -> None:
 
 
 def test_target_counter_agg(dashboard: dict[str, Any]) -> None:
-    counters = {metric.name for metric in CATALOGUE if metric.kind in {Kind.COUNTER, Kind.HISTOGRAM}}
+    counters = set(catalogue.counters())
     for where, expr in grafana.queries(dashboard):
         text = parsed(expr)
         used = [s.name for s in nodes(text, promql_parser.VectorSelector) if s.name in counters]

@@ -8,11 +8,11 @@ from typing import Any
 import attr
 from grafanalib import core
 
-from draftboard import metrics
 from draftboard.grafana import annotations, columns, fields, panels
 from draftboard.grafana.finish import SCHEMA_VERSION, finish
 from draftboard.grafana.panels import DATASOURCE, Panel, query
 from draftboard.grafana.variables import datasource, label_variables, what_if_variables
+from draftboard.metrics import serving
 from draftboard.promql import joined
 from draftboard.settings import Settings
 from draftboard.signals import Edition, Level, Scope, Signal
@@ -240,7 +240,7 @@ class Page:
     def _series_of_every_server(self, chosen: Matchers) -> str:
         """What every server has, speculating or not, so that each can be chosen."""
         scope = Scope(self.settings, Level.ENGINE if self.by_engine else Level.MODEL, only=chosen)
-        return scope.raw(metrics.GENERATION_TOKENS) if self.edition is Edition.RAW else scope(generation_tokens)
+        return scope.raw(serving.GENERATION_TOKENS) if self.edition is Edition.RAW else scope(generation_tokens)
 
     def _placed(self) -> list[Any]:
         """Panels from left to right, a new line where the grid's width is used up; each row under its title."""

@@ -1,6 +1,6 @@
 """What happened: marked on every graph."""
 
-from draftboard import metrics
+from draftboard.metrics import around, serving
 from draftboard.promql import aggregate, call
 from draftboard.signals.signal import Signal, Unit
 
@@ -11,7 +11,7 @@ restarts = Signal(
     description="Counter resets within the window: a restart, or an elastic scale-up that resets all counters. A "
     "server that comes back under another instance is a new one, and no restart.",
     unit=Unit.RESTARTS,
-    expr=lambda s: aggregate("sum", s.labels, call("resets", s.raw(metrics.GENERATION_TOKENS, window=s.window))),
+    expr=lambda s: aggregate("sum", s.labels, call("resets", s.raw(serving.GENERATION_TOKENS, window=s.window))),
     record="vllm_generation_tokens:resets{window}",
     empty="no vLLM series",
 )
@@ -21,7 +21,7 @@ firing_alerts = Signal(
     question="What needs a look?",
     description="Alerts on speculation that fire now, each with a runbook of its own name.",
     unit=Unit.CODE,
-    expr=lambda s: s.raw(metrics.ALERTS, matchers=('alertname=~"SpecDecode.+"', 'alertstate="firing"')),
+    expr=lambda s: s.raw(around.ALERTS, matchers=('alertname=~"SpecDecode.+"', 'alertstate="firing"')),
     empty="no alert fires, or no alerting rules are loaded",
 )
 

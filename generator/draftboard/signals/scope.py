@@ -118,13 +118,17 @@ class Scope:
         chosen_by: tuple[str, ...] | None = None,
     ) -> str:
         """The metric's own series, selected as this scope selects; by some labels only, if they are given."""
+        names = self.settings.labels
         labels = {
-            Owner.TARGET: self.settings.labels.target_level,
-            Owner.ENGINE: self.settings.labels.engine_level,
-            Owner.MODEL: self.settings.labels.model_level,
+            Owner.ENGINE: names.engine_level,
+            Owner.CONFIG: (*names.target_level, names.engine),
+            Owner.FRONTEND: (*names.target_level, names.model_name),
+            Owner.TARGET: names.target_level,
+            Owner.RULE: names.model_level,
+            Owner.GPU: names.scope,
         }[metric.owner]
-        # Alerts carry what records keep, not all that the user's selector may ask for.
-        scraped = metric.owner is not Owner.MODEL
+        # Alerts carry what records keep and GPUs what their exporter has, not all that the user's selector may ask for.
+        scraped = metric.owner not in {Owner.RULE, Owner.GPU}
         carried = (*labels, *metric.own_labels) if chosen_by is None else chosen_by
         return self._series(metric.name, carried, window=window, extra=matchers, scraped=scraped)
 

@@ -1,6 +1,6 @@
 """What each engine is doing: five different pictures that must never look the same."""
 
-from draftboard import metrics
+from draftboard.metrics import around, serving
 from draftboard.promql import aggregate, binary, call, constant, count_values, first_of, labelled_if, on
 from draftboard.signals.scope import Scope
 from draftboard.signals.signal import Code, Level, Signal, Status, Unit
@@ -34,7 +34,7 @@ def _engine_state(s: Scope) -> str:
 def answers(s: Scope, *matchers: str) -> str:
     """1 for targets that answered one of the last two scrapes, else 0: a single failed scrape is no outage."""
     window = str(s.settings.rules.scrape_interval * 2)
-    return call("max_over_time", s.raw(metrics.UP, window=window, matchers=matchers))
+    return call("max_over_time", s.raw(around.UP, window=window, matchers=matchers))
 
 
 def _down(s: Scope) -> str:
@@ -42,10 +42,10 @@ def _down(s: Scope) -> str:
     target = s.settings.labels.target
     labels = s.settings.labels
     remember = str(s.settings.rules.remember)
-    seen = call("last_over_time", s.raw(metrics.REQUESTS_RUNNING, window=remember))
+    seen = call("last_over_time", s.raw(serving.REQUESTS_RUNNING, window=remember))
     # Not by model: a server of another model was seen too.
     seen_at_all = call(
-        "last_over_time", s.raw(metrics.REQUESTS_RUNNING, window=remember, chosen_by=labels.target_level)
+        "last_over_time", s.raw(serving.REQUESTS_RUNNING, window=remember, chosen_by=labels.target_level)
     )
     silent = binary(answers(s), "==", "0")
     labelled = binary(answers(s, f'{labels.spec_method}!=""'), "==", "0")

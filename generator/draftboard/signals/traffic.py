@@ -1,7 +1,6 @@
 """How much is drafted, accepted and generated: the counters as rates, from which every ratio is made."""
 
-from draftboard import metrics
-from draftboard.metrics import Metric
+from draftboard.metrics import Metric, latency, serving, speculation
 from draftboard.promql import binary
 from draftboard.signals.signal import Better, Level, Signal, Unit
 
@@ -14,7 +13,7 @@ def _rate_of(metric: Metric, *, name: str, title: str, question: str, unit: Unit
         name=name,
         title=title,
         question=question,
-        description=f"{metric.help} Per second.",
+        description=f"{metric.meaning} Per second.",
         unit=unit,
         expr=lambda s: s.rate(metric),
         record=f"{record}:rate{{window}}",
@@ -26,7 +25,7 @@ def _rate_of(metric: Metric, *, name: str, title: str, question: str, unit: Unit
 
 
 drafts = _rate_of(
-    metrics.DRAFTS,
+    speculation.DRAFTS,
     name="drafts",
     title="Drafts",
     question="How often is a draft verified?",
@@ -35,7 +34,7 @@ drafts = _rate_of(
     empty="speculation is off",
 )
 draft_tokens = _rate_of(
-    metrics.DRAFT_TOKENS,
+    speculation.DRAFT_TOKENS,
     name="draft_tokens",
     title="Drafted tokens",
     question="How many tokens does the drafter propose?",
@@ -44,7 +43,7 @@ draft_tokens = _rate_of(
     empty="speculation is off",
 )
 accepted_tokens = _rate_of(
-    metrics.ACCEPTED_TOKENS,
+    speculation.ACCEPTED_TOKENS,
     name="accepted_tokens",
     title="Accepted tokens",
     question="How many drafted tokens are kept?",
@@ -53,7 +52,7 @@ accepted_tokens = _rate_of(
     empty="speculation is off",
 )
 accepted_tokens_per_pos = _rate_of(
-    metrics.ACCEPTED_TOKENS_PER_POS,
+    speculation.ACCEPTED_TOKENS_PER_POS,
     name="accepted_tokens_per_pos",
     title="Accepted tokens by position",
     question="How many drafts are accepted this deep?",
@@ -62,7 +61,7 @@ accepted_tokens_per_pos = _rate_of(
     empty="speculation is off",
 )
 generation_tokens = _rate_of(
-    metrics.GENERATION_TOKENS,
+    serving.GENERATION_TOKENS,
     name="generation_tokens",
     title="Generated tokens",
     question="How much do the users get?",
@@ -71,7 +70,7 @@ generation_tokens = _rate_of(
     empty="no vLLM series: server down, or started with --disable-log-stats",
 )
 decode_steps = _rate_of(
-    metrics.DECODE_STEPS,
+    latency.STEP_LATENCY.count,
     name="decode_steps",
     title="Decode steps",
     question="How many steps does the engine take, over all requests?",
@@ -80,7 +79,7 @@ decode_steps = _rate_of(
     empty="no vLLM series: server down, older than 0.10.2, or started with --disable-log-stats",
 )
 first_tokens = _rate_of(
-    metrics.FIRST_TOKENS,
+    latency.TIME_TO_FIRST_TOKEN.count,
     name="first_tokens",
     title="First tokens",
     question="How many requests got their first token?",

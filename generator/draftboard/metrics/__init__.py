@@ -1,0 +1,29 @@
+"""The catalogue: every raw series that Draftboard reads.
+
+Names, labels, units, bounds and the version that first exports a series were read from vLLM's source and from the
+`/metrics` page of a running vLLM 0.32.0; those of the GPU from dcgm-exporter's documentation. A selector is built from
+an entry here and nowhere else, so a renamed series is mended in one place.
+"""
+
+from draftboard.metrics import around, latency, serving, speculation
+from draftboard.metrics.metric import Histogram, Kind, Metric, Owner, Presence
+
+CATALOGUE: tuple[Metric, ...] = tuple(
+    value
+    for module in (speculation, serving, latency, around)
+    for value in vars(module).values()
+    if isinstance(value, Metric)
+)
+
+__all__ = [
+    "CATALOGUE",
+    "Histogram",
+    "Kind",
+    "Metric",
+    "Owner",
+    "Presence",
+    "around",
+    "latency",
+    "serving",
+    "speculation",
+]

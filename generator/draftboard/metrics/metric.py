@@ -1,0 +1,96 @@
+"""What is known of a raw series family: how it is exposed, by whom, with which labels."""
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+
+class Kind(Enum):
+    """What a series is, hence what may be done with it."""
+
+    COUNTER = "counter"  # only rate() and increase() of it mean anything
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"  # exposes _bucket, _sum and _count
+    SUMMARY = "summary"  # exposes _sum and _count
+
+
+class Presence(Enum):
+    """When a server exposes the series."""
+
+    ALWAYS = "always, unless --disable-log-stats"
+    SPECULATING = "only with a speculative configuration; then from the start, at 0"
+    HTTP = "always, from the first request on"
+    ONE_PROCESS = "only where one process serves: not with several API servers"
+    PROMETHEUS = "made by Prometheus"
+    GPU_EXPORTER = "where dcgm-exporter runs"
+
+
+class Owner(Enum):
+    """Which labels every series of the metric carries besides its own."""
+
+    ENGINE = "engine"  # target labels, model_name, engine
+    CONFIG = "config"  # target labels, engine
+    FRONTEND = "frontend"  # target labels, model_name
+    TARGET = "target"  # target labels
+    RULE = "rule"  # what records keep
+    GPU = "gpu"  # target labels of another exporter, of which only the scope is shared
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric:
+    """One raw series family as Prometheus stores it."""
+
+    name: str
+    kind: Kind
+    unit: str
+    meaning: str
+    """In our words."""
+    help: str = ""
+    """In the words of the page that exposes it."""
+    presence: Presence = Presence.ALWAYS
+    since: str = "0.8.5"
+    """First vLLM release known to export it (0.8.5 is the oldest one read)."""
+    own_labels: tuple[str, ...] = ()
+    """Labels beyond those of its owner."""
+    values: dict[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+    """Of own labels whose values are known: all of them."""
+    owner: Owner = Owner.ENGINE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Histogram(Metric):
+    """A classic histogram: three families of counters."""
+
+    kind: Kind = Kind.HISTOGRAM
+    buckets: tuple[float, ...]
+    """Upper bounds, without +Inf, unless the server was started with others."""
+    custom: str
+    """Its name in vLLM's `--custom-histogram-buckets` (0.32 and newer)."""
+    counts: str
+    """What one sample is."""
+
+    @property
+    def bucket(self) -> Metric:
+        """Samples up to each upper bound `le`."""
+        return self._part("_bucket", self.counts, ("le",))
+
+    @property
+    def sum(self) -> Metric:
+        """Sum of all samples."""
+        return self._part("_sum", self.unit, ())
+
+    @property
+    def count(self) -> Metric:
+        """Number of samples."""
+        return self._part("_count", self.counts, ())
+
+    def _part(self, suffix: str, unit: str, labels: tuple[str, ...]) -> Metric:
+        return Metric(
+            name=self.name + suffix,
+            kind=Kind.COUNTER,
+            unit=unit,
+            meaning=self.meaning,
+            presence=self.presence,
+            since=self.since,
+            own_labels=labels,
+            owner=self.owner,
+        )

@@ -1,0 +1,18 @@
+"""The catalogue's families as the series that a page exposes."""
+
+from draftboard.metrics import CATALOGUE, Histogram, Kind, Metric
+
+
+def parts(metric: Metric) -> list[Metric]:
+    """What is exposed: of a histogram its three parts."""
+    return [metric.bucket, metric.sum, metric.count] if isinstance(metric, Histogram) else [metric]
+
+
+def series() -> list[str]:
+    """Names of all series."""
+    return [part.name for metric in CATALOGUE for part in parts(metric)]
+
+
+def counters() -> list[str]:
+    """Names of those that only rates mean anything of."""
+    return [part.name for metric in CATALOGUE for part in parts(metric) if part.kind is Kind.COUNTER]
