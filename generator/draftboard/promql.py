@@ -35,7 +35,7 @@ def call(function: str, *arguments: str) -> str:
 
 def subquery(expression: str, span: str, pace: str, offset: str) -> str:
     """`(expression)[span:pace] offset ...`: a past made by evaluating, where no record keeps one."""
-    return f"{_wrapped('(', (expression,))}[{span}:{pace}] offset {offset}"
+    return f"{_wrapped('(', (expression,))}[{span}:{pace}]" + (f" offset {offset}" if offset else "")
 
 
 def rate(range_vector: str) -> str:
@@ -68,8 +68,8 @@ def ignoring(*labels: str, group: Literal["left", "right"]) -> str:
     return f"ignoring ({', '.join(labels)}) group_{group} ()"
 
 
-def on(labels: Iterable[str], *, group: Literal["", "left"] = "") -> str:
-    """Vector matching on `labels`; with a group, the left side may have several partners of one on the right."""
+def on(labels: Iterable[str], *, group: Literal["", "left", "right"] = "") -> str:
+    """Vector matching on `labels`; with a group, that side may have several partners of one on the other."""
     return f"on ({', '.join(labels)})" + (f" group_{group} ()" if group else "")
 
 
@@ -114,6 +114,13 @@ def relabelled(vector: str, label: str, source: str) -> str:
 def joined(vector: str, label: str, sources: Sequence[str]) -> str:
     """The vector with the values of several labels in one, between spaces."""
     return call("label_join", vector, f'"{label}"', '" "', *(f'"{source}"' for source in sources))
+
+
+def host_of(vector: str, label: str, instance: str) -> str:
+    """The vector with the machine in `label`: what it had there, else `instance` without its port."""
+    both = call("label_join", vector, f'"{label}"', '";"', f'"{label}"', f'"{instance}"')
+    stated = call("label_replace", both, f'"{label}"', '"$1"', f'"{label}"', '"([^;]+);.*"')
+    return call("label_replace", stated, f'"{label}"', '"$1"', f'"{label}"', r'";(.*?)(:[0-9]+)?"')
 
 
 def successor(vector: str, label: str, source: str, largest: int) -> str:

@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from draftboard.dashboards import DASHBOARDS
-from draftboard.rules import WHY_ONE_GROUP, alerting_groups, recording_groups, to_yaml
+from draftboard.rules import WHY_LONG_GROUPS, alerting_groups, recording_groups, to_yaml
 from draftboard.settings import Settings
 from draftboard.signals import Edition
 
@@ -18,7 +18,7 @@ _HEADER = "Made by `draftboard build`: edit the generator or your settings, not 
 def render(settings: Settings) -> dict[str, str]:
     """All files: the same settings give the same bytes."""
     files = {
-        RECORDING: _commented(_HEADER + WHY_ONE_GROUP) + to_yaml(recording_groups(settings)),
+        RECORDING: _commented(_HEADER + WHY_LONG_GROUPS) + to_yaml(recording_groups(settings)),
         ALERTING: _commented(_HEADER) + to_yaml(alerting_groups(settings)),
     }
     for build in DASHBOARDS:

@@ -17,6 +17,7 @@ from draftboard.signals.economics import advice, best_k, best_speedup, break_eve
 from draftboard.signals.events import firing_alerts
 from draftboard.signals.state import engines_by_state, state
 from draftboard.signals.traffic import accepted_tokens, drafts, generation_tokens, wasted_tokens
+from draftboard.signals.users import measured_speedup
 
 
 def overview(settings: Settings, edition: Edition) -> Dashboard:
@@ -42,6 +43,7 @@ def overview(settings: Settings, edition: Edition) -> Dashboard:
             draft_length,
             best_k,
             best_speedup,
+            measured_speedup,
             wasted_tokens,
         ),
         page.timeline(state),

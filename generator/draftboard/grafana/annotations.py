@@ -16,8 +16,14 @@ def all_of(scope: Scope) -> list[dict[str, Any]]:
     return [
         _builtin(),
         _query(firing_alerts, scope(firing_alerts), f"{{{{alertname}}}} {{{{{model}}}}}", Status.WARN),
-        _query(restarts, binary(scope(restarts), ">", "0"), f"restart {{{{{model}}}}}", Status.NEUTRAL),
+        _query(restarts, _fresh_restarts(scope), f"restart {{{{{model}}}}}", Status.NEUTRAL),
     ]
+
+
+def _fresh_restarts(scope: Scope) -> str:
+    """Restarts are counted for as long as a server is remembered; marked is the moment when there is one more."""
+    moment = scope.settings.rules.evaluation_interval
+    return binary(scope(restarts), ">", scope.ago(moment)(restarts))
 
 
 def _query(signal: Signal, expr: str, text: str, status: Status) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Tables and bars: how query results become rows and columns."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from string import ascii_uppercase
 from typing import Any
 
@@ -65,6 +65,21 @@ def one_column_a_series(label: str) -> list[dict[str, Any]]:
         {"id": "sortBy", "options": {"fields": {}, "sort": [{"field": label}]}},
         {"id": "groupingToMatrix", "options": matrix},
         _converted(corner, "string"),
+    ]
+
+
+def one_frame_a_series(signals: Mapping[str, Signal]) -> list[dict[str, Any]]:
+    """A frame for each model, with one line a moment and one number a signal."""
+    kept = {"id": "filterFieldsByName", "options": {"include": {"pattern": f"/^(Time|{SERIES}|Value #[A-Z])$/"}}}
+    values = {f"Value #{ref}": signal.title for ref, signal in signals.items()}
+    order = {name: index for index, name in enumerate(["Time", SERIES, *values])}
+    organize = {"excludeByName": {}, "indexByName": order, "renameByName": values}
+    split = {"fields": [SERIES], "keepFields": False, "naming": {"asLabels": True}}
+    return [
+        kept,
+        {"id": "merge", "options": {}},
+        {"id": "organize", "options": organize},
+        {"id": "partitionByValues", "options": split},
     ]
 
 

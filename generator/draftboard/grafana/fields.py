@@ -37,10 +37,8 @@ def thresholds(signal: Signal, settings: Settings) -> dict[str, Any]:
 
 def mappings(signal: Signal, settings: Settings) -> list[dict[str, Any]]:
     """Words for the values of a signal that stands for a state, or for the ranges of one that is a verdict."""
-    if signal.unit is not Unit.CODE:
-        return []
     if not signal.codes:
-        return _range_mappings(signal, settings)
+        return _range_mappings(signal, settings) if signal.unit is Unit.CODE else []
     options = {
         str(code.value): {"text": code.says, "color": COLOURS[code.status], "index": index}
         for index, code in enumerate(signal.codes)

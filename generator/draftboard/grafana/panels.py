@@ -120,6 +120,56 @@ def state_timeline_options() -> dict[str, Any]:
     }
 
 
+def heatmap_style() -> dict[str, Any]:
+    """`custom` of a heatmap."""
+    return {"scaleDistribution": {"type": "linear"}}
+
+
+def heatmap_options(unit: str) -> dict[str, Any]:
+    """Buckets as they are, the colour of a cell by the square root of its samples, so that a thin tail is seen."""
+    return {
+        "calculate": False,
+        "cellGap": 1,
+        "color": {
+            "exponent": 0.5,
+            "fill": "dark-orange",
+            "mode": "scheme",
+            "reverse": False,
+            "scale": "exponential",
+            "scheme": "Oranges",
+            "steps": 64,
+        },
+        "exemplars": {"color": "rgba(255,0,255,0.7)"},
+        "filterValues": {"le": 1e-9},
+        "legend": {"show": True},
+        "rowsFrame": {"layout": "auto"},
+        "showValue": "never",
+        "tooltip": {"mode": "single", "showColorScale": True, "yHistogram": False},
+        "yAxis": {"axisPlacement": "left", "reverse": False, "unit": unit},
+    }
+
+
+def scatter_style() -> dict[str, Any]:
+    """`custom` of an XY chart."""
+    return {
+        "fillOpacity": 40,
+        "pointShape": "circle",
+        "pointSize": {"fixed": 5},
+        "pointStrokeWidth": 1,
+        "show": "points",
+    }
+
+
+def scatter_options() -> dict[str, Any]:
+    """Of each frame the first number across, the others up."""
+    return {
+        "legend": {"calcs": [], "displayMode": "list", "placement": "bottom", "showLegend": True},
+        "mapping": "auto",
+        "series": [],
+        "tooltip": {"mode": "single", "sort": "none"},
+    }
+
+
 def by_name(name: str, **properties: Any) -> dict[str, Any]:  # noqa: ANN401  (any JSON value)
     """An override for one column; `custom.x` is written `custom_x`."""
     return {

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from draftboard.durations import Duration
 from draftboard.replay.evaluate import Replay
 from draftboard.rules import alerting_groups
+from draftboard.rules.alerts import WATCHDOG
 from draftboard.rules.group import AlertingRule
 
 
@@ -23,9 +24,10 @@ class Firing:
 
 
 def firings(replay: Replay) -> list[Firing]:
-    """All of them, in the order in which they would have fired."""
+    """All that say something of the recording, in the order in which they would have fired."""
     rules = (rule for group in alerting_groups(replay.settings) for rule in group.rules)
-    found = (firing for rule in rules if isinstance(rule, AlertingRule) for firing in _of_rule(rule, replay))
+    watching = (rule for rule in rules if isinstance(rule, AlertingRule) and rule.alert != WATCHDOG)
+    found = (firing for rule in watching for firing in _of_rule(rule, replay))
     return sorted(found, key=lambda firing: (firing.since, firing.alert, sorted(firing.labels.items())))
 
 

@@ -1,7 +1,7 @@
 """Alerting rules: an alert's definition, its patience from the settings, and the words that reach a phone."""
 
 from draftboard.promql import binary, number
-from draftboard.rules.alerts import ALERTS, Alert
+from draftboard.rules.alerts import ON_SERVING, ON_SPECULATION, Alert
 from draftboard.rules.group import AlertingRule, Group
 from draftboard.settings import Settings
 from draftboard.signals import Level, Scope
@@ -9,9 +9,16 @@ from draftboard.signals.signal import Unit
 
 
 def alerting_groups(settings: Settings) -> tuple[Group, ...]:
-    """All alerts in one group, evaluated at the pace of the records that they read."""
-    rules = tuple(_rule(alert, settings) for alert in ALERTS)
-    return (Group(name="draftboard-speculation-alerts", interval=settings.rules.evaluation_interval, rules=rules),)
+    """A group for each subject, evaluated at the pace of the records that they read."""
+    subjects = {"speculation": ON_SPECULATION, "serving": ON_SERVING}
+    return tuple(
+        Group(
+            name=f"draftboard-{subject}-alerts",
+            interval=settings.rules.evaluation_interval,
+            rules=tuple(_rule(alert, settings) for alert in alerts),
+        )
+        for subject, alerts in subjects.items()
+    )
 
 
 def condition(alert: Alert, settings: Settings) -> str:
@@ -31,6 +38,9 @@ def _rule(alert: Alert, settings: Settings) -> AlertingRule:
         value=_value(alert.signal.unit),
         before=settings.rules.compare_with,
         baseline=settings.rules.baseline,
+        remember=settings.rules.remember,
+        window=settings.rules.rate_window,
+        slo=settings.slo.window,
     )
     return AlertingRule(
         alert=alert.name,
@@ -58,6 +68,10 @@ def _who(level: Level, settings: Settings) -> str:
             return f"{model} engine {_label(labels.engine)} at {_label(labels.instance)}"
         case Level.TARGET:
             return f"{_label(labels.instance)} of job {_label(labels.job)}{_if_set(labels.spec_method, ' ({})')}"
+        case Level.HOST:
+            return _label(labels.host)
+        case Level.FLEET:
+            return "all servers"
 
 
 def _value(unit: Unit) -> str:
@@ -68,11 +82,12 @@ def _value(unit: Unit) -> str:
 
 def _dashboard_url(alert: Alert, settings: Settings) -> str:
     """The dashboard of the alerting model; of an engine too, since its siblings are what to hold it against."""
-    labels = settings.labels
-    arm = (labels.spec_method, labels.variant)
-    chosen = (labels.job, *arm) if alert.level is Level.TARGET else (labels.job, labels.model_name, *arm)
+    labels, carried = settings.labels, alert.level.labels(settings)
+    chosen = [
+        label for label in (labels.job, labels.model_name, labels.spec_method, labels.variant) if label in carried
+    ]
     variables = "&".join(f"var-{label}={{{{ $labels.{label} | urlquery }}}}" for label in chosen)
-    return f"{settings.links.grafana}/d/draftboard-{alert.dashboard}?{variables}"
+    return f"{settings.links.grafana}/d/draftboard-{alert.dashboard}" + (f"?{variables}" if variables else "")
 
 
 def _label(name: str) -> str:

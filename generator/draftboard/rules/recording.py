@@ -2,26 +2,34 @@
 
 from draftboard.rules.group import Group, RecordingRule
 from draftboard.settings import Settings
-from draftboard.signals import ALL, Level, Scope, Signal
+from draftboard.signals import FAMILIES, Level, Scope, Signal
 
-WHY_ONE_GROUP = """\
-One group with more than the usual twenty rules, because the order is the point: a record that reads another must be
-evaluated after it and at the same time, which only rules of one group are.
+WHY_LONG_GROUPS = """\
+A group is a family of signals that are made of each other, because the order is the point: a record that reads another
+must be evaluated after it and at the same time, which only rules of one group are. So two groups have more than the
+usual twenty rules.
 """
 
 
 def recording_groups(settings: Settings) -> tuple[Group, ...]:
-    """Rates by engine, their sums by model, then what is made of them. `WHY_ONE_GROUP` says why not several.
+    """A group a family: rates by engine, their sums by model, then what is made of them. `WHY_LONG_GROUPS` says why.
 
     All of it is cheap: engines are read once, in the first rules; what follows works on a handful of series a model.
     """
-    rules = tuple(
+    return tuple(
+        Group(name=f"draftboard-{name}", interval=settings.rules.evaluation_interval, rules=rules)
+        for name, family in FAMILIES.items()
+        if (rules := _rules(family, settings))
+    )
+
+
+def _rules(family: tuple[Signal, ...], settings: Settings) -> tuple[RecordingRule, ...]:
+    return tuple(
         RecordingRule(record=record, expr=Scope(settings, level).definition(signal))
-        for signal in ALL
+        for signal in family
         for level in _levels(signal)
         if (record := signal.record_at(level, settings))
     )
-    return (Group(name="draftboard-speculation", interval=settings.rules.evaluation_interval, rules=rules),)
 
 
 def _levels(signal: Signal) -> tuple[Level, ...]:

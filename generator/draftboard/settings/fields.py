@@ -15,6 +15,7 @@ RESERVED_LABELS = frozenset(
         "alertstate",
         "datasource",
         "draft_cost",
+        "gpu",
         "identity",
         "k",
         "le",
@@ -22,7 +23,7 @@ RESERVED_LABELS = frozenset(
         "reached",
         "series",
     }
-    | {"severity", "source", "reason", "state", "finished_reason", "verify_inflation"},
+    | {"severity", "slo", "source", "reason", "state", "status", "finished_reason", "verify_inflation"},
 )
 
 

@@ -3,15 +3,15 @@
 "HEUR" marks a rule of thumb that nobody has measured: a default to start from, never a fact.
 """
 
-from typing import Literal, Self
+from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from draftboard.durations import Duration
+from draftboard.settings.alerts import Alerts
 from draftboard.settings.fields import (
     RESERVED_LABELS,
     AboveZero,
-    Hold,
     LabelName,
     MethodName,
     Positive,
@@ -20,13 +20,12 @@ from draftboard.settings.fields import (
     Share,
     Url,
 )
+from draftboard.settings.objectives import Buckets, Objectives, check_measurable
+from draftboard.settings.table import Table
+from draftboard.settings.thresholds import Thresholds, Traffic
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, arbitrary_types_allowed=True)
-
-
-class Labels(_Model):
+class Labels(Table):
     """Label names, as they arrive in Prometheus. Rename them here when relabelling renamed them there."""
 
     scope: tuple[LabelName, ...] = Field(default=("cluster", "namespace"), strict=False, max_length=8)
@@ -39,6 +38,9 @@ class Labels(_Model):
     """Target label that the user sets, for vLLM does not export the drafting method."""
     variant: LabelName = "variant"
     """Target label that the user sets: an arm of an A/B comparison."""
+    host: LabelName = "host"
+    """Target label that the user may set on vLLM and on the GPU exporter alike, so that both are known to be on one
+    machine. Without it, what stands before the port of `instance` is taken for the machine."""
 
     @property
     def target(self) -> tuple[str, ...]:
@@ -60,16 +62,21 @@ class Labels(_Model):
         """Labels that a record of level `model` keeps."""
         return (*self.scope, self.job, self.model_name, self.spec_method, self.variant)
 
+    @property
+    def host_level(self) -> tuple[str, ...]:
+        """Labels that a machine's series keep."""
+        return (*self.scope, self.host)
+
     @model_validator(mode="after")
     def _distinct(self) -> Self:
-        names = self.engine_level
+        names = (*self.engine_level, self.host)
         repeated = sorted({name for name in names if names.count(name) > 1})
         if repeated:
             raise ValueError(f"names the label {repeated[0]!r} twice: every label needs a name of its own")
         return self
 
 
-class Rules(_Model):
+class Rules(Table):
     """How the rules are evaluated."""
 
     scrape_interval: Positive = Duration(15)
@@ -106,7 +113,7 @@ class Rules(_Model):
         return self
 
 
-class DraftCost(_Model):
+class DraftCost(Table):
     """What drafting costs, in break-even and expected speedup. Assumptions (HEUR) until you measure yours."""
 
     default: Ratio = 0.1
@@ -131,7 +138,7 @@ class DraftCost(_Model):
     """A verify step over a plain step: 1 while the GPU waits for memory, more once it is short of compute."""
 
 
-class Methods(_Model):
+class Methods(Table):
     """Values of the `spec_method` label that mean something to the rules."""
 
     baseline: MethodName = "none"
@@ -140,107 +147,21 @@ class Methods(_Model):
     """Methods that copy from the text: a weak first position is the text's doing, no drafter is out of step."""
 
 
-class Bands(_Model):
-    """Acceptance (accepted / drafted tokens) in words. HEUR, and not comparable across draft lengths."""
-
-    fair: Share = 0.4
-    healthy: Share = 0.6
-    optimal: Share = 0.7
-    suspicious: Share = 0.98
-    """So high for long is rarely a good drafter and often a repetition loop."""
-
-    @model_validator(mode="after")
-    def _rise(self) -> Self:
-        if not self.fair < self.healthy < self.optimal < self.suspicious:
-            raise ValueError("must rise: fair < healthy < optimal < suspicious")
-        return self
-
-
-class Thresholds(_Model):
-    """Where a number changes its meaning. Alerts fire, panels colour and advice turns at these same values."""
-
-    acceptance: Bands = Bands()
-    pays_clearly: AboveZero = 1.1
-    """Expected speedup from which speculation is said to pay; between 1 and this it is about even. HEUR."""
-    drop: Share = 0.8
-    """Acceptance now over acceptance before, under which the workload or the drafter has changed. HEUR."""
-    anomaly: AboveZero = 3.0
-    """Standard deviations under the model's own day."""
-    deviation_floor: Share = 0.05
-    """Least standard deviation assumed, as a share of the mean: a very steady model is not alarmed by a breath."""
-    first_position: Share = 0.7
-    """Share of drafts whose first token is accepted, under which a drafter is misaligned. HEUR."""
-    last_position_low: Share = 0.1
-    """Share of drafts accepted to the last position, under which the draft is too long. HEUR."""
-    last_position_high: Share = 0.3
-    """And above which it is too short. HEUR."""
-    full_drafts: Share = 0.9
-    """Mean draft length over configured K, under which the last position says little: drafts seldom reach it."""
-    outlier: Share = 0.75
-    """An engine's acceptance length over its model's other engines'. HEUR."""
-    inconsistent: Share = 0.05
-    """Relative error of an identity that the counters hold exactly; rates differ a little where series begin."""
-
-    @model_validator(mode="after")
-    def _ordered(self) -> Self:
-        if self.last_position_low >= self.last_position_high:
-            raise ValueError("last_position_low must be under last_position_high")
-        if self.pays_clearly <= 1:
-            raise ValueError("pays_clearly must be over 1, the break-even")
-        return self
-
-
-class Traffic(_Model):
-    """Least traffic worth a judgement: ratios of a handful of drafts are noise."""
-
-    drafts_per_second: AboveZero = 0.1
-    tokens_per_second: AboveZero = 1.0
-
-
-class Alert(_Model):
-    """How patient an alert is. All are about efficiency, so none pages by default."""
-
-    hold: Hold = Field(alias="for")
-    keep_firing_for: Hold = Duration(0)
-    """Bridges short recoveries of an expression that flaps; 0s leaves it out."""
-    severity: Literal["critical", "warning", "info"] = "warning"
-
-
-def _alert(hold: str, keep: str = "0s", severity: Literal["critical", "warning", "info"] = "warning") -> Alert:
-    return Alert.model_validate({"for": hold, "keep_firing_for": keep, "severity": severity})
-
-
-class Alerts(_Model):
-    """One entry an alert, under the alert's own name."""
-
-    SpecDecodeNotPaying: Alert = _alert("30m", "15m")
-    SpecDecodeAcceptanceDrop: Alert = _alert("15m", "10m")
-    SpecDecodeLengthAnomaly: Alert = _alert("15m", "10m")
-    SpecDecodeFirstPositionWeak: Alert = _alert("30m", "15m")
-    SpecDecodeDraftTooLong: Alert = _alert("1h", severity="info")
-    SpecDecodeDraftTooShort: Alert = _alert("1h", severity="info")
-    SpecDecodeEngineOutlier: Alert = _alert("15m", "10m")
-    SpecDecodeSuspiciouslyHigh: Alert = _alert("30m", "10m")
-    SpecDecodeInactive: Alert = _alert("30m", severity="info")
-    SpecDecodeMetricsMissing: Alert = _alert("10m")
-    SpecDecodeMetricsInconsistent: Alert = _alert("15m")
-
-
-class Links(_Model):
+class Links(Table):
     """Where the links in alerts and dashboards lead."""
 
     grafana: Url = "http://127.0.0.1:3000"
     runbooks: Url = "https://github.com/draftboard/draftboard/blob/main/alerts/runbooks"
 
 
-class Dashboards(_Model):
+class Dashboards(Table):
     """What every dashboard shares."""
 
     refresh: Positive = Duration(60)
     time_range: Positive = Duration(6 * 3600)
 
 
-class Settings(_Model):
+class Settings(Table):
     """All of them. `Settings()` is what the committed files are built with."""
 
     selector: Selector = ""
@@ -253,6 +174,8 @@ class Settings(_Model):
     methods: Methods = Methods()
     thresholds: Thresholds = Thresholds()
     traffic: Traffic = Traffic()
+    buckets: Buckets = Buckets()
+    slo: Objectives = Objectives()
     alerts: Alerts = Alerts()
     links: Links = Links()
     dashboards: Dashboards = Dashboards()
@@ -263,4 +186,9 @@ class Settings(_Model):
         unfit = sorted(of_engines & {part.partition("=")[0].rstrip("!") for part in self.selector.split(",")})
         if unfit:
             raise ValueError(f"selector names {unfit[0]!r}, which targets do not carry: use target labels only")
+        return self
+
+    @model_validator(mode="after")
+    def _promises_can_be_measured(self) -> Self:
+        check_measurable(self.slo, self.buckets)
         return self

@@ -6,12 +6,8 @@ from draftboard.promql import binary, first_of, ignoring, number, ratio
 from draftboard.signals.acceptance import acceptance, acceptance_length
 from draftboard.signals.depth import configured_k
 from draftboard.signals.scope import Scope
-from draftboard.signals.signal import Better, Level, Signal, Status, Step, Unit
+from draftboard.signals.signal import Better, Level, Signal, Unit, good_from
 from draftboard.signals.traffic import accepted_tokens, drafts
-
-
-def _steps(limit: float, below: str, above: str) -> tuple[Step, ...]:
-    return (Step(None, Status.WARN, below), Step(limit, Status.GOOD, above))
 
 
 def _past(s: Scope, function: str, signal: Signal) -> str:
@@ -20,15 +16,19 @@ def _past(s: Scope, function: str, signal: Signal) -> str:
     return s.over_time(function, signal, rules.baseline, rules.compare_with)
 
 
-def _normal(s: Scope) -> str:
-    """The mean, where enough of the baseline holds samples to call it normal, and K was always what it is."""
+def usual(s: Scope, signal: Signal) -> str:
+    """The mean of a signal's past, where enough of it holds samples to call it usual."""
     rules = s.settings.rules
     needed = math.ceil(rules.baseline_needs * rules.baseline.seconds / rules.evaluation_interval.seconds)
-    enough = binary(_past(s, "count_over_time", acceptance_length), ">=", number(needed))
+    enough = binary(_past(s, "count_over_time", signal), ">=", number(needed))
+    return binary(_past(s, "avg_over_time", signal), "and", enough)
+
+
+def _normal(s: Scope) -> str:
+    """The usual length, where K was always what it is."""
     never_longer = binary(s(configured_k), "==", _past(s, "max_over_time", configured_k))
     never_shorter = binary(s(configured_k), "==", _past(s, "min_over_time", configured_k))
-    mean = binary(_past(s, "avg_over_time", acceptance_length), "and", enough)
-    return binary(mean, "and", binary(never_longer, "and", never_shorter))
+    return binary(usual(s, acceptance_length), "and", binary(never_longer, "and", never_shorter))
 
 
 def _change(s: Scope) -> str:
@@ -61,7 +61,7 @@ acceptance_change = Signal(
     better=Better.HIGHER,
     expr=_change,
     record="vllm_spec_decode_acceptance:change{before}_ratio_rate{window}",
-    steps=lambda settings: _steps(settings.thresholds.drop, "dropped", "as before"),
+    steps=lambda settings: good_from(settings.thresholds.drop, says="as before", under="dropped"),
     empty="no drafts now, or none before",
 )
 length_baseline = Signal(
@@ -96,7 +96,7 @@ length_anomaly = Signal(
     unit=Unit.DEVIATIONS,
     expr=lambda s: ratio(binary(s(acceptance_length), "-", s(length_baseline)), s(length_deviation)),
     record="vllm_spec_decode_acceptance_length:zscore{baseline}_mean_rate{window}",
-    steps=lambda settings: _steps(-settings.thresholds.anomaly, "unusually low", "normal"),
+    steps=lambda settings: good_from(-settings.thresholds.anomaly, says="normal", under="unusually low"),
     empty="too little history to call anything normal",
     decimals=1,
     least=None,
@@ -115,7 +115,7 @@ length_to_others = Signal(
     ),
     record="vllm_spec_decode_acceptance_length_to_others:ratio_rate{window}",
     levels=(Level.ENGINE,),
-    steps=lambda settings: _steps(settings.thresholds.outlier, "outlier", "in line"),
+    steps=lambda settings: good_from(settings.thresholds.outlier, says="in line", under="outlier"),
     empty="fewer than two engines draft",
 )
 

@@ -12,7 +12,7 @@ from draftboard.promql import (
 )
 from draftboard.signals.depth import next_position, renamed
 from draftboard.signals.scope import Scope
-from draftboard.signals.signal import Better, Code, Level, Signal, Status, Step, Unit
+from draftboard.signals.signal import Better, Code, Level, Signal, Status, Unit, good_under
 from draftboard.signals.state import answers
 from draftboard.signals.traffic import accepted_tokens, accepted_tokens_per_pos, draft_tokens, drafts
 
@@ -57,9 +57,8 @@ identity_error = Signal(
     record="vllm_spec_decode_identity_error:ratio_rate{window}",
     levels=(Level.ENGINE,),
     by=("identity",),
-    steps=lambda settings: (
-        Step(None, Status.GOOD, "consistent"),
-        Step(settings.thresholds.inconsistent, Status.BAD, "inconsistent"),
+    steps=lambda settings: good_under(
+        settings.thresholds.inconsistent, says="consistent", beyond="inconsistent", status=Status.BAD
     ),
     least=None,
 )

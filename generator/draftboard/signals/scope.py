@@ -36,6 +36,8 @@ class Scope:
     offset: Duration | None = None
     only: Matchers = ()
     """Further matchers, each applied to the series that carry its label."""
+    span: Duration | None = None
+    """A window of its own, for raw series."""
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -45,6 +47,8 @@ class Scope:
     @property
     def window(self) -> str:
         """Window of every rate."""
+        if self.span:
+            return str(self.span)
         return RATE_INTERVAL if self.edition is Edition.RAW else str(self.settings.rules.rate_window)
 
     @property
@@ -69,6 +73,10 @@ class Scope:
         """The same view of the past."""
         return replace(self, offset=offset)
 
+    def over(self, span: Duration) -> "Scope":
+        """The same view with rates over another window."""
+        return replace(self, span=span)
+
     def where(self, label: str, *values: str) -> "Scope":
         """The same view of the series whose label has one of the values, which may be regular expressions."""
         return self._matching(label, ("=", "=~"), values)
@@ -79,7 +87,7 @@ class Scope:
 
     def _matching(self, label: str, operators: tuple[str, str], values: tuple[str, ...]) -> "Scope":
         pattern = "|".join(values)
-        operator = operators[0] if re.fullmatch(r"[\w-]*", pattern) else operators[1]
+        operator = operators[0] if re.fullmatch(r"[\w-]*|[\d.]+", pattern) else operators[1]
         return replace(self, only=(*self.only, (label, f'{label}{operator}"{pattern}"')))
 
     def __call__(self, signal: Signal) -> str:
@@ -93,21 +101,30 @@ class Scope:
             return promql.aggregate(signal.rollup, (*self.labels, *signal.by), self.at(Level.ENGINE)(signal))
         return signal.expr(self)
 
-    def over_time(self, function: str, signal: Signal, span: Duration, offset: Duration) -> str:
+    def over_time(self, function: str, signal: Signal, span: Duration, offset: Duration | None = None) -> str:
         """`function` of the signal's own past: over its record, or over a subquery at the rules' pace."""
+        ago = str(offset) if offset else ""
         record = self._readable_record(signal)
         if record:
             return promql.call(
                 function,
-                self._series(record, (*self.labels, *signal.by), window=str(span), offset=str(offset)),
+                self._series(record, (*self.labels, *signal.by), window=str(span), offset=ago),
             )
         pace = self.settings.rules.evaluation_interval
-        return promql.call(function, promql.subquery(signal.expr(self), str(span), str(pace), str(offset)))
+        return promql.call(function, promql.subquery(signal.expr(self), str(span), str(pace), ago))
 
-    def rate(self, metric: Metric) -> str:
-        """Per-second increase of a counter, summed over everything but this level's labels and the metric's own."""
+    def rate(self, metric: Metric, by: tuple[str, ...] | None = None) -> str:
+        """Per-second increase of a counter, summed over everything but this level's labels and the metric's own.
+
+        `by` names those of its own labels that stay, where not all do.
+        """
         vector = promql.rate(self.raw(metric, window=self.window))
-        return promql.sum_by((*self.labels, *metric.own_labels), vector)
+        return promql.sum_by((*self.labels, *(metric.own_labels if by is None else by)), vector)
+
+    def rate_of_all(self, *metrics: Metric) -> str:
+        """Per-second increase of several counters together: what one of them lacks does not silence the others."""
+        rates = (promql.rate(self.raw(metric, window=self.window)) for metric in metrics)
+        return promql.sum_by(self.labels, promql.first_of(*rates))
 
     def raw(
         self,

@@ -17,6 +17,8 @@ class Level(Enum):
     TARGET = "target"
     ENGINE = "engine"
     MODEL = "model"
+    HOST = "host"
+    FLEET = "fleet"
 
     def labels(self, settings: Settings) -> tuple[str, ...]:
         """Labels that a series of this level carries."""
@@ -24,6 +26,8 @@ class Level(Enum):
             Level.TARGET: settings.labels.target_level,
             Level.ENGINE: settings.labels.engine_level,
             Level.MODEL: settings.labels.model_level,
+            Level.HOST: settings.labels.host_level,
+            Level.FLEET: (),
         }
         return by_level[self]
 
@@ -33,11 +37,19 @@ class Unit(Enum):
 
     RATIO = ("percentunit", "")
     TIMES = ("short", "times plain decoding")
+    TIMES_MEDIAN = ("short", "times the median")
+    TIMES_USUAL = ("short", "times the usual")
+    TIMES_SUSTAINABLE = ("short", "times the pace that lasts")
+    SECONDS = ("s", "")
+    BYTES = ("bytes", "")
+    WATTS = ("watt", "")
     TOKENS = ("short", "tokens")
     TOKENS_PER_SECOND = ("short", "tokens/s")
     STEPS_PER_SECOND = ("short", "steps/s")
     DRAFTS_PER_SECOND = ("short", "drafts/s")
     REQUESTS_PER_SECOND = ("reqps", "requests/s")
+    REQUESTS = ("short", "requests")
+    PREEMPTIONS_PER_SECOND = ("short", "preemptions/s")
     ENGINES = ("short", "engines")
     RESTARTS = ("short", "restarts")
     DEVIATIONS = ("short", "standard deviations")
@@ -83,6 +95,16 @@ class Step:
     says: str = ""
 
 
+def good_under(limit: float, *, says: str, beyond: str, status: Status = Status.WARN) -> tuple[Step, ...]:
+    """Steps of a value that is good until a limit."""
+    return (Step(None, Status.GOOD, says), Step(limit, status, beyond))
+
+
+def good_from(limit: float, *, says: str, under: str, status: Status = Status.WARN) -> tuple[Step, ...]:
+    """Steps of a value that is good from a limit on."""
+    return (Step(None, status, under), Step(limit, Status.GOOD, says))
+
+
 @dataclass(frozen=True)
 class Code:
     """A value that stands for a state rather than a quantity."""
@@ -109,7 +131,7 @@ class Signal:
     """PromQL of the signal as seen from a scope: same question, other selector, window and level."""
     better: Better = Better.NEITHER
     record: str | None = None
-    """Record name without its level; {window}, {before} and {baseline} are filled from the settings."""
+    """Record name without its level; {window}, {before}, {baseline} ... are filled from the settings."""
     levels: tuple[Level, ...] = (Level.MODEL,)
     by: tuple[str, ...] = ()
     """Labels beyond those of the level."""
@@ -131,6 +153,8 @@ class Signal:
             window=settings.rules.rate_window,
             before=settings.rules.compare_with,
             baseline=settings.rules.baseline,
+            remember=settings.rules.remember,
+            slo=settings.slo.window,
         )
         return f"{level.value}:{name}"
 

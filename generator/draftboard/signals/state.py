@@ -3,15 +3,17 @@
 from draftboard.metrics import around, serving
 from draftboard.promql import aggregate, binary, call, constant, count_values, first_of, labelled_if, on
 from draftboard.signals.scope import Scope
-from draftboard.signals.signal import Code, Level, Signal, Status, Unit
+from draftboard.signals.signal import Better, Code, Level, Signal, Status, Unit
 from draftboard.signals.traffic import BOTH_LEVELS, drafts, generation_tokens
 
+DOWN = Code(0, "down", Status.BAD)
 STATES = {
-    "down": Code(0, "down", Status.BAD),
+    "down": DOWN,
     "off": Code(1, "speculation off", Status.NEUTRAL),
     "idle": Code(2, "idle", Status.QUIET),
     "not drafting": Code(3, "serving without drafting", Status.WARN),
     "drafting": Code(4, "drafting", Status.GOOD),
+    "silent": Code(5, "answers without vLLM metrics", Status.WARN),
 }
 
 
@@ -27,6 +29,7 @@ def _engine_state(s: Scope) -> str:
         "not drafting": binary(binary(s(generation_tokens), ">", "0"), "and", s(drafts)),
         "idle": s(drafts),
         "off": s(generation_tokens),
+        "silent": _silent(s),
     }
     return first_of(*(constant(STATES[name].value, condition) for name, condition in holding.items()))
 
@@ -56,6 +59,14 @@ def _down(s: Scope) -> str:
     )
 
 
+def _silent(s: Scope) -> str:
+    """Labelled targets that answer, but say nothing of an engine: only a label tells them from other exporters."""
+    labels = s.settings.labels
+    answering = binary(answers(s, f'{labels.spec_method}!=""'), "==", "1")
+    said = s.raw(serving.REQUESTS_RUNNING, chosen_by=labels.target_level)
+    return aggregate("max", labels.target_level, binary(answering, "unless", said, on(labels.target)))
+
+
 def _engines_by_state(s: Scope) -> str:
     """Counted by the state's number, which is then put in words."""
     counts = count_values("state", s.labels, s.at(Level.ENGINE)(state))
@@ -69,14 +80,28 @@ state = Signal(
     title="Speculation state",
     question="Is it drafting, and if not, why?",
     description="Down: the target does not answer. Speculation off: it answers, without speculative series. Idle: "
-    "nothing is generated. Serving without drafting: tokens, but no drafts. Drafting. Of a model: its busiest "
-    "engine's.",
+    "nothing is generated. Serving without drafting: tokens, but no drafts. Drafting. Answers without vLLM metrics: "
+    "labelled as vLLM, but started with --disable-log-stats. Of a model: its busiest engine's.",
     unit=Unit.CODE,
     expr=_state,
     record="vllm_spec_decode_state:enum_rate{window}",
     levels=BOTH_LEVELS,
     rollup="max",
     codes=tuple(STATES.values()),
+    empty="no vLLM target is scraped",
+)
+target_up = Signal(
+    name="target_up",
+    title="Servers that answer",
+    question="Can the server be reached?",
+    description="1 while the target answers one of two scrapes, 0 while it does not. Of targets that served vLLM "
+    "metrics lately, or whose method label says that they ought to.",
+    unit=Unit.CODE,
+    better=Better.HIGHER,
+    expr=lambda s: aggregate("min", s.labels, binary(s.at(Level.ENGINE)(state), "> bool", str(STATES["down"].value))),
+    record="vllm_up:bool",
+    levels=(Level.TARGET,),
+    codes=(DOWN, Code(1, "answers", Status.GOOD)),
     empty="no vLLM target is scraped",
 )
 engines_by_state = Signal(
@@ -90,4 +115,4 @@ engines_by_state = Signal(
     by=("state",),
     empty="no vLLM target is scraped",
 )
-SIGNALS = (state, engines_by_state)
+SIGNALS = (state, engines_by_state, target_up)

@@ -7,7 +7,7 @@ from draftboard.signals.signal import Better, Level, Signal, Unit
 BOTH_LEVELS = (Level.ENGINE, Level.MODEL)
 
 
-def _rate_of(metric: Metric, *, name: str, title: str, question: str, unit: Unit, record: str, empty: str) -> Signal:
+def rate_of(metric: Metric, *, name: str, title: str, question: str, unit: Unit, record: str, empty: str) -> Signal:
     """A counter as a rate: recorded by engine, summed by model."""
     return Signal(
         name=name,
@@ -24,7 +24,7 @@ def _rate_of(metric: Metric, *, name: str, title: str, question: str, unit: Unit
     )
 
 
-drafts = _rate_of(
+drafts = rate_of(
     speculation.DRAFTS,
     name="drafts",
     title="Drafts",
@@ -33,7 +33,7 @@ drafts = _rate_of(
     record="vllm_spec_decode_drafts",
     empty="speculation is off",
 )
-draft_tokens = _rate_of(
+draft_tokens = rate_of(
     speculation.DRAFT_TOKENS,
     name="draft_tokens",
     title="Drafted tokens",
@@ -42,7 +42,7 @@ draft_tokens = _rate_of(
     record="vllm_spec_decode_draft_tokens",
     empty="speculation is off",
 )
-accepted_tokens = _rate_of(
+accepted_tokens = rate_of(
     speculation.ACCEPTED_TOKENS,
     name="accepted_tokens",
     title="Accepted tokens",
@@ -51,7 +51,7 @@ accepted_tokens = _rate_of(
     record="vllm_spec_decode_accepted_tokens",
     empty="speculation is off",
 )
-accepted_tokens_per_pos = _rate_of(
+accepted_tokens_per_pos = rate_of(
     speculation.ACCEPTED_TOKENS_PER_POS,
     name="accepted_tokens_per_pos",
     title="Accepted tokens by position",
@@ -60,7 +60,7 @@ accepted_tokens_per_pos = _rate_of(
     record="vllm_spec_decode_accepted_tokens_per_pos",
     empty="speculation is off",
 )
-generation_tokens = _rate_of(
+generation_tokens = rate_of(
     serving.GENERATION_TOKENS,
     name="generation_tokens",
     title="Generated tokens",
@@ -69,7 +69,7 @@ generation_tokens = _rate_of(
     record="vllm_generation_tokens",
     empty="no vLLM series: server down, or started with --disable-log-stats",
 )
-decode_steps = _rate_of(
+decode_steps = rate_of(
     latency.STEP_LATENCY.count,
     name="decode_steps",
     title="Decode steps",
@@ -78,7 +78,7 @@ decode_steps = _rate_of(
     record="vllm_inter_token_latency_seconds_count",
     empty="no vLLM series: server down, older than 0.10.2, or started with --disable-log-stats",
 )
-first_tokens = _rate_of(
+first_tokens = rate_of(
     latency.TIME_TO_FIRST_TOKEN.count,
     name="first_tokens",
     title="First tokens",

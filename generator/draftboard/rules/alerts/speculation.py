@@ -1,69 +1,38 @@
-"""The alerts on speculation: which signal, beyond which of its thresholds, under which traffic.
+"""Alerts on speculation: whether it pays, whether it changed, whether its numbers can be trusted.
 
-None is about latency or outage, so none pages by default. Each alert's patience and severity are settings; its
-runbook is `alerts/runbooks/<name>.md`.
+None is about latency or outage, so none pages by default.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
-
-from draftboard.promql import binary, number
-from draftboard.settings import Settings
-from draftboard.signals import Level, Scope, Signal
+from draftboard.promql import binary
+from draftboard.rules.alerts.alert import Alert, at_least, enough_drafts, enough_tokens
+from draftboard.signals import Level, Scope
 from draftboard.signals.acceptance import acceptance
 from draftboard.signals.comparison import acceptance_change, length_anomaly, length_to_others, other_engines
 from draftboard.signals.depth import first_position, last_position
 from draftboard.signals.economics import BREAK_EVEN, expected_speedup, tail_costs, tail_pays, with_a_drafter
 from draftboard.signals.integrity import identity_error, metrics_missing
 from draftboard.signals.state import STATES, state
-from draftboard.signals.traffic import drafts, generation_tokens
+from draftboard.signals.traffic import drafts
 
 
-def _enough_drafts(s: Scope) -> str:
-    return binary(s(drafts), ">", number(s.settings.traffic.drafts_per_second))
+def _then_too(s: Scope) -> str:
+    return binary(enough_drafts(s), "and", enough_drafts(s.ago(s.settings.rules.compare_with)))
 
 
-def _enough_drafts_then_too(s: Scope) -> str:
-    return binary(_enough_drafts(s), "and", _enough_drafts(s.ago(s.settings.rules.compare_with)))
+def _with_a_tail_that_costs(s: Scope) -> str:
+    return binary(enough_drafts(s), "and", tail_costs(s))
 
 
-def _enough_drafts_with_a_tail_that_costs(s: Scope) -> str:
-    return binary(_enough_drafts(s), "and", tail_costs(s))
+def _with_a_tail_that_pays(s: Scope) -> str:
+    return binary(enough_drafts(s), "and", tail_pays(s))
 
 
-def _enough_drafts_with_a_tail_that_pays(s: Scope) -> str:
-    return binary(_enough_drafts(s), "and", tail_pays(s))
+def _by_others_too(s: Scope) -> str:
+    others = at_least(other_engines(s, drafts), s.settings.traffic.drafts_per_second)
+    return binary(enough_drafts(s), "and", others)
 
 
-def _enough_drafts_by_others_too(s: Scope) -> str:
-    others = binary(other_engines(s, drafts), ">", number(s.settings.traffic.drafts_per_second))
-    return binary(_enough_drafts(s), "and", others)
-
-
-def _enough_tokens(s: Scope) -> str:
-    return binary(s(generation_tokens), ">", number(s.settings.traffic.tokens_per_second))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Alert:
-    """Fires while `signal operator limit` holds under the guard's traffic."""
-
-    name: str
-    signal: Signal
-    operator: Literal["<", ">", "=="]
-    limit: Callable[[Settings], float]
-    level: Level = Level.MODEL
-    guard: Callable[[Scope], str] | None = _enough_drafts
-    """Least traffic worth a judgement; None where silence is the very thing to report."""
-    watched: Callable[[Scope, Signal], str] = lambda s, signal: s(signal)
-    summary: str
-    description: str
-    """What is told of {who}; {value} is what the signal measures, humanised for its unit."""
-    dashboard: str
-
-
-ALERTS = (
+ON_SPECULATION = (
     Alert(
         name="SpecDecodeNotPaying",
         signal=expected_speedup,
@@ -73,13 +42,15 @@ ALERTS = (
         description="{who}: the mean acceptance length is under break-even, so that decoding runs at {value} of its "
         "plain speed by the assumed draft cost.",
         dashboard="overview",
+        # What changed comes before what it costs.
+        explained_by=("SpecDecodeAcceptanceDrop",),
     ),
     Alert(
         name="SpecDecodeAcceptanceDrop",
         signal=acceptance_change,
         operator="<",
         limit=lambda settings: settings.thresholds.drop,
-        guard=_enough_drafts_then_too,
+        guard=_then_too,
         summary="Draft acceptance has dropped against before.",
         description="{who}: draft acceptance is {value} of what it was {before} ago. The workload or the drafter has "
         "changed.",
@@ -93,6 +64,8 @@ ALERTS = (
         summary="Mean acceptance length is unusually low for this model.",
         description="{who}: mean acceptance length is {value} standard deviations off its own {baseline} mean.",
         dashboard="overview",
+        # The same drop, seen against a day instead of an hour.
+        explained_by=("SpecDecodeAcceptanceDrop",),
     ),
     Alert(
         name="SpecDecodeFirstPositionWeak",
@@ -110,18 +83,20 @@ ALERTS = (
         signal=last_position,
         operator="<",
         limit=lambda settings: settings.thresholds.last_position_low,
-        guard=_enough_drafts_with_a_tail_that_costs,
+        guard=_with_a_tail_that_costs,
         summary="Drafts are longer than is accepted.",
         description="{who}: only {value} of drafts are accepted to the last position. A shorter K drafts less for "
         "nothing.",
         dashboard="depth",
+        # K is tuned once the drafter is sound.
+        explained_by=("SpecDecodeNotPaying", "SpecDecodeAcceptanceDrop"),
     ),
     Alert(
         name="SpecDecodeDraftTooShort",
         signal=last_position,
         operator=">",
         limit=lambda settings: settings.thresholds.last_position_high,
-        guard=_enough_drafts_with_a_tail_that_pays,
+        guard=_with_a_tail_that_pays,
         summary="Drafts are shorter than would be accepted.",
         description="{who}: {value} of drafts are accepted to the last position. A longer K may yield more.",
         dashboard="depth",
@@ -132,7 +107,7 @@ ALERTS = (
         operator="<",
         limit=lambda settings: settings.thresholds.outlier,
         level=Level.ENGINE,
-        guard=_enough_drafts_by_others_too,
+        guard=_by_others_too,
         summary="One engine accepts far less than its siblings.",
         description="{who}: its mean acceptance length is {value} of that of the model's other engines.",
         dashboard="depth",
@@ -152,10 +127,12 @@ ALERTS = (
         operator="==",
         limit=lambda _: STATES["not drafting"].value,
         level=Level.ENGINE,
-        guard=_enough_tokens,
+        guard=enough_tokens,
         summary="An engine generates tokens but drafts none.",
         description="{who}: it serves traffic with speculation configured, and nothing is drafted.",
         dashboard="depth",
+        # Its last rates outlive it.
+        explained_by=("VLLMTargetDown",),
     ),
     Alert(
         name="SpecDecodeMetricsMissing",
@@ -167,6 +144,8 @@ ALERTS = (
         summary="A server that should speculate exposes no speculative metrics.",
         description="{who}: it answers and its label says that it speculates, but it exposes no draft counter.",
         dashboard="overview",
+        # A server that is down says nothing at all.
+        explained_by=("VLLMTargetDown",),
     ),
     Alert(
         name="SpecDecodeMetricsInconsistent",

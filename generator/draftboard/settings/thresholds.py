@@ -1,0 +1,86 @@
+"""Where a number changes its meaning, and how much traffic it takes to judge.
+
+"HEUR" marks a rule of thumb that nobody has measured: a default to start from, never a fact.
+"""
+
+from typing import Self
+
+from pydantic import model_validator
+
+from draftboard.settings.fields import AboveZero, Share
+from draftboard.settings.table import Table
+
+
+class Bands(Table):
+    """Acceptance (accepted / drafted tokens) in words. HEUR, and not comparable across draft lengths."""
+
+    fair: Share = 0.4
+    healthy: Share = 0.6
+    optimal: Share = 0.7
+    suspicious: Share = 0.98
+    """So high for long is rarely a good drafter and often a repetition loop."""
+
+    @model_validator(mode="after")
+    def _rise(self) -> Self:
+        if not self.fair < self.healthy < self.optimal < self.suspicious:
+            raise ValueError("must rise: fair < healthy < optimal < suspicious")
+        return self
+
+
+class Thresholds(Table):
+    """Where a number changes its meaning. Alerts fire, panels colour and advice turns at these same values."""
+
+    acceptance: Bands = Bands()
+    pays_clearly: AboveZero = 1.1
+    """Expected speedup from which speculation is said to pay; between 1 and this it is about even. HEUR."""
+    drop: Share = 0.8
+    """Acceptance now over acceptance before, under which the workload or the drafter has changed. HEUR."""
+    anomaly: AboveZero = 3.0
+    """Standard deviations under the model's own day."""
+    deviation_floor: Share = 0.05
+    """Least standard deviation assumed, as a share of the mean: a very steady model is not alarmed by a breath."""
+    first_position: Share = 0.7
+    """Share of drafts whose first token is accepted, under which a drafter is misaligned. HEUR."""
+    last_position_low: Share = 0.1
+    """Share of drafts accepted to the last position, under which the draft is too long. HEUR."""
+    last_position_high: Share = 0.3
+    """And above which it is too short. HEUR."""
+    full_drafts: Share = 0.9
+    """Mean draft length over configured K, under which the last position says little: drafts seldom reach it."""
+    outlier: Share = 0.75
+    """An engine's acceptance length over its model's other engines'. HEUR."""
+    inconsistent: Share = 0.05
+    """Relative error of an identity that the counters hold exactly; rates differ a little where series begin."""
+    slower: Share = 0.95
+    """Measured speedup against a baseline, under which users wait longer with speculation. The rest is noise. HEUR."""
+    tail: AboveZero = 1.5
+    """P99 over P50, against what the model's own day had: above it, slow requests have grown apart. HEUR."""
+    kv_cache: Share = 0.9
+    """Share of the KV cache in use, above which the next long request may preempt another. HEUR."""
+    preemptions: Share = 0.1
+    """Preemptions for each finished request, above which prompts are computed twice too often. HEUR."""
+    queue_growth: AboveZero = 1.0
+    """Waiting requests more than one window ago, above which the queue grows rather than breathes. HEUR."""
+    errors: Share = 0.05
+    """Share of finished requests that ended in an error; of HTTP answers, that were 5xx. HEUR."""
+    rejections: Share = 0.01
+    """Share of requests turned away by a limit of the queue. HEUR."""
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.last_position_low >= self.last_position_high:
+            raise ValueError("last_position_low must be under last_position_high")
+        if self.pays_clearly <= 1:
+            raise ValueError("pays_clearly must be over 1, the break-even")
+        if self.tail <= 1:
+            raise ValueError("tail must be over 1, no change")
+        return self
+
+
+class Traffic(Table):
+    """Least traffic worth a judgement: ratios of a handful of drafts are noise."""
+
+    drafts_per_second: AboveZero = 0.1
+    tokens_per_second: AboveZero = 1.0
+    requests_per_second: AboveZero = 0.05
+    """Three a minute: fifteen in the window of a rate."""

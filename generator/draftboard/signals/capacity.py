@@ -1,0 +1,189 @@
+"""How much room is left: KV cache, queue, preemptions, what is reused, how steps are filled."""
+
+from draftboard.metrics import latency, serving
+from draftboard.promql import aggregate, binary, call, first_of, labelled, ratio, sum_by
+from draftboard.settings import Settings
+from draftboard.signals.latency import distribution_of
+from draftboard.signals.requests import request_rate
+from draftboard.signals.scope import Scope
+from draftboard.signals.signal import Better, Level, Signal, Step, Unit, good_under
+from draftboard.signals.traffic import BOTH_LEVELS, rate_of
+
+_SILENT = "no vLLM series: server down, or started with --disable-log-stats"
+
+
+def _waiting_on_average(s: Scope) -> str:
+    window = str(s.settings.rules.rate_window)
+    return sum_by(s.labels, call("avg_over_time", s.raw(serving.REQUESTS_WAITING, window=window)))
+
+
+def _hit_ratio(s: Scope) -> str:
+    """By who was asked; a cache that nobody asked has no ratio."""
+    ratios = {
+        "local": ratio(s.rate(serving.PREFIX_CACHE_HITS), s.rate(serving.PREFIX_CACHE_QUERIES)),
+        "external": ratio(s.rate(serving.EXTERNAL_PREFIX_CACHE_HITS), s.rate(serving.EXTERNAL_PREFIX_CACHE_QUERIES)),
+    }
+    return first_of(*(labelled(hits, "source", source) for source, hits in ratios.items()))
+
+
+def _of_kv_cache(settings: Settings) -> tuple[Step, ...]:
+    return good_under(settings.thresholds.kv_cache, says="room", beyond="nearly full")
+
+
+batch = Signal(
+    name="batch",
+    title="Requests in an engine's batch",
+    question="How full are the batches?",
+    description="Running requests of an engine, averaged over the window and the model's engines. Speculation pays "
+    "while batches are small, and costs once verification competes with other requests.",
+    unit=Unit.REQUESTS,
+    expr=lambda s: aggregate(
+        "avg",
+        s.labels,
+        call("avg_over_time", s.raw(serving.REQUESTS_RUNNING, window=str(s.settings.rules.rate_window))),
+    ),
+    record="vllm_num_requests_running:avg{window}",
+    empty=_SILENT,
+)
+waiting_by_reason = Signal(
+    name="waiting_by_reason",
+    title="Requests waiting by reason",
+    question="What do they wait for?",
+    description=serving.REQUESTS_WAITING_BY_REASON.meaning,
+    unit=Unit.REQUESTS,
+    better=Better.LOWER,
+    expr=lambda s: sum_by((*s.labels, "reason"), s.raw(serving.REQUESTS_WAITING_BY_REASON)),
+    record="vllm_num_requests_waiting_by_reason:sum",
+    by=("reason",),
+    empty="no vLLM series, or vLLM older than 0.20",
+)
+queue_growth = Signal(
+    name="queue_growth",
+    title="Growth of the queue",
+    question="Do more arrive than are served?",
+    description="Requests waiting on average over the window, less those of the window before. A queue that grows "
+    "minute after minute will not empty by itself.",
+    unit=Unit.REQUESTS,
+    better=Better.LOWER,
+    expr=lambda s: binary(_waiting_on_average(s), "-", _waiting_on_average(s.ago(s.settings.rules.rate_window))),
+    record="vllm_num_requests_waiting:growth{window}",
+    steps=lambda settings: good_under(settings.thresholds.queue_growth, says="breathes", beyond="grows"),
+    empty=_SILENT,
+    least=None,
+)
+kv_cache_usage = Signal(
+    name="kv_cache_usage",
+    title="KV cache in use",
+    question="How near is the fullest engine to its limit?",
+    description=f"{serving.KV_CACHE_USAGE.meaning} Of a model: its fullest engine's, for one engine's room is no help "
+    "to another.",
+    unit=Unit.RATIO,
+    better=Better.LOWER,
+    expr=lambda s: aggregate("max", s.labels, s.raw(serving.KV_CACHE_USAGE)),
+    record="vllm_kv_cache_usage:max",
+    levels=BOTH_LEVELS,
+    rollup="max",
+    steps=_of_kv_cache,
+    empty=_SILENT,
+)
+kv_cache_usage_mean = Signal(
+    name="kv_cache_usage_mean",
+    title="KV cache in use on average",
+    question="How full is the KV cache overall?",
+    description="The same, averaged over the model's engines: far under the fullest, requests are spread unevenly.",
+    unit=Unit.RATIO,
+    better=Better.LOWER,
+    expr=lambda s: aggregate("avg", s.labels, s.raw(serving.KV_CACHE_USAGE)),
+    record="vllm_kv_cache_usage:avg",
+    steps=_of_kv_cache,
+    empty=_SILENT,
+)
+kv_cache_capacity = Signal(
+    name="kv_cache_capacity",
+    title="KV cache of each engine",
+    question="How many tokens can be kept?",
+    description="Capacity in tokens (kv_cache_size_tokens) and in requests of full length (kv_cache_max_concurrency), "
+    "as the server states them at start; a drafter's own KV is taken off before. Older releases state blocks only: "
+    "num_gpu_blocks x block_size.",
+    unit=Unit.CODE,
+    expr=lambda s: aggregate(
+        "max",
+        (*s.settings.labels.target_level, s.settings.labels.engine, *serving.CACHE_CONFIG.own_labels),
+        s.raw(serving.CACHE_CONFIG),
+    ),
+    levels=(Level.ENGINE,),
+    empty=_SILENT,
+)
+preemptions = rate_of(
+    serving.PREEMPTIONS,
+    name="preemptions",
+    title="Preemptions",
+    question="Are running requests thrown out?",
+    unit=Unit.PREEMPTIONS_PER_SECOND,
+    record="vllm_num_preemptions",
+    empty=_SILENT,
+)
+preemptions_per_request = Signal(
+    name="preemptions_per_request",
+    title="Preemptions for each request",
+    question="How often is work done twice?",
+    description="Preemptions / finished requests. Each computes the prompt and all that was generated once more.",
+    unit=Unit.RATIO,
+    better=Better.LOWER,
+    expr=lambda s: ratio(s(preemptions), s(request_rate)),
+    record="vllm_num_preemptions:ratio_rate{window}",
+    steps=lambda settings: good_under(settings.thresholds.preemptions, says="seldom", beyond="thrashing"),
+    empty="no request finished in the window",
+)
+prompt_tokens = rate_of(
+    serving.PROMPT_TOKENS,
+    name="prompt_tokens",
+    title="Prompt tokens",
+    question="How much do users ask?",
+    unit=Unit.TOKENS_PER_SECOND,
+    record="vllm_prompt_tokens",
+    empty=_SILENT,
+)
+prompt_tokens_by_source = Signal(
+    name="prompt_tokens_by_source",
+    title="Prompt tokens by source",
+    question="How much of the prompts had to be computed?",
+    description=f"{serving.PROMPT_TOKENS_BY_SOURCE.meaning} Per second.",
+    unit=Unit.TOKENS_PER_SECOND,
+    expr=lambda s: s.rate(serving.PROMPT_TOKENS_BY_SOURCE),
+    record="vllm_prompt_tokens_by_source:rate{window}",
+    by=("source",),
+    empty="no vLLM series, or vLLM older than 0.16",
+)
+prefix_cache_hits = Signal(
+    name="prefix_cache_hits",
+    title="Prefix cache hits",
+    question="How much of the prompts was found?",
+    description="Prompt tokens found / looked up, in the engine's own cache (local) and at other servers (external). "
+    "Full hits enter speculation with placeholder drafts, which make acceptance read low (vLLM 0.28 and newer).",
+    unit=Unit.RATIO,
+    better=Better.HIGHER,
+    expr=_hit_ratio,
+    record="vllm_prefix_cache_hits:ratio_rate{window}",
+    by=("source",),
+    empty="nothing was looked up",
+)
+step_tokens_buckets, step_tokens_mean = distribution_of(
+    latency.STEP_TOKENS, name="step_tokens", what="Tokens in an engine step", unit=Unit.TOKENS
+)
+
+SIGNALS = (
+    batch,
+    waiting_by_reason,
+    queue_growth,
+    kv_cache_usage,
+    kv_cache_usage_mean,
+    kv_cache_capacity,
+    preemptions,
+    preemptions_per_request,
+    prompt_tokens,
+    prompt_tokens_by_source,
+    prefix_cache_hits,
+    step_tokens_buckets,
+    step_tokens_mean,
+)

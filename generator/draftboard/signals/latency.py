@@ -1,0 +1,137 @@
+"""How long users wait, and how long steps take: each histogram asked in the same ways.
+
+Engines are merged before the quantile: a quantile of sums, never a mean of quantiles.
+"""
+
+from dataclasses import dataclass
+
+from draftboard.metrics import Histogram, latency
+from draftboard.promql import binary, call, number, ratio, reduce
+from draftboard.signals.scope import Scope
+from draftboard.signals.signal import Better, Code, Signal, Status, Unit
+
+BELOW_RESOLUTION = Code(0, "below resolution", Status.QUIET)
+"""Stands for a quantile that lies under the histogram's first bound, where an estimate would be made up."""
+_IDLE = "no {counts} in the window"
+
+
+@dataclass(frozen=True)
+class Latency:
+    """A histogram of time as signals."""
+
+    title: str
+    description: str
+    """Of mean and percentiles together."""
+    buckets: Signal
+    mean: Signal
+    p50: Signal
+    p95: Signal
+    p99: Signal
+    tail: Signal
+    unresolved: Signal
+
+    @property
+    def signals(self) -> tuple[Signal, ...]:
+        """All of them, in order of making."""
+        return (self.buckets, self.mean, self.unresolved, self.p50, self.p95, self.p99, self.tail)
+
+
+def distribution_of(metric: Histogram, *, name: str, what: str, unit: Unit) -> tuple[Signal, Signal]:
+    """The histogram itself, and its mean."""
+    record, empty = metric.name.replace("vllm:", "vllm_"), _IDLE.format(counts=metric.counts)
+    buckets = Signal(
+        name=f"{name}_buckets",
+        title=f"{what} by bucket",
+        question=f"How is the {_inside(what)} distributed?",
+        description=f"{metric.meaning} Samples per second up to each bound, engines together.",
+        unit=unit,
+        expr=lambda s: s.rate(metric.bucket),
+        record=f"{record}_bucket:rate{{window}}",
+        by=("le",),
+        empty=empty,
+    )
+    mean = Signal(
+        name=f"{name}_mean",
+        title=f"Mean {_inside(what)}",
+        question=f"What is the {_inside(what)} on average?",
+        description=f"{metric.meaning} Sum / count: exact, whatever the buckets.",
+        unit=unit,
+        better=Better.LOWER,
+        expr=lambda s: ratio(s.rate(metric.sum), s.rate(metric.count)),
+        record=f"{record}:mean_rate{{window}}",
+        empty=empty,
+    )
+    return buckets, mean
+
+
+def _latency(metric: Histogram, *, name: str, what: str) -> Latency:
+    buckets, mean = distribution_of(metric, name=name, what=what, unit=Unit.SECONDS)
+    record = metric.name.replace("vllm:", "vllm_")
+    estimate = (
+        "Percentiles are estimated within a bucket, engines together. 0 stands for below resolution: the first bucket "
+        "holds it, and no finer value is known. What lies over the last bound reads as that bound."
+    )
+    unresolved = Signal(
+        name=f"{name}_unresolved",
+        title=f"{what} below resolution",
+        question=f"Is the {_inside(what)} measured finely enough?",
+        description=f"Share of {metric.counts} whose {_inside(what)} is under the histogram's first bound: a quantile "
+        "among them is unknown. Finer buckets cure it: vLLM's --custom-histogram-buckets (0.32 and newer).",
+        unit=Unit.RATIO,
+        better=Better.LOWER,
+        # Buckets are cumulative: the least is the first, the greatest holds all.
+        expr=lambda s: ratio(reduce("min", "le", s(buckets)), reduce("max", "le", s(buckets))),
+        record=f"{record}:unresolved_rate{{window}}",
+        empty=buckets.empty,
+    )
+
+    def quantile(percent: int) -> Signal:
+        """Estimated within its bucket; 0 where more than that share lies under the first bound."""
+
+        def expr(s: Scope) -> str:
+            estimate = call("histogram_quantile", number(percent / 100), s(buckets))
+            return binary(estimate, "*", binary(s(unresolved), "< bool", number(percent / 100)))
+
+        return Signal(
+            name=f"{name}_p{percent}",
+            title=f"P{percent} {_inside(what)}",
+            question=f"Which {_inside(what)} do {percent} % of {metric.counts} stay under?",
+            description=f"{metric.meaning} {percent} % take less. {estimate}",
+            unit=Unit.SECONDS,
+            better=Better.LOWER,
+            expr=expr,
+            record=f"{record}:p{percent}_rate{{window}}",
+            codes=(BELOW_RESOLUTION,),
+            empty=buckets.empty,
+        )
+
+    p50, p95, p99 = quantile(50), quantile(95), quantile(99)
+    tail = Signal(
+        name=f"{name}_tail",
+        title=f"{what}: P99 over P50",
+        question=f"How much worse is the {_inside(what)} of the slowest?",
+        description=f"P99 / P50 of the {_inside(what)}. Two kinds of work in one model, of which one drafts well, "
+        "stretch it. Not shown where the median is below resolution.",
+        unit=Unit.TIMES_MEDIAN,
+        better=Better.LOWER,
+        expr=lambda s: ratio(s(p99), s(p50)),
+        record=f"{record}:p99_over_p50_rate{{window}}",
+        empty=f"{buckets.empty}, or the median is below resolution",
+    )
+    description = f"{metric.meaning} The mean is exact. {estimate}"
+    return Latency(what, description, buckets, mean, p50, p95, p99, tail, unresolved)
+
+
+def _inside(what: str) -> str:
+    """A title within a sentence."""
+    return what[0].lower() + what[1:]
+
+
+first_token = _latency(latency.TIME_TO_FIRST_TOKEN, name="first_token", what="Time to first token")
+per_token = _latency(latency.TIME_PER_OUTPUT_TOKEN, name="per_token", what="Time per output token")
+step = _latency(latency.STEP_LATENCY, name="step", what="Step latency")
+end_to_end = _latency(latency.END_TO_END_LATENCY, name="end_to_end", what="End-to-end latency")
+queue = _latency(latency.QUEUE_TIME, name="queue", what="Queue time")
+prefill = _latency(latency.PREFILL_TIME, name="prefill", what="Prefill time")
+decode = _latency(latency.DECODE_TIME, name="decode", what="Decode time")
+inference = _latency(latency.INFERENCE_TIME, name="inference", what="Inference time")

@@ -1,0 +1,144 @@
+"""How requests fare: how many come and end, and how many end badly or are turned away."""
+
+from draftboard.metrics import around, serving
+from draftboard.promql import binary, ignoring, ratio, reduce, sum_by
+from draftboard.settings import Settings
+from draftboard.signals.signal import Better, Level, Signal, Status, Step, Unit, good_under
+from draftboard.signals.traffic import BOTH_LEVELS, rate_of
+
+_SILENT = "no vLLM series: server down, or started with --disable-log-stats"
+
+
+def _of_errors(settings: Settings) -> tuple[Step, ...]:
+    return good_under(settings.thresholds.errors, says="normal", beyond="too many errors", status=Status.BAD)
+
+
+requests_running = Signal(
+    name="requests_running",
+    title="Requests running",
+    question="How many requests are being worked on?",
+    description=f"{serving.REQUESTS_RUNNING.meaning} Engines together.",
+    unit=Unit.REQUESTS,
+    expr=lambda s: sum_by(s.labels, s.raw(serving.REQUESTS_RUNNING)),
+    record="vllm_num_requests_running:sum",
+    levels=BOTH_LEVELS,
+    rollup="sum",
+    empty=_SILENT,
+)
+requests_waiting = Signal(
+    name="requests_waiting",
+    title="Requests waiting",
+    question="How long is the queue?",
+    description=f"{serving.REQUESTS_WAITING.meaning} Engines together.",
+    unit=Unit.REQUESTS,
+    better=Better.LOWER,
+    expr=lambda s: sum_by(s.labels, s.raw(serving.REQUESTS_WAITING)),
+    record="vllm_num_requests_waiting:sum",
+    levels=BOTH_LEVELS,
+    rollup="sum",
+    empty=_SILENT,
+)
+requests_finished = rate_of(
+    serving.REQUESTS_FINISHED,
+    name="requests_finished",
+    title="Requests finished",
+    question="How do requests end?",
+    unit=Unit.REQUESTS_PER_SECOND,
+    record="vllm_request_success",
+    empty=_SILENT,
+)
+request_rate = Signal(
+    name="request_rate",
+    title="Request rate",
+    question="How many requests are served?",
+    description="Finished requests per second, whatever their end. One that its client gave up is missing.",
+    unit=Unit.REQUESTS_PER_SECOND,
+    expr=lambda s: reduce("sum", "finished_reason", s(requests_finished)),
+    record="vllm_requests_finished:rate{window}",
+    empty=_SILENT,
+)
+error_ratio = Signal(
+    name="error_ratio",
+    title="Requests that end in an error",
+    question="Do requests fail inside the engine?",
+    description="Share of finished requests whose finished_reason is error. What the HTTP server refuses is not in it.",
+    unit=Unit.RATIO,
+    better=Better.LOWER,
+    expr=lambda s: ratio(
+        reduce("sum", "finished_reason", s.where("finished_reason", "error")(requests_finished)), s(request_rate)
+    ),
+    record="vllm_request_errors:ratio_rate{window}",
+    steps=_of_errors,
+    empty="no request finished in the window",
+)
+requests_rejected = Signal(
+    name="requests_rejected",
+    title="Requests rejected",
+    question="Which limit turns requests away?",
+    description=f"{serving.ADMISSION_REJECTIONS.meaning} Per second, by limit.",
+    unit=Unit.REQUESTS_PER_SECOND,
+    better=Better.LOWER,
+    expr=lambda s: s.rate(serving.ADMISSION_REJECTIONS),
+    record="vllm_admission_rejections:rate{window}",
+    by=("reason",),
+    empty="no limit on the queue is exported: vLLM older than 0.32, or no vLLM series",
+)
+rejection_ratio = Signal(
+    name="rejection_ratio",
+    title="Share of requests rejected",
+    question="Is anybody turned away?",
+    description="Rejected requests / (rejected + finished requests).",
+    unit=Unit.RATIO,
+    better=Better.LOWER,
+    expr=lambda s: ratio(
+        reduce("sum", "reason", s(requests_rejected)),
+        binary(reduce("sum", "reason", s(requests_rejected)), "+", s(request_rate)),
+    ),
+    record="vllm_admission_rejections:ratio_rate{window}",
+    steps=lambda settings: good_under(settings.thresholds.rejections, says="all admitted", beyond="turned away"),
+    empty="no request in the window, or vLLM older than 0.32",
+)
+http_requests = Signal(
+    name="http_requests",
+    title="HTTP answers by status",
+    question="What does the HTTP server answer?",
+    description=f"{around.HTTP_REQUESTS.meaning} Per second, by class of status.",
+    unit=Unit.REQUESTS_PER_SECOND,
+    expr=lambda s: s.rate(around.HTTP_REQUESTS, by=("status",)),
+    record="vllm_http_requests:rate{window}",
+    levels=(Level.TARGET,),
+    by=("status",),
+    empty="nothing was answered yet",
+)
+http_error_ratio = Signal(
+    name="http_error_ratio",
+    title="HTTP errors",
+    question="Who is refused, and by whose fault?",
+    description="Share of HTTP answers that were 4xx (the client's fault) or 5xx (ours). By server: these series know "
+    "no model.",
+    unit=Unit.RATIO,
+    better=Better.LOWER,
+    expr=lambda s: binary(
+        s.where("status", "4xx", "5xx")(http_requests),
+        "/",
+        binary(reduce("sum", "status", s(http_requests)), ">", "0"),
+        ignoring("status", group="left"),
+    ),
+    record="vllm_http_errors:ratio_rate{window}",
+    levels=(Level.TARGET,),
+    by=("status",),
+    steps=_of_errors,
+    empty="no HTTP error was answered",
+)
+
+SIGNALS = (
+    requests_running,
+    requests_waiting,
+    requests_finished,
+    request_rate,
+    error_ratio,
+    requests_rejected,
+    rejection_ratio,
+    http_requests,
+    http_error_ratio,
+)

@@ -1,0 +1,77 @@
+"""What users feel of speculation: against a baseline without it, and against the model's own day."""
+
+from draftboard.metrics import Metric, latency
+from draftboard.promql import binary, number, on, rate, ratio, sum_by
+from draftboard.settings import Settings
+from draftboard.signals.comparison import usual
+from draftboard.signals.latency import per_token
+from draftboard.signals.scope import Scope
+from draftboard.signals.signal import Better, Signal, Status, Step, Unit, good_under
+
+_TIME = latency.TIME_PER_OUTPUT_TOKEN
+
+
+def _measured_speedup(s: Scope) -> str:
+    """Time per token of the same model's baseline, over that of each of its other arms."""
+    labels = s.settings.labels
+    arms = s.where_not(labels.spec_method, s.settings.methods.baseline)
+    return binary(
+        _baseline_time(s),
+        "/",
+        binary(arms(per_token.mean), ">", "0"),
+        on((*labels.scope, labels.model_name), group="right"),
+    )
+
+
+def _baseline_time(s: Scope) -> str:
+    """Of all servers of a model that run without speculation on purpose, whatever their job and whoever is chosen."""
+    labels = s.settings.labels
+    enough = number(s.settings.traffic.requests_per_second)
+
+    def of_baseline(metric: Metric) -> str:
+        matcher = f'{labels.spec_method}="{s.settings.methods.baseline}"'
+        series = s.raw(metric, window=s.window, matchers=(matcher,), chosen_by=(labels.model_name,))
+        return sum_by((*labels.scope, labels.model_name), rate(series))
+
+    return binary(of_baseline(_TIME.sum), "/", binary(of_baseline(_TIME.count), ">", enough))
+
+
+def _speedup_steps(settings: Settings) -> tuple[Step, ...]:
+    return (
+        Step(None, Status.BAD, "users wait longer"),
+        Step(settings.thresholds.slower, Status.WARN, "about even"),
+        Step(settings.thresholds.pays_clearly, Status.GOOD, "users wait less"),
+    )
+
+
+measured_speedup = Signal(
+    name="measured_speedup",
+    title="Measured speedup",
+    question="Do users get their tokens sooner than without speculation?",
+    description="Mean time per output token of the model's baseline / that of this arm. A measurement, unlike the "
+    "expected speedup; it compares the two only as far as their load is alike. Shown where a target of the same model "
+    "is labelled as the baseline and serves enough requests.",
+    unit=Unit.TIMES,
+    better=Better.HIGHER,
+    expr=_measured_speedup,
+    record="vllm_measured_speedup:ratio_rate{window}",
+    steps=_speedup_steps,
+    empty="no baseline of this model serves enough requests",
+    decimals=2,
+)
+tail_change = Signal(
+    name="tail_change",
+    title="Tail against its own past",
+    question="Have slow requests grown apart from the others?",
+    description="P99 / P50 of the time per output token, against its mean over the model's own past. A mixed workload "
+    "shows here: some requests draft well, others do not, and the mean of both looks fine.",
+    unit=Unit.TIMES_USUAL,
+    better=Better.LOWER,
+    expr=lambda s: ratio(s(per_token.tail), usual(s, per_token.tail)),
+    record="vllm_request_time_per_output_token_seconds:tail_change{baseline}_rate{window}",
+    steps=lambda settings: good_under(settings.thresholds.tail, says="as usual", beyond="wider than usual"),
+    empty="too little history to call anything usual, or the median is below resolution",
+    decimals=2,
+)
+
+SIGNALS = (measured_speedup, tail_change)
