@@ -20,7 +20,6 @@ from draftboard.signals.capacity import (
     waiting_by_reason,
 )
 from draftboard.signals.economics import expected_speedup
-from draftboard.signals.events import restarts
 from draftboard.signals.gpu import gpu_memory, gpu_power, gpu_utilisation, gpu_xid
 from draftboard.signals.requests import rejection_ratio, requests_rejected, requests_running, requests_waiting
 from draftboard.signals.traffic import generation_tokens
@@ -51,7 +50,6 @@ def capacity(settings: Settings, edition: Edition) -> Dashboard:
         page.trend(requests_rejected, stacked=True),
         page.trend(preemptions_per_request),
         page.trend(preemptions),
-        page.trend(restarts, level=Level.TARGET),
     )
     page.row(
         "Does speculation pay at this load?",

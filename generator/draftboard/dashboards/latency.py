@@ -2,7 +2,8 @@
 
 from draftboard.grafana import Dashboard, Page
 from draftboard.settings import Settings
-from draftboard.signals import Edition
+from draftboard.signals import Edition, Level
+from draftboard.signals.events import restarts
 from draftboard.signals.latency import decode, end_to_end, first_token, inference, per_token, prefill, queue, step
 from draftboard.signals.requests import error_ratio, http_error_ratio, http_requests, request_rate, requests_finished
 from draftboard.signals.slo import BURNS, attainment, budget_left, burning_fast, burning_slowly, error_ratio_now
@@ -73,6 +74,7 @@ def latency(settings: Settings, edition: Edition) -> Dashboard:
         page.trend(http_requests, stacked=True),
         page.trend(http_error_ratio),
         page.timeline(target_up),
+        page.trend(restarts, level=Level.TARGET),
     )
     page.row(
         "How long is a step, and where does the time go?",

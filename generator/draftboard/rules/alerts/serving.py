@@ -47,7 +47,7 @@ ON_SERVING = (
         guard=None,
         summary="A vLLM server does not answer.",
         description="{who}: it does not answer its scrapes. Its users get no answers, or those of its siblings, later.",
-        dashboard="capacity",
+        dashboard="latency",
     ),
     Alert(
         name="VLLMRestarted",
@@ -58,7 +58,7 @@ ON_SERVING = (
         guard=None,
         summary="A vLLM server has started anew.",
         description="{who}: it started anew {value} time(s) within {remember}. Requests in flight were lost.",
-        dashboard="capacity",
+        dashboard="latency",
         # While it is down, that is what matters.
         explained_by=("VLLMTargetDown",),
     ),
