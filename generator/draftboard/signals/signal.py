@@ -49,6 +49,7 @@ class Unit(Enum):
     DRAFTS_PER_SECOND = ("short", "drafts/s")
     REQUESTS_PER_SECOND = ("reqps", "requests/s")
     REQUESTS = ("short", "requests")
+    PREEMPTIONS_PER_REQUEST = ("short", "preemptions/request")
     PREEMPTIONS_PER_SECOND = ("short", "preemptions/s")
     ENGINES = ("short", "engines")
     RESTARTS = ("short", "restarts")

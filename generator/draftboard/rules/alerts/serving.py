@@ -127,7 +127,7 @@ ON_SERVING = (
         limit=lambda settings: settings.thresholds.tail,
         guard=enough_requests,
         summary="Slow requests have grown apart from the others.",
-        description="{who}: P99 over P50 of the time per output token is {value} of its own {baseline} mean. Often the "
+        description="{who}: P99 over P50 of the time per output token is {value} times its own {baseline} mean. Often the "
         "workload is mixed, and speculation helps only part of it.",
         dashboard="latency",
         # A queue or preemptions slow some requests more than others.
