@@ -12,14 +12,21 @@ from draftboard.settings import Settings
 from rulefiles import Rule, groups, nodes, rules
 
 ROOT = Path(__file__).parent.parent.parent
-OWN_LABELS = {"position", "accepted", "k", "identity", "state"}
+OWN_LABELS = {"position", "accepted", "k", "identity", "state"} | {
+    *("le", "finished_reason", "reason", "source", "status", "slo"),
+}
 # Divisors that cannot be 0, so that they need no guard.
 NEVER_ZERO = {
     "model:vllm_spec_decode_expected_speedup:ratio_rate5m": "break-even is at least the verify inflation, over 0",
     "model:vllm_spec_decode_speedup_at:ratio_rate5m": "k x c + v is at least v, over 0",
     "engine:vllm_spec_decode_acceptance_length_to_others:ratio_rate5m": "a mean acceptance length is at least 1",
+    "model:vllm_measured_speedup:ratio_rate5m": "the baseline's requests are over a minimum, itself over 0",
+    "model:vllm_slo_budget_left:ratio_rate30d": "an objective is under 1, so that its budget is over 0",
 }
-LONG_GROUPS = {"draftboard-speculation": "records that read each other must be evaluated in order, in one group"}
+READ_EACH_OTHER = "records that read each other must be evaluated in order, in one group"
+LONG_GROUPS = {"draftboard-speculation": READ_EACH_OTHER, "draftboard-requests": READ_EACH_OTHER}
+# Alerts whose subject is silence itself, so that no traffic is asked for.
+UNGUARDED = {"SpecDecodeMetricsMissing", "VLLMTargetDown", "VLLMRestarted", "DraftboardWatchdog"}
 
 
 def by_kind(files: dict[str, str], kind: str) -> list[Rule]:
@@ -78,6 +85,9 @@ def test_the_level_in_a_record_s_name_is_what_its_expression_keeps(files: dict[s
                 kept = set(aggregation.modifier.labels) - OWN_LABELS - {"reached"}
                 # A server that was never seen has a target and nothing else.
                 allowed = [set(levels[level])] + ([set(levels["target"])] if "state" in rule["record"] else [])
+                # A baseline is shared by all arms of its model.
+                shared = {*settings.labels.scope, settings.labels.model_name}
+                allowed += [shared] if "measured_speedup" in rule["record"] else []
                 assert kept in allowed, rule["record"]
             else:
                 assert set(aggregation.modifier.labels) <= OWN_LABELS, rule["record"]
@@ -102,11 +112,13 @@ def test_counters_are_read_only_as_rates_and_resets(files: dict[str, str]) -> No
         assert sorted(used) == sorted(under), rule
 
 
-def test_every_rate_has_the_window_of_the_settings(files: dict[str, str], settings: Settings) -> None:
+def test_rates_and_restarts_have_the_windows_of_the_settings(files: dict[str, str], settings: Settings) -> None:
     for rule in rules(files):
         for call in nodes(rule["expr"], promql_parser.Call):
-            if call.func.name in {"rate", "resets"}:
+            if call.func.name == "rate":
                 assert call.args[0].range.total_seconds() == settings.rules.rate_window.seconds
+            if call.func.name in {"resets", "changes"}:
+                assert call.args[0].range.total_seconds() == settings.rules.remember.seconds
 
 
 def test_every_division_is_guarded_or_its_divisor_is_never_zero(files: dict[str, str]) -> None:
@@ -143,7 +155,7 @@ def test_alerts_sample_nothing_at_random(files: dict[str, str]) -> None:
 @pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert.name)
 def test_an_alert_tells_a_person_what_to_do(alert, files: dict[str, str], settings: Settings) -> None:  # noqa: ANN001
     rule = next(rule for rule in by_kind(files, "alert") if rule["alert"] == alert.name)
-    assert re.fullmatch(r"SpecDecode[A-Z]\w+", rule["alert"])
+    assert re.fullmatch(r"(SpecDecode|VLLM|Draftboard)[A-Z]\w+", rule["alert"])
     assert rule["labels"].keys() == {"severity"}
     assert rule["labels"]["severity"] in {"critical", "warning", "info"}
     assert re.fullmatch(r"\d+[mh]", rule["for"])
@@ -187,4 +199,13 @@ def test_an_alert_fires_where_its_signal_changes_colour(alert, settings: Setting
 
 @pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert.name)
 def test_an_alert_is_guarded_by_traffic_unless_silence_is_its_subject(alert) -> None:  # noqa: ANN001
-    assert (alert.guard is None) == (alert.name == "SpecDecodeMetricsMissing")
+    assert (alert.guard is None) == (alert.name in UNGUARDED)
+
+
+@pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert.name)
+def test_what_explains_an_alert_is_an_alert_that_can_be_matched_to_it(alert, settings: Settings) -> None:  # noqa: ANN001
+    by_name = {other.name: other for other in ALERTS}
+    assert alert.name not in alert.explained_by
+    for name in alert.explained_by:
+        assert set(by_name[name].level.labels(settings)) <= set(alert.level.labels(settings)), name
+        assert alert.name not in by_name[name].explained_by

@@ -88,6 +88,29 @@ def test_exactly_four_scrapes_are_enough(tmp_path: Path) -> None:
         ('[labels]\nscope = "cluster"', "labels.scope = 'cluster' is not allowed: must be a list in brackets"),
         ("selector = 'model_name=\"x\"'", "selector names 'model_name', which targets do not carry"),
         ('[labels]\nvariant = "series"', "labels.variant = 'series' is a label name that records, vLLM or"),
+        (
+            "[slo]\ntime_to_first_token.threshold_seconds = 2",
+            (
+                "settings: slo.time_to_first_token.threshold_seconds = 2 is no bucket bound of "
+                "vllm:time_to_first_token_seconds: the nearest are 1 and 2.5; take one, or declare the servers' bounds "
+                "in buckets.time_to_first_token"
+            ),
+        ),
+        ("[slo]\ntime_per_output_token.threshold_seconds = 0.001", "the nearest are 0.01 and 0.025;"),
+        ("[slo]\nend_to_end.threshold_seconds = 9000", "the nearest are 1920 and 7680;"),
+        (
+            "[slo]\nend_to_end.objective = 1.0",
+            "slo.end_to_end.objective = 1.0 is not allowed: input should be less",
+        ),
+        ('[slo]\nwindow = "3d"', "slo: window = 3d is too short: longer than 3d, the longest burn rate"),
+        ('[slo]\nwatched = ["latency"]', "is not allowed: input should be 'time_to_first_token'"),
+        ('[slo]\nwatched = ["errors", "errors"]', "slo: watched names an objective twice"),
+        ("[slo]\nwatched = []", "slo.watched = [] is not allowed"),
+        ("[buckets]\nrequest_latency = [1, 1]", "buckets: request_latency must rise, each bound once"),
+        ("[buckets]\nrequest_latency = [0]", "is not allowed: input should be greater than 0"),
+        ("[buckets]\nrequest_latency = [1, 2]", "slo.end_to_end.threshold_seconds = 60 is no bucket bound"),
+        ("[thresholds]\ntail = 1", "thresholds: tail must be over 1, no change"),
+        ('[labels]\nhost = "instance"', "labels: names the label 'instance' twice"),
         ("[rules", "not valid TOML:"),
         ("a = 1\na = 2", "not valid TOML:"),
     ],
@@ -101,7 +124,17 @@ def test_a_mistake_is_one_line_that_names_the_key_the_value_and_what_is_allowed(
     assert message.startswith(f"{tmp_path / 'draftboard.toml'}: ")
     assert told in message
     assert "\n" not in message
-    assert len(message) < 600
+    assert len(message) < 900
+
+
+def test_a_threshold_may_be_any_bound_that_the_servers_were_given(tmp_path: Path) -> None:
+    text = "[buckets]\ninter_token_latency = [0.004, 0.02]\n[slo.time_per_output_token]\nthreshold_seconds = 0.02"
+    assert loaded(tmp_path, text).slo.threshold("time_per_output_token") == 0.02
+
+
+def test_a_promise_that_is_not_watched_need_not_be_measurable(tmp_path: Path) -> None:
+    text = '[slo]\nwatched = ["errors"]\nend_to_end.threshold_seconds = 7'
+    assert loaded(tmp_path, text).slo.watched == ("errors",)
 
 
 def test_several_mistakes_are_counted(tmp_path: Path) -> None:

@@ -16,11 +16,12 @@ max_draft_tokens = 7
 [labels]
 scope = ["region", "tenant"]
 job = "service"
-instance = "host"
+instance = "address"
 model_name = "llm"
 engine = "rank"
 spec_method = "drafter"
 variant = "arm"
+host = "machine"
 
 [rules]
 scrape_interval = "7s"
@@ -58,11 +59,32 @@ last_position_high = 0.31
 full_drafts = 0.91
 outlier = 0.76
 inconsistent = 0.052
+slower = 0.951
+tail = 1.51
+kv_cache = 0.912
+preemptions = 0.113
+queue_growth = 1.7
+errors = 0.053
+rejections = 0.012
 acceptance = { fair = 0.41, healthy = 0.61, optimal = 0.72, suspicious = 0.981 }
 
 [traffic]
 drafts_per_second = 0.13
 tokens_per_second = 1.3
+requests_per_second = 0.054
+
+[buckets]
+time_to_first_token = [0.1, 0.7, 3]
+inter_token_latency = [0.002, 0.07, 1]
+request_latency = [1, 70]
+
+[slo]
+window = "28d"
+watched = ["errors", "end_to_end", "time_per_output_token", "time_to_first_token"]
+time_to_first_token = { objective = 0.991, threshold_seconds = 0.7 }
+time_per_output_token = { objective = 0.992, threshold_seconds = 0.07 }
+end_to_end = { objective = 0.951, threshold_seconds = 70 }
+errors = { objective = 0.993 }
 
 [links]
 grafana = "https://grafana.example:3443"
@@ -78,8 +100,9 @@ time_range = "5h"
 def renamed(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     path: Path = tmp_path_factory.mktemp("settings") / "draftboard.toml"
     alerts = "".join(
-        f'\n[alerts.{name}]\nfor = "{index + 61}m"\nkeep_firing_for = "{index + 91}m"\nseverity = "critical"\n'
-        for index, name in enumerate(type(Settings().alerts).model_fields)
+        f'\n[alerts.{name}]\nfor = "{index + 61}m"\nkeep_firing_for = "{index + 91}m"\n'
+        f'severity = "{"warning" if alert.severity == "critical" else "critical"}"\n'
+        for index, (name, alert) in enumerate(Settings().alerts)
     )
     path.write_text(RENAMED + alerts)
     return load(path)
@@ -98,7 +121,7 @@ def test_the_example_renames_every_setting(renamed: Settings) -> None:
     assert [name for name, value in default.items() if changed[name] == value] == []
 
 
-LABELS = ("cluster", "namespace", "job", "instance", "model_name", "engine", "spec_method", "variant")
+LABELS = ("cluster", "namespace", "job", "instance", "model_name", "engine", "spec_method", "variant", "host")
 BASELINE = r'!=\\?"none'
 
 
@@ -129,6 +152,8 @@ def test_the_search_for_defaults_finds_them_in_a_default_build(files: dict[str, 
 def test_no_default_number_or_window_is_left_in_the_rules(renamed: Settings) -> None:
     files = artifacts.render(renamed)
     text = files["alerts/recording.rules.yaml"] + files["alerts/alerting.rules.yaml"]
+    # Burn rates have windows of their own, which are no settings.
+    text = re.sub(r"sum_over_time\([^)]+\[(30m|1h|2h|6h|1d|3d)\]\)", "", text)
     for window in ("5m]", "1h]", "1d]", "rate5m", "avg1d", "change1h", "offset 1h", "interval: 1m", ">= 360"):
         assert window not in text, window
     expected = {
@@ -136,6 +161,9 @@ def test_no_default_number_or_window_is_left_in_the_rules(renamed: Settings) -> 
         "< 0.81)", "< -3.1)", "< 0.71)", "< 0.11)", "> 0.31)", "< 0.76)", "> 0.981)", "> 0.052)", "> 0.13)", "> 1.3)",
         "0.051 *", "0.91 *", "+ 1.23", 'drafter!="plain"', 'drafter!~"copy|paste"', 'prometheus="blue"', 'stage=~"a.*"',
         "0.0123 + 0 *", "0.123 + 0 *", "severity: critical", "for: 1h1m", "keep_firing_for: 1h31m",
+        "< 0.951)", "> 1.51)", "> 0.912)", "> 0.113)", "> 1.7)", "> 0.053)", "> 0.012)", "> 0.054)",
+        'le="0.7"', 'le="0.07"', 'le=~"70|70[.]0"', "0.009 + 0 *", "0.008 + 0 *", "0.049 + 0 *", "0.007 + 0 *",
+        "13.44 *", "5.6 *", "2.8 *", "0.93333", "[28d]", "ratio_rate28d", "budget of 28d", 'drafter="plain"',
         "https://runbooks.example/draftboard/SpecDecodeNotPaying.md", "https://grafana.example:3443/d/draftboard-",
     }  # fmt: skip
     assert [piece for piece in expected if piece not in text] == []

@@ -34,7 +34,7 @@ batch = Signal(
     name="batch",
     title="Requests in an engine's batch",
     question="How full are the batches?",
-    description="Running requests of an engine, averaged over the window and the model's engines. Speculation pays "
+    description="Running requests in one engine: the mean over the window and the model's engines. Speculation pays "
     "while batches are small, and costs once verification competes with other requests.",
     unit=Unit.REQUESTS,
     expr=lambda s: aggregate(

@@ -1,10 +1,9 @@
 """What the GPUs do, where dcgm-exporter is scraped: those of the machines that serve the chosen models."""
 
-from draftboard.metrics import Metric, around
+from draftboard.metrics import Metric, around, serving
 from draftboard.promql import aggregate, binary, host_of, on
 from draftboard.signals.scope import Scope
 from draftboard.signals.signal import Level, Signal, Unit
-from draftboard.signals.traffic import generation_tokens
 
 _ABSENT = "no GPU exporter is scraped"
 _MIB = 2**20
@@ -15,9 +14,10 @@ def _gpus(s: Scope, metric: Metric) -> str:
     labels = s.settings.labels
     own = (*s.labels, *metric.own_labels)
     gpus = aggregate("max", own, host_of(s.raw(metric), labels.host, labels.instance))
-    engines = s.at(Level.ENGINE)(generation_tokens)
-    serving = aggregate("group", (labels.host,), host_of(engines, labels.host, labels.instance))
-    return binary(binary(gpus, "and", serving, on((labels.host,))), "or", gpus, on(()))
+    # No record keeps the machine's label: the engines' own series tell.
+    engines = host_of(s.raw(serving.REQUESTS_RUNNING), labels.host, labels.instance)
+    machines = aggregate("group", (labels.host,), engines)
+    return binary(binary(gpus, "and", machines, on((labels.host,))), "or", gpus, on(()))
 
 
 def _of_gpu(metric: Metric, *, name: str, title: str, question: str, unit: Unit, scale: str = "") -> Signal:

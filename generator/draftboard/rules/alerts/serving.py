@@ -127,8 +127,8 @@ ON_SERVING = (
         limit=lambda settings: settings.thresholds.tail,
         guard=enough_requests,
         summary="Slow requests have grown apart from the others.",
-        description="{who}: P99 over P50 of the time per output token is {value} times its own {baseline} mean. Often the "
-        "workload is mixed, and speculation helps only part of it.",
+        description="{who}: P99 over P50 of the time per output token is {value} times its own {baseline} mean. Often "
+        "the workload is mixed, and speculation helps only part of it.",
         dashboard="latency",
         # A queue or preemptions slow some requests more than others.
         explained_by=("VLLMPreemptions", "VLLMQueueGrowing"),
