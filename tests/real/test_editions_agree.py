@@ -11,6 +11,13 @@ pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("demo_run")]
 # A subquery's evaluations are aligned to the clock, a rule group's to an offset of its own: the same past, sampled
 # a few seconds apart.
 SAMPLED_APART = {"Length against its own past", "Mean acceptance length and Own normal length"}
+# Records sum up rates of a window each, which smears what lies near an edge; raw series are read over the span at once.
+SUMMED_UP = {
+    *("Promises kept", "Error budget left", "Budget that burns fast", "Budget that burns slowly"),
+    *(f"Burn rate over {span}" for span in ("1h", "6h", "1d", "3d")),
+}
+# A record of a server knows no model that could be chosen.
+OF_SERVERS = {"Servers that answer"}
 # Seconds after the start: low load, busy, idle, saturated, hot, down, after the restart, idle at the end.
 MOMENTS = (60, 120, 145, 210, 270, 290, 330, 420, 600)
 
@@ -38,8 +45,11 @@ def twins(replay: Replay, chosen: dict[str, str]) -> list[tuple[str, str, str]]:
 def test_records_and_raw_series_give_the_same_values(chosen: dict[str, str], demo_run: Replay) -> None:
     different, compared = [], 0
     for where, records, raw in twins(demo_run, chosen):
-        tolerance = 0.05 if where[:-2] in SAMPLED_APART else 1e-9
-        for moment in MOMENTS:
+        if where[:-2] in OF_SERVERS and "model_name" in chosen:
+            continue
+        summed_up = where[:-2] in SUMMED_UP
+        tolerance = 0.05 if where[:-2] in SAMPLED_APART or summed_up else 1e-9
+        for moment in MOMENTS[-1:] if summed_up else MOMENTS:
             at = demo_run.start + moment
             from_records, from_raw = (values(demo_run, expr, at) for expr in (records, raw))
             if from_raw != pytest.approx(from_records, rel=tolerance, abs=tolerance):

@@ -14,6 +14,11 @@ pytestmark = pytest.mark.prometheus
 TOO_SHORT = "the run lasts ten minutes: there is no hour or day before it"
 ONE_ENGINE = "each model of the run has one engine"
 NOT_LOADED = "a replay evaluates alerts by itself, so that Prometheus holds no ALERTS"
+NO_GPU = "the run has no GPU"
+NO_ERROR = "no request of the run failed"
+KEPT = "the run keeps its promises"
+UNRESOLVED = "half of the samples and more lie under the first bound"
+ROOM = "the run's model is tiny, and so is its KV cache's use"
 
 # Panels (by title), records and alerts that have no sample under the settings of the committed files.
 EMPTY_BY_DEFAULT = {
@@ -28,7 +33,7 @@ EMPTY_BY_DEFAULT = {
     "model:vllm_spec_decode_acceptance_length:stddev1d_mean_rate5m": TOO_SHORT,
     "model:vllm_spec_decode_acceptance_length:zscore1d_mean_rate5m": TOO_SHORT,
     "engine:vllm_spec_decode_acceptance_length_to_others:ratio_rate5m": ONE_ENGINE,
-    "target:vllm_spec_decode_metrics_missing:bool_rate5m": "no target of the run lacks its counters",
+    "target:vllm_spec_decode_metrics_missing:bool": "no target of the run lacks its counters",
     "SpecDecodeAcceptanceDrop": TOO_SHORT,
     "SpecDecodeLengthAnomaly": TOO_SHORT,
     "SpecDecodeEngineOutlier": ONE_ENGINE,
@@ -40,12 +45,40 @@ EMPTY_BY_DEFAULT = {
     "SpecDecodeSuspiciouslyHigh": "acceptance stays under 98 %",
     "SpecDecodeInactive": "whenever the run generates, it drafts",
     "SpecDecodeMetricsInconsistent": "the counters of a real vLLM hold their identities",
+    **dict.fromkeys(("GPU utilisation", "GPU memory in use", "GPU power", "Last XID error"), NO_GPU),
+    **dict.fromkeys(("HTTP errors", "target:vllm_http_errors:ratio_rate5m", "VLLMErrors", "VLLMHTTPErrors"), NO_ERROR),
+    "VLLMTargetDown": "the outage falls between two evaluations",
+    "VLLMAdmissionRejected": "the run's queue has no limit",
+    **dict.fromkeys(("Budget that burns fast", "model:vllm_slo_burning_fast:ratio", "VLLMErrorBudgetBurnsFast"), KEPT),
+    **dict.fromkeys(
+        ("Budget that burns slowly", "model:vllm_slo_burning_slowly:ratio", "VLLMErrorBudgetBurnsSlowly"), KEPT
+    ),
+    **dict.fromkeys(
+        (
+            *("Each model: what its users feel I", "Time per output token: P99 over P50", "Step latency: P99 over P50"),
+            *("Queue time: P99 over P50", "Prefill time: P99 over P50", "Tail against its own past"),
+            "model:vllm_request_time_per_output_token_seconds:p99_over_p50_rate5m",
+            "model:vllm_request_time_per_output_token_seconds:tail_change1d_rate5m",
+            "model:vllm_inter_token_latency_seconds:p99_over_p50_rate5m",
+            "model:vllm_request_queue_time_seconds:p99_over_p50_rate5m",
+            "model:vllm_request_prefill_time_seconds:p99_over_p50_rate5m",
+            "VLLMTailLatency",
+        ),
+        UNRESOLVED,
+    ),
+    **dict.fromkeys(("VLLMKVCachePressure", "VLLMPreemptions"), ROOM),
 }
-# The demo's short windows give the run a past, and its settings an n-gram that does not pay.
+# The demo's short windows give the run a past and a queue to resolve, and its settings an n-gram that does not pay.
+SHOWN_IN_THE_DEMO = {
+    "VLLMTargetDown",
+    *("SpecDecodeNotPaying", "SpecDecodeDraftTooLong", "SpecDecodeDraftTooShort"),
+    *("Queue time: P99 over P50", "model:vllm_request_queue_time_seconds:p99_over_p50_rate5m"),
+    *("Budget that burns slowly", "model:vllm_slo_burning_slowly:ratio", "VLLMErrorBudgetBurnsSlowly"),
+}
 EMPTY_IN_THE_DEMO = {
-    name.replace("rate5m", "rate1m"): reason
+    name.replace("rate5m", "rate1m").replace("change1d", "change5m"): reason
     for name, reason in EMPTY_BY_DEFAULT.items()
-    if reason != TOO_SHORT and name not in {"SpecDecodeNotPaying", "SpecDecodeDraftTooLong", "SpecDecodeDraftTooShort"}
+    if reason != TOO_SHORT and name not in SHOWN_IN_THE_DEMO
 }
 
 

@@ -75,7 +75,9 @@ def test_a_recording_is_unpacked_and_its_times_are_known(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (b"x 1\n", "timestamp on every sample: line 1"),
+        (b"x 1\n", "timestamp on every sample, in order: line 1"),
+        (b"x 1 20\nx 1 10\n", "line 2: the samples of a series must follow each other in time"),
+        (b'x{a="b"} 1 20\nx{a="b"} 1 20\n', "line 2: the samples of a series must follow each other in time"),
         (b"# EOF\n", "no sample"),
         (b"", "no sample"),
         (b'x{a="b"} 1 soon\n', "could not convert"),

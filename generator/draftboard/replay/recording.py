@@ -26,7 +26,7 @@ def unpacked(source: Path, folder: Path) -> Recording:
     """The recording as plain text in `folder`.
 
     Raises:
-        DraftboardError: it cannot be read, is too large, or has a sample without a timestamp.
+        DraftboardError: it cannot be read, is too large, or has a sample without a timestamp or out of time.
     """
     target = folder / "recording.om"
     try:
@@ -35,7 +35,8 @@ def unpacked(source: Path, folder: Path) -> Recording:
     except (OSError, EOFError, zlib.error) as error:
         raise DraftboardError(f"{source}: cannot read the recording: {error}") from None
     except ValueError as error:
-        raise DraftboardError(f"{source}: not OpenMetrics text with a timestamp on every sample: {error}") from None
+        expected = "OpenMetrics text with a timestamp on every sample, in order"
+        raise DraftboardError(f"{source}: not {expected}: {error}") from None
     return Recording(target, first, last)
 
 
@@ -53,17 +54,22 @@ def _copy(source: Path, target: Path) -> None:
 def _span(path: Path) -> tuple[float, float]:
     """Times of the first and last sample: the last word of every line that is no comment, exemplars apart."""
     first, last = float("inf"), float("-inf")
+    before, since = "", float("-inf")
     with path.open(encoding="utf-8") as text:
         for number, line in enumerate(text, start=1):
             if line.startswith("#"):
                 continue
-            _, labels, rest = line.partition(" # ")[0].rpartition("}")
-            value_and_time = rest.split() if labels else rest.split()[1:]
+            series, labels, rest = line.partition(" # ")[0].rpartition("}")
+            series, *value_and_time = (series, *rest.split()) if labels else rest.split()
             if len(value_and_time) != 2:  # noqa: PLR2004
                 raise ValueError(f"line {number}")
             time = float(value_and_time[1])
             if not 0 <= time < LATEST:
                 raise ValueError(f"line {number}: timestamps must be seconds since 1970, not {value_and_time[1]}")
+            # promtool leaves out a sample that comes late, and says nothing.
+            if series == before and time <= since:
+                raise ValueError(f"line {number}: the samples of a series must follow each other in time")
+            before, since = series, time
             first, last = min(first, time), max(last, time)
     if first > last:
         raise ValueError("no sample")

@@ -1,19 +1,19 @@
 """Whether the numbers can be trusted: identities that vLLM's counters hold, and series that ought to be there."""
 
+from draftboard.metrics import speculation
 from draftboard.promql import (
     aggregate,
     binary,
     call,
     first_of,
     labelled,
-    on,
     ratio,
     reduce,
 )
 from draftboard.signals.depth import next_position, renamed
 from draftboard.signals.scope import Scope
 from draftboard.signals.signal import Better, Code, Level, Signal, Status, Unit, good_under
-from draftboard.signals.state import answers
+from draftboard.signals.state import answers_without
 from draftboard.signals.traffic import accepted_tokens, accepted_tokens_per_pos, draft_tokens, drafts
 
 
@@ -40,8 +40,7 @@ def _missing(s: Scope) -> str:
     """Targets that answer and say by their label that they speculate, yet expose no draft counter."""
     labels = s.settings.labels
     speculating = (f'{labels.spec_method}!=""', f'{labels.spec_method}!="{s.settings.methods.baseline}"')
-    answering = binary(answers(s, *speculating), "==", "1")
-    return aggregate("max", s.labels, binary(answering, "unless", s.at(Level.ENGINE)(drafts), on(labels.target)))
+    return aggregate("max", s.labels, answers_without(s, speculation.DRAFTS, *speculating))
 
 
 identity_error = Signal(
@@ -71,7 +70,7 @@ metrics_missing = Signal(
     unit=Unit.CODE,
     better=Better.LOWER,
     expr=_missing,
-    record="vllm_spec_decode_metrics_missing:bool_rate{window}",
+    record="vllm_spec_decode_metrics_missing:bool",
     levels=(Level.TARGET,),
     codes=(Code(1, "missing", Status.BAD),),
     empty="none is missing",

@@ -1,6 +1,6 @@
 """What each engine is doing: five different pictures that must never look the same."""
 
-from draftboard.metrics import around, serving
+from draftboard.metrics import Metric, around, serving
 from draftboard.promql import aggregate, binary, call, constant, count_values, first_of, labelled_if, on
 from draftboard.signals.scope import Scope
 from draftboard.signals.signal import Better, Code, Level, Signal, Status, Unit
@@ -34,10 +34,21 @@ def _engine_state(s: Scope) -> str:
     return first_of(*(constant(STATES[name].value, condition) for name, condition in holding.items()))
 
 
-def answers(s: Scope, *matchers: str) -> str:
+def _answers(s: Scope, *matchers: str) -> str:
     """1 for targets that answered one of the last two scrapes, else 0: a single failed scrape is no outage."""
-    window = str(s.settings.rules.scrape_interval * 2)
-    return call("max_over_time", s.raw(around.UP, window=window, matchers=matchers))
+    return call("max_over_time", s.raw(around.UP, window=_lately(s), matchers=matchers))
+
+
+def _lately(s: Scope) -> str:
+    """Two scrapes."""
+    return str(s.settings.rules.scrape_interval * 2)
+
+
+def answers_without(s: Scope, metric: Metric, *matchers: str) -> str:
+    """1 for targets that answer and do not expose a metric, in the same scrapes."""
+    labels = s.settings.labels
+    exposed = call("last_over_time", s.raw(metric, window=_lately(s), chosen_by=labels.target_level))
+    return binary(binary(_answers(s, *matchers), "==", "1"), "unless", exposed, on(labels.target))
 
 
 def _down(s: Scope) -> str:
@@ -50,8 +61,8 @@ def _down(s: Scope) -> str:
     seen_at_all = call(
         "last_over_time", s.raw(serving.REQUESTS_RUNNING, window=remember, chosen_by=labels.target_level)
     )
-    silent = binary(answers(s), "==", "0")
-    labelled = binary(answers(s, f'{labels.spec_method}!=""'), "==", "0")
+    silent = binary(_answers(s), "==", "0")
+    labelled = binary(_answers(s, f'{labels.spec_method}!=""'), "==", "0")
     never_seen = binary(labelled, "unless", seen_at_all, on(target))
     return first_of(
         aggregate("group", s.labels, binary(seen, "and", silent, on(target))),
@@ -62,9 +73,9 @@ def _down(s: Scope) -> str:
 def _silent(s: Scope) -> str:
     """Labelled targets that answer, but say nothing of an engine: only a label tells them from other exporters."""
     labels = s.settings.labels
-    answering = binary(answers(s, f'{labels.spec_method}!=""'), "==", "1")
-    said = s.raw(serving.REQUESTS_RUNNING, chosen_by=labels.target_level)
-    return aggregate("max", labels.target_level, binary(answering, "unless", said, on(labels.target)))
+    return aggregate(
+        "max", labels.target_level, answers_without(s, serving.REQUESTS_RUNNING, f'{labels.spec_method}!=""')
+    )
 
 
 def _engines_by_state(s: Scope) -> str:
