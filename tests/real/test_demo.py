@@ -34,13 +34,19 @@ def test_the_drop_at_high_load_is_seen_and_named(capsys: pytest.CaptureFixture[s
     (busy,) = (line for line in lines if line.split()[:2] == ["02:00", "drafting"])
     assert "costs more than it saves" in busy
     assert "look at what changed" in busy
-    fired = [line.split()[3] for line in lines if " SpecDecode" in line]
+    fired = [line.split()[3] for line in lines if re.search(r" (SpecDecode|VLLM)[A-Z]", line)]
     assert fired == [
         "SpecDecodeAcceptanceDrop",
         "SpecDecodeNotPaying",
+        "VLLMSpeculationSlowsUsers",
         "SpecDecodeLengthAnomaly",
+        # Both servers: twenty clients are more than either has slots for.
+        "VLLMQueueGrowing",
+        "VLLMQueueGrowing",
         "SpecDecodeAcceptanceDrop",
         "SpecDecodeDraftTooLong",
+        "VLLMTargetDown",
+        "VLLMRestarted",
     ]
     assert any(line.split()[:2] == ["05:00", "down"] for line in lines)
     assert any(line.split()[:2] == ["08:00", "idle"] for line in lines)
@@ -53,6 +59,18 @@ def test_the_same_recording_tells_the_same_story_every_time(capsys: pytest.Captu
     first, second = (json.loads(replayed("--json", capsys=capsys)) for _ in range(2))
     assert first == second
     assert at_one_minute(first)["numbers"]["acceptance_length"] == pytest.approx(2.70, abs=0.01)
+
+
+def test_the_estimate_agrees_with_what_users_measure(capsys: pytest.CaptureFixture[str]) -> None:
+    story = json.loads(replayed("--json", capsys=capsys))
+    (chapter,) = (chapter for chapter in story["chapters"] if chapter["model"]["spec_method"] == "ngram")
+    # While both servers are up under one load, traffic enough; after the restart too.
+    pairs = [
+        (moment["numbers"]["expected_speedup"], moment["numbers"]["measured_speedup"])
+        for moment in chapter["moments"][1:4] + chapter["moments"][5:7]
+    ]
+    for expected, measured in pairs:
+        assert expected == pytest.approx(measured, abs=0.06)
 
 
 def at_one_minute(story: dict[str, Any]) -> dict[str, Any]:

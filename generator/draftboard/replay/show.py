@@ -9,10 +9,11 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from draftboard.replay.story import IN_DEPTH, JUDGED_BY, Chapter, Moment, Story
+from draftboard.replay.story import FELT, IN_DEPTH, JUDGED_BY, Chapter, Moment, Story
 from draftboard.signals import Signal
 from draftboard.signals.depth import survival
 from draftboard.signals.economics import advice, verdict
+from draftboard.signals.requests import request_rate
 from draftboard.signals.signal import Unit
 
 _NOTHING = "-"
@@ -33,8 +34,8 @@ def show(story: Story, console: Console) -> None:
     _show_alerts(story, console)
     console.print(
         f"Verdict and break-even rest on an assumed verify inflation of {story.verify_inflation:g}, and on the draft "
-        "cost that the settings give each method. Expected speedup is of speculative steps alone: only a baseline "
-        "under the same load measures the real one. Advice is a rule of thumb.",
+        "cost that the settings give each method. Expected speedup is of speculative steps alone; measured speedup "
+        "compares with the model's baseline, as far as the load of both is alike. Advice is a rule of thumb.",
     )
 
 
@@ -43,7 +44,13 @@ def _show_chapter(chapter: Chapter, start: float, console: Console) -> None:
     if not any(moment.drafts for moment in chapter.moments):
         states = ", ".join(dict.fromkeys(moment.state for moment in chapter.moments))
         console.print(f"[bold]{name}[/bold]: no drafts in all this time ({states}).\n")
-        return
+    else:
+        _show_speculation(chapter, start, console)
+    _show_what_users_feel(chapter, start, console)
+
+
+def _show_speculation(chapter: Chapter, start: float, console: Console) -> None:
+    name = _named(chapter.model)
     judged = _table(f"{name}: does it pay?", ("Until", "State"), ("Drafts", *_titles(JUDGED_BY)))
     for title in (verdict.title, advice.title):
         judged.add_column(title)
@@ -57,6 +64,16 @@ def _show_chapter(chapter: Chapter, start: float, console: Console) -> None:
         deep.add_row(until, *_cells(moment, IN_DEPTH), shares, style=style)
     console.print(judged)
     console.print(deep)
+
+
+def _show_what_users_feel(chapter: Chapter, start: float, console: Console) -> None:
+    if not any(moment.numbers[request_rate.name] for moment in chapter.moments):
+        return
+    table = _table(f"{_named(chapter.model)}: do users wait?", ("Until",), _titles(FELT))
+    for moment in chapter.moments:
+        busy = moment.numbers[request_rate.name]
+        table.add_row(_clock(moment.at - start), *_cells(moment, FELT), style=None if busy else "dim")
+    console.print(table)
 
 
 def _show_alerts(story: Story, console: Console) -> None:
@@ -93,8 +110,14 @@ def _cells(moment: Moment, signals: Sequence[Signal]) -> tuple[str, ...]:
 def _number(signal: Signal, value: float | None) -> str:
     if value is None:
         return _NOTHING
+    if signal.codes:
+        in_words = [code.says for code in signal.codes if code.value == value]
+        if in_words:
+            return in_words[0]
     if signal.unit is Unit.RATIO:
         return f"{value:.1%}"
+    if signal.unit is Unit.SECONDS:
+        return f"{value * 1000:.1f} ms" if value < 1 else f"{value:.2f} s"
     return f"{value:.{signal.decimals or 0}f}"
 
 

@@ -9,13 +9,17 @@ from draftboard.signals import Scope, Signal
 from draftboard.signals.acceptance import acceptance, acceptance_length, draft_length, tokens_per_step
 from draftboard.signals.depth import survival
 from draftboard.signals.economics import advice, best_k, break_even, expected_speedup, verdict
+from draftboard.signals.latency import end_to_end, first_token, per_token, step
+from draftboard.signals.requests import request_rate, requests_waiting
 from draftboard.signals.state import state
 from draftboard.signals.traffic import drafts
+from draftboard.signals.users import measured_speedup
 
 MOST_MOMENTS = 60
-JUDGED_BY = (acceptance_length, break_even, expected_speedup)
+JUDGED_BY = (acceptance_length, break_even, expected_speedup, measured_speedup)
 IN_DEPTH = (acceptance, draft_length, tokens_per_step, best_k)
-NUMBERS = (*JUDGED_BY, *IN_DEPTH)
+FELT = (request_rate, requests_waiting, first_token.mean, per_token.mean, step.mean, end_to_end.mean, end_to_end.p99)
+NUMBERS = (*JUDGED_BY, *IN_DEPTH, *FELT)
 
 _Model = tuple[tuple[str, str], ...]
 
