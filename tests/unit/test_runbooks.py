@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent.parent
 RUNBOOKS = ROOT / "alerts/runbooks"
 PAGE = ROOT / "tests/data/v0.32.0-ngram-load.prom"
 
-KEY = re.compile(r"`((?:alerts|draft_cost|methods|rules|thresholds|traffic)\.[\w.*]+)`")
+KEY = re.compile(r"`((?:alerts|buckets|draft_cost|methods|rules|slo|thresholds|traffic)\.[\w.*]+)`")
 # A value that a header states: a word in backticks, or a number with or without the unit of a duration.
 VALUE = re.compile(r"`([\w-]+)`|(?<![\w.])(-?\d+(?:\.\d+)?(?:[smhd]\b)?)")
 RECORD = re.compile(r"\b(?:engine|model|target):\w[\w:]*")
@@ -241,7 +241,7 @@ def test_panels_named_elsewhere_are_on_a_dashboard(alert: Alert, files: dict[str
 
 @of_every_alert
 def test_the_dashboard_that_the_alert_links_to_is_one_to_confirm_on(alert: Alert, files: dict[str, str]) -> None:
-    linked = re.search(r"/d/([\w-]+)\?", built(alert, files)["annotations"]["dashboard_url"])
+    linked = re.search(r"/d/([\w-]+)", built(alert, files)["annotations"]["dashboard_url"])
     assert linked is not None
     assert f"`{linked[1]}`" in Runbook.of(alert).sections["How to confirm"]
 

@@ -72,6 +72,7 @@ acceptance = { fair = 0.41, healthy = 0.61, optimal = 0.72, suspicious = 0.981 }
 drafts_per_second = 0.13
 tokens_per_second = 1.3
 requests_per_second = 0.054
+requests_per_second_for_tail = 0.36
 
 [buckets]
 time_to_first_token = [0.1, 0.7, 3]
@@ -163,7 +164,7 @@ def test_no_default_number_or_window_is_left_in_the_rules(renamed: Settings) -> 
         "0.0123 + 0 *", "0.123 + 0 *", "severity: critical", "for: 1h1m", "keep_firing_for: 1h31m",
         "< 0.951)", "> 1.51)", "> 0.912)", "> 0.113)", "> 1.7)", "> 0.053)", "> 0.012)", "> 0.054)",
         'le="0.7"', 'le="0.07"', 'le=~"70|70[.]0"', "0.009 + 0 *", "0.008 + 0 *", "0.049 + 0 *", "0.007 + 0 *",
-        "13.44 *", "5.6 *", "2.8 *", "0.93333", "[28d]", "ratio_rate28d", "budget of 28d", 'drafter="plain"',
+        "13.44 *", "5.6 *", "2.8 *", "> 0.36)", "[28d]", "ratio_rate28d", "budget of 28d", 'drafter="plain"',
         "https://runbooks.example/draftboard/SpecDecodeNotPaying.md", "https://grafana.example:3443/d/draftboard-",
     }  # fmt: skip
     assert [piece for piece in expected if piece not in text] == []

@@ -81,11 +81,11 @@ def _value(unit: Unit) -> str:
 
 
 def _dashboard_url(alert: Alert, settings: Settings) -> str:
-    """The dashboard of the alerting model; of an engine too, since its siblings are what to hold it against."""
+    """The dashboard of the alerting model or server; of an engine too its model's, whose other engines tell more."""
     labels, carried = settings.labels, alert.level.labels(settings)
-    chosen = [
-        label for label in (labels.job, labels.model_name, labels.spec_method, labels.variant) if label in carried
-    ]
+    server = (labels.instance,) if alert.level is Level.TARGET else ()
+    filters = (labels.job, labels.model_name, labels.spec_method, labels.variant, *server)
+    chosen = [label for label in filters if label in carried]
     variables = "&".join(f"var-{label}={{{{ $labels.{label} | urlquery }}}}" for label in chosen)
     return f"{settings.links.grafana}/d/draftboard-{alert.dashboard}" + (f"?{variables}" if variables else "")
 

@@ -84,3 +84,5 @@ class Traffic(Table):
     tokens_per_second: AboveZero = 1.0
     requests_per_second: AboveZero = 0.05
     """Three a minute: fifteen in the window of a rate."""
+    requests_per_second_for_tail: AboveZero = 0.35
+    """A hundred in the window of a rate: with fewer, P99 is the slowest one."""

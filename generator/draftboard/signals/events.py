@@ -15,7 +15,7 @@ def _restarts(s: Scope) -> str:
     if s.level is Level.MODEL:
         return aggregate("sum", s.labels, resets)
     starts = call("changes", s.raw(around.PROCESS_START_TIME, window=lately))
-    return aggregate("max", s.labels, first_of(starts, resets))
+    return s.of_servers(aggregate("max", s.labels, first_of(starts, resets)))
 
 
 restarts = Signal(
@@ -48,6 +48,7 @@ heartbeat = Signal(
     description="Always 1: where its alert falls silent, Prometheus, its rules or Alertmanager are down.",
     unit=Unit.CODE,
     expr=lambda _: "vector(1)",
+    record="draftboard_heartbeat:bool",
     levels=(Level.FLEET,),
     codes=(Code(1, "evaluated", Status.GOOD),),
     empty="no rules are evaluated",

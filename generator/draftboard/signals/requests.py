@@ -104,7 +104,7 @@ http_requests = Signal(
     question="What does the HTTP server answer?",
     description=f"{around.HTTP_REQUESTS.meaning} Per second, by class of status.",
     unit=Unit.REQUESTS_PER_SECOND,
-    expr=lambda s: s.rate(around.HTTP_REQUESTS, by=("status",)),
+    expr=lambda s: s.of_servers(s.rate(around.HTTP_REQUESTS, by=("status",))),
     record="vllm_http_requests:rate{window}",
     levels=(Level.TARGET,),
     by=("status",),

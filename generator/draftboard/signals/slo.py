@@ -6,11 +6,10 @@ spent within a window. A long window tells that it matters, a short one that it 
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import assert_never
 
 from draftboard.durations import Duration
 from draftboard.metrics import serving
-from draftboard.promql import binary, constant, first_of, labelled, number, ratio
+from draftboard.promql import binary, constant, first_of, labelled, number, rate, ratio, sum_by
 from draftboard.settings import Settings
 from draftboard.settings.objectives import HISTOGRAMS, Promise
 from draftboard.signals.scope import Edition, Scope
@@ -31,8 +30,8 @@ class Pace:
     """None stands for the window of every rate."""
 
     def factor(self, settings: Settings) -> float:
-        """How many times faster than lasts the budget burns at this pace."""
-        return round(self.share * settings.slo.window.seconds / self.long.seconds, _EXACT)
+        """How many times faster than lasts the budget burns at this pace; at 1 and slower it lasts."""
+        return max(1.0, round(self.share * settings.slo.window.seconds / self.long.seconds, _EXACT))
 
 
 MINUTES, HOURS, DAYS = 60, 3_600, 86_400
@@ -63,19 +62,22 @@ def _each(s: Scope, expr: Callable[[Scope, Promise], str]) -> str:
 def _events(s: Scope, promise: Promise) -> str:
     if promise == "errors":
         return s.rate_of_all(serving.REQUESTS_FINISHED, serving.ADMISSION_REJECTIONS)
-    return s.rate(HISTOGRAMS[promise].count)
+    # A server without a bucket at the threshold cannot tell: it is left out, not counted as late.
+    every = rate(s.raw(HISTOGRAMS[promise].count, window=s.window))
+    return sum_by(s.labels, binary(every, "and", _in_time(s, promise), "ignoring (le)"))
 
 
 def _bad_events(s: Scope, promise: Promise) -> str:
-    match promise:
-        case "errors":
-            failed = s.where("finished_reason", "error")
-            return failed.rate_of_all(serving.REQUESTS_FINISHED, serving.ADMISSION_REJECTIONS)
-        case "time_to_first_token" | "time_per_output_token" | "end_to_end":
-            within = s.where("le", either_spelling(s.settings.slo.threshold(promise)))
-            return binary(_events(s, promise), "-", within.rate(HISTOGRAMS[promise].bucket, by=()))
-        case _:
-            assert_never(promise)
+    if promise == "errors":
+        failed = s.where("finished_reason", "error")
+        return failed.rate_of_all(serving.REQUESTS_FINISHED, serving.ADMISSION_REJECTIONS)
+    return binary(_events(s, promise), "-", sum_by(s.labels, _in_time(s, promise)))
+
+
+def _in_time(s: Scope, promise: Promise) -> str:
+    """Requests of each engine that were as fast as promised."""
+    within = s.where("le", either_spelling(s.settings.slo.threshold(promise)))
+    return rate(within.raw(HISTOGRAMS[promise].bucket, window=s.window))
 
 
 def _summed(s: Scope, signal: Signal, span: Duration) -> str:

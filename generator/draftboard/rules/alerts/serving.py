@@ -23,6 +23,10 @@ from draftboard.signals.users import measured_speedup, tail_change
 WATCHDOG = "DraftboardWatchdog"
 
 
+def _enough_for_a_tail(s: Scope) -> str:
+    return at_least(s(request_rate), s.settings.traffic.requests_per_second_for_tail)
+
+
 def _enough_answers(s: Scope) -> str:
     return at_least(reduce("sum", "status", s(http_requests)), s.settings.traffic.requests_per_second)
 
@@ -57,7 +61,7 @@ ON_SERVING = (
         level=Level.TARGET,
         guard=None,
         summary="A vLLM server has started anew.",
-        description="{who}: it started anew {value} time(s) within {remember}. Requests in flight were lost.",
+        description="{who}: it started anew {value} time(s) within {remember}. Requests in flight may be lost.",
         dashboard="latency",
         # While it is down, that is what matters.
         explained_by=("VLLMTargetDown",),
@@ -81,7 +85,7 @@ ON_SERVING = (
         guard=_enough_answers,
         watched=_by_our_fault,
         summary="A vLLM server answers with 5xx.",
-        description="{who}: {value} of its HTTP answers are 5xx. An engine that has died answers nothing else.",
+        description="{who}: {value} of its HTTP answers are 5xx.",
         dashboard="latency",
         # What still counts within the window of a rate.
         explained_by=("VLLMTargetDown",),
@@ -125,7 +129,7 @@ ON_SERVING = (
         signal=tail_change,
         operator=">",
         limit=lambda settings: settings.thresholds.tail,
-        guard=enough_requests,
+        guard=_enough_for_a_tail,
         summary="Slow requests have grown apart from the others.",
         description="{who}: P99 over P50 of the time per output token is {value} times its own {baseline} mean. Often "
         "the workload is mixed, and speculation helps only part of it.",
@@ -170,7 +174,8 @@ ON_SERVING = (
         signal=queue_growth,
         operator=">",
         limit=lambda settings: settings.thresholds.queue_growth,
-        guard=enough_tokens,
+        # An engine that hangs generates nothing while its queue grows.
+        guard=None,
         summary="More requests arrive than are served.",
         description="{who}: the queue holds {value} requests more than {window} ago, and grows.",
         dashboard="capacity",
