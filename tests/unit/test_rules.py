@@ -103,14 +103,14 @@ def test_the_level_in_a_record_s_name_is_what_its_expression_keeps(files: dict[s
         assert read <= {"engine", "model"} if level == "engine" else read <= {"engine", level}, rule["record"]
 
 
-def test_counters_are_read_only_as_rates_and_resets(files: dict[str, str]) -> None:
+def test_counters_are_read_only_as_rates_and_resets_or_asked_whether_they_are_there(files: dict[str, str]) -> None:
     counters = set(catalogue.counters())
     for rule in rules(files):
         used = [s.name for s in nodes(rule["expr"], promql_parser.VectorSelector) if s.name in counters]
         under = [
             argument.vector_selector.name
             for call in nodes(rule["expr"], promql_parser.Call)
-            if call.func.name in {"rate", "resets"}
+            if call.func.name in {"rate", "resets", "last_over_time"}
             for argument in call.args
         ]
         assert sorted(used) == sorted(under), rule

@@ -162,7 +162,7 @@ def test_no_default_number_or_window_is_left_in_the_rules(renamed: Settings) -> 
         "< 0.81)", "< -3.1)", "< 0.71)", "< 0.11)", "> 0.31)", "< 0.76)", "> 0.981)", "> 0.052)", "> 0.13)", "> 1.3)",
         "0.051 *", "0.91 *", "+ 1.23", 'drafter!="plain"', 'drafter!~"copy|paste"', 'prometheus="blue"', 'stage=~"a.*"',
         "0.0123 + 0 *", "0.123 + 0 *", "severity: critical", "for: 1h1m", "keep_firing_for: 1h31m",
-        "< 0.951)", "> 1.51)", "> 0.912)", "> 0.113)", "> 1.7)", "> 0.053)", "> 0.012)", "> 0.054)",
+        "< 0.951)", "> 1.51)", "> 0.912)", "> 0.113)", "> 1.7", "> 0.053)", "> 0.012)", "> 0.054)",
         'le="0.7"', 'le="0.07"', 'le=~"70|70[.]0"', "0.009 + 0 *", "0.008 + 0 *", "0.049 + 0 *", "0.007 + 0 *",
         "13.44 *", "5.6 *", "2.8 *", "> 0.36)", "[28d]", "ratio_rate28d", "budget of 28d", 'drafter="plain"',
         "https://runbooks.example/draftboard/SpecDecodeNotPaying.md", "https://grafana.example:3443/d/draftboard-",
