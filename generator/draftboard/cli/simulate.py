@@ -16,20 +16,17 @@ from draftboard.errors import DraftboardError
 from draftboard.simulator import Scenario, find, names
 
 
-class _DurationType(click.ParamType):
-    name = "duration"
-
-    def convert(self, value: str | Duration, param: click.Parameter | None, ctx: click.Context | None) -> Duration:
-        try:
-            duration = value if isinstance(value, Duration) else Duration.parse(value)
-        except ValueError as error:
-            self.fail(f"{value!r} {error}", param, ctx)
-        if not duration.seconds:
-            self.fail(f"{value!r} must be longer than 0s", param, ctx)
-        return duration
-
-
-_DURATION = _DurationType()
+def _duration(_context: click.Context, _option: click.Parameter, given: str | None) -> Duration | None:
+    """An option's value as a duration longer than nothing."""
+    if given is None:
+        return None
+    try:
+        duration = Duration.parse(given)
+    except ValueError as error:
+        raise click.BadParameter(f"{given!r} {error}") from None
+    if not duration.seconds:
+        raise click.BadParameter(f"{given!r} must be longer than 0s")
+    return duration
 
 
 @click.command()
@@ -51,8 +48,8 @@ _DURATION = _DurationType()
 @click.option(
     "--speed", type=click.FloatRange(0, 1000, min_open=True), default=1.0, show_default=True, help="Time factor."
 )
-@click.option("--backfill", type=_DURATION, help="Write so long a past instead of serving.")
-@click.option("--step", type=_DURATION, default="15s", show_default=True, help="Between scrapes of the past.")
+@click.option("--backfill", metavar="DURATION", callback=_duration, help="Write so long a past instead of serving.")
+@click.option("--step", metavar="DURATION", callback=_duration, default="15s", show_default=True, help="Between scrapes of the past.")
 @click.option("--until", type=click.IntRange(0), help="Unix time at which the past ends. Default: now.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="File for the past, as OpenMetrics.")
 def simulate(

@@ -10,7 +10,7 @@ import numpy as np
 from draftboard.metrics import latency, serving, speculation, unread
 from draftboard.simulator.drafting import Steps
 from draftboard.simulator.ledger import Ledger
-from draftboard.simulator.request import Batch, Floats, blocks, no_requests, uncomputed
+from draftboard.simulator.request import Batch, Floats, Integers, blocks, joined, uncomputed
 from draftboard.simulator.scenario import Server
 from draftboard.simulator.shape import children
 
@@ -22,8 +22,8 @@ class _Notes:
     started: list[Batch] = field(default_factory=list)
     finished: list[Batch] = field(default_factory=list)
     step_seconds: list[Floats] = field(default_factory=list)
-    step_requests: list[Floats] = field(default_factory=list)
-    step_tokens: list[Floats] = field(default_factory=list)
+    step_requests: list[Integers] = field(default_factory=list)
+    step_tokens: list[Integers] = field(default_factory=list)
 
 
 class Books:
@@ -64,20 +64,20 @@ class Books:
     def resumed(self, gaps: Floats) -> None:
         """Preempted requests gave their next token after such gaps: for users a very long step."""
         self._notes.step_seconds.append(gaps)
-        self._notes.step_requests.append(np.ones(len(gaps)))
+        self._notes.step_requests.append(np.ones(len(gaps), int))
 
-    def decoded(self, steps: Steps, seconds: Floats, prefill_outputs: Floats, computed: Floats) -> None:
-        """Steps of such lengths are done; each also gave some requests their first token and computed prompts."""
+    def decoded(self, steps: Steps, seconds: Floats, *, outputs: Integers, computed: Integers) -> None:
+        """Steps of such lengths are done; each also gave out so many first tokens and computed so much of prompts."""
         if self._server.speculates:
             self._count_drafts(steps)
-        emitted = steps.emitted.sum(axis=0) + prefill_outputs
+        emitted = steps.emitted.sum(axis=0) + outputs
         self.ledger.add(serving.GENERATION_TOKENS, emitted.sum())
         self._notes.step_seconds.append(seconds)
         self._notes.step_requests.append(steps.active.sum(axis=0))
         self._notes.step_tokens.append((emitted + computed)[emitted > 0])
 
     def _count_drafts(self, steps: Steps) -> None:
-        self.ledger.add(speculation.DRAFTS, np.count_nonzero(steps.drafted))
+        self.ledger.add(speculation.DRAFTS, int(np.count_nonzero(steps.drafted)))
         self.ledger.add(speculation.DRAFT_TOKENS, steps.drafted.sum())
         self.ledger.add(speculation.ACCEPTED_TOKENS, steps.accepted.sum())
         longest = self._server.k or 0
@@ -104,14 +104,14 @@ class Books:
         """Count what was noted; returns the requests that finished since the last time."""
         notes, self._notes = self._notes, _Notes()
         if notes.started:
-            started = np.concatenate(notes.started)
+            started = joined(*notes.started)
             self.ledger.observe(latency.TIME_TO_FIRST_TOKEN, started["first"] - started["arrived"])
         if notes.step_seconds:
             seconds, requests = np.concatenate(notes.step_seconds), np.concatenate(notes.step_requests)
             self.ledger.observe(latency.STEP_LATENCY, seconds, requests)
         if notes.step_tokens:
             self.ledger.observe(latency.STEP_TOKENS, np.concatenate(notes.step_tokens))
-        done = np.concatenate(notes.finished) if notes.finished else no_requests()
+        done = joined(*notes.finished)
         if len(done):
             self._observe(done)
         return done
@@ -138,7 +138,7 @@ class Books:
         }
         for metric, values in samples.items():
             self.ledger.observe(metric, values)
-        cut = np.count_nonzero(done["cut"])
+        cut = int(np.count_nonzero(done["cut"]))
         self.ledger.add(serving.REQUESTS_FINISHED, cut, "length")
         self.ledger.add(serving.REQUESTS_FINISHED, len(done) - cut, "stop")
 

@@ -14,12 +14,12 @@ from draftboard.settings import Settings
 from draftboard.simulator.arrivals import Arrivals
 from draftboard.simulator.books import Books, phantoms_among
 from draftboard.simulator.drafting import Drafter, Steps
-from draftboard.simulator.request import Batch, Floats, Integers, blocks, no_requests, uncomputed
+from draftboard.simulator.request import Batch, Floats, Integers, blocks, joined, no_requests, uncomputed
 from draftboard.simulator.scenario import Event, Requests, Server
 from draftboard.theory import step_cost
 
 TICK_SECONDS = 1.0
-_TICKS_WHILE_WAITING = 4
+_TICKS_WHILE_WAITING = 2
 _BATCHED_TOKENS = 8192
 """Prompt tokens that one step may compute: vLLM's max_num_batched_tokens."""
 _JITTER = 0.08
@@ -101,7 +101,7 @@ class Engine:
             )
             self.rejected += max(0, len(arrived) - room)
             arrived = arrived[:room]
-        self._waiting = np.concatenate([self._waiting, arrived])
+        self._waiting = joined(self._waiting, arrived)
 
     def _room(self) -> int:
         """How many of those that wait may enter, first come first served."""
@@ -145,10 +145,10 @@ class Engine:
         prompts = np.bincount(begin[fresh], uncomputed(entering[fresh]), minlength=count)
         if len(entering):
             self._enter(entering, fresh, ends[begin], seconds[begin])
-        batch = np.concatenate([self._running, entering])
+        batch = joined(self._running, entering)
         begins = np.concatenate([np.full(len(self._running), -1), begin])
         steps = self._drafter.decode(batch, begins, count)
-        self.books.decoded(steps, seconds, np.bincount(begin, minlength=count), prompts)
+        self.books.decoded(steps, seconds, outputs=np.bincount(begin, minlength=count), computed=prompts)
         self._progress(batch, begins, steps, ends)
         self._now = float(ends[-1])
 
@@ -181,7 +181,7 @@ class Engine:
             back = self._running[keep:]
             back["preempted"] += 1
             back["cached"] = 0
-            self._running, self._waiting = self._running[:keep], np.concatenate([back, self._waiting])
+            self._running, self._waiting = self._running[:keep], joined(back, self._waiting)
             self.books.preempted(len(back))
 
 
