@@ -49,7 +49,9 @@ def _duration(_context: click.Context, _option: click.Parameter, given: str | No
     "--speed", type=click.FloatRange(0, 1000, min_open=True), default=1.0, show_default=True, help="Time factor."
 )
 @click.option("--backfill", metavar="DURATION", callback=_duration, help="Write so long a past instead of serving.")
-@click.option("--step", metavar="DURATION", callback=_duration, default="15s", show_default=True, help="Between scrapes of the past.")
+@click.option(
+    "--step", metavar="DURATION", callback=_duration, default="15s", show_default=True, help="Between scrapes."
+)
 @click.option("--until", type=click.IntRange(0), help="Unix time at which the past ends. Default: now.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="File for the past, as OpenMetrics.")
 def simulate(

@@ -41,7 +41,7 @@ class Arrivals:
         if not count:
             return no_requests()
         batch = np.zeros(count, REQUEST)
-        kind = np.searchsorted(self._up_to[:-1], self._chance.random(count))
+        kind = self._up_to[:-1].searchsorted(self._chance.random(count))
         batch["kind"] = kind
         batch["arrived"] = start + np.sort(self._chance.random(count)) * seconds
         batch["first"] = np.nan

@@ -36,30 +36,26 @@ class Books:
         self.ledger.put(unread.SLEEP_STATE, 1, "awake")
         self.ledger.put(serving.CACHE_CONFIG, 1)
 
-    def admit(self, fresh: Batch, phantoms: int) -> None:
-        """Requests enter for the first time; so many, fresh or resumed, have one uncomputed token."""
-        ledger, cached = self.ledger, int(fresh["cached"].sum())
+    def entered(self, fresh: Batch, phantoms: int) -> None:
+        """Requests gave their first token; so many, fresh or resumed, had had one uncomputed token."""
+        ledger, prompt, cached = self.ledger, int(fresh["prompt"].sum()), int(fresh["cached"].sum())
+        ledger.add(serving.PREFIX_CACHE_QUERIES, prompt)
         if self._server.kv_transfer:
-            ledger.add(serving.EXTERNAL_PREFIX_CACHE_QUERIES, fresh["prompt"].sum())
+            ledger.add(serving.EXTERNAL_PREFIX_CACHE_QUERIES, prompt)
             ledger.add(serving.EXTERNAL_PREFIX_CACHE_HITS, cached)
         else:
             ledger.add(serving.PREFIX_CACHE_HITS, cached)
-        ledger.add(serving.PREFIX_CACHE_QUERIES, fresh["prompt"].sum())
         ledger.add(unread.PROMPT_TOKENS_CACHED_BY_SOURCE, cached, "p2p" if self._server.kv_transfer else "device")
+        ledger.add(unread.PROMPT_TOKENS_CACHED, cached)
+        source = "external_kv_transfer" if self._server.kv_transfer else "local_cache_hit"
+        ledger.add(serving.PROMPT_TOKENS, prompt)
+        ledger.add(serving.PROMPT_TOKENS_BY_SOURCE, cached, source)
+        ledger.add(serving.PROMPT_TOKENS_BY_SOURCE, prompt - cached, "local_compute")
         if self._server.k and phantoms:
             # Placeholders are scheduled, verified and never accepted: vLLM counts them (from 0.28 on).
             ledger.add(speculation.DRAFTS, phantoms)
             ledger.add(speculation.DRAFT_TOKENS, phantoms * self._server.k)
-
-    def first_tokens(self, fresh: Batch) -> None:
-        """Their first tokens are out."""
-        cached = int(fresh["cached"].sum())
-        source = "external_kv_transfer" if self._server.kv_transfer else "local_cache_hit"
-        self.ledger.add(serving.PROMPT_TOKENS, fresh["prompt"].sum())
-        self.ledger.add(serving.PROMPT_TOKENS_BY_SOURCE, cached, source)
-        self.ledger.add(serving.PROMPT_TOKENS_BY_SOURCE, fresh["prompt"].sum() - cached, "local_compute")
-        self.ledger.add(unread.PROMPT_TOKENS_CACHED, cached)
-        self._notes.started.append(fresh.copy())
+        self._notes.started.append(fresh)
 
     def resumed(self, gaps: Floats) -> None:
         """Preempted requests gave their next token after such gaps: for users a very long step."""
@@ -82,7 +78,7 @@ class Books:
         self.ledger.add(speculation.ACCEPTED_TOKENS, steps.accepted.sum())
         longest = self._server.k or 0
         by_depth = np.bincount(steps.accepted.ravel(), minlength=longest + 1)
-        self.ledger.add_each(speculation.ACCEPTED_TOKENS_PER_POS, np.cumsum(by_depth[::-1])[::-1][1:])
+        self.ledger.add_each(speculation.ACCEPTED_TOKENS_PER_POS, by_depth[::-1].cumsum()[::-1][1:])
 
     def finished(self, batch: Batch) -> None:
         """Their answers are complete."""

@@ -64,7 +64,7 @@ class Drafter:
         accepted = np.minimum(self._accepted(batch["kind"], shape), drafted)
         after = np.arange(steps) > begin[:, None]
         gained = np.where(after, accepted + 1, 0)
-        total = np.cumsum(gained, axis=1)
+        total = gained.cumsum(axis=1)
         left = (batch["wanted"] - batch["made"])[:, None]
         missing = left - (total - gained)
         active = after & (missing > 0)
@@ -78,7 +78,7 @@ class Drafter:
     def _drafted(self, shape: tuple[int, int]) -> Integers:
         lengths = np.full(shape, self.longest)
         if len(self._up_to_length):
-            lengths = 1 + np.searchsorted(self._up_to_length, self._chance.random(shape), side="right")
+            lengths = 1 + self._up_to_length.searchsorted(self._chance.random(shape), side="right")
         if self._coverage < 1:
             lengths = np.where(self._chance.random(shape) < self._coverage, lengths, 0)
         return lengths
@@ -88,4 +88,4 @@ class Drafter:
         if not self.longest:
             return np.zeros(shape, int)
         drawn = kind[:, None] + self._chance.random(shape)
-        return np.searchsorted(self._rejected, drawn, side="right") - kind[:, None] * self.longest
+        return self._rejected.searchsorted(drawn, side="right") - kind[:, None] * self.longest

@@ -86,7 +86,7 @@ class Engine:
             return
         entering = self._waiting[: self._room()]
         decoding = self._decoding_seconds(entering, left)
-        begin = self._entry_steps(entering, self._now + np.cumsum(decoding) - decoding)
+        begin = self._entry_steps(entering, self._now + decoding.cumsum() - decoding)
         self._waiting = self._waiting[len(begin) :]
         self._run(entering[: len(begin)], begin, decoding)
         self._preempt()
@@ -107,8 +107,8 @@ class Engine:
         """How many of those that wait may enter, first come first served."""
         size = self._server.block_size
         free = self._server.kv_blocks - blocks(self._running, size).sum()
-        fit = np.searchsorted(np.cumsum(blocks(self._waiting, size)), free, side="right")
-        return int(min(fit, self._server.max_num_seqs - len(self._running)))
+        fit = blocks(self._waiting, size).cumsum().searchsorted(free, side="right")
+        return min(int(fit), self._server.max_num_seqs - len(self._running))
 
     def _decoding_seconds(self, entering: Batch, seconds: float) -> Floats:
         """Lengths of the steps that fill the time, without what prompts add to them."""
@@ -125,7 +125,7 @@ class Engine:
         """The step in which each is computed: the next after it arrived that has room; of those, that come in time."""
         steps: list[int] = []
         load = 0
-        for wish, tokens in zip(np.searchsorted(starts, entering["arrived"]), uncomputed(entering), strict=True):
+        for wish, tokens in zip(starts.searchsorted(entering["arrived"]), uncomputed(entering), strict=True):
             step = max(wish, steps[-1]) if steps else wish
             if not steps or step > steps[-1]:
                 load = 0
@@ -140,7 +140,7 @@ class Engine:
     def _run(self, entering: Batch, begin: Integers, decoding: Floats) -> None:
         count = len(decoding)
         seconds = decoding + self._prefill_seconds(1) * np.bincount(begin, uncomputed(entering), minlength=count)
-        ends = self._now + np.cumsum(seconds)
+        ends = self._now + seconds.cumsum()
         fresh = np.isnan(entering["first"])
         prompts = np.bincount(begin[fresh], uncomputed(entering[fresh]), minlength=count)
         if len(entering):
@@ -154,14 +154,14 @@ class Engine:
 
     def _enter(self, entering: Batch, fresh: NDArray[np.bool_], out: Floats, seconds: Floats) -> None:
         """Each gives a token at the end of its step: the first, or the next after a preemption."""
-        self.books.admit(entering[fresh], phantoms_among(entering))
+        phantoms = phantoms_among(entering)
         if not fresh.all():
             self.books.resumed((out - entering["last"])[~fresh])
         entering["scheduled"][fresh] = (out - seconds)[fresh]
         entering["first"][fresh] = out[fresh]
         entering["last"] = out
-        self.books.first_tokens(entering[fresh])
         entering["made"] += 1
+        self.books.entered(entering[fresh], phantoms)
 
     def _progress(self, batch: Batch, begins: Integers, steps: Steps, ends: Floats) -> None:
         taken = steps.active.sum(axis=1)
@@ -175,8 +175,8 @@ class Engine:
 
     def _preempt(self) -> None:
         """While the cache is over-full the youngest go back to the head of the queue, their answers kept."""
-        held = np.cumsum(blocks(self._running, self._server.block_size))
-        keep = int(np.searchsorted(held, self._server.kv_blocks, side="right"))
+        held = blocks(self._running, self._server.block_size).cumsum()
+        keep = int(held.searchsorted(self._server.kv_blocks, side="right"))
         if keep < len(self._running):
             back = self._running[keep:]
             back["preempted"] += 1
