@@ -18,7 +18,7 @@ from draftboard.simulator.page import CONTENT_TYPE, page
 _Answer = tuple[HTTPStatus, str, bytes]
 _NOT_HERE: _Answer = (HTTPStatus.NOT_FOUND, "text/plain", b"Here are /metrics, /health and /targets.\n")
 _RESTARTING: _Answer = (HTTPStatus.SERVICE_UNAVAILABLE, "text/plain", b"The server restarts.\n")
-_MOST_PORT = 65_535
+_LAST_PORT = 65_535
 
 
 @dataclass(frozen=True)
@@ -76,9 +76,11 @@ def serving(targets: Sequence[Target], address: Address, speed: float) -> Iterat
     Raises:
         DraftboardError: a port is taken or not allowed.
     """
-    if address.at(len(targets) - 1) > _MOST_PORT:
+    last = address.at(len(targets) - 1)
+    if last > _LAST_PORT:
         raise DraftboardError(
-            f"--port {address.port}: {len(targets)} servers need ports up to {_MOST_PORT}; name a lower one"
+            f"--port {address.port}: {len(targets)} servers need ports up to {last}, and the last is {_LAST_PORT}: "
+            "name a lower one",
         )
     started, clock = time.monotonic(), Clock(time.time(), speed)
     places: list[str] = []
