@@ -2,7 +2,7 @@
 
 import tracemalloc
 from collections.abc import Iterator
-from itertools import groupby
+from itertools import groupby, pairwise
 from pathlib import Path
 
 import pytest
@@ -46,7 +46,7 @@ def test_families_are_told_once_with_all_their_samples_and_the_file_ends(written
     assert len(families) == len(set(families))
     names = {name for name, *_ in samples(written)}
     assert {metric.name for metric in PAGE if metric.name in names} <= names
-    for type_line, following in zip(text, text[1:], strict=False):
+    for type_line, following in pairwise(text):
         if type_line.startswith("# TYPE") and type_line.split()[2] != "up":
             assert following.startswith(f"# HELP {type_line.split()[2]} ")
 

@@ -49,7 +49,7 @@ def test_a_story_expects_alerts_within_its_duration(name: str) -> None:
         (f"{HEAD}server = [3]", "server.0 = 3 is not allowed: must be a table of scenario"),
         (f"{HEAD}{SERVER}method = 'eagle3'", "method = 'eagle3' needs k"),
         (f"{HEAD}{SERVER}k = 3", "k = 3 needs a method"),
-        (f"{HEAD}{SERVER}method = 'eagle3'\nk = 0", "server.0.k = 0 is not allowed: input should be greater than or equal to 1"),
+        (f"{HEAD}{SERVER}method = 'eagle3'\nk = 0", "k = 0 is not allowed: input should be greater than or equal to 1"),
         (f"{HEAD}{SERVER}method = 'eagle3'\nk = -2", "server.0.k = -2 is not allowed"),
         (f"{HEAD}{SERVER}method = 'eagle3'\nk = 3.0", "server.0.k = 3.0 is not allowed"),
         (f"{HEAD}{SERVER}method = 'eagle3 {{}}'\nk = 3", "must be a method name"),
@@ -62,7 +62,7 @@ def test_a_story_expects_alerts_within_its_duration(name: str) -> None:
         (f"{DRAFTS}requests = []", "server.0.requests = [] is not allowed"),
         (f"{DRAFTS}requests = [{{ alpha = 0.5, share = 0 }}]", "share = 0 is not allowed"),
         (f"{DRAFTS}requests = [{{ alpha = 0.5, max_tokens = 9000 }}]", "max_model_len = 8192 is too short"),
-        (f"{DRAFTS}requests = [{{ alpha = 0.5, tokens = 9 }}]", "unknown key 'server.0.requests.0.tokens'; known here: alpha"),
+        (f"{DRAFTS}requests = [{{ alpha = 0.5, tokens = 9 }}]", "unknown key 'server.0.requests.0.tokens'; known"),
         (f"{DRAFTS}coverage = 0.5", "coverage and draft_lengths belong to lookups"),
         (f"{LOOKUP}draft_lengths = [0.5, 0.4]", "draft_lengths must name a share for each length from 1 to k"),
         (f"{LOOKUP}draft_lengths = [0.5, 0.3, 0.2]", "draft_lengths must name a share for each length from 1 to k"),
@@ -125,8 +125,10 @@ def test_events_of_a_model_are_told_of_its_copies_too(tmp_path: Path) -> None:
     path.write_text(f'{DRAFTS}[[server]]\nmodel = "other"\n[[event]]\nat = "1m"\nmodel = "m"\nrestart = "1m"\n')
     told = find(str(path)).scaled(models=2)
     assert {target.server.model: len(target.events) for target in targets(told, 1)} == {
-        **{"m": 1, "m-2": 1},
-        **{"other": 0, "other-2": 0},
+        "m": 1,
+        "m-2": 1,
+        "other": 0,
+        "other-2": 0,
     }
 
 

@@ -6,12 +6,11 @@ import signal
 import socket
 import subprocess
 import sys
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -49,12 +48,8 @@ def live(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
 
 def fetched(url: str) -> tuple[int, str, str]:
     """Status, content type and text."""
-    try:
-        with urllib.request.urlopen(url, timeout=30) as answer:
-            return answer.status, answer.headers["Content-Type"], answer.read().decode()
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, error.headers["Content-Type"], error.read().decode()
+    answer = httpx.get(url, timeout=30)
+    return answer.status_code, answer.headers.get("Content-Type", ""), answer.text
 
 
 def test_list_names_every_scenario_with_its_alerts(capsys: pytest.CaptureFixture[str]) -> None:

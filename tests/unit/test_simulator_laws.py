@@ -1,5 +1,6 @@
 """What holds on every real page holds on every simulated one, and the numbers follow from what was asked for."""
 
+import itertools
 from typing import Any
 
 import pytest
@@ -18,11 +19,18 @@ BUSY = {"method": "eagle3", "k": 4, "load": {"rate": 1.0}}
 SERVERS: dict[str, dict[str, Any]] = {
     "fixed drafts": BUSY | {"requests": [{"alpha": 0.7, "cached": 0.5, "fully_cached": 0.2}]},
     "lookups of many lengths": {
-        **{"method": "suffix", "k": 24, "coverage": 0.5, "draft_lengths": [1 / 24] * 24, "load": {"rate": 1.0}},
-        **{"requests": [{"workload": "code", "temperature": 0.6}]},
+        "method": "suffix",
+        "k": 24,
+        "coverage": 0.5,
+        "draft_lengths": [1 / 24] * 24,
+        "load": {"rate": 1.0},
+        "requests": [{"workload": "code", "temperature": 0.6}],
     },
     "a full cache": {
-        **{"method": "mtp", "k": 2, "kv_blocks": 600, "load": {"clients": 30}},
+        "method": "mtp",
+        "k": 2,
+        "kv_blocks": 600,
+        "load": {"clients": 30},
         "requests": [{"rates": [0.8, 0.5], "prompt_tokens": 800, "output_tokens": 500}],
     },
     "too many requests": BUSY | {"load": {"rate": 20}, "max_num_seqs": 16, "queue_limit": 50},
@@ -69,7 +77,7 @@ def test_histograms_rise_to_their_count_and_counters_never_fall(pages: list[Valu
             assert buckets == sorted(buckets)
             assert buckets[-1:] == counts
     rising = [metric.name for metric in PAGE if metric.kind.value == "counter"]
-    for before, after in zip(pages, pages[1:], strict=False):
+    for before, after in itertools.pairwise(pages):
         assert all(after[key] >= before[key] for key in before if key[0] in rising or key[0].endswith("_sum"))
 
 

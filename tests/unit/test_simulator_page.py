@@ -22,7 +22,7 @@ from draftboard.simulator.scenario import Scenario
 REAL = Path(__file__).parent.parent / "data"
 HANDLER = {"/v1/completions": "/v1/chat/completions"}
 NAMED = {"engine", "reason", "source", "position", "sleep_state", "finished_reason", "le", "generation", "handler"}
-"""Labels whose values are the same on every server; `method` and `status` are left out with the answers they tell of."""
+"""Labels whose values are the same on every server: not those of answers, which are the scenario's."""
 SERVERS = {
     "baseline": {"load": {"rate": 2}},
     "ngram-idle": {"method": "ngram", "k": 4},

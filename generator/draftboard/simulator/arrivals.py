@@ -5,10 +5,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from draftboard.simulator.request import REQUEST, Batch, Floats, Integers, no_requests
+from draftboard.simulator.request import REQUEST, Batch, Floats, joined, no_requests
 from draftboard.simulator.scenario import Load, Requests, Server
 
 _DAY_SECONDS = 86_400
+_STOCK = 256
 _PROMPT_SPREAD = 0.5
 _ANSWER_SPREAD = 0.7
 """Standard deviations of the logarithm of a length. HEUR."""
@@ -26,7 +27,6 @@ class Arrivals:
     def take(self, kinds: Sequence[Requests]) -> None:
         """From now on requests are of these kinds."""
         shares = np.array([kind.share for kind in kinds])
-        self.kinds = tuple(kinds)
         self._up_to = np.cumsum(shares / shares.sum())
         self._prompt, self._answer, self._most = (
             np.array([getattr(kind, name) for kind in kinds], float)
@@ -34,18 +34,17 @@ class Arrivals:
         )
         self._cached = np.array([kind.cached for kind in kinds])
         self._fully = np.array([kind.fully_cached for kind in kinds])
+        self._stock = no_requests()
 
     def during(self, start: float, seconds: float, in_system: int) -> Batch:
         """Those that arrive in a stretch of time, in their order, when so many of the clients' are being served."""
         count = self._count(start, seconds, in_system)
         if not count:
             return no_requests()
-        batch = np.zeros(count, REQUEST)
-        kind = self._up_to[:-1].searchsorted(self._chance.random(count))
-        batch["kind"] = kind
+        if len(self._stock) < count:
+            self._stock = joined(self._stock, self._drawn(_STOCK + count))
+        batch, self._stock = self._stock[:count], self._stock[count:]
         batch["arrived"] = start + np.sort(self._chance.random(count)) * seconds
-        batch["first"] = np.nan
-        self._size(batch, kind)
         return batch
 
     def _count(self, start: float, seconds: float, in_system: int) -> int:
@@ -55,7 +54,12 @@ class Arrivals:
         mean = rate_at(self.load, start) * seconds
         return int(self._chance.poisson(mean)) if mean else 0
 
-    def _size(self, batch: Batch, kind: Integers) -> None:
+    def _drawn(self, count: int) -> Batch:
+        """Requests that will arrive some time: many are drawn as fast as one."""
+        batch = np.zeros(count, REQUEST)
+        kind = self._up_to[:-1].searchsorted(self._chance.random(count))
+        batch["kind"] = kind
+        batch["first"] = np.nan
         most = self._most[kind]
         answer = np.ceil(self._spread(self._answer[kind], _ANSWER_SPREAD))
         room = self._server.max_model_len - most
@@ -63,13 +67,14 @@ class Arrivals:
         size = self._server.block_size
         fully = self._chance.random(len(kind)) < self._fully[kind]
         # A whole number of blocks is found in the cache, and always one token is left to compute.
-        prompt = np.where(fully, np.maximum(prompt // size, 1) * size + 1, prompt)
+        prompt = np.where(fully, np.maximum((prompt - 1) // size, 1) * size + 1, prompt)
         found = np.where(fully, prompt - 1, (prompt - 1) * self._cached[kind]).astype(int) // size * size
         batch["prompt"] = prompt
         batch["cached"] = prompt - 1 if self._server.kv_transfer else found
         batch["most"] = most
         batch["wanted"] = np.minimum(answer, most)
         batch["cut"] = answer > most
+        return batch
 
     def _spread(self, mean: Floats, deviation: float) -> Floats:
         """Log-normal draws with these means."""

@@ -62,18 +62,11 @@ class Drafter:
         shape = (len(batch), steps)
         drafted = self._drafted(shape)
         accepted = np.minimum(self._accepted(batch["kind"], shape), drafted)
-        after = np.arange(steps) > begin[:, None]
-        gained = np.where(after, accepted + 1, 0)
-        total = gained.cumsum(axis=1)
-        left = (batch["wanted"] - batch["made"])[:, None]
-        missing = left - (total - gained)
-        active = after & (missing > 0)
-        return Steps(
-            active=active,
-            drafted=np.where(active, drafted, 0),
-            accepted=np.where(active, accepted, 0),
-            emitted=np.where(active, np.minimum(gained, missing), 0),
-        )
+        gained = (accepted + 1) * (np.arange(steps) > begin[:, None])
+        missing = (batch["wanted"] - batch["made"])[:, None] - (gained.cumsum(axis=1) - gained)
+        emitted = np.clip(missing, 0, gained)
+        active = emitted > 0
+        return Steps(active=active, drafted=drafted * active, accepted=accepted * active, emitted=emitted)
 
     def _drafted(self, shape: tuple[int, int]) -> Integers:
         lengths = np.full(shape, self.longest)
