@@ -48,10 +48,10 @@ mutate: $(VENV)/.dev $(FETCHED) ## Change the rules one place at a time: does a 
 	$(BIN)/python tests/mutate.py --promtool $(PROMTOOL)
 
 detect: $(VENV)/.dev $(FETCHED) ## Replay every scenario and write how soon each alert tells of it
-	cd tests && ../$(BIN)/python detection.py --prometheus $(PROMETHEUS) --promtool $(PROMTOOL)
+	$(BIN)/python tests/detection.py --prometheus $(PROMETHEUS) --promtool $(PROMTOOL)
 
 bench-simulator: $(VENV)/.dev ## Measure what an hour of one engine costs to simulate
-	cd tests && ../$(BIN)/python bench_simulator.py
+	$(BIN)/python tests/bench_simulator.py
 
 tools: $(FETCHED) ## Fetch Prometheus and promtool into .tools
 

@@ -40,11 +40,16 @@ class Past:
 
 @dataclass
 class _Rows:
-    """A child's values, and the indices of the scrapes that they are from."""
+    """A child's values, scrape by scrape, and the indices of the scrapes that they are from."""
 
     child: Child
     scrapes: list[int] = field(default_factory=list)
-    values: list[NDArray[np.float64]] = field(default_factory=list)
+    values: bytearray = field(default_factory=bytearray)
+
+    @property
+    def table(self) -> NDArray[np.float64]:
+        """A row for each scrape."""
+        return np.frombuffer(self.values).reshape(len(self.scrapes), -1)
 
 
 def backfill(
@@ -112,30 +117,34 @@ def _simulate(target: Target, past: Past, spools: _Spools) -> None:
                 for child, values in shown:
                     row = rows.setdefault((metric.name, *child.labels.values()), _Rows(child))
                     row.scrapes.append(index)
-                    row.values.append(values.copy())
+                    row.values.extend(values.tobytes())
     stamps = [str(at) for at in past.scrapes]
-    spools.write(around.UP, _lines("up", ["{" + _labels(target.labels) + "}"], stamps, np.array(up)[:, None]))
+    spools.write(around.UP, _lines([f"up{{{_labels(target.labels)}}}"], stamps, np.array(up)[:, None]))
     for row in rows.values():
-        names = [_series(row.child, suffix.suffix, suffix.le, target.labels) for suffix in row.child.columns]
         spools.write(
-            row.child.metric, _lines("", names, [stamps[index] for index in row.scrapes], np.array(row.values))
+            row.child.metric,
+            _lines(_series(row.child, target.labels), [stamps[index] for index in row.scrapes], row.table),
         )
 
 
-def _series(child: Child, suffix: str, le: str | None, target: dict[str, str]) -> str:
-    labels = child.labels | target | ({} if le is None else {"le": le})
-    return f"{child.metric.name}{suffix}{{{_labels(labels)}}}"
+def _series(child: Child, target: dict[str, str]) -> list[str]:
+    """The child's series as they stand in sample lines."""
+    labels = child.labels | target
+    return [
+        f"{child.metric.name}{column.suffix}{{{_labels(labels | ({'le': column.le} if column.le else {}))}}}"
+        for column in child.columns
+    ]
 
 
 def _labels(labels: dict[str, str]) -> str:
     return ",".join(f'{name}="{_escaped(value)}"' for name, value in sorted(labels.items()))
 
 
-def _lines(prefix: str, names: Sequence[str], stamps: Sequence[str], values: NDArray[np.float64]) -> Iterator[str]:
+def _lines(series: Sequence[str], stamps: Sequence[str], values: NDArray[np.float64]) -> Iterator[str]:
     """Sample lines: all series of a metric at one time, then at the next."""
     for stamp, row in zip(stamps, values.tolist(), strict=True):
-        for name, value in zip(names, row, strict=True):
-            yield f"{prefix}{name} {value!r} {stamp}\n"
+        for name, value in zip(series, row, strict=True):
+            yield f"{name} {value!r} {stamp}\n"
 
 
 def _escaped(text: str) -> str:

@@ -18,7 +18,7 @@ from draftboard.simulator.request import Batch, Floats, Integers, blocks, joined
 from draftboard.simulator.scenario import Event, Requests, Server
 from draftboard.theory import step_cost
 
-TICK_SECONDS = 1.0
+_TICK_SECONDS = 1.0
 _TICKS_WHILE_WAITING = 2
 _BATCHED_TOKENS = 8192
 """Prompt tokens that one step may compute: vLLM's max_num_batched_tokens."""
@@ -62,14 +62,14 @@ class Engine:
 
     def advance(self, until: float) -> None:
         """Go on for as many whole ticks as end by `until`: how often one looks changes nothing."""
-        while self._ticked + TICK_SECONDS <= until:
+        while self._ticked + _TICK_SECONDS <= until:
             parts = _TICKS_WHILE_WAITING if len(self._waiting) else 1
             for _ in range(parts):
-                self._tick(self._ticked, TICK_SECONDS / parts)
-                self._ticked += TICK_SECONDS / parts
+                self._tick(self._ticked, _TICK_SECONDS / parts)
+                self._ticked += _TICK_SECONDS / parts
         self.books.stand(self._running, len(self._waiting))
 
-    def step_seconds(self, requests: float) -> float:
+    def _step_seconds(self, requests: float) -> float:
         """Mean length of a decode step of so many requests: t * (v + K * c), all of which grow with the batch."""
         drafted = self._drafter.drafted_per_step
         saturation = self._server.saturation_tokens
@@ -112,7 +112,7 @@ class Engine:
 
     def _decoding_seconds(self, entering: Batch, seconds: float) -> Floats:
         """Lengths of the steps that fill the time, without what prompts add to them."""
-        length = self.step_seconds(max(1.0, len(self._running) + len(entering) / 2))
+        length = self._step_seconds(max(1.0, len(self._running) + len(entering) / 2))
         prefill = min(self._prefill_seconds(uncomputed(entering).sum()), 0.9 * seconds)
         count = max(1, math.ceil((seconds - prefill) / length))
         drawn: Floats = length * np.exp(self._chance.normal(0, _JITTER, count))

@@ -32,7 +32,7 @@ def targets(scenario: Scenario, seed: int) -> tuple[Target, ...]:
         Target(
             server,
             _labels(server, index),
-            tuple(event for event in scenario.event if _concerns(event, server, number)),
+            tuple(event for event in scenario.event if event.concerns(server, number)),
             own_seed,
         )
         for index, ((server, number), own_seed) in enumerate(zip(placed, seeds, strict=True))
@@ -42,11 +42,3 @@ def targets(scenario: Scenario, seed: int) -> tuple[Target, ...]:
 def _labels(server: Server, index: int) -> dict[str, str]:
     labels = {"job": "vllm", "instance": f"vllm-{index}:8000", "spec_method": server.method}
     return labels | ({"variant": server.variant} if server.variant else {})
-
-
-def _concerns(event: Event, server: Server, number: int) -> bool:
-    return (
-        event.model in {None, server.model}
-        and event.variant in {None, server.variant}
-        and event.instance in {None, number}
-    )

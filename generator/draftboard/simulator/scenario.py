@@ -49,7 +49,7 @@ class Load(_Model):
     """How far the rate swings around its mean in the course of a day, which begins at its mean and rises."""
     burst_every: Positive | None = None
     burst_for: Positive = Duration(60)
-    burst_factor: AboveZero = 1.0
+    burst_factor: Annotated[float, Field(gt=0, le=100)] = 1.0
     clients: Annotated[int, Field(ge=0, le=10_000)] = 0
     """Clients that each send a request, wait for the answer, think, and send the next."""
     think_seconds: AboveZero = 1.0
@@ -83,7 +83,7 @@ class Server(_Model):
     draft_cost: Ratio | None = None
     """c: time of drafting one token over one plain step. Default: what the rules assume of the method."""
 
-    step_seconds: AboveZero = 0.02
+    step_seconds: Annotated[float, Field(ge=0.001, le=100)] = 0.02
     """t: a plain decode step of one sequence."""
     saturation_tokens: AboveZero = 400.0
     """Tokens in one step at which arithmetic takes as long as reading the weights: v grows with the batch."""
@@ -121,17 +121,21 @@ class Server(_Model):
         return self
 
     @model_validator(mode="after")
-    def _requests_fit(self) -> Self:
-        for kind in self.requests:
+    def _holds_its_requests(self) -> Self:
+        if self.kv_blocks * self.block_size < self.max_model_len:
+            raise ValueError("kv_blocks x block_size must hold one sequence of max_model_len")
+        self.require_fit(self.requests)
+        return self
+
+    def require_fit(self, kinds: tuple[Requests, ...]) -> None:
+        """Raise ValueError when it cannot serve such requests."""
+        for kind in kinds:
             if kind.prompt_tokens + kind.max_tokens > self.max_model_len:
                 raise ValueError(
                     f"max_model_len = {self.max_model_len} is too short for prompt_tokens + max_tokens of its requests",
                 )
-            if kind.rates and self.k is not None and len(kind.rates) < self.k:
+            if kind.rates and len(kind.rates) < (self.k or 0):
                 raise ValueError(f"rates has {len(kind.rates)} positions, k = {self.k} needs as many")
-        if self.kv_blocks * self.block_size < self.max_model_len:
-            raise ValueError("kv_blocks x block_size must hold one sequence of max_model_len")
-        return self
 
 
 class Event(_Model):
@@ -145,7 +149,7 @@ class Event(_Model):
     """New requests are of these kinds from now on."""
     load: Load | None = None
     coverage: _Share | None = None
-    slowdown: AboveZero | None = None
+    slowdown: Annotated[float, Field(ge=0.1, le=100)] | None = None
     """Every step takes so many times as long from now on."""
     restart: Hold | None = None
     """It stops, is down for so long, and starts with all counters at 0."""
@@ -157,6 +161,14 @@ class Event(_Model):
         if not self.speculative and self.restart is None:
             raise ValueError("speculative = false needs restart: a server drafts as it was started")
         return self
+
+    def concerns(self, server: Server, number: int) -> bool:
+        """Whether it happens to this instance of the servers."""
+        return (
+            self.model in {None, server.model}
+            and self.variant in {None, server.variant}
+            and self.instance in {None, number}
+        )
 
 
 class Expected(_Model):
@@ -182,11 +194,17 @@ class Scenario(_Model):
     expect: Annotated[tuple[Expected, ...], Field(strict=False, max_length=50)] = ()
 
     @model_validator(mode="after")
-    def _names_are_known(self) -> Self:
-        models = {server.model for server in self.server}
-        for event in self.event:
-            if event.model is not None and event.model not in models:
-                raise ValueError(f"event: model = {event.model!r} is no server's: {', '.join(sorted(models))}")
+    def _events_concern_servers(self) -> Self:
+        for number, event in enumerate(self.event):
+            concerned = [
+                server
+                for server in self.server
+                if any(event.concerns(server, instance) for instance in range(server.instances))
+            ]
+            if not concerned:
+                raise ValueError(f"event.{number} happens to no server: look at its model, variant and instance")
+            for server in concerned:
+                server.require_fit(event.requests)
         return self
 
     def scaled(self, *, engines: int | None = None, models: int = 1) -> "Scenario":

@@ -1,12 +1,15 @@
 """Live servers over HTTP: each instance on a port of its own, as vLLM would be."""
 
 import json
+import selectors
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
+from socketserver import ThreadingMixIn
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
@@ -31,6 +34,11 @@ class Address:
     def at(self, index: int) -> int:
         """The port of an instance."""
         return self.port + index if self.port else 0
+
+
+class _Server(ThreadingMixIn, WSGIServer):
+    daemon_threads = True
+    timeout = 0  # a connection that is gone again is not waited for
 
 
 class _Quiet(WSGIRequestHandler):
@@ -92,9 +100,12 @@ def serving(targets: Sequence[Target], address: Address, speed: float) -> Iterat
         return discovery(targets, places)
 
     with ExitStack() as stack:
+        servers = []
         for index, target in enumerate(targets):
             site = _Site(target.start(clock), now, listed)
-            places.append(stack.enter_context(_listening(site, address.host, address.at(index))))
+            servers.append(stack.enter_context(_listening(site, address.host, address.at(index))))
+        places += [f"{address.host}:{server.server_port}" for server in servers]
+        stack.enter_context(_answering(servers))
         yield places
 
 
@@ -110,17 +121,34 @@ def discovery(targets: Sequence[Target], places: Sequence[str]) -> bytes:
     return json.dumps(groups, indent=2).encode()
 
 
-@contextmanager
-def _listening(site: _Site, host: str, port: int) -> Iterator[str]:
+def _listening(site: _Site, host: str, port: int) -> _Server:
     try:
-        server = make_server(host, port, site, WSGIServer, _Quiet)
+        return make_server(host, port, site, _Server, _Quiet)
     except OSError as error:
         raise DraftboardError(f"{host}:{port}: cannot listen: {error.strerror}; name another --port") from None
-    thread = threading.Thread(target=server.serve_forever, name=f"port {server.server_port}", daemon=True)
-    thread.start()
-    try:
-        yield f"{host}:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+
+
+@contextmanager
+def _answering(servers: Sequence[_Server]) -> Iterator[None]:
+    """One thread waits for all of them at once, so that a hundred ports cost no more than one and end together."""
+    ending, ended = socket.socketpair()
+
+    def answer() -> None:
+        with selectors.DefaultSelector() as ready:
+            ready.register(ended, selectors.EVENT_READ)
+            for server in servers:
+                ready.register(server, selectors.EVENT_READ, server)
+            while asked := [key.data for key, _ in ready.select()]:
+                if None in asked:
+                    return
+                for server in asked:
+                    server.handle_request()
+
+    with ending, ended:
+        thread = threading.Thread(target=answer, name="simulated servers", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ending.send(b"\0")
+            thread.join()
