@@ -41,7 +41,7 @@ FOUR_DEVIATIONS = 0.01
 """Of a share of some twenty thousand drafts: 4 * sqrt(0.25 / n), rounded up for what requests have in common."""
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def truth(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replay]:
     programs = program("prometheus"), program("promtool")
     with replayed(TOLD, tmp_path_factory.mktemp("truth"), programs) as replay:

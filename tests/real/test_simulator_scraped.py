@@ -25,15 +25,16 @@ POLL_SECONDS = 0.1
 
 def configuration(listed: str) -> str:
     discovered = [{"url": f"http://{listed}/targets", "refresh_interval": "1s"}]
-    job = {"job_name": "vllm", "scrape_interval": "1s", "http_sd_configs": discovered}
+    job = {"job_name": "vllm", "scrape_interval": "2s", "http_sd_configs": discovered}
     return yaml.safe_dump({"scrape_configs": [job]})
 
 
-def wait_for(client: Client, process: subprocess.Popen[bytes], expr: str) -> None:
-    """Until the expression holds for a series."""
+def wait_for(client: Client, process: subprocess.Popen[bytes], expr: str) -> float:
+    """Until the expression holds for a series; returns the time at which it did."""
     for _ in range(POLLS):
-        if client.query(expr, time.time()):
-            return
+        now = time.time()
+        if client.query(expr, now):
+            return now
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(POLL_SECONDS)
     pytest.fail(f"never: {expr}")
@@ -42,14 +43,14 @@ def wait_for(client: Client, process: subprocess.Popen[bytes], expr: str) -> Non
 def test_prometheus_scrapes_a_fleet_that_it_discovers(tmp_path: Path) -> None:
     server = Server(program("prometheus"), tmp_path, lookback=Duration(60))
     fleet = targets(find("baseline-vs-spec"), seed=1)
-    with serving(fleet, Address("127.0.0.1", 0), speed=100) as places:
+    with serving(fleet, Address("127.0.0.1", 0), speed=20) as places:
         process, url = server.start()
         try:
             (tmp_path / "prometheus.yml").write_text(configuration(places[0]))
             process.send_signal(signal.SIGHUP)
             with Client(url) as client:
-                wait_for(client, process, "count(vllm:request_success_total > 0) >= 2")
-                now = time.time()
+                served = "count(up == 1 and on (instance) (sum by (instance) (vllm:request_success_total) > 0)) == 2"
+                now = wait_for(client, process, served)
                 up = client.query("up", now)
                 stored = {series.labels["__name__"] for series in client.query('{job="vllm"}', now)}
                 bounds = client.query('vllm:inter_token_latency_seconds_bucket{le="1.0", spec_method="eagle3"}', now)
