@@ -95,6 +95,13 @@ def test_time_goes_on_as_fast_as_asked_and_a_restart_gives_no_page(tmp_path: Pat
             pass
 
 
+def test_targets_are_named_as_the_one_who_asks_names_the_host() -> None:
+    with live("--scenario", "idle") as (_, addresses):
+        port = addresses[0].split(":")[2].removesuffix("/metrics")
+        groups = json.loads(httpx.get(f"http://localhost:{port}/targets").text)
+        assert groups[0]["targets"] == [f"localhost:{port}"]
+
+
 def counted(text: str) -> set[str]:
     """Counters that are over zero."""
     return {s.name for family in text_string_to_metric_families(text) for s in family.samples if s.value > 0}

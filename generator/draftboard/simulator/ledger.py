@@ -8,6 +8,9 @@ from numpy.typing import ArrayLike, NDArray
 from draftboard.metrics import Histogram, Kind, Metric, Summary
 from draftboard.simulator.shape import Child
 
+_OPEN = {"status", "position"}
+"""Labels with many values of which the catalogue lists none."""
+
 
 class Ledger:
     """Counts from 0, as a process that has just started."""
@@ -39,11 +42,11 @@ class Ledger:
         """The first value of each of its children."""
         return np.array([self.values[child.start] for child in self.children if child.metric is metric])
 
-    def observe(self, metric: Summary, samples: ArrayLike, times: ArrayLike | None = None, *own: str) -> None:
+    def observe(self, metric: Summary, samples: ArrayLike, times: ArrayLike | None = None) -> None:
         """Put samples into a histogram or summary, each so many times, or once."""
         sample = np.asarray(samples, float)
         weight = np.ones(len(sample)) if times is None else np.asarray(times, float)
-        child = self._at[metric.name, *own]
+        child = self._at[metric.name,]
         row = self.values[child.start : child.end]
         if metric.kind is Kind.HISTOGRAM:
             bounds = self._bounds[metric.name]
@@ -54,7 +57,6 @@ class Ledger:
 
 
 def _own_values(child: Child) -> tuple[str, ...]:
-    """Of labels that tell children of one metric apart; none where there is but one child."""
-    return tuple(child.labels[label] for label in child.metric.own_labels if label in child.metric.values) or tuple(
-        child.labels[label] for label in ("status", "position") if label in child.metric.own_labels
-    )
+    """Of the labels that tell children of one metric apart."""
+    metric = child.metric
+    return tuple(child.labels[label] for label in metric.own_labels if label in metric.values or label in _OPEN)

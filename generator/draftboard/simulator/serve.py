@@ -49,25 +49,25 @@ class _Quiet(WSGIRequestHandler):
 class _Site:
     """What one instance answers. Its time goes on when it is asked."""
 
-    def __init__(self, instance: Instance, now: Callable[[], float], listed: Callable[[], bytes]) -> None:
+    def __init__(self, instance: Instance, now: Callable[[], float], listed: Callable[[str], bytes]) -> None:
         self._instance = instance
         self._now = now
         self._listed = listed
         self._asked = threading.Lock()
 
     def __call__(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
-        status, kind, body = self._answer(environ["PATH_INFO"])
+        status, kind, body = self._answer(environ["PATH_INFO"], environ.get("HTTP_HOST", ""))
         start(f"{status.value} {status.phrase}", [("Content-Type", kind), ("Content-Length", str(len(body)))])
         return [body]
 
-    def _answer(self, path: str) -> _Answer:
+    def _answer(self, path: str, asked_as: str) -> _Answer:
         match path.rstrip("/"):
             case "/metrics":
                 return self._metrics()
             case "/health":
                 return HTTPStatus.OK, "text/plain", b""
             case "/targets":
-                return HTTPStatus.OK, "application/json", self._listed()
+                return HTTPStatus.OK, "application/json", self._listed(asked_as.rpartition(":")[0])
             case _:
                 return _NOT_HERE
 
@@ -91,26 +91,27 @@ def serving(targets: Sequence[Target], address: Address, speed: float) -> Iterat
             "name a lower one",
         )
     started, clock = time.monotonic(), Clock(time.time(), speed)
-    places: list[str] = []
+    servers: list[_Server] = []
 
     def now() -> float:
         return (time.monotonic() - started) * speed
 
-    def listed() -> bytes:
-        return discovery(targets, places)
+    def listed(host: str) -> bytes:
+        return _discovery(targets, [f"{host or address.host}:{server.server_port}" for server in servers])
 
     with ExitStack() as stack:
-        servers = []
         for index, target in enumerate(targets):
             site = _Site(target.start(clock), now, listed)
             servers.append(stack.enter_context(_listening(site, address.host, address.at(index))))
-        places += [f"{address.host}:{server.server_port}" for server in servers]
         stack.enter_context(_answering(servers))
-        yield places
+        yield [f"{address.host}:{server.server_port}" for server in servers]
 
 
-def discovery(targets: Sequence[Target], places: Sequence[str]) -> bytes:
-    """The targets as Prometheus' HTTP service discovery wants them, with the labels that vLLM does not export."""
+def _discovery(targets: Sequence[Target], places: Sequence[str]) -> bytes:
+    """The targets as Prometheus' HTTP service discovery wants them, with the labels that vLLM does not export.
+
+    They are named as the one who asks names this host: who listens everywhere has no name of its own.
+    """
     groups = [
         {
             "targets": [place],
