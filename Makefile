@@ -14,11 +14,11 @@ PROMETHEUS ?= $(CURDIR)/$(TOOLS)/bin/prometheus
 PROMTOOL ?= $(CURDIR)/$(TOOLS)/bin/promtool
 export PROMETHEUS PROMTOOL
 
-.PHONY: help demo test unit lint typecheck build check mutate tools clean
+.PHONY: help demo test unit lint typecheck build check mutate detect bench-simulator tools clean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.runtime $(FETCHED) ## Replay a recorded vLLM run and tell whether speculation paid (KEEP=1 leaves Prometheus running)
 	@$(BIN)/draftboard build
@@ -47,6 +47,12 @@ check: $(VENV)/.runtime ## Say whether dashboards/ and alerts/ are as built
 mutate: $(VENV)/.dev $(FETCHED) ## Change the rules one place at a time: does a promtool case notice each?
 	$(BIN)/python tests/mutate.py --promtool $(PROMTOOL)
 
+detect: $(VENV)/.dev $(FETCHED) ## Replay every scenario and write how soon each alert tells of it
+	$(BIN)/python tests/detection.py --prometheus $(PROMETHEUS) --promtool $(PROMTOOL)
+
+bench-simulator: $(VENV)/.dev ## Measure what an hour of one engine costs to simulate
+	$(BIN)/python tests/bench_simulator.py
+
 tools: $(FETCHED) ## Fetch Prometheus and promtool into .tools
 
 clean: ## Remove the virtual environment, the tools and all caches
@@ -65,7 +71,7 @@ $(VENV)/.runtime: $(VENV)/.pip pyproject.toml
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.runtime
-	$(BIN)/pip install --quiet --constraint constraints.txt --group dev
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[simulator]' --group dev
 	@touch $@
 
 $(CURDIR)/$(TOOLS)/bin/prometheus: deploy/tools/fetch.py

@@ -1,11 +1,13 @@
 """The catalogue's families as the series that a page exposes."""
 
-from draftboard.metrics import CATALOGUE, Histogram, Kind, Metric
+from draftboard.metrics import CATALOGUE, Histogram, Kind, Metric, Summary
 
 
 def parts(metric: Metric) -> list[Metric]:
-    """What is exposed: of a histogram its three parts."""
-    return [metric.bucket, metric.sum, metric.count] if isinstance(metric, Histogram) else [metric]
+    """What is exposed: of a histogram its three parts, of a summary two."""
+    if isinstance(metric, Histogram):
+        return [metric.bucket, metric.sum, metric.count]
+    return [metric.sum, metric.count] if isinstance(metric, Summary) else [metric]
 
 
 def series() -> list[str]:

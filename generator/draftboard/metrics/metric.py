@@ -19,6 +19,7 @@ class Presence(Enum):
     ALWAYS = "always, unless --disable-log-stats"
     SPECULATING = "only with a speculative configuration; then from the start, at 0"
     HTTP = "always, from the first request on"
+    SERVER = "always"
     ONE_PROCESS = "only where one process serves: not with several API servers"
     PROMETHEUS = "made by Prometheus"
     GPU_EXPORTER = "where dcgm-exporter runs"
@@ -57,33 +58,24 @@ class Metric:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Histogram(Metric):
-    """A classic histogram: three families of counters."""
+class Summary(Metric):
+    """Two families of counters: the sum of samples and their number. The pages that are read have no quantiles."""
 
-    kind: Kind = Kind.HISTOGRAM
-    buckets: tuple[float, ...]
-    """Upper bounds, without +Inf, unless the server was started with others."""
-    custom: str
-    """Its name in vLLM's `--custom-histogram-buckets` (0.32 and newer)."""
+    kind: Kind = Kind.SUMMARY
     counts: str
     """What one sample is."""
 
     @property
-    def bucket(self) -> Metric:
-        """Samples up to each upper bound `le`."""
-        return self._part("_bucket", self.counts, ("le",))
-
-    @property
     def sum(self) -> Metric:
         """Sum of all samples."""
-        return self._part("_sum", self.unit, ())
+        return self._part("_sum", self.unit)
 
     @property
     def count(self) -> Metric:
         """Number of samples."""
-        return self._part("_count", self.counts, ())
+        return self._part("_count", self.counts)
 
-    def _part(self, suffix: str, unit: str, labels: tuple[str, ...]) -> Metric:
+    def _part(self, suffix: str, unit: str, *labels: str) -> Metric:
         return Metric(
             name=self.name + suffix,
             kind=Kind.COUNTER,
@@ -91,6 +83,30 @@ class Histogram(Metric):
             meaning=self.meaning,
             presence=self.presence,
             since=self.since,
-            own_labels=labels,
+            own_labels=(*self.own_labels, *labels),
             owner=self.owner,
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Histogram(Summary):
+    """A classic histogram: a summary, and a third family that counts samples up to each of some bounds."""
+
+    kind: Kind = Kind.HISTOGRAM
+    buckets: tuple[float, ...]
+    """Upper bounds, without +Inf, unless the server was started with others."""
+    within_model_len: bool = False
+    """Whether a server exposes only the bounds up to its `--max-model-len`."""
+    custom: str = ""
+    """Its name in vLLM's `--custom-histogram-buckets` (0.32 and newer); empty where that cannot replace it."""
+
+    def bounds(self, max_model_len: int) -> tuple[float, ...]:
+        """The upper bounds that a server with this longest sequence exposes, without +Inf."""
+        if not self.within_model_len:
+            return self.buckets
+        return tuple(bound for bound in self.buckets if bound <= max_model_len)
+
+    @property
+    def bucket(self) -> Metric:
+        """Samples up to each upper bound `le`."""
+        return self._part("_bucket", self.counts, "le")

@@ -1,0 +1,33 @@
+"""The command line: parse, call, print. One module for each family of commands."""
+
+import signal
+import sys
+from typing import Any
+
+import click
+
+from draftboard import __version__
+from draftboard.cli.files import build, check, signals
+from draftboard.cli.replay import replay_command
+from draftboard.cli.simulate import simulate
+from draftboard.errors import DraftboardError
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, package_name="draftboard")
+def draftboard() -> None:
+    """Monitoring as code for vLLM speculative decoding."""
+
+
+for _command in (build, check, signals, replay_command, simulate):
+    draftboard.add_command(_command)
+
+
+def main(arguments: list[str] | None = None) -> Any:  # noqa: ANN401  (click's own)
+    """Run a command. A user's mistake is one line and exit code 2; whoever is told to end ends what it started."""
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    try:
+        return draftboard(args=arguments, prog_name="draftboard")
+    except DraftboardError as error:
+        click.echo(f"draftboard: {error}", err=True)
+        raise SystemExit(2) from None

@@ -1,0 +1,80 @@
+"""`build`, `check` and `signals`: the files that Draftboard makes, and what is in them."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+from rich.table import Table
+
+from draftboard import artifacts
+from draftboard.cli.shared import config_option, console, json_option
+from draftboard.settings import load
+
+out_option = click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder that holds dashboards/ and alerts/. Default: the repository you stand in, else this folder.",
+)
+
+
+@click.command()
+@config_option
+@out_option
+def build(config: Path | None, out: Path | None) -> None:
+    """Write dashboards/ and alerts/."""
+    target = out or _repository()
+    files = artifacts.render(load(config))
+    artifacts.write(files, target)
+    table = Table("File", "Bytes", box=None)
+    table.columns[1].justify = "right"
+    for path, text in sorted(files.items()):
+        table.add_row(path, f"{len(text.encode()):,}")
+    paper = console()
+    paper.print(f"Written below {target}:", soft_wrap=True)
+    paper.print(table)
+    for path in artifacts.left_over(files, target):
+        paper.print(f"{path}: left over; nothing builds it any more", soft_wrap=True)
+
+
+@click.command()
+@config_option
+@out_option
+def check(config: Path | None, out: Path | None) -> None:
+    """Say whether the files on disk are what `build` would write: 0 yes, 1 no."""
+    target = out or _repository()
+    differences = artifacts.compare(artifacts.render(load(config)), target)
+    for difference in differences:
+        click.echo(f"{difference.path}: {difference.what}")
+        click.echo(difference.diff, nl=False)
+    if differences:
+        click.echo(f"{len(differences)} of the files below {target} are not as built: run `draftboard build`", err=True)
+        raise SystemExit(1)
+    click.echo(f"The files below {target} are as built.")
+
+
+@click.command()
+@config_option
+@json_option
+def signals(config: Path | None, *, as_json: bool) -> None:
+    """List every signal: its question, unit, PromQL, record, panels and alerts."""
+    entries = artifacts.inventory(load(config))
+    if as_json:
+        click.echo(json.dumps([asdict(entry) for entry in entries], indent=2))
+        return
+    for entry in entries:
+        click.echo(f"{entry.name}: {entry.title} [{entry.unit}, better: {entry.better}]")
+        click.echo(f"  {entry.question}")
+        for heading, lines in (("record", entry.records), ("panel", entry.panels), ("alert", entry.alerts)):
+            for line in lines:
+                click.echo(f"  {heading}: {line}")
+        click.echo("  promql:")
+        for line in entry.expr.splitlines():
+            click.echo(f"    {line}")
+        click.echo()
+
+
+def _repository() -> Path:
+    """The folder of the repository that we stand in, else where we stand."""
+    here = Path.cwd()
+    return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)

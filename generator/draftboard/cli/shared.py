@@ -1,0 +1,49 @@
+"""What commands share: options, the console, a progress bar."""
+
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import Progress
+
+_PIPED_WIDTH = 200
+
+config_option = click.option(
+    "--config",
+    type=click.Path(path_type=Path),
+    help="Settings that overlay the defaults, as TOML.",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def program_option(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """An option for a program: as named, else from the environment, else from PATH; as an absolute path."""
+    return click.option(
+        f"--{name}",
+        envvar=name.upper(),
+        default=name,
+        show_envvar=True,
+        callback=lambda _context, _option, given: Path(shutil.which(given) or given).absolute(),
+        help=f"{name} 3.5 or newer.",
+    )
+
+
+def console() -> Console:
+    """Colours and the terminal's width on a terminal; plain and wide when piped."""
+    return Console() if sys.stdout.isatty() else Console(width=_PIPED_WIDTH, highlight=False)
+
+
+@contextmanager
+def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
+    """A progress bar on a terminal, nothing elsewhere."""
+    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task("")
+
+        def tell(what: str, done: int, total: int) -> None:
+            bar.update(task, description=what, completed=done, total=total)
+
+        yield tell

@@ -1,0 +1,72 @@
+"""TOML files that people write: read safely, and each mistake told in one line."""
+
+import tomllib
+from pathlib import Path
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from draftboard.errors import DraftboardError
+
+MAX_BYTES = 1_000_000
+_SHOWN = 60
+
+
+def read_toml(path: Path, what: str) -> dict[str, Any]:
+    """The file as TOML; `what` says in errors what it should hold.
+
+    Raises:
+        DraftboardError: it cannot be read, is too large, or is not TOML.
+    """
+    try:
+        with path.open("rb") as file:
+            text = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        reason = error.strerror or error
+        raise DraftboardError(f"{path}: cannot read the {what}: {reason}; name an existing TOML file") from None
+    if len(text) > MAX_BYTES:
+        raise DraftboardError(f"{path}: larger than {MAX_BYTES} bytes; this is no {what} file")
+    try:
+        return tomllib.loads(text.decode())
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise DraftboardError(f"{path}: not valid TOML: {_one_line(error)}") from None
+
+
+def first_mistake(error: ValidationError, model: type[BaseModel], what: str) -> str:
+    """One line for the first of pydantic's errors in a document of `model`, and how many more there are."""
+    mistakes = error.errors(include_url=False)
+    first = mistakes[0]
+    key = ".".join(str(part) for part in first["loc"]) or what
+    match first["type"]:
+        case "extra_forbidden":
+            text = f"unknown key {key!r}; known here: {_known_keys(model, first['loc'])}"
+        case "missing":
+            text = f"{key} is missing: it has no default"
+        case "value_error":
+            reason = str(first["ctx"]["error"])
+            text = f"{key}: {reason}" if isinstance(first["input"], dict) else f"{key} = {_shown(first)} {reason}"
+        case "model_type" | "dict_type":
+            text = f"{key} = {_shown(first)} is not allowed: must be a table of {what}"
+        case "tuple_type":
+            text = f"{key} = {_shown(first)} is not allowed: must be a list in brackets"
+        case _:
+            text = f"{key} = {_shown(first)} is not allowed: {first['msg'][0].lower()}{first['msg'][1:]}"
+    more = len(mistakes) - 1
+    return _one_line(text) + (f" (and {more} more)" if more else "")
+
+
+def _shown(mistake: Any) -> str:  # noqa: ANN401  (pydantic's input is whatever the file held)
+    text = repr(mistake["input"])
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
+
+
+def _known_keys(model: Any, location: tuple[int | str, ...]) -> str:  # noqa: ANN401  (a model or a list of them)
+    """The keys allowed where the unknown one stood."""
+    for part in location[:-1]:
+        model = model if isinstance(part, int) else model.model_fields[part].annotation
+        model = next(iter(get_args(model)), model)  # of a list, or of what may be left out
+    return ", ".join(field.alias or name for name, field in model.model_fields.items())
+
+
+def _one_line(text: object) -> str:
+    return " ".join(str(text).split())

@@ -1,0 +1,76 @@
+"""How soon each alert tells of each scenario, by replaying its past under the rules: tests use it, and `make detect`.
+
+Run as a program it writes the page on scenarios.
+"""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from draftboard.durations import Duration
+from draftboard.replay import Firing, Replay, firings, replaying
+from draftboard.settings import Settings
+from draftboard.simulator import Scenario, find, names
+from draftboard.simulator.backfill import Past, backfill
+from draftboard.simulator.fleet import targets
+
+START = 1_800_000_000
+PAGE = Path(__file__).parent.parent / "docs/scenarios.md"
+HEAD = """# Scenarios
+
+What `draftboard simulate --scenario NAME` tells, which alerts that must raise, and how soon each did: minutes from the
+event that causes it, or from the first sample, to the first evaluation at which it fires, under the default settings.
+No other alert may fire. Every row is a test. Made by `make detect`: edit the scenario files, not this page.
+
+| scenario | lasts | alert | cause at | fires after | must within |
+|---|---|---|---|---|---|
+"""
+
+
+@contextmanager
+def replayed(told: Scenario, folder: Path, programs: tuple[Path, Path], seed: int = 1) -> Iterator[Replay]:
+    """A Prometheus that holds a scenario's past and what the rules made of it."""
+    prometheus, promtool = programs
+    past = folder / "past.om"
+    backfill(targets(told, seed), Past(START, START + told.duration.seconds, 15), past)
+    with replaying(past, Settings(), prometheus=prometheus, promtool=promtool) as replay:
+        yield replay
+
+
+def rows(name: str, told: Scenario, fired: list[Firing]) -> list[str]:
+    """The lines of a scenario on the page."""
+    if not told.expect:
+        return [f"| `{name}` | {told.duration} | - | - | - | - |"]
+    return [
+        f"| `{name}` | {told.duration} | `{expected.alert}` | {expected.since} "
+        f"| {_minutes(fired, expected.alert, expected.since)} | {expected.within} |"
+        for expected in told.expect
+    ]
+
+
+def _minutes(fired: list[Firing], alert: str, since: Duration) -> str:
+    first = min((firing.since for firing in fired if firing.alert == alert), default=None)
+    return "never" if first is None else f"{(first - START - since.seconds) / 60:.0f} min"
+
+
+def main() -> None:
+    """Replay every scenario and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--prometheus", type=Path, required=True)
+    parser.add_argument("--promtool", type=Path, required=True)
+    given = parser.parse_args()
+    lines = []
+    for name in names():
+        with tempfile.TemporaryDirectory() as folder:
+            told = find(name)
+            with replayed(told, Path(folder), (given.prometheus, given.promtool)) as replay:
+                lines += rows(name, told, firings(replay))
+        sys.stdout.write("\n".join(lines[-max(1, len(told.expect)) :]) + "\n")
+    PAGE.write_text(HEAD + "\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()

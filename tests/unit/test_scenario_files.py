@@ -1,0 +1,163 @@
+"""Scenario files: those that come with Draftboard, and mistakes in others, each told in one line."""
+
+from pathlib import Path
+
+import pytest
+
+from draftboard.errors import DraftboardError
+from draftboard.rules import alerting_groups
+from draftboard.settings import Settings
+from draftboard.simulator import find, names
+from draftboard.simulator.acceptance import Profile
+from draftboard.simulator.arrivals import rate_at
+from draftboard.simulator.fleet import targets
+from draftboard.simulator.scenario import Load
+
+NAMED = {
+    *("healthy-eagle3", "ngram-summarisation", "mixed-temperature", "drafter-broken", "k-too-long", "k-too-short"),
+    *("repetition-loop", "kv-pressure", "overload", "engine-outlier", "restart", "spec-off", "idle"),
+    *("baseline-vs-spec", "disagg-phantom-drafts", "fleet-100"),
+}
+HEAD = 'story = "Something that a server might live through."\nduration = "1h"\n'
+SERVER = '[[server]]\nmodel = "m"\n'
+DRAFTS = f'{HEAD}{SERVER}method = "eagle3"\nk = 3\n'
+LOOKUP = f'{HEAD}{SERVER}method = "ngram"\nk = 2\n'
+
+
+def test_every_story_is_there() -> None:
+    assert set(names()) == NAMED
+
+
+@pytest.mark.parametrize("name", sorted(NAMED))
+def test_a_story_expects_alerts_within_its_duration(name: str) -> None:
+    told = find(name)
+    rules = {rule.alert for group in alerting_groups(Settings()) for rule in group.rules}
+    for expected in told.expect:
+        assert expected.alert in rules
+        assert expected.since.seconds + expected.within.seconds <= told.duration.seconds
+    for event in told.event:
+        assert event.at < told.duration
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "story is missing: it has no default"),
+        ("story = [", "not valid TOML"),
+        (HEAD, "server is missing"),
+        (f"{HEAD}server = 3", "server = 3 is not allowed: must be a list in brackets"),
+        (f"{HEAD}server = [3]", "server.0 = 3 is not allowed: must be a table of scenario"),
+        (f"{HEAD}{SERVER}method = 'eagle3'", "method = 'eagle3' needs k"),
+        (f"{HEAD}{SERVER}k = 3", "k = 3 needs a method"),
+        (f"{HEAD}{SERVER}method = 'eagle3'\nk = 0", "k = 0 is not allowed: input should be greater than or equal to 1"),
+        (f"{HEAD}{SERVER}method = 'eagle3'\nk = -2", "server.0.k = -2 is not allowed"),
+        (f"{HEAD}{SERVER}method = 'eagle3'\nk = 3.0", "server.0.k = 3.0 is not allowed"),
+        (f"{HEAD}{SERVER}method = 'eagle3 {{}}'\nk = 3", "must be a method name"),
+        (f"{DRAFTS}requests = [{{ rates = [0.5, 0.6, 0.1] }}]", "survival rises with position"),
+        (f"{DRAFTS}requests = [{{ rates = [0.5, 0.4] }}]", "rates has 2 positions, k = 3 needs as many"),
+        (f"{DRAFTS}requests = [{{ rates = [1.5, 0.4, 0.3] }}]", "rates.0 = 1.5 is not allowed"),
+        (f"{DRAFTS}requests = [{{ alpha = nan }}]", "alpha = nan is not allowed"),
+        (f"{DRAFTS}requests = [{{ alpha = 0.5, workload = 'chat' }}]", "needs one of alpha, rates and workload"),
+        (f"{DRAFTS}requests = [{{ }}]", "needs one of alpha, rates and workload"),
+        (f"{DRAFTS}requests = []", "server.0.requests = [] is not allowed"),
+        (f"{DRAFTS}requests = [{{ alpha = 0.5, share = 0 }}]", "share = 0 is not allowed"),
+        (f"{DRAFTS}requests = [{{ alpha = 0.5, max_tokens = 9000 }}]", "max_model_len = 8192 is too short"),
+        (f"{DRAFTS}requests = [{{ alpha = 0.5, tokens = 9 }}]", "unknown key 'server.0.requests.0.tokens'; known"),
+        (f"{DRAFTS}coverage = 0.5", "coverage and draft_lengths belong to lookups"),
+        (f"{LOOKUP}draft_lengths = [0.5, 0.4]", "draft_lengths must name a share for each length from 1 to k"),
+        (f"{LOOKUP}draft_lengths = [0.5, 0.3, 0.2]", "draft_lengths must name a share for each length from 1 to k"),
+        (f"{DRAFTS}kv_blocks = 10", "kv_blocks x block_size must hold one sequence"),
+        (f"{DRAFTS}load = {{ rate = 1, clients = 2 }}", "has both rate and clients"),
+        (f"{DRAFTS}load = {{ rat = 1 }}", "unknown key 'server.0.load.rat'; known here: rate"),
+        (f"{DRAFTS}load = {{ rate = inf }}", "rate = inf is not allowed"),
+        (f"{DRAFTS}[[event]]\nat = '1m'\nload = {{ rat = 1 }}", "unknown key 'event.0.load.rat'; known here: rate"),
+        (f"{DRAFTS}[[event]]\nat = '1m'\nmodel = 'x'", "event.0 happens to no server"),
+        (f"{DRAFTS}[[event]]\nat = '1m'\nvariant = 'x'", "event.0 happens to no server"),
+        (f"{DRAFTS}[[event]]\nat = '1m'\ninstance = 1", "event.0 happens to no server"),
+        (f"{DRAFTS}[[event]]\nat = '1m'\nrequests = [{{ rates = [0.5] }}]", "rates has 1 positions, k = 3"),
+        (f"{DRAFTS}[[event]]\nat = '1m'\nrequests = [{{ alpha = 0.5, prompt_tokens = 9000 }}]", "is too short"),
+        (f"{DRAFTS}step_seconds = 1e-9", "step_seconds = 1e-09 is not allowed"),
+        (f"{DRAFTS}[[event]]\nat = '1m'\nspeculative = false", "speculative = false needs restart"),
+        (f"{DRAFTS}[[event]]\nat = 60", "must be a duration in quotes"),
+        (f"{DRAFTS}[[expect]]\nalert = 'A'", "expect.0.within is missing"),
+        (f"{HEAD}{SERVER}model = '\\\"}}'", "not valid TOML"),
+        (HEAD + '[[server]]\nmodel = "a\\"} 1\\n"', "server.0.model = "),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_told_in_one_line(tmp_path: Path, text: str, says: str) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_text(text)
+    with pytest.raises(DraftboardError) as raised:
+        find(str(path))
+    told = str(raised.value)
+    assert told.startswith(f"{path}: ")
+    assert says in told
+    assert "\n" not in told
+
+
+@pytest.mark.parametrize("text", [b"\xff\xfe", b"a=" + b"[" * 100_000, b"#" * 1_000_001])
+def test_hostile_files_are_told_in_one_line(tmp_path: Path, text: bytes) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_bytes(text)
+    with pytest.raises(DraftboardError, match=str(path)) as raised:
+        find(str(path))
+    assert "\n" not in str(raised.value)
+
+
+def test_an_unknown_name_is_answered_with_those_that_are_known() -> None:
+    with pytest.raises(
+        DraftboardError, match=r"scenario 'x' is unknown: name a TOML file, or one of baseline-vs-spec, "
+    ):
+        find("x")
+
+
+def test_a_file_that_is_not_there_is_told() -> None:
+    with pytest.raises(DraftboardError, match="cannot read the scenario"):
+        find("nowhere.toml")
+
+
+def test_a_story_is_told_of_as_many_engines_and_models_as_wanted() -> None:
+    told = find("fleet-100")
+    assert sum(target.server.engines for target in targets(told, 1)) == 100
+    pairs = find("fleet-100").scaled(engines=5)
+    assert [server.instances for server in pairs.server] == [5, 5, 3, 3, 5]
+    models = {target.server.model for target in targets(find("restart").scaled(models=3), 1)}
+    assert models == {"llama-3-70b", "llama-3-70b-2", "llama-3-70b-3"}
+
+
+def test_events_of_a_model_are_told_of_its_copies_too(tmp_path: Path) -> None:
+    path = tmp_path / "two.toml"
+    path.write_text(f'{DRAFTS}[[server]]\nmodel = "other"\n[[event]]\nat = "1m"\nmodel = "m"\nrestart = "1m"\n')
+    told = find(str(path)).scaled(models=2)
+    assert {target.server.model: len(target.events) for target in targets(told, 1)} == {
+        "m": 1,
+        "m-2": 1,
+        "other": 0,
+        "other-2": 0,
+    }
+
+
+def test_heat_lowers_acceptance_as_the_illustration_has_it() -> None:
+    first = [Profile(alpha=0.81, temperature=heat).survival(1, lookup=False)[0] for heat in (0.0, 0.4, 0.8, 1.0)]
+    assert first == pytest.approx([0.81, 0.71, 0.52, 0.38], abs=0.001)
+
+
+def test_acceptance_depends_on_the_text_and_the_method() -> None:
+    profile = Profile(workload="summarisation")
+    assert profile.survival(2, lookup=True) == pytest.approx((0.75, 0.5625))
+    assert profile.survival(2, lookup=False) == pytest.approx((0.78, 0.6084))
+
+
+def test_rates_are_the_survival_of_a_cool_request() -> None:
+    assert Profile(rates=(0.9, 0.85, 0.78, 0.7)).survival(3, lookup=False) == pytest.approx((0.9, 0.85, 0.78))
+
+
+def test_rates_that_reach_zero_stay_there() -> None:
+    assert Profile(rates=(0.9, 0.0, 0.0)).survival(3, lookup=False) == (0.9, 0.0, 0.0)
+
+
+def test_a_day_has_a_high_and_a_low_and_bursts_come_on_top() -> None:
+    load = Load.model_validate({"rate": 2.0, "daily_swing": 0.5})
+    assert [rate_at(load, hour * 3600) for hour in (0, 6, 18)] == pytest.approx([2.0, 3.0, 1.0])
+    bursts = Load.model_validate({"rate": 2.0, "burst_every": "10m", "burst_for": "1m", "burst_factor": 4.0})
+    assert [rate_at(bursts, at) for at in (0, 59, 60, 599, 600)] == [8.0, 8.0, 2.0, 2.0, 8.0]

@@ -1,0 +1,207 @@
+"""`draftboard simulate` as a user types it: what it prints, and how it ends."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from draftboard.cli import main
+from draftboard.simulator import names
+
+
+def run(*arguments: str | Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    """Exit code, standard output and standard error of a command."""
+    with pytest.raises(SystemExit) as ended:
+        main(["simulate", *(str(argument) for argument in arguments)])
+    out, err = capsys.readouterr()
+    return int(ended.value.code or 0), out, err
+
+
+@contextmanager
+def live(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
+    """The command as a process of its own, and the addresses that it prints."""
+    command = [sys.executable, "-m", "draftboard", "simulate", "--port", "0", *arguments]
+    environment = os.environ | {"PYTHONUNBUFFERED": "1", "PYTHONWARNINGS": "error"}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        try:
+            assert process.stdout is not None
+            addresses = []
+            for line in process.stdout:
+                addresses.append(line.split()[-1])
+                if line.rstrip().endswith("/targets"):
+                    break
+            yield process, addresses
+        finally:
+            process.kill()
+
+
+def fetched(url: str) -> tuple[int, str, str]:
+    """Status, content type and text."""
+    answer = httpx.get(url, timeout=30)
+    return answer.status_code, answer.headers.get("Content-Type", ""), answer.text
+
+
+def test_list_names_every_scenario_with_its_alerts(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run("--list", capsys=capsys)
+    assert code == 0
+    for name in names():
+        assert any(line.split()[:1] == [name] for line in out.splitlines())
+    assert "SpecDecodeEngineOutlier" in out
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_serves_until_told_to_end_and_ends_well(number: signal.Signals) -> None:
+    with live("--scenario", "baseline-vs-spec") as (process, addresses):
+        *pages, listed = addresses
+        assert len(pages) == 2
+        for page in pages:
+            assert page.startswith("http://127.0.0.1:")
+            status, kind, text = fetched(page)
+            assert (status, kind) == (200, "text/plain; version=1.0.0; charset=utf-8")
+            assert "vllm:generation_tokens" in {family.name for family in text_string_to_metric_families(text)}
+        groups = json.loads(fetched(listed)[2])
+        assert [group["targets"][0] for group in groups] == [page.split("/")[2] for page in pages]
+        assert [group["labels"] for group in groups] == [
+            {"spec_method": "eagle3", "variant": "speculative"},
+            {"spec_method": "none", "variant": "plain"},
+        ]
+        process.send_signal(number)
+        assert process.wait(30) == 0
+        assert process.stderr is not None
+        assert process.stderr.read() == "Ended.\n"
+
+
+def test_time_goes_on_as_fast_as_asked_and_a_restart_gives_no_page(tmp_path: Path) -> None:
+    path = tmp_path / "down.toml"
+    path.write_text(
+        'story = "A server that goes down after a second and stays down."\nduration = "1h"\n'
+        '[[server]]\nmodel = "m"\nload = { rate = 5 }\n[[event]]\nat = "0s"\nrestart = "7d"\n'
+    )
+    with live("--scenario", str(path), "--speed", "1000") as (_, addresses):
+        assert fetched(addresses[0])[0] == 503
+    with live("--scenario", "healthy-eagle3", "--speed", "1000") as (_, addresses):
+        while "vllm:request_success_total" not in counted(fetched(addresses[0])[2]):
+            pass
+
+
+def test_targets_are_named_as_the_one_who_asks_names_the_host() -> None:
+    with live("--scenario", "idle") as (_, addresses):
+        port = addresses[0].split(":")[2].removesuffix("/metrics")
+        groups = json.loads(httpx.get(f"http://localhost:{port}/targets").text)
+        assert groups[0]["targets"] == [f"localhost:{port}"]
+
+
+def counted(text: str) -> set[str]:
+    """Counters that are over zero."""
+    return {s.name for family in text_string_to_metric_families(text) for s in family.samples if s.value > 0}
+
+
+def test_other_paths_are_told_to_be_none_and_health_answers() -> None:
+    with live("--scenario", "idle", "--engines", "1") as (_, addresses):
+        server = addresses[0].removesuffix("/metrics")
+        assert fetched(f"{server}/v1/models")[0] == 404
+        assert fetched(f"{server}/health")[0] == 200
+        assert fetched(f"{server}/metrics/")[0] == 200
+
+
+def test_a_taken_port_is_one_line_and_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        code, out, err = run("--scenario", "idle", "--port", str(port), capsys=capsys)
+    assert (code, out) == (2, "")
+    assert err == f"draftboard: 127.0.0.1:{port}: cannot listen: Address already in use; name another --port\n"
+
+
+def test_ports_beyond_the_last_are_one_line_and_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = run("--scenario", "fleet-100", "--port", "65500", capsys=capsys)
+    assert code == 2
+    assert (
+        err == "draftboard: --port 65500: 80 servers need ports up to 65579, and the last is 65535: name a lower one\n"
+    )
+
+
+def test_a_host_that_is_not_ours_is_one_line_and_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = run("--scenario", "idle", "--host", "no.such.host.invalid", "--port", "0", capsys=capsys)
+    assert code == 2
+    assert err.startswith("draftboard: no.such.host.invalid:0: cannot listen: ")
+    assert err.count("\n") == 1
+
+
+def test_an_unknown_scenario_is_one_line_and_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run("--scenario", "helthy", capsys=capsys)
+    assert (code, out) == (2, "")
+    assert err.startswith("draftboard: scenario 'helthy' is unknown: name a TOML file, or one of baseline-vs-spec, ")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--backfill", "1h"),
+        ("--out", "run.om"),
+        ("--backfill", "soon", "--out", "run.om"),
+        ("--backfill", "0s", "--out", "run.om"),
+        ("--backfill", "1h", "--step", "0s", "--out", "run.om"),
+        ("--speed", "0"),
+        ("--speed", "nan"),
+        ("--engines", "0"),
+        ("--seed", "-1"),
+        ("--port", "65536"),
+    ],
+)
+def test_a_mistyped_option_ends_with_2(arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(*arguments, capsys=capsys)
+    assert (code, out) == (2, "")
+    assert "Traceback" not in err
+
+
+def test_a_past_before_1970_is_one_line_and_exit_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = run("--backfill", "1h", "--until", "100", "--out", tmp_path / "run.om", capsys=capsys)
+    assert code == 2
+    assert err == "draftboard: --backfill 1h --until 100: the past would begin before 1970\n"
+
+
+def test_a_past_ends_when_asked_and_says_how_to_load_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "run.om"
+    code, told, _ = run("--scenario", "idle", "--backfill", "5m", "--until", "1800000000", "--out", out, capsys=capsys)
+    assert code == 0
+    assert f"promtool tsdb create-blocks-from openmetrics {out} DATA" in told
+    times = sorted({int(line.rsplit(" ", 1)[1]) for line in out.read_text().splitlines() if line[0] != "#"})
+    assert times == list(range(1_799_999_700, 1_800_000_001, 15))
+
+
+def test_the_past_of_a_demo_ends_now(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "run.om"
+    run("--scenario", "idle", "--engines", "1", "--backfill", "1m", "--step", "30s", "--out", out, capsys=capsys)
+    first, *_, last = sorted({int(line.rsplit(" ", 1)[1]) for line in out.read_text().splitlines() if line[0] != "#"})
+    assert last - first == 60
+    assert last % 30 == 0
+
+
+def test_without_the_extra_the_command_names_it_and_others_work() -> None:
+    code = (
+        "import sys; sys.modules['numpy'] = None\n"
+        "from draftboard.cli import main\n"
+        "main(['simulate', '--scenario', 'idle'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert (
+        done.stderr
+        == "draftboard: simulate needs the package numpy: install the extra, pip install 'draftboard[simulator]'\n"
+    )
+    listed = subprocess.run(
+        [sys.executable, "-c", code.replace("'--scenario', 'idle'", "'--list'")], capture_output=True, check=False
+    )
+    assert listed.returncode == 0
