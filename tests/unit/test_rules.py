@@ -171,7 +171,7 @@ def test_an_alert_tells_a_person_what_to_do(alert, files: dict[str, str], settin
     assert "{{" not in summary
     assert description.endswith(".")
     if alert.operator != "==":
-        assert re.search(r"\{\{ \$value \| humanize\w* \}\}", description)
+        assert re.search(r"\{\{ \$value \| (humanize\w*|printf .+) \}\}", description)
     named = set(re.findall(r"\$labels\.(\w+)", description + rule["annotations"]["dashboard_url"]))
     carried = {*alert.level.labels(settings), *alert.signal.by}
     assert named <= carried

@@ -31,6 +31,7 @@ compare_with = "41m"
 baseline = "3d"
 baseline_needs = 0.37
 remember = "53m"
+startup = "47m"
 
 [draft_cost]
 default = 0.123
@@ -158,7 +159,7 @@ def test_no_default_number_or_window_is_left_in_the_rules(renamed: Settings) -> 
     for window in ("5m]", "1h]", "1d]", "rate5m", "avg1d", "change1h", "offset 1h", "interval: 1m", ">= 360"):
         assert window not in text, window
     expected = {
-        "rate11m", "[11m]", "[3d] offset 41m", "[53m]", "avg3d", "change41m", "interval: 23s",
+        "rate11m", "[11m]", "[3d] offset 41m", "[53m]", "offset 47m", "avg3d", "change41m", "interval: 23s",
         "< 0.81)", "< -3.1)", "< 0.71)", "< 0.11)", "> 0.31)", "< 0.76)", "> 0.981)", "> 0.052)", "> 0.13)", "> 1.3)",
         "0.051 *", "0.91 *", "+ 1.23", 'drafter!="plain"', 'drafter!~"copy|paste"', 'prometheus="blue"', 'stage=~"a.*"',
         "0.0123 + 0 *", "0.123 + 0 *", "severity: critical", "for: 1h1m", "keep_firing_for: 1h31m",

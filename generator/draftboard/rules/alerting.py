@@ -75,7 +75,9 @@ def _who(level: Level, settings: Settings) -> str:
 
 
 def _value(unit: Unit) -> str:
-    """`$value` as people read it: shares and factors in percent."""
+    """`$value` as people read it: shares and factors in percent, small numbers without thousandths."""
+    if unit is Unit.PREEMPTIONS_PER_REQUEST:
+        return '{{ $value | printf "%.2f" }}'
     template = "humanizePercentage" if unit in {Unit.RATIO, Unit.TIMES} else "humanize"
     return f"{{{{ $value | {template} }}}}"
 

@@ -91,6 +91,8 @@ class Rules(Table):
     """Share of the baseline that must hold samples before it is called normal."""
     remember: Positive = Duration(3600)
     """How long a server that stopped answering counts as down rather than forgotten."""
+    startup: Positive = Duration(1800)
+    """How long a new server may load its model before it counts as down: until then nobody is woken by a rollout."""
 
     @property
     def rate_window(self) -> Duration:

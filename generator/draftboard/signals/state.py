@@ -14,6 +14,7 @@ STATES = {
     "not drafting": Code(3, "serving without drafting", Status.WARN),
     "drafting": Code(4, "drafting", Status.GOOD),
     "silent": Code(5, "answers without vLLM metrics", Status.WARN),
+    "starting": Code(6, "starting", Status.QUIET),
 }
 
 
@@ -30,6 +31,7 @@ def _engine_state(s: Scope) -> str:
         "idle": s(drafts),
         "off": s(generation_tokens),
         "silent": _silent(s),
+        "starting": _starting(s),
     }
     return first_of(*(constant(STATES[name].value, condition) for name, condition in holding.items()))
 
@@ -53,21 +55,36 @@ def answers_without(s: Scope, metric: Metric, *matchers: str) -> str:
 
 def _down(s: Scope) -> str:
     """Engines seen lately on a target that does not answer, and labelled targets that have never answered."""
-    target = s.settings.labels.target
     labels = s.settings.labels
-    remember = str(s.settings.rules.remember)
-    seen = call("last_over_time", s.raw(serving.REQUESTS_RUNNING, window=remember))
-    # Not by model: a server of another model was seen too.
-    seen_at_all = call(
-        "last_over_time", s.raw(serving.REQUESTS_RUNNING, window=remember, chosen_by=labels.target_level)
-    )
+    seen = call("last_over_time", s.raw(serving.REQUESTS_RUNNING, window=str(s.settings.rules.remember)))
     silent = binary(_answers(s), "==", "0")
-    labelled = binary(_answers(s, f'{labels.spec_method}!=""'), "==", "0")
-    never_seen = binary(labelled, "unless", seen_at_all, on(target))
+    overdue = binary(_never_seen(s), "and", _known_for_long(s), on(labels.target))
     return first_of(
-        aggregate("group", s.labels, binary(seen, "and", silent, on(target))),
-        aggregate("max", labels.target_level, never_seen),
+        aggregate("group", s.labels, binary(seen, "and", silent, on(labels.target))),
+        aggregate("max", labels.target_level, overdue),
     )
+
+
+def _starting(s: Scope) -> str:
+    """Labelled targets that have never answered, and have not had the time to."""
+    labels = s.settings.labels
+    return aggregate(
+        "max", labels.target_level, binary(_never_seen(s), "unless", _known_for_long(s), on(labels.target))
+    )
+
+
+def _never_seen(s: Scope) -> str:
+    """Labelled targets that do not answer and have not lately: only a label tells them from other exporters."""
+    labels, lately = s.settings.labels, str(s.settings.rules.remember)
+    # Not by model: a server of another model was seen too.
+    seen = call("last_over_time", s.raw(serving.REQUESTS_RUNNING, window=lately, chosen_by=labels.target_level))
+    labelled = binary(_answers(s, f'{labels.spec_method}!=""'), "==", "0")
+    return binary(labelled, "unless", seen, on(labels.target))
+
+
+def _known_for_long(s: Scope) -> str:
+    """Targets that were scraped, answering or not, before a new server's time to start."""
+    return s.ago(s.settings.rules.startup).raw(around.UP)
 
 
 def _silent(s: Scope) -> str:
@@ -90,9 +107,10 @@ state = Signal(
     name="state",
     title="Speculation state",
     question="Is it drafting, and if not, why?",
-    description="Down: the target does not answer. Speculation off: it answers, without speculative series. Idle: "
-    "nothing is generated. Serving without drafting: tokens, but no drafts. Drafting. Answers without vLLM metrics: "
-    "labelled as vLLM, but started with --disable-log-stats. Of a model: its busiest engine's.",
+    description="Down: the target does not answer. Starting: it is new and has not answered yet. Speculation off: "
+    "it answers, without speculative series. Idle: nothing is generated. Serving without drafting: tokens, but no "
+    "drafts. Drafting. Answers without vLLM metrics: labelled as vLLM, but started with --disable-log-stats. Of a "
+    "model: its busiest engine's.",
     unit=Unit.CODE,
     expr=_state,
     record="vllm_spec_decode_state:enum_rate{window}",
@@ -105,14 +123,14 @@ target_up = Signal(
     name="target_up",
     title="Servers that answer",
     question="Can the server be reached?",
-    description="1 while the target answers one of two scrapes, 0 while it does not. Of targets that served vLLM "
-    "metrics lately, or whose method label says that they ought to.",
+    description="1 while the target answers one of two scrapes or is new, 0 while it does not. Of targets that "
+    "served vLLM metrics lately, or whose method label says that they ought to.",
     unit=Unit.CODE,
     better=Better.HIGHER,
     expr=lambda s: aggregate("min", s.labels, binary(s.at(Level.ENGINE)(state), "> bool", str(STATES["down"].value))),
     record="vllm_up:bool",
     levels=(Level.TARGET,),
-    codes=(DOWN, Code(1, "answers", Status.GOOD)),
+    codes=(DOWN, Code(1, "answers, or starts", Status.GOOD)),
     empty="no vLLM target is scraped",
 )
 engines_by_state = Signal(

@@ -16,7 +16,7 @@ from draftboard.signals.requests import (
     request_rate,
     requests_rejected,
 )
-from draftboard.signals.slo import burning_fast, burning_slowly
+from draftboard.signals.slo import burning_fast, burning_slowly, events
 from draftboard.signals.state import DOWN, target_up
 from draftboard.signals.users import measured_speedup, tail_change
 
@@ -25,6 +25,11 @@ WATCHDOG = "DraftboardWatchdog"
 
 def _enough_for_a_tail(s: Scope) -> str:
     return at_least(s(request_rate), s.settings.traffic.requests_per_second_for_tail)
+
+
+def _enough_promises(s: Scope) -> str:
+    """Requests of the objective that has most: finished ones, or where hardly any is finished, rejected ones."""
+    return at_least(reduce("max", "slo", s(events)), s.settings.traffic.requests_per_second)
 
 
 def _enough_answers(s: Scope) -> str:
@@ -105,7 +110,7 @@ ON_SERVING = (
         signal=burning_fast,
         operator=">",
         limit=lambda _: 0,
-        guard=enough_requests,
+        guard=_enough_promises,
         summary="An error budget will be gone within days.",
         description="{who}: {value} of requests miss the objective {{{{ $labels.slo }}}}. At this pace the budget of "
         "{slo} is spent in days.",
@@ -116,7 +121,7 @@ ON_SERVING = (
         signal=burning_slowly,
         operator=">",
         limit=lambda _: 0,
-        guard=enough_requests,
+        guard=_enough_promises,
         summary="An error budget will not last.",
         description="{who}: {value} of requests miss the objective {{{{ $labels.slo }}}}. At this pace the budget of "
         "{slo} is spent before its time.",
@@ -164,7 +169,8 @@ ON_SERVING = (
         signal=preemptions_per_request,
         operator=">",
         limit=lambda settings: settings.thresholds.preemptions,
-        guard=enough_requests,
+        # Not by requests: the more are thrown out, the fewer finish.
+        guard=enough_tokens,
         summary="Running requests are thrown out of the KV cache.",
         description="{who}: {value} preemptions for each finished request. Their prompts are computed again.",
         dashboard="capacity",
