@@ -100,7 +100,8 @@ def test_the_level_in_a_record_s_name_is_what_its_expression_keeps(files: dict[s
             for s in nodes(rule["expr"], promql_parser.VectorSelector)
             if s.name.count(":") == 2
         }
-        assert read <= {"engine", "model"} if level == "engine" else read <= {"engine", level}, rule["record"]
+        allowed_levels = {"engine", "model"} if level == "engine" else {"engine", level}
+        assert read <= allowed_levels, rule["record"]
 
 
 def test_counters_are_read_only_as_rates_and_resets_or_asked_whether_they_are_there(files: dict[str, str]) -> None:

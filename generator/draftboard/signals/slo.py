@@ -69,8 +69,10 @@ def _events(s: Scope, promise: Promise) -> str:
 
 def _bad_events(s: Scope, promise: Promise) -> str:
     if promise == "errors":
-        failed = s.where("finished_reason", "error")
-        return failed.rate_of_all(serving.REQUESTS_FINISHED, serving.ADMISSION_REJECTIONS)
+        errors = s.where("finished_reason", "error")
+        failed = errors.rate_of_all(serving.REQUESTS_FINISHED, serving.ADMISSION_REJECTIONS)
+        # Old releases count neither.
+        return first_of(failed, constant(0, _events(s, promise)))
     return binary(_events(s, promise), "-", sum_by(s.labels, _in_time(s, promise)))
 
 

@@ -58,7 +58,7 @@ def _down(s: Scope) -> str:
     labels = s.settings.labels
     seen = call("last_over_time", s.raw(serving.REQUESTS_RUNNING, window=str(s.settings.rules.remember)))
     silent = binary(_answers(s), "==", "0")
-    overdue = binary(_never_seen(s), "and", _known_for_long(s), on(labels.target))
+    overdue = binary(_never_seen(s), "and", _ought_to_answer(s), on(labels.target))
     return first_of(
         aggregate("group", s.labels, binary(seen, "and", silent, on(labels.target))),
         aggregate("max", labels.target_level, overdue),
@@ -66,11 +66,8 @@ def _down(s: Scope) -> str:
 
 
 def _starting(s: Scope) -> str:
-    """Labelled targets that have never answered, and have not had the time to."""
-    labels = s.settings.labels
-    return aggregate(
-        "max", labels.target_level, binary(_never_seen(s), "unless", _known_for_long(s), on(labels.target))
-    )
+    """Those that have never answered; the ones that ought to have are down, which is asked before."""
+    return aggregate("max", s.settings.labels.target_level, _never_seen(s))
 
 
 def _never_seen(s: Scope) -> str:
@@ -82,9 +79,12 @@ def _never_seen(s: Scope) -> str:
     return binary(labelled, "unless", seen, on(labels.target))
 
 
-def _known_for_long(s: Scope) -> str:
-    """Targets that were scraped, answering or not, before a new server's time to start."""
-    return s.ago(s.settings.rules.startup).raw(around.UP)
+def _ought_to_answer(s: Scope) -> str:
+    """Targets that once answered, and those that were scraped in vain before a new server's time to start."""
+    rules = s.settings.rules
+    answered = call("max_over_time", s.raw(around.UP, window=str(rules.startup)))
+    known = call("last_over_time", s.ago(rules.startup).raw(around.UP, window=str(rules.remember)))
+    return first_of(binary(answered, "==", "1"), known)
 
 
 def _silent(s: Scope) -> str:

@@ -48,9 +48,9 @@ measured_speedup = Signal(
     name="measured_speedup",
     title="Measured speedup",
     question="Do users get their tokens sooner than without speculation?",
-    description="Mean time per output token of the model's baseline / that of this arm. A measurement, unlike the "
-    "expected speedup; it compares the two only as far as their load is alike. Shown where a target of the same model "
-    "is labelled as the baseline and serves enough requests.",
+    description="Mean time per output token of the model's servers labelled as baseline / that of this arm. A "
+    "measurement, unlike the expected speedup; it compares the two only as far as their load is alike. Shown where a "
+    "target of the same model is labelled as the baseline and serves enough requests.",
     unit=Unit.TIMES,
     better=Better.HIGHER,
     expr=_measured_speedup,
