@@ -1,6 +1,6 @@
 """Idle, off, silent, down and busy servers beside each other: each gives the picture that it should, and no other.
 
-Pages of real vLLM servers are repeated over forty minutes, as if scraped; counters of the busy one grow.
+Pages of real vLLM servers are repeated over fifty minutes, as if scraped; counters of the busy one grow.
 """
 
 import re
@@ -24,7 +24,7 @@ from draftboard.signals.state import STATES, state, target_up
 pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("pictures")]
 
 PAGES = Path(__file__).parent.parent / "data"
-START, SCRAPES, PACE = 1_795_000_000, 160, 15
+START, SCRAPES, PACE = 1_795_000_000, 200, 15
 # Address, method label, page, and how much of its counters is added with every scrape.
 SERVERS = {
     "idle": ("10.0.0.1:8000", "ngram", "ngram-load", 0.0),

@@ -312,8 +312,14 @@ def test_percentiles_stand_beside_their_mean_and_say_what_they_cannot_tell(dashb
         names = [target["legendFormat"].partition(" ")[0] for target in panel["targets"]]
         assert ("P99" in names) == ("mean" in names), panel["title"]
         if "P99" in names:
-            (mapping,) = panel["fieldConfig"]["defaults"]["mappings"]
-            assert mapping["options"]["0"]["text"] == "below resolution"
+            assert panel["fieldConfig"]["defaults"]["mappings"] == []
+            assert "mean" not in panel["options"]["legend"]["calcs"]
+            told = {}
+            for override in panel["fieldConfig"]["overrides"]:
+                ((mapping,),) = (entry["value"] for entry in override["properties"])
+                told[override["matcher"]["options"]] = mapping["options"]["0"]["text"]
+            percentiles = {target["refId"] for target in panel["targets"] if target["legendFormat"].startswith("P")}
+            assert told == dict.fromkeys(percentiles, "below resolution")
 
 
 def test_only_raw_histograms_are_asked_for_exemplars(dashboard: dict[str, Any]) -> None:

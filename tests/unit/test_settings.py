@@ -7,6 +7,7 @@ import pytest
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.settings import Settings, load
+from draftboard.signals.slo import either_spelling
 
 
 def loaded(tmp_path: Path, text: str) -> Settings:
@@ -109,6 +110,8 @@ def test_exactly_four_scrapes_are_enough(tmp_path: Path) -> None:
         ("[buckets]\nrequest_latency = [1, 1]", "buckets: request_latency must rise, each bound once"),
         ("[buckets]\nrequest_latency = [0]", "is not allowed: input should be greater than 0"),
         ("[buckets]\nrequest_latency = [1, 2]", "slo.end_to_end.threshold_seconds = 60 is no bucket bound"),
+        ('[rules]\nwindow = "1h"', "rules: window = 1h is too long: shorter than 30m, the shortest burn rate's"),
+        ('[rules]\nscrape_interval = "5m"', "rules: scrape_interval = 5m is too long: shorter than 5m, after which"),
         ("[thresholds]\ntail = 1", "thresholds: tail must be over 1, no change"),
         ('[labels]\nhost = "instance"', "labels: names the label 'instance' twice"),
         ("[rules", "not valid TOML:"),
@@ -130,6 +133,12 @@ def test_a_mistake_is_one_line_that_names_the_key_the_value_and_what_is_allowed(
 def test_a_threshold_may_be_any_bound_that_the_servers_were_given(tmp_path: Path) -> None:
     text = "[buckets]\ninter_token_latency = [0.004, 0.02]\n[slo.time_per_output_token]\nthreshold_seconds = 0.02"
     assert loaded(tmp_path, text).slo.threshold("time_per_output_token") == 0.02
+
+
+def test_a_bound_is_written_in_full(tmp_path: Path) -> None:
+    bounds = "[buckets]\nrequest_latency = [0.01666667, 100000]\n[slo.end_to_end]\nthreshold_seconds = "
+    assert either_spelling(loaded(tmp_path, bounds + "0.01666667").slo.threshold("end_to_end")) == "0.01666667"
+    assert either_spelling(loaded(tmp_path, bounds + "100000").slo.threshold("end_to_end")) == "100000|100000[.]0"
 
 
 def test_a_promise_that_is_not_watched_need_not_be_measurable(tmp_path: Path) -> None:

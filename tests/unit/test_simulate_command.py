@@ -158,12 +158,21 @@ def test_an_unknown_scenario_is_one_line_and_exit_code_2(capsys: pytest.CaptureF
         ("--engines", "0"),
         ("--seed", "-1"),
         ("--port", "65536"),
+        ("--host", ""),
+        ("--backfill", "1h", "--until", "99999999999999999999", "--out", "run.om"),
     ],
 )
 def test_a_mistyped_option_ends_with_2(arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(*arguments, capsys=capsys)
     assert (code, out) == (2, "")
     assert "Traceback" not in err
+
+
+def test_engines_too_few_for_the_story_are_one_line_and_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = run("--scenario", "engine-outlier", "--engines", "1", capsys=capsys)
+    assert code == 2
+    assert err.startswith("draftboard: --engines 1: event.0 happens to no server")
+    assert err.count("\n") == 1
 
 
 def test_a_past_before_1970_is_one_line_and_exit_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

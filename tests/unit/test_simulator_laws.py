@@ -207,7 +207,7 @@ def test_how_often_one_looks_changes_nothing() -> None:
 
 @pytest.mark.parametrize("name", names())
 def test_the_same_seed_makes_the_same_numbers_and_another_makes_others(name: str) -> None:
-    told = find(name).scaled(engines=1)
+    told = find(name)
     first, again, other = (targets(told, seed)[0].start(Clock(0.0)) for seed in (1, 1, 2))
     for instance in (first, again, other):
         instance.advance(300)

@@ -14,6 +14,7 @@ from rich.table import Table
 from draftboard.cli.shared import console, progress_bar
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
+from draftboard.replay.recording import LATEST
 from draftboard.simulator import Scenario, find, names
 
 
@@ -61,7 +62,7 @@ _FACTOR = click.FloatRange(0, 1000, min_open=True)
 @click.option(
     "--step", metavar="DURATION", callback=_duration, default="15s", show_default=True, help="Between scrapes."
 )
-@click.option("--until", type=click.IntRange(0), help="Unix time at which the past ends. Default: now.")
+@click.option("--until", type=click.IntRange(0, LATEST), help="Unix time at which the past ends. Default: now.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="File for the past, as OpenMetrics.")
 def simulate(
     *,
@@ -82,6 +83,8 @@ def simulate(
     if listed:
         _list()
         return
+    if not host:
+        raise click.UsageError("--host is empty: name an address, such as 127.0.0.1")
     if (backfill is None) != (out is None):
         raise click.UsageError("--backfill and --out go together")
     told = find(scenario).scaled(engines=engines, models=models)

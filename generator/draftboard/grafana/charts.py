@@ -64,21 +64,24 @@ class Charts:
         scope = self._scope(Level.MODEL)
         names = {"mean": latency.mean, "P50": latency.p50, "P95": latency.p95, "P99": latency.p99}
         style = panels.timeseries_style(axis="", thresholds=False, stacked=False)
-        shown = fields.defaults(latency.p50, self.settings) | {"color": {"mode": "palette-classic"}, "custom": style}
+        shown = fields.defaults(latency.mean, self.settings) | {"color": {"mode": "palette-classic"}, "custom": style}
         targets = [
             self._with_exemplars(scope(signal), ref, f"{name} {self._legend(signal, Level.MODEL)}")
             for (name, signal), ref in zip(names.items(), ascii_uppercase, strict=False)
         ]
-        return self._panel(
+        panel = self._panel(
             "timeseries",
             tuple(names.values()),
-            options=panels.timeseries_options(),
+            # No mean of percentiles: where one is below resolution, 0 stands for it.
+            options=panels.timeseries_options(calcs=("lastNotNull",)),
             shown=shown,
             targets=targets,
             size=(width, 8),
             title=latency.title,
             description=latency.description,
         )
+        words = fields.mappings(latency.p50, self.settings)
+        return attr.evolve(panel, overrides=[panels.by_query(ref, mappings=words) for ref in "BCD"])
 
     def heatmap(self, signal: Signal, *, width: int = 12) -> Panel:
         """A histogram over time, all that is chosen together."""
@@ -220,7 +223,7 @@ class Charts:
         self.shows += [(signal.name, title) for signal in signals]
         rules, raw = self.settings.rules, self.edition is Edition.RAW
         pace = str(rules.scrape_interval if raw else rules.evaluation_interval)
-        if not raw:
+        if not raw and any(signal.record for signal in signals):
             shown = shown | {"noValue": f"{shown['noValue']}, or the rules are not loaded"}
         return panels.make(
             type=kind,

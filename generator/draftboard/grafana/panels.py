@@ -1,5 +1,6 @@
 """Panels of current Grafana on grafanalib's base class: each kind as its options and drawing style."""
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import attr
@@ -70,10 +71,10 @@ def timeseries_style(*, axis: str, thresholds: bool, stacked: bool) -> dict[str,
     }
 
 
-def timeseries_options() -> dict[str, Any]:
+def timeseries_options(calcs: Sequence[str] = ("lastNotNull", "mean")) -> dict[str, Any]:
     """Legend as a table with last and mean, one tooltip for all series."""
     return {
-        "legend": {"calcs": ["lastNotNull", "mean"], "displayMode": "table", "placement": "bottom", "showLegend": True},
+        "legend": {"calcs": list(calcs), "displayMode": "table", "placement": "bottom", "showLegend": True},
         "tooltip": {"mode": "multi", "sort": "desc"},
     }
 
@@ -133,7 +134,7 @@ def heatmap_options(unit: str) -> dict[str, Any]:
         "color": {
             "exponent": 0.5,
             "fill": "dark-orange",
-            "mode": "scheme",
+            "mode": "opacity",
             "reverse": False,
             "scale": "exponential",
             "scheme": "Oranges",
@@ -175,6 +176,14 @@ def by_name(name: str, **properties: Any) -> dict[str, Any]:  # noqa: ANN401  (a
     return {
         "matcher": {"id": "byName", "options": name},
         "properties": [{"id": key.replace("custom_", "custom."), "value": value} for key, value in properties.items()],
+    }
+
+
+def by_query(ref: str, **properties: Any) -> dict[str, Any]:  # noqa: ANN401  (any JSON value)
+    """An override for the series of one query."""
+    return {
+        "matcher": {"id": "byFrameRefID", "options": ref},
+        "properties": [{"id": key, "value": value} for key, value in properties.items()],
     }
 
 

@@ -20,9 +20,11 @@ from draftboard.settings.fields import (
     Share,
     Url,
 )
-from draftboard.settings.objectives import Buckets, Objectives, check_measurable
+from draftboard.settings.objectives import SHORTEST_BURN, Buckets, Objectives, check_measurable
 from draftboard.settings.table import Table
 from draftboard.settings.thresholds import Thresholds, Traffic
+
+_LOOK_BACK = Duration(300)
 
 
 class Labels(Table):
@@ -92,7 +94,8 @@ class Rules(Table):
     remember: Positive = Duration(3600)
     """How long a server that stopped answering counts as down rather than forgotten."""
     startup: Positive = Duration(1800)
-    """How long a new server may load its model before it counts as down: until then nobody is woken by a rollout."""
+    """How long a new target may load its model before it counts as down. One that returns under its old address is down
+    until it answers."""
 
     @property
     def rate_window(self) -> Duration:
@@ -103,8 +106,15 @@ class Rules(Table):
     def _windows_hold_enough(self) -> Self:
         window, evaluation = self.rate_window, self.evaluation_interval
         least = self.scrape_interval * 4
+        if self.scrape_interval >= _LOOK_BACK:
+            raise ValueError(
+                f"scrape_interval = {self.scrape_interval} is too long: shorter than {_LOOK_BACK}, after which "
+                "Prometheus takes a series for gone",
+            )
         if window < least:
             raise ValueError(f"window = {window} is too short: at least 4 scrapes, so {least} or longer")
+        if window >= SHORTEST_BURN:
+            raise ValueError(f"window = {window} is too long: shorter than {SHORTEST_BURN}, the shortest burn rate's")
         if evaluation > window:
             raise ValueError(f"evaluation_interval = {evaluation} is too long: at most the window, {window}")
         if not evaluation <= self.compare_with <= self.baseline:

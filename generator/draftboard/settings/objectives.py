@@ -17,6 +17,8 @@ HISTOGRAMS: dict[str, Histogram] = {
     "end_to_end": latency.END_TO_END_LATENCY,
 }
 """Which histogram tells how a promise of time is kept."""
+SHORTEST_BURN = Duration(30 * 60)
+"""Shortest of the windows of burn rates, but for the window of every rate, which must differ from all of them."""
 LONGEST_BURN = Duration(3 * 86_400)
 """Longest window over which a burn rate is looked at: the promise must last longer."""
 

@@ -52,7 +52,7 @@ def allowed(settings: Settings, promise: Promise) -> float:
 
 def either_spelling(bound: float) -> str:
     """A bound as Prometheus 2 stores it or as 3 does: `1` or `1.0`."""
-    return f"{bound:g}|{bound:g}[.]0" if bound == int(bound) else f"{bound:g}"
+    return f"{number(bound)}|{number(bound)}[.]0" if bound == int(bound) else number(bound)
 
 
 def _each(s: Scope, expr: Callable[[Scope, Promise], str]) -> str:

@@ -194,7 +194,12 @@ class Scenario(_Model):
     expect: Annotated[tuple[Expected, ...], Field(strict=False, max_length=50)] = ()
 
     @model_validator(mode="after")
-    def _events_concern_servers(self) -> Self:
+    def _holds_together(self) -> Self:
+        self._require_concerned_servers()
+        return self
+
+    def _require_concerned_servers(self) -> None:
+        """Raise ValueError when an event happens to no server, or to one that cannot serve its requests."""
         for number, event in enumerate(self.event):
             concerned = [
                 server
@@ -205,10 +210,13 @@ class Scenario(_Model):
                 raise ValueError(f"event.{number} happens to no server: look at its model, variant and instance")
             for server in concerned:
                 server.require_fit(event.requests)
-        return self
 
     def scaled(self, *, engines: int | None = None, models: int = 1) -> "Scenario":
-        """The same story with so many engines of each kind of server, each told of so many models."""
+        """The same story with so many engines of each kind of server, each told of so many models.
+
+        Raises:
+            DraftboardError: something would happen to a server that there is no more.
+        """
         servers = tuple(
             server.model_copy(
                 update={
@@ -226,7 +234,12 @@ class Scenario(_Model):
             for event in self.event
             for number in (range(1, models + 1) if event.model else (1,))
         )
-        return self.model_copy(update={"server": servers, "event": events})
+        told = self.model_copy(update={"server": servers, "event": events})
+        try:
+            told._require_concerned_servers()  # noqa: SLF001  (a copy of ours is not validated)
+        except ValueError as error:
+            raise DraftboardError(f"--engines {engines}: {error}") from None
+        return told
 
 
 def read(path: Path) -> Scenario:

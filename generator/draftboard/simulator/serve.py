@@ -42,6 +42,8 @@ class _Server(ThreadingMixIn, WSGIServer):
 
 
 class _Quiet(WSGIRequestHandler):
+    timeout = 10  # who connects and asks nothing keeps no thread
+
     def log_message(self, *_: Any) -> None:  # noqa: ANN401  (as the base class has it)
         """Scrapes are no news."""
 
