@@ -75,7 +75,7 @@ shares = st.floats(0.001, 0.999)
 def sound_documents(draw: st.DrawFn) -> dict[str, Any]:
     """Settings at random that make sense together."""
     scrape = draw(st.integers(1, 90))
-    window = scrape * draw(st.integers(4, 40))
+    window = draw(st.integers(scrape * 4, 29 * 60))
     evaluation = draw(st.integers(1, window))
     before = evaluation * draw(st.integers(1, 500))
     roles = ("job", "instance", "model_name", "engine", "spec_method", "variant")

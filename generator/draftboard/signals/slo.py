@@ -72,7 +72,7 @@ def _bad_events(s: Scope, promise: Promise) -> str:
         errors = s.where("finished_reason", "error")
         failed = errors.rate_of_all(serving.REQUESTS_FINISHED, serving.ADMISSION_REJECTIONS)
         # Old releases count neither.
-        return first_of(failed, constant(0, _events(s, promise)))
+        return first_of(failed, constant(0, s.rate_of_all(serving.REQUESTS_FINISHED)))
     return binary(_events(s, promise), "-", sum_by(s.labels, _in_time(s, promise)))
 
 
