@@ -4,12 +4,18 @@ import tomllib
 from pathlib import Path
 from typing import Any, get_args
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from draftboard.errors import DraftboardError
 
 MAX_BYTES = 1_000_000
 _SHOWN = 60
+
+
+class Table(BaseModel):
+    """Frozen and strict: an unknown key or a wrong type is an error, never a surprise."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, arbitrary_types_allowed=True)
 
 
 def read_toml(path: Path, what: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ An expression that fits a line stays on one; a longer one breaks at its operator
 Operands that need parentheses are told by their type: an expression with an operator at its top is a `Compound`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 WIDTH = 100
@@ -104,6 +104,11 @@ def constant(value: float, like: str) -> Compound:
 def labelled(vector: str, label: str, value: str) -> str:
     """The vector with a label set to a fixed value."""
     return call("label_replace", vector, f'"{label}"', f'"{value}"', '""', '""')
+
+
+def told_apart(label: str, vectors: Mapping[str, str]) -> str:
+    """Vectors in one, each with its name in `label`."""
+    return first_of(*(labelled(vector, label, name) for name, vector in vectors.items()))
 
 
 def relabelled(vector: str, label: str, source: str) -> str:

@@ -13,6 +13,7 @@ from draftboard.promql import joined, sum_by
 from draftboard.settings import Settings
 from draftboard.signals import Edition, Level, Scope, Signal
 from draftboard.signals.latency import Latency
+from draftboard.signals.signal import within
 from draftboard.signals.state import state
 
 GRID_WIDTH = 24
@@ -48,9 +49,7 @@ class Charts:
         alone = len(signals) == 1
         dashed = alone and fields.has_steps(first, self.settings)
         style = panels.timeseries_style(axis=first.unit.words, thresholds=dashed, stacked=stacked)
-        shown = fields.defaults(first, self.settings) | {"color": {"mode": "palette-classic"}, "custom": style}
-        if not dashed:
-            shown["thresholds"] = fields.NO_THRESHOLDS
+        shown = fields.drawn(first, self.settings, style, coloured=dashed)
         targets = [
             query(self._scope(level)(signal), ref, legend=self._legend(signal, level, with_title=not alone))
             for ref, signal in zip(ascii_uppercase, signals, strict=False)
@@ -64,7 +63,7 @@ class Charts:
         scope = self._scope(Level.MODEL)
         names = {"mean": latency.mean, "P50": latency.p50, "P95": latency.p95, "P99": latency.p99}
         style = panels.timeseries_style(axis="", thresholds=False, stacked=False)
-        shown = fields.defaults(latency.mean, self.settings) | {"color": {"mode": "palette-classic"}, "custom": style}
+        shown = fields.drawn(latency.mean, self.settings, style)
         targets = [
             self._with_exemplars(scope(signal), ref, f"{name} {self._legend(signal, Level.MODEL)}")
             for (name, signal), ref in zip(names.items(), ascii_uppercase, strict=False)
@@ -104,8 +103,7 @@ class Charts:
             query(joined(scope(signal), columns.SERIES, scope.labels), ref, table=True)
             for signal, ref in ((across, "A"), (up, "B"))
         ]
-        shown = fields.defaults(up, self.settings) | {"color": {"mode": "palette-classic"}}
-        shown |= {"custom": panels.scatter_style(), "thresholds": fields.NO_THRESHOLDS}
+        shown = fields.drawn(up, self.settings, panels.scatter_style())
         panel = self._panel(
             "xychart",
             (across, up),
@@ -113,7 +111,7 @@ class Charts:
             shown=shown,
             targets=targets,
             size=(width, 10),
-            title=f"{up.title} over {across.title[0].lower()}{across.title[1:]}",
+            title=f"{up.title} over {within(across.title)}",
         )
         return attr.evolve(panel, transformations=columns.one_frame_a_series({"A": across, "B": up}))
 
@@ -122,8 +120,7 @@ class Charts:
         label = signal.by[0]
         expr = joined(self._scope(Level.MODEL)(signal), columns.SERIES, self.settings.labels.model_level)
         style = panels.barchart_style(axis=signal.unit.words)
-        shown = fields.defaults(signal, self.settings) | {"color": {"mode": "palette-classic"}, "custom": style}
-        shown["thresholds"] = fields.NO_THRESHOLDS
+        shown = fields.drawn(signal, self.settings, style)
         panel = self._panel(
             "barchart",
             (signal,),

@@ -29,6 +29,12 @@ def defaults(signal: Signal, settings: Settings) -> dict[str, Any]:
     return fields
 
 
+def drawn(signal: Signal, settings: Settings, style: dict[str, Any], *, coloured: bool = False) -> dict[str, Any]:
+    """The same of a panel that tells series apart by colour; its thresholds stay where they are drawn too."""
+    shown = defaults(signal, settings) | {"color": {"mode": "palette-classic"}, "custom": style}
+    return shown if coloured else shown | {"thresholds": NO_THRESHOLDS}
+
+
 def thresholds(signal: Signal, settings: Settings) -> dict[str, Any]:
     """The signal's steps, in Grafana's form; the lowest has no bound."""
     steps = [{"color": COLOURS[step.status], "value": step.at} for step in signal.steps(settings)]

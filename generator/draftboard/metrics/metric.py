@@ -56,6 +56,11 @@ class Metric:
     """Of own labels whose values are known: all of them."""
     owner: Owner = Owner.ENGINE
 
+    @property
+    def family(self) -> str:
+        """The name under which a page describes it: of a counter without the suffix of its samples."""
+        return self.name.removesuffix("_total") if self.kind is Kind.COUNTER else self.name
+
 
 @dataclass(frozen=True, kw_only=True)
 class Summary(Metric):

@@ -4,9 +4,9 @@ from typing import Literal
 
 from pydantic import Field
 
+from draftboard.documents import Table
 from draftboard.durations import Duration
 from draftboard.settings.fields import Hold
-from draftboard.settings.table import Table
 
 
 class Alert(Table):

@@ -7,6 +7,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
+from draftboard.documents import Table
 from draftboard.durations import Duration
 from draftboard.settings.alerts import Alerts
 from draftboard.settings.fields import (
@@ -20,8 +21,7 @@ from draftboard.settings.fields import (
     Share,
     Url,
 )
-from draftboard.settings.objectives import SHORTEST_BURN, Buckets, Objectives, check_measurable
-from draftboard.settings.table import Table
+from draftboard.settings.objectives import BURN_WINDOWS, Buckets, Objectives, check_measurable
 from draftboard.settings.thresholds import Thresholds, Traffic
 
 _LOOK_BACK = Duration(300)
@@ -113,8 +113,8 @@ class Rules(Table):
             )
         if window < least:
             raise ValueError(f"window = {window} is too short: at least 4 scrapes, so {least} or longer")
-        if window >= SHORTEST_BURN:
-            raise ValueError(f"window = {window} is too long: shorter than {SHORTEST_BURN}, the shortest burn rate's")
+        if window >= BURN_WINDOWS[0]:
+            raise ValueError(f"window = {window} is too long: shorter than {BURN_WINDOWS[0]}, the shortest burn rate's")
         if evaluation > window:
             raise ValueError(f"evaluation_interval = {evaluation} is too long: at most the window, {window}")
         if not evaluation <= self.compare_with <= self.baseline:

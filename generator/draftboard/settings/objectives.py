@@ -1,13 +1,14 @@
 """What users are promised, and with which buckets it is measured."""
 
+from dataclasses import dataclass
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from draftboard.documents import Table
 from draftboard.durations import Duration
 from draftboard.metrics import Histogram, latency
 from draftboard.settings.fields import AboveZero, Positive, Share
-from draftboard.settings.table import Table
 
 Bounds = Annotated[tuple[AboveZero, ...], Field(strict=False, min_length=1, max_length=200)]
 Promise = Literal["time_to_first_token", "time_per_output_token", "end_to_end", "errors"]
@@ -17,10 +18,36 @@ HISTOGRAMS: dict[str, Histogram] = {
     "end_to_end": latency.END_TO_END_LATENCY,
 }
 """Which histogram tells how a promise of time is kept."""
-SHORTEST_BURN = Duration(30 * 60)
-"""Shortest of the windows of burn rates, but for the window of every rate, which must differ from all of them."""
-LONGEST_BURN = Duration(3 * 86_400)
-"""Longest window over which a burn rate is looked at: the promise must last longer."""
+_MINUTES, _HOURS, _DAYS = 60, 3_600, 86_400
+_EXACT = 12
+"""Decimals that a share of a window is rounded to."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """A share of the budget, spent within a long window; the short one tells whether it goes on."""
+
+    share: float
+    long: Duration
+    short: Duration | None
+    """None stands for the window of every rate."""
+
+    def factor(self, window: Duration) -> float:
+        """How many times faster than lasts a window's budget burns at this pace; at 1 and slower it lasts."""
+        return max(1.0, round(self.share * window.seconds / self.long.seconds, _EXACT))
+
+
+# Google's Site Reliability Workbook, chapter "Alerting on SLOs".
+FAST = (
+    Pace(0.02, Duration(1 * _HOURS), None),
+    Pace(0.05, Duration(6 * _HOURS), Duration(30 * _MINUTES)),
+)
+SLOW = (
+    Pace(0.10, Duration(1 * _DAYS), Duration(2 * _HOURS)),
+    Pace(0.10, Duration(3 * _DAYS), Duration(6 * _HOURS)),
+)
+BURN_WINDOWS = sorted({window for pace in (*FAST, *SLOW) for window in (pace.short, pace.long) if window})
+"""All of them. The window of every rate must be shorter, the promise last longer."""
 
 
 class Buckets(Table):
@@ -77,8 +104,10 @@ class Objectives(Table):
 
     @model_validator(mode="after")
     def _lasts_longer_than_a_burn(self) -> Self:
-        if self.window <= LONGEST_BURN:
-            raise ValueError(f"window = {self.window} is too short: longer than {LONGEST_BURN}, the longest burn rate")
+        if self.window <= BURN_WINDOWS[-1]:
+            raise ValueError(
+                f"window = {self.window} is too short: longer than {BURN_WINDOWS[-1]}, the longest burn rate"
+            )
         if len(set(self.watched)) < len(self.watched):
             raise ValueError("watched names an objective twice")
         return self

@@ -7,8 +7,8 @@ from typing import Self
 
 from pydantic import model_validator
 
+from draftboard.documents import Table
 from draftboard.settings.fields import AboveZero, Share
-from draftboard.settings.table import Table
 
 
 class Bands(Table):

@@ -1,15 +1,13 @@
 """How much room is left: KV cache, queue, preemptions, what is reused, how steps are filled."""
 
 from draftboard.metrics import latency, serving
-from draftboard.promql import aggregate, binary, call, first_of, labelled, ratio, sum_by
+from draftboard.promql import aggregate, binary, call, ratio, sum_by, told_apart
 from draftboard.settings import Settings
 from draftboard.signals.latency import distribution_of
 from draftboard.signals.requests import request_rate
 from draftboard.signals.scope import Scope
 from draftboard.signals.signal import Better, Level, Signal, Step, Unit, good_under
-from draftboard.signals.traffic import BOTH_LEVELS, rate_of
-
-_SILENT = "no vLLM series: server down, or started with --disable-log-stats"
+from draftboard.signals.traffic import BOTH_LEVELS, SILENT, rate_of
 
 
 def _waiting_on_average(s: Scope) -> str:
@@ -23,7 +21,7 @@ def _hit_ratio(s: Scope) -> str:
         "local": ratio(s.rate(serving.PREFIX_CACHE_HITS), s.rate(serving.PREFIX_CACHE_QUERIES)),
         "external": ratio(s.rate(serving.EXTERNAL_PREFIX_CACHE_HITS), s.rate(serving.EXTERNAL_PREFIX_CACHE_QUERIES)),
     }
-    return first_of(*(labelled(hits, "source", source) for source, hits in ratios.items()))
+    return told_apart("source", ratios)
 
 
 def _of_kv_cache(settings: Settings) -> tuple[Step, ...]:
@@ -43,7 +41,7 @@ batch = Signal(
         call("avg_over_time", s.raw(serving.REQUESTS_RUNNING, window=str(s.settings.rules.rate_window))),
     ),
     record="vllm_num_requests_running:avg{window}",
-    empty=_SILENT,
+    empty=SILENT,
 )
 waiting_by_reason = Signal(
     name="waiting_by_reason",
@@ -68,7 +66,7 @@ queue_growth = Signal(
     expr=lambda s: binary(_waiting_on_average(s), "-", _waiting_on_average(s.ago(s.settings.rules.rate_window))),
     record="vllm_num_requests_waiting:growth{window}",
     steps=lambda settings: good_under(settings.thresholds.queue_growth, says="breathes", beyond="grows"),
-    empty=_SILENT,
+    empty=SILENT,
     least=None,
 )
 kv_cache_usage = Signal(
@@ -84,7 +82,7 @@ kv_cache_usage = Signal(
     levels=BOTH_LEVELS,
     rollup="max",
     steps=_of_kv_cache,
-    empty=_SILENT,
+    empty=SILENT,
 )
 kv_cache_usage_mean = Signal(
     name="kv_cache_usage_mean",
@@ -96,7 +94,7 @@ kv_cache_usage_mean = Signal(
     expr=lambda s: aggregate("avg", s.labels, s.raw(serving.KV_CACHE_USAGE)),
     record="vllm_kv_cache_usage:avg",
     steps=_of_kv_cache,
-    empty=_SILENT,
+    empty=SILENT,
 )
 kv_cache_capacity = Signal(
     name="kv_cache_capacity",
@@ -112,7 +110,7 @@ kv_cache_capacity = Signal(
         s.raw(serving.CACHE_CONFIG),
     ),
     levels=(Level.ENGINE,),
-    empty=_SILENT,
+    empty=SILENT,
 )
 preemptions = rate_of(
     serving.PREEMPTIONS,
@@ -121,7 +119,7 @@ preemptions = rate_of(
     question="Are running requests thrown out?",
     unit=Unit.PREEMPTIONS_PER_SECOND,
     record="vllm_num_preemptions",
-    empty=_SILENT,
+    empty=SILENT,
 )
 preemptions_per_request = Signal(
     name="preemptions_per_request",
@@ -142,7 +140,7 @@ prompt_tokens = rate_of(
     question="How much do users ask?",
     unit=Unit.TOKENS_PER_SECOND,
     record="vllm_prompt_tokens",
-    empty=_SILENT,
+    empty=SILENT,
 )
 prompt_tokens_by_source = Signal(
     name="prompt_tokens_by_source",

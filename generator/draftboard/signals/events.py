@@ -4,6 +4,7 @@ from draftboard.metrics import around, serving
 from draftboard.promql import aggregate, call, first_of
 from draftboard.signals.scope import Scope
 from draftboard.signals.signal import Code, Level, Signal, Status, Unit, good_under
+from draftboard.signals.state import of_servers
 
 WATCHED_ALERTS = "SpecDecode.+|VLLM.+"
 
@@ -15,7 +16,7 @@ def _restarts(s: Scope) -> str:
     if s.level is Level.MODEL:
         return aggregate("sum", s.labels, resets)
     starts = call("changes", s.raw(around.PROCESS_START_TIME, window=lately))
-    return s.of_servers(aggregate("max", s.labels, first_of(starts, resets)))
+    return of_servers(s, aggregate("max", s.labels, first_of(starts, resets)))
 
 
 restarts = Signal(

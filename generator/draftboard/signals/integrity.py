@@ -1,15 +1,7 @@
 """Whether the numbers can be trusted: identities that vLLM's counters hold, and series that ought to be there."""
 
 from draftboard.metrics import speculation
-from draftboard.promql import (
-    aggregate,
-    binary,
-    call,
-    first_of,
-    labelled,
-    ratio,
-    reduce,
-)
+from draftboard.promql import aggregate, binary, call, ratio, reduce, told_apart
 from draftboard.signals.depth import next_position, renamed
 from draftboard.signals.scope import Scope
 from draftboard.signals.signal import Better, Code, Level, Signal, Status, Unit, good_under
@@ -28,7 +20,7 @@ def _identity_error(s: Scope) -> str:
         "first_within_drafts": ratio(binary(first, "-", s(drafts)), s(drafts)),
         "positions_fall": reduce("max", "position", ratio(binary(by_position, "-", before), before)),
     }
-    return first_of(*(labelled(error, "identity", name) for name, error in errors.items()))
+    return told_apart("identity", errors)
 
 
 def _position_before(s: Scope) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from draftboard.metrics import Histogram, latency
 from draftboard.promql import binary, call, number, ratio, reduce
 from draftboard.signals.scope import Scope
-from draftboard.signals.signal import Better, Code, Signal, Status, Unit
+from draftboard.signals.signal import Better, Code, Signal, Status, Unit, within
 
 BELOW_RESOLUTION = Code(0, "below resolution", Status.QUIET)
 """Stands for a quantile that lies under the histogram's first bound, where an estimate would be made up."""
@@ -42,7 +42,7 @@ def distribution_of(metric: Histogram, *, name: str, what: str, unit: Unit) -> t
     buckets = Signal(
         name=f"{name}_buckets",
         title=f"{what} by bucket",
-        question=f"How is the {_inside(what)} distributed?",
+        question=f"How is the {within(what)} distributed?",
         description=f"{metric.meaning} Samples per second up to each bound, engines together.",
         unit=unit,
         expr=lambda s: s.rate(metric.bucket),
@@ -52,8 +52,8 @@ def distribution_of(metric: Histogram, *, name: str, what: str, unit: Unit) -> t
     )
     mean = Signal(
         name=f"{name}_mean",
-        title=f"Mean {_inside(what)}",
-        question=f"What is the {_inside(what)} on average?",
+        title=f"Mean {within(what)}",
+        question=f"What is the {within(what)} on average?",
         description=f"{metric.meaning} Sum / count: exact, whatever the buckets.",
         unit=unit,
         better=Better.LOWER,
@@ -74,8 +74,8 @@ def _latency(metric: Histogram, *, name: str, what: str) -> Latency:
     unresolved = Signal(
         name=f"{name}_unresolved",
         title=f"{what} below resolution",
-        question=f"Is the {_inside(what)} measured finely enough?",
-        description=f"Share of {metric.counts} whose {_inside(what)} is under the histogram's first bound: a quantile "
+        question=f"Is the {within(what)} measured finely enough?",
+        description=f"Share of {metric.counts} whose {within(what)} is under the histogram's first bound: a quantile "
         "among them is unknown. Finer buckets cure it: vLLM's --custom-histogram-buckets (0.32 and newer).",
         unit=Unit.RATIO,
         better=Better.LOWER,
@@ -94,8 +94,8 @@ def _latency(metric: Histogram, *, name: str, what: str) -> Latency:
 
         return Signal(
             name=f"{name}_p{percent}",
-            title=f"P{percent} {_inside(what)}",
-            question=f"Which {_inside(what)} do {percent} % of {metric.counts} stay under?",
+            title=f"P{percent} {within(what)}",
+            question=f"Which {within(what)} do {percent} % of {metric.counts} stay under?",
             description=f"{metric.meaning} {percent} % take less. {estimate}",
             unit=Unit.SECONDS,
             better=Better.LOWER,
@@ -109,8 +109,8 @@ def _latency(metric: Histogram, *, name: str, what: str) -> Latency:
     tail = Signal(
         name=f"{name}_tail",
         title=f"{what}: P99 over P50",
-        question=f"How much worse is the {_inside(what)} of the slowest?",
-        description=f"P99 / P50 of the {_inside(what)}. Two kinds of work in one model, of which one drafts well, "
+        question=f"How much worse is the {within(what)} of the slowest?",
+        description=f"P99 / P50 of the {within(what)}. Two kinds of work in one model, of which one drafts well, "
         "stretch it. Not shown where the median is below resolution.",
         unit=Unit.TIMES_MEDIAN,
         better=Better.LOWER,
@@ -120,11 +120,6 @@ def _latency(metric: Histogram, *, name: str, what: str) -> Latency:
     )
     description = f"{metric.meaning} The mean is exact. {estimate}"
     return Latency(what, description, buckets, mean, p50, p95, p99, tail, unresolved)
-
-
-def _inside(what: str) -> str:
-    """A title within a sentence."""
-    return what[0].lower() + what[1:]
 
 
 first_token = _latency(latency.TIME_TO_FIRST_TOKEN, name="first_token", what="Time to first token")

@@ -4,9 +4,8 @@ from draftboard.metrics import around, serving
 from draftboard.promql import binary, ignoring, ratio, reduce, sum_by
 from draftboard.settings import Settings
 from draftboard.signals.signal import Better, Level, Signal, Status, Step, Unit, good_under
-from draftboard.signals.traffic import BOTH_LEVELS, rate_of
-
-_SILENT = "no vLLM series: server down, or started with --disable-log-stats"
+from draftboard.signals.state import of_servers
+from draftboard.signals.traffic import BOTH_LEVELS, SILENT, rate_of
 
 
 def _of_errors(settings: Settings) -> tuple[Step, ...]:
@@ -23,7 +22,7 @@ requests_running = Signal(
     record="vllm_num_requests_running:sum",
     levels=BOTH_LEVELS,
     rollup="sum",
-    empty=_SILENT,
+    empty=SILENT,
 )
 requests_waiting = Signal(
     name="requests_waiting",
@@ -36,7 +35,7 @@ requests_waiting = Signal(
     record="vllm_num_requests_waiting:sum",
     levels=BOTH_LEVELS,
     rollup="sum",
-    empty=_SILENT,
+    empty=SILENT,
 )
 requests_finished = rate_of(
     serving.REQUESTS_FINISHED,
@@ -45,7 +44,7 @@ requests_finished = rate_of(
     question="How do requests end?",
     unit=Unit.REQUESTS_PER_SECOND,
     record="vllm_request_success",
-    empty=_SILENT,
+    empty=SILENT,
 )
 request_rate = Signal(
     name="request_rate",
@@ -55,7 +54,7 @@ request_rate = Signal(
     unit=Unit.REQUESTS_PER_SECOND,
     expr=lambda s: reduce("sum", "finished_reason", s(requests_finished)),
     record="vllm_requests_finished:rate{window}",
-    empty=_SILENT,
+    empty=SILENT,
 )
 error_ratio = Signal(
     name="error_ratio",
@@ -104,7 +103,7 @@ http_requests = Signal(
     question="What does the HTTP server answer?",
     description=f"{around.HTTP_REQUESTS.meaning} Per second, by class of status.",
     unit=Unit.REQUESTS_PER_SECOND,
-    expr=lambda s: s.of_servers(s.rate(around.HTTP_REQUESTS, by=("status",))),
+    expr=lambda s: of_servers(s, s.rate(around.HTTP_REQUESTS, by=("status",))),
     record="vllm_http_requests:rate{window}",
     levels=(Level.TARGET,),
     by=("status",),

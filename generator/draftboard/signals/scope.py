@@ -6,7 +6,7 @@ from enum import Enum
 
 from draftboard import promql
 from draftboard.durations import Duration
-from draftboard.metrics import Metric, Owner, around, serving
+from draftboard.metrics import Metric, Owner
 from draftboard.settings import Settings
 from draftboard.signals.signal import Level, Signal
 
@@ -125,14 +125,6 @@ class Scope:
         """Per-second increase of several counters together: what one of them lacks does not silence the others."""
         rates = (promql.rate(self.raw(metric, window=self.window)) for metric in metrics)
         return promql.sum_by(self.labels, promql.first_of(*rates))
-
-    def of_servers(self, vector: str) -> str:
-        """Of a vector by target: what belongs to vLLM servers, seen lately or labelled; others expose it too."""
-        labels, lately = self.settings.labels, str(self.settings.rules.remember)
-        seen = self.raw(serving.REQUESTS_RUNNING, window=lately, chosen_by=labels.target_level)
-        labelled = self.raw(around.UP, matchers=(f'{labels.spec_method}!=""',))
-        servers = promql.first_of(promql.call("last_over_time", seen), labelled)
-        return promql.binary(vector, "and", servers, promql.on(labels.target))
 
     def raw(
         self,

@@ -11,6 +11,11 @@ if TYPE_CHECKING:
     from draftboard.signals.scope import Scope
 
 
+def within(title: str) -> str:
+    """A title as it stands within a sentence."""
+    return title[0].lower() + title[1:]
+
+
 class Level(Enum):
     """How far a signal is aggregated; the settings say which labels each level keeps."""
 

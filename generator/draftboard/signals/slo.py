@@ -1,48 +1,22 @@
 """Whether promises are kept: error ratios, the error budget, and how fast it burns.
 
-Windows and factors are those of Google's Site Reliability Workbook, chapter "Alerting on SLOs": a share of the budget
-spent within a window. A long window tells that it matters, a short one that it still goes on.
+A budget burns fast or slowly when a share of it is spent within a window, as the paces of the objectives' settings have
+it. A long window tells that it matters, a short one that it still goes on.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from draftboard.durations import Duration
 from draftboard.metrics import serving
-from draftboard.promql import binary, constant, first_of, labelled, number, rate, ratio, sum_by
+from draftboard.promql import binary, constant, first_of, number, rate, ratio, sum_by, told_apart
 from draftboard.settings import Settings
-from draftboard.settings.objectives import HISTOGRAMS, Promise
+from draftboard.settings.objectives import BURN_WINDOWS, FAST, HISTOGRAMS, SLOW, Pace, Promise
 from draftboard.signals.scope import Edition, Scope
 from draftboard.signals.signal import Better, Signal, Status, Step, Unit
 
 _IDLE = "no request in the window"
 _EXACT = 12
 """Decimals that a difference of shares is rounded to: 1 - 0.99 is 0.01."""
-
-
-@dataclass(frozen=True)
-class Pace:
-    """A share of the budget, spent within a long window; the short one tells whether it goes on."""
-
-    share: float
-    long: Duration
-    short: Duration | None
-    """None stands for the window of every rate."""
-
-    def factor(self, settings: Settings) -> float:
-        """How many times faster than lasts the budget burns at this pace; at 1 and slower it lasts."""
-        return max(1.0, round(self.share * settings.slo.window.seconds / self.long.seconds, _EXACT))
-
-
-MINUTES, HOURS, DAYS = 60, 3_600, 86_400
-FAST = (
-    Pace(0.02, Duration(1 * HOURS), None),
-    Pace(0.05, Duration(6 * HOURS), Duration(30 * MINUTES)),
-)
-SLOW = (
-    Pace(0.10, Duration(1 * DAYS), Duration(2 * HOURS)),
-    Pace(0.10, Duration(3 * DAYS), Duration(6 * HOURS)),
-)
 
 
 def allowed(settings: Settings, promise: Promise) -> float:
@@ -56,7 +30,7 @@ def either_spelling(bound: float) -> str:
 
 
 def _each(s: Scope, expr: Callable[[Scope, Promise], str]) -> str:
-    return first_of(*(labelled(expr(s, promise), "slo", promise) for promise in s.settings.slo.watched))
+    return told_apart("slo", {promise: expr(s, promise) for promise in s.settings.slo.watched})
 
 
 def _events(s: Scope, promise: Promise) -> str:
@@ -121,7 +95,7 @@ def _burn(pace: Pace) -> Signal:
         by=("slo",),
         steps=lambda settings: (
             Step(None, Status.GOOD, "lasts"),
-            Step(pace.factor(settings), Status.BAD, "does not last"),
+            Step(pace.factor(settings.slo.window), Status.BAD, "does not last"),
         ),
         empty=_IDLE,
         decimals=1,
@@ -130,7 +104,7 @@ def _burn(pace: Pace) -> Signal:
 
 def _burns_at(s: Scope, pace: Pace) -> str:
     """The error ratio of the long window, where both windows exceed the pace."""
-    factor = pace.factor(s.settings)
+    factor = pace.factor(s.settings.slo.window)
     limit = s(budget) if factor == 1 else binary(number(factor), "*", s(budget))
     short = ERROR_RATIOS[str(pace.short)] if pace.short else error_ratio_now
     return binary(
@@ -197,8 +171,7 @@ error_ratio_now = Signal(
     empty=_IDLE,
     decimals=2,
 )
-_SPANS = sorted({span for pace in (*FAST, *SLOW) for span in (pace.short, pace.long) if span})
-ERROR_RATIOS = {str(span): _error_ratio(span) for span in _SPANS}
+ERROR_RATIOS = {str(span): _error_ratio(span) for span in BURN_WINDOWS}
 """By window."""
 BURNS = {str(pace.long): _burn(pace) for pace in (*FAST, *SLOW)}
 burning_fast = Signal(

@@ -1,4 +1,4 @@
-"""What each engine is doing: five different pictures that must never look the same."""
+"""What each engine is doing: pictures that must never look the same."""
 
 from draftboard.metrics import Metric, around, serving
 from draftboard.promql import aggregate, binary, call, constant, count_values, first_of, labelled_if, on
@@ -54,7 +54,7 @@ def answers_without(s: Scope, metric: Metric, *matchers: str) -> str:
 
 
 def _down(s: Scope) -> str:
-    """Engines seen lately on a target that does not answer, and labelled targets that have never answered."""
+    """Engines seen lately on a target that does not answer, and labelled targets that ought to have answered by now."""
     labels = s.settings.labels
     seen = call("last_over_time", s.raw(serving.REQUESTS_RUNNING, window=str(s.settings.rules.remember)))
     silent = binary(_answers(s), "==", "0")
@@ -72,11 +72,25 @@ def _starting(s: Scope) -> str:
 
 def _never_seen(s: Scope) -> str:
     """Labelled targets that do not answer and have not lately: only a label tells them from other exporters."""
-    labels, lately = s.settings.labels, str(s.settings.rules.remember)
-    # Not by model: a server of another model was seen too.
-    seen = call("last_over_time", s.raw(serving.REQUESTS_RUNNING, window=lately, chosen_by=labels.target_level))
-    labelled = binary(_answers(s, f'{labels.spec_method}!=""'), "==", "0")
-    return binary(labelled, "unless", seen, on(labels.target))
+    labelled = binary(_answers(s, _labelled(s)), "==", "0")
+    return binary(labelled, "unless", _seen_lately(s), on(s.settings.labels.target))
+
+
+def of_servers(s: Scope, vector: str) -> str:
+    """Of a vector by target: what belongs to vLLM servers, seen lately or labelled; others expose it too."""
+    servers = first_of(_seen_lately(s), s.raw(around.UP, matchers=(_labelled(s),)))
+    return binary(vector, "and", servers, on(s.settings.labels.target))
+
+
+def _seen_lately(s: Scope) -> str:
+    """Engines of the chosen targets, of whatever model: a server of another model was seen too."""
+    lately, target = str(s.settings.rules.remember), s.settings.labels.target_level
+    return call("last_over_time", s.raw(serving.REQUESTS_RUNNING, window=lately, chosen_by=target))
+
+
+def _labelled(s: Scope) -> str:
+    """Matches targets that are said to be vLLM servers."""
+    return f'{s.settings.labels.spec_method}!=""'
 
 
 def _ought_to_answer(s: Scope) -> str:
@@ -89,10 +103,8 @@ def _ought_to_answer(s: Scope) -> str:
 
 def _silent(s: Scope) -> str:
     """Labelled targets that answer, but say nothing of an engine: only a label tells them from other exporters."""
-    labels = s.settings.labels
-    return aggregate(
-        "max", labels.target_level, answers_without(s, serving.REQUESTS_RUNNING, f'{labels.spec_method}!=""')
-    )
+    silent = answers_without(s, serving.REQUESTS_RUNNING, _labelled(s))
+    return aggregate("max", s.settings.labels.target_level, silent)
 
 
 def _engines_by_state(s: Scope) -> str:

@@ -4,6 +4,7 @@ from draftboard.metrics import Metric, latency, serving, speculation
 from draftboard.promql import binary
 from draftboard.signals.signal import Better, Level, Signal, Unit
 
+SILENT = "no vLLM series: server down, or started with --disable-log-stats"
 BOTH_LEVELS = (Level.ENGINE, Level.MODEL)
 
 
@@ -67,7 +68,7 @@ generation_tokens = rate_of(
     question="How much do the users get?",
     unit=Unit.TOKENS_PER_SECOND,
     record="vllm_generation_tokens",
-    empty="no vLLM series: server down, or started with --disable-log-stats",
+    empty=SILENT,
 )
 decode_steps = rate_of(
     latency.STEP_LATENCY.count,
@@ -85,7 +86,7 @@ first_tokens = rate_of(
     question="How many requests got their first token?",
     unit=Unit.REQUESTS_PER_SECOND,
     record="vllm_time_to_first_token_seconds_count",
-    empty="no vLLM series: server down, or started with --disable-log-stats",
+    empty=SILENT,
 )
 wasted_tokens = Signal(
     name="wasted_tokens",

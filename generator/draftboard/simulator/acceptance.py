@@ -2,8 +2,9 @@
 
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
+from draftboard.documents import Table
 from draftboard.theory import conditional_acceptance, require_survival
 
 Workload = Literal["chat", "code", "summarisation", "creative"]
@@ -16,10 +17,8 @@ _COOLING = ((0.0, 1.0), (0.4, 0.877), (0.8, 0.642), (1.0, 0.469), (2.0, 0.2))
 """Temperature, and the factor on the probability of acceptance: .81 .71 .52 .38 of .81, illustrative, then a guess."""
 
 
-class Profile(BaseModel):
+class Profile(Table):
     """The chance of a drafted token to be accepted: one of alpha, rates, workload. A hot request lowers it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, arbitrary_types_allowed=True)
 
     alpha: Annotated[float, Field(ge=0, le=1)] | None = None
     """The same at every position, given that all before were accepted."""

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from draftboard.errors import DraftboardError
-from draftboard.metrics import PAGE, Kind, Metric, around
+from draftboard.metrics import PAGE, Metric, around
 from draftboard.simulator.fleet import Target
 from draftboard.simulator.instance import Clock
 from draftboard.simulator.shape import Child
@@ -95,9 +95,8 @@ class _Spools:
             for metric in self._metrics:
                 spool = self._files[metric.name]
                 if spool.tell():
-                    name = metric.name.removesuffix("_total") if metric.kind is Kind.COUNTER else metric.name
-                    joined.write(f"# TYPE {name} {metric.kind.value}\n")
-                    joined.write(f"# HELP {name} {_escaped(metric.help)}\n" if metric.help else "")
+                    joined.write(f"# TYPE {metric.family} {metric.kind.value}\n")
+                    joined.write(f"# HELP {metric.family} {_escaped(metric.help)}\n" if metric.help else "")
                     spool.seek(0)
                     while chunk := spool.read(1 << 20):
                         joined.write(chunk)

@@ -23,14 +23,13 @@ class _Page(Collector):
         """Families in the catalogue's order. Pages of several processes have no `_created`, as vLLM's have none."""
         with_created = self._instance.server.engines == 1
         for metric, rows in self._instance.pages():
-            base = metric.name.removesuffix("_total") if metric.kind is Kind.COUNTER else metric.name
-            family = Family(base, metric.help, metric.kind.value)
+            family = Family(metric.family, metric.help, metric.kind.value)
             for child, values in rows:
                 for column, value in zip(child.columns, values.tolist(), strict=True):
                     labels = child.labels if column.le is None else child.labels | {"le": column.le}
                     family.add_sample(metric.name + column.suffix, labels, value)
                 if with_created and metric.kind in _SINCE_START and not metric.name.startswith(("python_", "process_")):
-                    family.add_sample(base + "_created", child.labels, self._instance.created)
+                    family.add_sample(metric.family + "_created", child.labels, self._instance.created)
             yield family
 
 

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
-from draftboard.documents import first_mistake, read_toml
+from draftboard.documents import Table, first_mistake, read_toml
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.settings import Settings
@@ -17,10 +17,6 @@ _Share = Annotated[float, Field(ge=0, le=1)]
 _Tokens = Annotated[int, Field(ge=1, le=1_000_000)]
 _BASELINE = Settings().methods.baseline
 _LOOKUP = Settings().methods.lookup
-
-
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, arbitrary_types_allowed=True)
 
 
 class Requests(Profile):
@@ -40,7 +36,7 @@ class Requests(Profile):
     """Share of requests whose whole prompt is cached: they enter with one uncomputed token, hence a phantom draft."""
 
 
-class Load(_Model):
+class Load(Table):
     """How requests arrive at one engine: at a rate, in which case they never wait for each other, or from clients."""
 
     rate: Annotated[float, Field(ge=0, le=1000)] = 0.0
@@ -62,7 +58,7 @@ class Load(_Model):
         return self
 
 
-class Server(_Model):
+class Server(Table):
     """Alike servers of one model. Every number is of one engine."""
 
     model: _Name
@@ -138,7 +134,7 @@ class Server(_Model):
                 raise ValueError(f"rates has {len(kind.rates)} positions, k = {self.k} needs as many")
 
 
-class Event(_Model):
+class Event(Table):
     """What changes at a time, for all servers of a model and variant or for one instance of them."""
 
     at: Hold
@@ -171,7 +167,7 @@ class Event(_Model):
         )
 
 
-class Expected(_Model):
+class Expected(Table):
     """An alert that must fire. Those that no entry names must not."""
 
     alert: _Name
@@ -179,11 +175,11 @@ class Expected(_Model):
     """Before this it must be silent: the time of its cause."""
     within: Positive
     """And it must fire so soon after."""
-    labels: dict[str, str] = {}
+    labels: dict[str, str] = Field(default={})
     """What it must be about; all its firings must be."""
 
 
-class Scenario(_Model):
+class Scenario(Table):
     """A story with a known answer."""
 
     story: Annotated[str, Field(min_length=20, max_length=2000)]

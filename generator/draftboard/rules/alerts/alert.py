@@ -11,24 +11,24 @@ from draftboard.signals.requests import request_rate
 from draftboard.signals.traffic import drafts, generation_tokens
 
 
-def at_least(rate: str, least: float) -> str:
+def more_than(rate: str, least: float) -> str:
     """Where a rate is over a minimum."""
     return binary(rate, ">", number(least))
 
 
 def enough_drafts(s: Scope) -> str:
     """Drafts enough for a ratio of them."""
-    return at_least(s(drafts), s.settings.traffic.drafts_per_second)
+    return more_than(s(drafts), s.settings.traffic.drafts_per_second)
 
 
 def enough_tokens(s: Scope) -> str:
     """Tokens enough to call it traffic."""
-    return at_least(s(generation_tokens), s.settings.traffic.tokens_per_second)
+    return more_than(s(generation_tokens), s.settings.traffic.tokens_per_second)
 
 
 def enough_requests(s: Scope) -> str:
     """Finished requests enough for a ratio of them."""
-    return at_least(s(request_rate), s.settings.traffic.requests_per_second)
+    return more_than(s(request_rate), s.settings.traffic.requests_per_second)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ Those that mean users without answers page by default.
 """
 
 from draftboard.promql import binary, reduce
-from draftboard.rules.alerts.alert import Alert, at_least, enough_requests, enough_tokens
+from draftboard.rules.alerts.alert import Alert, enough_requests, enough_tokens, more_than
 from draftboard.signals import Level, Scope, Signal
 from draftboard.signals.capacity import kv_cache_usage, preemptions_per_request, queue_growth
 from draftboard.signals.events import heartbeat, restarts
@@ -24,22 +24,22 @@ WATCHDOG = "DraftboardWatchdog"
 
 
 def _enough_for_a_tail(s: Scope) -> str:
-    return at_least(s(request_rate), s.settings.traffic.requests_per_second_for_tail)
+    return more_than(s(request_rate), s.settings.traffic.requests_per_second_for_tail)
 
 
 def _enough_promises(s: Scope) -> str:
     """Requests of the objective that has most: finished ones, or where hardly any is finished, rejected ones."""
-    return at_least(reduce("max", "slo", s(events)), s.settings.traffic.requests_per_second)
+    return more_than(reduce("max", "slo", s(events)), s.settings.traffic.requests_per_second)
 
 
 def _enough_answers(s: Scope) -> str:
-    return at_least(reduce("sum", "status", s(http_requests)), s.settings.traffic.requests_per_second)
+    return more_than(reduce("sum", "status", s(http_requests)), s.settings.traffic.requests_per_second)
 
 
 def _enough_arrivals(s: Scope) -> str:
     """Rejected requests are traffic too, even where none is served."""
     arrivals = binary(reduce("sum", "reason", s(requests_rejected)), "+", s(request_rate))
-    return at_least(arrivals, s.settings.traffic.requests_per_second)
+    return more_than(arrivals, s.settings.traffic.requests_per_second)
 
 
 def _by_our_fault(s: Scope, signal: Signal) -> str:

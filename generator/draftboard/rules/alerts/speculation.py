@@ -4,7 +4,7 @@ None is about latency or outage, so none pages by default.
 """
 
 from draftboard.promql import binary
-from draftboard.rules.alerts.alert import Alert, at_least, enough_drafts, enough_tokens
+from draftboard.rules.alerts.alert import Alert, enough_drafts, enough_tokens, more_than
 from draftboard.signals import Level, Scope
 from draftboard.signals.acceptance import acceptance
 from draftboard.signals.comparison import acceptance_change, length_anomaly, length_to_others, other_engines
@@ -28,7 +28,7 @@ def _with_a_tail_that_pays(s: Scope) -> str:
 
 
 def _by_others_too(s: Scope) -> str:
-    others = at_least(other_engines(s, drafts), s.settings.traffic.drafts_per_second)
+    others = more_than(other_engines(s, drafts), s.settings.traffic.drafts_per_second)
     return binary(enough_drafts(s), "and", others)
 
 
