@@ -71,7 +71,7 @@ $(VENV)/.runtime: $(VENV)/.pip pyproject.toml
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.runtime
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[simulator]' --group dev
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[plots,simulator]' --group dev
 	@touch $@
 
 $(CURDIR)/$(TOOLS)/bin/prometheus: deploy/tools/fetch.py
