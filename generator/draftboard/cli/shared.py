@@ -1,14 +1,18 @@
 """What commands share: options, the console, a progress bar."""
 
+import importlib
 import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 
 import click
 from rich.console import Console
 from rich.progress import Progress
+
+from draftboard.errors import DraftboardError
 
 _PIPED_WIDTH = 200
 
@@ -30,6 +34,20 @@ def program_option(name: str) -> Callable[[Callable[..., None]], Callable[..., N
         callback=lambda _context, _option, given: Path(shutil.which(given) or given).absolute(),
         help=f"{name} 3.5 or newer.",
     )
+
+
+def optional_part(name: str, *, command: str, extra: str) -> ModuleType:
+    """A module that needs the packages of an extra, which other commands do without.
+
+    Raises:
+        DraftboardError: they are not installed.
+    """
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        raise DraftboardError(
+            f"{command} needs the package {error.name}: install the extra, pip install 'draftboard[{extra}]'",
+        ) from None
 
 
 def console() -> Console:

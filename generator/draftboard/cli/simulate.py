@@ -1,6 +1,5 @@
 """`simulate`: servers that behave like vLLM, live or as a past."""
 
-import importlib
 import math
 import signal
 import threading
@@ -11,7 +10,7 @@ from types import ModuleType
 import click
 from rich.table import Table
 
-from draftboard.cli.shared import console, progress_bar
+from draftboard.cli.shared import console, optional_part, progress_bar
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.replay.recording import LATEST
@@ -130,10 +129,4 @@ def _backfill(told: Scenario, seed: int, span: tuple[Duration, Duration, int | N
 
 
 def _part(name: str) -> ModuleType:
-    """A module that needs the optional packages, which other commands do without."""
-    try:
-        return importlib.import_module(f"draftboard.simulator.{name}")
-    except ModuleNotFoundError as error:
-        raise DraftboardError(
-            f"simulate needs the package {error.name}: install the extra, pip install 'draftboard[simulator]'",
-        ) from None
+    return optional_part(f"draftboard.simulator.{name}", command="simulate", extra="simulator")
