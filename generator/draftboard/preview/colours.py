@@ -1,6 +1,6 @@
 """Grafana's colours by name, as its dark theme shows them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import cycle
 
 from matplotlib.colors import is_color_like
@@ -30,6 +30,7 @@ def colour(name: str) -> str:
     return _BY_NAME.get(name) or (name if is_color_like(name) else TEXT)
 
 
-def of_series() -> Iterator[str]:
-    """A colour for each series in turn: bright, then dark, then pale."""
-    return cycle(_BY_NAME[shade + hue] for shade in ("", "dark-", "super-light-") for hue in _SERIES)
+def of_series(fixed: Iterable[str]) -> Iterator[str]:
+    """A colour for each series: what is fixed for it, else the next of the palette: bright, then dark, then pale."""
+    palette = cycle(_BY_NAME[shade + hue] for shade in ("", "dark-", "super-light-") for hue in _SERIES)
+    return (colour(name) if name else drawn for name, drawn in zip(fixed, palette, strict=False))

@@ -60,6 +60,12 @@ class Mode(_Part):
     mode: str = ""
 
 
+class SeriesColour(Mode):
+    """Where the colour of a series comes from."""
+
+    fixed: str = Field("", alias="fixedColor")
+
+
 class Cell(_Part):
     """What a table's cell is."""
 
@@ -88,7 +94,7 @@ class Fields(_Part):
     no_value: str = Field("", alias="noValue")
     mappings: tuple[Mapping, ...] = ()
     thresholds: Thresholds = Thresholds()
-    color: Mode = Mode()
+    color: SeriesColour = SeriesColour()
     custom: Style = Style()
 
 

@@ -8,7 +8,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from draftboard.preview import colours
 from draftboard.preview.document import Dashboard, Panel, Variable
-from draftboard.preview.drawn import Body
+from draftboard.preview.drawn import Body, Words
 from draftboard.preview.legends import LINE
 from draftboard.preview.panels import GRID_GAP, GRID_UNIT, GRID_WIDTH
 from draftboard.preview.times import PAGE_WIDTH, Span
@@ -49,7 +49,7 @@ class DrawnDashboard:
     @property
     def empty(self) -> int:
         """How many panels have nothing to draw."""
-        return sum(panel.body.kind == "words" and panel.body.empty for panel in self.panels)
+        return sum(isinstance(panel.body, Words) and panel.body.empty for panel in self.panels)
 
 
 def html(drawn: DrawnDashboard) -> str:

@@ -1,6 +1,6 @@
 """What becomes of each kind of panel."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -8,7 +8,7 @@ from draftboard.errors import DraftboardError
 from draftboard.preview import legends
 from draftboard.preview.charts import bars, heatmap, scatter, timeline, timeseries
 from draftboard.preview.charts.canvas import Size
-from draftboard.preview.colours import TEXT, of_series
+from draftboard.preview.colours import BACKGROUND, TEXT, colour, of_series
 from draftboard.preview.document import Fields, Panel
 from draftboard.preview.drawn import (
     Body,
@@ -26,6 +26,7 @@ from draftboard.preview.drawn import (
 from draftboard.preview.frames import Column, Frame, Kind, Value
 from draftboard.preview.queries import Event
 from draftboard.preview.times import PAGE_WIDTH, Span
+from draftboard.preview.units import humanised
 from draftboard.preview.values import Shown, defaults_of, fields_of, show
 
 GRID_UNIT, GRID_GAP, GRID_WIDTH = 30, 8, 24
@@ -71,6 +72,11 @@ class Found:
         """How it shows one column."""
         return fields_of(column, self.panel.config)
 
+    def coloured(self, columns: Sequence[Column]) -> Iterator[tuple[Column, Fields, str]]:
+        """Columns that are drawn, how each is shown, and in which colour."""
+        shown = [self.fields_of(column) for column in columns]
+        return zip(columns, shown, of_series(fields.color.fixed for fields in shown), strict=True)
+
 
 def draw(found: Found) -> Body:
     """The panel as a picture or words; where there is nothing to draw, what it says then.
@@ -98,9 +104,10 @@ def _chart(found: Found, legend: Legend | None, draw_: Callable[[Size], tuple[st
 
 
 def _timeseries(found: Found) -> Body | None:
+    times = [times for times, _ in found.numbers]
     lines = [
-        timeseries.Line(_times(times), column, found.fields_of(column), colour)
-        for (times, column), colour in zip(found.numbers, of_series(), strict=False)
+        timeseries.Line(_times(across), *shown)
+        for across, shown in zip(times, found.coloured([column for _, column in found.numbers]), strict=True)
     ]
     if not lines:
         return None
@@ -113,10 +120,7 @@ def _barchart(found: Found) -> Body | None:
     if frame is None or not frame.of(Kind.TEXT):
         return None
     names = [show(value, found.fields_of(frame.of(Kind.TEXT)[0])).text for value in frame.of(Kind.TEXT)[0].values]
-    series = [
-        bars.Bars(column, found.fields_of(column), colour)
-        for column, colour in zip(frame.of(Kind.NUMBER), of_series(), strict=False)
-    ]
+    series = [bars.Bars(*shown) for shown in found.coloured(frame.of(Kind.NUMBER))]
     if not series:
         return None
     legend = legends.of_series(found.panel, [(one.column, one.fields, one.colour) for one in series])
@@ -125,9 +129,12 @@ def _barchart(found: Found) -> Body | None:
 
 def _heatmap(found: Found) -> Body | None:
     rows = heatmap.buckets(found.frames)
-    if not any(count for row in rows for count in row.counts):
+    most = max((count or 0.0 for row in rows for count in row.counts), default=0.0)
+    if not most:
         return None
-    return _chart(found, None, lambda size: heatmap.draw(rows, found.fields, found.panel.options, found.span, size))
+    fill = colour(found.panel.options.color.fill)
+    legend = Legend((LegendRow("0", BACKGROUND), LegendRow(humanised(most, "short"), fill)))
+    return _chart(found, legend, lambda size: heatmap.draw(rows, found.fields, found.panel.options, found.span, size))
 
 
 def _timeline(found: Found) -> Body | None:
@@ -148,13 +155,12 @@ def _timeline(found: Found) -> Body | None:
 
 
 def _scatter(found: Found) -> Body | None:
-    series = []
-    for frame, colour in zip(found.frames, of_series(), strict=False):
-        numbers = frame.of(Kind.NUMBER)
-        if len(numbers) > 1:
-            across, up = numbers[:2]
-            name = " ".join([up.title, *up.labels.values()])
-            series.append(scatter.Points(name, across, up, colour))
+    pairs = [frame.of(Kind.NUMBER)[:2] for frame in found.frames if len(frame.of(Kind.NUMBER)) > 1]
+    shown = found.coloured([up for _, up in pairs])
+    series = [
+        scatter.Points(" ".join([up.title, *up.labels.values()]), across, up, shade)
+        for (across, _), (up, _, shade) in zip(pairs, shown, strict=True)
+    ]
     series = [one for one in series if one.known]
     if not series:
         return None
@@ -208,8 +214,8 @@ def _cell(value: Value, column: Column, fields: Fields) -> Cell:
     if column.kind is Kind.TIME and isinstance(value, float):
         return Cell(Shown(datetime.fromtimestamp(value, UTC).strftime("%Y-%m-%d %H:%M:%S")), number=False)
     shown = show(value, fields)
-    colour = shown.colour if fields.custom.cell.type == "color-text" else TEXT
-    return Cell(Shown(shown.text, colour), number=column.kind is Kind.NUMBER)
+    shade = shown.colour if fields.custom.cell.type == "color-text" else TEXT
+    return Cell(Shown(shown.text, shade), number=column.kind is Kind.NUMBER)
 
 
 def _text(found: Found) -> Body | None:

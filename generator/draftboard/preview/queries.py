@@ -56,7 +56,7 @@ class Asker:
     def events(self, annotation: Annotation) -> list[Event]:
         """The stretches of time in which an annotation's query has samples that are not 0."""
         step = max(1, round(self.span.seconds / _MARKS_A_SPAN))
-        values = self.chosen | intervals(Pace(step, 4 * step), self.span)
+        values = {**self.chosen, **intervals(Pace(step, 4 * step), self.span)}
         found = self.client.query_range(
             substituted(annotation.expr, values), self.span.start, self.span.end, float(step)
         )

@@ -4,7 +4,6 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from draftboard.errors import DraftboardError
 from draftboard.preview.document import Json, Transformation
@@ -27,24 +26,35 @@ def transformed(frames: Frames, steps: Sequence[Transformation]) -> Frames:
             )
         try:
             frames = _KNOWN[step.id](frames, step.options)
-        except (KeyError, TypeError, AttributeError, re.error) as error:
+        except (KeyError, TypeError, AttributeError) as error:
             raise DraftboardError(f"transformation {step.id!r}: options not as expected: {error!r}") from None
     return frames
 
 
 def _filter_by_name(frames: Frames, options: Json) -> Frames:
     """Keep columns whose names a pattern includes, or does not exclude."""
-    wanted = _pattern(options.get("include"), default="")
-    unwanted = _pattern(options.get("exclude"), default=r"(?!)")
+    wanted = pattern(_named(options, "include", default=""))
+    unwanted = pattern(_named(options, "exclude", default=r"(?!)"))
     return [
         Frame(tuple(c for c in frame.columns if wanted.search(c.title) and not unwanted.search(c.title)))
         for frame in frames
     ]
 
 
-def _pattern(given: Any, default: str) -> re.Pattern[str]:  # noqa: ANN401  (any JSON value)
-    text = given["pattern"] if given else default
-    return re.compile(text[1:-1] if text.startswith("/") and text.endswith("/") else text)
+def _named(options: Json, key: str, default: str) -> str:
+    return str(options[key]["pattern"]) if key in options else default
+
+
+def pattern(text: str) -> re.Pattern[str]:
+    """A regular expression as Grafana writes it, with or without slashes around it.
+
+    Raises:
+        DraftboardError: it is none.
+    """
+    try:
+        return re.compile(text[1:-1] if text.startswith("/") and text.endswith("/") else text)
+    except re.error as error:
+        raise DraftboardError(f"{text!r} is no regular expression: {error}") from None
 
 
 def _merge(frames: Frames, _: Json) -> Frames:

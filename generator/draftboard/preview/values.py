@@ -10,6 +10,7 @@ from draftboard.errors import DraftboardError
 from draftboard.preview.colours import TEXT, colour
 from draftboard.preview.document import FieldConfig, Fields, Json, Mapping, Matcher, Thresholds, first_of
 from draftboard.preview.frames import Column, Value
+from draftboard.preview.transformations import pattern
 from draftboard.preview.units import humanised
 
 
@@ -63,6 +64,8 @@ def _matches(matcher: Matcher, column: Column) -> bool:
     match matcher.id:
         case "byName":
             return matcher.options in {column.name, column.title}
+        case "byRegexp":
+            return bool(pattern(str(matcher.options)).search(column.title))
         case "byFrameRefID":
             return bool(matcher.options == column.ref)
         case _:

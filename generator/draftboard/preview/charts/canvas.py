@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -22,7 +23,7 @@ LETTER = 6.4
 """Pixels that a letter takes, about."""
 _DPI = 100
 _FONT_POINTS = 8
-_STYLE = {
+_STYLE: Any = {
     "axes.edgecolor": GRID,
     "axes.facecolor": BACKGROUND,
     "axes.labelcolor": FAINT,
@@ -40,6 +41,7 @@ _STYLE = {
 }
 _TIME_STEPS = (1, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 604_800)
 _TIME_LABEL = 80
+_EDGE = 14
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,9 @@ class Canvas:
         """Time across, in UTC."""
         most = max(2, self.size.width // _TIME_LABEL)
         step = next((step for step in _TIME_STEPS if span.seconds / step <= most), _TIME_STEPS[-1])
-        ticks = [tick * step for tick in range(-int(-span.start // step), int(span.end // step) + 1)]
+        # A name that would be cut off at the right edge is left out.
+        last = span.end - span.seconds * _EDGE / self.size.width
+        ticks = [tick * step for tick in range(-int(-span.start // step), int(last // step) + 1)]
         form = "%H:%M:%S" if step % 60 else "%H:%M" if step < _TIME_STEPS[-2] else "%m-%d"
         self.axes.set_xticks(ticks, [datetime.fromtimestamp(tick, UTC).strftime(form) for tick in ticks])
         self.axes.set_xlim(span.start, span.end)
@@ -74,6 +78,8 @@ class Canvas:
         low, high = bounds(numbers, fields)
         self.axes.set_ylim(low, high)
         ticks = [tick for tick in nice(low, high, max(2, self.size.height // 40)) if low <= tick <= high]
+        if fields.decimals == 0:
+            ticks = [tick for tick in ticks if tick.is_integer()]
         names = [trimmed(tick, fields.unit) for tick in ticks]
         self.axes.set_yticks(ticks, names)
         self.room(names, fields.custom.axis_label)

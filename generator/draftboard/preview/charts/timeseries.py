@@ -12,6 +12,8 @@ from draftboard.preview.frames import Column
 from draftboard.preview.queries import Event
 from draftboard.preview.times import Span
 
+Values = tuple[float | None, ...]
+
 _APART = 10  # pixels between points from which on each is marked
 
 
@@ -44,10 +46,10 @@ def draw(lines: Sequence[Line], fields: Fields, events: Sequence[Event], span: S
         return canvas.finished(), sum(value is not None for line in lines for value in line.column.numbers)
 
 
-def _stacked(lines: Sequence[Line]) -> list[tuple[float | None, ...]]:
+def _stacked(lines: Sequence[Line]) -> list[Values]:
     """Each series on those before it; what is absent adds nothing."""
     total: dict[float, float] = {}
-    heights = []
+    heights: list[Values] = []
     for line in lines:
         for time, value in zip(line.times, line.column.numbers, strict=True):
             total[time] = total.get(time, 0.0) + (value or 0.0)
@@ -60,7 +62,7 @@ def _line(canvas: Canvas, line: Line, values: tuple[float | None, ...], floor: t
     known = [(time, value) for time, value in zip(line.times, values, strict=True) if value is not None]
     gaps = [float("nan") if value is None else value for value in values]
     times, heights = zip(*known, strict=True) if style.span_nulls and known else (line.times, gaps)
-    apart = canvas.size.width * (known[-1][0] - known[0][0]) / span.seconds / len(known) if known else 0
+    apart = canvas.size.width * (line.times[1] - line.times[0]) / span.seconds if len(line.times) > 1 else 0
     canvas.axes.plot(
         times,
         heights,
