@@ -49,7 +49,7 @@ def capacity(settings: Settings, edition: Edition) -> Dashboard:
         page.trend(rejection_ratio),
         page.trend(requests_rejected, stacked=True),
         page.trend(preemptions_per_request),
-        page.trend(preemptions),
+        page.trend(preemptions, width=24),
     )
     page.row(
         "Does speculation pay at this load?",

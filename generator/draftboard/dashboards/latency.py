@@ -47,10 +47,9 @@ def latency(settings: Settings, edition: Edition) -> Dashboard:
     )
     page.row(
         "Are the promises kept?",
-        page.stat(attainment, width=6),
-        page.stat(budget_left, width=6),
-        page.stat(burning_fast, width=6),
-        page.stat(burning_slowly, width=6),
+        page.table(
+            "Each promise: kept, and what is left of its budget", attainment, budget_left, burning_fast, burning_slowly
+        ),
         page.trend(error_ratio_now),
         page.trend(budget_left),
         page.trend(BURNS["1h"]),
@@ -64,7 +63,7 @@ def latency(settings: Settings, edition: Edition) -> Dashboard:
         page.trend(per_token.tail),
         page.trend(step.tail),
         page.trend(end_to_end.tail),
-        page.stat(tail_change, width=12),
+        page.stat(tail_change, width=24),
     )
     page.row(
         "Are requests answered?",
@@ -74,7 +73,7 @@ def latency(settings: Settings, edition: Edition) -> Dashboard:
         page.trend(http_requests, stacked=True),
         page.trend(http_error_ratio),
         page.timeline(target_up),
-        page.trend(restarts, level=Level.TARGET),
+        page.trend(restarts, level=Level.TARGET, width=24),
     )
     page.row(
         "How long is a step, and where does the time go?",
@@ -87,8 +86,11 @@ def latency(settings: Settings, edition: Edition) -> Dashboard:
     )
     page.row(
         "Is time measured finely enough?",
-        *(page.stat(one.unresolved, width=6) for one in (first_token, per_token, step, end_to_end)),
-        *(page.stat(one.unresolved, width=6) for one in (queue, prefill, decode, inference)),
+        page.table(
+            "Each model: share of samples below the first bound",
+            *(one.unresolved for one in (first_token, per_token, step, end_to_end)),
+            *(one.unresolved for one in (queue, prefill, decode, inference)),
+        ),
         collapsed=True,
     )
     page.row(

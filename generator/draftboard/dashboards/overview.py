@@ -47,7 +47,8 @@ def overview(settings: Settings, edition: Edition) -> Dashboard:
             wasted_tokens,
         ),
         page.timeline(state),
-        page.trend(engines_by_state),
+        # Of a state that ended there is no last value that would be true, but how many engines it had.
+        page.trend(engines_by_state, stacked=True, calcs=("max",)),
     )
     page.row(
         "How is it going?",

@@ -14,9 +14,10 @@ from draftboard.settings import Settings
 from draftboard.signals import Edition, Level, Scope, Signal
 from draftboard.signals.latency import Latency
 from draftboard.signals.signal import within
-from draftboard.signals.state import state
 
 GRID_WIDTH = 24
+TALL = 11
+"""Grid units of a panel whose series are many: its legend has room for four, its bands for a dozen."""
 _LEGEND_OF = {
     "position": "position {{position}}",
     "accepted": "{{accepted}} accepted",
@@ -42,21 +43,35 @@ class Charts:
     shows: list[tuple[str, str]] = field(default_factory=list)
     """Signal name and panel title of every panel made."""
 
-    def trend(self, *signals: Signal, level: Level | None = None, width: int = 12, stacked: bool = False) -> Panel:
+    def trend(
+        self,
+        *signals: Signal,
+        level: Level | None = None,
+        width: int = 12,
+        stacked: bool = False,
+        calcs: Sequence[str] = panels.LAST_AND_MEAN,
+    ) -> Panel:
         """Signals of one unit over time; at the widest level that they have, unless told otherwise."""
         first = signals[0]
         level = level or first.levels[-1]
         alone = len(signals) == 1
+        by_ref = dict(zip(ascii_uppercase, signals, strict=False))
         dashed = alone and fields.has_steps(first, self.settings)
-        style = panels.timeseries_style(axis=first.unit.words, thresholds=dashed, stacked=stacked)
+        style = panels.timeseries_style(axis=fields.axis(first), thresholds=dashed, stacked=stacked)
         shown = fields.drawn(first, self.settings, style, coloured=dashed)
         targets = [
             query(self._scope(level)(signal), ref, legend=self._legend(signal, level, with_title=not alone))
-            for ref, signal in zip(ascii_uppercase, signals, strict=False)
+            for ref, signal in by_ref.items()
         ]
-        return self._panel(
-            "timeseries", signals, options=panels.timeseries_options(), shown=shown, targets=targets, size=(width, 8)
+        panel = self._panel(
+            "timeseries",
+            signals,
+            options=panels.timeseries_options(calcs),
+            shown=shown,
+            targets=targets,
+            size=(width, TALL if first.by else 8),
         )
+        return attr.evolve(panel, overrides=[*fields.decimals_of(by_ref), *fields.colours_of(first)])
 
     def percentiles(self, latency: Latency, *, width: int = 12) -> Panel:
         """Mean and percentiles of a latency over time; what lies below its resolution says so."""
@@ -75,7 +90,7 @@ class Charts:
             options=panels.timeseries_options(calcs=("lastNotNull",)),
             shown=shown,
             targets=targets,
-            size=(width, 8),
+            size=(width, TALL),
             title=latency.title,
             description=latency.description,
         )
@@ -119,7 +134,7 @@ class Charts:
         """A signal's latest values by its own label, in the order of the numbers there, models side by side."""
         label = signal.by[0]
         expr = joined(self._scope(Level.MODEL)(signal), columns.SERIES, self.settings.labels.model_level)
-        style = panels.barchart_style(axis=signal.unit.words)
+        style = panels.barchart_style(axis=fields.axis(signal))
         shown = fields.drawn(signal, self.settings, style)
         panel = self._panel(
             "barchart",
@@ -143,7 +158,7 @@ class Charts:
             options=panels.state_timeline_options(),
             shown=shown,
             targets=targets,
-            size=(width, 8),
+            size=(width, TALL if level is Level.ENGINE else 8),
         )
 
     def stat(self, signal: Signal, *, width: int = 4) -> Panel:
@@ -156,12 +171,12 @@ class Charts:
         )
 
     def table(self, question: str, *signals: Signal, width: int = GRID_WIDTH) -> Panel:
-        """The latest values of several signals: a row a model, a column a signal, a link to the model's depth."""
+        """Latest values: a row a model (and what else tells series apart), a column a signal, a link to its depth."""
         targets = [
             query(self._scope(Level.MODEL)(signal), ref, instant=True, table=True)
             for ref, signal in zip(ascii_uppercase, signals, strict=False)
         ]
-        shown = {"custom": {"align": "auto", "filterable": True}, "noValue": state.empty, "unit": "short"}
+        shown = {"custom": {"align": "auto", "filterable": True}, "noValue": signals[0].empty, "unit": "short"}
         shown["thresholds"] = fields.NO_THRESHOLDS
         panel = self._panel(
             "table",
@@ -185,7 +200,7 @@ class Charts:
         panel = self._panel(
             "table", (signal,), options=panels.table_options(), shown=shown, targets=targets, size=(width, 8)
         )
-        return attr.evolve(panel, transformations=columns.labels_only())
+        return attr.evolve(panel, transformations=columns.labels_only(signal, self.settings))
 
     def _with_exemplars(self, expr: str, ref: str, legend: str) -> dict[str, Any]:
         """A query that shows exemplars where the server exports any: only raw series carry them."""

@@ -21,7 +21,8 @@ def one_row_a_model(signals: Sequence[Signal], settings: Settings) -> list[dict[
     """Results that have the same labels on one row; labels first, then a column for each signal, by its title."""
     labels = settings.labels.model_level
     values = {f"Value #{ref}": heading(signal) for ref, signal in zip(ascii_uppercase, signals, strict=False)}
-    order = {name: index for index, name in enumerate([*labels, *values])}
+    own = dict.fromkeys(label for signal in signals for label in signal.by)
+    order = {name: index for index, name in enumerate([*labels, *own, *values])}
     organize = {"excludeByName": {"Time": True}, "indexByName": order, "renameByName": values}
     return [_WITHOUT_NAME, {"id": "merge", "options": {}}, {"id": "organize", "options": organize}]
 
@@ -83,9 +84,13 @@ def one_frame_a_series(signals: Mapping[str, Signal]) -> list[dict[str, Any]]:
     ]
 
 
-def labels_only() -> list[dict[str, Any]]:
-    """The labels of the series; their value and time say nothing."""
-    return [{"id": "filterFieldsByName", "options": {"exclude": {"pattern": "/^(Time|Value|__name__|alertstate)$/"}}}]
+def labels_only(signal: Signal, settings: Settings) -> list[dict[str, Any]]:
+    """The labels of the series, first those that tell of whom; their value and time say nothing."""
+    order = {name: index for index, name in enumerate(signal.levels[-1].labels(settings))}
+    return [
+        {"id": "filterFieldsByName", "options": {"exclude": {"pattern": "/^(Time|Value|__name__|alertstate)$/"}}},
+        {"id": "organize", "options": {"excludeByName": {}, "indexByName": order, "renameByName": {}}},
+    ]
 
 
 def _converted(field: str, kind: str) -> dict[str, Any]:

@@ -1,9 +1,11 @@
 """How the values of a signal are shown: unit, thresholds, words for codes, and what an empty panel means."""
 
+from collections.abc import Mapping
 from itertools import zip_longest
 from typing import Any
 
 from draftboard.grafana.colours import COLOURS
+from draftboard.grafana.panels import by_ending, by_query
 from draftboard.settings import Settings
 from draftboard.signals import Signal
 from draftboard.signals.signal import Status, Step, Unit
@@ -26,7 +28,14 @@ def defaults(signal: Signal, settings: Settings) -> dict[str, Any]:
         fields["decimals"] = signal.decimals
     if signal.least is not None:
         fields["min"] = signal.least
+    if signal.most is not None:
+        fields["max"] = signal.most
     return fields
+
+
+def axis(signal: Signal) -> str:
+    """An axis' label: the unit in words, where the numbers beside it do not tell it already."""
+    return signal.unit.words if signal.unit.grafana == "short" else ""
 
 
 def drawn(signal: Signal, settings: Settings, style: dict[str, Any], *, coloured: bool = False) -> dict[str, Any]:
@@ -64,6 +73,19 @@ def _range(index: int, step: Step, above: Step | None) -> dict[str, Any]:
     end = None if above is None or above.at is None else above.at - 1e-9
     result = {"text": step.says, "color": COLOURS[step.status], "index": index}
     return {"type": "range", "options": {"from": step.at, "to": end, "result": result}}
+
+
+def decimals_of(signals: Mapping[str, Signal]) -> list[dict[str, Any]]:
+    """Overrides for the queries whose signal is written with other decimals than the panel's first."""
+    panel, *others = signals.values()
+    differing = {ref: one.decimals for ref, one in signals.items() if one.decimals not in {None, panel.decimals}}
+    return [by_query(ref, decimals=decimals) for ref, decimals in differing.items()] if others else []
+
+
+def colours_of(signal: Signal) -> list[dict[str, Any]]:
+    """Overrides that colour series by what their own label means; a longer word wins over one that it ends with."""
+    kinds = sorted(signal.kinds, key=lambda kind: len(kind[0]))
+    return [by_ending(word, color={"mode": "fixed", "fixedColor": COLOURS[status]}) for word, status in kinds]
 
 
 def has_steps(signal: Signal, settings: Settings) -> bool:

@@ -107,12 +107,23 @@ class Page(Charts):
 
 
 def _flowed(shown: Sequence[Panel], top: int) -> tuple[list[Panel], int]:
-    """The panels with their places, and the first free line below them."""
-    placed, left, height = [], 0, 0
+    """The panels with their places, and the first free line below them; side by side they are equally tall."""
+    placed = []
+    for line in _lines(shown):
+        left, tall = 0, max(panel.size[1] for panel in line)
+        for panel in line:
+            width = panel.size[0]
+            placed.append(attr.evolve(panel, gridPos=core.GridPos(h=tall, w=width, x=left, y=top)))
+            left += width
+        top += tall
+    return placed, top
+
+
+def _lines(shown: Sequence[Panel]) -> list[list[Panel]]:
+    """As many panels side by side as the grid is wide."""
+    lines: list[list[Panel]] = [[]]
     for panel in shown:
-        width, tall = panel.size
-        if left + width > GRID_WIDTH:
-            top, left, height = top + height, 0, 0
-        placed.append(attr.evolve(panel, gridPos=core.GridPos(h=tall, w=width, x=left, y=top)))
-        left, height = left + width, max(height, tall)
-    return placed, top + height
+        if sum(other.size[0] for other in lines[-1]) + panel.size[0] > GRID_WIDTH:
+            lines.append([])
+        lines[-1].append(panel)
+    return lines

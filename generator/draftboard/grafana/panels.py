@@ -11,6 +11,7 @@ DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
 
 # grafanalib is untyped, and so are its panels.
 Panel: TypeAlias = Any
+LAST_AND_MEAN = ("lastNotNull", "mean")
 
 
 @attr.s(kw_only=True)
@@ -60,7 +61,8 @@ def timeseries_style(*, axis: str, thresholds: bool, stacked: bool) -> dict[str,
     return {
         "axisLabel": axis,
         "drawStyle": "line",
-        "fillOpacity": 40 if stacked else 8,
+        # Of many lines even a faint fill adds up, and hides the grid, the thresholds and each other.
+        "fillOpacity": 40 if stacked else 0,
         "insertNulls": False,
         "lineInterpolation": "linear",
         "lineWidth": 1,
@@ -71,8 +73,8 @@ def timeseries_style(*, axis: str, thresholds: bool, stacked: bool) -> dict[str,
     }
 
 
-def timeseries_options(calcs: Sequence[str] = ("lastNotNull", "mean")) -> dict[str, Any]:
-    """Legend as a table with last and mean, one tooltip for all series."""
+def timeseries_options(calcs: Sequence[str]) -> dict[str, Any]:
+    """Legend as a table with calculated values, one tooltip for all series."""
     return {
         "legend": {"calcs": list(calcs), "displayMode": "table", "placement": "bottom", "showLegend": True},
         "tooltip": {"mode": "multi", "sort": "desc"},
@@ -176,6 +178,14 @@ def by_name(name: str, **properties: Any) -> dict[str, Any]:  # noqa: ANN401  (a
     return {
         "matcher": {"id": "byName", "options": name},
         "properties": [{"id": key.replace("custom_", "custom."), "value": value} for key, value in properties.items()],
+    }
+
+
+def by_ending(word: str, **properties: Any) -> dict[str, Any]:  # noqa: ANN401  (any JSON value)
+    """An override for the series whose legend ends with a word."""
+    return {
+        "matcher": {"id": "byRegexp", "options": f"/(^| ){word}$/"},
+        "properties": [{"id": key, "value": value} for key, value in properties.items()],
     }
 
 

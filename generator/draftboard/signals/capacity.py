@@ -66,6 +66,7 @@ queue_growth = Signal(
     expr=lambda s: binary(_waiting_on_average(s), "-", _waiting_on_average(s.ago(s.settings.rules.rate_window))),
     record="vllm_num_requests_waiting:growth{window}",
     steps=lambda settings: good_under(settings.thresholds.queue_growth, says="breathes", beyond="grows"),
+    decimals=1,
     empty=SILENT,
     least=None,
 )

@@ -56,13 +56,14 @@ acceptance_change = Signal(
     title="Acceptance against before",
     question="Has acceptance dropped?",
     description="Draft acceptance now / draft acceptance before. A drop at the same K means that the workload or the "
-    "drafter has changed; a shorter K is no remedy. Shown while K is what it was.",
+    "drafter has changed; a shorter K is no remedy. Shown while K is what it was; the axis ends at 200 %.",
     unit=Unit.RATIO,
     better=Better.HIGHER,
     expr=_change,
     record="vllm_spec_decode_acceptance:change{before}_ratio_rate{window}",
     steps=lambda settings: good_from(settings.thresholds.drop, says="as before", under="dropped"),
     empty="no drafts now, or none before",
+    most=2,
 )
 length_baseline = Signal(
     name="length_baseline",

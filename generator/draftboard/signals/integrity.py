@@ -51,6 +51,7 @@ identity_error = Signal(
     steps=lambda settings: good_under(
         settings.thresholds.inconsistent, says="consistent", beyond="inconsistent", status=Status.BAD
     ),
+    decimals=1,
     least=None,
 )
 metrics_missing = Signal(

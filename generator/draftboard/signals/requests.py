@@ -7,6 +7,8 @@ from draftboard.signals.signal import Better, Level, Signal, Status, Step, Unit,
 from draftboard.signals.state import of_servers
 from draftboard.signals.traffic import BOTH_LEVELS, SILENT, rate_of
 
+_CLASSES = (("2xx", Status.GOOD), ("3xx", Status.QUIET), ("4xx", Status.WARN), ("5xx", Status.BAD))
+
 
 def _of_errors(settings: Settings) -> tuple[Step, ...]:
     return good_under(settings.thresholds.errors, says="normal", beyond="too many errors", status=Status.BAD)
@@ -45,6 +47,13 @@ requests_finished = rate_of(
     unit=Unit.REQUESTS_PER_SECOND,
     record="vllm_request_success",
     empty=SILENT,
+    kinds=(
+        ("stop", Status.GOOD),
+        ("length", Status.BEST),
+        ("repetition", Status.ODD),
+        ("abort", Status.WARN),
+        ("error", Status.BAD),
+    ),
 )
 request_rate = Signal(
     name="request_rate",
@@ -107,6 +116,7 @@ http_requests = Signal(
     record="vllm_http_requests:rate{window}",
     levels=(Level.TARGET,),
     by=("status",),
+    kinds=_CLASSES,
     empty="nothing was answered yet",
 )
 http_error_ratio = Signal(
@@ -126,6 +136,7 @@ http_error_ratio = Signal(
     record="vllm_http_errors:ratio_rate{window}",
     levels=(Level.TARGET,),
     by=("status",),
+    kinds=_CLASSES,
     steps=_of_errors,
     empty="no HTTP error was answered",
 )

@@ -145,11 +145,15 @@ class Signal:
     """Aggregation that makes the model-level record from engine-level ones, where that is exact."""
     steps: Callable[[Settings], tuple[Step, ...]] = _no_steps
     codes: tuple[Code, ...] = ()
+    kinds: tuple[tuple[str, Status], ...] = ()
+    """What values of its own label mean: its series are coloured by that."""
     empty: str = "idle, or speculation is off"
     """What it means when there is no sample."""
     decimals: int | None = None
     least: float | None = 0
     """Where its axis begins; None where values may be negative."""
+    most: float | None = None
+    """Where its axis ends, so that rare extremes do not flatten all else; None where the highest value says."""
 
     def record_at(self, level: Level, settings: Settings) -> str | None:
         """Full record name at a level; None where the signal is not recorded there."""

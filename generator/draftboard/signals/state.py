@@ -154,6 +154,8 @@ engines_by_state = Signal(
     expr=_engines_by_state,
     record="vllm_spec_decode_engines:count_rate{window}",
     by=("state",),
+    kinds=tuple((code.says, code.status) for code in STATES.values()),
     empty="no vLLM target is scraped",
+    decimals=0,
 )
 SIGNALS = (state, engines_by_state, target_up)

@@ -2,13 +2,23 @@
 
 from draftboard.metrics import Metric, latency, serving, speculation
 from draftboard.promql import binary
-from draftboard.signals.signal import Better, Level, Signal, Unit
+from draftboard.signals.signal import Better, Level, Signal, Status, Unit
 
 SILENT = "no vLLM series: server down, or started with --disable-log-stats"
 BOTH_LEVELS = (Level.ENGINE, Level.MODEL)
 
 
-def rate_of(metric: Metric, *, name: str, title: str, question: str, unit: Unit, record: str, empty: str) -> Signal:
+def rate_of(
+    metric: Metric,
+    *,
+    name: str,
+    title: str,
+    question: str,
+    unit: Unit,
+    record: str,
+    empty: str,
+    kinds: tuple[tuple[str, Status], ...] = (),
+) -> Signal:
     """A counter as a rate: recorded by engine, summed by model."""
     return Signal(
         name=name,
@@ -20,6 +30,7 @@ def rate_of(metric: Metric, *, name: str, title: str, question: str, unit: Unit,
         record=f"{record}:rate{{window}}",
         levels=BOTH_LEVELS,
         by=metric.own_labels,
+        kinds=kinds,
         rollup="sum",
         empty=empty,
     )

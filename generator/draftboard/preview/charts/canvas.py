@@ -2,6 +2,7 @@
 
 import base64
 import io
+import math
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -77,7 +78,7 @@ class Canvas:
         """Numbers up, from the lowest to the highest that there are, or as the panel bounds them."""
         low, high = bounds(numbers, fields)
         self.axes.set_ylim(low, high)
-        ticks = [tick for tick in nice(low, high, max(2, self.size.height // 40)) if low <= tick <= high]
+        ticks = nice(low, high, max(2, self.size.height // 40), fields.unit)
         if fields.decimals == 0:
             ticks = [tick for tick in ticks if tick.is_integer()]
         names = [trimmed(tick, fields.unit) for tick in ticks]
@@ -118,9 +119,11 @@ def drawing(size: Size) -> Iterator[Canvas]:
         yield Canvas(size, figure, axes)
 
 
-def nice(low: float, high: float, most: int) -> list[float]:
-    """Round numbers across a range."""
-    return [float(tick) for tick in MaxNLocator(most, steps=[1, 2, 5, 10]).tick_values(low, high)]
+def nice(low: float, high: float, most: int, unit: str = "") -> list[float]:
+    """Numbers within a range that are round in their unit."""
+    size = 1024 ** math.floor(math.log(max(abs(low), abs(high)), 1024)) if unit == "bytes" and (low or high) else 1
+    ticks = MaxNLocator(most, steps=[1, 2, 5, 10]).tick_values(low / size, high / size)
+    return [float(tick) * size for tick in ticks if low <= tick * size <= high]
 
 
 def bounds(numbers: Sequence[float], fields: Fields) -> tuple[float, float]:

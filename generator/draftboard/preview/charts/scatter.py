@@ -31,7 +31,7 @@ def draw(series: Sequence[Points], across: Fields, up: Fields, size: Size) -> tu
     with drawing(size) as canvas:
         canvas.values([y for _, y in points], up)
         low, high = bounds([x for x, _ in points], across)
-        ticks = [tick for tick in nice(low, high, size.width // 80) if low <= tick <= high]
+        ticks = nice(low, high, max(2, size.width // 80), across.unit)
         canvas.axes.set_xticks(ticks, [trimmed(tick, across.unit) for tick in ticks])
         canvas.axes.set_xlim(low, high)
         canvas.axes.set_xlabel(series[0].across.title)

@@ -11,6 +11,7 @@ from draftboard.preview.values import Shown
 
 _SHARE_OF_NAMES = 0.3
 _ROW_HEIGHT = 0.8
+_LINE = 13  # pixels that a band's words take
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,7 @@ def draw(rows: Sequence[Row], style: Style, span: Span, size: Size) -> tuple[str
         canvas.axes.set_yticks(range(len(rows)), names)
         canvas.axes.set_ylim(len(rows) - 0.5, -0.5)
         pixels = (size.width - canvas.left) / span.seconds
+        tall = (size.height - canvas.bottom) * _ROW_HEIGHT / len(rows)
         for number, row in enumerate(rows):
             for band in bands(row, span.end):
                 drawn += 1
@@ -64,6 +66,6 @@ def draw(rows: Sequence[Row], style: Style, span: Span, size: Size) -> tuple[str
                     alpha=style.fill_opacity / 100,
                     linewidth=0,
                 )
-                if len(band.state.text) * LETTER + 8 <= long * pixels:
+                if len(band.state.text) * LETTER + 8 <= long * pixels and tall >= _LINE:
                     canvas.axes.text(band.start + 4 / pixels, number, band.state.text, va="center", color="#111217")
         return canvas.finished(), drawn
