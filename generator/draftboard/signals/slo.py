@@ -219,7 +219,7 @@ budget_left = Signal(
     title="Error budget left",
     question="How much may still go wrong?",
     description="Share of the error budget that is not spent, over as much of the window as there is. Under 0 the "
-    "promise is broken.",
+    "promise is broken; the axis ends at -100 %: spent twice.",
     unit=Unit.RATIO,
     better=Better.HIGHER,
     expr=lambda s: binary("1", "-", binary(binary("1", "-", s(attainment)), "/", s(budget))),
@@ -231,7 +231,7 @@ budget_left = Signal(
         Step(0.25, Status.GOOD, "in hand"),
     ),
     empty="no request in the objective's window",
-    least=None,
+    least=-1,
 )
 
 SIGNALS = (

@@ -29,32 +29,32 @@ class Line:
 
 def draw(lines: Sequence[Line], fields: Fields, events: Sequence[Event], span: Span, size: Size) -> tuple[str, int]:
     """The picture, and how many points it has."""
+    stacked = fields.custom.stacking.mode == "normal"
+    levels = _stacked(lines) if stacked else [(line.column.numbers, (0.0,) * len(line.times)) for line in lines]
+    known = [value for values, _ in levels for value in values if value is not None]
     with drawing(size) as canvas:
-        stacked = fields.custom.stacking.mode == "normal"
-        heights = _stacked(lines) if stacked else [line.column.numbers for line in lines]
-        floors = [(0.0,) * len(line.times) for line in lines]
-        if stacked:
-            floors[1:] = [tuple(value or 0.0 for value in below) for below in heights[:-1]]
-        drawn = [value for line in heights for value in line if value is not None]
         canvas.times(span)
-        canvas.values(drawn, fields)
-        for line, values, floor in zip(lines, heights, floors, strict=True):
+        canvas.values(known, fields)
+        for line, (values, floor) in zip(lines, levels, strict=True):
             _line(canvas, line, values, floor, span)
         _thresholds(canvas.axes, fields)
         for event in events:
             _event(canvas.axes, event)
-        return canvas.finished(), sum(value is not None for line in lines for value in line.column.numbers)
+        return canvas.finished(), len(known)
 
 
-def _stacked(lines: Sequence[Line]) -> list[Values]:
-    """Each series on those before it; what is absent adds nothing."""
+def _stacked(lines: Sequence[Line]) -> list[tuple[Values, tuple[float, ...]]]:
+    """Upper and lower edge of each series, which stands on those before it; what is absent adds nothing."""
     total: dict[float, float] = {}
-    heights: list[Values] = []
+    edges = []
     for line in lines:
-        for time, value in zip(line.times, line.column.numbers, strict=True):
-            total[time] = total.get(time, 0.0) + (value or 0.0)
-        heights.append(tuple(total[time] for time in line.times))
-    return heights
+        floor = tuple(total.get(time, 0.0) for time in line.times)
+        upper = tuple(
+            None if value is None else low + value for low, value in zip(floor, line.column.numbers, strict=True)
+        )
+        edges.append((upper, floor))
+        total |= {time: value for time, value in zip(line.times, upper, strict=True) if value is not None}
+    return edges
 
 
 def _line(canvas: Canvas, line: Line, values: tuple[float | None, ...], floor: tuple[float, ...], span: Span) -> None:
