@@ -14,6 +14,8 @@ TIME = "Time"
 VALUE = "Value"
 _MENTION = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+# What is larger is no measurement, and no axis reaches it.
+_ENDLESS = 1e300
 
 
 class Kind(Enum):
@@ -45,7 +47,7 @@ class Column:
     def numbers(self) -> tuple[float | None, ...]:
         """Its values, where they can be drawn."""
         return tuple(
-            value if isinstance(value, (int, float)) and abs(value) < float("inf") else None for value in self.values
+            value if isinstance(value, float | int) and abs(value) < _ENDLESS else None for value in self.values
         )
 
 
@@ -112,5 +114,13 @@ def legend_of(labels: dict[str, str], wanted: str) -> str:
 
 
 def printable(text: str) -> str:
-    """A label's value without what no page may hold."""
+    """A text without the characters that no page and no picture may hold."""
     return _UNPRINTABLE.sub("\ufffd", text)
+
+
+def number_of(value: Value) -> float | None:
+    """A text as the number that it writes, if it does."""
+    try:
+        return None if value is None else float(value)
+    except ValueError:
+        return None

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from draftboard.errors import DraftboardError
 from draftboard.preview.document import Json, Transformation
-from draftboard.preview.frames import Column, Frame, Kind, Value
+from draftboard.preview.frames import Column, Frame, Kind, Value, number_of
 
 Frames = list[Frame]
 _Row = dict[str, Value]
@@ -107,14 +107,7 @@ def _convert_type(frames: Frames, options: Json) -> Frames:
 
 
 def _to_number(column: Column) -> Column:
-    return replace(column, kind=Kind.NUMBER, values=tuple(map(_number, column.values)))
-
-
-def _number(value: Value) -> float | None:
-    try:
-        return None if value is None else float(value)
-    except ValueError:
-        return None
+    return replace(column, kind=Kind.NUMBER, values=tuple(map(number_of, column.values)))
 
 
 def _to_text(column: Column) -> Column:

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from draftboard.errors import DraftboardError
 from draftboard.preview.colours import TEXT, colour
 from draftboard.preview.document import FieldConfig, Fields, Json, Mapping, Matcher, Thresholds, first_of
-from draftboard.preview.frames import Column, Value
+from draftboard.preview.frames import Column, Value, printable
 from draftboard.preview.transformations import pattern
 from draftboard.preview.units import humanised
 
@@ -51,7 +51,7 @@ def show(value: Value, fields: Fields) -> Shown:
     mapped = _mapped(value, fields.mappings)
     text = mapped.get("text") or (value if isinstance(value, str) else humanised(value, fields.unit, fields.decimals))
     named = mapped.get("color") or ("text" if isinstance(value, str) else step_colour(value, fields.thresholds))
-    return Shown(str(text), colour(str(named)))
+    return Shown(printable(str(text)), colour(str(named)))
 
 
 def step_colour(value: float, thresholds: Thresholds) -> str:

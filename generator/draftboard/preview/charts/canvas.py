@@ -17,6 +17,7 @@ from matplotlib.ticker import MaxNLocator
 
 from draftboard.preview.colours import BACKGROUND, FAINT, GRID, TEXT
 from draftboard.preview.document import Fields
+from draftboard.preview.frames import printable
 from draftboard.preview.times import Span
 from draftboard.preview.units import trimmed
 
@@ -90,7 +91,7 @@ class Canvas:
         """Room on the left for the names of ticks, and for a title beside them."""
         self.left = 12 + LETTER * max(map(len, names), default=0) + (16 if title else 0)
         if title:
-            self.axes.set_ylabel(title)
+            self.axes.set_ylabel(printable(title))
             self.axes.yaxis.set_label_coords(9 / self.size.width, 0.5, transform=self.figure.transFigure)
 
     def finished(self) -> str:

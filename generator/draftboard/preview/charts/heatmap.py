@@ -8,7 +8,7 @@ from matplotlib.colors import to_rgb
 from draftboard.preview.charts.canvas import Size, drawing
 from draftboard.preview.colours import BACKGROUND, colour
 from draftboard.preview.document import Fields, Options
-from draftboard.preview.frames import Frame, Kind
+from draftboard.preview.frames import Frame, Kind, number_of
 from draftboard.preview.times import Span
 from draftboard.preview.units import trimmed
 
@@ -27,10 +27,10 @@ class Bucket:
 def buckets(frames: Sequence[Frame]) -> list[Bucket]:
     """Cumulative series, one for each upper bound, as buckets that each hold their own samples; lowest first."""
     by_bound = {
-        float(column.labels["le"]): (frame.of(Kind.TIME)[0].values, column.numbers)
+        bound: (frame.of(Kind.TIME)[0].values, column.numbers)
         for frame in frames
         for column in frame.of(Kind.NUMBER)
-        if "le" in column.labels
+        if (bound := number_of(column.labels.get("le"))) is not None
     }
     result: list[Bucket] = []
     below: tuple[float | None, ...] = ()
