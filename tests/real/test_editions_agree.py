@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("demo_run")]
 SAMPLED_APART = {"Length against its own past", "Mean acceptance length and Own normal length"}
 # Records sum up rates of a window each, which smears what lies near an edge; raw series are read over the span at once.
 SUMMED_UP = {
-    *("Promises kept", "Error budget left", "Budget that burns fast", "Budget that burns slowly"),
+    *("Each promise: kept, and what is left of its budget", "Error budget left"),
     *(f"Burn rate over {span}" for span in ("1h", "6h", "1d", "3d")),
 }
 # A record of a server knows no model that could be chosen.

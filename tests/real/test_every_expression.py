@@ -18,6 +18,7 @@ NO_GPU = "the run has no GPU"
 NO_ERROR = "no request of the run failed"
 KEPT = "the run keeps its promises"
 UNRESOLVED = "half of the samples and more lie under the first bound"
+PROMISES = "Each promise: kept, and what is left of its budget"
 ROOM = "the run's model is tiny, and so is its KV cache's use"
 
 # Panels (by title), records and alerts that have no sample under the settings of the committed files.
@@ -49,10 +50,8 @@ EMPTY_BY_DEFAULT = {
     **dict.fromkeys(("HTTP errors", "target:vllm_http_errors:ratio_rate5m", "VLLMErrors", "VLLMHTTPErrors"), NO_ERROR),
     "VLLMTargetDown": "the outage falls between two evaluations",
     "VLLMAdmissionRejected": "the run's queue has no limit",
-    **dict.fromkeys(("Budget that burns fast", "model:vllm_slo_burning_fast:ratio", "VLLMErrorBudgetBurnsFast"), KEPT),
-    **dict.fromkeys(
-        ("Budget that burns slowly", "model:vllm_slo_burning_slowly:ratio", "VLLMErrorBudgetBurnsSlowly"), KEPT
-    ),
+    **dict.fromkeys((f"{PROMISES} C", "model:vllm_slo_burning_fast:ratio", "VLLMErrorBudgetBurnsFast"), KEPT),
+    **dict.fromkeys((f"{PROMISES} D", "model:vllm_slo_burning_slowly:ratio", "VLLMErrorBudgetBurnsSlowly"), KEPT),
     **dict.fromkeys(
         (
             *("Each model: what its users feel I", "Time per output token: P99 over P50", "Step latency: P99 over P50"),
@@ -73,7 +72,7 @@ SHOWN_IN_THE_DEMO = {
     "VLLMTargetDown",
     *("SpecDecodeNotPaying", "SpecDecodeDraftTooLong", "SpecDecodeDraftTooShort"),
     *("Queue time: P99 over P50", "model:vllm_request_queue_time_seconds:p99_over_p50_rate5m"),
-    *("Budget that burns slowly", "model:vllm_slo_burning_slowly:ratio", "VLLMErrorBudgetBurnsSlowly"),
+    *(f"{PROMISES} D", "model:vllm_slo_burning_slowly:ratio", "VLLMErrorBudgetBurnsSlowly"),
 }
 EMPTY_IN_THE_DEMO = {
     name.replace("rate5m", "rate1m").replace("change1d", "change5m"): reason

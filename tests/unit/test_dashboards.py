@@ -9,6 +9,7 @@ import pytest
 import catalogue
 import grafana
 from draftboard import artifacts
+from draftboard.metrics import serving
 from draftboard.rules.alerts import ALERTS
 from draftboard.settings import Settings
 from rulefiles import nodes
@@ -346,3 +347,60 @@ def test_raw_variables_are_narrowed_by_the_selector() -> None:
     queries = [v["query"]["query"] for v in raw["templating"]["list"] if v["type"] == "query"]
     assert queries[0] == 'label_values(vllm:generation_tokens_total{stage="a"}, job)'
     assert queries[1] == 'label_values(vllm:generation_tokens_total{stage="a", job=~"$job"}, model_name)'
+
+
+def test_panels_side_by_side_are_equally_tall_and_leave_no_hole(dashboard: dict[str, Any]) -> None:
+    open_ones = [panel for panel in dashboard["panels"] if panel["type"] != "row"]
+    for panels in (open_ones, *(row.get("panels", []) for row in dashboard["panels"])):
+        lines: dict[int, list[dict[str, int]]] = {}
+        for panel in panels:
+            lines.setdefault(panel["gridPos"]["y"], []).append(panel["gridPos"])
+        for line in lines.values():
+            assert sum(place["w"] for place in line) == 24
+            assert len({place["h"] for place in line}) == 1
+
+
+def test_series_that_tell_good_from_bad_are_coloured_by_it(files: dict[str, str]) -> None:
+    colours = {}
+    for panel in (panel for one in grafana.dashboards(files).values() for panel in grafana.panels(one)):
+        for override in panel["fieldConfig"]["overrides"]:
+            for one in override["properties"]:
+                if one["id"] == "color":
+                    # The last override that matches wins.
+                    colours.setdefault(panel["title"], {})[override["matcher"]["options"]] = one["value"]["fixedColor"]
+
+    def of(title: str, legend: str) -> str:
+        return [colour for pattern, colour in colours[title].items() if re.search(pattern.strip("/"), legend)][-1]
+
+    assert of("Engines by state", "vllm m drafting") == "green"
+    assert of("Engines by state", "vllm m serving without drafting") == "orange"
+    assert of("Engines by state", "down") == "red"
+    assert of("Requests finished", "vllm m stop") == "green"
+    assert of("Requests finished", "vllm m error") == "red"
+    assert of("HTTP answers by status", "vllm 10.0.0.1:8000 5xx") == "red"
+    assert of("HTTP errors", "vllm 10.0.0.1:8000 4xx") == "orange"
+    assert set(colours["Requests finished"]) == {
+        f"/(^| ){reason}$/" for reason in serving.REQUESTS_FINISHED.values["finished_reason"]
+    }
+
+
+def test_each_signal_of_a_panel_is_written_with_its_own_decimals(files: dict[str, str]) -> None:
+    depth = grafana.dashboards(files)["dashboards/draftboard-depth.json"]
+    panel = next(panel for panel in grafana.panels(depth) if panel["title"] == "Best k and Mean draft length")
+    assert panel["fieldConfig"]["defaults"]["decimals"] == 0
+    assert {"matcher": {"id": "byFrameRefID", "options": "B"}, "properties": [{"id": "decimals", "value": 2}]} in (
+        panel["fieldConfig"]["overrides"]
+    )
+
+
+def test_a_promise_is_a_row_named_before_its_numbers(files: dict[str, str]) -> None:
+    latency = grafana.dashboards(files)["dashboards/draftboard-latency.json"]
+    table = next(panel for panel in grafana.panels(latency) if panel["title"].startswith("Each promise"))
+    order = table["transformations"][-1]["options"]["indexByName"]
+    assert sorted(order, key=order.__getitem__)[-5:] == ["slo", "Value #A", "Value #B", "Value #C", "Value #D"]
+
+
+def test_an_axis_names_the_unit_only_where_the_numbers_do_not(dashboard: dict[str, Any]) -> None:
+    for panel in grafana.panels(dashboard):
+        defaults = panel["fieldConfig"]["defaults"]
+        assert not defaults.get("custom", {}).get("axisLabel") or defaults["unit"] == "short"

@@ -45,8 +45,9 @@ def optional_part(name: str, *, command: str, extra: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
+        missing = str(error.name).partition(".")[0]
         raise DraftboardError(
-            f"{command} needs the package {error.name}: install the extra, pip install 'draftboard[{extra}]'",
+            f"{command} needs the package {missing}: install the extra, pip install 'draftboard[{extra}]'",
         ) from None
 
 

@@ -211,7 +211,7 @@ def _table(found: Found) -> Body | None:
 
 
 def _cell(value: Value, column: Column, fields: Fields) -> Cell:
-    if column.kind is Kind.TIME and isinstance(value, float):
+    if column.kind is Kind.TIME and isinstance(value, float | int):
         return Cell(Shown(datetime.fromtimestamp(value, UTC).strftime("%Y-%m-%d %H:%M:%S")), number=False)
     shown = show(value, fields)
     shade = shown.colour if fields.custom.cell.type == "color-text" else TEXT
