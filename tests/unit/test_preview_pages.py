@@ -177,6 +177,14 @@ def test_a_page_says_that_it_is_a_preview_and_what_is_chosen() -> None:
     assert 'grid-area: 1 / 1 / span 8 / span 12"' in shown
 
 
+def test_what_is_marked_on_graphs_is_listed_with_its_time() -> None:
+    marks = {"list": [{"name": "Restarts", "expr": "restarts", "titleFormat": "restart {{model_name}}"}]}
+    answers = Answers([series(1.0, model_name="<a>"), series(0.0, model_name="b")])
+    shown = " ".join(page(dashboard(panel("timeseries"), annotations=marks), answers).split())
+    assert "restart &lt;a&gt; 2027-01-15 08:00:00 to 2027-01-15 08:10:00" in shown
+    assert "restart b" not in shown
+
+
 def test_variables_are_put_into_queries_and_annotations() -> None:
     variable = {"name": "m", "type": "query", "allValue": ".*", "current": {"text": "All", "value": "$__all"}}
     marks = {"list": [{"name": "Restarts", "expr": 'restarts{m=~"$m"}', "enable": True}, {"name": "Built in"}]}

@@ -11,6 +11,7 @@ from draftboard.preview.document import Dashboard, Panel, Variable
 from draftboard.preview.drawn import Body, Words
 from draftboard.preview.legends import LINE
 from draftboard.preview.panels import GRID_GAP, GRID_UNIT, GRID_WIDTH
+from draftboard.preview.queries import Event
 from draftboard.preview.times import PAGE_WIDTH, Span
 
 
@@ -40,6 +41,8 @@ class DrawnDashboard:
     dashboard: Dashboard
     rows: tuple[DrawnRow, ...]
     span: Span
+    events: tuple[Event, ...]
+    """What is marked on its graphs, earliest first."""
 
     @property
     def panels(self) -> list[DrawnPanel]:
@@ -70,7 +73,7 @@ def _render(template: str, **shown: object) -> str:
         trim_blocks=True,
         undefined=StrictUndefined,
     )
-    environment.filters["moment"] = _moment
+    environment.filters |= {"moment": _moment, "colour": colours.colour}
     sizes = {"unit": GRID_UNIT, "gap": GRID_GAP, "columns": GRID_WIDTH, "width": PAGE_WIDTH, "line": LINE}
     return environment.get_template(template).render(colours=colours, size=sizes, **shown)
 

@@ -24,6 +24,7 @@ def drawn(dashboard: Dashboard, client: Client, span: Span, progress: Tell = lam
     """
     asker = Asker(client, span, chosen(dashboard))
     events = [event for one in dashboard.annotations.list if one.enable and one.expr for event in asker.events(one)]
+    events.sort(key=lambda event: event.start)
     rows = list(_rows(dashboard.panels))
     total = sum(len(row.panels) for row in rows)
     finished = []
@@ -37,7 +38,7 @@ def drawn(dashboard: Dashboard, client: Client, span: Span, progress: Tell = lam
             done += 1
         finished.append(DrawnRow(row.title, row.collapsed, tuple(panels)))
     progress(dashboard.uid, total, total)
-    return DrawnDashboard(dashboard, tuple(finished), span)
+    return DrawnDashboard(dashboard, tuple(finished), span, tuple(events))
 
 
 def pages(all_drawn: Sequence[DrawnDashboard]) -> dict[str, str]:

@@ -1,9 +1,11 @@
 """What the GPUs do, where dcgm-exporter is scraped: those of the machines that serve the chosen models."""
 
+from dataclasses import replace
+
 from draftboard.metrics import Metric, around, serving
 from draftboard.promql import aggregate, binary, host_of, on
 from draftboard.signals.scope import Scope
-from draftboard.signals.signal import Level, Signal, Unit
+from draftboard.signals.signal import Code, Level, Signal, Status, Unit, good_under
 
 _ABSENT = "no GPU exporter is scraped"
 _MIB = 2**20
@@ -58,12 +60,16 @@ gpu_power = _of_gpu(
     question="How much power do the GPUs draw?",
     unit=Unit.WATTS,
 )
-gpu_xid = _of_gpu(
-    around.GPU_XID,
-    name="gpu_xid",
-    title="Last XID error",
-    question="Has a GPU reported an error?",
-    unit=Unit.CODE,
+gpu_xid = replace(
+    _of_gpu(
+        around.GPU_XID,
+        name="gpu_xid",
+        title="Last XID error",
+        question="Has a GPU reported an error?",
+        unit=Unit.CODE,
+    ),
+    codes=(Code(0, "none", Status.GOOD),),
+    steps=lambda _: good_under(1, says="none", beyond="reported"),
 )
 
 SIGNALS = (gpu_utilisation, gpu_memory, gpu_power, gpu_xid)
