@@ -1,5 +1,6 @@
 """Every dashboard of both editions as a page, drawn from the recorded run."""
 
+import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -54,16 +55,18 @@ class Panels(HTMLParser):
             self._in_title = False
 
 
-@pytest.fixture(scope="module")
-def pages(demo_run: Replay, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """By name of the file."""
-    out = tmp_path_factory.mktemp("preview")
-    given = ["--prometheus", demo_run.client.url, "--config", str(DEMO_SETTINGS), "--out", str(out)]
-    span = ["--from", str(demo_run.start), "--to", str(demo_run.start + BUSY)]
+def preview(replay: Replay, out: Path, *more: str) -> dict[str, str]:
+    """The pages of the run's first minutes, by name of the file."""
+    span = ["--from", str(replay.start), "--to", str(replay.start + BUSY)]
     with pytest.raises(SystemExit) as ended:
-        main(["preview", *given, *span])
+        main(["preview", "--prometheus", replay.client.url, "--out", str(out), *span, *more])
     assert not ended.value.code
     return {path.name: path.read_text() for path in out.iterdir()}
+
+
+@pytest.fixture(scope="module")
+def pages(demo_run: Replay, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    return preview(demo_run, tmp_path_factory.mktemp("preview"), "--config", str(DEMO_SETTINGS))
 
 
 def read(page: str) -> Panels:
@@ -97,12 +100,11 @@ def test_the_index_leads_to_every_page(pages: dict[str, str]) -> None:
 
 
 def test_a_folder_of_dashboards_is_drawn_as_the_settings_are(
-    pages: dict[str, str], demo_run: Replay, tmp_path: Path
+    pages: dict[str, str], demo_run: Replay, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     artifacts.write(artifacts.render(demo_run.settings), tmp_path)
-    given = ["--prometheus", demo_run.client.url, "--dashboards", str(tmp_path / "dashboards")]
-    span = ["--from", str(demo_run.start), "--to", str(demo_run.start + BUSY)]
-    with pytest.raises(SystemExit) as ended:
-        main(["preview", *given, *span, "--out", str(tmp_path / "out")])
-    assert not ended.value.code
-    assert (tmp_path / "out/draftboard-overview.html").read_text() == pages["draftboard-overview.html"]
+    found = preview(demo_run, tmp_path / "out", "--dashboards", str(tmp_path / "dashboards"), "--json")
+    assert found["draftboard-overview.html"] == pages["draftboard-overview.html"]
+    told = {one["uid"]: one for one in json.loads(capsys.readouterr().out)}
+    assert told.keys() == {name.removesuffix(".html") for name in found if name != "index.html"}
+    assert told["draftboard-overview"]["without_data"] == ["Alerts that fire"]

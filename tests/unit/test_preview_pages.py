@@ -238,6 +238,7 @@ def test_letters_that_the_drawing_library_lacks_are_left_to_the_browser() -> Non
             [panel("timeseries", options={"legend": {"calcs": ["variance"]}})],
             "panel 'A timeseries': legend calculation 'variance' is none that a preview knows",
         ),
+        ([panel("stat", repeat="job")], "panel 'A stat': is repeated for each 'job', which a preview does not do"),
         ([panel("timeseries", interval="100ms")], "interval '100ms': a preview needs whole seconds"),
     ],
 )

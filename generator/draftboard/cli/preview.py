@@ -1,12 +1,14 @@
 """`preview`: the dashboards as pages, where no Grafana runs."""
 
+import json
 import time
 from pathlib import Path
+from typing import Any
 
 import click
 
 from draftboard import artifacts
-from draftboard.cli.shared import config_option, optional_part, progress_bar
+from draftboard.cli.shared import config_option, json_option, optional_part, progress_bar
 from draftboard.prometheus import Client
 from draftboard.settings import load
 from draftboard.signals import Edition
@@ -30,6 +32,7 @@ _EDITIONS = {"records": (Edition.RECORDS,), "raw": (Edition.RAW,), "both": (Edit
 @config_option
 @click.option("--from", "since", metavar="TIME", help="now-6h, Unix seconds or ISO 8601. Default: the dashboard's own.")
 @click.option("--to", "until", metavar="TIME", help="The same, for the end.")
+@json_option
 def preview_command(
     *,
     prometheus: str,
@@ -39,6 +42,7 @@ def preview_command(
     config: Path | None,
     since: str | None,
     until: str | None,
+    as_json: bool,
 ) -> None:
     """Draw every dashboard from its own JSON with real query results: self-contained HTML pages, not Grafana."""
     preview = optional_part("draftboard.preview", command="preview", extra="plots")
@@ -50,6 +54,19 @@ def preview_command(
             span = preview.between(since or dashboard.time.since, until or dashboard.time.until, now)
             all_drawn.append(preview.drawn(dashboard, client, span, progress))
     artifacts.write(preview.pages(all_drawn), out)
+    if as_json:
+        click.echo(json.dumps([_told(one, out) for one in all_drawn], indent=2))
+        return
     for one in all_drawn:
-        click.echo(f"{out / one.dashboard.uid}.html: {len(one.panels)} panels, {one.empty} without data")
+        click.echo(f"{out / one.dashboard.uid}.html: {len(one.panels)} panels, {len(one.empty)} without data")
     click.echo(f"Begin at {out / 'index.html'}")
+
+
+def _told(one: Any, out: Path) -> dict[str, Any]:  # noqa: ANN401  (of a module that may not be installed)
+    """What is printed of a page."""
+    return {
+        "page": str(out / f"{one.dashboard.uid}.html"),
+        "uid": one.dashboard.uid,
+        "panels": len(one.panels),
+        "without_data": one.empty,
+    }

@@ -177,6 +177,7 @@ class Panel(_Part):
     targets: tuple[Target, ...] = ()
     transformations: tuple[Transformation, ...] = ()
     collapsed: bool = False
+    repeat: str = ""
     panels: tuple[Self, ...] = ()
 
 

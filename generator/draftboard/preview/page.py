@@ -50,9 +50,9 @@ class DrawnDashboard:
         return [panel for row in self.rows for panel in row.panels]
 
     @property
-    def empty(self) -> int:
-        """How many panels have nothing to draw."""
-        return sum(isinstance(panel.body, Words) and panel.body.empty for panel in self.panels)
+    def empty(self) -> tuple[str, ...]:
+        """Titles of the panels that have nothing to draw."""
+        return tuple(one.panel.title for one in self.panels if isinstance(one.body, Words) and one.body.empty)
 
 
 def html(drawn: DrawnDashboard) -> str:

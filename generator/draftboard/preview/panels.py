@@ -87,6 +87,8 @@ def draw(found: Found) -> Body:
     kind = found.panel.type
     if kind not in _KINDS:
         raise DraftboardError(f"type {kind!r} is none that a preview knows: {', '.join(sorted(_KINDS))}")
+    if found.panel.repeat:
+        raise DraftboardError(f"is repeated for each {found.panel.repeat!r}, which a preview does not do")
     return _KINDS[kind](found) or Words(found.fields.no_value or "No data", empty=True)
 
 
