@@ -130,7 +130,6 @@ class Legend(_Part):
     """Of what a legend consists."""
 
     shown: bool = Field(True, alias="showLegend")
-    mode: str = Field("list", alias="displayMode")
     calcs: tuple[str, ...] = ()
 
 
@@ -192,7 +191,6 @@ class Variable(_Part):
     """A choice above the panels."""
 
     name: str
-    type: str
     label: str = ""
     all_value: str | None = Field(None, alias="allValue")
     current: Current = Current()

@@ -1,7 +1,7 @@
 """Query results as Grafana holds them: frames of columns."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -87,19 +87,18 @@ def one_table(found: Sequence[Series], target: Target, *, alone: bool) -> Frame:
 
 
 def _of_series(series: Series, target: Target, span: Span, pace: Pace) -> Frame:
-    samples = dict(series.samples)
-    times: Iterable[float] = samples
+    times: tuple[float, ...] = tuple(time for time, _ in series.samples)
+    values: tuple[Value, ...] = tuple(value for _, value in series.samples)
     if not target.instant:
-        times = [span.start + step * pace.step for step in range(int(span.seconds // pace.step) + 1)]
-        samples = {round((time - span.start) / pace.step): value for time, value in series.samples}
-        values = tuple(samples.get(step) for step in range(len(times)))
-    else:
-        values = tuple(samples.values())
+        known = {round((time - span.start) / pace.step): value for time, value in series.samples}
+        steps = range(int(span.seconds // pace.step) + 1)
+        times = tuple(span.start + step * pace.step for step in steps)
+        values = tuple(known.get(step) for step in steps)
     labels = {name: printable(value) for name, value in series.labels.items()}
     legend = legend_of(labels, target.legend)
     return Frame(
         (
-            Column(TIME, Kind.TIME, tuple(times), ref=target.ref_id),
+            Column(TIME, Kind.TIME, times, ref=target.ref_id),
             Column(VALUE, Kind.NUMBER, values, labels, legend, target.ref_id),
         )
     )

@@ -121,7 +121,9 @@ def _barchart(found: Found) -> Body | None:
     frame = next((frame for frame in found.frames if frame.rows), None)
     if frame is None or not frame.of(Kind.TEXT):
         return None
-    names = [show(value, found.fields_of(frame.of(Kind.TEXT)[0])).text for value in frame.of(Kind.TEXT)[0].values]
+    across = frame.of(Kind.TEXT)[0]
+    named = found.fields_of(across)
+    names = [show(value, named).text for value in across.values]
     series = [bars.Bars(*shown) for shown in found.coloured(frame.of(Kind.NUMBER))]
     if not series:
         return None
@@ -140,14 +142,11 @@ def _heatmap(found: Found) -> Body | None:
 
 
 def _timeline(found: Found) -> Body | None:
-    rows = [
-        timeline.Row(
-            column.title,
-            _times(times),
-            tuple(None if value is None else show(value, found.fields_of(column)) for value in column.values),
-        )
-        for times, column in found.numbers
-    ]
+    rows = []
+    for times, column in found.numbers:
+        fields = found.fields_of(column)
+        states = tuple(None if value is None else show(value, fields) for value in column.numbers)
+        rows.append(timeline.Row(column.title, _times(times), states))
     if not rows:
         return None
     seen = dict.fromkeys(state for row in rows for state in row.states if state)
@@ -208,7 +207,8 @@ def _table(found: Found) -> Body | None:
     frame = next((frame for frame in found.frames if frame.rows), None)
     if frame is None:
         return None
-    columns = [[_cell(value, column, found.fields_of(column)) for value in column.values] for column in frame.columns]
+    shown = [(column, found.fields_of(column)) for column in frame.columns]
+    columns = [[_cell(value, column, fields) for value in column.values] for column, fields in shown]
     return Table(tuple(column.title for column in frame.columns), tuple(zip(*columns, strict=True)))
 
 
