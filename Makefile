@@ -1,4 +1,4 @@
-# `make demo` and `make test` set up all they need: a virtual environment in .venv, Prometheus in .tools.
+# `make demo` and `make test` set up all they need: a virtual environment in .venv, Prometheus and its kin in .tools.
 
 PYTHON ?= python3
 VENV := .venv
@@ -7,12 +7,22 @@ TOOLS := .tools
 RECORDING := deploy/demo/run-v0.32.0-ngram-vs-baseline.om.gz
 
 # Programs that the user names are taken as they are; what is not named is fetched into the private folder.
+TOOL := $(CURDIR)/$(TOOLS)/bin
 ifeq ($(and $(PROMETHEUS),$(PROMTOOL)),)
-FETCHED := $(CURDIR)/$(TOOLS)/bin/prometheus
+FETCHED += $(TOOL)/prometheus
 endif
-PROMETHEUS ?= $(CURDIR)/$(TOOLS)/bin/prometheus
-PROMTOOL ?= $(CURDIR)/$(TOOLS)/bin/promtool
-export PROMETHEUS PROMTOOL
+ifeq ($(and $(ALERTMANAGER),$(AMTOOL)),)
+FETCHED += $(TOOL)/alertmanager
+endif
+ifeq ($(DOCKER_COMPOSE),)
+CONFIGURED := $(TOOL)/docker-compose
+endif
+PROMETHEUS ?= $(TOOL)/prometheus
+PROMTOOL ?= $(TOOL)/promtool
+ALERTMANAGER ?= $(TOOL)/alertmanager
+AMTOOL ?= $(TOOL)/amtool
+DOCKER_COMPOSE ?= $(TOOL)/docker-compose
+export PROMETHEUS PROMTOOL ALERTMANAGER AMTOOL DOCKER_COMPOSE
 
 .PHONY: help demo test unit lint typecheck build check mutate detect bench-simulator tools clean
 .DEFAULT_GOAL := help
@@ -24,7 +34,7 @@ demo: $(VENV)/.runtime $(FETCHED) ## Replay a recorded vLLM run and tell whether
 	@$(BIN)/draftboard build
 	@$(BIN)/draftboard replay $(RECORDING) --config deploy/demo/draftboard.toml $(if $(KEEP),--keep)
 
-test: lint typecheck $(FETCHED) ## Lint, check types, and run all tests, against a real Prometheus
+test: lint typecheck $(FETCHED) $(CONFIGURED) ## Lint, check types, and run all tests, against a real Prometheus
 	$(BIN)/pytest -n auto --dist loadgroup
 
 unit: $(VENV)/.dev ## Run the tests that start no server
@@ -53,7 +63,7 @@ detect: $(VENV)/.dev $(FETCHED) ## Replay every scenario and write how soon each
 bench-simulator: $(VENV)/.dev ## Measure what an hour of one engine costs to simulate
 	$(BIN)/python tests/bench_simulator.py
 
-tools: $(FETCHED) ## Fetch Prometheus and promtool into .tools
+tools: $(FETCHED) $(CONFIGURED) ## Fetch Prometheus, Alertmanager and Docker Compose into .tools
 
 clean: ## Remove the virtual environment, the tools and all caches
 	rm -rf $(VENV) $(TOOLS) build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
@@ -74,6 +84,6 @@ $(VENV)/.dev: $(VENV)/.runtime
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[plots,simulator]' --group dev
 	@touch $@
 
-$(CURDIR)/$(TOOLS)/bin/prometheus: deploy/tools/fetch.py
-	$(PYTHON) deploy/tools/fetch.py prometheus --into $(TOOLS)
+$(TOOL)/prometheus $(TOOL)/alertmanager $(TOOL)/docker-compose: deploy/tools/fetch.py
+	$(PYTHON) deploy/tools/fetch.py $(@F) --into $(TOOLS)
 	@touch $@

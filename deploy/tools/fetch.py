@@ -1,6 +1,6 @@
 """Put real tools into a private folder, installing nothing on the system.
 
-Usage: python3 deploy/tools/fetch.py prometheus --into .tools
+Usage: python3 deploy/tools/fetch.py prometheus alertmanager docker-compose --into .tools
 Afterwards .tools/bin holds the named binaries; a second run finds them there and does nothing.
 
 The official release is tried first, then Debian unstable through an apt configuration of its own.
@@ -25,33 +25,62 @@ from pathlib import Path, PurePosixPath
 
 
 @dataclass(frozen=True)
+class Release:
+    """An official archive that holds all the binaries."""
+
+    version: str
+    url: str  # with {version} and {platform}
+    sha256: Mapping[str, str]  # platform -> sum of the archive; no entry: not downloaded
+
+
+@dataclass(frozen=True)
 class ToolSet:
     """What one name on the command line stands for."""
 
     minimum: tuple[int, int]  # oldest (major, minor) accepted, wherever it comes from
-    release: str  # official version to download
-    url: str  # with {release} and {platform}
-    sha256: Mapping[str, str]  # platform -> sum of the archive; no entry: no official download
-    binaries: tuple[str, ...]  # file names, in the archive and in usr/bin of the packages
-    packages: tuple[str, ...]  # Debian packages that hold them
+    release: Release | None  # None: no sum of an official download is known well enough
+    packages: tuple[str, ...]  # Debian packages that hold the binaries
+    binaries: Mapping[str, str]  # name in the archive and in bin/ -> path in the packages
 
 
 # A sum goes in here only when independent public sources quote the same one: a sum downloaded
 # beside the archive would only say that the two were changed together.
 TOOLS: dict[str, ToolSet] = {
+    "alertmanager": ToolSet(
+        minimum=(0, 28),
+        release=Release(
+            version="0.33.1",
+            url="https://github.com/prometheus/alertmanager/releases/download/"
+            "v{version}/alertmanager-{version}.{platform}.tar.gz",
+            sha256={
+                "linux-amd64": "93d802cba6a8d27239d747ce117df7648d326ab67394e32247540b030e9842ba",
+                "linux-arm64": "50b32a346c3c29da411643dfa84990440e8fd03800380d7e664f22a863b7a0cf",
+            },
+        ),
+        packages=("prometheus-alertmanager",),
+        binaries={"alertmanager": "usr/bin/prometheus-alertmanager", "amtool": "usr/bin/amtool"},
+    ),
+    "docker-compose": ToolSet(
+        minimum=(2, 24),
+        release=None,
+        packages=("docker-compose",),
+        binaries={"docker-compose": "usr/libexec/docker/cli-plugins/docker-compose"},
+    ),
     "prometheus": ToolSet(
         minimum=(3, 5),
-        release="3.13.2",
-        url="https://github.com/prometheus/prometheus/releases/download/"
-        "v{release}/prometheus-{release}.{platform}.tar.gz",
-        sha256={
-            "linux-amd64": "0e8c4d46101bd025ea8265e377d2caabc57f488fc1be1c367f37db69ea41be6f",
-            "linux-arm64": "7cecb17a6f41d59814e1a0581a1f81f79051ad5973d1ecf39e23a9f747d6572a",
-            "darwin-amd64": "e57095aed0b69e10edaee28b92718d4a65f46d466bf93aeda54075e901d15c2a",
-            "darwin-arm64": "f68ca4f1dbedd6366bbfdd8ac5d2c0b7ba1f273474acc8d38eb33202fbeec7a4",
-        },
-        binaries=("prometheus", "promtool"),
+        release=Release(
+            version="3.13.2",
+            url="https://github.com/prometheus/prometheus/releases/download/"
+            "v{version}/prometheus-{version}.{platform}.tar.gz",
+            sha256={
+                "linux-amd64": "0e8c4d46101bd025ea8265e377d2caabc57f488fc1be1c367f37db69ea41be6f",
+                "linux-arm64": "7cecb17a6f41d59814e1a0581a1f81f79051ad5973d1ecf39e23a9f747d6572a",
+                "darwin-amd64": "e57095aed0b69e10edaee28b92718d4a65f46d466bf93aeda54075e901d15c2a",
+                "darwin-arm64": "f68ca4f1dbedd6366bbfdd8ac5d2c0b7ba1f273474acc8d38eb33202fbeec7a4",
+            },
+        ),
         packages=("prometheus", "promtool"),
+        binaries={"prometheus": "usr/bin/prometheus", "promtool": "usr/bin/promtool"},
     ),
 }
 
@@ -124,12 +153,15 @@ def check(tools: ToolSet, folder: Path) -> str:
 
 def from_release(tools: ToolSet, work: Path, staged: Path) -> None:
     """Stage the binaries of the official release archive, if its sum is the pinned one."""
+    release = tools.release
+    if release is None:
+        raise UnavailableError("no sum of it is known well enough to trust a download")
     machine = platform.machine().lower()
     system = f"{platform.system().lower()}-{ARCHITECTURES.get(machine, machine)}"
-    pinned = tools.sha256.get(system)
+    pinned = release.sha256.get(system)
     if pinned is None:
         raise UnavailableError(f"no pinned sum is known for {system}")
-    url = tools.url.format(release=tools.release, platform=system)
+    url = release.url.format(version=release.version, platform=system)
     archive = work / "archive"
     actual = download(url, archive)
     if actual != pinned:
@@ -192,10 +224,10 @@ def from_debian(tools: ToolSet, work: Path, staged: Path) -> None:
     run([*apt, "download", *tools.packages], work)
     for package in sorted(work.glob("*.deb")):
         run(["dpkg-deb", "-x", str(package), "unpacked"], work)
-    for name in tools.binaries:
-        binary = work / "unpacked" / "usr" / "bin" / name
+    for name, path in tools.binaries.items():
+        binary = work / "unpacked" / path
         if binary.is_symlink() or not binary.is_file():
-            raise UnavailableError(f"the packages hold no usr/bin/{name}")
+            raise UnavailableError(f"the packages hold no {path}")
         shutil.copyfile(binary, staged / name)
 
 
@@ -278,8 +310,8 @@ def provide(name: str, into: Path) -> str:
         return f"{name} {check(tools, target)} is already in {target}"
     except UnavailableError:
         into.mkdir(parents=True, exist_ok=True)
-    release = f"the official release {tools.release}"
-    ways = ((release, from_release), ("Debian unstable", from_debian))
+    official = f"the official release {tools.release.version if tools.release else ''}".strip()
+    ways = ((official, from_release), ("Debian unstable", from_debian))
     failures = []
     for label, way in ways:
         say(f"trying {label} ...")
@@ -304,11 +336,12 @@ def provide(name: str, into: Path) -> str:
 def main() -> int:
     """Parse the command line and turn every foreseeable failure into one line."""
     parser = argparse.ArgumentParser(description="Put real tools into a private folder.")
-    parser.add_argument("tools", choices=sorted(TOOLS))
+    parser.add_argument("tools", choices=sorted(TOOLS), nargs="+", metavar="tool", help=", ".join(sorted(TOOLS)))
     parser.add_argument("--into", type=Path, required=True, help="folder; binaries go to its bin/")
     arguments = parser.parse_args()
     try:
-        print(provide(arguments.tools, arguments.into.resolve()))
+        for name in arguments.tools:
+            print(provide(name, arguments.into.resolve()), flush=True)
     except (FetchError, OSError) as error:
         say(" ".join(str(error).split()))
         return 2
