@@ -75,9 +75,8 @@ def test_email_without_an_address_is_refused() -> None:
 
 
 def test_rules_that_a_remote_ruler_evaluates_are_not_evaluated_here_too() -> None:
-    there = settings_with(
-        remote_write=[{"url": "https://mimir.example.com/api/v1/push", "token": True, "rules_there": True}]
-    )
+    url = "https://mimir.example.com/api/v1/push"
+    there = settings_with(remote_write=[{"url": url, "token": True, "rules_there": True}])
     told = rendered(there, stack.PROMETHEUS)
     assert "rule_files" not in told
     assert "alerting" not in told
