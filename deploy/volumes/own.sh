@@ -2,7 +2,7 @@
 # Hand new volumes, which are root's, to OWNER; leave alone what is anybody else's, and say so.
 set -eu
 
-for folder in /volumes/*; do
+for folder in "${VOLUMES:-/volumes}"/*; do
     uid=$(stat -c %u "$folder")
     if [ "$uid" = 0 ]; then
         chown "$OWNER" "$folder"

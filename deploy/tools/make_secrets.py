@@ -1,6 +1,6 @@
 """Make the secrets of the stack: random ones where they are ours, empty files for those that others give you.
 
-Usage: python3 deploy/tools/secrets.py
+Usage: python3 deploy/tools/make_secrets.py
 Afterwards deploy/secrets/ holds them, readable by their owner alone, and deploy/.env says who that is. What is there
 already is never written to, and no secret is ever printed: a second run mends modes and owners, and adds what is new.
 
@@ -77,17 +77,19 @@ def make_all(folder: Path, uid: int, gid: int) -> None:
 def tell_compose(env: Path, example: Path, uid: int, gid: int) -> None:
     """Put the owner into .env, which begins as a copy of the example. What a user wrote there stays."""
     if make(env, example.read_text()):
-        env.chmod(0o644)
+        claim(env, int(os.environ.get("SUDO_UID", os.getuid())), int(os.environ.get("SUDO_GID", os.getgid())), 0o644)
         print(f"made {env} from {example.name}: name your model there")
-        if os.getuid() == 0:
-            os.chown(env, int(os.environ.get("SUDO_UID", 0)), int(os.environ.get("SUDO_GID", 0)))
     text = env.read_text()
-    known = {line.partition("=")[0].strip() for line in text.splitlines()}
-    missing = [f"{name}={number}\n" for name, number in (("STACK_UID", uid), ("STACK_GID", gid)) if name not in known]
+    pairs = (line.partition("=") for line in text.splitlines())
+    known = {name.strip(): value.strip() for name, _, value in pairs}
+    wanted = {"STACK_UID": str(uid), "STACK_GID": str(gid)}
+    for name, number in wanted.items():
+        if known.get(name, number) != number:
+            raise SecretsError(f"{env} says {name}={known[name]}, and the secrets are for {number}: correct that line")
+    missing = [f"{name}={number}\n" for name, number in wanted.items() if name not in known]
     if missing:
-        start = "" if text.endswith("\n") or not text else "\n"
         with env.open("a") as file:
-            file.write(start + "\n# Owner of deploy/secrets/*, and so the user of all containers.\n" + "".join(missing))
+            file.write("\n\n# Owner of deploy/secrets/*, and so the user of all containers.\n" + "".join(missing))
 
 
 def main() -> int:
@@ -97,7 +99,7 @@ def main() -> int:
         make_all(DEPLOY / "secrets", uid, gid)
         tell_compose(DEPLOY / ".env", DEPLOY / ".env.example", uid, gid)
     except (SecretsError, OSError) as error:
-        print(f"secrets.py: {error}", file=sys.stderr)
+        print(f"make_secrets.py: {error}", file=sys.stderr)
         return 2
     print(f"deploy/secrets/ is complete. Containers run as user {uid}, whose files they are.")
     return 0

@@ -1,0 +1,65 @@
+"""What the files of the stack say a second time is what the first one says."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from conftest import ROOT
+from draftboard.metrics import around
+from draftboard.metrics.metric import Presence
+from draftboard.settings import Settings, load
+
+DEPLOY = ROOT / "deploy"
+EXAMPLES = sorted((DEPLOY / "examples").glob("*.env"))
+FILE = yaml.safe_load((DEPLOY / "docker-compose.yml").read_text())
+
+
+def variables(path: Path) -> dict[str, str]:
+    lines = [line for line in path.read_text().splitlines() if re.match(r"\w+=", line)]
+    return {name: text.strip("'") for name, _, text in (line.partition("=") for line in lines)}
+
+
+def test_the_settings_declare_the_buckets_that_vllm_is_started_with() -> None:
+    declared = load(DEPLOY / "draftboard.toml").buckets
+    told = {family: tuple(bounds) for family, bounds in json.loads(FILE["x-buckets"]).items()}
+    assert told == declared.model_dump()
+    assert declared != Settings().buckets
+
+
+def test_the_gpu_exporter_is_asked_for_what_is_read() -> None:
+    read = {metric.name for metric in vars(around).values() if getattr(metric, "presence", "") is Presence.GPU_EXPORTER}
+    rows = [line for line in (DEPLOY / "dcgm-exporter/counters.csv").read_text().splitlines() if line[0] != "#"]
+    assert {row.partition(",")[0] for row in rows} == read
+    assert not [row for row in rows if "_PROF_" in row], "profiling metrics would need SYS_ADMIN"
+
+
+def test_there_is_an_example_of_every_method_that_the_stack_is_documented_with() -> None:
+    assert [path.stem for path in EXAMPLES] == ["baseline", "draft_model", "eagle3", "mtp", "ngram", "suffix"]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_says_why_and_what_memory_it_takes(example: Path) -> None:
+    text = example.read_text()
+    assert "# Why:" in text
+    needed, share = re.search(r"= ([\d.]+) GB of ([\d.]+)", text.replace("\n# ", " ")).groups()  # type: ignore[union-attr]
+    parts = re.search(r"VRAM:[^=]*", text.replace("\n# ", " "))
+    assert parts
+    assert sum(map(float, re.findall(r"([\d.]+) GB", parts[0]))) == pytest.approx(float(needed))
+    assert float(share) == float(variables(example)["GPU_MEMORY_UTILIZATION"])
+    assert float(needed) <= 24 * 1024**3 / 1e9 * float(share)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_sets_nothing_that_the_stack_does_not_read(example: Path) -> None:
+    read = set(re.findall(r"\$\{(\w+)", (DEPLOY / "docker-compose.yml").read_text()))
+    assert variables(example).keys() <= read
+    assert variables(DEPLOY / ".env.example").keys() <= read
+
+
+def test_all_that_the_stack_reads_has_a_default_or_is_in_the_example() -> None:
+    text = (DEPLOY / "docker-compose.yml").read_text()
+    needed = set(re.findall(r"\$\{(\w+):\?", text)) - {"STACK_UID", "STACK_GID"}
+    assert needed <= variables(DEPLOY / ".env.example").keys()
