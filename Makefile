@@ -32,9 +32,11 @@ export PROMETHEUS PROMTOOL ALERTMANAGER AMTOOL DOCKER_COMPOSE
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.runtime $(FETCHED) ## Replay a recorded vLLM run and tell whether speculation paid (KEEP=1 leaves Prometheus running)
+demo: $(VENV)/.demo $(FETCHED) ## Replay a recorded vLLM run, then see a live alert arrive (KEEP=1 leaves Prometheus running)
 	@$(BIN)/draftboard build
 	@$(BIN)/draftboard replay $(RECORDING) --config deploy/demo/draftboard.toml $(if $(KEEP),--keep)
+	@echo
+	@$(BIN)/draftboard drill deploy/demo/drafter-breaks.toml --config deploy/demo/drill.toml --speed 60
 
 test: lint typecheck $(FETCHED) $(CONFIGURED) ## Lint, check types, and run all tests, against a real Prometheus
 	$(BIN)/pytest -n auto --dist loadgroup
@@ -95,6 +97,10 @@ $(VENV)/.pip: constraints.txt
 
 $(VENV)/.runtime: $(VENV)/.pip pyproject.toml
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable .
+	@touch $@
+
+$(VENV)/.demo: $(VENV)/.runtime
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[simulator]'
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.runtime

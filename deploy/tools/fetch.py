@@ -41,6 +41,7 @@ class ToolSet:
     release: Release | None  # None: no sum of an official download is known well enough
     packages: tuple[str, ...]  # Debian packages that hold the binaries
     binaries: Mapping[str, str]  # name in the archive and in bin/ -> path in the packages
+    reads: str = ""  # folder below usr/share without which the packages' binaries do not run
 
 
 # A sum goes in here only when independent public sources quote the same one: a sum downloaded
@@ -59,6 +60,7 @@ TOOLS: dict[str, ToolSet] = {
         ),
         packages=("prometheus-alertmanager",),
         binaries={"alertmanager": "usr/bin/prometheus-alertmanager", "amtool": "usr/bin/amtool"},
+        reads="prometheus",  # Debian takes the default templates out of the binary
     ),
     "docker-compose": ToolSet(
         minimum=(2, 24),
@@ -93,6 +95,13 @@ ARCHITECTURES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64
 # A machine's hooks on `apt-get update` clean and refresh the system's own caches: not for us.
 HOOKS = ("Pre-Invoke", "Post-Invoke", "Post-Invoke-Success")
 NO_HOOKS = "".join(f"#clear APT::Update::{hook};\n" for hook in HOOKS)
+# Shows one process a folder of ours as if it stood in /usr/share, and changes nothing there: the kernel lays one over
+# the other in a name space of the process' own. The process keeps its id.
+LAUNCHER = """#!/bin/sh
+home=$(dirname "$(dirname "$(readlink -f "$0")")")
+exec unshare --mount --map-root-user sh -c \\
+  'mount -t overlay overlay -o "lowerdir=$0/share:/usr/share" /usr/share && exec "$@"' "$home" "$home/lib/{name}" "$@"
+"""
 # Signed by Debian whatever the mirror; `Targets` leaves out translations and desktop metadata.
 UNSTABLE = (
     "Types: deb\nURIs: {mirror}\nSuites: unstable\nComponents: main\nTargets: Packages\n"
@@ -166,7 +175,7 @@ def from_release(tools: ToolSet, work: Path, staged: Path) -> None:
     actual = download(url, archive)
     if actual != pinned:
         raise FetchError(f"sha256 of {url} is {actual}, pinned is {pinned}: not used")
-    extract(archive, tools.binaries, staged)
+    extract(archive, tools.binaries, staged / "bin")
 
 
 def download(url: str, target: Path) -> str:
@@ -228,7 +237,19 @@ def from_debian(tools: ToolSet, work: Path, staged: Path) -> None:
         binary = work / "unpacked" / path
         if binary.is_symlink() or not binary.is_file():
             raise UnavailableError(f"the packages hold no {path}")
-        shutil.copyfile(binary, staged / name)
+        shutil.copyfile(binary, staged / "bin" / name)
+    if tools.reads:
+        launched(tools, work / "unpacked" / "usr" / "share" / tools.reads, staged)
+
+
+def launched(tools: ToolSet, share: Path, staged: Path) -> None:
+    """Put the binaries aside, what they read beside them, and in their place what shows them the one in the other."""
+    shutil.copytree(share, staged / "share" / tools.reads)
+    (staged / "lib").mkdir()
+    for name in tools.binaries:
+        (staged / "bin" / name).rename(staged / "lib" / name)
+        (staged / "lib" / name).chmod(0o755)
+        (staged / "bin" / name).write_text(LAUNCHER.format(name=name))
 
 
 def isolated_apt(mirror: str, work: Path) -> list[str]:
@@ -292,14 +313,17 @@ def deb822_sources(text: str) -> Iterator[tuple[str, ...]]:
                 yield uri, suites, components
 
 
-def install(tools: ToolSet, staged: Path, folder: Path) -> str:
+def install(tools: ToolSet, staged: Path, into: Path) -> str:
     """Move checked binaries into place, each in one step: nobody sees a half-written one."""
     for name in tools.binaries:
-        (staged / name).chmod(0o755)
-    version = check(tools, staged)
-    folder.mkdir(exist_ok=True)
-    for name in tools.binaries:
-        (staged / name).replace(folder / name)
+        (staged / "bin" / name).chmod(0o755)
+    version = check(tools, staged / "bin")
+    for folder in filter(lambda name: (staged / name).is_dir(), ("share", "lib", "bin")):  # what is read comes first
+        (into / folder).mkdir(exist_ok=True)
+        for entry in (staged / folder).glob("*"):
+            if (into / folder / entry.name).is_dir():
+                shutil.rmtree(into / folder / entry.name)
+            entry.replace(into / folder / entry.name)
     return version
 
 
@@ -318,10 +342,10 @@ def provide(name: str, into: Path) -> str:
         # Below `into`, so that the move into place stays within one file system.
         with tempfile.TemporaryDirectory(prefix=".fetch-", dir=into) as temporary:
             work, staged = Path(temporary), Path(temporary, "staged")
-            staged.mkdir()
+            (staged / "bin").mkdir(parents=True)
             try:
                 way(tools, work, staged)
-                return f"{name} {install(tools, staged, target)} from {label} is now in {target}"
+                return f"{name} {install(tools, staged, into)} from {label} is now in {target}"
             except UnavailableError as error:
                 say(f"{label}: {error}")
                 failures.append(f"{label} ({error})")

@@ -22,6 +22,7 @@ from draftboard.settings.fields import (
     Url,
 )
 from draftboard.settings.objectives import BURN_WINDOWS, Buckets, Objectives, check_measurable
+from draftboard.settings.stack import Stack
 from draftboard.settings.thresholds import Thresholds, Traffic
 
 _LOOK_BACK = Duration(300)
@@ -191,6 +192,7 @@ class Settings(Table):
     alerts: Alerts = Alerts()
     links: Links = Links()
     dashboards: Dashboards = Dashboards()
+    stack: Stack = Stack()
 
     @model_validator(mode="after")
     def _selector_fits_targets(self) -> Self:
