@@ -80,7 +80,8 @@ down: docker-is-here ## Stop the stack; what it has stored stays
 	COMPOSE_PROFILES='*' $(COMPOSE) down
 
 docker-is-here:
-	@command -v docker >/dev/null || { echo "Docker is not installed here: see docs/install.md, or run: make demo" >&2; exit 2; }
+	@docker compose version >/dev/null 2>&1 || \
+		{ echo "This needs Docker with Compose, see docs/install.md; what needs neither: make demo" >&2; exit 2; }
 
 tools: $(FETCHED) $(CONFIGURED) ## Fetch Prometheus, Alertmanager and Docker Compose into .tools
 

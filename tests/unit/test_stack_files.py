@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from conftest import ROOT
+from draftboard import artifacts
 from draftboard.metrics import around
 from draftboard.metrics.metric import Presence
 from draftboard.settings import Settings, load
@@ -27,6 +28,35 @@ def test_the_settings_declare_the_buckets_that_vllm_is_started_with() -> None:
     told = {family: tuple(bounds) for family, bounds in json.loads(FILE["x-buckets"]).items()}
     assert told == declared.model_dump()
     assert declared != Settings().buckets
+
+
+def test_the_committed_files_are_what_the_settings_of_the_stack_build(files: dict[str, str]) -> None:
+    assert artifacts.render(load(DEPLOY / "draftboard.toml")) == files
+
+
+@pytest.mark.parametrize("path", sorted(DEPLOY.rglob("*Dockerfile")), ids=lambda path: path.name)
+def test_an_image_is_built_on_a_pinned_one_and_adds_nothing_from_elsewhere(path: Path) -> None:
+    text = path.read_text()
+    bases = re.findall(r"(?m)^FROM (\S+)$", text)
+    assert bases
+    assert all(base == "${PYTHON_IMAGE}" or re.search(r":v?\d[\w.-]+$", base) for base in bases)
+    assert not re.search(r"(?m)^ADD |curl|wget|sudo|:latest", text)
+
+
+def test_the_simulators_image_runs_as_nobody_and_tells_whether_it_works() -> None:
+    text = (DEPLOY / "simulator/Dockerfile").read_text()
+    assert re.search(r"(?m)^USER 65534:65534$", text)
+    assert "HEALTHCHECK CMD" in text
+    assert "--constraint constraints.txt" in text
+
+
+def test_the_simulators_image_is_given_all_that_it_copies_and_no_more() -> None:
+    given = [
+        line[1:] for line in (DEPLOY / "simulator/Dockerfile.dockerignore").read_text().splitlines() if line[0] == "!"
+    ]
+    copied = re.findall(r"(?m)^COPY (.+) \S+$", (DEPLOY / "simulator/Dockerfile").read_text())
+    assert sorted(given) == sorted(word for line in copied for word in line.split())
+    assert all((ROOT / name).exists() for name in given)
 
 
 def test_the_gpu_exporter_is_asked_for_what_is_read() -> None:
