@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 TOOLS := .tools
 COMPOSE := docker compose --file deploy/docker-compose.yml \
-	$(if $(EXAMPLE),--env-file deploy/.env --env-file deploy/examples/$(EXAMPLE).env)
+	$(if $(EXAMPLE),$(patsubst %,--env-file %,$(wildcard deploy/.env) deploy/examples/$(EXAMPLE).env))
 RECORDING := deploy/demo/run-v0.32.0-ngram-vs-baseline.om.gz
 
 # Programs that the user names are taken as they are; what is not named is fetched into the private folder.
