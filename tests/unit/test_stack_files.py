@@ -66,6 +66,24 @@ def test_the_gpu_exporter_is_asked_for_what_is_read() -> None:
     assert not [row for row in rows if "_PROF_" in row], "profiling metrics would need SYS_ADMIN"
 
 
+def test_every_secret_file_that_a_configuration_may_read_is_mounted_where_it_is_read() -> None:
+    notify = {severity: ["webhook", "slack", "email", "pagerduty"] for severity in ("critical", "warning", "info")}
+    told = Settings.model_validate(
+        {
+            "stack": {
+                "notify": {**notify, "heartbeat": True},
+                "email": {"to": "a@example.com", "sender": "b@example.com", "smarthost": "mx:587", "username": "draft"},
+                "remote_write": [{"url": "https://mimir.example.com/api/v1/push", "token": True}],
+            }
+        }
+    )
+    built = artifacts.render(told)
+    for service, file in (("alertmanager", "alertmanager.yml"), ("prometheus", "prometheus.yml")):
+        read = set(re.findall(r"/run/secrets/(\w+)", built[f"deploy/{service}/{file}"]))
+        assert read
+        assert read == set(FILE["services"][service]["secrets"])
+
+
 def test_there_is_an_example_of_every_method_that_the_stack_is_documented_with() -> None:
     assert [path.stem for path in EXAMPLES] == ["baseline", "draft_model", "eagle3", "mtp", "ngram", "suffix"]
 
@@ -89,7 +107,10 @@ def test_an_example_sets_nothing_that_the_stack_does_not_read(example: Path) -> 
     assert variables(DEPLOY / ".env.example").keys() <= read
 
 
-def test_all_that_the_stack_reads_has_a_default_or_is_in_the_example() -> None:
-    text = (DEPLOY / "docker-compose.yml").read_text()
-    needed = set(re.findall(r"\$\{(\w+):\?", text)) - {"STACK_UID", "STACK_GID"}
-    assert needed <= variables(DEPLOY / ".env.example").keys()
+def test_all_that_the_stack_reads_is_explained_and_what_it_needs_is_set() -> None:
+    text, example = (DEPLOY / "docker-compose.yml").read_text(), (DEPLOY / ".env.example").read_text()
+    named = set(re.findall(r"(?m)^#?(\w+)=", example)) | {"STACK_UID", "STACK_GID", "VLLM_IMAGE"}
+    assert set(re.findall(r"\$\{(\w+)", text)) == named
+    assert (
+        set(re.findall(r"\$\{(\w+):\?", text)) - {"STACK_UID", "STACK_GID"} <= variables(DEPLOY / ".env.example").keys()
+    )
