@@ -11,7 +11,6 @@ export OPENAI_API_KEY
 if [ -s "$secrets/hf_token" ]; then
     export HF_TOKEN_PATH="$secrets/hf_token"
 fi
-mkdir -p "$TMPDIR"
 
 case $DATASET in
     */*) set -- --dataset-name hf --dataset-path "$DATASET" --no-oversample ;;

@@ -13,7 +13,6 @@ export VLLM_API_KEY
 if [ -s "$secrets/hf_token" ]; then
     export HF_TOKEN_PATH="$secrets/hf_token"
 fi
-mkdir -p "$TMPDIR"
 
 set -- vllm serve "$MODEL" \
     --host 0.0.0.0 \

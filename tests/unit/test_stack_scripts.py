@@ -33,7 +33,7 @@ def there(tmp_path: Path) -> Path:
     (tmp_path / "secrets/vllm_api_key").write_text("the-key")
     (tmp_path / "secrets/hf_token").write_text("")
     program = tmp_path / "vllm"
-    program.write_text('#!/bin/sh\nfor word in "$@"; do printf "%s\\0" "$word"; done\nenv -0 >"$TMPDIR/environment"\n')
+    program.write_text('#!/bin/sh\nfor word in "$@"; do printf "%s\\0" "$word"; done\nenv -0 >"$TOLD"\n')
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     return tmp_path
 
@@ -42,7 +42,7 @@ def run(script: str, there: Path, variables: Mapping[str, str], *words: str) -> 
     environment = {
         "PATH": f"{there}:{os.environ['PATH']}",
         "SECRETS": str(there / "secrets"),
-        "TMPDIR": str(there / "tmp"),
+        "TOLD": str(there / "environment"),
         "SCRAPE_FOLDER": str(there),
         **variables,
     }
@@ -63,7 +63,7 @@ def words_of(done: subprocess.CompletedProcess[str]) -> list[str]:
 
 
 def environment_of(there: Path) -> dict[str, str]:
-    pairs = (there / "tmp/environment").read_text().split("\0")[:-1]
+    pairs = (there / "environment").read_text().split("\0")[:-1]
     return dict(pair.split("=", 1) for pair in pairs)
 
 
