@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from composed import DEPLOY, EVERY, EXAMPLES, FILE, OWNER, PROFILES, compose, configured
-from conftest import ROOT
+from conftest import ROOT, program
 
 pytestmark = pytest.mark.prometheus
 
@@ -244,6 +244,14 @@ def test_grafana_lets_nobody_in_and_tells_nobody(services: dict[str, Any]) -> No
 def test_alertmanager_writes_down_whom_it_told_as_often_as_the_docs_say(services: dict[str, Any]) -> None:
     assert "--data.maintenance-interval=1m" in services["alertmanager"]["command"]
     assert "takes one every minute" in " ".join((ROOT / "docs/notifications.md").read_text().split())
+
+
+@pytest.mark.parametrize("name", ["prometheus", "alertmanager"])
+def test_a_program_knows_all_flags_that_it_is_started_with(services: dict[str, Any], name: str) -> None:
+    done = subprocess.run([str(program(name)), "--help"], capture_output=True, text=True, timeout=60, check=False)
+    flags = {word.partition("=")[0] for word in services[name]["command"]}
+    assert flags
+    assert not [flag for flag in flags if not re.search(rf"{re.escape(flag)}[=\s]", done.stdout + done.stderr)]
 
 
 def test_prometheus_offers_no_administration(services: dict[str, Any]) -> None:
