@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 TOOLS := .tools
+COMPOSE := docker compose --file deploy/docker-compose.yml \
+	$(if $(EXAMPLE),$(patsubst %,--env-file %,$(wildcard deploy/.env) deploy/examples/$(EXAMPLE).env))
 RECORDING := deploy/demo/run-v0.32.0-ngram-vs-baseline.om.gz
 
 # Programs that the user names are taken as they are; what is not named is fetched into the private folder.
@@ -24,7 +26,7 @@ AMTOOL ?= $(TOOL)/amtool
 DOCKER_COMPOSE ?= $(TOOL)/docker-compose
 export PROMETHEUS PROMTOOL ALERTMANAGER AMTOOL DOCKER_COMPOSE
 
-.PHONY: help demo test unit lint typecheck build check mutate detect bench-simulator tools clean
+.PHONY: help demo test unit lint typecheck build check mutate detect bench-simulator secrets up up-demo down docker-is-here tools clean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -64,6 +66,22 @@ detect: $(VENV)/.dev $(FETCHED) ## Replay every scenario and write how soon each
 
 bench-simulator: $(VENV)/.dev ## Measure what an hour of one engine costs to simulate
 	$(BIN)/python tests/bench_simulator.py
+
+secrets: ## Make the stack's random secrets and deploy/.env; what is there stays
+	@$(PYTHON) deploy/tools/make_secrets.py
+
+up: docker-is-here ## Start the stack that deploy/.env describes (EXAMPLE=eagle3 takes the model of deploy/examples/)
+	$(COMPOSE) up --detach
+
+up-demo: docker-is-here ## Start the stack with the simulator in place of vLLM: needs no GPU
+	COMPOSE_PROFILES=demo $(COMPOSE) up --detach --build
+
+down: docker-is-here ## Stop the stack; what it has stored stays
+	COMPOSE_PROFILES='*' $(COMPOSE) down
+
+docker-is-here:
+	@docker compose version >/dev/null 2>&1 || \
+		{ echo "This needs Docker with Compose, see docs/install.md; what needs neither: make demo" >&2; exit 2; }
 
 tools: $(FETCHED) $(CONFIGURED) ## Fetch Prometheus, Alertmanager and Docker Compose into .tools
 
