@@ -8,20 +8,18 @@ Exit status: 0 the binaries are there and run, 2 they could not be had (one line
 """
 
 import argparse
-import hashlib
-import http.client
-import os
 import platform
 import re
 import shutil
-import subprocess
 import sys
-import tarfile
 import tempfile
-import urllib.request
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
+
+from attempt import FetchError, UnavailableError, run, say
+from debian import unpacked
+from release import download, extract
 
 
 @dataclass(frozen=True)
@@ -86,15 +84,7 @@ TOOLS: dict[str, ToolSet] = {
     ),
 }
 
-STALL_SECONDS = 10  # to connect, and between two reads
-COMMAND_SECONDS = 900  # for one command; apt is the slow one
-MAX_BYTES = 512 * 1024 * 1024  # the archives are around 110 MB
-CHUNK_BYTES = 1024 * 1024
-APT_FOLDER = Path("/etc/apt")
 ARCHITECTURES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
-# A machine's hooks on `apt-get update` clean and refresh the system's own caches: not for us.
-HOOKS = ("Pre-Invoke", "Post-Invoke", "Post-Invoke-Success")
-NO_HOOKS = "".join(f"#clear APT::Update::{hook};\n" for hook in HOOKS)
 # Shows one process a folder of ours as if it stood in /usr/share, and changes nothing there: the kernel lays one over
 # the other in a name space of the process' own. The process keeps its id.
 LAUNCHER = """#!/bin/sh
@@ -102,49 +92,6 @@ home=$(dirname "$(dirname "$(readlink -f "$0")")")
 exec unshare --mount --map-root-user sh -c \\
   'mount -t overlay overlay -o "lowerdir=$0/share:/usr/share" /usr/share && exec "$@"' "$home" "$home/lib/{name}" "$@"
 """
-# Signed by Debian whatever the mirror; `Targets` leaves out translations and desktop metadata.
-UNSTABLE = (
-    "Types: deb\nURIs: {mirror}\nSuites: unstable\nComponents: main\nTargets: Packages\n"
-    "Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg\n"
-)
-
-
-class FetchError(Exception):
-    """The run ends here: nothing else may be tried, or nothing else is left."""
-
-
-class UnavailableError(Exception):
-    """The way just tried does not work here or now; the next one may."""
-
-
-def say(text: str) -> None:
-    """Report progress on stderr, so that stdout stays for the result."""
-    print(f"fetch.py: {text}", file=sys.stderr, flush=True)
-
-
-def run(command: list[str], folder: Path) -> str:
-    """Run a command in a folder; its first error line is the reason when it fails."""
-    name = Path(command[0]).name
-    try:
-        done = subprocess.run(
-            command,
-            cwd=folder,
-            env={**os.environ, "LC_ALL": "C"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=COMMAND_SECONDS,
-            check=False,
-        )
-    except OSError as error:
-        raise UnavailableError(f"{name} does not run here: {error}") from error
-    except subprocess.TimeoutExpired as error:
-        raise UnavailableError(f"{name} took over {COMMAND_SECONDS} s") from error
-    errors = done.stderr.decode(errors="replace")
-    if done.returncode:
-        lines = errors.strip().splitlines() or [f"exit status {done.returncode}"]
-        reason = next((line for line in lines if line.startswith("E:")), lines[-1])
-        raise UnavailableError(f"{name} failed: {reason}")
-    return done.stdout.decode(errors="replace") + errors
 
 
 def check(tools: ToolSet, folder: Path) -> str:
@@ -178,68 +125,16 @@ def from_release(tools: ToolSet, work: Path, staged: Path) -> None:
     extract(archive, tools.binaries, staged / "bin")
 
 
-def download(url: str, target: Path) -> str:
-    """Save a bounded download and return its sha256."""
-    digest, size = hashlib.sha256(), 0
-    with target.open("wb") as file:
-        for chunk in received(url):
-            size += len(chunk)
-            if size > MAX_BYTES:
-                raise FetchError(f"{url} is larger than {MAX_BYTES} bytes: not used")
-            digest.update(chunk)
-            file.write(chunk)
-    return digest.hexdigest()
-
-
-def received(url: str) -> Iterator[bytes]:
-    """Yield the body of a URL; only the network's failures, not the disk's, mean unavailable."""
-    size = 0
-    try:
-        with urllib.request.urlopen(url, timeout=STALL_SECONDS) as response:
-            length = int(response.headers.get("Content-Length", -1))
-            while chunk := response.read(CHUNK_BYTES):
-                size += len(chunk)
-                yield chunk
-    except (OSError, http.client.HTTPException) as error:
-        raise UnavailableError(f"not reachable: {error}") from error
-    if length not in (-1, size):  # a cut line must not look like a wrong sum
-        raise UnavailableError(f"cut off after {size} of {length} bytes")
-
-
-def extract(archive: Path, binaries: Iterable[str], staged: Path) -> None:
-    """Copy the named regular files out; their paths in the archive never become paths here."""
-    missing = set(binaries)
-    try:
-        with tarfile.open(archive, "r:gz") as members:
-            for member in members:
-                name = PurePosixPath(member.name).name
-                wanted = member.isfile() and name in missing
-                if wanted and (content := members.extractfile(member)):
-                    with (staged / name).open("wb") as file:
-                        shutil.copyfileobj(content, file)
-                    missing.remove(name)
-    except (tarfile.TarError, EOFError) as error:
-        raise FetchError(f"the archive cannot be read: {error}") from error
-    if missing:
-        raise FetchError(f"the archive holds no {' and no '.join(sorted(missing))}")
-
-
 def from_debian(tools: ToolSet, work: Path, staged: Path) -> None:
     """Stage the binaries of Debian unstable's packages without touching the machine's apt."""
-    if not (shutil.which("apt-get") and shutil.which("dpkg-deb")):
-        raise UnavailableError("no apt-get or no dpkg-deb on PATH")
-    apt = isolated_apt(debian_mirror(APT_FOLDER), work)
-    run([*apt, "update"], work)
-    run([*apt, "download", *tools.packages], work)
-    for package in sorted(work.glob("*.deb")):
-        run(["dpkg-deb", "-x", str(package), "unpacked"], work)
+    packages = unpacked(tools.packages, work)
     for name, path in tools.binaries.items():
-        binary = work / "unpacked" / path
+        binary = packages / path
         if binary.is_symlink() or not binary.is_file():
             raise UnavailableError(f"the packages hold no {path}")
         shutil.copyfile(binary, staged / "bin" / name)
     if tools.reads:
-        launched(tools, work / "unpacked" / "usr" / "share" / tools.reads, staged)
+        launched(tools, packages / "usr" / "share" / tools.reads, staged)
 
 
 def launched(tools: ToolSet, share: Path, staged: Path) -> None:
@@ -250,67 +145,6 @@ def launched(tools: ToolSet, share: Path, staged: Path) -> None:
         (staged / "bin" / name).rename(staged / "lib" / name)
         (staged / "lib" / name).chmod(0o755)
         (staged / "bin" / name).write_text(LAUNCHER.format(name=name))
-
-
-def isolated_apt(mirror: str, work: Path) -> list[str]:
-    """Return an apt-get command that reads one source and writes below one folder only.
-
-    The rest of the machine's apt configuration still counts: it holds the way out (proxies).
-    """
-    for folder in ("sources", "lists/partial", "cache/archives/partial"):
-        (work / folder).mkdir(parents=True)
-    (work / "no-hooks.conf").write_text(NO_HOOKS)
-    (work / "sources" / "unstable.sources").write_text(UNSTABLE.format(mirror=mirror))
-    settings = {
-        "Dir::Etc::SourceList": "/dev/null",
-        "Dir::Etc::SourceParts": work / "sources",
-        "Dir::Etc::Preferences": "/dev/null",
-        "Dir::Etc::PreferencesParts": "/dev/null",
-        "Dir::State::Lists": work / "lists",
-        "Dir::State::Status": "/dev/null",
-        "Dir::Cache": work / "cache",
-        "APT::Default-Release": "unstable",
-        "APT::Sandbox::User": "root",  # as root, apt would drop to a user who cannot read `work`
-        "APT::Update::Error-Mode": "any",
-        "Acquire::AllowInsecureRepositories": "false",
-        "Acquire::Retries": "1",
-        "Acquire::http::Timeout": STALL_SECONDS,
-    }
-    options = [word for key, value in settings.items() for word in ("-o", f"{key}={value}")]
-    return ["apt-get", "-c", str(work / "no-hooks.conf"), *options]
-
-
-def debian_mirror(folder: Path) -> str:
-    """Return the first Debian main archive of the machine's own sources: one it can reach."""
-    parts = folder / "sources.list.d"
-    listed = sorted([*parts.glob("*.list"), *parts.glob("*.sources")])
-    for file in filter(Path.is_file, (folder / "sources.list", *listed)):
-        text = re.sub(r"(?m)^#.*\n?", "", file.read_text(errors="replace"))
-        sources = deb822_sources(text) if file.suffix == ".sources" else one_line_sources(text)
-        for uri, suites, components in sources:
-            usable = "debian" in uri and "main" in components.split()
-            if usable and not uri.startswith("cdrom:") and "security" not in uri + suites:
-                return uri
-    raise UnavailableError(f"no Debian main archive in the sources of {folder}")
-
-
-def one_line_sources(text: str) -> list[tuple[str, ...]]:
-    """Return (URI, suite, components) of a `*.list` file's binary sources."""
-    pattern = r"(?m)^[ \t]*deb[ \t]+(?:\[[^\]\n]*\][ \t]*)?(\S+)[ \t]+(\S+)[ \t]+([^#\n]+)"
-    return [found.groups() for found in re.finditer(pattern, text)]
-
-
-def deb822_sources(text: str) -> Iterator[tuple[str, ...]]:
-    """Yield (URI, suites, components) of a `*.sources` file's enabled binary sources."""
-    for stanza in re.split(r"\n\s*\n", text):
-        lines = re.sub(r"\n[ \t]+", " ", stanza).splitlines()
-        pairs = (line.partition(":") for line in lines)
-        fields = {key.strip().lower(): value.strip() for key, _, value in pairs}
-        enabled = fields.get("enabled", "yes").lower() not in ("no", "false", "off", "0")
-        if enabled and "deb" in fields.get("types", "").split():
-            suites, components = fields.get("suites", ""), fields.get("components", "")
-            for uri in fields.get("uris", "").split():
-                yield uri, suites, components
 
 
 def install(tools: ToolSet, staged: Path, into: Path) -> str:
