@@ -22,6 +22,7 @@ from draftboard.settings.fields import (
     Url,
 )
 from draftboard.settings.objectives import BURN_WINDOWS, Buckets, Objectives, check_measurable
+from draftboard.settings.planning import Planning
 from draftboard.settings.thresholds import Thresholds, Traffic
 
 _LOOK_BACK = Duration(300)
@@ -186,6 +187,7 @@ class Settings(Table):
     methods: Methods = Methods()
     thresholds: Thresholds = Thresholds()
     traffic: Traffic = Traffic()
+    planning: Planning = Planning()
     buckets: Buckets = Buckets()
     slo: Objectives = Objectives()
     alerts: Alerts = Alerts()
