@@ -144,6 +144,16 @@ def step_cost(drafted: float, cost: float, inflation: float = 1.0) -> float:
     return drafted * cost + inflation
 
 
+def cost_under_load(cost: float, inflation: float, measured_at: int) -> float:
+    """Cost of one drafted token, its part of the verify inflation included: c + (v - 1) / K, with v measured at K.
+
+    A verify step of k drafts reads k + 1 tokens a request, so what it takes beyond a plain step is shared out by k:
+    v(k) = 1 + (v - 1) * k / K, and k * c + v(k) = 1 + k * (c + (v - 1) / K). While the GPU turns from memory-bound to
+    compute-bound the true curve lies below this line, so a shorter draft is never flattered.
+    """
+    return cost + (inflation - 1) / measured_at
+
+
 def speedup_at(
     survival: Sequence[float], cost: float, inflation: float = 1.0, draft_length: float = math.inf
 ) -> tuple[float, ...]:

@@ -7,6 +7,7 @@ from draftboard.planning.formula import Formula, Term, cost_ratio, given, verify
 from draftboard.planning.memory import UTILIZATION, Budget, Dtype, Gpus, Model, kv_kib_per_token
 from draftboard.planning.money import CostPlan, measured_speedup, plan_cost
 from draftboard.planning.schedule import Curve, Range, SchedulePlan, SpeculativeConfig, plan_schedule
+from draftboard.planning.show import Plan, as_json, show
 from draftboard.planning.situation import Situation, Slo
 from draftboard.planning.tokenizer import Vocabulary, read_vocabulary
 from draftboard.planning.vram import Hint, Pair, VramPlan, plan_vram
@@ -29,6 +30,7 @@ __all__ = [
     "Model",
     "Outcome",
     "Pair",
+    "Plan",
     "Range",
     "SchedulePlan",
     "Situation",
@@ -37,6 +39,7 @@ __all__ = [
     "Term",
     "Vocabulary",
     "VramPlan",
+    "as_json",
     "cost_ratio",
     "decide",
     "from_alpha",
@@ -48,6 +51,7 @@ __all__ = [
     "plan_schedule",
     "plan_vram",
     "read_vocabulary",
+    "show",
     "survival_of",
     "verify_inflation",
 ]

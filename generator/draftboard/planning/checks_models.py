@@ -68,30 +68,24 @@ def _family(situation: Situation) -> Check:
 
 def _tokenizer(situation: Situation) -> Check:
     target, draft = situation.target_vocabulary, situation.draft_vocabulary
-    if target is not None and draft is not None:
-        if target == draft:
-            return _judged(Outcome.PASS, f"the same {target.size:,} tokens under the same ids")
-        if target.size != draft.size:
-            return _unequal(target.size, draft.size)
+    sizes = (situation.target_vocab_size, situation.draft_vocab_size)
+    sizes_known = None not in sizes
+    if sizes_known and sizes[0] != sizes[1]:
         return _judged(
             Outcome.FAIL,
-            f"{target.size:,} tokens in both, yet other ids: vLLM starts, and drafts are noise",
+            f"vocab_size {sizes[0]} against {sizes[1]}: vLLM refuses, unless use_heterogeneous_vocab is set",
         )
-    sizes = (
-        target.size if target else situation.target_vocab_size,
-        draft.size if draft else situation.draft_vocab_size,
-    )
-    if sizes[0] is None or sizes[1] is None:
-        return _judged(Outcome.UNKNOWN, "give both tokenizer.json")
-    if sizes[0] != sizes[1]:
-        return _unequal(sizes[0], sizes[1])
-    return _judged(Outcome.WARN, "equal size is not the same tokenizer: give both tokenizer.json")
-
-
-def _unequal(target: int, draft: int) -> Check:
-    return _judged(
-        Outcome.FAIL, f"{target:,} tokens against {draft:,}: vLLM refuses, unless use_heterogeneous_vocab is set"
-    )
+    if target is not None and draft is not None:
+        if target == draft:
+            also = "" if sizes_known else "; vLLM compares vocab_size of both config.json as well"
+            return _judged(Outcome.PASS, f"the same {target.size:,} tokens under the same ids{also}")
+        counts = f"{target.size:,} tokens against {draft.size:,}"
+        same_count = target.size == draft.size
+        told = f"{target.size:,} tokens in both, but not the same under the same ids" if same_count else counts
+        return _judged(Outcome.FAIL, f"{told}: vLLM compares vocab_size only and may start, and drafts would be noise")
+    if sizes_known:
+        return _judged(Outcome.WARN, "equal size is not the same tokenizer: give both tokenizer.json")
+    return _judged(Outcome.UNKNOWN, "give both tokenizer.json")
 
 
 def _judged(outcome: Outcome, reason: str) -> Check:

@@ -153,7 +153,11 @@ def _plan(
         best=best,
         following=more,
         verdict=_verdict(settings, best),
-        notes=(*_advice(best, measured, more), *assumptions(cost_ratio=cost, verify_inflation=inflation)),
+        notes=(
+            *_advice(best, measured, more),
+            *_of_load(inflation.value),
+            *assumptions(cost_ratio=cost, verify_inflation=inflation),
+        ),
     )
 
 
@@ -207,3 +211,11 @@ def _advice(best: Length | None, measured: tuple[Length, ...], more: Length | No
     elif best is measured[-1]:
         told.append(f"The best k is the longest that was looked at: a longer draft than {longest} may be better still.")
     return tuple(told)
+
+
+def _of_load(inflation: float) -> tuple[str, ...]:
+    if inflation <= 1:
+        return ()
+    return (
+        "v is taken to be the same at every k, which under load flatters long drafts: `plan schedule` shares it out.",
+    )

@@ -30,6 +30,7 @@ class Range:
     """Expected at this k; 1 where k is 0."""
     speedup_most: float
     inflation_least: float
+    """As measured, at the longest draft."""
     inflation_most: float
 
 
@@ -51,6 +52,9 @@ class SchedulePlan:
     formulas: ClassVar[tuple[Formula, ...]] = (
         *SPEEDUP_FORMULAS,
         Formula(
+            "v of a shorter draft", "v(k) = 1 + (v - 1) * k / K, with v measured at K", "verified tokens grow with k"
+        ),
+        Formula(
             "v at a batch size", "straight line between the sizes given; before the first, as at the first", "choice"
         ),
         Formula("K at a batch size", "smallest k of the highest S(k); 0 when that is 1 or less", "S = 1 is break-even"),
@@ -62,6 +66,8 @@ class SchedulePlan:
     )
 
     cost_ratio: Term
+    measured_at: int
+    """The draft length at which the inflation was measured: the longest that is planned."""
     ranges: tuple[Range, ...]
     speculative_config: SpeculativeConfig | None
     """None when speculation pays at no batch size."""
@@ -71,6 +77,8 @@ class SchedulePlan:
 
 def plan_schedule(survival: Sequence[float], cost: Term, curve: Curve) -> SchedulePlan:
     """Plan from survival by position, the cost of drafting and the verify inflation measured by batch size.
+
+    The inflation is that of the longest draft, as many tokens as `survival` has positions; of shorter ones it is less.
 
     Raises:
         DraftboardError: no such survival is possible, or the curve does not rise in batch size or is too long.
@@ -84,12 +92,13 @@ def plan_schedule(survival: Sequence[float], cost: Term, curve: Curve) -> Schedu
         config = SpeculativeConfig(longest, tuple((each.first, each.last, each.k) for each in ranges))
     return SchedulePlan(
         cost_ratio=cost,
+        measured_at=len(survival),
         ranges=ranges,
         speculative_config=config,
         verdict=_verdict(ranges),
         notes=(
             f"Beyond {largest} vLLM keeps K = {last_k}: measure up to your --max-num-seqs.",
-            "v is taken to be the same at every K: measure it at the longest, which is the safe side.",
+            f"v is taken as measured at K = {len(survival)}; of a shorter draft, by its share of the verified tokens.",
             "vLLM counts every request of a step, prefills too, so a prefill that joins can cross a bound.",
             "vLLM drops the schedule under data parallelism, and uses num_speculative_tokens throughout.",
             "vLLM issue 49548 reports a collapse of throughput where the batch swings about a bound: load-test there.",
@@ -111,7 +120,7 @@ def require_curve(curve: Curve) -> None:
 
 
 def inflation_at(curve: Curve, size: int) -> float:
-    """v at a batch size, along straight lines between the measured ones; outside of them, as at the nearest."""
+    """Verify inflation at a batch size, straight lines between the measured ones, outside of them as at the nearest."""
     if size <= curve[0][0]:
         return curve[0][1]
     for (low, v_low), (high, v_high) in pairwise(curve):
@@ -125,7 +134,7 @@ def _ranges(survival: Sequence[float], cost: float, curve: Curve) -> tuple[Range
     each = []
     for size in range(1, curve[-1][0] + 1):
         inflation = inflation_at(curve, size)
-        k, gain = theory.best_k(survival, cost, inflation)
+        k, gain = theory.best_k(survival, theory.cost_under_load(cost, inflation, len(survival)))
         each.append((size, inflation, *((k, gain) if gain > BREAK_EVEN else (0, BREAK_EVEN))))
     ranges = []
     for k, members in groupby(each, key=lambda point: point[2]):

@@ -28,7 +28,7 @@ class Situation:
     target_vocabulary: Vocabulary | None = None
     draft_vocabulary: Vocabulary | None = None
     target_vocab_size: int | None = None
-    """Used where the vocabulary itself is not known."""
+    """The `vocab_size` of config.json, which vLLM compares; it may be padded beyond the tokenizer's."""
     draft_vocab_size: int | None = None
     cost_ratio: float | None = None
     """Measured: time of drafting one token over one target step."""

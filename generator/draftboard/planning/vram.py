@@ -33,9 +33,12 @@ class Hint:
     """A rule of thumb, and whether the plan breaks it."""
 
     rule: str
+    """What is held against all GPU memory."""
     value: float
     limit: float
     broken: bool
+    beyond: str
+    """What is said to happen above the limit."""
     source: str
 
 
@@ -130,13 +133,13 @@ def _hints(settings: Settings, gpus: Gpus, target: Model, draft: Model) -> tuple
     if not draft.params:
         return ()
     limits = settings.planning
-    shares = (
-        ("target weights / GPU memory: above, a draft cuts concurrency; load-test it", target, limits.target_share),
-        ("draft weights / GPU memory: above, the draft takes too much of the KV cache", draft, limits.draft_share),
+    rules = (
+        ("target weights", target, limits.target_share, "a draft cuts concurrency: load-test it"),
+        ("draft weights", draft, limits.draft_share, "the draft takes too much of the KV cache"),
     )
     return tuple(
-        Hint(rule, model.weights_gb / gpus.gross_gb, limit, model.weights_gb / gpus.gross_gb > limit, _TUTORIAL)
-        for rule, model, limit in shares
+        Hint(rule, (share := model.weights_gb / gpus.gross_gb), limit, share > limit, beyond, _TUTORIAL)
+        for rule, model, limit, beyond in rules
     )
 
 
