@@ -37,7 +37,7 @@ def plan() -> None:
 @click.option(
     "--verify-inflation", type=float, help="v: time of a verify step over a plain one. Default: the settings'."
 )
-@click.option("--max-k", type=int, help="Longest draft to look at. Default: max_draft_tokens of the settings.")
+@click.option("--max-k", type=int, help="Longest draft to look at. Default: the settings', or one beyond --survival.")
 @config_option
 @paper_options
 def k(
@@ -56,11 +56,12 @@ def k(
     settings = load(config)
     cost = planning.cost_ratio(settings, cost_ratio, method)
     inflation = planning.verify_inflation(settings, verify_inflation)
-    longest = settings.max_draft_tokens if max_k is None else max_k
     _require_one(alpha, survival)
     if survival is not None:
+        longest = planning.LONGEST if max_k is None else max_k
         found = planning.from_survival(settings, survival, cost, inflation, longest)
     else:
+        longest = settings.max_draft_tokens if max_k is None else max_k
         found = planning.from_alpha(settings, alpha or 0.0, cost, inflation, longest)
     print_plan(found, as_json=as_json, explain=explain)
 
@@ -100,7 +101,10 @@ def schedule(
     _require_one(alpha, survival)
     if max_k is None and survival is None:
         raise DraftboardError("name --max-k with --alpha: the draft length at which --inflation was measured")
-    shares = planning.survival_of(alpha or 0.0, max_k or 0) if survival is None else survival[:max_k]
+    if survival is not None:
+        shares = planning.first_positions(survival, len(survival) if max_k is None else max_k)
+    else:
+        shares = planning.survival_of(alpha or 0.0, max_k or 0)
     print_plan(planning.plan_schedule(shares, cost, inflation), as_json=as_json, explain=explain)
 
 

@@ -56,7 +56,7 @@ def _kv(kib: float | None, shape: tuple[int | None, int | None, int | None], dty
     if layers is None or heads is None or head_dim is None:
         missing = [part for part, number in zip(_SHAPE, shape, strict=True) if number is None]
         if len(missing) < len(shape):
-            raise DraftboardError(f"the {name}'s {' and '.join(missing)} is missing: name all of {', '.join(_SHAPE)}")
+            raise DraftboardError(f"of the {name}, {' and '.join(missing)} missing: name all of {', '.join(_SHAPE)}")
         return None
     return planning.kv_kib_per_token(layers, heads, head_dim, dtype)
 

@@ -2,7 +2,15 @@
 
 from draftboard.planning.check import Check, Outcome
 from draftboard.planning.decide import DecidePlan, Decision, Example, decide
-from draftboard.planning.draft_length import DraftLengthPlan, Length, from_alpha, from_survival, survival_of
+from draftboard.planning.draft_length import (
+    LONGEST,
+    DraftLengthPlan,
+    Length,
+    first_positions,
+    from_alpha,
+    from_survival,
+    survival_of,
+)
 from draftboard.planning.formula import Formula, Term, cost_ratio, given, verify_inflation
 from draftboard.planning.memory import UTILIZATION, Budget, Dtype, Gpus, Model, kv_kib_per_token
 from draftboard.planning.money import CostPlan, measured_speedup, plan_cost
@@ -13,6 +21,7 @@ from draftboard.planning.tokenizer import Vocabulary, read_vocabulary
 from draftboard.planning.vram import Hint, Pair, VramPlan, plan_vram
 
 __all__ = [
+    "LONGEST",
     "UTILIZATION",
     "Budget",
     "Check",
@@ -42,6 +51,7 @@ __all__ = [
     "as_json",
     "cost_ratio",
     "decide",
+    "first_positions",
     "from_alpha",
     "from_survival",
     "given",

@@ -105,6 +105,6 @@ def _verdict(decision: Decision, checks: tuple[Check, ...]) -> str:
         return "Use it: every check that applies passes. Watch it, and compare with a baseline."
     if decision is Decision.LEAVE_OFF:
         forbidding = (check for check in checks if check.forbids and check.outcome is Outcome.FAIL)
-        return f"Leave off: {'; '.join(f'{check.name} {check.reason}' for check in forbidding)}."
+        return f"Leave off: {'; '.join(f'{check.name} ({check.reason})' for check in forbidding)}."
     open_checks = (check.name for check in checks if check.outcome not in {Outcome.PASS, Outcome.SKIPPED})
     return f"Measure first: {', '.join(open_checks)}."

@@ -95,17 +95,16 @@ def from_alpha(settings: Settings, alpha: float, cost: Term, inflation: Term, lo
 
 
 def from_survival(
-    settings: Settings, survival: Sequence[float], cost: Term, inflation: Term, longest: int
+    settings: Settings, survival: Sequence[float], cost: Term, inflation: Term, longest: int = LONGEST
 ) -> DraftLengthPlan:
     """Plan from measured survival by position; the position after the last is extrapolated, and said to be.
 
     Raises:
         DraftboardError: no such survival is possible, or `longest` is out of range.
     """
-    require_possible(survival)
-    within("max k", longest, 1, LONGEST)
+    planned = first_positions(survival, longest)
     following = theory.extrapolated_survival(survival) if len(survival) < longest else None
-    return _plan(settings, survival[:longest], alpha=None, terms=(cost, inflation), following=following)
+    return _plan(settings, planned, alpha=None, terms=(cost, inflation), following=following)
 
 
 def survival_of(alpha: float, longest: int) -> tuple[float, ...]:
@@ -116,6 +115,16 @@ def survival_of(alpha: float, longest: int) -> tuple[float, ...]:
     """
     within("max k", longest, 1, LONGEST)
     return theory.geometric_survival(within("alpha", alpha, 0, 1), longest)
+
+
+def first_positions(survival: Sequence[float], longest: int) -> tuple[float, ...]:
+    """Survival of drafts that end after `longest` tokens.
+
+    Raises:
+        DraftboardError: no such survival is possible, or `longest` is out of range.
+    """
+    require_possible(survival)
+    return tuple(survival[: int(within("max k", longest, 1, LONGEST))])
 
 
 def require_possible(survival: Sequence[float]) -> None:

@@ -8,6 +8,7 @@ from draftboard.settings import Settings
 DRAFT_MODEL = "draft_model"
 """vLLM's method that runs a second, smaller model; all others draft with heads of the target or by looking up text."""
 _GIVEN = "given"
+_SHOWN = 20
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,8 @@ def within(name: str, value: float, least: float, most: float) -> float:
         DraftboardError: it is not.
     """
     if not least <= value <= most:
-        raise DraftboardError(f"{name} = {value:g} is out of range: a number from {least:g} to {most:g}")
+        shown = str(value) if isinstance(value, int) else f"{value:g}"
+        raise DraftboardError(f"{name} = {shown[:_SHOWN]} is out of range: a number from {least:g} to {most:g}")
     return value
 
 

@@ -8,6 +8,8 @@ from draftboard.planning.formula import Formula, within
 
 _SECONDS_PER_HOUR, _MILLION = 3600, 1e6
 _MOST = 1e9
+_UNSEEN = 5e-4
+"""A saving that prints as 0.0 %."""
 
 
 @dataclass(frozen=True)
@@ -114,8 +116,8 @@ def _cost(price: float | None, gpus: int, tokens_per_second: float | None) -> fl
 
 
 def _verdict(saved: float) -> str:
+    if abs(saved) < _UNSEEN:
+        return "Saves nothing and costs nothing."
     if saved < 0:
         return f"Costs {-saved:.1%} more a token than plain decoding: turn speculation off, or change it."
-    if saved == 0:
-        return "Saves nothing and costs nothing."
     return f"Saves {saved:.1%} of the cost of a token."

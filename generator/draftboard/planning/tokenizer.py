@@ -38,7 +38,7 @@ def read_vocabulary(path: Path) -> Vocabulary:
         raise DraftboardError(f"{path}: larger than {MAX_BYTES} bytes; this is no tokenizer.json")
     try:
         tokens = _tokens(json.loads(text))
-    except (KeyError, TypeError, ValueError, IndexError, RecursionError):
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError, RecursionError):
         raise DraftboardError(f"{path}: no vocabulary at model.vocab; name a Hugging Face tokenizer.json") from None
     canonical = json.dumps(sorted(tokens.items()), ensure_ascii=True)
     return Vocabulary(len(tokens), hashlib.sha256(canonical.encode()).hexdigest())

@@ -64,11 +64,10 @@ class VramPlan:
     without: Budget
     with_draft: Budget
     tokens_lost: float | None
-    """Share of the KV cache's tokens that the draft costs; None when a token's KV is not known."""
+    """Share of the cache's tokens that the draft costs, and so of concurrent requests: the lost concurrency of `plan
+    cost`. None when a token's KV is not known."""
     tokens_by_weights_alone: int | None
     """Tokens with the draft if it kept no KV of its own: what is often claimed, and too many."""
-    requests_lost: float | None
-    """Share of concurrent requests that the draft costs: `plan cost --lost-concurrency`."""
     pairs: tuple[Pair, ...]
     hints: tuple[Hint, ...]
     verdict: str
@@ -104,7 +103,6 @@ def plan_vram(
         with_draft=with_draft,
         tokens_lost=_lost(without.tokens, with_draft.tokens),
         tokens_by_weights_alone=tokens_in(with_draft.net_gb, target.kv_kib_per_token),
-        requests_lost=_lost(without.requests, with_draft.requests),
         pairs=_pairs(gpus, target, draft, context),
         hints=_hints(settings, gpus, target, draft),
         verdict=_verdict(gpus, without, with_draft),
