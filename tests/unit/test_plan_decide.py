@@ -95,11 +95,11 @@ def test_each_of_the_five_reasons_to_use_passes_fails_or_is_unknown(
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"temperature": 0.71, "validated_temperature": 0.71}, "temperature median 0.71"),
-        ({"temperature_varies": True}, "temperature varies widely"),
-        ({"long_context_tight": True}, "long contexts long contexts already fill the KV cache"),
-        ({"slo": Slo.TTFT}, "objective time to first token"),
-        ({"monitored": False}, "monitoring nobody would see"),
+        ({"temperature": 0.71, "validated_temperature": 0.71}, "temperature (median 0.71"),
+        ({"temperature_varies": True}, "temperature (varies widely"),
+        ({"long_context_tight": True}, "long contexts (the KV cache is full of them"),
+        ({"slo": Slo.TTFT}, "objective (time to first token"),
+        ({"monitored": False}, "monitoring (nobody would see"),
     ],
 )
 def test_any_one_reason_leaves_it_off_and_is_named(changes: dict[str, Any], reason: str) -> None:

@@ -26,7 +26,7 @@ def traffic_checks(situation: Situation, limits: Planning) -> tuple[Check, ...]:
         _answered(
             "long contexts",
             situation.long_context_tight,
-            yes=(Outcome.FAIL, "long contexts already fill the KV cache, and the draft takes from it"),
+            yes=(Outcome.FAIL, "the KV cache is full of them already, and the draft takes from it"),
             no=(Outcome.PASS, "the KV cache has room"),
             ask="say whether long contexts fill the KV cache: `draftboard plan vram --context`",
             forbids=True,
