@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,7 @@ def test_every_command_is_shown() -> None:
 def test_the_advised_command_starts_and_cuts_the_draft_like_its_target() -> None:
     (served,) = re.findall(r"```bash\n(.*?)\n```", TEXT, re.DOTALL)
     words = shlex.split(served)
-    options = dict(zip(words, words[1:], strict=False))
+    options = dict(pairwise(words))
     tp = int(options["--tensor-parallel-size"])
     config = json.loads(options["--speculative-config"])
     gpus = Gpus(tp, 80, float(options["--gpu-memory-utilization"]))

@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 
 from draftboard import theory
 from draftboard.errors import DraftboardError
-from draftboard.planning import DraftLengthPlan, cost_ratio, from_alpha, from_survival, verify_inflation
+from draftboard.planning import (
+    DraftLengthPlan,
+    cost_ratio,
+    draft_length_from_alpha,
+    draft_length_from_survival,
+    verify_inflation,
+)
 from draftboard.planning import given as taken
 from draftboard.settings import Settings
 
@@ -19,11 +25,11 @@ survivals = st.lists(st.floats(0, 1), min_size=1, max_size=24).map(lambda shares
 
 
 def by_alpha(alpha: float, cost: float, longest: int = 19, inflation: float = 1.0) -> DraftLengthPlan:
-    return from_alpha(SETTINGS, alpha, taken(cost), taken(inflation), longest)
+    return draft_length_from_alpha(SETTINGS, alpha, taken(cost), taken(inflation), longest)
 
 
 def by_survival(survival: tuple[float, ...], cost: float, inflation: float = 1.0) -> DraftLengthPlan:
-    return from_survival(SETTINGS, survival, taken(cost), taken(inflation))
+    return draft_length_from_survival(SETTINGS, survival, taken(cost), taken(inflation))
 
 
 @pytest.mark.requirement("R60", "R70")
@@ -74,7 +80,7 @@ def test_a_cost_ratio_that_nobody_gave_is_the_settings_and_said_to_be_assumed() 
     assert (assumed.value, assumed.assumed) == (0.1, True)
     assert (measured.value, measured.assumed) == (0.1, False)
     inflation = verify_inflation(SETTINGS, None)
-    notes = from_alpha(SETTINGS, 0.7, assumed, inflation, 5).notes
+    notes = draft_length_from_alpha(SETTINGS, 0.7, assumed, inflation, 5).notes
     assert [note for note in notes if "assumed" in note] == [
         "cost ratio = 0.1 is assumed (settings: draft_cost.default): measure yours.",
         "verify inflation = 1 is assumed (settings: draft_cost.verify_inflation): measure yours.",
@@ -163,7 +169,7 @@ def test_one_position_is_extrapolated_from_itself_and_none_from_nothing() -> Non
 
 
 def test_a_shorter_limit_than_was_measured_extrapolates_nothing() -> None:
-    plan = from_survival(SETTINGS, HIGH, taken(0.1), taken(1.0), 2)
+    plan = draft_length_from_survival(SETTINGS, HIGH, taken(0.1), taken(1.0), 2)
     assert len(plan.lengths) == 2
     assert plan.following is None
 
@@ -210,7 +216,7 @@ def test_a_longest_draft_out_of_range_is_a_mistake(longest: int) -> None:
     with pytest.raises(DraftboardError, match="max k"):
         by_alpha(0.5, 0.1, longest)
     with pytest.raises(DraftboardError, match="max k"):
-        from_survival(SETTINGS, HIGH, taken(0.1), taken(1.0), longest)
+        draft_length_from_survival(SETTINGS, HIGH, taken(0.1), taken(1.0), longest)
 
 
 @pytest.mark.requirement("R155")

@@ -59,10 +59,10 @@ def k(
     _require_one(alpha, survival)
     if survival is not None:
         longest = planning.LONGEST if max_k is None else max_k
-        found = planning.from_survival(settings, survival, cost, inflation, longest)
+        found = planning.draft_length_from_survival(settings, survival, cost, inflation, longest)
     else:
         longest = settings.max_draft_tokens if max_k is None else max_k
-        found = planning.from_alpha(settings, alpha or 0.0, cost, inflation, longest)
+        found = planning.draft_length_from_alpha(settings, alpha or 0.0, cost, inflation, longest)
     print_plan(found, as_json=as_json, explain=explain)
 
 

@@ -6,17 +6,18 @@ from draftboard.planning.draft_length import (
     LONGEST,
     DraftLengthPlan,
     Length,
+    draft_length_from_alpha,
+    draft_length_from_survival,
     first_positions,
-    from_alpha,
-    from_survival,
     survival_of,
 )
-from draftboard.planning.formula import Formula, Term, cost_ratio, given, verify_inflation
+from draftboard.planning.formula import Formula
 from draftboard.planning.memory import UTILIZATION, Budget, Dtype, Gpus, Model, kv_kib_per_token
 from draftboard.planning.money import CostPlan, measured_speedup, plan_cost
 from draftboard.planning.schedule import Curve, Range, SchedulePlan, SpeculativeConfig, plan_schedule
 from draftboard.planning.show import Plan, as_json, show
 from draftboard.planning.situation import Situation, Slo
+from draftboard.planning.terms import Term, cost_ratio, given, verify_inflation
 from draftboard.planning.tokenizer import Vocabulary, read_vocabulary
 from draftboard.planning.vram import Hint, Pair, VramPlan, plan_vram
 
@@ -51,9 +52,9 @@ __all__ = [
     "as_json",
     "cost_ratio",
     "decide",
+    "draft_length_from_alpha",
+    "draft_length_from_survival",
     "first_positions",
-    "from_alpha",
-    "from_survival",
     "given",
     "kv_kib_per_token",
     "measured_speedup",

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from draftboard.planning.check import Check, Outcome
-from draftboard.planning.formula import DRAFT_MODEL
 from draftboard.planning.situation import Situation
+from draftboard.planning.terms import DRAFT_MODEL
 from draftboard.settings.planning import Planning
 
 _RATIO_SOURCE = "a published guide says 1:8 to 1:12, a course 5 to 15 times; they contradict each other on 1B and 13B"

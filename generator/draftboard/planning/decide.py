@@ -7,8 +7,9 @@ from typing import ClassVar
 from draftboard.planning.check import Check, Outcome
 from draftboard.planning.checks_models import judge_ratio, model_checks, size_ratio
 from draftboard.planning.checks_traffic import traffic_checks
-from draftboard.planning.formula import Formula, require_method
+from draftboard.planning.formula import Formula
 from draftboard.planning.situation import Situation
+from draftboard.planning.terms import require_method
 from draftboard.settings import Settings
 
 

@@ -6,7 +6,9 @@ from typing import ClassVar
 
 from draftboard import theory
 from draftboard.errors import DraftboardError
-from draftboard.planning.formula import Formula, Term, assumptions, within
+from draftboard.planning.bounds import within
+from draftboard.planning.formula import Formula
+from draftboard.planning.terms import Term, assumptions
 from draftboard.settings import Settings
 from draftboard.signals.economics import BREAK_EVEN, expected_speedup
 
@@ -84,7 +86,9 @@ class DraftLengthPlan:
     notes: tuple[str, ...]
 
 
-def from_alpha(settings: Settings, alpha: float, cost: Term, inflation: Term, longest: int) -> DraftLengthPlan:
+def draft_length_from_alpha(
+    settings: Settings, alpha: float, cost: Term, inflation: Term, longest: int
+) -> DraftLengthPlan:
     """Plan from one chance of acceptance for all positions, k = 1 to `longest`.
 
     Raises:
@@ -94,7 +98,7 @@ def from_alpha(settings: Settings, alpha: float, cost: Term, inflation: Term, lo
     return _plan(settings, survival, alpha=alpha, terms=(cost, inflation), following=None)
 
 
-def from_survival(
+def draft_length_from_survival(
     settings: Settings, survival: Sequence[float], cost: Term, inflation: Term, longest: int = LONGEST
 ) -> DraftLengthPlan:
     """Plan from measured survival by position; the position after the last is extrapolated, and said to be.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from draftboard.errors import DraftboardError
-from draftboard.planning.formula import within
+from draftboard.planning.bounds import within
 
 UTILIZATION = 0.92
 """vLLM's default of --gpu-memory-utilization."""

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from draftboard.errors import DraftboardError
-from draftboard.planning.formula import Formula, within
+from draftboard.planning.bounds import within
+from draftboard.planning.formula import Formula
 
 _SECONDS_PER_HOUR, _MILLION = 3600, 1e6
 _MOST = 1e9

@@ -7,8 +7,10 @@ from typing import ClassVar
 
 from draftboard import theory
 from draftboard.errors import DraftboardError
+from draftboard.planning.bounds import within
 from draftboard.planning.draft_length import SPEEDUP_FORMULAS, require_possible
-from draftboard.planning.formula import Formula, Term, assumptions, within
+from draftboard.planning.formula import Formula
+from draftboard.planning.terms import Term, assumptions
 from draftboard.signals.economics import BREAK_EVEN
 
 LARGEST_BATCH = 16_384
@@ -100,6 +102,7 @@ def plan_schedule(survival: Sequence[float], cost: Term, curve: Curve) -> Schedu
             f"Beyond {largest} vLLM keeps K = {last_k}: measure up to your --max-num-seqs.",
             f"v is taken as measured at K = {len(survival)}; of a shorter draft, by its share of the verified tokens.",
             "vLLM counts every request of a step, prefills too, so a prefill that joins can cross a bound.",
+            "vLLM has tested schedules with eagle, eagle3 and dflash: with another method, try it first.",
             "vLLM drops the schedule under data parallelism, and uses num_speculative_tokens throughout.",
             "vLLM issue 49548 reports a collapse of throughput where the batch swings about a bound: load-test there.",
             *assumptions(cost_ratio=cost),

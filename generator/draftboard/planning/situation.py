@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from draftboard.planning.formula import within
+from draftboard.planning.bounds import within
 from draftboard.planning.memory import Gpus, Model
 from draftboard.planning.tokenizer import Vocabulary
 

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from draftboard.planning.formula import Formula, within
+from draftboard.planning.bounds import within
+from draftboard.planning.formula import Formula
 from draftboard.planning.memory import Budget, Dtype, Gpus, Model, budget, require_same_tp, tokens_in
 from draftboard.settings import Settings
 
