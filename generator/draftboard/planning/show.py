@@ -20,7 +20,7 @@ from draftboard.planning.vram import VramPlan
 SCHEMA_VERSION = 1
 """Of the JSON: raised when a key changes its meaning or goes."""
 _NOTHING = "-"
-_HEADING_WIDTH = 12
+_HEADING_WIDTH = 10
 _STYLES = {
     Outcome.PASS: "green",
     Outcome.WARN: "yellow",
@@ -64,47 +64,36 @@ def show(plan: Plan, console: Console, *, explain: bool = False) -> None:
         console.print(table)
 
 
-_LENGTHS = (
-    "Survival of position k",
-    "Needed to pay",
-    "Tokens a step",
-    "Accepted a step",
-    "Step cost, break-even length",
-    "Expected speedup",
-    "Gain over k - 1",
-    "Break-even acceptance",
-    "Break-even alpha",
-)
-
-
 def _show_lengths(plan: DraftLengthPlan, console: Console) -> None:
-    title = f"Drafts of k tokens: c = {plan.cost_ratio.value:g}, v = {plan.verify_inflation.value:g}"
-    table = _table(
-        title,
+    lengths = (*plan.lengths, *((plan.following,) if plan.following else ()))
+    expected = _table(
+        f"Drafts of k tokens: c = {plan.cost_ratio.value:g}, v = {plan.verify_inflation.value:g}",
         ("k", ""),
-        _LENGTHS,
+        ("Tokens a step", "Step cost", "Expected speedup", "Gain over k - 1"),
     )
-    for length in (*plan.lengths, *((plan.following,) if plan.following else ())):
-        table.add_row(*_length_cells(length, plan.best), style="dim" if length.extrapolated else None)
-    console.print(table)
+    needed = _table(
+        "What it takes: survival of position k, acceptance and alpha",
+        ("k",),
+        ("Accepted a step", "Survival", "Needed to pay", "Break-even acceptance", "Break-even alpha"),
+    )
+    for length in lengths:
+        style = "dim" if length.extrapolated else None
+        expected.add_row(*_expected_cells(length, plan.best), style=style)
+        needed.add_row(*_needed_cells(length), style=style)
+    console.print(expected)
+    console.print(needed)
 
 
-def _length_cells(length: Length, best: Length | None) -> tuple[str, ...]:
+def _expected_cells(length: Length, best: Length | None) -> tuple[str, ...]:
     mark = "extrapolated" if length.extrapolated else "best" if length == best else ""
+    numbers = (length.tokens_per_step, length.step_cost, length.speedup)
+    return (str(length.k), mark, *(f"{number:.3f}" for number in numbers), f"{length.gain:+.3f}")
+
+
+def _needed_cells(length: Length) -> tuple[str, ...]:
+    shares = (length.survival, length.needed_survival, length.break_even_acceptance)
     alpha = "never" if length.break_even_alpha is None else f"{length.break_even_alpha:.3f}"
-    return (
-        str(length.k),
-        mark,
-        f"{length.survival:.1%}",
-        f"{length.needed_survival:.1%}",
-        f"{length.tokens_per_step:.3f}",
-        f"{length.accepted:.3f}",
-        f"{length.step_cost:.3f}",
-        f"{length.speedup:.3f}",
-        f"{length.gain:+.3f}",
-        f"{length.break_even_acceptance:.1%}",
-        alpha,
-    )
+    return (str(length.k), f"{length.accepted:.3f}", *(f"{share:.1%}" for share in shares), alpha)
 
 
 def _show_memory(plan: VramPlan, console: Console) -> None:
@@ -116,8 +105,9 @@ def _show_memory(plan: VramPlan, console: Console) -> None:
     console.print(table)
     if plan.tokens_lost is not None:
         console.print(
-            f"The draft costs {plan.tokens_lost:.1%} of the KV cache's tokens"
-            f" (by its weights alone, {plan.tokens_by_weights_alone:,} tokens would be left).\n",
+            f"KV of a token: {plan.without.kv_kib_per_token:g} KiB, with the draft's {plan.with_draft.kv_kib_per_token:g} "
+            f"KiB.\nThe draft costs {plan.tokens_lost:.1%} of the KV cache's tokens (by its weights alone, "
+            f"{plan.tokens_by_weights_alone:,} tokens would be left).\n",
             soft_wrap=True,
         )
     others = _table("Other dtypes of the weights", ("Target", "Draft"), _BUDGET)
@@ -152,7 +142,6 @@ def _budget_cells(budget: Budget) -> tuple[str, ...]:
         f"{budget.weights_gb_per_gpu:.1f}",
         f"{budget.gross_gb:.1f}",
         f"{budget.net_gb:.1f}",
-        _NOTHING if budget.kv_kib_per_token is None else f"{budget.kv_kib_per_token:g}",
         *counts,
         "yes" if budget.starts else "no",
     )
@@ -196,7 +185,7 @@ def _show_schedule(plan: SchedulePlan, console: Console) -> None:
 
 def _span(least: float, most: float) -> str:
     texts = (f"{least:.2f}", f"{most:.2f}")
-    return texts[0] if texts[0] == texts[1] else " to ".join(texts)
+    return texts[0] if texts[0] == texts[1] else "-".join(texts)
 
 
 def _show_checks(plan: DecidePlan, console: Console, *, explain: bool) -> None:
@@ -215,7 +204,14 @@ def _show_checks(plan: DecidePlan, console: Console, *, explain: bool) -> None:
 
 
 def _table(title: str, words: Sequence[str], numbers: Sequence[str] = ()) -> Table:
-    table = Table(title=escape(title), title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(
+        title=escape(title),
+        title_justify="left",
+        title_style="bold",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )
     for heading in words:
         table.add_column(heading)
     for heading in numbers:
