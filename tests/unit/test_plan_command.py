@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from draftboard.cli import main
 
@@ -167,3 +168,24 @@ def test_a_mistyped_command_ends_with_2(arguments: tuple[str, ...], capsys: pyte
     code, _, err = run(*arguments, capsys=capsys)
     assert code == 2
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("name", ["k", "vram", "cost", "schedule"])
+def test_on_a_terminal_of_80_columns_no_number_is_cut(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("draftboard.cli.plan_options.console", lambda: Console(width=80, highlight=False))
+    kv = ("--target-kv-kib-per-token", "320", "--draft-kv-kib-per-token", "128") if name == "vram" else ()
+    _, out, _ = run(*COMMANDS[name], *kv, capsys=capsys)
+    assert "…" not in out
+
+
+def test_each_number_stands_under_its_heading(capsys: pytest.CaptureFixture[str]) -> None:
+    kv = ("--target-kv-kib-per-token", "320", "--draft-kv-kib-per-token", "128")
+    _, out, _ = run(*COMMANDS["vram"], "--target-dtype", "int8", *kv, capsys=capsys)
+    lines = out.splitlines()
+    headings = next(line for line in lines if line.rstrip().endswith("Starts"))
+    row = next(line for line in lines if line.startswith("with draft"))
+    for heading, value in (("Tokens", "133,405"), ("Requests", "16"), ("Starts", "yes")):
+        end = headings.index(heading) + len(heading)
+        assert row[:end].endswith(value)
