@@ -4,10 +4,13 @@ import math
 
 import pytest
 from hypothesis import given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from draftboard.errors import DraftboardError
 from draftboard.planning import measured_speedup, plan_cost
+
+UNTIMED = hypothesis_settings(deadline=None)
 
 
 @pytest.mark.requirement("R193")
@@ -58,6 +61,7 @@ def test_without_a_price_there_is_a_saving_and_no_cost() -> None:
     assert (plan.saving, plan.cost_without, plan.cost_with) == (0.5, None, None)
 
 
+@UNTIMED
 @given(st.floats(0.01, 100), st.integers(1, 64), st.integers(0, 64), st.floats(0, 0.9))
 def test_it_saves_exactly_above_the_break_even_speedup(speedup: float, gpus: int, extra: int, lost: float) -> None:
     plan = plan_cost(speedup, gpus=gpus, extra_gpus=extra, lost_concurrency=lost)

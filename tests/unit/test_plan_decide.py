@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from draftboard.errors import DraftboardError
@@ -28,6 +29,7 @@ from draftboard.planning import (
 )
 from draftboard.settings import Settings
 
+UNTIMED = hypothesis_settings(deadline=None)
 PASS, WARN, FAIL, UNKNOWN, SKIPPED = Outcome
 SAME = Vocabulary(128_256, "0" * 64)
 GOOD = Situation(
@@ -228,6 +230,7 @@ def test_vocabularies_are_compared_entry_by_entry(tmp_path: Path) -> None:
     assert vocabulary(tmp_path, unigram) == one
 
 
+@UNTIMED
 @given(st.lists(st.text(max_size=4), min_size=2, max_size=8, unique=True).flatmap(_with_permutation))
 def test_a_vocabulary_is_the_same_exactly_when_every_id_is(orders: tuple[list[str], list[str]]) -> None:
     one, other = orders

@@ -19,6 +19,7 @@ from draftboard.planning import (
 from draftboard.planning import given as taken
 from draftboard.settings import Settings
 
+UNTIMED = hypothesis_settings(deadline=None)
 HIGH, MEDIUM, LOW = (0.90, 0.85, 0.78, 0.70), (0.80, 0.65, 0.50, 0.35), (0.40, 0.15, 0.05, 0.01)
 SETTINGS = Settings()
 survivals = st.lists(st.floats(0, 1), min_size=1, max_size=24).map(lambda shares: tuple(sorted(shares, reverse=True)))
@@ -159,8 +160,19 @@ def test_the_next_position_is_extrapolated_and_said_to_be() -> None:
     assert plan.following.k == 5
     assert plan.following.survival == pytest.approx(0.70 * 0.70 / 0.78)
     assert not any(row.extrapolated for row in plan.lengths)
-    assert any(note.startswith("k = 5 may pay (extrapolated, never measured") for note in plan.notes)
-    assert any(note.startswith("k = 5 is not expected to pay") for note in by_survival(MEDIUM, 0.2).notes)
+    assert any(
+        note.startswith("k = 5 may be faster still (S = 3.24, extrapolated, never measured") for note in plan.notes
+    )
+    assert any(note.startswith("k = 5 is not expected to be faster") for note in by_survival(MEDIUM, 0.2).notes)
+
+
+@pytest.mark.requirement("R56")
+def test_where_no_measured_k_pays_one_more_still_may() -> None:
+    plan = by_survival((0.9,), 0.1, inflation=2.0)
+    assert plan.best is None
+    assert plan.following is not None
+    assert plan.following.speedup == pytest.approx((1.9 + 0.81) / 2.2)
+    assert any(note.startswith("k = 2 may be faster still") for note in plan.notes)
 
 
 def test_one_position_is_extrapolated_from_itself_and_none_from_nothing() -> None:
@@ -174,8 +186,8 @@ def test_a_shorter_limit_than_was_measured_extrapolates_nothing() -> None:
     assert plan.following is None
 
 
+@UNTIMED
 @given(survivals, st.floats(0, 2), st.floats(0.5, 4))
-@hypothesis_settings(deadline=None)
 def test_the_best_k_is_never_worse_than_any_other_nor_than_none(
     survival: tuple[float, ...], cost: float, inflation: float
 ) -> None:
@@ -184,8 +196,8 @@ def test_the_best_k_is_never_worse_than_any_other_nor_than_none(
     assert all(row.speedup <= most for row in plan.lengths)
 
 
+@UNTIMED
 @given(survivals, st.floats(0.01, 1), st.floats(1, 3))
-@hypothesis_settings(deadline=None)
 def test_a_position_gains_exactly_when_it_survives_more_than_needed(
     survival: tuple[float, ...], cost: float, inflation: float
 ) -> None:
@@ -194,6 +206,7 @@ def test_a_position_gains_exactly_when_it_survives_more_than_needed(
             assert (row.gain > 0) == (row.survival > row.needed_survival)
 
 
+@UNTIMED
 @given(survivals)
 def test_the_extrapolated_position_is_possible(survival: tuple[float, ...]) -> None:
     theory.require_survival((*survival, theory.extrapolated_survival(survival)))

@@ -13,6 +13,7 @@ from draftboard.errors import DraftboardError
 from draftboard.planning import SchedulePlan, plan_schedule
 from draftboard.planning import given as taken
 
+UNTIMED = hypothesis_settings(deadline=None)
 HIGH = (0.90, 0.85, 0.78, 0.70)
 CURVE = ((1, 1.0), (8, 1.2), (32, 1.8), (64, 4.0))
 
@@ -36,8 +37,8 @@ def lookup(plan: SchedulePlan, size: int) -> int:
     return next((k for first, last, k in entries if first <= size <= last), entries[-1][2])
 
 
+@UNTIMED
 @given(survivals, st.floats(0, 1), curves)
-@hypothesis_settings(deadline=None)
 def test_every_batch_size_is_in_exactly_one_range(survival: tuple[float, ...], cost: float, curve: tuple) -> None:
     ranges = planned(survival, cost, curve).ranges
     covered = [size for each in ranges for size in range(each.first, each.last + 1)]
@@ -45,8 +46,8 @@ def test_every_batch_size_is_in_exactly_one_range(survival: tuple[float, ...], c
     assert all(before.k != after.k for before, after in pairwise(ranges))
 
 
+@UNTIMED
 @given(survivals, st.floats(0, 1), curves)
-@hypothesis_settings(deadline=None)
 def test_k_never_rises_while_inflation_does(survival: tuple[float, ...], cost: float, curve: tuple) -> None:
     rising = tuple(zip((size for size, _ in curve), sorted(v for _, v in curve), strict=True))
     ks = [each.k for each in planned(survival, cost, rising).ranges]

@@ -4,12 +4,14 @@ import math
 
 import pytest
 from hypothesis import given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from draftboard.errors import DraftboardError
 from draftboard.planning import UTILIZATION, Dtype, Gpus, Model, VramPlan, kv_kib_per_token, plan_vram
 from draftboard.settings import Settings
 
+UNTIMED = hypothesis_settings(deadline=None)
 H100, H200 = 80, 141
 KV_70B = kv_kib_per_token(80, 8, 128, Dtype.BF16)
 KV_8B = kv_kib_per_token(32, 8, 128, Dtype.BF16)
@@ -180,6 +182,7 @@ def test_weights_of_each_gpu_are_worked_out_rather_than_guessed() -> None:
 
 
 @pytest.mark.requirement("R173")
+@UNTIMED
 @given(st.floats(0.3, 1), st.floats(0.3, 1))
 def test_lower_utilization_never_gives_more_tokens(one: float, other: float) -> None:
     lower, higher = (planned(utilization=share).with_draft.tokens for share in sorted((one, other)))
@@ -188,6 +191,7 @@ def test_lower_utilization_never_gives_more_tokens(one: float, other: float) -> 
     assert lower <= higher
 
 
+@UNTIMED
 @given(st.floats(1, 1000), st.floats(0, 1000), st.sampled_from(list(Dtype)))
 def test_more_memory_never_gives_fewer_tokens(gb: float, more: float, dtype: Dtype) -> None:
     less = planned(dtype, gb=gb).with_draft

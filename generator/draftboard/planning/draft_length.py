@@ -63,7 +63,9 @@ class DraftLengthPlan:
         *SPEEDUP_FORMULAS,
         Formula("gain of k", "S(k) - S(k-1), with S(0) = 1 for no speculation", "definition"),
         Formula(
-            "position pays", "p_(k-1) > c * S(k-1); the first, p_0 > c + v - 1", "S(k) > S(k-1), solved for p_(k-1)"
+            "position k pays",
+            "its survival p_(k-1) > c * S(k-1); of the first, p_0 > c + v - 1",
+            "S(k) > S(k-1), solved for p_(k-1)",
         ),
         Formula(
             "next position, extrapolated", "p_K ~ p_(K-1) * h_(K-1), h_i = p_i / p_(i-1)", "a guess from one position"
@@ -180,7 +182,7 @@ def _lengths(survival: Sequence[float], cost: float, inflation: float, measured:
     tokens, speedups = theory.tokens_per_step_at(survival), theory.speedup_at(survival, cost, inflation)
     for k, share in enumerate(survival, 1):
         before = speedups[k - 2] if k > 1 else BREAK_EVEN
-        first = cost + inflation - 1
+        over_none = cost + inflation - 1
         lengths.append(
             Length(
                 k=k,
@@ -190,7 +192,7 @@ def _lengths(survival: Sequence[float], cost: float, inflation: float, measured:
                 step_cost=theory.step_cost(k, cost, inflation),
                 speedup=speedups[k - 1],
                 gain=speedups[k - 1] - before,
-                needed_survival=theory.break_even_survival(cost, before) if k > 1 else first,
+                needed_survival=theory.break_even_survival(cost, before) if k > 1 else over_none,
                 break_even_acceptance=theory.break_even_acceptance(k, cost, inflation),
                 break_even_alpha=_break_even_alpha(k, cost, inflation),
                 extrapolated=k > measured,
@@ -208,7 +210,7 @@ def _break_even_alpha(k: int, cost: float, inflation: float) -> float | None:
 
 def _verdict(settings: Settings, best: Length | None) -> str:
     if best is None:
-        return "Leave speculation off: no k is expected to be faster than plain decoding."
+        return "Leave speculation off: no k that was looked at is expected to be faster than plain decoding."
     says = expected_speedup.step_of(best.speedup, settings).says
     return f"k = {best.k}: expected speedup {best.speedup:.2f} ({says})."
 
@@ -219,8 +221,9 @@ def _advice(best: Length | None, measured: tuple[Length, ...], more: Length | No
     told = ["Expected of speculative steps alone: only a baseline under the same load measures the real speedup."]
     if more is not None:
         test = f"p = {more.survival:.3f} against c * S({longest}) = {more.needed_survival:.3f}"
-        turn = "may pay" if more.gain > 0 and best is measured[-1] else "is not expected to pay"
-        told.append(f"k = {more.k} {turn} (extrapolated, never measured: {test}).")
+        faster = more.speedup > (BREAK_EVEN if best is None else best.speedup)
+        turn = "may be faster still" if faster else "is not expected to be faster"
+        told.append(f"k = {more.k} {turn} (S = {more.speedup:.2f}, extrapolated, never measured: {test}).")
     elif best is measured[-1]:
         told.append(f"The best k is the longest that was looked at: a longer draft than {longest} may be better still.")
     return tuple(told)

@@ -101,8 +101,8 @@ def _show_memory(plan: VramPlan, console: Console) -> None:
     if plan.tokens_lost is not None:
         console.print(
             f"KV of a token: {plan.without.kv_kib_per_token:g} KiB, with the draft "
-            f"{plan.with_draft.kv_kib_per_token:g}. The draft costs {plan.tokens_lost:.1%} of the KV cache's tokens (by its weights alone, "
-            f"{plan.tokens_by_weights_alone:,} tokens would be left).\n",
+            f"{plan.with_draft.kv_kib_per_token:g}. The draft costs {plan.tokens_lost:.1%} of the "
+            f"KV cache's tokens (by its weights alone, {plan.tokens_by_weights_alone:,} tokens would be left).\n",
             soft_wrap=True,
         )
     others = [
