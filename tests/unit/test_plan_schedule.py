@@ -84,6 +84,8 @@ def test_where_nothing_pays_there_is_no_configuration() -> None:
     assert plan.speculative_config is None
     assert [each.k for each in plan.ranges] == [0]
     assert plan.verdict.startswith("Leave speculation off")
+    assert not any("vLLM" in note for note in plan.notes)
+    assert planned().notes[1].startswith(f"Beyond 64 vLLM keeps K = {planned().ranges[-1].k}")
 
 
 def test_before_the_first_measured_size_inflation_is_as_there_and_between_two_on_a_line() -> None:

@@ -13,13 +13,14 @@ from draftboard.planning import Dtype, Slo
 from draftboard.settings import load
 
 _DTYPE = click.Choice([dtype.value for dtype in Dtype])
+_KV_DTYPE = click.Choice([Dtype.BF16.value, Dtype.FP16.value, Dtype.FP8.value])
 _SHAPE = ("layers", "KV heads", "head dim")
 
 
 def _model_options(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Size and dtype of a model's weights."""
     params = click.option(
-        f"--{name}-params", type=float, help="Billions of parameters. 0: no weights of its own, as ngram and suffix."
+        f"--{name}-params", type=float, help=f"Billions of parameters of the {name}. Of ngram and suffix drafts: 0."
     )
     dtype = click.option(
         f"--{name}-dtype", type=_DTYPE, default="bf16", show_default=True, help=f"How the {name}'s weights are stored."
@@ -82,7 +83,7 @@ def _kv(kib: float | None, shape: tuple[int | None, int | None, int | None], dty
 )
 @_kv_options("target")
 @_kv_options("draft")
-@click.option("--kv-dtype", type=_DTYPE, default="bf16", show_default=True, help="How the KV cache is stored.")
+@click.option("--kv-dtype", type=_KV_DTYPE, default="bf16", show_default=True, help="How the KV cache is stored.")
 @click.option("--context", type=int, default=8192, show_default=True, help="Tokens that each request holds.")
 @click.option("--target-tp", type=int, help="Tensor parallel size. Default: all GPUs.")
 @click.option("--draft-tp", type=int, help="That of the draft; must be the target's, and is by default.")

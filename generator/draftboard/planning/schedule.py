@@ -88,7 +88,7 @@ def plan_schedule(survival: Sequence[float], cost: Term, curve: Curve) -> Schedu
     require_possible(survival)
     require_curve(curve)
     ranges = _ranges(survival, cost.value, curve)
-    longest, largest, last_k = max(each.k for each in ranges), curve[-1][0], ranges[-1].k
+    longest = max(each.k for each in ranges)
     config = None
     if longest:
         config = SpeculativeConfig(longest, tuple((each.first, each.last, each.k) for each in ranges))
@@ -99,14 +99,21 @@ def plan_schedule(survival: Sequence[float], cost: Term, curve: Curve) -> Schedu
         speculative_config=config,
         verdict=_verdict(ranges),
         notes=(
-            f"Beyond {largest} vLLM keeps K = {last_k}: measure up to your --max-num-seqs.",
             f"v is taken as measured at K = {len(survival)}; of a shorter draft, by its share of the verified tokens.",
-            "vLLM counts every request of a step, prefills too, so a prefill that joins can cross a bound.",
-            "vLLM has tested schedules with eagle, eagle3 and dflash: with another method, try it first.",
-            "vLLM drops the schedule under data parallelism, and uses num_speculative_tokens throughout.",
-            "vLLM issue 49548 reports a collapse of throughput where the batch swings about a bound: load-test there.",
+            *(_of_vllm(ranges[-1]) if config else ()),
             *assumptions(cost_ratio=cost),
         ),
+    )
+
+
+def _of_vllm(last: Range) -> tuple[str, ...]:
+    """What vLLM makes of a schedule."""
+    return (
+        f"Beyond {last.last} vLLM keeps K = {last.k}: measure up to your --max-num-seqs.",
+        "vLLM counts every request of a step, prefills too, so a prefill that joins can cross a bound.",
+        "vLLM has tested schedules with eagle, eagle3 and dflash: with another method, try it first.",
+        "vLLM drops the schedule under data parallelism, and uses num_speculative_tokens throughout.",
+        "vLLM issue 49548 reports a collapse of throughput where the batch swings about a bound: load-test there.",
     )
 
 
