@@ -22,6 +22,7 @@ from draftboard.settings.fields import (
     Url,
 )
 from draftboard.settings.objectives import BURN_WINDOWS, Buckets, Objectives, check_measurable
+from draftboard.settings.planning import Planning
 from draftboard.settings.stack import Stack
 from draftboard.settings.thresholds import Thresholds, Traffic
 
@@ -187,6 +188,7 @@ class Settings(Table):
     methods: Methods = Methods()
     thresholds: Thresholds = Thresholds()
     traffic: Traffic = Traffic()
+    planning: Planning = Planning()
     buckets: Buckets = Buckets()
     slo: Objectives = Objectives()
     alerts: Alerts = Alerts()
