@@ -1,30 +1,44 @@
-# `make demo` and `make test` set up all they need: a virtual environment in .venv, Prometheus in .tools.
+# `make demo` and `make test` set up all they need: a virtual environment in .venv, Prometheus and its kin in .tools.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 TOOLS := .tools
+COMPOSE := docker compose --file deploy/docker-compose.yml \
+	$(if $(EXAMPLE),$(patsubst %,--env-file %,$(wildcard deploy/.env) deploy/examples/$(EXAMPLE).env))
 RECORDING := deploy/demo/run-v0.32.0-ngram-vs-baseline.om.gz
 
 # Programs that the user names are taken as they are; what is not named is fetched into the private folder.
+TOOL := $(CURDIR)/$(TOOLS)/bin
 ifeq ($(and $(PROMETHEUS),$(PROMTOOL)),)
-FETCHED := $(CURDIR)/$(TOOLS)/bin/prometheus
+FETCHED += $(TOOL)/prometheus
 endif
-PROMETHEUS ?= $(CURDIR)/$(TOOLS)/bin/prometheus
-PROMTOOL ?= $(CURDIR)/$(TOOLS)/bin/promtool
-export PROMETHEUS PROMTOOL
+ifeq ($(and $(ALERTMANAGER),$(AMTOOL)),)
+FETCHED += $(TOOL)/alertmanager
+endif
+ifeq ($(DOCKER_COMPOSE),)
+CONFIGURED := $(TOOL)/docker-compose
+endif
+PROMETHEUS ?= $(TOOL)/prometheus
+PROMTOOL ?= $(TOOL)/promtool
+ALERTMANAGER ?= $(TOOL)/alertmanager
+AMTOOL ?= $(TOOL)/amtool
+DOCKER_COMPOSE ?= $(TOOL)/docker-compose
+export PROMETHEUS PROMTOOL ALERTMANAGER AMTOOL DOCKER_COMPOSE
 
-.PHONY: help demo test unit lint typecheck build check mutate detect bench-simulator tools clean
+.PHONY: help demo test unit lint typecheck build check mutate detect bench-simulator secrets up up-demo down docker-is-here tools clean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.runtime $(FETCHED) ## Replay a recorded vLLM run and tell whether speculation paid (KEEP=1 leaves Prometheus running)
+demo: $(VENV)/.demo $(FETCHED) ## Replay a recorded vLLM run, then see a live alert arrive (KEEP=1 leaves Prometheus running)
 	@$(BIN)/draftboard build
 	@$(BIN)/draftboard replay $(RECORDING) --config deploy/demo/draftboard.toml $(if $(KEEP),--keep)
+	@echo
+	@$(BIN)/draftboard drill deploy/demo/drafter-breaks.toml --config deploy/demo/drill.toml --speed 60
 
-test: lint typecheck $(FETCHED) ## Lint, check types, and run all tests, against a real Prometheus
+test: lint typecheck $(FETCHED) $(CONFIGURED) ## Lint, check types, and run all tests, against a real Prometheus
 	$(BIN)/pytest -n auto --dist loadgroup
 
 unit: $(VENV)/.dev ## Run the tests that start no server
@@ -53,7 +67,23 @@ detect: $(VENV)/.dev $(FETCHED) ## Replay every scenario and write how soon each
 bench-simulator: $(VENV)/.dev ## Measure what an hour of one engine costs to simulate
 	$(BIN)/python tests/bench_simulator.py
 
-tools: $(FETCHED) ## Fetch Prometheus and promtool into .tools
+secrets: ## Make the stack's random secrets and deploy/.env; what is there stays
+	@$(PYTHON) deploy/tools/make_secrets.py
+
+up: docker-is-here ## Start the stack that deploy/.env describes (EXAMPLE=eagle3 takes the model of deploy/examples/)
+	$(COMPOSE) up --detach
+
+up-demo: docker-is-here ## Start the stack with the simulator in place of vLLM: needs no GPU
+	COMPOSE_PROFILES=demo $(COMPOSE) up --detach --build
+
+down: docker-is-here ## Stop the stack; what it has stored stays
+	COMPOSE_PROFILES='*' $(COMPOSE) down
+
+docker-is-here:
+	@docker compose version >/dev/null 2>&1 || \
+		{ echo "This needs Docker with Compose, see docs/install.md; what needs neither: make demo" >&2; exit 2; }
+
+tools: $(FETCHED) $(CONFIGURED) ## Fetch Prometheus, Alertmanager and Docker Compose into .tools
 
 clean: ## Remove the virtual environment, the tools and all caches
 	rm -rf $(VENV) $(TOOLS) build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
@@ -70,10 +100,14 @@ $(VENV)/.runtime: $(VENV)/.pip pyproject.toml
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable .
 	@touch $@
 
+$(VENV)/.demo: $(VENV)/.runtime
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[simulator]'
+	@touch $@
+
 $(VENV)/.dev: $(VENV)/.runtime
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[plots,simulator]' --group dev
 	@touch $@
 
-$(CURDIR)/$(TOOLS)/bin/prometheus: deploy/tools/fetch.py
-	$(PYTHON) deploy/tools/fetch.py prometheus --into $(TOOLS)
+$(TOOL)/prometheus $(TOOL)/alertmanager $(TOOL)/docker-compose: deploy/tools/fetch.py
+	$(PYTHON) deploy/tools/fetch.py $(@F) --into $(TOOLS)
 	@touch $@

@@ -16,8 +16,8 @@ DEMO_SETTINGS = ROOT / "deploy/demo/draftboard.toml"
 
 
 def program(name: str) -> Path:
-    """PROMETHEUS or PROMTOOL as the Makefile names them, else the fetched one."""
-    return Path(os.environ.get(name.upper(), ROOT / ".tools/bin" / name))
+    """PROMETHEUS, DOCKER_COMPOSE and so on as the Makefile names them, else the fetched one."""
+    return Path(os.environ.get(name.upper().replace("-", "_"), ROOT / ".tools/bin" / name))
 
 
 @pytest.fixture(scope="session")

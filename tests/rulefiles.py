@@ -10,7 +10,12 @@ Rule = dict[str, Any]
 
 
 def groups(files: Mapping[str, str]) -> list[dict[str, Any]]:
-    return [group for path, text in files.items() if path.endswith(".yaml") for group in yaml.safe_load(text)["groups"]]
+    return [
+        group
+        for path, text in files.items()
+        if path.endswith(".rules.yaml")
+        for group in yaml.safe_load(text)["groups"]
+    ]
 
 
 def rules(files: Mapping[str, str]) -> list[Rule]:

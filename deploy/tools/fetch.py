@@ -1,6 +1,6 @@
 """Put real tools into a private folder, installing nothing on the system.
 
-Usage: python3 deploy/tools/fetch.py prometheus --into .tools
+Usage: python3 deploy/tools/fetch.py prometheus alertmanager docker-compose --into .tools
 Afterwards .tools/bin holds the named binaries; a second run finds them there and does nothing.
 
 The official release is tried first, then Debian unstable through an apt configuration of its own.
@@ -8,20 +8,27 @@ Exit status: 0 the binaries are there and run, 2 they could not be had (one line
 """
 
 import argparse
-import hashlib
-import http.client
-import os
 import platform
 import re
 import shutil
-import subprocess
 import sys
-import tarfile
 import tempfile
-import urllib.request
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
+
+from attempt import FetchError, UnavailableError, run, say
+from debian import unpacked
+from release import download, extract
+
+
+@dataclass(frozen=True)
+class Release:
+    """An official archive that holds all the binaries."""
+
+    version: str
+    url: str  # with {version} and {platform}
+    sha256: Mapping[str, str]  # platform -> sum of the archive; no entry: not downloaded
 
 
 @dataclass(frozen=True)
@@ -29,84 +36,62 @@ class ToolSet:
     """What one name on the command line stands for."""
 
     minimum: tuple[int, int]  # oldest (major, minor) accepted, wherever it comes from
-    release: str  # official version to download
-    url: str  # with {release} and {platform}
-    sha256: Mapping[str, str]  # platform -> sum of the archive; no entry: no official download
-    binaries: tuple[str, ...]  # file names, in the archive and in usr/bin of the packages
-    packages: tuple[str, ...]  # Debian packages that hold them
+    release: Release | None  # None: no sum of an official download is known well enough
+    packages: tuple[str, ...]  # Debian packages that hold the binaries
+    binaries: Mapping[str, str]  # name in the archive and in bin/ -> path in the packages
+    reads: str = ""  # folder below usr/share without which the packages' binaries do not run
 
 
 # A sum goes in here only when independent public sources quote the same one: a sum downloaded
 # beside the archive would only say that the two were changed together.
 TOOLS: dict[str, ToolSet] = {
+    "alertmanager": ToolSet(
+        minimum=(0, 28),
+        release=Release(
+            version="0.33.1",
+            url="https://github.com/prometheus/alertmanager/releases/download/"
+            "v{version}/alertmanager-{version}.{platform}.tar.gz",
+            sha256={
+                "linux-amd64": "93d802cba6a8d27239d747ce117df7648d326ab67394e32247540b030e9842ba",
+                "linux-arm64": "50b32a346c3c29da411643dfa84990440e8fd03800380d7e664f22a863b7a0cf",
+            },
+        ),
+        packages=("prometheus-alertmanager",),
+        binaries={"alertmanager": "usr/bin/prometheus-alertmanager", "amtool": "usr/bin/amtool"},
+        reads="prometheus",  # Debian takes the default templates out of the binary
+    ),
+    "docker-compose": ToolSet(
+        minimum=(2, 24),
+        release=None,
+        packages=("docker-compose",),
+        binaries={"docker-compose": "usr/libexec/docker/cli-plugins/docker-compose"},
+    ),
     "prometheus": ToolSet(
         minimum=(3, 5),
-        release="3.13.2",
-        url="https://github.com/prometheus/prometheus/releases/download/"
-        "v{release}/prometheus-{release}.{platform}.tar.gz",
-        sha256={
-            "linux-amd64": "0e8c4d46101bd025ea8265e377d2caabc57f488fc1be1c367f37db69ea41be6f",
-            "linux-arm64": "7cecb17a6f41d59814e1a0581a1f81f79051ad5973d1ecf39e23a9f747d6572a",
-            "darwin-amd64": "e57095aed0b69e10edaee28b92718d4a65f46d466bf93aeda54075e901d15c2a",
-            "darwin-arm64": "f68ca4f1dbedd6366bbfdd8ac5d2c0b7ba1f273474acc8d38eb33202fbeec7a4",
-        },
-        binaries=("prometheus", "promtool"),
+        release=Release(
+            version="3.13.2",
+            url="https://github.com/prometheus/prometheus/releases/download/"
+            "v{version}/prometheus-{version}.{platform}.tar.gz",
+            sha256={
+                "linux-amd64": "0e8c4d46101bd025ea8265e377d2caabc57f488fc1be1c367f37db69ea41be6f",
+                "linux-arm64": "7cecb17a6f41d59814e1a0581a1f81f79051ad5973d1ecf39e23a9f747d6572a",
+                "darwin-amd64": "e57095aed0b69e10edaee28b92718d4a65f46d466bf93aeda54075e901d15c2a",
+                "darwin-arm64": "f68ca4f1dbedd6366bbfdd8ac5d2c0b7ba1f273474acc8d38eb33202fbeec7a4",
+            },
+        ),
         packages=("prometheus", "promtool"),
+        binaries={"prometheus": "usr/bin/prometheus", "promtool": "usr/bin/promtool"},
     ),
 }
 
-STALL_SECONDS = 10  # to connect, and between two reads
-COMMAND_SECONDS = 900  # for one command; apt is the slow one
-MAX_BYTES = 512 * 1024 * 1024  # the archives are around 110 MB
-CHUNK_BYTES = 1024 * 1024
-APT_FOLDER = Path("/etc/apt")
 ARCHITECTURES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
-# A machine's hooks on `apt-get update` clean and refresh the system's own caches: not for us.
-HOOKS = ("Pre-Invoke", "Post-Invoke", "Post-Invoke-Success")
-NO_HOOKS = "".join(f"#clear APT::Update::{hook};\n" for hook in HOOKS)
-# Signed by Debian whatever the mirror; `Targets` leaves out translations and desktop metadata.
-UNSTABLE = (
-    "Types: deb\nURIs: {mirror}\nSuites: unstable\nComponents: main\nTargets: Packages\n"
-    "Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg\n"
-)
-
-
-class FetchError(Exception):
-    """The run ends here: nothing else may be tried, or nothing else is left."""
-
-
-class UnavailableError(Exception):
-    """The way just tried does not work here or now; the next one may."""
-
-
-def say(text: str) -> None:
-    """Report progress on stderr, so that stdout stays for the result."""
-    print(f"fetch.py: {text}", file=sys.stderr, flush=True)
-
-
-def run(command: list[str], folder: Path) -> str:
-    """Run a command in a folder; its first error line is the reason when it fails."""
-    name = Path(command[0]).name
-    try:
-        done = subprocess.run(
-            command,
-            cwd=folder,
-            env={**os.environ, "LC_ALL": "C"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=COMMAND_SECONDS,
-            check=False,
-        )
-    except OSError as error:
-        raise UnavailableError(f"{name} does not run here: {error}") from error
-    except subprocess.TimeoutExpired as error:
-        raise UnavailableError(f"{name} took over {COMMAND_SECONDS} s") from error
-    errors = done.stderr.decode(errors="replace")
-    if done.returncode:
-        lines = errors.strip().splitlines() or [f"exit status {done.returncode}"]
-        reason = next((line for line in lines if line.startswith("E:")), lines[-1])
-        raise UnavailableError(f"{name} failed: {reason}")
-    return done.stdout.decode(errors="replace") + errors
+# Shows one process a folder of ours as if it stood in /usr/share, and changes nothing there: the kernel lays one over
+# the other in a name space of the process' own. The process keeps its id.
+LAUNCHER = """#!/bin/sh
+home=$(dirname "$(dirname "$(readlink -f "$0")")")
+exec unshare --mount --map-root-user sh -c \\
+  'mount -t overlay overlay -o "lowerdir=$0/share:/usr/share" /usr/share && exec "$@"' "$home" "$home/lib/{name}" "$@"
+"""
 
 
 def check(tools: ToolSet, folder: Path) -> str:
@@ -124,150 +109,55 @@ def check(tools: ToolSet, folder: Path) -> str:
 
 def from_release(tools: ToolSet, work: Path, staged: Path) -> None:
     """Stage the binaries of the official release archive, if its sum is the pinned one."""
+    release = tools.release
+    if release is None:
+        raise UnavailableError("no sum of it is known well enough to trust a download")
     machine = platform.machine().lower()
     system = f"{platform.system().lower()}-{ARCHITECTURES.get(machine, machine)}"
-    pinned = tools.sha256.get(system)
+    pinned = release.sha256.get(system)
     if pinned is None:
         raise UnavailableError(f"no pinned sum is known for {system}")
-    url = tools.url.format(release=tools.release, platform=system)
+    url = release.url.format(version=release.version, platform=system)
     archive = work / "archive"
     actual = download(url, archive)
     if actual != pinned:
         raise FetchError(f"sha256 of {url} is {actual}, pinned is {pinned}: not used")
-    extract(archive, tools.binaries, staged)
-
-
-def download(url: str, target: Path) -> str:
-    """Save a bounded download and return its sha256."""
-    digest, size = hashlib.sha256(), 0
-    with target.open("wb") as file:
-        for chunk in received(url):
-            size += len(chunk)
-            if size > MAX_BYTES:
-                raise FetchError(f"{url} is larger than {MAX_BYTES} bytes: not used")
-            digest.update(chunk)
-            file.write(chunk)
-    return digest.hexdigest()
-
-
-def received(url: str) -> Iterator[bytes]:
-    """Yield the body of a URL; only the network's failures, not the disk's, mean unavailable."""
-    size = 0
-    try:
-        with urllib.request.urlopen(url, timeout=STALL_SECONDS) as response:
-            length = int(response.headers.get("Content-Length", -1))
-            while chunk := response.read(CHUNK_BYTES):
-                size += len(chunk)
-                yield chunk
-    except (OSError, http.client.HTTPException) as error:
-        raise UnavailableError(f"not reachable: {error}") from error
-    if length not in (-1, size):  # a cut line must not look like a wrong sum
-        raise UnavailableError(f"cut off after {size} of {length} bytes")
-
-
-def extract(archive: Path, binaries: Iterable[str], staged: Path) -> None:
-    """Copy the named regular files out; their paths in the archive never become paths here."""
-    missing = set(binaries)
-    try:
-        with tarfile.open(archive, "r:gz") as members:
-            for member in members:
-                name = PurePosixPath(member.name).name
-                wanted = member.isfile() and name in missing
-                if wanted and (content := members.extractfile(member)):
-                    with (staged / name).open("wb") as file:
-                        shutil.copyfileobj(content, file)
-                    missing.remove(name)
-    except (tarfile.TarError, EOFError) as error:
-        raise FetchError(f"the archive cannot be read: {error}") from error
-    if missing:
-        raise FetchError(f"the archive holds no {' and no '.join(sorted(missing))}")
+    extract(archive, tools.binaries, staged / "bin")
 
 
 def from_debian(tools: ToolSet, work: Path, staged: Path) -> None:
     """Stage the binaries of Debian unstable's packages without touching the machine's apt."""
-    if not (shutil.which("apt-get") and shutil.which("dpkg-deb")):
-        raise UnavailableError("no apt-get or no dpkg-deb on PATH")
-    apt = isolated_apt(debian_mirror(APT_FOLDER), work)
-    run([*apt, "update"], work)
-    run([*apt, "download", *tools.packages], work)
-    for package in sorted(work.glob("*.deb")):
-        run(["dpkg-deb", "-x", str(package), "unpacked"], work)
-    for name in tools.binaries:
-        binary = work / "unpacked" / "usr" / "bin" / name
+    packages = unpacked(tools.packages, work)
+    for name, path in tools.binaries.items():
+        binary = packages / path
         if binary.is_symlink() or not binary.is_file():
-            raise UnavailableError(f"the packages hold no usr/bin/{name}")
-        shutil.copyfile(binary, staged / name)
+            raise UnavailableError(f"the packages hold no {path}")
+        shutil.copyfile(binary, staged / "bin" / name)
+    if tools.reads:
+        launched(tools, packages / "usr" / "share" / tools.reads, staged)
 
 
-def isolated_apt(mirror: str, work: Path) -> list[str]:
-    """Return an apt-get command that reads one source and writes below one folder only.
-
-    The rest of the machine's apt configuration still counts: it holds the way out (proxies).
-    """
-    for folder in ("sources", "lists/partial", "cache/archives/partial"):
-        (work / folder).mkdir(parents=True)
-    (work / "no-hooks.conf").write_text(NO_HOOKS)
-    (work / "sources" / "unstable.sources").write_text(UNSTABLE.format(mirror=mirror))
-    settings = {
-        "Dir::Etc::SourceList": "/dev/null",
-        "Dir::Etc::SourceParts": work / "sources",
-        "Dir::Etc::Preferences": "/dev/null",
-        "Dir::Etc::PreferencesParts": "/dev/null",
-        "Dir::State::Lists": work / "lists",
-        "Dir::State::Status": "/dev/null",
-        "Dir::Cache": work / "cache",
-        "APT::Default-Release": "unstable",
-        "APT::Sandbox::User": "root",  # as root, apt would drop to a user who cannot read `work`
-        "APT::Update::Error-Mode": "any",
-        "Acquire::AllowInsecureRepositories": "false",
-        "Acquire::Retries": "1",
-        "Acquire::http::Timeout": STALL_SECONDS,
-    }
-    options = [word for key, value in settings.items() for word in ("-o", f"{key}={value}")]
-    return ["apt-get", "-c", str(work / "no-hooks.conf"), *options]
+def launched(tools: ToolSet, share: Path, staged: Path) -> None:
+    """Put the binaries aside, what they read beside them, and in their place what shows them the one in the other."""
+    shutil.copytree(share, staged / "share" / tools.reads)
+    (staged / "lib").mkdir()
+    for name in tools.binaries:
+        (staged / "bin" / name).rename(staged / "lib" / name)
+        (staged / "lib" / name).chmod(0o755)
+        (staged / "bin" / name).write_text(LAUNCHER.format(name=name))
 
 
-def debian_mirror(folder: Path) -> str:
-    """Return the first Debian main archive of the machine's own sources: one it can reach."""
-    parts = folder / "sources.list.d"
-    listed = sorted([*parts.glob("*.list"), *parts.glob("*.sources")])
-    for file in filter(Path.is_file, (folder / "sources.list", *listed)):
-        text = re.sub(r"(?m)^#.*\n?", "", file.read_text(errors="replace"))
-        sources = deb822_sources(text) if file.suffix == ".sources" else one_line_sources(text)
-        for uri, suites, components in sources:
-            usable = "debian" in uri and "main" in components.split()
-            if usable and not uri.startswith("cdrom:") and "security" not in uri + suites:
-                return uri
-    raise UnavailableError(f"no Debian main archive in the sources of {folder}")
-
-
-def one_line_sources(text: str) -> list[tuple[str, ...]]:
-    """Return (URI, suite, components) of a `*.list` file's binary sources."""
-    pattern = r"(?m)^[ \t]*deb[ \t]+(?:\[[^\]\n]*\][ \t]*)?(\S+)[ \t]+(\S+)[ \t]+([^#\n]+)"
-    return [found.groups() for found in re.finditer(pattern, text)]
-
-
-def deb822_sources(text: str) -> Iterator[tuple[str, ...]]:
-    """Yield (URI, suites, components) of a `*.sources` file's enabled binary sources."""
-    for stanza in re.split(r"\n\s*\n", text):
-        lines = re.sub(r"\n[ \t]+", " ", stanza).splitlines()
-        pairs = (line.partition(":") for line in lines)
-        fields = {key.strip().lower(): value.strip() for key, _, value in pairs}
-        enabled = fields.get("enabled", "yes").lower() not in ("no", "false", "off", "0")
-        if enabled and "deb" in fields.get("types", "").split():
-            suites, components = fields.get("suites", ""), fields.get("components", "")
-            for uri in fields.get("uris", "").split():
-                yield uri, suites, components
-
-
-def install(tools: ToolSet, staged: Path, folder: Path) -> str:
+def install(tools: ToolSet, staged: Path, into: Path) -> str:
     """Move checked binaries into place, each in one step: nobody sees a half-written one."""
     for name in tools.binaries:
-        (staged / name).chmod(0o755)
-    version = check(tools, staged)
-    folder.mkdir(exist_ok=True)
-    for name in tools.binaries:
-        (staged / name).replace(folder / name)
+        (staged / "bin" / name).chmod(0o755)
+    version = check(tools, staged / "bin")
+    for folder in filter(lambda name: (staged / name).is_dir(), ("share", "lib", "bin")):  # what is read comes first
+        (into / folder).mkdir(exist_ok=True)
+        for entry in (staged / folder).glob("*"):
+            if (into / folder / entry.name).is_dir():
+                shutil.rmtree(into / folder / entry.name)
+            entry.replace(into / folder / entry.name)
     return version
 
 
@@ -278,18 +168,18 @@ def provide(name: str, into: Path) -> str:
         return f"{name} {check(tools, target)} is already in {target}"
     except UnavailableError:
         into.mkdir(parents=True, exist_ok=True)
-    release = f"the official release {tools.release}"
-    ways = ((release, from_release), ("Debian unstable", from_debian))
+    official = f"the official release {tools.release.version if tools.release else ''}".strip()
+    ways = ((official, from_release), ("Debian unstable", from_debian))
     failures = []
     for label, way in ways:
         say(f"trying {label} ...")
         # Below `into`, so that the move into place stays within one file system.
         with tempfile.TemporaryDirectory(prefix=".fetch-", dir=into) as temporary:
             work, staged = Path(temporary), Path(temporary, "staged")
-            staged.mkdir()
+            (staged / "bin").mkdir(parents=True)
             try:
                 way(tools, work, staged)
-                return f"{name} {install(tools, staged, target)} from {label} is now in {target}"
+                return f"{name} {install(tools, staged, into)} from {label} is now in {target}"
             except UnavailableError as error:
                 say(f"{label}: {error}")
                 failures.append(f"{label} ({error})")
@@ -304,11 +194,12 @@ def provide(name: str, into: Path) -> str:
 def main() -> int:
     """Parse the command line and turn every foreseeable failure into one line."""
     parser = argparse.ArgumentParser(description="Put real tools into a private folder.")
-    parser.add_argument("tools", choices=sorted(TOOLS))
+    parser.add_argument("tools", choices=sorted(TOOLS), nargs="+", metavar="tool", help=", ".join(sorted(TOOLS)))
     parser.add_argument("--into", type=Path, required=True, help="folder; binaries go to its bin/")
     arguments = parser.parse_args()
     try:
-        print(provide(arguments.tools, arguments.into.resolve()))
+        for name in arguments.tools:
+            print(provide(name, arguments.into.resolve()), flush=True)
     except (FetchError, OSError) as error:
         say(" ".join(str(error).split()))
         return 2

@@ -105,6 +105,15 @@ def accepted_length_shares(survival: Sequence[float]) -> tuple[float, ...]:
     return tuple(before - after for before, after in pairwise([1.0, *survival, 0.0]))
 
 
+def extrapolated_survival(survival: Sequence[float]) -> float:
+    """The position after the last measured: p_K ~ p_(K-1) * h_(K-1), were it accepted as often as the one before it.
+
+    A guess from one position, not a measurement: nothing beyond K was ever drafted.
+    """
+    before, last = (1.0, *survival)[-2:]
+    return last * last / before if before > 0 else 0.0
+
+
 def tokens_per_step_at(survival: Sequence[float]) -> tuple[float, ...]:
     """Tokens a step that drafts of length k = 1..K yield: 1 + survival of the positions below k."""
     return tuple(1 + total for total in accumulate(survival))
@@ -135,6 +144,16 @@ def step_cost(drafted: float, cost: float, inflation: float = 1.0) -> float:
     return drafted * cost + inflation
 
 
+def cost_under_load(cost: float, inflation: float, measured_at: int) -> float:
+    """Cost of one drafted token, its part of the verify inflation included: c + (v - 1) / K, with v measured at K.
+
+    A verify step of k drafts reads k + 1 tokens a request, so what it takes beyond a plain step is shared out by k:
+    v(k) = 1 + (v - 1) * k / K, and k * c + v(k) = 1 + k * (c + (v - 1) / K). While the GPU turns from memory-bound to
+    compute-bound the true curve lies below this line, so a shorter draft is never flattered.
+    """
+    return cost + (inflation - 1) / measured_at
+
+
 def speedup_at(
     survival: Sequence[float], cost: float, inflation: float = 1.0, draft_length: float = math.inf
 ) -> tuple[float, ...]:
@@ -153,6 +172,19 @@ def best_k(
     at_each = speedup_at(survival, cost, inflation, draft_length)
     best = max(at_each)
     return at_each.index(best) + 1, best
+
+
+def break_even_survival(cost: float, speedup_before: float) -> float:
+    """Survival over which one more position pays: p_K > c * S(K), with S(K) the speedup without it.
+
+    From (T + p) / (C + c) > T / C, with T tokens a step and C its cost. Not p_K > c, which drafts too far.
+    """
+    return cost * speedup_before
+
+
+def break_even_acceptance(drafted: int, cost: float, inflation: float = 1.0) -> float:
+    """The ratio A of the counters at which drafts of K tokens cost what they save: c + (v - 1) / K; c while v is 1."""
+    return cost + (inflation - 1) / drafted
 
 
 def break_even_alpha(drafted: int, cost: float, inflation: float = 1.0) -> float:

@@ -88,7 +88,7 @@ def expressions(files: Mapping[str, str], rate_interval: str) -> dict[tuple[str,
         for where, expr in grafana.queries(dashboard):
             found[path, where] = grafana.substituted(expr, dashboard, rate_interval)
     for path, text in files.items():
-        if path.endswith(".yaml"):
+        if path.endswith(".rules.yaml"):
             for rule in (rule for group in yaml.safe_load(text)["groups"] for rule in group["rules"]):
                 found[path, rule.get("record") or rule["alert"]] = rule["expr"]
     return found

@@ -55,7 +55,7 @@ def test_check_ends_with_1_and_a_diff_after_an_edit(tmp_path: Path, capsys: pyte
 def test_check_ends_with_1_in_an_empty_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run("check", "--out", tmp_path, capsys=capsys)
     assert code == 1
-    assert out.count(": missing") == 10
+    assert out.count(": missing") == 15
 
 
 def test_check_with_other_settings_sees_other_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,6 +5,7 @@ import textwrap
 from pathlib import PurePosixPath
 from typing import Any
 
+from draftboard import stack
 from draftboard.dashboards import DASHBOARDS
 from draftboard.rules import WHY_LONG_GROUPS, alerting_groups, recording_groups, to_yaml
 from draftboard.settings import Settings
@@ -12,20 +13,20 @@ from draftboard.signals import Edition
 
 RECORDING = "alerts/recording.rules.yaml"
 ALERTING = "alerts/alerting.rules.yaml"
-_HEADER = "Made by `draftboard build`: edit the generator or your settings, not this file.\n"
+_MADE_BY = "Made by `draftboard build`: edit the generator or your settings, not this file."
 
 
 def render(settings: Settings) -> dict[str, str]:
     """All files: the same settings give the same bytes."""
     files = {
-        RECORDING: _commented(_HEADER + WHY_LONG_GROUPS) + to_yaml(recording_groups(settings)),
-        ALERTING: _commented(_HEADER) + to_yaml(alerting_groups(settings)),
+        RECORDING: _commented(f"{_MADE_BY}\n{WHY_LONG_GROUPS}") + to_yaml(recording_groups(settings)),
+        ALERTING: _commented(f"{_MADE_BY}\n") + to_yaml(alerting_groups(settings)),
     }
     for build in DASHBOARDS:
         for edition, folder in ((Edition.RECORDS, "dashboards"), (Edition.RAW, "dashboards/standalone")):
             dashboard = build(settings, edition)
             files[f"{folder}/{dashboard.uid}.json"] = _json(dashboard.document)
-    return files
+    return files | stack.render(settings, _MADE_BY)
 
 
 def is_generated(path: PurePosixPath) -> bool:

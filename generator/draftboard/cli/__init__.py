@@ -7,7 +7,9 @@ from typing import Any
 import click
 
 from draftboard import __version__
+from draftboard.cli.drill import drill_command
 from draftboard.cli.files import build, check, signals
+from draftboard.cli.plan import plan
 from draftboard.cli.preview import preview_command
 from draftboard.cli.replay import replay_command
 from draftboard.cli.simulate import simulate
@@ -20,7 +22,7 @@ def draftboard() -> None:
     """Monitoring as code for vLLM speculative decoding."""
 
 
-for _command in (build, check, signals, replay_command, simulate, preview_command):
+for _command in (build, check, signals, replay_command, simulate, drill_command, plan, preview_command):
     draftboard.add_command(_command)
 
 

@@ -1,6 +1,7 @@
 """What commands share: options, the console, a progress bar."""
 
 import importlib
+import math
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -22,6 +23,23 @@ config_option = click.option(
     help="Settings that overlay the defaults, as TOML.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def _finite(_context: click.Context, _option: click.Parameter, given: float) -> float:
+    """What is no number lies in no range, and yet click lets it pass."""
+    if math.isnan(given):
+        raise click.BadParameter("must be a number")
+    return given
+
+
+factor_option = click.option(
+    "--speed",
+    type=click.FloatRange(0, 1000, min_open=True),
+    callback=_finite,
+    default=1.0,
+    show_default=True,
+    help="Time factor.",
+)
 
 
 def program_option(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -1,6 +1,5 @@
 """`simulate`: servers that behave like vLLM, live or as a past."""
 
-import math
 import signal
 import threading
 import time
@@ -10,7 +9,7 @@ from types import ModuleType
 import click
 from rich.table import Table
 
-from draftboard.cli.shared import console, optional_part, progress_bar
+from draftboard.cli.shared import console, factor_option, optional_part, progress_bar
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.replay.recording import LATEST
@@ -30,16 +29,6 @@ def _duration(_context: click.Context, _option: click.Parameter, given: str | No
     return duration
 
 
-def _finite(_context: click.Context, _option: click.Parameter, given: float) -> float:
-    """What is no number lies in no range, and yet click lets it pass."""
-    if math.isnan(given):
-        raise click.BadParameter("must be a number")
-    return given
-
-
-_FACTOR = click.FloatRange(0, 1000, min_open=True)
-
-
 @click.command()
 @click.option("--list", "listed", is_flag=True, help="List the scenarios that come with Draftboard.")
 @click.option("--scenario", metavar="NAME|FILE.toml", default="healthy-eagle3", show_default=True, help="What to tell.")
@@ -56,7 +45,7 @@ _FACTOR = click.FloatRange(0, 1000, min_open=True)
     show_default=True,
     help="Of the first server; each further one has the next. 0 takes free ones.",
 )
-@click.option("--speed", type=_FACTOR, callback=_finite, default=1.0, show_default=True, help="Time factor.")
+@factor_option
 @click.option("--backfill", metavar="DURATION", callback=_duration, help="Write so long a past instead of serving.")
 @click.option(
     "--step", metavar="DURATION", callback=_duration, default="15s", show_default=True, help="Between scrapes."

@@ -57,12 +57,12 @@ class DrawnDashboard:
 
 def html(drawn: DrawnDashboard) -> str:
     """The page of one dashboard."""
-    return _render("dashboard.html.jinja", drawn=drawn, choices=[_choice(one) for one in drawn.dashboard.variables])
+    return _render("dashboard.html.j2", drawn=drawn, choices=[_choice(one) for one in drawn.dashboard.variables])
 
 
 def index(all_drawn: Sequence[DrawnDashboard]) -> str:
     """The page that leads to the others."""
-    return _render("index.html.jinja", all_drawn=all_drawn)
+    return _render("index.html.j2", all_drawn=all_drawn)
 
 
 def _render(template: str, **shown: object) -> str:

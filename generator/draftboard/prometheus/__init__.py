@@ -1,7 +1,9 @@
-"""A real Prometheus: asking one over HTTP, running a private one, and loading it with a past."""
+"""Real servers: asking a Prometheus over HTTP, running private ones, and loading them with a past."""
 
+from draftboard.prometheus.alertmanager import Alertmanager
 from draftboard.prometheus.client import Client, Series
+from draftboard.prometheus.process import Program, stop
 from draftboard.prometheus.promtool import Promtool
 from draftboard.prometheus.server import Server
 
-__all__ = ["Client", "Promtool", "Series", "Server"]
+__all__ = ["Alertmanager", "Client", "Program", "Promtool", "Series", "Server", "stop"]

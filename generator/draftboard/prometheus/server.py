@@ -1,4 +1,4 @@
-"""A private Prometheus: on loopback, on a free port of its own choosing, ended by its own process id."""
+"""A private Prometheus: on loopback, on a free port of its own choosing."""
 
 import re
 import subprocess
@@ -8,22 +8,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from draftboard.durations import Duration
-from draftboard.errors import DraftboardError
+from draftboard.prometheus.process import Program, stop
 
-_ADDRESS = re.compile(r'msg="Listening on".* address=(\S+)')
-_READY = 'msg="Server is ready to receive web requests."'
-_POLL_SECONDS = 0.02
-_PATIENCE = 3000  # polls, so a minute
-_STOP_SECONDS = 10
+_READY = re.compile(
+    r'msg="Listening on"[^\n]* address=(?P<address>\S+).*msg="Server is ready to receive web requests\."', re.DOTALL
+)
 
 
 @dataclass(frozen=True)
 class Server:
-    """Where a private Prometheus keeps its data, and how far back an instant query may look for a sample."""
+    """Where a private Prometheus keeps its data, what it scrapes, and how far back an instant query may look."""
 
     program: Path
     folder: Path
     lookback: Duration
+    configuration: str = "global: {}\n"
+    """What it is told: by default to scrape nothing. Paths in it are relative to the folder."""
 
     @property
     def storage(self) -> Path:
@@ -37,12 +37,7 @@ class Server:
         try:
             yield url
         finally:
-            process.terminate()
-            try:
-                process.wait(_STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            stop(process)
 
     def start(self, *, lasting: bool = False) -> tuple[subprocess.Popen[bytes], str]:
         """Start it and wait until it answers; a lasting one is no child of the terminal and outlives it.
@@ -50,40 +45,20 @@ class Server:
         Raises:
             DraftboardError: the program cannot run, or stops before it is ready.
         """
-        configuration, log = self.folder / "prometheus.yml", self.folder / "prometheus.log"
-        configuration.write_text("global: {}\n")
-        command = [
-            str(self.program),
-            f"--config.file={configuration}",
-            f"--storage.tsdb.path={self.storage}",
-            "--storage.tsdb.retention.time=100y",  # a recording may be old
-            "--web.listen-address=127.0.0.1:0",
-            f"--query.lookback-delta={self.lookback}",
-        ]
-        with log.open("wb") as output:
-            try:
-                process = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=lasting)
-            except OSError as error:
-                raise DraftboardError(
-                    f"{self.program}: cannot run Prometheus: {error.strerror}; set PROMETHEUS, or run `make tools`",
-                ) from None
-        try:
-            return process, self._url(process, log)
-        except BaseException:  # also when told to end while waiting
-            process.kill()
-            process.wait()
-            raise
-
-    def _url(self, process: subprocess.Popen[bytes], log: Path) -> str:
-        """The address from its log, once it says that it is ready."""
-        for _ in range(_PATIENCE):
-            text = log.read_text(errors="replace")
-            if _READY in text and (address := _ADDRESS.search(text)):
-                return f"http://{address[1]}"
-            try:
-                process.wait(_POLL_SECONDS)
-            except subprocess.TimeoutExpired:
-                continue
-            break
-        last = log.read_text(errors="replace").strip().splitlines()[-1:]
-        raise DraftboardError(f"{self.program}: Prometheus did not start: {''.join(last)}")
+        configuration = self.folder / "prometheus.yml"
+        configuration.write_text(self.configuration)
+        program = Program(
+            name="Prometheus",
+            command=(
+                self.program,
+                f"--config.file={configuration}",
+                f"--storage.tsdb.path={self.storage}",
+                "--storage.tsdb.retention.time=100y",  # a recording may be old
+                "--web.listen-address=127.0.0.1:0",
+                f"--query.lookback-delta={self.lookback}",
+            ),
+            ready=_READY,
+            help="set PROMETHEUS, or run `make tools`",
+        )
+        process, ready = program.start(self.folder / "prometheus.log", lasting=lasting)
+        return process, f"http://{ready['address']}"

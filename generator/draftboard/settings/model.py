@@ -22,6 +22,8 @@ from draftboard.settings.fields import (
     Url,
 )
 from draftboard.settings.objectives import BURN_WINDOWS, Buckets, Objectives, check_measurable
+from draftboard.settings.planning import Planning
+from draftboard.settings.stack import Stack
 from draftboard.settings.thresholds import Thresholds, Traffic
 
 _LOOK_BACK = Duration(300)
@@ -186,11 +188,13 @@ class Settings(Table):
     methods: Methods = Methods()
     thresholds: Thresholds = Thresholds()
     traffic: Traffic = Traffic()
+    planning: Planning = Planning()
     buckets: Buckets = Buckets()
     slo: Objectives = Objectives()
     alerts: Alerts = Alerts()
     links: Links = Links()
     dashboards: Dashboards = Dashboards()
+    stack: Stack = Stack()
 
     @model_validator(mode="after")
     def _selector_fits_targets(self) -> Self:

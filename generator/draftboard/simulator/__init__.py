@@ -5,6 +5,6 @@ extra `simulator`, and are imported by name where they are used.
 """
 
 from draftboard.simulator.library import find, names
-from draftboard.simulator.scenario import Scenario
+from draftboard.simulator.scenario import Expected, Scenario
 
-__all__ = ["Scenario", "find", "names"]
+__all__ = ["Expected", "Scenario", "find", "names"]

@@ -1,0 +1,67 @@
+#!/bin/sh
+# Write down which servers of the compose file are scraped, then become the program that is named: Prometheus.
+#
+# Prometheus expands no environment variable in a target's labels, so the labels that .env gives are written here. The
+# targets are fixed names, not what DNS answers: a container that has stopped has no name any more, and a target that
+# nobody lists is not down but forgotten. They follow PROFILES, for a target that never ran would wake somebody.
+set -eu
+
+fail() {
+    echo "start.sh: $1" >&2
+    exit 2
+}
+
+# These become part of a YAML file.
+for text in "$SPEC_METHOD" "$HOST_LABEL" "$VLLM_TARGET"; do
+    case $text in
+        *[!A-Za-z0-9._:-]*) fail "'$text' may use only letters, digits and . _ : -: correct deploy/.env" ;;
+    esac
+done
+
+runs() {
+    case ",$PROFILES," in
+        *",$1,"*) return 0 ;;
+        *) return 1 ;;
+    esac
+}
+
+# Both labels of a GPU host are those of `labels.host` and `labels.spec_method` in the settings.
+target() { # job, address, further labels
+    echo "      - targets: ['$2']"
+    echo "        labels: {job: $1, host: '$HOST_LABEL'${3:+, $3}}"
+}
+
+jobs() {
+    echo "scrape_configs:"
+    if runs demo; then
+        echo "  - job_name: simulator"
+        echo "    http_sd_configs:"
+        echo "      - url: http://simulator:8000/targets"
+        echo "        refresh_interval: 15s"
+        echo "    relabel_configs:"
+        echo "      - {target_label: job, replacement: vllm}"
+    fi
+    if runs gpu || runs baseline || runs monitoring || runs exporters; then
+        echo "  - job_name: stack"
+        echo "    static_configs:"
+    fi
+    if runs gpu; then
+        target vllm vllm:8000 "spec_method: '$SPEC_METHOD'"
+    fi
+    if runs baseline; then
+        target vllm vllm-baseline:8000 "spec_method: none"
+    fi
+    if runs monitoring; then
+        [ -n "$VLLM_TARGET" ] || fail "the profile monitoring needs VLLM_TARGET=host:port in deploy/.env"
+        target vllm "$VLLM_TARGET" "spec_method: '$SPEC_METHOD'"
+    fi
+    if runs gpu || runs exporters; then
+        target dcgm-exporter dcgm-exporter:9400
+        target node-exporter node-exporter:9100
+    fi
+}
+
+runs gpu || runs demo || runs monitoring ||
+    fail "COMPOSE_PROFILES=$PROFILES in deploy/.env names none of gpu, demo and monitoring: nothing would be watched"
+jobs >"$SCRAPE_FOLDER/stack.yaml"
+exec "$@"

@@ -1,0 +1,180 @@
+"""Turn the tags of the images into the digests that they stand for now: the same bytes tomorrow, whoever moves a tag.
+
+Usage: python3 deploy/tools/pin.py [--write] [docker-compose.yml]
+Prints each image with its digest; --write puts them into the file, `name:tag@sha256:...`, all of them or none. An image
+that has a digest is asked for again by its tag, so that a new tag gets its own digest. Needs a way to the registries.
+
+Exit status: 0 all digests are known, 2 one could not be had (one line on stderr; the file is as it was).
+"""
+
+import argparse
+import http.client
+import json
+import re
+import sys
+import tempfile
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+COMPOSE = Path(__file__).parent.parent / "docker-compose.yml"
+SECONDS = 10  # to connect, and between two reads
+MAX_BYTES = 1024 * 1024  # of a token's page; no manifest is read
+DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+# A list of manifests is wanted: its digest holds for every architecture.
+MANIFESTS = [
+    "application/vnd.oci.image.index.v1+json",
+    "application/vnd.docker.distribution.manifest.list.v2+json",
+    "application/vnd.oci.image.manifest.v1+json",
+    "application/vnd.docker.distribution.manifest.v2+json",
+]
+# One line of x-images: a name, an anchor, an image that may have a digest, and may be what a variable falls back to.
+LINE = re.compile(
+    r'^(?P<before>  [\w-]+: &[\w-]+ "?(?:\$\{\w+:-)?)'
+    r"(?P<name>[\w./:-]+):(?P<tag>[\w.-]+)(?:@sha256:[0-9a-f]{64})?"
+    r'(?P<after>\}?"?)$',
+    re.MULTILINE,
+)
+
+
+class PinError(Exception):
+    """A digest could not be had; the message says whose and why."""
+
+
+@dataclass(frozen=True)
+class Image:
+    """An image as compose names it, without a digest."""
+
+    name: str
+    tag: str
+
+    @property
+    def registry(self) -> str:
+        """Host of its registry: named by a first part with a dot or a port, else Docker Hub."""
+        first, slash, _ = self.name.partition("/")
+        return first if slash and ("." in first or ":" in first) else "registry-1.docker.io"
+
+    @property
+    def repository(self) -> str:
+        """Its path there; Docker Hub keeps official images under library/."""
+        if self.name.startswith(f"{self.registry}/"):
+            return self.name.removeprefix(f"{self.registry}/")
+        return self.name if "/" in self.name else f"library/{self.name}"
+
+    def __str__(self) -> str:
+        return f"{self.name}:{self.tag}"
+
+
+def manifest_url(image: Image) -> str:
+    """Where its manifest lies. A registry on this machine speaks plain http, as Docker has it too."""
+    scheme = "http" if image.registry.startswith(("127.0.0.1:", "localhost:")) else "https"
+    return f"{scheme}://{image.registry}/v2/{image.repository}/manifests/{image.tag}"
+
+
+def ask(url: str, method: str, headers: Mapping[str, str]) -> tuple[int, Mapping[str, str], bytes]:
+    """Status, headers and bounded body of an answer, whatever its status."""
+    request = urllib.request.Request(url, method=method, headers=dict(headers))
+    try:
+        with urllib.request.urlopen(request, timeout=SECONDS) as answer:
+            return answer.status, answer.headers, answer.read(MAX_BYTES)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.headers, b""
+    except (OSError, http.client.HTTPException) as error:
+        raise PinError(f"{urllib.parse.urlsplit(url).netloc} is not reachable: {error}") from error
+
+
+def token(challenge: str) -> str:
+    """Follow a registry's challenge to its token server, as anybody may for public images."""
+    fields = dict(re.findall(r'(\w+)="([^"]*)"', challenge))
+    if not challenge.lower().startswith("bearer ") or not fields.get("realm", "").startswith(("https://", "http://")):
+        raise PinError("the registry asks for a password: it is not public")
+    query = urllib.parse.urlencode({key: fields[key] for key in ("service", "scope") if key in fields})
+    status, _, body = ask(f"{fields['realm']}?{query}", "GET", {})
+    try:
+        page = json.loads(body)
+        return str(page.get("token") or page["access_token"])
+    except (ValueError, KeyError, AttributeError) as error:
+        raise PinError(f"the token server answered {status} and no token") from error
+
+
+def digest(image: Image) -> str:
+    """Ask the registry which digest the tag stands for."""
+    url, headers = manifest_url(image), {"Accept": ", ".join(MANIFESTS)}
+    status, answered, _ = ask(url, "HEAD", headers)
+    if status == http.client.UNAUTHORIZED:
+        headers["Authorization"] = f"Bearer {token(answered.get('WWW-Authenticate', ''))}"
+        status, answered, _ = ask(url, "HEAD", headers)
+    if status == http.client.NOT_FOUND:
+        raise PinError("there is no such tag")
+    if status != http.client.OK:
+        raise PinError(f"the registry answered {status}")
+    found = answered.get("Docker-Content-Digest", "")
+    if not DIGEST.fullmatch(found):
+        raise PinError("the registry told no sha256 digest")
+    return found
+
+
+def block(text: str) -> tuple[int, int]:
+    """Where the images stand in the file."""
+    found = re.search(r"^x-images:\n(?:  .*\n)+", text, re.MULTILINE)
+    if not found:
+        raise PinError("the file has no x-images")
+    return found.span()
+
+
+def pinned(text: str) -> tuple[str, list[str]]:
+    """The file's text with a digest at every image, and the images."""
+    start, end = block(text)
+    images: list[str] = []
+
+    def pin(line: re.Match[str]) -> str:
+        image = Image(line["name"], line["tag"])
+        try:
+            images.append(f"{image}@{digest(image)}")
+        except PinError as error:
+            raise PinError(f"{image}: {error}") from error
+        return f"{line['before']}{images[-1]}{line['after']}"
+
+    images_text = LINE.sub(pin, text[start:end])
+    unread = text[start:end].count("&") - len(images)
+    if unread:
+        raise PinError(f"{unread} line(s) of x-images are no image with a tag")
+    return text[:start] + images_text + text[end:], images
+
+
+def replace(path: Path, text: str) -> None:
+    """Put the new text in place in one step."""
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
+        file.write(text)
+    temporary = Path(file.name)
+    temporary.chmod(path.stat().st_mode)
+    try:
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink()
+        raise
+
+
+def main() -> int:
+    """Parse the command line and turn every foreseeable failure into one line."""
+    parser = argparse.ArgumentParser(description="Turn tags of images into digests.")
+    parser.add_argument("file", nargs="?", type=Path, default=COMPOSE)
+    parser.add_argument("--write", action="store_true", help="put the digests into the file")
+    arguments = parser.parse_args()
+    try:
+        text, images = pinned(arguments.file.read_text())
+        print("\n".join(images))
+        if arguments.write:
+            replace(arguments.file, text)
+    except (PinError, OSError) as error:
+        print(f"pin.py: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

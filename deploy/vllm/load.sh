@@ -1,0 +1,28 @@
+#!/bin/sh
+# Send requests to vLLM with its own benchmark, which tells its figures in the log of this container.
+#
+# Random text has nothing that a drafter could guess: it loads the server, and says nothing about speculation. A data
+# set of the Hugging Face hub, such as philschmid/mt-bench, does.
+set -eu
+
+secrets=${SECRETS:-/run/secrets}
+OPENAI_API_KEY=$(cat "$secrets/vllm_api_key")
+export OPENAI_API_KEY
+if [ -s "$secrets/hf_token" ]; then
+    export HF_TOKEN_PATH="$secrets/hf_token"
+fi
+
+case $DATASET in
+    */*) set -- --dataset-name hf --dataset-path "$DATASET" --no-oversample ;;
+    *) set -- --dataset-name "$DATASET" ;;
+esac
+exec vllm bench serve \
+    --backend openai \
+    --base-url "$TARGET" \
+    --endpoint /v1/completions \
+    --model "$MODEL" \
+    --num-prompts "$PROMPTS" \
+    --request-rate "$RATE" \
+    --temperature 0 \
+    --disable-tqdm \
+    "$@"

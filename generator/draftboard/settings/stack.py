@@ -1,0 +1,157 @@
+"""The monitoring that `deploy/` runs: who scrapes whom within which limits, and who is told of what.
+
+No secret stands here: what is secret is read from a file of a fixed name, below `secrets`.
+"""
+
+import re
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from draftboard.documents import Table
+from draftboard.durations import Duration
+from draftboard.settings.fields import Positive, Url
+
+Channel = Literal["webhook", "slack", "email", "pagerduty"]
+
+
+def _address(value: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9.-]+:[0-9]{1,5}|\[[0-9A-Fa-f:]+\]:[0-9]{1,5}", value, re.ASCII):
+        raise ValueError("must be an address such as alertmanager:9093")
+    return value
+
+
+def _folder(value: str) -> str:
+    if not re.fullmatch(r"/[\w./-]*[\w-]", value, re.ASCII):
+        raise ValueError("must be an absolute path of letters, digits and . _ - /")
+    return value
+
+
+def _mail(value: str) -> str:
+    if not re.fullmatch(r"[\w.+-]+@[\w.-]+", value, re.ASCII):
+        raise ValueError("must be a mail address")
+    return value
+
+
+def _name(value: str) -> str:
+    if not re.fullmatch(r"[\w#@.+-]*", value, re.ASCII):
+        raise ValueError("may use only letters, digits and # @ . + - _")
+    return value
+
+
+def _label_text(value: str) -> str:
+    if not re.fullmatch(r"[\w.:/-]+", value, re.ASCII):
+        raise ValueError("may use only letters, digits and . : / - _")
+    return value
+
+
+def _label_key(value: str) -> str:
+    if not re.fullmatch(r"[a-zA-Z_][a-zA-Z0-9_]*", value, re.ASCII) or value.startswith("__"):
+        raise ValueError("must be a label name: letters, digits and _, not starting with a digit or __")
+    return value
+
+
+Address = Annotated[str, AfterValidator(_address)]
+Folder = Annotated[str, AfterValidator(_folder)]
+MailAddress = Annotated[str, AfterValidator(_mail)]
+Name = Annotated[str, AfterValidator(_name)]
+LabelText = Annotated[str, AfterValidator(_label_text)]
+LabelKey = Annotated[str, AfterValidator(_label_key)]
+Channels = Annotated[tuple[Channel, ...], Field(strict=False, max_length=4)]
+
+
+class ScrapeLimits(Table):
+    """What one page may hold: a scrape beyond them fails as a whole, and its server counts as down.
+
+    Better that than one broken server which fills the disk of all.
+    """
+
+    samples: int = Field(default=50_000, ge=100, le=10_000_000)
+    """A vLLM 0.32 engine exposes about 450; a page holds all engines of its server, so a hundred of them."""
+    labels: int = Field(default=100, ge=20, le=1_000)
+    """`vllm:cache_config_info` alone carries some 45, and one more with nearly every release."""
+    label_name_length: int = Field(default=200, ge=20, le=10_000)
+    label_value_length: int = Field(default=2_000, ge=100, le=100_000)
+    """Model names may be paths, and `vllm:cache_config_info` carries whole settings."""
+    megabytes: int = Field(default=20, ge=1, le=1_000)
+    """Uncompressed: a page of 50,000 samples is about 8 MB."""
+    targets: int = Field(default=1_000, ge=1, le=100_000)
+    """Of one job: a discovery file gone wrong."""
+
+
+class RemoteWrite(Table):
+    """Where all samples are sent besides: Mimir, VictoriaMetrics, Thanos."""
+
+    url: Url
+    token: bool = False
+    """Send the bearer token that stands in `remote_write_token` below `secrets`."""
+    rules_there: bool = False
+    """The rules are loaded into that system's own ruler: this Prometheus evaluates none, or every alert came twice."""
+
+
+class Notify(Table):
+    """Which channels an alert of each severity takes, and how often.
+
+    None by default, for only you know whom to wake: until then alerts are seen in Alertmanager and Grafana alone.
+    """
+
+    critical: Channels = ()
+    warning: Channels = ()
+    info: Channels = ()
+    heartbeat: bool = False
+    """Send the watchdog to the address in `heartbeat_url`: a dead man's switch that rings when it stops coming."""
+    group_wait: Positive = Duration(30)
+    """A first message waits so long for others of its model."""
+    group_interval: Positive = Duration(300)
+    """News of a known trouble waits so long."""
+    repeat_critical: Positive = Duration(4 * 3600)
+    """A page that nobody acts on comes again."""
+    repeat_others: Positive = Duration(24 * 3600)
+    heartbeat_interval: Positive = Duration(300)
+    """The switch should ring after two or three of them."""
+
+
+class Slack(Table):
+    """The address of the incoming webhook stands in `slack_webhook_url`."""
+
+    channel: Name = ""
+    """Empty: the one that the webhook belongs to."""
+
+
+class Email(Table):
+    """The password stands in `smtp_password`."""
+
+    to: MailAddress
+    sender: MailAddress
+    smarthost: Address
+    username: Name = ""
+    """Empty: the server asks for no password."""
+
+
+class Stack(Table):
+    """All of it. The defaults are the names and folders within `deploy/docker-compose.yml`."""
+
+    prometheus: Address = "prometheus:9090"
+    alertmanager: Address = "alertmanager:9093"
+    secrets: Folder = "/run/secrets"
+    dashboards: Folder = "/var/lib/grafana/dashboards"
+    """Where Grafana finds them."""
+    external_labels: dict[LabelKey, LabelText] = Field(default={}, max_length=16)
+    """Which Prometheus this is, told to everybody outside: in remote writes and in alerts."""
+    limits: ScrapeLimits = ScrapeLimits()
+    remote_write: tuple[RemoteWrite, ...] = Field(default=(), strict=False, max_length=4)
+    notify: Notify = Notify()
+    slack: Slack = Slack()
+    email: Email | None = None
+
+    @model_validator(mode="after")
+    def _mail_has_an_address(self) -> Self:
+        channels = (*self.notify.critical, *self.notify.warning, *self.notify.info)
+        if "email" in channels and self.email is None:
+            raise ValueError("notify by email needs [stack.email] with to, sender and smarthost")
+        return self
+
+    @property
+    def rules_are_evaluated_here(self) -> bool:
+        """Whether this Prometheus has rules and alerts of its own."""
+        return not any(remote.rules_there for remote in self.remote_write)

@@ -1,0 +1,65 @@
+"""Which alert silences which: what the alerts say of each other, as Alertmanager wants it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from draftboard.rules.alerts import ALERTS, Alert
+from draftboard.settings import Settings
+from draftboard.settings.model import Labels
+
+OURS = "(SpecDecode|VLLM).+"
+"""Our alerts but the watchdog, which nothing may silence."""
+
+
+@dataclass(frozen=True)
+class Inhibition:
+    """While an alert matches `source`, those that match `target` with the same labels `equal` reach nobody."""
+
+    why: str
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    equal: tuple[str, ...]
+
+
+def inhibitions(settings: Settings) -> tuple[Inhibition, ...]:
+    """First what explains what, then critical over the rest."""
+    return (*_explanations(settings), *_critical_first(settings.labels))
+
+
+def _explanations(settings: Settings) -> Iterator[Inhibition]:
+    for cause in ALERTS:
+        by_labels: dict[tuple[str, ...], list[str]] = {}
+        for alert in ALERTS:
+            if cause.name in alert.explained_by:
+                by_labels.setdefault(_shared(cause, alert, settings), []).append(alert.name)
+        for equal, names in by_labels.items():
+            yield Inhibition(
+                why=f"{cause.name} explains it.",
+                source=(f'alertname="{cause.name}"',),
+                target=(f'alertname=~"{"|".join(names)}"',),
+                equal=equal,
+            )
+
+
+def _shared(cause: Alert, alert: Alert, settings: Settings) -> tuple[str, ...]:
+    """Labels that both carry: one that only one of them has would never be equal."""
+    carried = (*alert.level.labels(settings), *alert.signal.by)
+    return tuple(label for label in (*cause.level.labels(settings), *cause.signal.by) if label in carried)
+
+
+def _critical_first(labels: Labels) -> Iterator[Inhibition]:
+    """Of a model or a server in critical trouble, lesser alerts can wait. What others' alerts mean is not known."""
+    ours, critical, lesser = f'alertname=~"{OURS}"', 'severity="critical"', 'severity=~"warning|info"'
+    of_a_model, of_a_server = f'{labels.model_name}!=""', f'{labels.instance}!=""'
+    yield Inhibition(
+        why="While a model is in critical trouble, its lesser troubles and those of its engines can wait.",
+        source=(critical, ours, of_a_model, f'{labels.engine}=""'),
+        target=(lesser, ours, of_a_model),
+        equal=labels.model_level,
+    )
+    yield Inhibition(
+        why="While a server is in critical trouble, its lesser troubles and those of its engines can wait.",
+        source=(critical, ours, of_a_server, f'{labels.model_name}=""'),
+        target=(lesser, ours, of_a_server),
+        equal=labels.target_level,
+    )

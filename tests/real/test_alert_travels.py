@@ -1,0 +1,172 @@
+"""From counter to webhook: simulator, Prometheus, Alertmanager and a receiver, wired by the stack's own files."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from conftest import ROOT, program
+from draftboard.drill import Arrival, Programs, Receiver, Wiring, receiving, rehearse, wired
+from draftboard.durations import Duration
+from draftboard.prometheus import Client
+from draftboard.rules.alerts import WATCHDOG
+from draftboard.settings import Settings, load
+
+pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("drill")]
+
+DRAFTER_BREAKS = str(ROOT / "deploy/demo/drafter-breaks.toml")
+PATIENCE = 90
+POLL = 0.05
+SPEED = 60
+
+HEALTHY = """
+story = "One server drafts well and nothing ever happens to it."
+duration = "2h"
+[[server]]
+model = "{model}"
+method = "eagle3"
+k = 4
+load = {{ rate = 1.0 }}
+requests = [{{ rates = [0.8, 0.6, 0.42, 0.28] }}]
+"""
+
+
+@pytest.fixture(scope="module")
+def programs() -> Programs:
+    return Programs(program("prometheus"), program("alertmanager"))
+
+
+@pytest.fixture(scope="module")
+def drill_settings() -> Settings:
+    return load(ROOT / "deploy/demo/drill.toml")
+
+
+@pytest.fixture
+def stack(drill_settings: Settings, programs: Programs, tmp_path: Path) -> Iterator[tuple[Wiring, Receiver]]:
+    """Alertmanager and Prometheus run; a server that returns counts as down for ten seconds longer."""
+    alerts = drill_settings.alerts
+    down = alerts.VLLMTargetDown.model_copy(update={"hold": Duration(2), "keep_firing_for": Duration(10)})
+    restarted = alerts.VLLMRestarted.model_copy(update={"hold": Duration(1)})
+    patience = alerts.model_copy(update={"VLLMTargetDown": down, "VLLMRestarted": restarted})
+    notify = drill_settings.stack.notify.model_copy(update={"heartbeat": True, "heartbeat_interval": Duration(3)})
+    settings = drill_settings.model_copy(
+        update={"alerts": patience, "stack": drill_settings.stack.model_copy(update={"notify": notify})}
+    )
+    with receiving() as (receiver, webhook), wired(settings, programs, tmp_path, webhook) as wiring:
+        wiring.start_alertmanager()
+        wiring.start_prometheus()
+        yield wiring, receiver
+
+
+def until(holds: Callable[[], bool], what: str) -> None:
+    """Poll until something holds; what never comes true fails the test by name."""
+    deadline = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < deadline, f"never came true: {what}"
+        threading.Event().wait(POLL)
+
+
+def answering(wiring: Wiring, count: int) -> Callable[[], bool]:
+    """So many simulated servers answer their scrapes."""
+
+    def holds() -> bool:
+        with Client(wiring.prometheus_url) as client:
+            found = client.query('sum(up{job="vllm"})', time.time())
+        return bool(found) and found[0].samples[0][1] == count
+
+    return holds
+
+
+def of(name: str, status: str) -> Callable[[list[Arrival]], bool]:
+    return lambda arrivals: any(one.name == name and one.status == status for one in arrivals)
+
+
+def told(receiver: Receiver, status: str) -> list[str]:
+    """Names that arrived, but for the watchdog, in order."""
+    return [one.name for one in receiver.arrivals if one.status == status and one.name != WATCHDOG]
+
+
+def test_a_broken_drafter_reaches_the_webhook_as_exactly_the_expected_alerts(
+    drill_settings: Settings, programs: Programs
+) -> None:
+    outcome = rehearse(DRAFTER_BREAKS, drill_settings, programs, speed=SPEED)
+    assert outcome.passed, outcome
+    assert {one.receiver for one in outcome.told} == {"warning"}
+    for one in outcome.told:
+        page = one.runbook_url.removeprefix(drill_settings.links.runbooks + "/")
+        assert (ROOT / "alerts/runbooks" / page).read_text().startswith(f"# {one.alert}")
+
+
+def test_a_server_that_is_down_silences_its_symptoms_and_its_return_is_told(
+    stack: tuple[Wiring, Receiver], tmp_path: Path
+) -> None:
+    wiring, receiver = stack
+    stays, leaves = scenario(tmp_path, "stays"), scenario(tmp_path, "leaves")
+    wiring.start_simulator(stays, speed=SPEED, name="stays")
+    (place,) = wiring.start_simulator(leaves, speed=SPEED, name="leaves")
+    until(answering(wiring, 2), "both servers answer")
+
+    wiring.kill("leaves")
+    assert receiver.wait_for(of("VLLMTargetDown", "firing"), PATIENCE)
+    down = next(one for one in receiver.arrivals if one.name == "VLLMTargetDown")
+    assert (down.labels["instance"], down.receiver) == (place, "critical")
+
+    wiring.start_simulator(leaves, speed=SPEED, name="leaves", port=int(place.rpartition(":")[2]))
+    until(lambda: suppressed(wiring, "VLLMRestarted", place), "the restart is known, and inhibited")
+    assert told(receiver, "firing") == ["VLLMTargetDown"]
+
+    assert receiver.wait_for(of("VLLMTargetDown", "resolved"), PATIENCE)
+    assert told(receiver, "resolved") == ["VLLMTargetDown"]
+
+
+def test_a_page_survives_restarts_of_prometheus_and_alertmanager_and_comes_once(
+    stack: tuple[Wiring, Receiver], tmp_path: Path
+) -> None:
+    wiring, receiver = stack
+    (place,) = wiring.start_simulator(scenario(tmp_path, "leaves"), speed=SPEED)
+    until(answering(wiring, 1), "the server answers")
+    wiring.kill("simulator")
+    assert receiver.wait_for(of("VLLMTargetDown", "firing"), PATIENCE)
+    with Client(wiring.prometheus_url) as client:
+        before = client.query_range("up", time.time() - 60, time.time(), 1)
+
+    wiring.kill("prometheus")  # as by a power cut
+    wiring.stop("alertmanager")  # as by an upgrade
+    wiring.start_alertmanager()
+    wiring.start_prometheus()
+    until(lambda: known(wiring, "VLLMTargetDown", place), "Alertmanager knows the alert again")
+    with Client(wiring.prometheus_url) as client:
+        after = client.query_range("up", before[0].samples[0][0], before[0].samples[-1][0] - 1, 1)
+    assert {tuple(sorted(one.labels.items())) for one in before} <= {tuple(sorted(one.labels.items())) for one in after}
+
+    # Two more messages of the watchdog: what is to be repeated would have been by now.
+    heard = sum(one.name == WATCHDOG for one in receiver.arrivals)
+    assert receiver.wait_for(lambda all_: sum(one.name == WATCHDOG for one in all_) >= heard + 2, PATIENCE)
+    assert told(receiver, "firing") == ["VLLMTargetDown"]
+    assert told(receiver, "resolved") == []
+
+
+def scenario(folder: Path, model: str) -> str:
+    path = folder / f"{model}.toml"
+    path.write_text(HEALTHY.format(model=model))
+    return str(path)
+
+
+def _alerts(wiring: Wiring, name: str, instance: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = httpx.get(
+        f"http://127.0.0.1:{wiring.alertmanager_port}/api/v2/alerts",
+        params={"filter": [f'alertname="{name}"', f'instance="{instance}"']},
+    ).json()
+    return found
+
+
+def known(wiring: Wiring, name: str, instance: str) -> bool:
+    return bool(_alerts(wiring, name, instance))
+
+
+def suppressed(wiring: Wiring, name: str, instance: str) -> bool:
+    return any(one["status"]["inhibitedBy"] for one in _alerts(wiring, name, instance))

@@ -1,0 +1,270 @@
+"""What every service of the stack must keep to, and who is excused, with the reason."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from composed import DEPLOY, EVERY, EXAMPLES, FILE, OWNER, PROFILES, compose, configured
+from conftest import ROOT, program
+
+pytestmark = pytest.mark.prometheus
+
+EXCUSED = {
+    "no health check": {
+        "load": "ends when its requests are answered",
+        "volume-owner": "ends at once",
+    },
+    "not restarted": {
+        "load": "a second run would be a second load",
+        "volume-owner": "Compose runs it at every start",
+    },
+    "all processors": {
+        "vllm": "what it lacked of them would be measured as latency",
+        "vllm-baseline": "the same",
+    },
+    "root": {"volume-owner": "only root can give new volumes to another user"},
+    "capabilities": {"volume-owner": "CHOWN is what it is for"},
+    "a writable bind mount": {
+        "vllm": "HF_CACHE: a cache of models that the user names is written to",
+        "vllm-baseline": "the same",
+        "load": "the same, for the tokenizer",
+        "volume-owner": "the same, should it be root's",
+    },
+}
+REACHABLE = {
+    "alertmanager": "9093",
+    "grafana": "3000",
+    "prometheus": "9090",
+    "simulator": "8000",
+    "vllm": "8000",
+    "vllm-baseline": "8001",
+}
+CAPABILITIES = {"volume-owner": ["CHOWN"]}
+
+
+@pytest.fixture(scope="module")
+def services() -> dict[str, Any]:
+    """All services, whatever their profile."""
+    found: dict[str, Any] = configured(EVERY)["services"]
+    return found
+
+
+@pytest.mark.parametrize("profiles", PROFILES)
+def test_every_profile_is_a_configuration(profiles: str) -> None:
+    assert {"prometheus", "alertmanager", "grafana"} <= configured(profiles)["services"].keys()
+
+
+@pytest.mark.parametrize(
+    ("profiles", "servers"),
+    [
+        ("gpu", {"vllm", "dcgm-exporter", "node-exporter"}),
+        ("demo", {"simulator"}),
+        ("monitoring", set()),
+        ("monitoring,exporters", {"dcgm-exporter", "node-exporter"}),
+        ("gpu,baseline", {"vllm", "vllm-baseline", "dcgm-exporter", "node-exporter"}),
+        ("gpu,load", {"vllm", "load", "dcgm-exporter", "node-exporter"}),
+    ],
+)
+def test_a_profile_starts_what_it_says(profiles: str, servers: set[str]) -> None:
+    always = {"prometheus", "alertmanager", "grafana", "volume-owner"}
+    assert configured(profiles)["services"].keys() == always | servers
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_every_example_is_a_configuration(example: Path) -> None:
+    started = configured("gpu,baseline", example)["services"]
+    speculation = started["vllm"]["environment"]["SPEC_CONFIG"]
+    method = started["prometheus"]["environment"]["SPEC_METHOD"]
+    if example.stem == "baseline":
+        assert (speculation, method) == ("", "none")
+    else:
+        assert json.loads(speculation)["method"] == method == example.stem
+    assert started["vllm-baseline"]["environment"]["SPEC_CONFIG"] == ""
+
+
+def test_without_secrets_it_refuses_and_says_what_to_do() -> None:
+    done = compose("config", "--quiet", env_files=(DEPLOY / ".env.example",))
+    assert done.returncode != 0
+    assert "make secrets" in done.stderr
+
+
+@pytest.mark.parametrize(("missing", "told"), [("MODEL", "deploy/.env"), ("SPEC_METHOD", "none without speculation")])
+def test_without_a_model_or_its_method_it_refuses_and_says_what_to_do(missing: str, told: str) -> None:
+    variables = {**OWNER, "COMPOSE_PROFILES": "gpu", missing: ""}
+    done = compose("config", "--quiet", env_files=(DEPLOY / ".env.example",), **variables)
+    assert done.returncode != 0
+    assert missing in done.stderr
+    assert told in done.stderr
+
+
+def test_every_image_is_pinned(services: dict[str, Any]) -> None:
+    for service in services.values():
+        assert re.fullmatch(r"[\w./-]+:v?\d[\w.-]*(@sha256:[0-9a-f]{64})?", service["image"])
+
+
+def test_images_are_named_in_one_place() -> None:
+    text = FILE.read_text()
+    named = text[text.index("x-images:") : text.index("# Finer than")]
+    for image in re.findall(r"\b[\w./-]+:v?\d[\w.-]+", named):
+        assert text.count(image) == 1
+    assert not re.search(r"(?m)^    image: (?!\*|draftboard/)", text)
+
+
+def test_the_image_for_suffix_decoding_has_the_tag_of_the_stack() -> None:
+    tag = re.search(r"vllm/vllm-openai:(v[\d.]+)", FILE.read_text())
+    assert tag
+    assert f"FROM vllm/vllm-openai:{tag[1]}\n" in (DEPLOY / "vllm/suffix.Dockerfile").read_text()
+    assert f"VLLM_IMAGE=draftboard/vllm-suffix:{tag[1]}\n" in (DEPLOY / "examples/suffix.env").read_text()
+
+
+def test_nobody_is_privileged_or_shares_the_hosts_namespaces(services: dict[str, Any]) -> None:
+    for service in services.values():
+        assert not {"privileged", "pid", "ipc", "uts", "userns_mode", "cgroup", "devices"} & service.keys()
+        assert service.get("network_mode", "none") == "none"
+
+
+def test_capabilities_and_new_privileges_are_dropped(services: dict[str, Any]) -> None:
+    for name, service in services.items():
+        assert service["cap_drop"] == ["ALL"]
+        assert service.get("cap_add", []) == CAPABILITIES.get(name, [])
+        assert service["security_opt"] == ["no-new-privileges:true"]
+        assert service["read_only"] is True
+    assert CAPABILITIES.keys() == EXCUSED["capabilities"].keys()
+
+
+def test_all_run_as_the_owner_of_the_secrets(services: dict[str, Any]) -> None:
+    roots = {name for name, service in services.items() if service["user"] != "1000:1000"}
+    assert roots == EXCUSED["root"].keys()
+
+
+def test_each_is_limited_logged_in_bounds_watched_and_restarted(services: dict[str, Any]) -> None:
+    for name, service in services.items():
+        limits = service["deploy"]["resources"]["limits"]
+        unlimited = {"cpus"} if name in EXCUSED["all processors"] else set()
+        assert limits.keys() == {"cpus", "memory", "pids"} - unlimited
+        assert limits.get("cpus", 0) <= 2, "Docker refuses more than the machine has"
+        assert service["logging"] == {"driver": "json-file", "options": {"max-file": "3", "max-size": "10m"}}
+    unwatched = {name for name, service in services.items() if "healthcheck" not in service}
+    assert unwatched == EXCUSED["no health check"].keys()
+    ending = {name for name, service in services.items() if service["restart"] != "unless-stopped"}
+    assert ending == EXCUSED["not restarted"].keys()
+
+
+def test_who_depends_on_another_waits_until_it_is_ready(services: dict[str, Any]) -> None:
+    waits = [wait["condition"] for service in services.values() for wait in service.get("depends_on", {}).values()]
+    assert waits
+    assert set(waits) <= {"service_healthy", "service_completed_successfully"}
+
+
+def test_ports_are_open_to_this_machine_alone(services: dict[str, Any]) -> None:
+    opened = {name: service["ports"] for name, service in services.items() if "ports" in service}
+    assert {name: port["published"] for name, ports in opened.items() for port in ports} == REACHABLE
+    assert {port["host_ip"] for ports in opened.values() for port in ports} == {"127.0.0.1"}
+
+
+def test_an_address_opens_them_to_others() -> None:
+    opened = configured(EVERY, BIND_ADDRESS="192.0.2.7")["services"].values()
+    assert {port["host_ip"] for service in opened for port in service.get("ports", [])} == {"192.0.2.7"}
+
+
+def test_bind_mounts_are_read_only(services: dict[str, Any]) -> None:
+    for name, service in services.items():
+        mounts = [mount for mount in service.get("volumes", []) if mount["type"] == "bind"]
+        assert all(mount.get("read_only") for mount in mounts), name
+        assert all(Path(mount["source"]).is_relative_to(ROOT) for mount in mounts), name
+
+
+def test_a_cache_of_models_that_the_user_names_is_the_one_that_is_written_to() -> None:
+    started = configured(EVERY, HF_CACHE="/srv/models")["services"]
+    written = {
+        name: [mount["source"] for mount in service["volumes"] if mount["type"] == "bind" and "read_only" not in mount]
+        for name, service in started.items()
+        if "volumes" in service
+    }
+    assert {name for name, sources in written.items() if sources} == EXCUSED["a writable bind mount"].keys()
+    assert all(sources in ([], ["/srv/models"]) for sources in written.values())
+
+
+def test_what_is_mounted_is_there_or_is_made(services: dict[str, Any]) -> None:
+    made = {"prometheus.yml", "alertmanager", "provisioning"}  # by `draftboard build`
+    for service in services.values():
+        for mount in service.get("volumes", []):
+            source = Path(mount["source"])
+            assert mount["type"] != "bind" or source.exists() or source.name in made, source
+
+
+def test_new_volumes_keep_nothing_of_an_image_so_that_one_rule_owns_them(services: dict[str, Any]) -> None:
+    for service in services.values():
+        for mount in service.get("volumes", []):
+            if mount["type"] == "volume" and mount["source"] != "huggingface":
+                assert mount["volume"] == {"nocopy": True}
+    owned = {mount["source"] for mount in services["volume-owner"]["volumes"] if mount["type"] == "volume"}
+    assert owned == configured(EVERY)["volumes"].keys()
+
+
+def test_no_secret_is_in_an_environment_or_a_command_line(services: dict[str, Any]) -> None:
+    secrets = configured(EVERY)["secrets"]
+    for service in services.values():
+        for name, text in service.get("environment", {}).items():
+            hidden = re.search(r"(?i)password|secret|token|api_?key|credential", name)
+            assert not hidden or str(text).removeprefix("/run/secrets/") in secrets, name
+        words = " ".join([*(service.get("entrypoint") or []), *(service.get("command") or [])])
+        assert not re.search(r"(?i)password|token|api.?key|bearer", words), words
+    for secret in secrets.values():
+        assert Path(secret["file"]).parent == DEPLOY / "secrets"
+        assert secret.keys() <= {"name", "file"}
+
+
+def test_git_never_sees_secrets_nor_the_users_own_settings() -> None:
+    kept = ["deploy/secrets/vllm_api_key", "deploy/.env", "deploy/prometheus/targets/mine.yaml"]
+    done = subprocess.run(
+        ["git", "check-ignore", *kept], cwd=ROOT, capture_output=True, text=True, timeout=30, check=False
+    )
+    assert done.stdout.split() == kept
+
+
+def test_grafana_lets_nobody_in_and_tells_nobody(services: dict[str, Any]) -> None:
+    told = services["grafana"]["environment"]
+    assert told["GF_SECURITY_COOKIE_SECURE"] == "true"
+    for name in (
+        "AUTH_ANONYMOUS_ENABLED",
+        "USERS_ALLOW_SIGN_UP",
+        "ANALYTICS_REPORTING_ENABLED",
+        "SECURITY_ALLOW_EMBEDDING",
+    ):
+        assert told[f"GF_{name}"] == "false"
+    assert "GF_SECURITY_ADMIN_PASSWORD" not in told
+
+
+def test_alertmanager_writes_down_whom_it_told_as_often_as_the_docs_say(services: dict[str, Any]) -> None:
+    assert "--data.maintenance-interval=1m" in services["alertmanager"]["command"]
+    assert "takes one every minute" in " ".join((ROOT / "docs/notifications.md").read_text().split())
+
+
+@pytest.mark.parametrize("name", ["prometheus", "alertmanager"])
+def test_a_program_knows_all_flags_that_it_is_started_with(services: dict[str, Any], name: str) -> None:
+    done = subprocess.run([str(program(name)), "--help"], capture_output=True, text=True, timeout=60, check=False)
+    flags = {word.partition("=")[0] for word in services[name]["command"]}
+    assert flags
+    assert not [flag for flag in flags if not re.search(rf"{re.escape(flag)}[=\s]", done.stdout + done.stderr)]
+
+
+def test_prometheus_offers_no_administration(services: dict[str, Any]) -> None:
+    assert not [word for word in services["prometheus"]["command"] if re.search("admin|lifecycle|remote-write", word)]
+
+
+def test_a_maintained_scanner_finds_nothing() -> None:
+    options = ["--no-env", "--quiet", "--fail-on=low", "--strict-config", f"--config={DEPLOY / '.compose-lint.yml'}"]
+    done = subprocess.run(
+        [sys.executable, "-m", "compose_lint", "check", *options, str(FILE)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,172 @@
+"""Exporters gone wrong: the limits of the generated prometheus.yml hold, and the other servers stay monitored."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import httpx
+import pytest
+
+from conftest import ROOT, program
+from draftboard.drill import Programs, Wiring, wired
+from draftboard.prometheus import Client, Series
+from draftboard.settings import load
+
+pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("drill")]
+
+PATIENCE = 90
+SILENT = "never answers"
+CHUNK = b"# " + b"x" * 65_533 + b"\n"
+Answer = Callable[[BaseHTTPRequestHandler], None]
+
+
+def _page(handler: BaseHTTPRequestHandler) -> None:
+    handler.send_response(200)
+    handler.send_header("Content-Type", "text/plain; version=0.0.4")
+    handler.end_headers()
+
+
+def server_error(handler: BaseHTTPRequestHandler) -> None:
+    handler.send_error(500)
+
+
+def garbage(handler: BaseHTTPRequestHandler) -> None:
+    _page(handler)
+    handler.wfile.write(bytes(range(255, 0, -1)) * 100)
+
+
+def hundred_megabytes(handler: BaseHTTPRequestHandler) -> None:
+    _page(handler)
+    for _ in range(100 * 1024 * 1024 // len(CHUNK)):
+        handler.wfile.write(CHUNK)
+
+
+def a_million_label_values(handler: BaseHTTPRequestHandler) -> None:
+    _page(handler)
+    for first in range(0, 1_000_000, 10_000):
+        lines = (f'vllm:num_requests_running{{user="{user}"}} 1\n' for user in range(first, first + 10_000))
+        handler.wfile.write("".join(lines).encode())
+
+
+def too_many_samples(handler: BaseHTTPRequestHandler) -> None:
+    """Within the limit of bytes, beyond that of samples."""
+    _page(handler)
+    handler.wfile.write("".join(f'x{{a="{number}"}} 1\n' for number in range(60_000)).encode())
+
+
+def too_many_labels(handler: BaseHTTPRequestHandler) -> None:
+    _page(handler)
+    labels = ",".join(f'l{number}="1"' for number in range(200))
+    handler.wfile.write(f"x{{{labels}}} 1\n".encode())
+
+
+def a_huge_label(handler: BaseHTTPRequestHandler) -> None:
+    _page(handler)
+    handler.wfile.write(f'x{{a="{"v" * 5_000}"}} 1\n'.encode())
+
+
+HOSTILE: dict[str, tuple[Answer, str]] = {
+    "server error": (server_error, "500"),
+    "garbage": (garbage, "expected a valid start token"),
+    "100 MB": (hundred_megabytes, "body size limit exceeded"),
+    "a million label values": (a_million_label_values, "limit exceeded"),
+    "60,000 samples": (too_many_samples, "sample limit exceeded"),
+    "200 labels": (too_many_labels, "label_limit exceeded"),
+    "a label of 5,000 characters": (a_huge_label, "label_value_length_limit exceeded"),
+}
+
+
+@contextmanager
+def serving(answer: Answer) -> Iterator[str]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            try:
+                answer(self)
+            except OSError:
+                """Prometheus hung up, as it should."""
+
+        def log_message(self, *_: object) -> None:
+            """Nobody reads it."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wiring]:
+    """One healthy server among hostile ones, until each of these has been judged."""
+    programs, settings = Programs(program("prometheus"), program("alertmanager")), load(ROOT / "deploy/demo/drill.toml")
+    ending = threading.Event()
+    with ExitStack() as stack:
+        wiring = stack.enter_context(
+            wired(settings, programs, tmp_path_factory.mktemp("hostile"), "http://127.0.0.1:9/"),
+        )
+        places = {name: stack.enter_context(serving(answer)) for name, (answer, _) in HOSTILE.items()}
+        places[SILENT] = stack.enter_context(serving(lambda _: _ended(ending)))
+        stack.callback(ending.set)
+        wiring.watch("hostile", [{"targets": [place], "labels": {"is": name}} for name, place in places.items()])
+        wiring.start_prometheus()
+        wiring.start_simulator("healthy-eagle3", speed=60)
+        deadline = time.monotonic() + PATIENCE
+        while not (refused(wiring) == places.keys() and drafting(wiring)):
+            assert time.monotonic() < deadline, f"accepted: {places.keys() - refused(wiring)}"
+            threading.Event().wait(0.1)
+        yield wiring
+
+
+def _ended(ending: threading.Event) -> None:
+    ending.wait(PATIENCE)
+
+
+def errors(wiring: Wiring) -> dict[str, str]:
+    """What Prometheus says of each hostile target; empty before its first scrape."""
+    found = httpx.get(f"{wiring.prometheus_url}/api/v1/targets").json()["data"]["activeTargets"]
+    return {one["labels"]["is"]: one["lastError"] for one in found if "is" in one["labels"]}
+
+
+def refused(wiring: Wiring) -> set[str]:
+    return {name for name, error in errors(wiring).items() if error}
+
+
+def drafting(wiring: Wiring) -> list[Series]:
+    """Draft counters of the healthy servers."""
+    with Client(wiring.prometheus_url) as client:
+        return client.query('vllm:spec_decode_num_drafts_total{is=""}', time.time())
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_page_is_refused_by_name(watched: Wiring, name: str) -> None:
+    _, says = HOSTILE[name]
+    assert says in errors(watched)[name]
+
+
+def test_a_server_that_never_answers_is_given_up(watched: Wiring) -> None:
+    assert "context deadline exceeded" in errors(watched)[SILENT]
+
+
+def test_nothing_of_a_hostile_page_is_stored(watched: Wiring) -> None:
+    with Client(watched.prometheus_url) as client:
+        stored = client.query('count by (__name__) (last_over_time({is!=""}[1h]))', time.time())
+    assert {one.labels["__name__"] for one in stored} <= {"up"} | {
+        f"scrape_{what}"
+        for what in (
+            "duration_seconds",
+            "samples_scraped",
+            "samples_post_metric_relabeling",
+            "series_added",
+        )
+    }
+
+
+def test_the_rest_of_the_fleet_stays_monitored(watched: Wiring) -> None:
+    with Client(watched.prometheus_url) as client:
+        healthy = client.query('min(min_over_time(up{job="vllm", is=""}[1h]))', time.time())
+    assert drafting(watched)
+    assert healthy[0].samples[0][1] == 1

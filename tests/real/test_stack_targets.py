@@ -1,0 +1,107 @@
+"""What the stack's Prometheus is told to scrape: a real one reads it, and a server that does not run counts as down."""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT, program
+from draftboard.durations import Duration
+from draftboard.prometheus import Client, Server
+from draftboard.prometheus.client import Series
+from draftboard.simulator import find
+from draftboard.simulator.fleet import targets
+from draftboard.simulator.serve import Address, serving
+
+pytestmark = pytest.mark.prometheus
+
+POLLS, POLL_SECONDS = 600, 0.1
+DEPLOY = ROOT / "deploy"
+FREQUENT = 'global: {scrape_interval: 1s}\nscrape_config_files: ["scrape/*.yaml"]\n'
+
+
+def written(folder: Path, profiles: str, target: str = "") -> None:
+    """What the script of the stack tells Prometheus in its container."""
+    (folder / "scrape").mkdir()
+    environment = {
+        "PATH": os.environ["PATH"],
+        "SCRAPE_FOLDER": str(folder / "scrape"),
+        "PROFILES": profiles,
+        "SPEC_METHOD": "eagle3",
+        "HOST_LABEL": "gpu-1",
+        "VLLM_TARGET": target,
+    }
+    script = ["/bin/sh", str(DEPLOY / "prometheus/start.sh"), "true"]
+    subprocess.run(script, env=environment, check=True, timeout=30)
+
+
+@pytest.mark.parametrize(
+    ("profiles", "target"),
+    [("gpu", ""), ("demo", ""), ("gpu,baseline", ""), ("monitoring", "10.0.0.5:8000"), ("monitoring,exporters", "a:1")],
+)
+def test_the_whole_configuration_is_accepted_for_every_profile(
+    tmp_path: Path, promtool: Path, profiles: str, target: str
+) -> None:
+    written(tmp_path, profiles, target)
+    shutil.copy(DEPLOY / "prometheus/prometheus.yml", tmp_path)
+    (tmp_path / "rules").symlink_to(ROOT / "alerts")
+    done = subprocess.run(
+        [str(promtool), "check", "config", str(tmp_path / "prometheus.yml")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def scraped(client: Client, process: subprocess.Popen[bytes], count: int) -> list[Series]:
+    """The targets, once the first scrape of each has ended."""
+    for _ in range(POLLS):
+        if len(found := client.query("up", time.time())) == count:
+            return found
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(POLL_SECONDS)
+    pytest.fail("nothing is ever scraped")
+
+
+def seen(folder: Path, count: int) -> list[Series]:
+    """What a real Prometheus that reads the script's word has scraped."""
+    process, url = Server(program("prometheus"), folder, lookback=Duration(60)).start()
+    try:
+        (folder / "prometheus.yml").write_text(FREQUENT)
+        process.send_signal(signal.SIGHUP)
+        with Client(url) as client:
+            return scraped(client, process, count)
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def test_a_server_that_does_not_run_is_a_target_that_is_down(tmp_path: Path) -> None:
+    written(tmp_path, "monitoring", "127.0.0.1:1")  # where nobody listens
+    [target] = seen(tmp_path, count=1)
+    assert target.samples[0][1] == 0
+    assert target.labels == {
+        "__name__": "up",
+        "job": "vllm",
+        "instance": "127.0.0.1:1",
+        "host": "gpu-1",
+        "spec_method": "eagle3",
+    }
+
+
+def test_the_simulators_servers_are_found_with_their_labels_and_belong_to_the_job_of_vllm(tmp_path: Path) -> None:
+    with serving(targets(find("baseline-vs-spec"), seed=1), Address("127.0.0.1", 0), speed=1) as places:
+        written(tmp_path, "demo")
+        file = tmp_path / "scrape/stack.yaml"
+        file.write_text(file.read_text().replace("simulator:8000", places[0]))  # a name that only the stack knows
+        found = seen(tmp_path, count=2)
+    assert {(series.labels["job"], series.labels["spec_method"], series.samples[0][1]) for series in found} == {
+        ("vllm", "eagle3", 1.0),
+        ("vllm", "none", 1.0),
+    }

@@ -1,0 +1,158 @@
+"""promtool and amtool on the stack's configuration, as committed and as settings would have it."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT, program
+from draftboard import artifacts, stack
+from draftboard.rules.alerts import ALERTS, WATCHDOG, Alert
+from draftboard.settings import Settings
+
+pytestmark = pytest.mark.prometheus
+
+VARIATIONS = {
+    "as committed": {},
+    "all channels": {
+        "notify": {severity: ["webhook", "slack", "email", "pagerduty"] for severity in ("critical", "warning", "info")}
+        | {"heartbeat": True},
+        "slack": {"channel": "#llm"},
+        "email": {"to": "a@example.com", "sender": "b@example.com", "smarthost": "mx:587", "username": "draft"},
+    },
+    "rules evaluated elsewhere": {
+        "remote_write": [{"url": "https://mimir.example.com/api/v1/push", "token": True, "rules_there": True}],
+        "external_labels": {"cluster": "eu-1", "replica": "a"},
+    },
+}
+
+
+def run(tool: str, *arguments: str | Path, within: Path) -> str:
+    done = subprocess.run(
+        [program(tool), *arguments], cwd=within, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(params=VARIATIONS, scope="module")
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files as the containers see them: the rules beside prometheus.yml."""
+    out = tmp_path_factory.mktemp("stack")
+    artifacts.write(artifacts.render(Settings.model_validate({"stack": VARIATIONS[request.param]})), out)
+    (out / "alerts").rename(out / "deploy/prometheus/rules")
+    return out
+
+
+def test_promtool_accepts_the_configuration_and_finds_the_rules(folder: Path) -> None:
+    said = run("promtool", "check", "config", "--syntax-only", "prometheus.yml", within=folder / "deploy/prometheus")
+    assert "SUCCESS" in said
+
+
+def test_promtool_checks_the_committed_configuration_in_full(tmp_path: Path, files: dict[str, str]) -> None:
+    artifacts.write(files, tmp_path)
+    (tmp_path / "alerts").rename(tmp_path / "deploy/prometheus/rules")
+    said = run(
+        "promtool",
+        "check",
+        "config",
+        "--lint=all",
+        "--lint-fatal",
+        "prometheus.yml",
+        within=tmp_path / "deploy/prometheus",
+    )
+    assert re.search(r"SUCCESS: [1-9]\d* rules found", said)
+
+
+def test_amtool_accepts_the_configuration_and_its_templates(folder: Path) -> None:
+    said = run("amtool", "check-config", "alertmanager.yml", within=folder / "deploy/alertmanager")
+    assert "1 templates" in said
+
+
+def documented() -> dict[str, str]:
+    """Receiver by severity, and by the watchdog's name, as the documentation says."""
+    rows = re.findall(r"^\| `(\w+)` \| `(\w+)` \|", (ROOT / "docs/notifications.md").read_text(), re.MULTILINE)
+    return dict(rows)
+
+
+@pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert.name)
+def test_each_alert_reaches_the_receiver_that_the_documentation_says(alert: Alert, settings: Settings) -> None:
+    name, severity = alert.name, getattr(settings.alerts, alert.name).severity
+    said = run(
+        "amtool",
+        *("config", "routes", "test", "--config.file=deploy/alertmanager/alertmanager.yml"),
+        *(f"alertname={name}", f"severity={severity}", "job=vllm", "model_name=llama", "spec_method=eagle3"),
+        within=ROOT,
+    )
+    assert said.split() == [documented()[name if name == WATCHDOG else severity]]
+
+
+def test_an_alert_of_unknown_severity_still_reaches_somebody() -> None:
+    said = run(
+        "amtool",
+        *("config", "routes", "test", "--config.file=deploy/alertmanager/alertmanager.yml", "alertname=Other"),
+        within=ROOT,
+    )
+    assert said.split() == ["warning"]
+
+
+MESSAGE = {
+    "status": "firing",
+    "receiver": "critical",
+    "groupLabels": {"model_name": "llama"},
+    "commonLabels": {"model_name": "llama", "severity": "critical", "alertname": "VLLMErrors"},
+    "commonAnnotations": {"summary": "Requests end in errors."},
+    "externalURL": "http://127.0.0.1:9093",
+    "alerts": [
+        {
+            "status": status,
+            "labels": {"alertname": "VLLMErrors", "model_name": "llama", "severity": "critical"},
+            "annotations": {
+                "summary": "Requests end in errors.",
+                "description": "llama (eagle3): 7% of requests end in an error.",
+                "runbook_url": "https://example.com/VLLMErrors.md",
+                "dashboard_url": "http://127.0.0.1:3000/d/draftboard-latency",
+            },
+            "startsAt": "2026-11-21T12:00:00Z",
+            "endsAt": "2026-11-21T12:30:00Z",
+        }
+        for status in ("firing", "resolved")
+    ],
+}
+
+
+def message(template: str, data: dict[str, object], folder: Path) -> str:
+    (folder / "data.json").write_text(json.dumps(data))
+    return run(
+        "amtool",
+        *("template", "render", f"--template.glob={ROOT / stack.MESSAGES}", f"--template.data={folder / 'data.json'}"),
+        f'--template.text={{{{ template "{template}" . }}}}',
+        within=folder,
+    ).rstrip("\n")
+
+
+def test_the_title_says_how_bad_it_is_of_what_model_and_what(tmp_path: Path) -> None:
+    assert message("draftboard.title", MESSAGE, tmp_path) == "CRITICAL: llama: Requests end in errors."
+
+
+def test_a_title_of_several_alerts_names_them(tmp_path: Path) -> None:
+    several = {**MESSAGE, "commonAnnotations": {}, "commonLabels": {"model_name": "llama", "severity": "warning"}}
+    assert message("draftboard.title", several, tmp_path) == "WARNING: llama: 2 alerts: VLLMErrors, VLLMErrors"
+
+
+def test_a_title_without_a_model_names_the_job(tmp_path: Path) -> None:
+    down = {**MESSAGE, "status": "resolved", "commonLabels": {"job": "vllm", "severity": "critical"}}
+    assert message("draftboard.title", down, tmp_path) == "Resolved: job vllm: Requests end in errors."
+
+
+def test_the_text_says_what_to_do_and_where_to_look(tmp_path: Path) -> None:
+    assert message("draftboard.text", MESSAGE, tmp_path) == (
+        "VLLMErrors, since 2026-11-21 12:00:00 UTC\n"
+        "llama (eagle3): 7% of requests end in an error.\n"
+        "What to do: https://example.com/VLLMErrors.md\n"
+        "Dashboard: http://127.0.0.1:3000/d/draftboard-latency\n"
+        "\n"
+        "VLLMErrors: over since 2026-11-21 12:30:00 UTC. Requests end in errors."
+    )

@@ -1,0 +1,115 @@
+"""A draft length for every batch size: each size once, the best there, and in the form that vLLM takes."""
+
+import math
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from draftboard import theory
+from draftboard.errors import DraftboardError
+from draftboard.planning import SchedulePlan, plan_schedule
+from draftboard.planning import given as taken
+
+UNTIMED = hypothesis_settings(deadline=None)
+HIGH = (0.90, 0.85, 0.78, 0.70)
+CURVE = ((1, 1.0), (8, 1.2), (32, 1.8), (64, 4.0))
+
+survivals = st.lists(st.floats(0, 1), min_size=1, max_size=8).map(lambda shares: tuple(sorted(shares, reverse=True)))
+sizes = st.lists(st.integers(1, 200), min_size=1, max_size=6, unique=True).map(sorted)
+curves = sizes.flatmap(
+    lambda at: st.lists(st.floats(1, 9), min_size=len(at), max_size=len(at)).map(
+        lambda v: tuple(zip(at, v, strict=True))
+    )
+)
+
+
+def planned(survival: tuple[float, ...] = HIGH, cost: float = 0.1, curve: tuple = CURVE) -> SchedulePlan:
+    return plan_schedule(survival, taken(cost), curve)
+
+
+def lookup(plan: SchedulePlan, size: int) -> int:
+    """The K that vLLM looks up: bounds belong to their range, beyond the last range its K goes on."""
+    assert plan.speculative_config is not None
+    entries = plan.speculative_config.num_speculative_tokens_per_batch_size
+    return next((k for first, last, k in entries if first <= size <= last), entries[-1][2])
+
+
+@UNTIMED
+@given(survivals, st.floats(0, 1), curves)
+def test_every_batch_size_is_in_exactly_one_range(survival: tuple[float, ...], cost: float, curve: tuple) -> None:
+    ranges = planned(survival, cost, curve).ranges
+    covered = [size for each in ranges for size in range(each.first, each.last + 1)]
+    assert covered == list(range(1, curve[-1][0] + 1))
+    assert all(before.k != after.k for before, after in pairwise(ranges))
+
+
+@UNTIMED
+@given(survivals, st.floats(0, 1), curves)
+def test_k_never_rises_while_inflation_does(survival: tuple[float, ...], cost: float, curve: tuple) -> None:
+    rising = tuple(zip((size for size, _ in curve), sorted(v for _, v in curve), strict=True))
+    ks = [each.k for each in planned(survival, cost, rising).ranges]
+    assert ks == sorted(ks, reverse=True)
+
+
+def test_at_a_measured_size_the_longest_draft_has_the_measured_step_cost() -> None:
+    cost, inflation, longest = 0.1, 1.8, 4
+    shared = theory.cost_under_load(cost, inflation, longest)
+    assert theory.step_cost(longest, shared) == pytest.approx(theory.step_cost(longest, cost, inflation))
+    assert theory.step_cost(2, shared) == pytest.approx(theory.step_cost(2, cost, 1.4))
+
+
+def test_the_schedule_by_hand() -> None:
+    # One position, p = .5, c = .1: it pays while .1 + (v - 1) < .5, so while v < 1.4; v is 1.33 at size 4, 1.44 at 5.
+    plan = planned((0.5,), 0.1, ((1, 1.0), (11, 2.1)))
+    assert [(each.first, each.last, each.k) for each in plan.ranges] == [(1, 4, 1), (5, 11, 0)]
+    assert plan.ranges[1].speedup_least == plan.ranges[1].speedup_most == 1
+    assert plan.ranges[0].speedup_most == pytest.approx(1.5 / 1.1)
+
+
+def test_vllm_reads_the_same_k_back_and_keeps_the_last_beyond() -> None:
+    plan = planned()
+    assert plan.speculative_config is not None
+    assert lookup(plan, 1) == plan.ranges[0].k == plan.speculative_config.num_speculative_tokens
+    for each in plan.ranges:
+        assert lookup(plan, each.first) == lookup(plan, each.last) == each.k
+    assert lookup(plan, 10_000) == plan.ranges[-1].k
+    assert plan.speculative_config.num_speculative_tokens_per_batch_size[0][0] == 1
+
+
+def test_where_nothing_pays_there_is_no_configuration() -> None:
+    plan = planned((0.05,), 0.2)
+    assert plan.speculative_config is None
+    assert [each.k for each in plan.ranges] == [0]
+    assert plan.verdict.startswith("Leave speculation off")
+    assert not any("vLLM" in note for note in plan.notes)
+    assert planned().notes[1].startswith(f"Beyond 64 vLLM keeps K = {planned().ranges[-1].k}")
+
+
+def test_before_the_first_measured_size_inflation_is_as_there_and_between_two_on_a_line() -> None:
+    plan = planned((0.9,), 0.1, ((4, 1.2), (8, 1.6)))
+    assert (plan.ranges[0].inflation_least, plan.ranges[0].inflation_most) == (1.2, 1.6)
+    assert plan.ranges[0].speedup_least == pytest.approx(1.9 / 1.7)
+    middle = planned((0.9,), 0.1, ((4, 1.2), (6, 1.4), (8, 1.6)))
+    assert middle.ranges == plan.ranges
+
+
+@pytest.mark.parametrize(
+    ("curve", "reason"),
+    [
+        ((), "names 0 batch sizes"),
+        (((8, 1.2), (1, 1.0)), "batch size 1 follows 8"),
+        (((8, 1.2), (8, 1.3)), "batch size 8 follows 8"),
+        (((0, 1.0),), "batch size = 0 is out of range"),
+        (((1, math.nan),), "inflation at batch size 1 = nan"),
+        (((1, math.inf),), "inflation at batch size 1 = inf"),
+        (((1, 0.0),), "inflation at batch size 1 = 0"),
+        (((99_999_999, 1.0),), "batch size = 99999999 is out of range"),
+        (tuple((size, 1.0) for size in range(1, 66)), "names 65 batch sizes"),
+    ],
+)
+def test_a_curve_that_nobody_measured_is_a_mistake(curve: tuple, reason: str) -> None:
+    with pytest.raises(DraftboardError, match=reason):
+        planned(curve=curve)

@@ -1,0 +1,187 @@
+"""The stack's configuration as text: what follows from the settings, and what may not."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from pydantic import ValidationError
+
+from draftboard import stack
+from draftboard.errors import DraftboardError
+from draftboard.rules.alerts import ALERTS
+from draftboard.settings import Settings, load
+from draftboard.stack.inhibition import OURS, inhibitions
+
+ALL_CHANNELS = {
+    "notify": {
+        "critical": ["webhook", "slack", "email", "pagerduty"],
+        "warning": ["slack"],
+        "info": ["webhook"],
+        "heartbeat": True,
+    },
+    "slack": {"channel": "#llm-alerts"},
+    "email": {"to": "a@example.com", "sender": "b@example.com", "smarthost": "mx.example.com:587", "username": "draft"},
+}
+
+
+def settings_with(**tables: Any) -> Settings:
+    return Settings.model_validate({"stack": tables})
+
+
+def rendered(settings: Settings, path: str) -> Any:
+    return yaml.safe_load(stack.render(settings, "made by a test")[path])
+
+
+def test_nobody_is_told_until_somebody_is_named() -> None:
+    receivers = rendered(Settings(), stack.ALERTMANAGER)["receivers"]
+    assert receivers == [{"name": name} for name in ("critical", "warning", "info", "heartbeat")]
+
+
+def test_every_secret_is_read_from_a_file() -> None:
+    told = rendered(settings_with(**ALL_CHANNELS), stack.ALERTMANAGER)
+    secrets = {
+        text
+        for receiver in told["receivers"]
+        for kind, configs in receiver.items()
+        if kind != "name"
+        for config in configs
+        for key, text in config.items()
+        if key.endswith("_file")
+    } | {told["global"]["smtp_auth_password_file"]}
+    assert secrets == {
+        f"/run/secrets/{name}"
+        for name in (
+            "alert_webhook_url",
+            "slack_webhook_url",
+            "smtp_password",
+            "pagerduty_routing_key",
+            "heartbeat_url",
+        )
+    }
+
+
+def test_a_named_channel_sends_its_resolution_too_and_the_heartbeat_never_does() -> None:
+    for receiver in rendered(settings_with(**ALL_CHANNELS), stack.ALERTMANAGER)["receivers"]:
+        for kind, configs in receiver.items():
+            if kind != "name":
+                assert [config["send_resolved"] for config in configs] == [receiver["name"] != "heartbeat"]
+
+
+def test_email_without_an_address_is_refused() -> None:
+    with pytest.raises(ValidationError, match=r"notify by email needs \[stack.email\]"):
+        settings_with(notify={"warning": ["email"]})
+
+
+def test_rules_that_a_remote_ruler_evaluates_are_not_evaluated_here_too() -> None:
+    url = "https://mimir.example.com/api/v1/push"
+    there = settings_with(remote_write=[{"url": url, "token": True, "rules_there": True}])
+    told = rendered(there, stack.PROMETHEUS)
+    assert "rule_files" not in told
+    assert "alerting" not in told
+    assert told["remote_write"] == [
+        {
+            "url": url,
+            "authorization": {"credentials_file": "/run/secrets/remote_write_token"},
+        }
+    ]
+
+
+def test_rules_stay_here_where_samples_are_only_copied() -> None:
+    told = rendered(settings_with(remote_write=[{"url": "http://victoria:8428/api/v1/write"}]), stack.PROMETHEUS)
+    assert told["rule_files"] == ["rules/*.rules.yaml"]
+    assert told["remote_write"] == [{"url": "http://victoria:8428/api/v1/write"}]
+
+
+def test_scrapes_have_the_pace_that_the_rules_count_on() -> None:
+    told = rendered(Settings.model_validate({"rules": {"scrape_interval": "30s"}}), stack.PROMETHEUS)
+    assert told["global"]["scrape_interval"] == "30s"
+    assert told["global"]["evaluation_interval"] == "1m"
+
+
+def test_every_limit_of_a_scrape_is_set() -> None:
+    told = rendered(Settings(), stack.PROMETHEUS)["global"]
+    limits = {key: value for key, value in told.items() if key.endswith("_limit")}
+    assert limits.keys() == {
+        "sample_limit",
+        "label_limit",
+        "label_name_length_limit",
+        "label_value_length_limit",
+        "body_size_limit",
+        "target_limit",
+    }
+    assert all(limits.values())
+
+
+def test_a_real_page_is_far_within_the_limits() -> None:
+    limits, lines = Settings().stack.limits, (Path(__file__).parents[1] / "data/v0.32.0-ngram-dp2.prom").read_text()
+    samples = [line for line in lines.splitlines() if not line.startswith("#")]
+    assert len(samples) * 20 < limits.samples
+    assert max(line.count("=") for line in samples) * 2 < limits.labels
+    assert len(lines) * 20 < limits.megabytes * 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("table", "says"),
+    [
+        ('alertmanager = "alertmanager"', "must be an address such as alertmanager:9093"),
+        ('secrets = "secrets"', "must be an absolute path"),
+        ('external_labels = { "le-x" = "1" }', "must be a label name"),
+        ('external_labels = { region = "a\\"b" }', "may use only letters"),
+        ('notify = { critical = ["sms"] }', "stack.notify.critical.0"),
+        ("limits = { samples = 1 }", "stack.limits.samples = 1 is not allowed"),
+        ('slack = { channel = "#a\\n- b" }', "may use only letters"),
+        ('email = { to = "a", sender = "b@c", smarthost = "d:25" }', "must be a mail address"),
+        ('remote_write = [{ url = "file:///etc/passwd" }]', "must be an http"),
+    ],
+)
+def test_a_mistake_is_one_line_that_names_key_and_remedy(tmp_path: Path, table: str, says: str) -> None:
+    file = tmp_path / "draftboard.toml"
+    file.write_text(f"[stack]\n{table}\n")
+    with pytest.raises(DraftboardError) as caught:
+        load(file)
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_an_alert_says_explains_it_is_what_silences_it() -> None:
+    told = {
+        (source.removeprefix('alertname="').rstrip('"'), name)
+        for one in inhibitions(Settings())
+        for source in one.source
+        if source.startswith('alertname="')
+        for name in one.target[0].removeprefix('alertname=~"').rstrip('"').split("|")
+    }
+    assert told == {(cause, alert.name) for alert in ALERTS for cause in alert.explained_by}
+
+
+def test_only_labels_that_both_alerts_carry_are_compared() -> None:
+    """Alertmanager takes two absent labels for equal, and an absent one never for a present one."""
+    by_name = {alert.name: alert for alert in ALERTS}
+    settings = Settings()
+    for alert in ALERTS:
+        for cause in map(by_name.__getitem__, alert.explained_by):
+            assert set(cause.level.labels(settings)) <= set(alert.level.labels(settings)), (
+                f"{cause.name} would silence {alert.name} of other servers too"
+            )
+
+
+def test_a_burning_budget_silences_the_slow_burn_of_its_own_objective_only() -> None:
+    burn = next(one for one in inhibitions(Settings()) if "BurnsFast" in one.source[0])
+    assert "slo" in burn.equal
+
+
+def test_everything_but_the_watchdog_can_be_silenced_by_worse() -> None:
+    assert {alert.name for alert in ALERTS if not re.fullmatch(OURS, alert.name)} == {"DraftboardWatchdog"}
+
+
+def test_renamed_labels_are_renamed_everywhere() -> None:
+    renamed = Settings.model_validate(
+        {"labels": {"model_name": "llm", "engine": "rank", "instance": "pod", "job": "service", "spec_method": "how"}}
+    )
+    text = "".join(stack.render(renamed, "made by a test").values())
+    told = rendered(renamed, stack.ALERTMANAGER)
+    assert told["route"]["group_by"] == ["cluster", "namespace", "service", "llm"]
+    for label in ("model_name", "spec_method", "engine="):
+        assert label not in text

@@ -1,0 +1,116 @@
+"""What the files of the stack say a second time is what the first one says."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from conftest import ROOT
+from draftboard import artifacts
+from draftboard.metrics import around
+from draftboard.metrics.metric import Presence
+from draftboard.settings import Settings, load
+
+DEPLOY = ROOT / "deploy"
+EXAMPLES = sorted((DEPLOY / "examples").glob("*.env"))
+FILE = yaml.safe_load((DEPLOY / "docker-compose.yml").read_text())
+
+
+def variables(path: Path) -> dict[str, str]:
+    lines = [line for line in path.read_text().splitlines() if re.match(r"\w+=", line)]
+    return {name: text.strip("'") for name, _, text in (line.partition("=") for line in lines)}
+
+
+def test_the_settings_declare_the_buckets_that_vllm_is_started_with() -> None:
+    declared = load(DEPLOY / "draftboard.toml").buckets
+    told = {family: tuple(bounds) for family, bounds in json.loads(FILE["x-buckets"]).items()}
+    assert told == declared.model_dump()
+    assert declared != Settings().buckets
+
+
+def test_the_committed_files_are_what_the_settings_of_the_stack_build(files: dict[str, str]) -> None:
+    assert artifacts.render(load(DEPLOY / "draftboard.toml")) == files
+
+
+@pytest.mark.parametrize("path", sorted(DEPLOY.rglob("*Dockerfile")), ids=lambda path: path.name)
+def test_an_image_is_built_on_a_pinned_one_and_adds_nothing_from_elsewhere(path: Path) -> None:
+    text = path.read_text()
+    bases = re.findall(r"(?m)^FROM (\S+)$", text)
+    assert bases
+    assert all(base == "${PYTHON_IMAGE}" or re.search(r":v?\d[\w.-]+$", base) for base in bases)
+    assert not re.search(r"(?m)^ADD |curl|wget|sudo|:latest", text)
+
+
+def test_the_simulators_image_runs_as_nobody_and_tells_whether_it_works() -> None:
+    text = (DEPLOY / "simulator/Dockerfile").read_text()
+    assert re.search(r"(?m)^USER 65534:65534$", text)
+    assert "HEALTHCHECK CMD" in text
+    assert "--constraint constraints.txt" in text
+
+
+def test_the_simulators_image_is_given_all_that_it_copies_and_no_more() -> None:
+    given = [
+        line[1:] for line in (DEPLOY / "simulator/Dockerfile.dockerignore").read_text().splitlines() if line[0] == "!"
+    ]
+    copied = re.findall(r"(?m)^COPY (.+) \S+$", (DEPLOY / "simulator/Dockerfile").read_text())
+    assert sorted(given) == sorted(word for line in copied for word in line.split())
+    assert all((ROOT / name).exists() for name in given)
+
+
+def test_the_gpu_exporter_is_asked_for_what_is_read() -> None:
+    read = {metric.name for metric in vars(around).values() if getattr(metric, "presence", "") is Presence.GPU_EXPORTER}
+    rows = [line for line in (DEPLOY / "dcgm-exporter/counters.csv").read_text().splitlines() if line[0] != "#"]
+    assert {row.partition(",")[0] for row in rows} == read
+    assert not [row for row in rows if "_PROF_" in row], "profiling metrics would need SYS_ADMIN"
+
+
+def test_every_secret_file_that_a_configuration_may_read_is_mounted_where_it_is_read() -> None:
+    notify = {severity: ["webhook", "slack", "email", "pagerduty"] for severity in ("critical", "warning", "info")}
+    told = Settings.model_validate(
+        {
+            "stack": {
+                "notify": {**notify, "heartbeat": True},
+                "email": {"to": "a@example.com", "sender": "b@example.com", "smarthost": "mx:587", "username": "draft"},
+                "remote_write": [{"url": "https://mimir.example.com/api/v1/push", "token": True}],
+            }
+        }
+    )
+    built = artifacts.render(told)
+    for service, file in (("alertmanager", "alertmanager.yml"), ("prometheus", "prometheus.yml")):
+        read = set(re.findall(r"/run/secrets/(\w+)", built[f"deploy/{service}/{file}"]))
+        assert read
+        assert read == set(FILE["services"][service]["secrets"])
+
+
+def test_there_is_an_example_of_every_method_that_the_stack_is_documented_with() -> None:
+    assert [path.stem for path in EXAMPLES] == ["baseline", "draft_model", "eagle3", "mtp", "ngram", "suffix"]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_says_why_and_what_memory_it_takes(example: Path) -> None:
+    text = example.read_text()
+    assert "# Why:" in text
+    needed, share = re.search(r"= ([\d.]+) GB of ([\d.]+)", text.replace("\n# ", " ")).groups()  # type: ignore[union-attr]
+    parts = re.search(r"VRAM:[^=]*", text.replace("\n# ", " "))
+    assert parts
+    assert sum(map(float, re.findall(r"([\d.]+) GB", parts[0]))) == pytest.approx(float(needed))
+    assert float(share) == float(variables(example)["GPU_MEMORY_UTILIZATION"])
+    assert float(needed) <= 24 * 1024**3 / 1e9 * float(share)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_sets_nothing_that_the_stack_does_not_read(example: Path) -> None:
+    read = set(re.findall(r"\$\{(\w+)", (DEPLOY / "docker-compose.yml").read_text()))
+    assert variables(example).keys() <= read
+    assert variables(DEPLOY / ".env.example").keys() <= read
+
+
+def test_all_that_the_stack_reads_is_explained_and_what_it_needs_is_set() -> None:
+    text, example = (DEPLOY / "docker-compose.yml").read_text(), (DEPLOY / ".env.example").read_text()
+    named = set(re.findall(r"(?m)^#?(\w+)=", example)) | {"STACK_UID", "STACK_GID", "VLLM_IMAGE"}
+    assert set(re.findall(r"\$\{(\w+)", text)) == named
+    assert (
+        set(re.findall(r"\$\{(\w+):\?", text)) - {"STACK_UID", "STACK_GID"} <= variables(DEPLOY / ".env.example").keys()
+    )
