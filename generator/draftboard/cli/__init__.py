@@ -9,6 +9,7 @@ import click
 from draftboard import __version__
 from draftboard.cli.files import build, check, signals
 from draftboard.cli.replay import replay_command
+from draftboard.cli.report import report_command
 from draftboard.cli.simulate import simulate
 from draftboard.errors import DraftboardError
 
@@ -19,7 +20,7 @@ def draftboard() -> None:
     """Monitoring as code for vLLM speculative decoding."""
 
 
-for _command in (build, check, signals, replay_command, simulate):
+for _command in (build, check, signals, replay_command, report_command, simulate):
     draftboard.add_command(_command)
 
 

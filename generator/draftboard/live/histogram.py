@@ -46,12 +46,12 @@ class Distribution:
 
         Only where there are samples. What lies over the last finite bound reads as that bound.
         """
-        if self.unresolved >= share:
-            return 0.0
         bounds = [bound for bound, _ in self.cumulative]
         counts = [count for _, count in self.cumulative]
         rank = share * self.count
         index = bisect_left(counts, rank)
+        if index == 0 or self.unresolved >= share:
+            return 0.0
         if index == len(bounds) - 1:
             return bounds[-2]
         low, below = bounds[index - 1], counts[index - 1]

@@ -1,6 +1,7 @@
 """One page of metrics as a server serves it or as somebody saved it: read strictly, told apart by its dialect."""
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -124,6 +125,7 @@ def _values(samples: Iterable[Sample]) -> tuple[dict[Series, float], str]:
             raise ValueError(f"{name} is there twice with the same labels")
         if name.startswith(VLLM):
             _require_count(name, value)
+            _require_numbers(sample.labels)
         values[series] = value
     if not values:
         raise ValueError("it holds no sample")
@@ -134,6 +136,14 @@ def _require_count(name: str, value: float) -> None:
     """Everything that vLLM exposes is a number from 0 up."""
     if not math.isfinite(value) or value < 0:
         raise ValueError(f"{name} is {value:g}, which vLLM never says")
+
+
+def _require_numbers(labels: Mapping[str, str]) -> None:
+    """Labels that are computed with."""
+    if math.isnan(float(labels.get("le", 0))):
+        raise ValueError("a bound le is no number")
+    if not re.fullmatch("[0-9]{1,4}", labels.get("position", "0")):
+        raise ValueError("a position is no number")
 
 
 def _require_all_lines(text: str, samples: int) -> None:

@@ -42,8 +42,8 @@ class Totals:
 
     @property
     def counted(self) -> Counted | None:
-        """The four counters, where anything was drafted."""
-        if not self.drafts or self.draft_tokens is None or self.accepted_tokens is None:
+        """The four counters, where anything was drafted; None, too, where one of them is missing."""
+        if not self.drafts or self.draft_tokens is None or self.accepted_tokens is None or not self.positions:
             return None
         return Counted(self.drafts, self.draft_tokens, self.accepted_tokens, self.positions)
 
