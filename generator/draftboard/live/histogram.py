@@ -37,6 +37,11 @@ class Distribution:
         return self.total / self.count
 
     @property
+    def resolution(self) -> float:
+        """The first bound. Only where there are samples."""
+        return self.cumulative[0][0]
+
+    @property
     def unresolved(self) -> float:
         """Share of samples under the first bound, where no finer value is known. Only where there are samples."""
         return self.cumulative[0][1] / self.count

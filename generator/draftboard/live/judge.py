@@ -142,6 +142,7 @@ def _latency(times: Distribution) -> Latency:
         p50=times.quantile(0.5),
         p95=times.quantile(0.95),
         p99=times.quantile(0.99),
+        resolution=times.resolution,
         unresolved=times.unresolved,
     )
 

@@ -2,13 +2,23 @@
 
 from collections.abc import Iterable, Sequence
 
-from draftboard.live.objects import Judged, Latency, ModelReport, Report, Speculation
-from draftboard.live.show import heading, meaning, named, numbers_of, rows_by_length, traffic_in_words, verdict_of
+from draftboard.live.objects import ModelReport, Report, Speculation
+from draftboard.live.show import (
+    OF_ENGINES,
+    cells_of,
+    cells_of_engine,
+    heading,
+    meaning,
+    named,
+    numbers_of,
+    rows_by_length,
+    traffic_in_words,
+    verdict_of,
+)
 from draftboard.live.totals import LATENCIES
 from draftboard.settings import Settings
-from draftboard.signals.acceptance import acceptance, acceptance_length
 from draftboard.signals.depth import accepted_length_share, conditional_acceptance, survival
-from draftboard.signals.economics import expected_speedup, speedup_at
+from draftboard.signals.economics import speedup_at, verdict
 from draftboard.signals.traffic import drafts
 from draftboard.signals.wording import NOTHING, worded
 
@@ -31,35 +41,18 @@ def _of_model(model: ModelReport, settings: Settings, *, engines: bool) -> list[
         rows += [(s.title, worded(s, value), meaning(s, value, settings)) for s, value in numbers_of(model)]
         lines += _table(("Speculation", "Value", "Meaning"), rows)
         lines += _table(("Tokens", "Exactly", "At least", "If reached", "Speedup at k"), _lengths(model.speculation))
-    times = [row for name in LATENCIES if (row := _time(name, getattr(model.latency, name)))]
+    measured = [(name, time) for name in LATENCIES if (time := getattr(model.latency, name))]
+    times = [(LATENCIES[name][0].title, *cells_of(name, time)) for name, time in measured]
     if times:
         lines += _table(("Time", "Mean", "P50", "P95", "P99", "Samples"), times)
     if traffic := traffic_in_words(model):
         lines += [f"Load: {traffic}.", ""]
     if engines and model.engines:
         lines += _table(
-            ("Engine", "Server", "Verdict", *(signal.title for signal in _OF_ENGINES), drafts.title),
-            [(one.engine or NOTHING, one.server, *_engine(one)) for one in model.engines],
+            ("Engine", "Server", verdict.title, *(signal.title for signal in OF_ENGINES), drafts.title),
+            [(one.engine or NOTHING, one.server, verdict_of(one), *cells_of_engine(one)) for one in model.engines],
         )
     return lines
-
-
-def _time(name: str, time: Latency | None) -> tuple[str, ...]:
-    """A row; none of what was not measured."""
-    if time is None:
-        return ()
-    said, _ = LATENCIES[name]
-    percentiles = (worded(said.p50, time.p50), worded(said.p95, time.p95), worded(said.p99, time.p99))
-    return (said.title, worded(said.mean, time.mean), *percentiles, f"{time.count:,.0f}")
-
-
-_OF_ENGINES = (acceptance, acceptance_length, expected_speedup)
-
-
-def _engine(entry: Judged) -> tuple[str, ...]:
-    found, sample = entry.speculation, entry.sample
-    numbers = (worded(signal, getattr(found, signal.name) if found else None) for signal in _OF_ENGINES)
-    return (verdict_of(entry), *numbers, f"{sample.drafts:,.0f}" if sample else NOTHING)
 
 
 def _lengths(found: Speculation) -> list[tuple[str, ...]]:

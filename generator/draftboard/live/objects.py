@@ -100,7 +100,7 @@ class Speculation(_Described):
 
 @dataclass(frozen=True, kw_only=True)
 class Latency(_Described):
-    """A time as a distribution. A percentile of 0 stands for below resolution: under the histogram's first bound."""
+    """A time as a distribution. A percentile of 0 stands for below resolution: less than `resolution`, nobody knows."""
 
     count: float
     """Samples: requests, or steps."""
@@ -109,8 +109,10 @@ class Latency(_Described):
     p50: float
     p95: float
     p99: float
+    resolution: float
+    """The histogram's first bound."""
     unresolved: float
-    """Share of samples under the first bound."""
+    """Share of samples under it."""
 
 
 @dataclass(frozen=True, kw_only=True)

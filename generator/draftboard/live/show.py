@@ -46,9 +46,11 @@ NUMBERS = (
     *(acceptance, acceptance_length, break_even, draft_length, coverage, share_from_drafts, wasted_tokens),
     *(expected_speedup, best_k, best_speedup),
 )
+OF_ENGINES = (acceptance, acceptance_length, expected_speedup)
 OF_MODELS = (acceptance_change, measured_speedup)
-_SIDE_BY_SIDE = 118
+_APART = 4
 _BAR = 16
+_HEADING = 12
 _REST = (
     "Expected speedup is of speculative steps alone and rests on c and v, which the settings assume; only a baseline "
     "under the same load measures the real one. Bands and advice are rules of thumb."
@@ -140,8 +142,9 @@ def _show_model(model: ModelReport, settings: Settings, console: Console) -> Non
     tables: list[RenderableType] = []
     if found:
         tables = [_numbers(model, settings), _by_length(found, settings)]
-    if console.width >= _SIDE_BY_SIDE and tables:
-        side = Table.grid(padding=(0, 4))
+    needed = sum(console.measure(table).maximum + _APART for table in tables)
+    if tables and needed <= console.width:
+        side = Table.grid(padding=(0, _APART))
         side.add_row(*tables)
         tables = [side]
     for table in tables:
@@ -203,35 +206,42 @@ def _times(times: Sequence[tuple[str, Latency | None]]) -> Table:
     for heading in ("Mean", "P50", "P95", "P99", "Samples"):
         table.add_column(heading, justify="right", no_wrap=True)
     for name, time in times:
-        said, _ = LATENCIES[name]
         if time is None:
-            table.add_row(said.title, *[NOTHING] * 5, style="dim")
-            continue
-        percentiles = (worded(said.p50, time.p50), worded(said.p95, time.p95), worded(said.p99, time.p99))
-        table.add_row(said.title, worded(said.mean, time.mean), *percentiles, f"{time.count:,.0f}")
+            table.add_row(LATENCIES[name][0].title, *[NOTHING] * 5, style="dim")
+        else:
+            table.add_row(LATENCIES[name][0].title, *cells_of(name, time))
     return table
+
+
+def cells_of(name: str, time: Latency) -> tuple[str, ...]:
+    """Mean, percentiles and number of samples in words; below resolution it is said where that ends."""
+    said, _ = LATENCIES[name]
+    under = f"< {worded(said.mean, time.resolution)}"
+    percentiles = ((said.p50, time.p50), (said.p95, time.p95), (said.p99, time.p99))
+    told = (worded(signal, value) if value else under for signal, value in percentiles)
+    return (worded(said.mean, time.mean), *told, f"{time.count:,.0f}")
 
 
 def _engines(entries: Sequence[EngineReport], settings: Settings) -> Table:
-    table = _table("Engines", ("Engine", "Server", "Verdict"))
-    for signal in (acceptance, acceptance_length, draft_length, expected_speedup, generation_tokens):
-        table.add_column(signal.title, justify="right")
-    table.add_column(drafts.title, justify="right")
+    table = _table("Engines", ("Engine",))
+    table.add_column(verdict.title, no_wrap=True)
+    for signal in OF_ENGINES:
+        table.add_column(signal.title, justify="right", max_width=_HEADING)
+    table.add_column(drafts.title, justify="right", no_wrap=True)
+    several = len({entry.server for entry in entries}) > 1
+    if several:
+        table.add_column("Server", overflow="fold")
     for entry in entries:
-        found, sample = entry.speculation, entry.sample
-        judged = [
-            worded(signal, getattr(found, signal.name) if found else None)
-            for signal in (acceptance, acceptance_length, draft_length, expected_speedup)
-        ]
-        table.add_row(
-            Text(entry.engine or NOTHING),
-            Text(entry.server),
-            Text(verdict_of(entry), style=_style(entry, settings)),
-            *judged,
-            worded(generation_tokens, entry.traffic.generation_tokens),
-            f"{sample.drafts:,.0f}" if sample else NOTHING,
-        )
+        told = (Text(entry.engine or NOTHING), Text(verdict_of(entry), style=_style(entry, settings)))
+        table.add_row(*told, *cells_of_engine(entry), *([Text(entry.server)] if several else []))
     return table
+
+
+def cells_of_engine(entry: EngineReport) -> tuple[str, ...]:
+    """An engine's numbers and its drafts, in words."""
+    found, sample = entry.speculation, entry.sample
+    numbers = (worded(signal, getattr(found, signal.name) if found else None) for signal in OF_ENGINES)
+    return (*numbers, f"{sample.drafts:,.0f}" if sample else NOTHING)
 
 
 def _table(title: str, headings: Sequence[str]) -> Table:
