@@ -11,7 +11,7 @@ from draftboard.prometheus import Client
 from draftboard.promql import binary, first_of, number
 from draftboard.settings import Settings
 from draftboard.signals import Edition, Level, Scope, Signal
-from draftboard.signals.capacity import kv_cache_usage, prompt_tokens
+from draftboard.signals.capacity import kv_cache_usage, prefix_cache_hits, prompt_tokens
 from draftboard.signals.comparison import acceptance_change
 from draftboard.signals.depth import configured_k
 from draftboard.signals.integrity import identity_error
@@ -35,7 +35,10 @@ _COUNTED = (
     *(decode_steps, first_tokens, request_rate, *(of_time.buckets for of_time, _ in LATENCIES.values())),
 )
 """Rates, which times the window are counts."""
-_READ = (configured_k, requests_running, requests_waiting, kv_cache_usage, *(t.mean for t, _ in LATENCIES.values()))
+_READ = (
+    *(configured_k, requests_running, requests_waiting, kv_cache_usage, prefix_cache_hits),
+    *(of_time.mean for of_time, _ in LATENCIES.values()),
+)
 _OF_MODELS = (state, acceptance_change, measured_speedup)
 
 
@@ -80,6 +83,7 @@ class Asked:
             requests_running=self.value(requests_running, key),
             requests_waiting=self.value(requests_waiting, key),
             kv_cache_usage=self.value(kv_cache_usage, key),
+            prefix_cache_hits=self.values[prefix_cache_hits.name].get(key, {}).get("local"),
         )
 
     def _latencies(self, key: Key) -> dict[str, Distribution]:

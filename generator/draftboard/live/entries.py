@@ -1,5 +1,7 @@
 """Entries of a report: a judgement with the name of what was judged, and what must be known to read it."""
 
+from collections.abc import Sequence
+
 from draftboard.live.judge import Judgement
 from draftboard.live.objects import Broken, EngineReport, ModelReport
 from draftboard.settings import Settings
@@ -46,12 +48,21 @@ def model_report(
         speculation=judgement.speculation,
         latency=judgement.latency,
         traffic=judgement.traffic,
+        acceptance_by_request=_by_request(engines),
         acceptance_change=acceptance_change,
         measured_speedup=measured_speedup,
         broken=broken,
         engines=engines,
         notes=notes + _of_method(judgement, method, settings),
     )
+
+
+def _by_request(engines: Sequence[EngineReport]) -> float | None:
+    judged = [(one.traffic.requests or 0.0, one.speculation.acceptance) for one in engines if one.speculation]
+    requests = sum(weight for weight, _ in judged)
+    if len(judged) < 2 or not requests:  # noqa: PLR2004
+        return None
+    return sum(weight * share for weight, share in judged) / requests
 
 
 def _of_method(judgement: Judgement, method: str, settings: Settings) -> tuple[str, ...]:

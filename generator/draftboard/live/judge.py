@@ -132,6 +132,7 @@ def _traffic(sums: Totals, seconds: float | None) -> Traffic:
         requests_running=sums.requests_running,
         requests_waiting=sums.requests_waiting,
         kv_cache_usage=sums.kv_cache_usage,
+        prefix_cache_hits=sums.prefix_cache_hits,
     )
 
 

@@ -11,6 +11,7 @@ from draftboard.live.show import (
     meaning,
     named,
     numbers_of,
+    remarks,
     rows_by_length,
     traffic_in_words,
     verdict_of,
@@ -35,7 +36,7 @@ def as_markdown(report: Report, settings: Settings, *, engines: bool) -> str:
 def _of_model(model: ModelReport, settings: Settings, *, engines: bool) -> list[str]:
     lines = [f"## {_plain(named(model))}: {verdict_of(model)}", ""]
     broken = [f"Do not trust these numbers: {one.says} ({one.engine}, by {one.error:.1%})" for one in model.broken]
-    lines += _bullets([*broken, *model.verdict.reasons, *model.notes])
+    lines += _bullets([*broken, *model.verdict.reasons, *remarks(model)])
     if model.sample and model.speculation:
         rows = [(drafts.title, f"{model.sample.drafts:,.0f}", "")]
         rows += [(s.title, worded(s, value), meaning(s, value, settings)) for s, value in numbers_of(model)]

@@ -154,6 +154,9 @@ class Traffic(_Described):
     requests_waiting: float | None
     kv_cache_usage: float | None
     """At the end, of the fullest engine."""
+    prefix_cache_hits: float | None
+    """Prompt tokens found in the engines' own prefix caches over those looked up. Full hits lower acceptance a little:
+    they enter speculation with placeholder drafts (vLLM 0.28 and newer)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,6 +220,9 @@ class ModelReport(Judged):
     """Of drafting, as given or labelled; vLLM does not export it."""
     labels: dict[str, str]
     """Further labels that tell it from others of the same name, as Prometheus keeps them."""
+    acceptance_by_request: float | None
+    """Mean of the engines' acceptance, weighted by their finished requests, where there are several: the counters weigh
+    by drafted tokens, so that bad drafters, who draft more often for the same answer, weigh more."""
     acceptance_change: float | None
     """Acceptance now over acceptance before; only Prometheus knows."""
     measured_speedup: float | None

@@ -43,10 +43,11 @@ def _picture(models: list[ModelReport], settings: Settings, kind: str) -> bytes:
         ) from None
     figure = figures.Figure(figsize=(_WIDTH, _HEIGHT * len(models)), layout="constrained")
     for (left, right), model in zip(figure.subplots(len(models), 2, squeeze=False), models, strict=True):
-        if model.speculation:
+        if model.speculation and model.sample:
             _decay(left, model.speculation)
             _gain(right, model.speculation, settings)
             left.set_title(named(model).replace("$", r"\$"), loc="left", fontweight="bold")
+            right.set_title(f"{model.sample.drafts:,.0f} drafts", loc="right")
     out = io.BytesIO()
     # Without a date the same numbers give the same file.
     figure.savefig(out, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else None)

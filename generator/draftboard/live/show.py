@@ -22,7 +22,7 @@ from draftboard.signals.acceptance import (
     share_from_drafts,
     tokens_per_step,
 )
-from draftboard.signals.capacity import kv_cache_usage
+from draftboard.signals.capacity import kv_cache_usage, prefix_cache_hits
 from draftboard.signals.comparison import acceptance_change
 from draftboard.signals.depth import accepted_length_share, conditional_acceptance, survival
 from draftboard.signals.economics import best_k, best_speedup, break_even, expected_speedup, speedup_at, verdict
@@ -80,6 +80,15 @@ def numbers_of(model: ModelReport) -> list[tuple[Signal, float | None]]:
     return found + [(signal, value) for signal, value in remembered if value is not None]
 
 
+def remarks(model: ModelReport) -> list[str]:
+    """What must be known to read the numbers."""
+    weighted, found = model.acceptance_by_request, model.speculation
+    if weighted is None or found is None:
+        return list(model.notes)
+    both = f"{acceptance.title}: {worded(acceptance, found.acceptance)} of drafted tokens, over engines' requests "
+    return [*model.notes, f"{both}{worded(acceptance, weighted)}: where these differ, so do the engines"]
+
+
 def named(model: ModelReport) -> str:
     """What a model is called, with what tells it from others."""
     further = [model.method or "", *(f"{name}={text}" for name, text in sorted(model.labels.items()))]
@@ -109,7 +118,7 @@ def traffic_in_words(entry: Judged) -> str:
     ]
     gauges = [
         f"{within(signal.title)} {worded(signal, getattr(entry.traffic, signal.name))}"
-        for signal in (requests_running, requests_waiting, kv_cache_usage)
+        for signal in (requests_running, requests_waiting, kv_cache_usage, prefix_cache_hits)
         if getattr(entry.traffic, signal.name) is not None
     ]
     return ", ".join(told + gauges)
@@ -136,7 +145,7 @@ def _show_model(model: ModelReport, settings: Settings, console: Console) -> Non
     broken = [f"Do not trust these numbers: {one.says} ({one.engine}, by {one.error:.1%})" for one in model.broken]
     _bullets(broken, console, "bold red")
     _bullets(model.verdict.reasons, console)
-    _bullets(model.notes, console, "yellow")
+    _bullets(remarks(model), console, "yellow")
     console.print()
     found = model.speculation
     tables: list[RenderableType] = []
