@@ -77,7 +77,10 @@ class Client:
         if not isinstance(answer, dict) or answer.get("status") != "success":
             reason = answer.get("error", answer) if isinstance(answer, dict) else answer
             raise DraftboardError(f"{self.url}: Prometheus refuses the query: {_short(reason)}")
-        result: list[dict[str, Any]] = answer["data"]["result"]
+        try:
+            result: list[dict[str, Any]] = answer["data"]["result"]
+        except (KeyError, TypeError):
+            raise DraftboardError(f"{self.url}: Prometheus answers without a result: is it one?") from None
         return result
 
 
