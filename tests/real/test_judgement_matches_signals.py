@@ -8,6 +8,7 @@ import pytest
 
 from conftest import program
 from draftboard.durations import Duration
+from draftboard.live import Recorded, report
 from draftboard.metrics import Metric, serving, speculation
 from draftboard.prometheus import Client, Promtool, Server
 from draftboard.settings import Settings
@@ -176,3 +177,19 @@ def test_a_drop_is_asked_before_everything_else(settings: Settings) -> None:
     dropped = settings.thresholds.drop - 0.01
     fallen = Case(counted=model.counted, configured_k=1, method="", settings=settings, acceptance_change=dropped)
     assert fallen.advice == ADVICE["workload"]
+
+
+@pytest.mark.parametrize("model", [model for model in MODELS if model.drafts > 1000][:5], ids=lambda model: model.name)
+def test_without_rules_a_report_reads_raw_series(model: Model, client: Client, settings: Settings) -> None:
+    (found,) = report(Recorded(client.url, Duration(SPAN), model.name, at=NOW), settings).models
+    expected = case(model, settings)
+    assert found.sample
+    assert found.speculation
+    assert found.sample.drafts == pytest.approx(model.drafts)
+    assert found.speculation.speedup_at == pytest.approx(expected.speedup_at)
+    assert (found.verdict.says, found.verdict.advice) == (expected.verdict.says, expected.advice.says)
+    assert [one.identity for one in found.broken] == [
+        name
+        for name, error in sorted(expected.counted.identity_errors.items())
+        if error > settings.thresholds.inconsistent
+    ]
