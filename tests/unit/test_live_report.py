@@ -214,6 +214,17 @@ def test_a_model_is_the_sum_of_its_engines_and_both_weightings_are_told(saved: S
     assert [one.speculation.acceptance for one in model.engines if one.speculation] == pytest.approx([0.82, 0.38])
 
 
+def test_an_engine_far_under_its_siblings_is_called_an_outlier(saved: Save) -> None:
+    good, bad = page((900, 800, 700), drafts=1000), page((300, 100, 50), drafts=1000, engine="7")
+    path = saved(good + page((900, 800, 700), drafts=1000, engine="1") + bad)
+    model = only(report(Lifetime(path), method="eagle3"))
+    assert [one.length_to_others for one in model.engines] == pytest.approx([3.4 / 2.425, 3.4 / 2.425, 1.45 / 3.4])
+    assert model.notes == (
+        f"engine 7 of {path} is an outlier: its mean acceptance length is 42.6% of the other engines'",
+    )
+    assert [one.length_to_others for one in only(report(Lifetime(LOAD))).engines] == [None]
+
+
 @pytest.mark.requirement("R141")
 def test_models_are_told_apart_by_their_served_name(saved: Save) -> None:
     text = page((900, 500), drafts=1000, model="one") + page((300, 100), drafts=1000, model="two")

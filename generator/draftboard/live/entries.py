@@ -3,17 +3,24 @@
 from collections.abc import Sequence
 
 from draftboard.live.judge import Judgement
-from draftboard.live.objects import Broken, EngineReport, ModelReport
+from draftboard.live.objects import Broken, EngineReport, ModelReport, Sample
 from draftboard.settings import Settings
+from draftboard.signals.acceptance import acceptance_length
+from draftboard.signals.comparison import length_to_others
+from draftboard.signals.signal import within
+from draftboard.signals.wording import worded
 
 _DEFAULTS = Settings()
 
 
-def engine_report(judgement: Judgement, engine: str, server: str, notes: tuple[str, ...] = ()) -> EngineReport:
-    """An engine's entry."""
+def engine_report(
+    judgement: Judgement, engine: str, server: str, model: Sample | None, notes: tuple[str, ...] = ()
+) -> EngineReport:
+    """An engine's entry, of a model whose engines together made a sample."""
     return EngineReport(
         engine=engine,
         server=server,
+        length_to_others=_to_others(judgement.sample, model),
         state=judgement.state.says,
         verdict=judgement.verdict,
         sample=judgement.sample,
@@ -22,6 +29,15 @@ def engine_report(judgement: Judgement, engine: str, server: str, notes: tuple[s
         traffic=judgement.traffic,
         notes=notes,
     )
+
+
+def _to_others(own: Sample | None, model: Sample | None) -> float | None:
+    """Its length over the others', of whom there must be some."""
+    others = model.drafts - own.drafts if own and model else 0.0
+    # Estimates of a rate add up to their sum but for the last digits.
+    if not own or not model or others < 1:
+        return None
+    return (1 + own.accepted_tokens / own.drafts) / (1 + (model.accepted_tokens - own.accepted_tokens) / others)
 
 
 def model_report(
@@ -53,7 +69,7 @@ def model_report(
         measured_speedup=measured_speedup,
         broken=broken,
         engines=engines,
-        notes=notes + _of_method(judgement, method, settings),
+        notes=notes + _of_outliers(engines, settings) + _of_method(judgement, method, settings),
     )
 
 
@@ -63,6 +79,17 @@ def _by_request(engines: Sequence[EngineReport]) -> float | None:
     if len(judged) < 2 or not requests:  # noqa: PLR2004
         return None
     return sum(weight * share for weight, share in judged) / requests
+
+
+def _of_outliers(engines: Sequence[EngineReport], settings: Settings) -> tuple[str, ...]:
+    """Engines that accept less than their siblings, where there are drafts enough to say so."""
+    limit = settings.thresholds.outlier
+    return tuple(
+        f"engine {one.engine} of {one.server} is an outlier: its {within(acceptance_length.title)} is "
+        f"{worded(length_to_others, one.length_to_others)} of the other engines'"
+        for one in engines
+        if one.length_to_others is not None and one.length_to_others < limit and one.verdict.says is not None
+    )
 
 
 def _of_method(judgement: Judgement, method: str, settings: Settings) -> tuple[str, ...]:

@@ -60,15 +60,17 @@ class Reading:
 
     def _model(self, model: str, tallies: Sequence[Tally]) -> ModelReport:
         several = len({tally.source for tally in tallies}) > 1
+        together = self._judged(tallies)
         return model_report(
-            self._judged(tallies),
+            together,
             model,
             self.method,
             settings=self.settings,
             notes=tuple(f"{_named(tally, several=several)} {note}" for tally in tallies for note in _notes_of(tally)),
             broken=tuple(one for tally in tallies for one in self._broken(tally, _named(tally, several=several))),
             engines=tuple(
-                engine_report(self._judged([tally]), tally.engine, tally.source, _notes_of(tally)) for tally in tallies
+                engine_report(self._judged([tally]), tally.engine, tally.source, together.sample, _notes_of(tally))
+                for tally in tallies
             ),
         )
 

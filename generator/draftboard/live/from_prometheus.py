@@ -8,7 +8,7 @@ from draftboard.errors import DraftboardError
 from draftboard.live.asked import Asked, Key, Question
 from draftboard.live.entries import engine_report, model_report
 from draftboard.live.judge import judge
-from draftboard.live.objects import SCHEMA_VERSION, Broken, EngineReport, ModelReport, Origin, Report
+from draftboard.live.objects import SCHEMA_VERSION, Broken, EngineReport, ModelReport, Origin, Report, Sample
 from draftboard.live.sources import Recorded
 from draftboard.prometheus import Client
 from draftboard.settings import Settings
@@ -88,16 +88,17 @@ class _Answer:
                 for engine, name, error in self.broken
                 if self._belongs(engine, key)
             ),
-            engines=self._engines(key, method, self.by_engine) if self.by_engine else (),
+            engines=self._engines(key, method, judgement.sample, self.by_engine) if self.by_engine else (),
         )
 
-    def _engines(self, key: Key, method: str, asked: Asked) -> tuple[EngineReport, ...]:
+    def _engines(self, key: Key, method: str, model: Sample | None, asked: Asked) -> tuple[EngineReport, ...]:
         names = self.settings.labels
         return tuple(
             engine_report(
                 judge(asked.totals(engine), asked.seconds, method, self.settings),
                 dict(engine).get(names.engine, ""),
                 dict(engine).get(names.instance, ""),
+                model,
             )
             for engine in asked.keys
             if self._belongs(engine, key)

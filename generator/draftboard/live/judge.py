@@ -79,19 +79,19 @@ def judge(
         least=least,
     )
     verdict = _verdict(case) if sample.enough else _too_few(sample)
-    speculation = _speculation(case, sums, seconds)
+    speculation = _speculation(case, sums, seconds, enough=sample.enough)
     return Judgement(
         state=state, verdict=verdict, sample=sample, speculation=speculation, latency=latency, traffic=traffic
     )
 
 
-def _speculation(case: Case, sums: Totals, seconds: float | None) -> Speculation:
+def _speculation(case: Case, sums: Totals, seconds: float | None, *, enough: bool) -> Speculation:
     counted, survival = case.counted, case.survival
     k, at_best = case.best
     drafted, accepted = counted.draft_tokens, counted.accepted_tokens
     return Speculation(
         acceptance=counted.acceptance,
-        band=acceptance.step_of(counted.acceptance, case.settings).says,
+        band=acceptance.step_of(counted.acceptance, case.settings).says if enough else None,
         acceptance_length=counted.acceptance_length,
         break_even=case.break_even,
         draft_length=counted.draft_length,

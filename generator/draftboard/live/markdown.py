@@ -5,14 +5,13 @@ from collections.abc import Iterable, Sequence
 from draftboard.live.objects import ModelReport, Report, Speculation
 from draftboard.live.show import (
     OF_ENGINES,
+    TO_OTHERS,
     cells_of,
     cells_of_engine,
     heading,
-    meaning,
     named,
-    numbers_of,
-    remarks,
     rows_by_length,
+    speculation_rows,
     traffic_in_words,
     verdict_of,
 )
@@ -36,10 +35,9 @@ def as_markdown(report: Report, settings: Settings, *, engines: bool) -> str:
 def _of_model(model: ModelReport, settings: Settings, *, engines: bool) -> list[str]:
     lines = [f"## {_plain(named(model))}: {verdict_of(model)}", ""]
     broken = [f"Do not trust these numbers: {one.says} ({one.engine}, by {one.error:.1%})" for one in model.broken]
-    lines += _bullets([*broken, *model.verdict.reasons, *remarks(model)])
+    lines += _bullets([*broken, *model.verdict.reasons, *model.notes])
     if model.sample and model.speculation:
-        rows = [(drafts.title, f"{model.sample.drafts:,.0f}", "")]
-        rows += [(s.title, worded(s, value), meaning(s, value, settings)) for s, value in numbers_of(model)]
+        rows = [(title, value, means) for title, value, means, _ in speculation_rows(model, settings)]
         lines += _table(("Speculation", "Value", "Meaning"), rows)
         lines += _table(("Tokens", "Exactly", "At least", "If reached", "Speedup at k"), _lengths(model.speculation))
     measured = [(name, time) for name in LATENCIES if (time := getattr(model.latency, name))]
@@ -50,7 +48,7 @@ def _of_model(model: ModelReport, settings: Settings, *, engines: bool) -> list[
         lines += [f"Load: {traffic}.", ""]
     if engines and model.engines:
         lines += _table(
-            ("Engine", "Server", verdict.title, *(signal.title for signal in OF_ENGINES), drafts.title),
+            ("Engine", "Server", verdict.title, *(signal.title for signal in OF_ENGINES), TO_OTHERS, drafts.title),
             [(one.engine or NOTHING, one.server, verdict_of(one), *cells_of_engine(one)) for one in model.engines],
         )
     return lines

@@ -54,8 +54,8 @@ class Speculation(_Described):
 
     acceptance: float
     """Accepted over drafted tokens."""
-    band: str
-    """The same in words. A rule of thumb, not comparable across K."""
+    band: str | None
+    """The same in words, where the sample is large enough. A rule of thumb, not comparable across K."""
     acceptance_length: float
     """1 + accepted tokens / drafts: the bonus token is included, as vLLM does. An upper bound on the speedup."""
     break_even: float
@@ -208,6 +208,8 @@ class EngineReport(Judged):
     """As vLLM numbers it."""
     server: str
     """Where it was read."""
+    length_to_others: float | None
+    """Its mean acceptance length over that of its model's other engines together; None where none of them drafts."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,7 +23,7 @@ from draftboard.signals.acceptance import (
     tokens_per_step,
 )
 from draftboard.signals.capacity import kv_cache_usage, prefix_cache_hits
-from draftboard.signals.comparison import acceptance_change
+from draftboard.signals.comparison import acceptance_change, length_to_others
 from draftboard.signals.depth import accepted_length_share, conditional_acceptance, survival
 from draftboard.signals.economics import best_k, best_speedup, break_even, expected_speedup, speedup_at, verdict
 from draftboard.signals.requests import request_rate, requests_running, requests_waiting
@@ -47,6 +47,7 @@ NUMBERS = (
     *(expected_speedup, best_k, best_speedup),
 )
 OF_ENGINES = (acceptance, acceptance_length, expected_speedup)
+TO_OTHERS = "To others"
 OF_MODELS = (acceptance_change, measured_speedup)
 _APART = 4
 _BAR = 16
@@ -74,19 +75,10 @@ def numbers_of(model: ModelReport) -> list[tuple[Signal, float | None]]:
     """The numbers of speculation in order, each with the signal that says what it is."""
     if model.speculation is None:
         return []
-    found = [(signal, getattr(model.speculation, signal.name)) for signal in NUMBERS]
+    found: list[tuple[Signal, float | None]] = [(signal, getattr(model.speculation, signal.name)) for signal in NUMBERS]
     found.insert(len(found) - 3, (tokens_per_step, model.traffic.tokens_per_step))
     remembered = [(signal, getattr(model, signal.name)) for signal in OF_MODELS]
     return found + [(signal, value) for signal, value in remembered if value is not None]
-
-
-def remarks(model: ModelReport) -> list[str]:
-    """What must be known to read the numbers."""
-    weighted, found = model.acceptance_by_request, model.speculation
-    if weighted is None or found is None:
-        return list(model.notes)
-    both = f"{acceptance.title}: {worded(acceptance, found.acceptance)} of drafted tokens, over engines' requests "
-    return [*model.notes, f"{both}{worded(acceptance, weighted)}: where these differ, so do the engines"]
 
 
 def named(model: ModelReport) -> str:
@@ -103,10 +95,20 @@ def verdict_of(entry: Judged) -> str:
     return f"{entry.verdict.says}: {entry.verdict.advice}"
 
 
-def meaning(signal: Signal, value: float | None, settings: Settings) -> str:
-    """The unit in words, and what the value means."""
-    says = "" if value is None else signal.step_of(value, settings).says
-    return ", ".join(part for part in (signal.unit.words, says) if part)
+def speculation_rows(model: ModelReport, settings: Settings) -> list[tuple[str, str, str, Status]]:
+    """Title, value, unit and meaning of every number, and what it means for colours; too few drafts mean nothing."""
+    rows = []
+    for signal, value in numbers_of(model):
+        step = None if value is None or model.verdict.says is None else signal.step_of(value, settings)
+        means = ", ".join(part for part in (signal.unit.words, step.says if step else "") if part)
+        rows.append((signal.title, worded(signal, value), means, step.status if step else Status.NEUTRAL))
+    if model.sample:
+        rows.insert(0, (drafts.title, f"{model.sample.drafts:,.0f}", "", Status.NEUTRAL))
+    if model.acceptance_by_request is not None:
+        # In the other weighting, beside which the pooled one stands.
+        weighted = worded(acceptance, model.acceptance_by_request)
+        rows.insert(2, (f"{acceptance.title} by request", weighted, "engines weighted by requests", Status.NEUTRAL))
+    return rows
 
 
 def traffic_in_words(entry: Judged) -> str:
@@ -145,12 +147,12 @@ def _show_model(model: ModelReport, settings: Settings, console: Console) -> Non
     broken = [f"Do not trust these numbers: {one.says} ({one.engine}, by {one.error:.1%})" for one in model.broken]
     _bullets(broken, console, "bold red")
     _bullets(model.verdict.reasons, console)
-    _bullets(remarks(model), console, "yellow")
+    _bullets(model.notes, console, "yellow")
     console.print()
     found = model.speculation
     tables: list[RenderableType] = []
     if found:
-        tables = [_numbers(model, settings), _by_length(found, settings)]
+        tables = [_numbers(model, settings), _by_length(found, settings, judged=model.verdict.says is not None)]
     needed = sum(console.measure(table).maximum + _APART for table in tables)
     if tables and needed <= console.width:
         side = Table.grid(padding=(0, _APART))
@@ -183,22 +185,18 @@ def _numbers(model: ModelReport, settings: Settings) -> Table:
     table = _table("Speculation", ("", "", ""))
     table.show_header = False
     table.columns[1].justify = "right"
-    if model.sample:
-        table.add_row(drafts.title, f"{model.sample.drafts:,.0f}", "")
-    for signal, value in numbers_of(model):
-        status = Status.NEUTRAL if value is None else signal.step_of(value, settings).status
-        style = "" if status is Status.NEUTRAL else STYLES[status]
-        table.add_row(signal.title, worded(signal, value), Text(meaning(signal, value, settings), style=style))
+    for title, value, means, status in speculation_rows(model, settings):
+        table.add_row(title, value, Text(means, style="" if status is Status.NEUTRAL else STYLES[status]))
     return table
 
 
-def _by_length(found: Speculation, settings: Settings) -> Table:
+def _by_length(found: Speculation, settings: Settings, *, judged: bool) -> Table:
     table = _table("How deep drafts are accepted", ("Tokens",))
     for heading in ("Exactly", "At least", "", "If reached", "Speedup at k"):
         table.add_column(heading, justify="right", no_wrap=True)
     for j, exactly, least, given, gain in rows_by_length(found):
         best = j == found.best_k
-        style = STYLES[speedup_at.step_of(gain, settings).status] if gain is not None else ""
+        style = STYLES[speedup_at.step_of(gain, settings).status] if judged and gain is not None else ""
         table.add_row(
             str(j),
             worded(accepted_length_share, exactly),
@@ -232,11 +230,9 @@ def cells_of(name: str, time: Latency) -> tuple[str, ...]:
 
 
 def _engines(entries: Sequence[EngineReport], settings: Settings) -> Table:
-    table = _table("Engines", ("Engine",))
-    table.add_column(verdict.title, no_wrap=True)
-    for signal in OF_ENGINES:
-        table.add_column(signal.title, justify="right", max_width=_HEADING)
-    table.add_column(drafts.title, justify="right", no_wrap=True)
+    table = _table("Engines", ("Engine", verdict.title))
+    for heading in (*(signal.title for signal in OF_ENGINES), TO_OTHERS, drafts.title):
+        table.add_column(heading, justify="right", min_width=max(map(len, heading.split())), max_width=_HEADING)
     several = len({entry.server for entry in entries}) > 1
     if several:
         table.add_column("Server", overflow="fold")
@@ -250,7 +246,7 @@ def cells_of_engine(entry: EngineReport) -> tuple[str, ...]:
     """An engine's numbers and its drafts, in words."""
     found, sample = entry.speculation, entry.sample
     numbers = (worded(signal, getattr(found, signal.name) if found else None) for signal in OF_ENGINES)
-    return (*numbers, f"{sample.drafts:,.0f}" if sample else NOTHING)
+    return (*numbers, worded(length_to_others, entry.length_to_others), f"{sample.drafts:,.0f}" if sample else NOTHING)
 
 
 def _table(title: str, headings: Sequence[str]) -> Table:
