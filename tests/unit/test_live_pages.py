@@ -118,6 +118,8 @@ def test_a_page_without_engines_is_recognised() -> None:
         (LOAD.replace(" 2389.0", " NaN"), "drafts_total is nan"),
         (LOAD.replace(" 2389.0", " +Inf"), "drafts_total is inf"),
         (LOAD.replace(" 2389.0", " -1"), "drafts_total is -1"),
+        (LOAD.replace(" 2389.0", " 1e-320"), "which vLLM never says"),
+        (LOAD.replace(" 2389.0", " 1e308"), "which vLLM never says"),
         (LOAD.replace(" 2389.0", " many"), "many"),
         ("a\0b 1\n", "binary"),
         ("vllm:a\x1b[31m 1\n", "binary"),

@@ -29,6 +29,7 @@ _PREFIXES = (VLLM, *RAY, "vllm_")
 LONGEST_LINE = 32_768
 """Characters; the longest of a real page, the cache's configuration, has about 2,000."""
 _SHOWN = 120
+_SMALLEST, _LARGEST = 1e-15, 1e30
 _END = "# EOF"
 
 
@@ -133,8 +134,8 @@ def _values(samples: Iterable[Sample]) -> tuple[dict[Series, float], str]:
 
 
 def _require_count(name: str, value: float) -> None:
-    """Everything that vLLM exposes is a number from 0 up."""
-    if not math.isfinite(value) or value < 0:
+    """Everything that vLLM exposes is 0, or a number of a size that can be computed with."""
+    if value != 0 and not _SMALLEST < value < _LARGEST:
         raise ValueError(f"{name} is {value:g}, which vLLM never says")
 
 
