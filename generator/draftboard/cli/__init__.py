@@ -12,6 +12,7 @@ from draftboard.cli.files import build, check, signals
 from draftboard.cli.plan import plan
 from draftboard.cli.preview import preview_command
 from draftboard.cli.replay import replay_command
+from draftboard.cli.report import report_command
 from draftboard.cli.simulate import simulate
 from draftboard.errors import DraftboardError
 
@@ -22,7 +23,8 @@ def draftboard() -> None:
     """Monitoring as code for vLLM speculative decoding."""
 
 
-for _command in (build, check, signals, replay_command, simulate, drill_command, plan, preview_command):
+_COMMANDS = (build, check, signals, replay_command, simulate, drill_command, plan, preview_command, report_command)
+for _command in _COMMANDS:
     draftboard.add_command(_command)
 
 

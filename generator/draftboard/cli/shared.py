@@ -13,6 +13,7 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
+from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 
 _PIPED_WIDTH = 200
@@ -72,6 +73,19 @@ def optional_part(name: str, *, command: str, extra: str) -> ModuleType:
 def console() -> Console:
     """Colours and the terminal's width on a terminal; plain and wide when piped."""
     return Console() if sys.stdout.isatty() else Console(width=_PIPED_WIDTH, highlight=False)
+
+
+def duration(_context: click.Context, _option: click.Parameter, given: str | None) -> Duration | None:
+    """The callback of an option whose value is a duration longer than nothing."""
+    if given is None:
+        return None
+    try:
+        duration = Duration.parse(given)
+    except ValueError as error:
+        raise click.BadParameter(f"{given!r} {error}") from None
+    if not duration.seconds:
+        raise click.BadParameter(f"{given!r} must be longer than 0s")
+    return duration
 
 
 @contextmanager

@@ -1,14 +1,22 @@
 """The two questions of Prometheus' HTTP API that Draftboard asks."""
 
+import json
+import time
 from dataclasses import dataclass
+from http import HTTPStatus
 from types import TracebackType
 from typing import Any, Self
 
 import httpx
 
+from draftboard.access import Access, parsed_url, shown
 from draftboard.errors import DraftboardError
 
 _TIMEOUT_SECONDS = 30.0
+_NOBODY = Access()
+_MOST_WORDS = 300
+_MOST_BYTES = 256_000_000
+_MOST_SECONDS = 120.0
 MOST_POINTS = 10_000
 """Prometheus answers at most 11,000 points a series: longer times are asked for in pieces."""
 
@@ -24,9 +32,12 @@ class Series:
 class Client:
     """A Prometheus server, asked over HTTP. Use as a context manager."""
 
-    def __init__(self, url: str) -> None:
-        self.url = url
-        self._http = httpx.Client(base_url=url, timeout=_TIMEOUT_SECONDS)
+    def __init__(self, url: str, access: Access = _NOBODY) -> None:
+        """Raise DraftboardError where the address, or the file of certificates, cannot be used."""
+        parsed = parsed_url(url)
+        self.url = shown(parsed)
+        verify = access.certificates if parsed.scheme == "https" else False
+        self._http = httpx.Client(base_url=parsed, timeout=_TIMEOUT_SECONDS, headers=access.headers, verify=verify)
 
     def __enter__(self) -> Self:
         return self
@@ -61,13 +72,35 @@ class Client:
 
     def _ask(self, question: str, parameters: dict[str, Any]) -> list[dict[str, Any]]:
         try:
-            answer = self._http.post(f"/api/v1/{question}", data=parameters).json()
-        except (httpx.HTTPError, ValueError) as error:
-            raise DraftboardError(f"{self.url}: Prometheus gives no answer: {error}") from None
-        if answer.get("status") != "success":
-            raise DraftboardError(f"{self.url}: Prometheus refuses the query: {answer.get('error', answer)}")
-        result: list[dict[str, Any]] = answer["data"]["result"]
-        return result
+            answer = json.loads(self._content(question, parameters))
+        except (httpx.HTTPError, ValueError, RecursionError) as error:
+            raise DraftboardError(f"{self.url}: Prometheus gives no answer: {_short(error)}") from None
+        match answer:
+            case {"status": "success", "data": {"result": list(result)}}:
+                return result
+            case {"error": reason}:
+                raise DraftboardError(f"{self.url}: Prometheus refuses the query: {_short(reason)}")
+        raise DraftboardError(f"{self.url}: Prometheus gives no answer: this is no Prometheus")
+
+    def _content(self, question: str, parameters: dict[str, Any]) -> bytes:
+        """What it answers, within limits of size and time."""
+        content, until = bytearray(), time.monotonic() + _MOST_SECONDS
+        with self._http.stream("POST", f"/api/v1/{question}", data=parameters) as response:
+            if response.status_code in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
+                raise DraftboardError(f"{self.url}: wants to know who asks: give a token with --token-file")
+            if response.is_redirect:
+                raise DraftboardError(f"{self.url}: redirects; name the address of Prometheus itself")
+            for chunk in response.iter_bytes():
+                content += chunk
+                if len(content) > _MOST_BYTES or time.monotonic() > until:
+                    raise DraftboardError(f"{self.url}: Prometheus answers too much, or too slowly")
+        return bytes(content)
+
+
+def _short(words: object) -> str:
+    """One line, whatever the server said."""
+    text = " ".join(str(words).split())
+    return text if len(text) <= _MOST_WORDS else text[:_MOST_WORDS] + "..."
 
 
 def _sample(pair: list[Any]) -> tuple[float, float]:
