@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from draftboard import __version__
+from draftboard.cli.doctor import doctor_command
 from draftboard.cli.files import build, check, signals
 from draftboard.cli.replay import replay_command
 from draftboard.cli.simulate import simulate
@@ -19,7 +20,7 @@ def draftboard() -> None:
     """Monitoring as code for vLLM speculative decoding."""
 
 
-for _command in (build, check, signals, replay_command, simulate):
+for _command in (build, check, signals, replay_command, simulate, doctor_command):
     draftboard.add_command(_command)
 
 

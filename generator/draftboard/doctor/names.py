@@ -1,0 +1,72 @@
+"""Metrics of old articles, old servers and Ray, and where their answer is found today."""
+
+from dataclasses import dataclass
+
+from draftboard.metrics import Metric, latency, serving, speculation
+from draftboard.signals.acceptance import acceptance, draft_efficiency
+
+RAY = ("ray_vllm_", "ray_vllm:")
+"""How Ray Serve begins the names, today and in its older releases."""
+RELABEL_RAY = (
+    "metric_relabel_configs: [{source_labels: [__name__], regex: 'ray_vllm[_:](.+)', target_label: __name__, "
+    "replacement: 'vllm:$1'}]"
+)
+"""What brings vLLM's own names back, in a scrape job of Prometheus."""
+
+
+@dataclass(frozen=True)
+class Old:
+    """A series family that vLLM no longer exposes, or calls otherwise."""
+
+    name: str
+    instead: str
+    """What to read today, in words and names."""
+    until: str
+    """Last release that exposes it."""
+
+
+def _renamed(old: str, new: Metric, until: str) -> Old:
+    return Old(old, new.name, until)
+
+
+_ACCEPTED, _DRAFTS = speculation.ACCEPTED_TOKENS.name, speculation.DRAFTS.name
+OLD: tuple[Old, ...] = (
+    Old(
+        "vllm:spec_decode_draft_acceptance_rate",
+        f"{_ACCEPTED} / {speculation.DRAFT_TOKENS.name}, here the signal {acceptance.name}; its old limits of 0.5 "
+        "to 0.7 do not carry over, for it meant something else",
+        "0.9.2",
+    ),
+    Old("vllm:spec_decode_efficiency", f"from the counters, here the signal {draft_efficiency.name}", "0.9.2"),
+    Old("vllm:spec_decode_num_emitted_tokens_total", f"{_DRAFTS} + {_ACCEPTED}", "0.9.2"),
+    _renamed("vllm:gpu_cache_usage_perc", serving.KV_CACHE_USAGE, "0.11.2"),
+    _renamed("vllm:gpu_prefix_cache_queries_total", serving.PREFIX_CACHE_QUERIES, "0.11.2"),
+    _renamed("vllm:gpu_prefix_cache_hits_total", serving.PREFIX_CACHE_HITS, "0.11.2"),
+    Old(
+        "vllm:time_per_output_token_seconds",
+        f"{latency.TIME_PER_OUTPUT_TOKEN.name} for what users feel, one sample a request; "
+        f"{latency.STEP_LATENCY.name} for the same meaning as before, one sample a step",
+        "0.14.0",
+    ),
+    Old(
+        "vllm:gpu_prefix_cache_hit_rate",
+        f"{serving.PREFIX_CACHE_HITS.name} / {serving.PREFIX_CACHE_QUERIES.name}",
+        "0.9.1",
+    ),
+    Old("vllm:cpu_prefix_cache_hit_rate", "nothing: the V1 engine keeps no such cache", "0.9.1"),
+    Old("vllm:cpu_cache_usage_perc", "nothing: the V1 engine does not swap", "0.9.1"),
+    Old(
+        "vllm:num_requests_swapped",
+        f"nothing: the V1 engine does not swap; {serving.PREEMPTIONS.name} tells of pressure",
+        "0.9.1",
+    ),
+    _renamed("vllm:time_in_queue_requests", latency.QUEUE_TIME, "0.9.1"),
+    Old("vllm:model_forward_time_milliseconds", "nothing", "0.9.1"),
+    Old("vllm:model_execute_time_milliseconds", "nothing", "0.9.1"),
+    Old("vllm:prompt_tokens_recomputed_total", "nothing", "0.19.0"),
+)
+
+
+def plain(name: str) -> str:
+    """A sample's name as vLLM itself gives it, though Ray renamed it."""
+    return next(("vllm:" + name.removeprefix(prefix) for prefix in RAY if name.startswith(prefix)), name)

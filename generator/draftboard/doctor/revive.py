@@ -1,0 +1,39 @@
+"""A speculative configuration without what is dead, as vLLM 0.32 takes it."""
+
+from draftboard.doctor import dead
+from draftboard.doctor.keys import KEYS, Config, nearest
+from draftboard.doctor.methods import MTP_SUFFIX
+
+_NGRAM = {"[ngram]", "ngram"}
+"""What the V0 engine took as the name of a drafter that is none."""
+_BY_NAME = {"eagle3": "eagle3", "eagle": "eagle", "medusa": "medusa"}
+
+
+def revived(config: Config) -> Config:
+    """The configuration with dead keys moved or left out, and mistyped ones as they were probably meant."""
+    alive = {key: value for key, value in config.items() if key in KEYS}
+    for key, value in config.items():
+        if key not in KEYS:
+            gone = dead.KEYS.get(key.replace("-", "_"))
+            meant = gone.key if gone else nearest(key, list(KEYS))
+            if meant:
+                alive.setdefault(meant, value)
+    return {**_method(alive), **alive} if alive != config else _renamed(alive)
+
+
+def _method(alive: Config) -> Config:
+    """The method of a drafter that old spellings name without one: a guess by its name, said to be one."""
+    model = alive.get("model")
+    if model in _NGRAM:
+        del alive["model"]
+    if "method" in alive or not isinstance(model, str):
+        return _renamed({"method": alive["method"]}) if "method" in alive else {}
+    if model in _NGRAM:
+        return {"method": "ngram"}
+    return {"method": next((method for part, method in _BY_NAME.items() if part in model.lower()), "draft_model")}
+
+
+def _renamed(alive: Config) -> Config:
+    method = alive.get("method")
+    deprecated = isinstance(method, str) and method.endswith(MTP_SUFFIX)
+    return alive | {"method": "mtp"} if deprecated else alive
