@@ -2,6 +2,7 @@
 
 from draftboard.doctor.examine import examine_command, examine_config
 from draftboard.doctor.finding import Empty, Examination, Finding, Severity
+from draftboard.doctor.prometheus import examine_prometheus
 from draftboard.doctor.show import as_json, show
 
 __all__ = [
@@ -12,5 +13,6 @@ __all__ = [
     "as_json",
     "examine_command",
     "examine_config",
+    "examine_prometheus",
     "show",
 ]

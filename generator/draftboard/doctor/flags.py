@@ -8,7 +8,6 @@ from draftboard.doctor.configured import SHORTHANDS, WHOLE, configured, keys_of_
 from draftboard.doctor.finding import Finding, Severity, note, problem, shown, warning
 from draftboard.doctor.keys import nearest
 from draftboard.doctor.readers import all_readers, silenced_by
-from draftboard.doctor.revive import revived
 from draftboard.metrics import CATALOGUE, Presence
 from draftboard.settings import Settings
 
@@ -22,10 +21,9 @@ def lint(line: CommandLine, settings: Settings) -> tuple[Finding, ...]:
     config, mistakes = configured(line)
     findings = [*_entry(line), *_dead(line), *_mistyped(line), *mistakes, *_twice(line), *secrets.found(line)]
     around = speculation.Around(line.number("tensor_parallel_size"), line.number("data_parallel_size"))
-    if config is not None:
-        findings += speculation.lint(config, settings, around)
-    elif dead_ones := revived(moved(line)):
-        findings += speculation.lint_meaning(dead_ones, settings, around)
+    findings += speculation.lint_spelling(config or {})
+    if config is not None or moved(line):
+        findings += speculation.lint_meaning(moved(line) | (config or {}), settings, around)
     findings += [*_statistics(line, settings), *_per_request(line, speculates=config is not None or bool(mistakes))]
     findings += [*_processes(line), *buckets.lint(line.value(buckets.FLAG), settings)]
     if config is None and not mistakes and not any(dead.FLAGS.get(a.flag) for a in line.arguments):

@@ -2,11 +2,9 @@
 
 from dataclasses import dataclass
 
-from draftboard.metrics import Metric, latency, serving, speculation
+from draftboard.metrics import Metric, latency, removed, serving, speculation
 from draftboard.signals.acceptance import acceptance, draft_efficiency
 
-RAY = ("ray_vllm_", "ray_vllm:")
-"""How Ray Serve begins the names, today and in its older releases."""
 RELABEL_RAY = (
     "metric_relabel_configs: [{source_labels: [__name__], regex: 'ray_vllm[_:](.+)', target_label: __name__, "
     "replacement: 'vllm:$1'}]"
@@ -32,13 +30,13 @@ def _renamed(old: str, new: Metric, until: str) -> Old:
 _ACCEPTED, _DRAFTS = speculation.ACCEPTED_TOKENS.name, speculation.DRAFTS.name
 OLD: tuple[Old, ...] = (
     Old(
-        "vllm:spec_decode_draft_acceptance_rate",
+        removed.V0_ACCEPTANCE.name,
         f"{_ACCEPTED} / {speculation.DRAFT_TOKENS.name}, here the signal {acceptance.name}; its old limits of 0.5 "
         "to 0.7 do not carry over, for it meant something else",
         "0.9.2",
     ),
-    Old("vllm:spec_decode_efficiency", f"from the counters, here the signal {draft_efficiency.name}", "0.9.2"),
-    Old("vllm:spec_decode_num_emitted_tokens_total", f"{_DRAFTS} + {_ACCEPTED}", "0.9.2"),
+    Old(removed.V0_EFFICIENCY.name, f"from the counters, here the signal {draft_efficiency.name}", "0.9.2"),
+    Old(removed.V0_EMITTED.name, f"{_DRAFTS} + {_ACCEPTED}", "0.9.2"),
     _renamed("vllm:gpu_cache_usage_perc", serving.KV_CACHE_USAGE, "0.11.2"),
     _renamed("vllm:gpu_prefix_cache_queries_total", serving.PREFIX_CACHE_QUERIES, "0.11.2"),
     _renamed("vllm:gpu_prefix_cache_hits_total", serving.PREFIX_CACHE_HITS, "0.11.2"),
@@ -65,8 +63,3 @@ OLD: tuple[Old, ...] = (
     Old("vllm:model_execute_time_milliseconds", "nothing", "0.9.1"),
     Old("vllm:prompt_tokens_recomputed_total", "nothing", "0.19.0"),
 )
-
-
-def plain(name: str) -> str:
-    """A sample's name as vLLM itself gives it, though Ray renamed it."""
-    return next(("vllm:" + name.removeprefix(prefix) for prefix in RAY if name.startswith(prefix)), name)

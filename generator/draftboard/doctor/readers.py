@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from draftboard.dashboards import DASHBOARDS
 from draftboard.doctor.finding import Empty
@@ -13,6 +13,7 @@ from draftboard.signals import ALL, Edition, Level, Scope, Signal
 
 _NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
+_RECORD = re.compile(rf"\b({'|'.join(level.value for level in Level)}):\w+:\w+")
 _ALTERNATIVES = {"or", "unless"}
 SAMPLES = frozenset(part.name for metric in CATALOGUE for part in metric.parts)
 """Every name that an expression may read."""
@@ -25,6 +26,8 @@ class Reader:
     reads: frozenset[str]
     has_alternatives: bool
     """Whether it may have samples though a part of it has none."""
+    from_records: bool = False
+    """Whether its panels need the rules."""
     panels: tuple[str, ...] = ()
     alerts: tuple[str, ...] = ()
     records: tuple[str, ...] = ()
@@ -49,7 +52,7 @@ def all_readers(settings: Settings) -> tuple[Reader, ...]:
     """Every panel, alert and record: panels by the signal that they show."""
     shown = _shown(settings)
     return (
-        *(_reader(*_everywhere(signal, settings), panels=shown[signal.name]) for signal in ALL if signal.name in shown),
+        *(_panels(signal, shown[signal.name], settings) for signal in ALL if signal.name in shown),
         *(_reader(_watched(alert, settings), alerts=(alert.name,)) for alert in ALERTS),
         *_recorded(settings),
     )
@@ -62,6 +65,12 @@ def _shown(settings: Settings) -> dict[str, tuple[str, ...]]:
         for name, panel in dashboard.shows:
             places.setdefault(name, {})[f"{dashboard.uid}: {panel}"] = None
     return {name: tuple(panels) for name, panels in places.items()}
+
+
+def _panels(signal: Signal, panels: tuple[str, ...], settings: Settings) -> Reader:
+    by_name = [Scope(settings, level, Edition.RECORDS)(signal) for level in signal.levels]
+    recorded = any(_RECORD.search(_TEXT.sub("", text)) for text in by_name)
+    return replace(_reader(*_everywhere(signal, settings), panels=panels), from_records=recorded)
 
 
 def _everywhere(signal: Signal, settings: Settings) -> tuple[str, ...]:
@@ -91,4 +100,4 @@ def _reader(
     *expressions: str, panels: tuple[str, ...] = (), alerts: tuple[str, ...] = (), records: tuple[str, ...] = ()
 ) -> Reader:
     words = frozenset(_NAME.findall(_TEXT.sub("", " or ".join(expressions))))
-    return Reader(words & SAMPLES, bool(words & _ALTERNATIVES), panels, alerts, records)
+    return Reader(words & SAMPLES, bool(words & _ALTERNATIVES), panels=panels, alerts=alerts, records=records)

@@ -18,19 +18,22 @@ def revived(config: Config) -> Config:
             meant = gone.key if gone else nearest(key, list(KEYS))
             if meant:
                 alive.setdefault(meant, value)
-    return {**_method(alive), **alive} if alive != config else _renamed(alive)
+    return _renamed(alive if alive == config else _with_method(alive))
 
 
-def _method(alive: Config) -> Config:
-    """The method of a drafter that old spellings name without one: a guess by its name, said to be one."""
+def guessed(config: Config) -> bool:
+    """Whether the method of the revived one is a guess by the drafter's name, for old spellings named none."""
+    return "method" not in config and revived(config).get("method", "ngram") != "ngram"
+
+
+def _with_method(alive: Config) -> Config:
     model = alive.get("model")
-    if model in _NGRAM:
-        del alive["model"]
     if "method" in alive or not isinstance(model, str):
-        return _renamed({"method": alive["method"]}) if "method" in alive else {}
+        return alive
     if model in _NGRAM:
-        return {"method": "ngram"}
-    return {"method": next((method for part, method in _BY_NAME.items() if part in model.lower()), "draft_model")}
+        return {"method": "ngram"} | {key: value for key, value in alive.items() if key != "model"}
+    method = next((method for part, method in _BY_NAME.items() if part in model.lower()), "draft_model")
+    return {"method": method} | alive
 
 
 def _renamed(alive: Config) -> Config:

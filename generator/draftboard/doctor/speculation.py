@@ -7,7 +7,7 @@ from draftboard.doctor import dead
 from draftboard.doctor.finding import Finding, note, problem, shown, warning
 from draftboard.doctor.keys import KEYS, Config, nearest
 from draftboard.doctor.methods import METHODS, MTP_SUFFIX, UNUSABLE
-from draftboard.doctor.revive import revived
+from draftboard.doctor.revive import guessed, revived
 from draftboard.settings import Settings
 
 _SUFFIX_DEPTH = 24  # vLLM's default of suffix_decoding_max_tree_depth
@@ -21,18 +21,21 @@ class Around:
     data_parallel: int | None = None
 
 
-def lint(config: Config, settings: Settings, around: Around | None = None) -> tuple[Finding, ...]:
-    """Everything that is wrong with, or to be known of, a speculative configuration.
-
-    Dead keys are told as such; all else is asked of what they mean.
-    """
-    return (*_unknown(config), *_renamed(config), *lint_meaning(revived(config), settings, around))
+def lint(config: Config, settings: Settings) -> tuple[Finding, ...]:
+    """Everything that is wrong with, or to be known of, a speculative configuration by itself."""
+    return (*lint_spelling(config), *lint_meaning(config, settings, Around()))
 
 
-def lint_meaning(config: Config, settings: Settings, around: Around | None = None) -> tuple[Finding, ...]:
-    """What is wrong with a configuration whose keys are all known."""
-    checks = (_values(config), _method(config), _drafter(config), _length(config, settings))
-    together = (_parallel(config, around or Around()), _lookup(config), _not_what_it_looks(config))
+def lint_spelling(config: Config) -> tuple[Finding, ...]:
+    """Keys and names that vLLM refuses or will refuse."""
+    return (*_unknown(config), *_renamed(config))
+
+
+def lint_meaning(config: Config, settings: Settings, around: Around) -> tuple[Finding, ...]:
+    """What is wrong with a configuration once dead spellings are read as what they meant."""
+    alive = revived(config)
+    checks = (_values(alive), _method(alive), _guessed(config, alive), _drafter(alive), _length(alive, settings))
+    together = (_parallel(alive, around), _lookup(alive), _not_what_it_looks(alive))
     return tuple(finding for check in (*checks, *together) for finding in check)
 
 
@@ -66,6 +69,14 @@ def _renamed(config: Config) -> Iterator[Finding]:
     if isinstance(method, str) and method.endswith(MTP_SUFFIX):
         what = f"{shown(method)} is a deprecated name"
         yield warning(place("method"), what, 'write "mtp", which covers all of them')
+
+
+def _guessed(config: Config, alive: Config) -> Iterator[Finding]:
+    if guessed(config):
+        method = alive["method"]
+        yield note(
+            place("method"), f"old spellings named no method: {method} is a guess by the drafter's name", "check it"
+        )
 
 
 def method_of(config: Config) -> str | None:

@@ -1,4 +1,4 @@
-"""The two questions of Prometheus' HTTP API that Draftboard asks."""
+"""The questions of Prometheus' HTTP API that Draftboard asks."""
 
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -25,6 +25,28 @@ class Series:
     samples: tuple[tuple[float, float], ...]
 
 
+@dataclass(frozen=True)
+class Target:
+    """A server that Prometheus scrapes."""
+
+    labels: dict[str, str]
+    interval: str
+    """Between two scrapes, as Prometheus writes it."""
+    error: str
+    """Why the last scrape failed, in Prometheus' words; empty where it did not."""
+
+
+@dataclass(frozen=True)
+class LoadedRule:
+    """A rule that Prometheus evaluates."""
+
+    name: str
+    """Of the record or alert."""
+    group: str
+    error: str
+    """Why the last evaluation failed; empty where it did not."""
+
+
 class Client:
     """A Prometheus server, asked over HTTP. Use as a context manager."""
 
@@ -47,7 +69,7 @@ class Client:
         Raises:
             DraftboardError: the server cannot be reached or refuses the query.
         """
-        result = self._ask("query", {"query": expr, "time": time})
+        result = self._ask("query", {"query": expr, "time": time})["result"]
         return [Series(row["metric"], (_sample(row["value"]),)) for row in result]
 
     def query_range(self, expr: str, start: float, end: float, step: float) -> list[Series]:
@@ -61,14 +83,38 @@ class Client:
         begin = start
         while begin <= end:
             until = min(begin + stretch, end)
-            for row in self._ask("query_range", {"query": expr, "start": begin, "end": until, "step": step}):
+            span = {"start": begin, "end": until, "step": step}
+            for row in self._ask("query_range", {"query": expr} | span)["result"]:
                 found.setdefault(tuple(sorted(row["metric"].items())), []).extend(map(_sample, row["values"]))
             begin += stretch + step
         return [Series(dict(labels), tuple(samples)) for labels, samples in found.items()]
 
-    def _ask(self, question: str, parameters: dict[str, Any]) -> list[dict[str, Any]]:
+    def targets(self) -> list[Target]:
+        """What is scraped now.
+
+        Raises:
+            DraftboardError: the server cannot be reached, or knows no targets, as one that only stores.
+        """
+        found = self._ask("targets?state=active")["activeTargets"]
+        return [Target(row["labels"], row.get("scrapeInterval", ""), _short(row.get("lastError", ""))) for row in found]
+
+    def rules(self) -> list[LoadedRule]:
+        """What is evaluated.
+
+        Raises:
+            DraftboardError: the server cannot be reached, or evaluates no rules at all.
+        """
+        groups = self._ask("rules")["groups"]
+        return [
+            LoadedRule(rule["name"], group["name"], _short(rule.get("lastError", "")))
+            for group in groups
+            for rule in group["rules"]
+        ]
+
+    def _ask(self, question: str, parameters: dict[str, Any] | None = None) -> dict[str, Any]:
+        path = f"/api/v1/{question}"
         try:
-            response = self._http.post(f"/api/v1/{question}", data=parameters)
+            response = self._http.post(path, data=parameters) if parameters else self._http.get(path)
             if response.status_code in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
                 raise DraftboardError(f"{self.url}: wants to know who asks: give a token with --token-file")
             answer = response.json()
@@ -77,8 +123,10 @@ class Client:
         if not isinstance(answer, dict) or answer.get("status") != "success":
             reason = answer.get("error", answer) if isinstance(answer, dict) else answer
             raise DraftboardError(f"{self.url}: Prometheus refuses the query: {_short(reason)}")
-        result: list[dict[str, Any]] = answer["data"]["result"]
-        return result
+        if not isinstance(answer.get("data"), dict):
+            raise DraftboardError(f"{self.url}: does not answer as Prometheus does: is the address right?")
+        data: dict[str, Any] = answer["data"]
+        return data
 
 
 def _short(words: object) -> str:

@@ -1,0 +1,70 @@
+"""Whether the servers' histograms resolve what is asked of them."""
+
+from collections.abc import Iterator
+
+from draftboard.doctor import buckets
+from draftboard.doctor.finding import Finding, note, problem, warning
+from draftboard.doctor.stored import Stored
+from draftboard.prometheus import Client
+from draftboard.promql import aggregate, binary, number, selector, told_apart
+from draftboard.settings import Settings
+from draftboard.settings.objectives import HISTOGRAMS
+from draftboard.signals import Level, Scope
+from draftboard.signals.latency import Latency, end_to_end, first_token, per_token, queue, step
+from draftboard.signals.signal import within
+
+_MEDIAN = 0.5
+_FELT = (first_token, per_token, step, end_to_end)
+_FAMILIES = {histogram.custom: histogram for histogram in HISTOGRAMS.values()}
+
+
+def explain(client: Client, stored: Stored, settings: Settings, time: float) -> Iterator[Finding]:
+    """Bounds that differ from the declared ones, and medians that lie under the first bound."""
+    yield from _bounds(client, settings, time)
+    if stored.state_records:
+        yield from _unresolved(client, settings, time)
+
+
+def _bounds(client: Client, settings: Settings, time: float) -> Iterator[Finding]:
+    labels = settings.labels
+    matchers = [settings.selector] if settings.selector else []
+    families = {
+        family: aggregate("group", (labels.job, labels.instance, "le"), selector(histogram.bucket.name, matchers))
+        for family, histogram in _FAMILIES.items()
+    }
+    found: dict[tuple[str, str], set[float]] = {}
+    for series in client.query(told_apart("family", families), time):
+        where = f"{series.labels.get(labels.instance, '')} of job {series.labels.get(labels.job, '')}"
+        found.setdefault((series.labels["family"], where), set()).add(float(series.labels["le"]))
+    alike: dict[tuple[str, frozenset[float]], list[str]] = {}
+    for (family, where), bounds in found.items():
+        alike.setdefault((family, frozenset(bounds - {float("inf")})), []).append(where)
+    for (family, own), places in alike.items():
+        yield from _against(family, set(own), ", ".join(sorted(places)[:4]), settings)
+
+
+def _against(family: str, bounds: set[float], where: str, settings: Settings) -> Iterator[Finding]:
+    name = _FAMILIES[family].name
+    if promises := buckets.unmeasured(bounds, family, settings):
+        what = f"{name} has no bound at what is promised: {', '.join(promises)}; it is left out of the objective"
+        yield problem(where, what, f"start it with {buckets.advice(settings)}")
+    elif difference := buckets.differ(bounds, family, settings):
+        what = f"{name} has other bounds than the settings declare: {difference}"
+        yield warning(where, what, f"declare them under [buckets], or start it with {buckets.advice(settings)}")
+
+
+def _unresolved(client: Client, settings: Settings, time: float) -> Iterator[Finding]:
+    scope = Scope(settings, Level.MODEL)
+    told = {latency.title: latency for latency in (*_FELT, queue)}
+    shares = {title: scope(latency.unresolved) for title, latency in told.items()}
+    vector = binary(told_apart("latency", shares), ">=", number(_MEDIAN))
+    by_model: dict[str, list[Latency]] = {}
+    for series in client.query(vector, time):
+        model = series.labels.get(settings.labels.model_name, "")
+        by_model.setdefault(model, []).append(told[series.labels["latency"]])
+    for model, latencies in sorted(by_model.items()):
+        felt = any(latency in _FELT for latency in latencies)
+        words = ", ".join(dict.fromkeys(within(latency.title) for latency in latencies))
+        what = f'half of the samples and more lie under the first bound of {words}: percentiles say "below resolution"'
+        fix = f"start its servers (vLLM {buckets.SINCE} or newer) with {buckets.advice(settings)}, and declare the same"
+        yield (warning if felt else note)(f"model {model}", what, fix)
