@@ -1,5 +1,6 @@
 """Servers that are asked over HTTP: their address, which is shown without its secrets, and how they let us in."""
 
+import re
 import ssl
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -56,14 +57,12 @@ def parsed_url(given: str) -> httpx.URL:
         DraftboardError: it is no http(s) address.
     """
     try:
-        if any(character.isspace() for character in given):
-            raise ValueError
         url = httpx.URL(given if "://" in given else f"http://{given}")
     except (httpx.InvalidURL, ValueError):
+        url = httpx.URL()
+    if url.scheme not in {"http", "https"} or not url.host or re.search(r"\s", given):
         # The text may hold a password, so it is not repeated.
-        raise DraftboardError("an address is not valid: write host:port or http(s)://host:port") from None
-    if url.scheme not in {"http", "https"} or not url.host:
-        raise DraftboardError(f"{shown(url)}: no http(s) address: write host:port or http(s)://host:port")
+        raise DraftboardError("an address is not valid: write host:port or http(s)://host:port")
     return url
 
 
