@@ -10,6 +10,8 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
+from draftboard.durations import Duration
+
 _PIPED_WIDTH = 200
 
 config_option = click.option(
@@ -30,6 +32,19 @@ def program_option(name: str) -> Callable[[Callable[..., None]], Callable[..., N
         callback=lambda _context, _option, given: Path(shutil.which(given) or given).absolute(),
         help=f"{name} 3.5 or newer.",
     )
+
+
+def duration(_context: click.Context, _option: click.Parameter, given: str | None) -> Duration | None:
+    """An option's value as a duration longer than nothing."""
+    if given is None:
+        return None
+    try:
+        duration = Duration.parse(given)
+    except ValueError as error:
+        raise click.BadParameter(f"{given!r} {error}") from None
+    if not duration.seconds:
+        raise click.BadParameter(f"{given!r} must be longer than 0s")
+    return duration
 
 
 def console() -> Console:

@@ -2,8 +2,10 @@
 
 from draftboard.doctor.examine import examine_command, examine_config
 from draftboard.doctor.finding import Empty, Examination, Finding, Severity
+from draftboard.doctor.pages import examine_pages
 from draftboard.doctor.prometheus import examine_prometheus
 from draftboard.doctor.show import as_json, show
+from draftboard.doctor.sources import examine_sources
 
 __all__ = [
     "Empty",
@@ -13,6 +15,8 @@ __all__ = [
     "as_json",
     "examine_command",
     "examine_config",
+    "examine_pages",
     "examine_prometheus",
+    "examine_sources",
     "show",
 ]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from draftboard.dashboards import DASHBOARDS
 from draftboard.doctor.finding import Empty
-from draftboard.metrics import CATALOGUE
+from draftboard.metrics import CATALOGUE, Presence
 from draftboard.rules.alerts import ALERTS, Alert
 from draftboard.settings import Settings
 from draftboard.signals import ALL, Edition, Level, Scope, Signal
@@ -17,6 +17,7 @@ _RECORD = re.compile(rf"\b({'|'.join(level.value for level in Level)}):\w+:\w+")
 _ALTERNATIVES = {"or", "unless"}
 SAMPLES = frozenset(part.name for metric in CATALOGUE for part in metric.parts)
 """Every name that an expression may read."""
+_OF_GPUS = {metric.name for metric in CATALOGUE if metric.presence is Presence.GPU_EXPORTER}
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,10 @@ def _shown(settings: Settings) -> dict[str, tuple[str, ...]]:
 def _panels(signal: Signal, panels: tuple[str, ...], settings: Settings) -> Reader:
     by_name = [Scope(settings, level, Edition.RECORDS)(signal) for level in signal.levels]
     recorded = any(_RECORD.search(_TEXT.sub("", text)) for text in by_name)
-    return replace(_reader(*_everywhere(signal, settings), panels=panels), from_records=recorded)
+    reader = _reader(*_everywhere(signal, settings), panels=panels)
+    # Of machines: the engines' series only choose among them, and choose all where they tell nothing.
+    reads = reader.reads & _OF_GPUS if signal.levels == (Level.HOST,) else reader.reads
+    return replace(reader, reads=reads, from_records=recorded)
 
 
 def _everywhere(signal: Signal, settings: Settings) -> tuple[str, ...]:

@@ -1,10 +1,12 @@
 """Whether the servers' histograms resolve what is asked of them."""
 
+import math
 from collections.abc import Iterator
 
 from draftboard.doctor import buckets
 from draftboard.doctor.finding import Finding, note, problem, warning
 from draftboard.doctor.stored import Stored
+from draftboard.live import Page
 from draftboard.prometheus import Client
 from draftboard.promql import aggregate, binary, number, selector, told_apart
 from draftboard.settings import Settings
@@ -25,6 +27,14 @@ def explain(client: Client, stored: Stored, settings: Settings, time: float) -> 
         yield from _unresolved(client, settings, time)
 
 
+def of_page(page: Page, settings: Settings) -> Iterator[Finding]:
+    """Bounds of a server's page that differ from the declared ones."""
+    for family, histogram in _FAMILIES.items():
+        bounds = {float(dict(labels)["le"]) for labels in page.of(histogram.bucket)} - {math.inf}
+        if bounds:
+            yield from _against(family, bounds, page.source, settings)
+
+
 def _bounds(client: Client, settings: Settings, time: float) -> Iterator[Finding]:
     labels = settings.labels
     matchers = [settings.selector] if settings.selector else []
@@ -38,7 +48,7 @@ def _bounds(client: Client, settings: Settings, time: float) -> Iterator[Finding
         found.setdefault((series.labels["family"], where), set()).add(float(series.labels["le"]))
     alike: dict[tuple[str, frozenset[float]], list[str]] = {}
     for (family, where), bounds in found.items():
-        alike.setdefault((family, frozenset(bounds - {float("inf")})), []).append(where)
+        alike.setdefault((family, frozenset(bounds - {math.inf})), []).append(where)
     for (family, own), places in alike.items():
         yield from _against(family, set(own), ", ".join(sorted(places)[:4]), settings)
 

@@ -8,7 +8,6 @@ from draftboard.signals.signal import Better, Code, Level, Signal, Status, Unit,
 from draftboard.signals.state import answers_without
 from draftboard.signals.traffic import accepted_tokens, accepted_tokens_per_pos, draft_tokens, drafts
 
-
 IDENTITIES = {
     "positions_sum": "accepted tokens by position do not add up to all accepted tokens",
     "accepted_within_drafted": "more tokens are accepted than drafted",

@@ -32,12 +32,12 @@ class Case:
 
     @property
     def cost(self) -> float:
-        """c."""
+        """C."""
         return draft_cost(self.method, self.settings)
 
     @property
     def inflation(self) -> float:
-        """v."""
+        """V."""
         return self.settings.draft_cost.verify_inflation
 
     @property

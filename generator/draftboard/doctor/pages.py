@@ -1,0 +1,98 @@
+"""Pages of vLLM servers: is every series there that is read, do the counters move, and do they agree?"""
+
+from collections.abc import Iterator, Sequence
+
+from draftboard.doctor import resolution, series
+from draftboard.doctor.finding import Examination, Finding, note, problem, warning
+from draftboard.doctor.readers import all_readers
+from draftboard.doctor.server import Server
+from draftboard.live import Growth, Page, Tally, growth, lifetime
+from draftboard.metrics import serving, speculation
+from draftboard.settings import Settings
+from draftboard.theory import Counts
+
+_POSITION = "position"
+
+
+def examine_pages(pages: Sequence[Page], later: Sequence[Page], settings: Settings) -> Examination:
+    """Pages of servers, and the same servers' pages a while later: empty where there is but one reading of each.
+
+    Raises:
+        DraftboardError: two pages are not of one server.
+    """
+    now = later or pages
+    findings = list(series.explain([_server(page) for page in now], settings, all_readers(settings)))
+    for page in now:
+        findings += _counters(page, settings)
+        findings += resolution.of_page(page, settings)
+    for before, after in zip(pages, later, strict=False):
+        findings += _moving(growth(before, after), after)
+    return Examination(", ".join(page.source for page in pages), tuple(findings))
+
+
+def _server(page: Page) -> Server:
+    return Server(page.source, frozenset(page.by_name), ray=page.ray, method=None)
+
+
+def _counters(page: Page, settings: Settings) -> Iterator[Finding]:
+    """What was counted since the start: whether it is possible, and whether the dashboards can show it."""
+    for tally in lifetime(page).tallies:
+        positions = tally.by(speculation.ACCEPTED_TOKENS_PER_POS, _POSITION)
+        if len(positions) > settings.max_draft_tokens:
+            yield warning(
+                _who(tally),
+                f"{len(positions)} positions: dashboards and records look no deeper than {settings.max_draft_tokens}",
+                f"set max_draft_tokens = {min(len(positions), 99)} in the settings",
+            )
+        if tally.total(speculation.DRAFTS):
+            yield from _judged(tally, positions, settings)
+
+
+def _judged(tally: Tally, positions: dict[str, float], settings: Settings) -> Iterator[Finding]:
+    drafts, drafted = tally.total(speculation.DRAFTS) or 0.0, tally.total(speculation.DRAFT_TOKENS) or 0.0
+    try:
+        counts = Counts(
+            drafts=drafts,
+            draft_tokens=drafted,
+            accepted_tokens=tally.total(speculation.ACCEPTED_TOKENS) or 0.0,
+            accepted_per_position=tuple(positions[position] for position in sorted(positions, key=int)),
+        )
+    except ValueError as error:
+        what = f"the counters contradict each other: {error}; vLLM's code excludes it"
+        yield problem(_who(tally), what, "look whether two servers write into one PROMETHEUS_MULTIPROC_DIR")
+        return
+    sample = f"of {counts.draft_tokens:,.0f} drafted tokens since its start"
+    if counts.acceptance < settings.thresholds.acceptance.fair:
+        yield note(
+            _who(tally),
+            f"{counts.acceptance:.0%} {sample} were accepted, which is poor (a rule of thumb): the drafter is of another "
+            "family, tokenizer or fine-tune, or too small, the temperature is high, or K is simply long",
+            "`draftboard report` says by position where it is lost and whether it still pays",
+        )
+    else:
+        yield note(
+            _who(tally),
+            f"{counts.acceptance:.0%} {sample} were accepted, which does not say whether it pays",
+            "`draftboard report` judges by break-even and names the best K",
+        )
+
+
+def _moving(grown: Growth, page: Page) -> Iterator[Finding]:
+    seconds = f"within {grown.seconds:.0f} s" if grown.seconds is not None else "between the two readings"
+    for name in grown.gone:
+        yield problem(page.source, f"{name} stopped answering {seconds}", "look at the server's log")
+    for tally in grown.tallies:
+        generated, drafts = tally.total(serving.GENERATION_TOKENS), tally.total(speculation.DRAFTS)
+        if not generated:
+            yield note(_who(tally), f"idle: nothing was generated {seconds}", "send requests to see drafts move")
+        elif drafts == 0:
+            yield warning(
+                _who(tally),
+                f"{generated:,.0f} tokens were generated {seconds}, and none was drafted",
+                "n-gram and suffix draft only where the text repeats; with any other method look at the server's log",
+            )
+
+
+def _who(tally: Tally) -> str:
+    engine = f" engine {tally.engine}" if tally.engine else ""
+    return f"{tally.model}{engine} at {tally.source}"
