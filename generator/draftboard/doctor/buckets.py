@@ -13,6 +13,7 @@ from draftboard.settings.objectives import HISTOGRAMS, Buckets
 FLAG = "custom_histogram_buckets"
 WRITTEN = "--custom-histogram-buckets"
 SINCE = "0.32.0"
+_LARGEST = 1e9
 _CONDITIONAL = "kv_cache_residency"
 FAMILIES = frozenset({metric.custom for metric in PAGE if isinstance(metric, Histogram) and metric.custom}) | {
     _CONDITIONAL
@@ -79,7 +80,7 @@ def _unknown(given: dict[str, Any]) -> Iterator[Finding]:
 def _not_bounds(given: dict[str, Any]) -> Iterator[Finding]:
     for family, bounds in given.items():
         numbers = isinstance(bounds, list) and all(
-            isinstance(bound, int | float) and not isinstance(bound, bool) and bound > 0 for bound in bounds
+            isinstance(bound, int | float) and not isinstance(bound, bool) and 0 < bound < _LARGEST for bound in bounds
         )
         if not numbers or not bounds or bounds != sorted(set(bounds)):
             yield problem(WRITTEN, f"{shown(family)}: bounds must be numbers over 0 that rise", "give a list of them")

@@ -18,7 +18,8 @@ def revived(config: Config) -> Config:
             meant = gone.key if gone else nearest(key, list(KEYS))
             if meant:
                 alive.setdefault(meant, value)
-    return _renamed(alive if alive == config else _with_method(alive))
+    alive = _renamed(alive if alive == config else _with_method(alive))
+    return {key: alive[key] for key in KEYS if key in alive}
 
 
 def guessed(config: Config) -> bool:
