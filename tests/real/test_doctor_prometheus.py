@@ -15,8 +15,10 @@ from conftest import program
 from draftboard import artifacts
 from draftboard.artifacts.files import ALERTING, RECORDING
 from draftboard.doctor import Examination, Finding, Severity, examine_prometheus
+from draftboard.doctor.readers import all_readers, silenced_by
+from draftboard.doctor.series import NAMES
 from draftboard.durations import Duration
-from draftboard.metrics import around
+from draftboard.metrics import Presence, around
 from draftboard.prometheus import Client, Server
 from draftboard.replay import Replay
 from draftboard.settings import Settings
@@ -32,6 +34,7 @@ GPU = "".join(
     for metric in (around.GPU_UTILISATION, around.GPU_MEMORY_USED, around.GPU_POWER, around.GPU_XID)
 )
 FAST = {"scrape_interval": "1s", "evaluation_interval": "1s", "window": "1m"}
+CLASSIC = "text/plain; version=0.0.4"
 POLLS, POLL_SECONDS = 600, 0.1
 Scraped = tuple[str, dict[str, str]]
 """A page, and the labels of its target."""
@@ -45,7 +48,7 @@ def fast(**rules: str) -> Settings:
 def scraping(folder: Path, pages: Sequence[Scraped], rules: Settings | None = None) -> Iterator[tuple[Client, float]]:
     """A Prometheus that has scraped these pages, and evaluated the rules of these settings."""
     with ExitStack() as stack:
-        places = [stack.enter_context(answering(page(text))) for text, _ in pages]
+        places = [stack.enter_context(answering(page(text, Content_Type=CLASSIC))) for text, _ in pages]
         server = Server(program("prometheus"), folder, lookback=Duration(60))
         process, url = server.start()
         stack.callback(process.wait)
@@ -54,7 +57,10 @@ def scraping(folder: Path, pages: Sequence[Scraped], rules: Settings | None = No
         process.send_signal(signal.SIGHUP)
         client = stack.enter_context(Client(url))
         ready = f"count(up) == {len(pages)}"
-        yield client, wait_for(client, process, f"{ready} and on () fleet:draftboard_heartbeat:bool" if rules else ready)
+        yield (
+            client,
+            wait_for(client, process, f"{ready} and on () fleet:draftboard_heartbeat:bool" if rules else ready),
+        )
 
 
 def configuration(folder: Path, places: list[str], labels: list[dict[str, str]], rules: Settings | None) -> str:
@@ -84,7 +90,9 @@ def wait_for(client: Client, process: subprocess.Popen[bytes], expr: str) -> flo
 
 def about(examination: Examination, words: str) -> Finding:
     """The one finding that says this."""
-    (found,) = (f for f in examination.findings if words in f.what)
+    found, *others = [f for f in examination.findings if words in f.what] or [None]
+    assert found, [(f.where, f.what) for f in examination.findings]
+    assert not others
     assert found.where
     assert found.fix
     return found
@@ -151,14 +159,6 @@ def test_every_fault_of_a_server_has_its_own_cause_and_fix(tmp_path: Path) -> No
     assert not any(f.empty.panels for f in examination.findings)
 
 
-def test_one_server_with_rays_names_leaves_everything_empty(tmp_path: Path) -> None:
-    with scraping(tmp_path, [(NGRAM.replace("vllm:", "ray_vllm_"), {"spec_method": "ngram"})]) as (client, now):
-        found = about(examine_prometheus(client, fast(), now), "Ray Serve exposes it")
-    assert "draftboard-overview: Draft acceptance" in found.empty.panels
-    assert "SpecDecodeNotPaying" in found.empty.alerts
-    assert "replacement: 'vllm:$1'" in found.fix
-
-
 def test_a_prometheus_that_scrapes_no_vllm_is_told_what_to_scrape(tmp_path: Path) -> None:
     with scraping(tmp_path, [(GPU, {})]) as (client, now):
         found = about(examine_prometheus(client, fast(), now), "no vLLM server is scraped")
@@ -190,11 +190,7 @@ def test_a_median_under_the_first_bound_is_told_with_the_flag_that_resolves_it(d
 @pytest.mark.xdist_group("demo_run")
 def test_what_is_said_to_stay_empty_without_speculation_is_empty_on_the_baseline(demo_run: Replay) -> None:
     """The static rule against the truth: of the run's baseline, records that it names have no sample."""
-    from draftboard.doctor.readers import all_readers, silenced_by
-    from draftboard.metrics import speculation
-
-    counters = {metric.name for metric in vars(speculation).values() if hasattr(metric, "parts")}
-    records = silenced_by(counters, all_readers(demo_run.settings)).records
+    records = silenced_by(NAMES[Presence.SPECULATING], all_readers(demo_run.settings)).records
     names = "|".join(records)
     span = (demo_run.start, demo_run.end, demo_run.step)
     there = demo_run.client.query_range(f'{{__name__=~"{names}", spec_method="none"}}', *span)

@@ -115,7 +115,7 @@ def test_the_shorthand_and_the_key_exclude_each_other() -> None:
 
 
 def test_a_configuration_given_twice_is_a_warning_and_the_last_counts() -> None:
-    examination = examined(f"vllm serve M --speculative-config '{{\"method\": \"nothing\"}}' {SPEC}")
+    examination = examined(f'vllm serve M --speculative-config \'{{"method": "nothing"}}\' {SPEC}')
     assert "the last one counts" in told(examination, "--speculative-config")
     assert "is no method" not in told(examination, "method")
 

@@ -65,8 +65,8 @@ def _judged(tally: Tally, positions: dict[str, float], settings: Settings) -> It
     if counts.acceptance < settings.thresholds.acceptance.fair:
         yield note(
             _who(tally),
-            f"{counts.acceptance:.0%} {sample} were accepted, which is poor (a rule of thumb): the drafter is too small, "
-            "or of another family, tokenizer or fine-tune; the temperature is high; or K is simply long",
+            f"{counts.acceptance:.0%} {sample} were accepted, which is poor (a rule of thumb): the drafter is too "
+            "small, or of another family, tokenizer or fine-tune; the temperature is high; or K is simply long",
             "`draftboard report` says by position where it is lost and whether it still pays",
         )
     else:
