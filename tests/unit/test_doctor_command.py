@@ -4,8 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from draftboard.cli import main
+from draftboard.doctor import Examination, show
+from draftboard.doctor.finding import problem
 from loopback import answering, page
 
 DATA = Path(__file__).parent.parent / "data"
@@ -113,3 +116,10 @@ def test_no_credential_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
 def test_text_that_looks_like_markup_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = doctor("--config", '{"method": "[red]x[/red]", "num_speculative_tokens": 1}', capsys=capsys)
     assert "'[red]x[/red]' is no method" in out
+
+
+def test_what_servers_say_cannot_steer_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    finding = problem("a\x1b[31m", "b\x9b", "c\u202e")
+    show([Examination("d\x07", (finding,), "e\x1b")], Console(width=100))
+    out = capsys.readouterr().out
+    assert all(character.isprintable() or character == "\n" for character in out)

@@ -188,3 +188,11 @@ def test_every_series_of_the_catalogue_is_read_by_something() -> None:
 
 def test_a_gpu_exporter_is_all_that_gpu_panels_need() -> None:
     assert len(silenced_by(NAMES[Presence.GPU_EXPORTER], all_readers(Settings())).panels) == 4
+
+
+@pytest.mark.parametrize(
+    ("label", "says"), [('position="2"', 'position="x"'), ('position="2"', 'position=""'), ('le="0.1"', 'le="x"')]
+)
+def test_labels_that_are_no_numbers_are_no_accident(label: str, says: str) -> None:
+    examination = examined(LOAD.replace(label, says))
+    assert not examination.content

@@ -89,4 +89,4 @@ KEYS: dict[str, tuple[Rule, str]] = {
 
 def nearest(name: str, known: list[str]) -> str:
     """The known name that was probably meant; empty where none is near."""
-    return next(iter(difflib.get_close_matches(name[:100], known, n=1, cutoff=0.75)), "")
+    return next(iter(difflib.get_close_matches(name[:100], known, n=1, cutoff=0.85)), "")

@@ -1,5 +1,6 @@
 """Pages of vLLM servers: is every series there that is read, do the counters move, and do they agree?"""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from draftboard.doctor import resolution, series
@@ -49,13 +50,12 @@ def _counters(page: Page, settings: Settings) -> Iterator[Finding]:
 
 
 def _judged(tally: Tally, positions: dict[str, float], settings: Settings) -> Iterator[Finding]:
-    drafts, drafted = tally.total(speculation.DRAFTS) or 0.0, tally.total(speculation.DRAFT_TOKENS) or 0.0
     try:
         counts = Counts(
-            drafts=drafts,
-            draft_tokens=drafted,
+            drafts=tally.total(speculation.DRAFTS) or 0.0,
+            draft_tokens=tally.total(speculation.DRAFT_TOKENS) or 0.0,
             accepted_tokens=tally.total(speculation.ACCEPTED_TOKENS) or 0.0,
-            accepted_per_position=tuple(positions[position] for position in sorted(positions, key=int)),
+            accepted_per_position=tuple(positions[position] for position in sorted(positions, key=_number)),
         )
     except ValueError as error:
         what = f"the counters contradict each other: {error}; vLLM's code excludes it"
@@ -75,6 +75,13 @@ def _judged(tally: Tally, positions: dict[str, float], settings: Settings) -> It
             f"{counts.acceptance:.0%} {sample} were accepted, which does not say whether it pays",
             "`draftboard report` judges by break-even and names the best K",
         )
+
+
+def _number(position: str) -> int:
+    """Raise ValueError where it is none, in words for people."""
+    if not re.fullmatch("[0-9]{1,4}", position):
+        raise ValueError("a position is no number")
+    return int(position)
 
 
 def _moving(grown: Growth, page: Page) -> Iterator[Finding]:

@@ -1,10 +1,12 @@
 """Whether the servers' histograms resolve what is asked of them."""
 
+import contextlib
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from draftboard.doctor import buckets
 from draftboard.doctor.finding import Finding, note, problem, warning
+from draftboard.doctor.server import Server, named, place
 from draftboard.doctor.stored import Stored
 from draftboard.live import Page
 from draftboard.prometheus import Client
@@ -22,7 +24,7 @@ _FAMILIES = {histogram.custom: histogram for histogram in HISTOGRAMS.values()}
 
 def explain(client: Client, stored: Stored, settings: Settings, time: float) -> Iterator[Finding]:
     """Bounds that differ from the declared ones, and medians that lie under the first bound."""
-    yield from _bounds(client, settings, time)
+    yield from _bounds(client, stored, settings, time)
     if stored.state_records:
         yield from _unresolved(client, settings, time)
 
@@ -30,12 +32,11 @@ def explain(client: Client, stored: Stored, settings: Settings, time: float) -> 
 def of_page(page: Page, settings: Settings) -> Iterator[Finding]:
     """Bounds of a server's page that differ from the declared ones."""
     for family, histogram in _FAMILIES.items():
-        bounds = {float(dict(labels)["le"]) for labels in page.of(histogram.bucket)} - {math.inf}
-        if bounds:
+        if bounds := _numbers(dict(labels).get("le", "") for labels in page.of(histogram.bucket)):
             yield from _against(family, bounds, page.source, settings)
 
 
-def _bounds(client: Client, settings: Settings, time: float) -> Iterator[Finding]:
+def _bounds(client: Client, stored: Stored, settings: Settings, time: float) -> Iterator[Finding]:
     labels = settings.labels
     matchers = [settings.selector] if settings.selector else []
     families = {
@@ -44,13 +45,22 @@ def _bounds(client: Client, settings: Settings, time: float) -> Iterator[Finding
     }
     found: dict[tuple[str, str], set[float]] = {}
     for series in client.query(told_apart("family", families), time):
-        where = f"{series.labels.get(labels.instance, '')} of job {series.labels.get(labels.job, '')}"
-        found.setdefault((series.labels["family"], where), set()).add(float(series.labels["le"]))
-    alike: dict[tuple[str, frozenset[float]], list[str]] = {}
-    for (family, where), bounds in found.items():
-        alike.setdefault((family, frozenset(bounds - {math.inf})), []).append(where)
-    for (family, own), places in alike.items():
-        yield from _against(family, set(own), ", ".join(sorted(places)[:4]), settings)
+        of_one = found.setdefault((series.labels["family"], place(series.labels, settings)), set())
+        of_one.update(_numbers([series.labels["le"]]))
+    alike: dict[tuple[str, frozenset[float]], list[Server]] = {}
+    for (family, where), bounds in sorted(found.items()):
+        alike.setdefault((family, frozenset(bounds)), []).append(Server(where, frozenset()))
+    for (family, own), servers in alike.items():
+        yield from _against(family, set(own), named(servers, stored.servers), settings)
+
+
+def _numbers(texts: Iterable[str]) -> set[float]:
+    """Bounds in seconds, without +Inf and without what is no number."""
+    found = set()
+    for text in texts:
+        with contextlib.suppress(ValueError):
+            found.add(float(text))
+    return {bound for bound in found if math.isfinite(bound)}
 
 
 def _against(family: str, bounds: set[float], where: str, settings: Settings) -> Iterator[Finding]:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from draftboard.doctor.finding import Finding, note, problem, warning
-from draftboard.doctor.server import Server, named
+from draftboard.doctor.server import Server, named, place
 from draftboard.doctor.stored import Stored
 from draftboard.metrics import speculation
 from draftboard.prometheus import Target
@@ -21,18 +21,13 @@ _ADDRESS = re.compile(r'^\w+ "[^"]*": ')
 
 def explain(targets: Sequence[Target], stored: Stored, settings: Settings) -> Iterator[Finding]:
     """What is amiss; `targets` is empty where the server tells none."""
-    places = {(server.where) for server in stored.servers}
-    own = [target for target in targets if _where(target, settings) in places]
+    places = {server.where for server in stored.servers}
+    own = [target for target in targets if place(target.labels, settings) in places]
     yield from _intervals(own, settings)
     yield from _failing(own, settings)
     yield from _same_labels(own, settings)
     yield from _scraped_twice(stored)
     yield from _labels(stored.servers, settings)
-
-
-def _where(target: Target, settings: Settings) -> str:
-    labels = settings.labels
-    return f"{target.labels.get(labels.instance, '')} of job {target.labels.get(labels.job, '')}"
 
 
 def _seconds(interval: str) -> float:
@@ -59,7 +54,7 @@ def _intervals(targets: Sequence[Target], settings: Settings) -> Iterator[Findin
 
 def _failing(targets: Sequence[Target], settings: Settings) -> Iterator[Finding]:
     for error in sorted({_ADDRESS.sub("", target.error) for target in targets if target.error}):
-        where = [_where(target, settings) for target in targets if target.error.endswith(error)]
+        where = [place(target.labels, settings) for target in targets if target.error.endswith(error)]
         yield problem(", ".join(where[:_POINTS]), f"the last scrape failed: {error}", "mend what the message names")
 
 
@@ -67,7 +62,7 @@ def _same_labels(targets: Sequence[Target], settings: Settings) -> Iterator[Find
     counted = Counter(tuple(sorted(target.labels.items())) for target in targets)
     for labels, count in counted.items():
         if count > 1:
-            where = _where(Target(dict(labels), "", ""), settings)
+            where = place(dict(labels), settings)
             what = f"{count} targets have these same labels, so that their samples fall into one series"
             yield problem(where, what, f"give each a label {settings.labels.instance} of its own")
 

@@ -1,7 +1,9 @@
 """A vLLM server as it was found: on its own page, or in Prometheus."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+
+from draftboard.settings import Settings
 
 _NAMED = 4
 
@@ -19,6 +21,12 @@ class Server:
     """Whether its series begin as Ray Serve names them."""
     method: str | None = ""
     """Its method label: empty where it has none, None where labels are not to be seen from here."""
+
+
+def place(labels: Mapping[str, str], settings: Settings) -> str:
+    """A target in words."""
+    names = settings.labels
+    return f"{labels.get(names.instance, '')} of job {labels.get(names.job, '')}"
 
 
 def named(servers: Sequence[Server], among: Sequence[Server]) -> str:

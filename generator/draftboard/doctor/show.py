@@ -36,17 +36,17 @@ def _plain(examination: Examination) -> dict[str, Any]:
 def show(examinations: Sequence[Examination], console: Console) -> None:
     """A table for each, and what to write instead."""
     for examination in examinations:
-        console.print(Text(_heading(examination), style="bold"), soft_wrap=True)
+        console.print(_text(_heading(examination), style="bold"), soft_wrap=True)
         if examination.findings:
             console.print(_table(examination.findings))
         for finding in examination.findings:
             if lines := _empty(finding.empty):
-                console.print(Text(f"Stays empty ({finding.where}: {finding.what}):"), soft_wrap=True)
+                console.print(_text(f"Stays empty ({finding.where}: {finding.what}):"), soft_wrap=True)
                 for line in lines:
-                    console.print(Text(f"  {line}"), soft_wrap=True)
+                    console.print(_text(f"  {line}"), soft_wrap=True)
         if examination.write_instead:
-            console.print(Text("Write instead:"))
-            console.print(Text(examination.write_instead), soft_wrap=True)
+            console.print(_text("Write instead:"))
+            console.print(_text(examination.write_instead), soft_wrap=True)
 
 
 def _heading(examination: Examination) -> str:
@@ -64,13 +64,18 @@ def _table(findings: Sequence[Finding]) -> Table:
     for finding in sorted(findings, key=lambda finding: list(Severity).index(finding.severity)):
         style = _STYLES[finding.severity]
         cells = (finding.severity.value, finding.where, finding.what, finding.fix)
-        table.add_row(*(Text(cell, style=style if column == 0 else "") for column, cell in enumerate(cells)))
+        table.add_row(*(_text(cell, style=style if column == 0 else "") for column, cell in enumerate(cells)))
     return table
 
 
 def _empty(empty: Empty) -> list[str]:
     kinds = (("panels", empty.panels), ("alerts", empty.alerts), ("records", empty.records))
     return [f"{len(names)} {kind}: {_few(names)}" for kind, names in kinds if names]
+
+
+def _text(words: str, style: str = "") -> Text:
+    """Words of servers and users among ours: without markup, and without anything that a terminal obeys."""
+    return Text("".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in words), style=style)
 
 
 def _few(names: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from draftboard.doctor.names import OLD
 from draftboard.doctor.readers import SAMPLES
 from draftboard.doctor.series import NAMES
-from draftboard.doctor.server import Server
+from draftboard.doctor.server import Server, place
 from draftboard.live.page import RAY
 from draftboard.metrics import Presence, around, serving
 from draftboard.prometheus import Client, Series
@@ -91,7 +91,7 @@ def _servers(up: list[Series], seen: list[Series], settings: Settings) -> tuple[
     chosen = vllm | {target for target in answers if target[method_at]}
     return tuple(
         Server(
-            where=_where(target, settings),
+            where=place(dict(zip(labels.target_level, target, strict=True)), settings),
             names=frozenset(names.get(target, ())),
             answers=answers.get(target, True),
             ray=any(name.startswith(RAY) for name in names.get(target, ())),
@@ -103,11 +103,6 @@ def _servers(up: list[Series], seen: list[Series], settings: Settings) -> tuple[
 
 def _target(series: Series, settings: Settings) -> tuple[str, ...]:
     return tuple(series.labels.get(label, "") for label in settings.labels.target_level)
-
-
-def _where(target: tuple[str, ...], settings: Settings) -> str:
-    of = dict(zip(settings.labels.target_level, target, strict=True))
-    return f"{of[settings.labels.instance]} of job {of[settings.labels.job]}"
 
 
 def _jobs(seen: list[Series], settings: Settings) -> dict[str, frozenset[str]]:
