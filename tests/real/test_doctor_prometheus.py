@@ -162,14 +162,15 @@ def test_every_fault_of_a_server_has_its_own_cause_and_fix(tmp_path: Path) -> No
 def test_a_prometheus_that_scrapes_no_vllm_is_told_what_to_scrape(tmp_path: Path) -> None:
     with scraping(tmp_path, [(GPU, {})]) as (client, now):
         found = about(examine_prometheus(client, fast(), now), "no vLLM server is scraped")
-    assert "job_name: vllm" in found.fix
+    assert yaml.safe_load(found.paste)["scrape_configs"][0]["job_name"] == "vllm"
     assert "draftboard-overview: Speculation state" in found.empty.panels
 
 
 @pytest.mark.xdist_group("demo_run")
 def test_of_the_recorded_run_only_gpus_are_missing_once_its_queue_is_resolved(demo_run: Replay) -> None:
     examination = examine_prometheus(demo_run.client, demo_run.settings, demo_run.end - 60)
-    assert [f.what for f in examination.findings if f.severity is not Severity.NOTE] == ["no GPU exporter is scraped"]
+    faults = [f.what for f in examination.findings if f.severity is not Severity.NOTE]
+    assert faults == ["no GPU exporter is scraped: there is no DCGM_FI_DEV_GPU_UTIL"]
     assert "another ruler makes them" in about(examination, "this Prometheus evaluates none").what
 
 
@@ -178,13 +179,13 @@ def test_a_median_under_the_first_bound_is_told_with_the_flag_that_resolves_it(d
     examination = examine_prometheus(demo_run.client, demo_run.settings, demo_run.start + 120)
     found = about(examination, "lie under the first bound")
     assert "step latency" in found.what
-    assert """--custom-histogram-buckets '{"inter_token_latency": [0.001, """ in found.fix
+    assert found.paste.startswith("""--custom-histogram-buckets '{"inter_token_latency": [0.001, """)
     declared = demo_run.settings.model_copy(
         update={"buckets": demo_run.settings.buckets.model_copy(update={"inter_token_latency": (0.004, 0.1)})}
     )
     other = examine_prometheus(demo_run.client, declared, demo_run.start + 120)
     differs = about(other, "vllm:request_time_per_output_token_seconds has other bounds than the settings declare")
-    assert """'{"inter_token_latency": [0.004, 0.1]}'""" in differs.fix
+    assert differs.paste.endswith("""'{"inter_token_latency": [0.004, 0.1]}'""")
 
 
 @pytest.mark.xdist_group("demo_run")

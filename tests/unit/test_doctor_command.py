@@ -73,7 +73,7 @@ def test_as_json_everything_is_named(capsys: pytest.CaptureFixture[str]) -> None
     (examination,) = document["examinations"]
     assert set(examination) == {"looked_at", "content", "findings", "write_instead"}
     (found,) = (f for f in examination["findings"] if f["severity"] == "problem")
-    assert set(found) == {"severity", "where", "what", "fix", "empty"}
+    assert set(found) == {"severity", "where", "what", "fix", "empty", "paste"}
     assert len(found["empty"]["panels"]) > 50
 
 

@@ -268,22 +268,24 @@ def test_buckets_that_do_not_rise_are_a_problem(bounds: str) -> None:
 
 def test_buckets_other_than_the_settings_declare_are_a_warning_that_names_the_missing_ones() -> None:
     examination = bucketed('{"inter_token_latency": [0.005, 0.1, 1]}')
-    found = told(examination, "inter_token_latency")
-    assert "the server lacks 0.01, 0.025" in found
-    assert "the settings lack 0.005" in found
-    assert "[buckets] inter_token_latency = [0.005, 0.1, 1]" in found
+    (found,) = (f for f in examination.findings if f.severity is Severity.WARNING)
+    assert "inter_token_latency has other bounds than the settings declare: the server lacks 0.01, 0.025" in found.what
+    assert "the settings lack 0.005" in found.what
+    assert found.paste == "[buckets]\ninter_token_latency = [0.005, 0.1, 1]"
 
 
 def test_buckets_without_a_bound_at_what_is_promised_are_a_problem() -> None:
     examination = bucketed('{"inter_token_latency": [0.005, 1]}')
-    assert "time_per_output_token (0.1 s)" in told(examination, "inter_token_latency")
+    assert "no bound at what is promised: time_per_output_token (0.1 s)" in told(examination, "buckets")
     assert not examination.content
 
 
 def test_buckets_that_the_settings_declare_must_be_given_to_the_server() -> None:
     declared = Settings.model_validate({"buckets": {"inter_token_latency": [0.005, 0.1, 1]}})
     flag = """--custom-histogram-buckets '{"inter_token_latency": [0.005, 0.1, 1]}'"""
-    assert f"start it with {flag}" in told(examined(f"vllm serve M {SPEC}", declared), "inter_token_latency")
+    (found,) = (f for f in examined(f"vllm serve M {SPEC}", declared).findings if f.severity is Severity.WARNING)
+    assert "start the server with the flag below" in found.fix
+    assert found.paste == flag
     assert examined(f"vllm serve M {SPEC} {flag}", declared).content
 
 

@@ -76,7 +76,7 @@ def test_a_page_without_any_engine_is_one_without_statistics() -> None:
 @pytest.mark.parametrize("prefix", ["ray_vllm_", "ray_vllm:"])
 def test_rays_names_are_told_with_the_relabelling_and_everything_that_stays_empty(prefix: str) -> None:
     found = about(examined(LOAD.replace("vllm:", prefix)), "Ray Serve exposes it")
-    assert "replacement: 'vllm:$1'" in found.fix
+    assert "replacement: 'vllm:$1'" in found.paste
     assert "draftboard-overview: Draft acceptance" in found.empty.panels
 
 
@@ -161,7 +161,7 @@ def test_bounds_that_the_settings_do_not_declare_are_a_warning() -> None:
     declared = Settings.model_validate({"buckets": {"inter_token_latency": [0.001, 0.1]}})
     found = about(examined(LOAD, settings=declared), "has other bounds")
     assert "the server lacks 0.001" in found.what
-    assert "--custom-histogram-buckets '{\"inter_token_latency\": [0.001, 0.1]}'" in found.fix
+    assert found.paste == "--custom-histogram-buckets '{\"inter_token_latency\": [0.001, 0.1]}'"
 
 
 @pytest.mark.requirement("R174")

@@ -44,23 +44,35 @@ def lint(value: str | None, settings: Settings) -> Iterator[Finding]:
         yield from _against(given, settings)
 
 
-def advice(settings: Settings) -> str:
+def flag(settings: Settings) -> str:
     """The flag with the bounds that the settings declare; finer ones where they declare vLLM's own."""
-    declared = {
-        family: bounds for family, bounds in _declared(settings).items() if bounds != _declared_by_vllm()[family]
-    }
-    return f"{WRITTEN} '{_json(declared or _finer(settings))}'"
+    own = {family: bounds for family, bounds in _declared(settings).items() if bounds != _USUAL[family]}
+    return f"{WRITTEN} '{_json(own or _finer(settings))}'"
 
 
-def differ(bounds: set[float], family: str, settings: Settings) -> str:
-    """How a server's bounds differ from those that the settings declare, in words; empty where they do not."""
+def against(where: str, name: str, bounds: set[float], family: str, settings: Settings) -> Iterator[Finding]:
+    """What is wrong with a server's bounds of a family, by the series' name, as the settings see it."""
     declared = set(_declared(settings)[family])
-    lacks = f"the server lacks {_numbers(declared - bounds)}" if declared - bounds else ""
-    more = f"the settings lack {_numbers(bounds - declared)}" if bounds - declared else ""
-    return "; ".join(part for part in (lacks, more) if part)
+    if bounds == declared:
+        return
+    lacks, more = _numbers(declared - bounds), _numbers(bounds - declared)
+    told = "; ".join(
+        [*([f"the server lacks {lacks}"] if lacks else []), *([f"the settings lack {more}"] if more else [])]
+    )
+    if _declared(settings)[family] != _USUAL[family]:
+        fix, paste = "start the server with the flag below, or declare its bounds in the settings", flag(settings)
+    else:
+        fix, paste = "declare the server's bounds in the settings, as below", _as_settings(family, bounds)
+    if promises := _unmeasured(bounds, family, settings):
+        what = (
+            f"{name} has no bound at what is promised: {', '.join(promises)}; it is left out of the objective ({told})"
+        )
+        yield problem(where, what, f"add that bound to the server's; or {fix}, and promise one of them", paste)
+    else:
+        yield warning(where, f"{name} has other bounds than the settings declare: {told}", fix, paste)
 
 
-def unmeasured(bounds: set[float], family: str, settings: Settings) -> list[str]:
+def _unmeasured(bounds: set[float], family: str, settings: Settings) -> list[str]:
     """The promises that these bounds of a family cannot measure, with their thresholds."""
     promised = [promise for promise in settings.slo.watched if promise in HISTOGRAMS]
     return [
@@ -87,30 +99,21 @@ def _not_bounds(given: dict[str, Any]) -> Iterator[Finding]:
 
 
 def _against(given: dict[str, Any], settings: Settings) -> Iterator[Finding]:
-    for family, usual in _declared_by_vllm().items():
+    for family, usual in _USUAL.items():
         bounds = {float(bound) for bound in given.get(family, usual)}
-        if promises := unmeasured(bounds, family, settings):
-            yield problem(
-                f"{WRITTEN} {family}",
-                f"no bound at what is promised: {', '.join(promises)}; the server is left out of the objective",
-                advice(settings) if not given else "add that bound",
-            )
-        elif difference := differ(bounds, family, settings):
-            yield warning(
-                f"{WRITTEN} {family}",
-                f"not the bounds that the settings declare: {difference}",
-                f"in the settings: [buckets] {family} = {_json(sorted(bounds))}"
-                if given
-                else f"start it with {advice(settings)}",
-            )
+        yield from against(WRITTEN, family, bounds, family, settings)
 
 
 def _declared(settings: Settings) -> dict[str, tuple[float, ...]]:
     return {family: getattr(settings.buckets, family) for family in Buckets.model_fields}
 
 
-def _declared_by_vllm() -> dict[str, tuple[float, ...]]:
-    return {family: getattr(Buckets(), family) for family in Buckets.model_fields}
+_USUAL = _declared(Settings())
+"""vLLM's own."""
+
+
+def _as_settings(family: str, bounds: set[float]) -> str:
+    return f"[buckets]\n{family} = {_json(sorted(bounds))}"
 
 
 def _finer(settings: Settings) -> dict[str, tuple[float, ...]]:

@@ -35,6 +35,8 @@ class Finding:
     fix: str
     empty: Empty = Empty()
     """What stays empty because of it, where that is known."""
+    paste: str = ""
+    """What to copy as it is, where `fix` speaks of it as standing below."""
 
 
 @dataclass(frozen=True)
@@ -52,14 +54,14 @@ class Examination:
         return all(finding.severity is Severity.NOTE for finding in self.findings)
 
 
-def problem(where: str, what: str, fix: str) -> Finding:
+def problem(where: str, what: str, fix: str, paste: str = "") -> Finding:
     """A finding that must be mended."""
-    return Finding(Severity.PROBLEM, where, what, fix)
+    return Finding(Severity.PROBLEM, where, what, fix, paste=paste)
 
 
-def warning(where: str, what: str, fix: str) -> Finding:
+def warning(where: str, what: str, fix: str, paste: str = "") -> Finding:
     """A finding that ought to be mended."""
-    return Finding(Severity.WARNING, where, what, fix)
+    return Finding(Severity.WARNING, where, what, fix, paste=paste)
 
 
 def note(where: str, what: str, fix: str) -> Finding:

@@ -1,11 +1,12 @@
 """The command line of a server: dead flags, and what its flags do to the metrics."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from draftboard.doctor import buckets, dead, secrets, speculation
 from draftboard.doctor.commandline import CommandLine
 from draftboard.doctor.configured import SHORTHANDS, WHOLE, configured, keys_of_json, moved
-from draftboard.doctor.finding import Finding, Severity, note, problem, shown, warning
+from draftboard.doctor.finding import Finding, note, problem, shown, warning
 from draftboard.doctor.keys import nearest
 from draftboard.doctor.readers import all_readers, silenced_by
 from draftboard.metrics import CATALOGUE, Presence
@@ -76,13 +77,9 @@ def _twice(line: CommandLine) -> Iterator[Finding]:
 def _statistics(line: CommandLine, settings: Settings) -> Iterator[Finding]:
     names = {part.name for metric in CATALOGUE for part in metric.parts if metric.presence in _FROM_STATISTICS}
     for argument in line.all("disable_log_stats"):
-        yield Finding(
-            Severity.PROBLEM,
-            argument.written,
-            "the server exposes no vllm: series at all: everything made of them stays empty",
-            "leave it out",
-            silenced_by(names, all_readers(settings)),
-        )
+        what = "the server exposes no vllm: series at all: everything made of them stays empty"
+        told = problem(argument.written, what, "leave it out")
+        yield replace(told, empty=silenced_by(names, all_readers(settings)))
 
 
 def _per_request(line: CommandLine, *, speculates: bool) -> Iterator[Finding]:

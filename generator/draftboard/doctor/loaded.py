@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from draftboard.doctor.finding import Empty, Finding, Severity, note, problem, warning
+from draftboard.doctor.finding import Empty, Finding, note, problem, warning
 from draftboard.doctor.readers import Reader
 from draftboard.doctor.stored import Stored, record_pattern
 from draftboard.prometheus import LoadedRule
@@ -67,16 +68,13 @@ def _some(missing: Sequence[str], wanted: set[str], rules: Sequence[LoadedRule],
     if other:
         return _built_otherwise(other, settings)
     names = ", ".join(missing[:_NAMED])
-    return Finding(
-        Severity.PROBLEM,
+    told = problem(
         "rules",
         f"{len(missing)} of {len(wanted)} are not loaded: {names}{' ...' if len(missing) > _NAMED else ''}",
         f"load {_FILES} as `draftboard build` writes them with these settings",
-        Empty(
-            alerts=tuple(name for name in missing if ":" not in name),
-            records=tuple(name for name in missing if ":" in name),
-        ),
     )
+    alerts, records = ([name for name in missing if (":" in name) is record] for record in (False, True))
+    return replace(told, empty=Empty(alerts=tuple(alerts), records=tuple(records)))
 
 
 def _other_window(stored: Stored, settings: Settings) -> list[str]:
@@ -95,7 +93,7 @@ def _with_records(told: Finding, readers: Sequence[Reader]) -> Finding:
     """With all that reads records."""
     panels = dict.fromkeys(panel for reader in readers if reader.from_records for panel in reader.panels)
     records = tuple(record for reader in readers for record in reader.records)
-    return Finding(told.severity, told.where, told.what, told.fix, Empty(tuple(panels), _alerts(readers), records))
+    return replace(told, empty=Empty(tuple(panels), _alerts(readers), records))
 
 
 def _alerts(readers: Sequence[Reader]) -> tuple[str, ...]:

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from draftboard.metrics import Metric, latency, removed, serving, speculation
 from draftboard.signals.acceptance import acceptance, draft_efficiency
 
-RELABEL_RAY = (
-    "metric_relabel_configs: [{source_labels: [__name__], regex: 'ray_vllm[_:](.+)', target_label: __name__, "
-    "replacement: 'vllm:$1'}]"
-)
+RELABEL_RAY = """\
+metric_relabel_configs:
+  - {source_labels: [__name__], regex: 'ray_vllm[_:](.+)', target_label: __name__, replacement: 'vllm:$1'}"""
 """What brings vLLM's own names back, in a scrape job of Prometheus."""
 
 

@@ -1,10 +1,11 @@
 """A Prometheus: is every series there that dashboards and rules read, and are the rules loaded?"""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TypeVar
 
 from draftboard.doctor import loaded, resolution, scrapes, series
-from draftboard.doctor.finding import Examination, Finding, Severity, warning
+from draftboard.doctor.finding import Examination, Finding, problem, warning
 from draftboard.doctor.readers import SAMPLES, Reader, all_readers, silenced_by
 from draftboard.doctor.series import NAMES
 from draftboard.doctor.stored import Stored, look
@@ -47,21 +48,21 @@ def _if_known(ask: Callable[[], _Answer]) -> _Answer | None:
 
 
 def _nobody(settings: Settings, readers: tuple[Reader, ...]) -> Finding:
-    label = settings.labels.spec_method
     where = f"the selector {settings.selector}" if settings.selector else "scrape_configs"
-    return Finding(
-        Severity.PROBLEM,
-        where,
-        "no vLLM server is scraped: no series of vLLM, and no target with a method label",
-        f"- job_name: vllm, static_configs: [{{targets: [HOST:8000], labels: {{{label}: eagle3}}}}]",
-        silenced_by(SAMPLES, readers),
-    )
+    what = "no vLLM server is scraped: no series of vLLM, and no target with a method label"
+    job = f"""\
+scrape_configs:
+  - job_name: vllm
+    static_configs:
+      - targets: ['HOST:8000']
+        labels: {{{settings.labels.spec_method}: eagle3}}"""
+    told = problem(where, what, "add a job such as the one below", job)
+    return replace(told, empty=silenced_by(SAMPLES, readers))
 
 
 def _gpus(stored: Stored, readers: tuple[Reader, ...]) -> Iterator[Finding]:
     names = NAMES[Presence.GPU_EXPORTER]
     if not stored.beside.intersection(names):
-        told = warning(
-            ", ".join(names), "no GPU exporter is scraped", "run dcgm-exporter on the GPU hosts and scrape it"
-        )
-        yield Finding(told.severity, told.where, told.what, told.fix, silenced_by(names, readers))
+        what = f"no GPU exporter is scraped: there is no {names[0]}"
+        told = warning("scrape_configs", what, "run dcgm-exporter on the GPU hosts and scrape it")
+        yield replace(told, empty=silenced_by(names, readers))

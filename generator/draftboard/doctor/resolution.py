@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterable, Iterator
 
 from draftboard.doctor import buckets
-from draftboard.doctor.finding import Finding, note, problem, warning
+from draftboard.doctor.finding import Finding, Severity
 from draftboard.doctor.server import Server, named, place
 from draftboard.doctor.stored import Stored
 from draftboard.live import Page
@@ -33,7 +33,7 @@ def of_page(page: Page, settings: Settings) -> Iterator[Finding]:
     """Bounds of a server's page that differ from the declared ones."""
     for family, histogram in _FAMILIES.items():
         if bounds := _numbers(dict(labels).get("le", "") for labels in page.of(histogram.bucket)):
-            yield from _against(family, bounds, page.source, settings)
+            yield from buckets.against(page.source, histogram.name, bounds, family, settings)
 
 
 def _bounds(client: Client, stored: Stored, settings: Settings, time: float) -> Iterator[Finding]:
@@ -51,7 +51,8 @@ def _bounds(client: Client, stored: Stored, settings: Settings, time: float) -> 
     for (family, where), bounds in sorted(found.items()):
         alike.setdefault((family, frozenset(bounds)), []).append(Server(where, frozenset()))
     for (family, own), servers in alike.items():
-        yield from _against(family, set(own), named(servers, stored.servers), settings)
+        where, name = named(servers, stored.servers), _FAMILIES[family].name
+        yield from buckets.against(where, name, set(own), family, settings)
 
 
 def _numbers(texts: Iterable[str]) -> set[float]:
@@ -61,16 +62,6 @@ def _numbers(texts: Iterable[str]) -> set[float]:
         with contextlib.suppress(ValueError):
             found.add(float(text))
     return {bound for bound in found if math.isfinite(bound)}
-
-
-def _against(family: str, bounds: set[float], where: str, settings: Settings) -> Iterator[Finding]:
-    name = _FAMILIES[family].name
-    if promises := buckets.unmeasured(bounds, family, settings):
-        what = f"{name} has no bound at what is promised: {', '.join(promises)}; it is left out of the objective"
-        yield problem(where, what, f"start it with {buckets.advice(settings)}")
-    elif difference := buckets.differ(bounds, family, settings):
-        what = f"{name} has other bounds than the settings declare: {difference}"
-        yield warning(where, what, f"declare them under [buckets], or start it with {buckets.advice(settings)}")
 
 
 def _unresolved(client: Client, settings: Settings, time: float) -> Iterator[Finding]:
@@ -86,5 +77,6 @@ def _unresolved(client: Client, settings: Settings, time: float) -> Iterator[Fin
         felt = any(latency in _FELT for latency in latencies)
         words = ", ".join(dict.fromkeys(within(latency.title) for latency in latencies))
         what = f'half of the samples and more lie under the first bound of {words}: percentiles say "below resolution"'
-        fix = f"start its servers (vLLM {buckets.SINCE} or newer) with {buckets.advice(settings)}, and declare the same"
-        yield (warning if felt else note)(f"model {model}", what, fix)
+        fix = f"start its servers (vLLM {buckets.SINCE} or newer) with the flag below, and declare the same"
+        severity = Severity.WARNING if felt else Severity.NOTE
+        yield Finding(severity, f"model {model}", what, fix, paste=buckets.flag(settings))

@@ -61,7 +61,8 @@ def _renamed_by_ray(servers: Sequence[Server], readers: Sequence[Reader]) -> Ite
         told = problem(
             named(by_ray, servers),
             "Ray Serve exposes it: its series begin with ray_vllm, and no panel or rule reads those",
-            f"in the scrape job: {RELABEL_RAY}",
+            "add to the scrape job what stands below",
+            RELABEL_RAY,
         )
         others = [server for server in servers if not server.ray]
         yield _with_empty(told, _OF_ENGINES, others, readers)

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from draftboard.doctor.finding import Empty, Examination, Finding, Severity
@@ -34,19 +34,22 @@ def _plain(examination: Examination) -> dict[str, Any]:
 
 
 def show(examinations: Sequence[Examination], console: Console) -> None:
-    """A table for each, and what to write instead."""
+    """A table for each, then what is too long for one: what stays empty, what to copy."""
+
+    def line(words: str, style: str = "") -> None:
+        console.print(_text(words, style), soft_wrap=True)
+
     for examination in examinations:
-        console.print(_text(_heading(examination), style="bold"), soft_wrap=True)
+        line(_heading(examination), "bold")
         if examination.findings:
             console.print(_table(examination.findings))
         for finding in examination.findings:
-            if lines := _empty(finding.empty):
-                console.print(_text(f"Stays empty ({finding.where}: {finding.what}):"), soft_wrap=True)
-                for line in lines:
-                    console.print(_text(f"  {line}"), soft_wrap=True)
+            if empty := _empty(finding.empty):
+                line(f"Stays empty ({finding.where}: {finding.what}):\n{empty}")
+        for paste in dict.fromkeys(finding.paste for finding in examination.findings if finding.paste):
+            line(f"To copy:\n{paste}")
         if examination.write_instead:
-            console.print(_text("Write instead:"))
-            console.print(_text(examination.write_instead), soft_wrap=True)
+            line(f"Write instead:\n{examination.write_instead}")
 
 
 def _heading(examination: Examination) -> str:
@@ -60,7 +63,7 @@ def _heading(examination: Examination) -> str:
 
 
 def _table(findings: Sequence[Finding]) -> Table:
-    table = Table("", "Where", "What", "What to do", box=None)
+    table = Table(*(Column(title, overflow="fold") for title in ("", "Where", "What", "What to do")), box=None)
     for finding in sorted(findings, key=lambda finding: list(Severity).index(finding.severity)):
         style = _STYLES[finding.severity]
         cells = (finding.severity.value, finding.where, finding.what, finding.fix)
@@ -68,9 +71,9 @@ def _table(findings: Sequence[Finding]) -> Table:
     return table
 
 
-def _empty(empty: Empty) -> list[str]:
+def _empty(empty: Empty) -> str:
     kinds = (("panels", empty.panels), ("alerts", empty.alerts), ("records", empty.records))
-    return [f"{len(names)} {kind}: {_few(names)}" for kind, names in kinds if names]
+    return "\n".join(f"  {len(names)} {kind}: {_few(names)}" for kind, names in kinds if names)
 
 
 def _text(words: str, style: str = "") -> Text:
