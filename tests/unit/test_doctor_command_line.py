@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from draftboard.doctor import Examination, Severity, examine_command
@@ -188,6 +189,7 @@ def test_the_v0_engine_and_a_lasting_folder_of_counters_are_told() -> None:
         f"vllm serve M --api-key {HIDDEN} {SPEC}",
         f"vllm serve M --api-key={HIDDEN} --use-v2-block-manager {SPEC}",
         f"vllm serve M --hf-token {HIDDEN} {SPEC}",
+        f"vllm serve M --api-key {HIDDEN}-1 {HIDDEN}-2 --use-v2-block-manager {SPEC}",
         f"HF_TOKEN={HIDDEN} vllm serve M --use-v2-block-manager {SPEC}",
         f"HUGGING_FACE_HUB_TOKEN={HIDDEN} python -m vllm.entrypoints.openai.api_server --model M",
         f"docker run -e HF_TOKEN={HIDDEN} --env VLLM_API_KEY={HIDDEN} vllm/vllm-openai:v0.33.0 --model M {SPEC}",
@@ -239,6 +241,7 @@ WORDS = st.sampled_from(
 ) | st.text(max_size=12)
 
 
+@hypothesis_settings(deadline=None)
 @given(st.lists(WORDS, max_size=8))
 def test_any_arguments_are_examined_without_repeating_a_credential(words: list[str]) -> None:
     try:

@@ -4,11 +4,15 @@ import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
 
 from draftboard.doctor import Examination, Finding, Severity, examine_pages
 from draftboard.doctor.names import OLD
 from draftboard.doctor.readers import SAMPLES, all_readers, silenced_by
 from draftboard.doctor.series import NAMES
+from draftboard.errors import DraftboardError
 from draftboard.live import Page, read
 from draftboard.metrics import CATALOGUE, PAGE, Presence, around, latency, serving, speculation
 from draftboard.settings import Settings
@@ -196,3 +200,22 @@ def test_a_gpu_exporter_is_all_that_gpu_panels_need() -> None:
 def test_labels_that_are_no_numbers_are_no_accident(label: str, says: str) -> None:
     examination = examined(LOAD.replace(label, says))
     assert not examination.content
+
+
+LINES = LOAD.splitlines(keepends=True)
+VALUES = st.sampled_from(["0", "1", "1e300", "5e-324", "123456789.5"])
+
+
+@hypothesis_settings(deadline=None, max_examples=40)
+@given(st.dictionaries(st.integers(0, len(LINES) - 1), VALUES | st.none(), max_size=12))
+def test_whatever_a_readable_page_lacks_or_counts_is_told_in_lines(changes: dict[int, str | None]) -> None:
+    lines = list(LINES)
+    for place, value in changes.items():
+        lines[place] = f"{lines[place].rpartition(' ')[0]} {value}\n" if value and lines[place][0] != "#" else ""
+    try:
+        examination = examined("".join(lines), later=LOAD)
+    except DraftboardError:
+        return  # no page, or two of different servers
+    for found in examination.findings:
+        assert all((found.where, found.what, found.fix))
+        assert (found.where + found.what + found.fix).isprintable()

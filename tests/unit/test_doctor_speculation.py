@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from draftboard.doctor import Examination, Severity, examine_config
@@ -238,6 +239,7 @@ JSON = st.recursive(
 )
 
 
+@hypothesis_settings(deadline=None)
 @given(st.dictionaries(st.sampled_from([*KEYS, *DEAD]) | st.text(), JSON, max_size=6))
 def test_any_object_is_examined_and_what_is_written_instead_holds_known_keys_only(config: dict[str, Any]) -> None:
     text = json.dumps(config)

@@ -5,10 +5,12 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import PurePosixPath
 from typing import Any
 
 from draftboard.doctor import dead
+from draftboard.doctor.credentials import is_secret
 from draftboard.doctor.text import checked
 from draftboard.errors import DraftboardError
 
@@ -124,13 +126,15 @@ def _arguments(words: Sequence[str]) -> Iterator[Argument]:
             continue
         written, equals, value = word.partition("=")
         flag, path = _name(written)
-        follows = words[index + 1 : index + 2]
-        if equals or flag in _SWITCHES or not follows or _is_flag(follows[0]):
-            yield Argument(flag, written, path, value if equals else None, (word,))
-            index += 1
-        else:
-            yield Argument(flag, written, path, follows[0], (word, follows[0]))
-            index += 2
+        own = [] if equals else _values(flag, words[index + 1 :])
+        yield Argument(flag, written, path, value if equals else next(iter(own), None), (word, *own))
+        index += 1 + len(own)
+
+
+def _values(flag: str, follow: Sequence[str]) -> list[str]:
+    """The words after a flag that are its own: one at most, but of credentials all, for there may be several."""
+    own = list(takewhile(lambda word: not _is_flag(word), follow))
+    return own if is_secret(flag) else [] if flag in _SWITCHES else own[:1]
 
 
 def _is_flag(word: str) -> bool:

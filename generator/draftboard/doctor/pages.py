@@ -32,7 +32,7 @@ def examine_pages(pages: Sequence[Page], later: Sequence[Page], settings: Settin
 
 
 def _server(page: Page) -> Server:
-    return Server(page.source, frozenset(page.by_name), ray=page.ray, method=None)
+    return Server(page.source, frozenset(page.by_name), ray=page.ray)
 
 
 def _counters(page: Page, settings: Settings) -> Iterator[Finding]:

@@ -8,9 +8,9 @@ from pathlib import PurePosixPath
 from draftboard.doctor import dead
 from draftboard.doctor.commandline import CommandLine
 from draftboard.doctor.configured import SHORTHANDS, WHOLE, configured, moved
+from draftboard.doctor.credentials import is_secret, without_userinfo
 from draftboard.doctor.keys import Config
 from draftboard.doctor.revive import revived
-from draftboard.doctor.secrets import is_secret, is_secret_name, without_userinfo
 
 _DRAFTER_SIZE = "draft_tensor_parallel_size"
 _HANDS_ON = {"-e", "--env"}
@@ -30,7 +30,7 @@ def command_instead(line: CommandLine) -> str:
         return ""
     alive = _fitting(revived(moved(line) | (config or {})), line)
     replaced = alive != (config or {})
-    left_out = {argument.flag for argument in line.arguments if argument.flag in dead.FLAGS or is_secret(argument)}
+    left_out = {argument.flag for argument in line.arguments if argument.flag in dead.FLAGS or is_secret(argument.flag)}
     left_out |= {WHOLE, *SHORTHANDS} if replaced else set()
     left_out |= {"model"} if line.old_entrypoint else set()
     kept = [word for argument in line.arguments if argument.flag not in left_out for word in argument.tokens]
@@ -60,7 +60,7 @@ def _without_credentials(words: Sequence[str]) -> list[str]:
     kept: list[str] = []
     for word in words:
         name, equals, value = word.removeprefix("--env=").partition("=")
-        if equals and is_secret_name(name) and not value.startswith("$"):
+        if equals and is_secret(name) and not value.startswith("$"):
             if kept and kept[-1] in _HANDS_ON:
                 kept.pop()
         else:

@@ -7,6 +7,7 @@ from draftboard.doctor.finding import Finding, note, problem, warning
 from draftboard.doctor.names import OLD, RELABEL_RAY
 from draftboard.doctor.readers import Reader, silenced_by
 from draftboard.doctor.server import Server, lacking, named
+from draftboard.live.page import VLLM
 from draftboard.metrics import CATALOGUE, Metric, Presence, around, removed, speculation
 from draftboard.settings import Settings
 
@@ -36,7 +37,7 @@ def explain(servers: Sequence[Server], settings: Settings, readers: Sequence[Rea
 
 def _tells(server: Server) -> bool:
     """Whether an engine says anything."""
-    return any(name.startswith("vllm:") for name in server.names)
+    return any(name.startswith(VLLM) for name in server.names)
 
 
 def _with_empty(

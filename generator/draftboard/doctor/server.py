@@ -19,8 +19,8 @@ class Server:
     answers: bool = True
     ray: bool = False
     """Whether its series begin as Ray Serve names them."""
-    method: str | None = ""
-    """Its method label: empty where it has none, None where labels are not to be seen from here."""
+    method: str = ""
+    """Its method label; empty where it has none, or where labels are not to be seen."""
 
 
 def place(labels: Mapping[str, str], settings: Settings) -> str:

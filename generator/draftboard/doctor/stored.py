@@ -8,7 +8,7 @@ from draftboard.doctor.names import OLD
 from draftboard.doctor.readers import SAMPLES
 from draftboard.doctor.series import NAMES
 from draftboard.doctor.server import Server, place
-from draftboard.live.page import RAY
+from draftboard.live.page import RAY, VLLM
 from draftboard.metrics import Presence, around, serving
 from draftboard.prometheus import Client, Series
 from draftboard.promql import aggregate, selector
@@ -61,7 +61,7 @@ def _of_servers() -> set[str]:
     """Names that a vLLM server has, or had, or has in Ray's spelling."""
     elsewhere = {*_BESIDE, around.UP.name}
     old = {f"{re.escape(old.name)}(_count)?" for old in OLD}
-    ray = {f"{re.escape(prefix + serving.REQUESTS_RUNNING.name.removeprefix('vllm:'))}" for prefix in RAY}
+    ray = {re.escape(prefix + serving.REQUESTS_RUNNING.name.removeprefix(VLLM)) for prefix in RAY}
     return {re.escape(name) for name in SAMPLES - elsewhere} | old | ray
 
 
@@ -85,7 +85,7 @@ def _servers(up: list[Series], seen: list[Series], settings: Settings) -> tuple[
     names: dict[tuple[str, ...], set[str]] = {}
     for series in seen:
         names.setdefault(_target(series, settings), set()).add(series.labels[_NAME])
-    vllm = {target for target, own in names.items() if any(name.startswith(("vllm:", *RAY)) for name in own)}
+    vllm = {target for target, own in names.items() if any(name.startswith((VLLM, *RAY)) for name in own)}
     answers = {_target(series, settings): series.samples[-1][1] == 1 for series in up}
     method_at = labels.target_level.index(labels.spec_method)
     chosen = vllm | {target for target in answers if target[method_at]}
