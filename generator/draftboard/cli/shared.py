@@ -34,8 +34,13 @@ def program_option(name: str) -> Callable[[Callable[..., None]], Callable[..., N
     )
 
 
+def console() -> Console:
+    """Colours and the terminal's width on a terminal; plain and wide when piped."""
+    return Console() if sys.stdout.isatty() else Console(width=_PIPED_WIDTH, highlight=False)
+
+
 def duration(_context: click.Context, _option: click.Parameter, given: str | None) -> Duration | None:
-    """An option's value as a duration longer than nothing."""
+    """The callback of an option whose value is a duration longer than nothing."""
     if given is None:
         return None
     try:
@@ -45,11 +50,6 @@ def duration(_context: click.Context, _option: click.Parameter, given: str | Non
     if not duration.seconds:
         raise click.BadParameter(f"{given!r} must be longer than 0s")
     return duration
-
-
-def console() -> Console:
-    """Colours and the terminal's width on a terminal; plain and wide when piped."""
-    return Console() if sys.stdout.isatty() else Console(width=_PIPED_WIDTH, highlight=False)
 
 
 @contextmanager

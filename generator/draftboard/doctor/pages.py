@@ -1,6 +1,5 @@
 """Pages of vLLM servers: is every series there that is read, do the counters move, and do they agree?"""
 
-import re
 from collections.abc import Iterator, Sequence
 
 from draftboard.doctor import resolution, series
@@ -8,11 +7,11 @@ from draftboard.doctor.finding import Examination, Finding, note, problem, warni
 from draftboard.doctor.readers import all_readers
 from draftboard.doctor.server import Server
 from draftboard.live import Growth, Page, Tally, growth, lifetime
+from draftboard.live.totals import totals
 from draftboard.metrics import serving, speculation
 from draftboard.settings import Settings
-from draftboard.theory import Counts
-
-_POSITION = "position"
+from draftboard.signals.integrity import IDENTITIES
+from draftboard.theory import Counted
 
 
 def examine_pages(pages: Sequence[Page], later: Sequence[Page], settings: Settings) -> Examination:
@@ -38,50 +37,40 @@ def _server(page: Page) -> Server:
 def _counters(page: Page, settings: Settings) -> Iterator[Finding]:
     """What was counted since the start: whether it is possible, and whether the dashboards can show it."""
     for tally in lifetime(page).tallies:
-        positions = tally.by(speculation.ACCEPTED_TOKENS_PER_POS, _POSITION)
-        if len(positions) > settings.max_draft_tokens:
+        sums = totals([tally])
+        if (positions := len(sums.positions)) > settings.max_draft_tokens:
             yield warning(
                 _who(tally),
-                f"{len(positions)} positions: dashboards and records look no deeper than {settings.max_draft_tokens}",
-                f"set max_draft_tokens = {min(len(positions), 99)} in the settings",
+                f"{positions} positions: dashboards and records look no deeper than {settings.max_draft_tokens}",
+                f"set max_draft_tokens = {min(positions, 99)} in the settings",
             )
-        if tally.total(speculation.DRAFTS):
-            yield from _judged(tally, positions, settings)
+        if sums.counted:
+            broken = tuple(_broken(tally, sums.counted, settings))
+            yield from broken or (_accepted(tally, sums.counted, settings),)
 
 
-def _judged(tally: Tally, positions: dict[str, float], settings: Settings) -> Iterator[Finding]:
-    try:
-        counts = Counts(
-            drafts=tally.total(speculation.DRAFTS) or 0.0,
-            draft_tokens=tally.total(speculation.DRAFT_TOKENS) or 0.0,
-            accepted_tokens=tally.total(speculation.ACCEPTED_TOKENS) or 0.0,
-            accepted_per_position=tuple(positions[position] for position in sorted(positions, key=_number)),
-        )
-    except ValueError as error:
-        what = f"the counters contradict each other: {error}; vLLM's code excludes it"
-        yield problem(_who(tally), what, "look whether two servers write into one PROMETHEUS_MULTIPROC_DIR")
-        return
-    sample = f"of {counts.draft_tokens:,.0f} drafted tokens since its start"
-    if counts.acceptance < settings.thresholds.acceptance.fair:
-        yield note(
+def _broken(tally: Tally, counted: Counted, settings: Settings) -> Iterator[Finding]:
+    """Identities that vLLM's code holds."""
+    for name, error in counted.identity_errors.items():
+        if error > settings.thresholds.inconsistent:
+            what = f"the counters contradict each other: {IDENTITIES[name]} (off by {error:.0%})"
+            yield problem(_who(tally), what, "look whether two servers write into one PROMETHEUS_MULTIPROC_DIR")
+
+
+def _accepted(tally: Tally, counted: Counted, settings: Settings) -> Finding:
+    said = f"{counted.acceptance:.0%} of {counted.draft_tokens:,.0f} drafted tokens since its start were accepted"
+    if counted.acceptance < settings.thresholds.acceptance.fair:
+        return note(
             _who(tally),
-            f"{counts.acceptance:.0%} {sample} were accepted, which is poor (a rule of thumb): the drafter is too "
-            "small, or of another family, tokenizer or fine-tune; the temperature is high; or K is simply long",
+            f"{said}, which is poor (a rule of thumb): the drafter is too small, or of another family, tokenizer or "
+            "fine-tune; the temperature is high; or K is simply long",
             "`draftboard report` says by position where it is lost and whether it still pays",
         )
-    else:
-        yield note(
-            _who(tally),
-            f"{counts.acceptance:.0%} {sample} were accepted, which does not say whether it pays",
-            "`draftboard report` judges by break-even and names the best K",
-        )
-
-
-def _number(position: str) -> int:
-    """Raise ValueError where it is none, in words for people."""
-    if not re.fullmatch("[0-9]{1,4}", position):
-        raise ValueError("a position is no number")
-    return int(position)
+    return note(
+        _who(tally),
+        f"{said}, which does not say whether it pays",
+        "`draftboard report` judges by break-even and names the best K",
+    )
 
 
 def _moving(grown: Growth, page: Page) -> Iterator[Finding]:

@@ -37,6 +37,11 @@ class Distribution:
         return self.total / self.count
 
     @property
+    def resolution(self) -> float:
+        """The first bound. Only where there are samples."""
+        return self.cumulative[0][0]
+
+    @property
     def unresolved(self) -> float:
         """Share of samples under the first bound, where no finer value is known. Only where there are samples."""
         return self.cumulative[0][1] / self.count
@@ -46,12 +51,12 @@ class Distribution:
 
         Only where there are samples. What lies over the last finite bound reads as that bound.
         """
-        if self.unresolved >= share:
-            return 0.0
         bounds = [bound for bound, _ in self.cumulative]
         counts = [count for _, count in self.cumulative]
         rank = share * self.count
         index = bisect_left(counts, rank)
+        if index == 0 or self.unresolved >= share:
+            return 0.0
         if index == len(bounds) - 1:
             return bounds[-2]
         low, below = bounds[index - 1], counts[index - 1]

@@ -39,11 +39,13 @@ class Totals:
     requests_waiting: float | None = None
     kv_cache_usage: float | None = None
     """Of the fullest engine."""
+    prefix_cache_hits: float | None = None
+    """Share of what was looked up."""
 
     @property
     def counted(self) -> Counted | None:
-        """The four counters, where anything was drafted."""
-        if not self.drafts or self.draft_tokens is None or self.accepted_tokens is None:
+        """The four counters, where anything was drafted; None, too, where one of them is missing."""
+        if not self.drafts or self.draft_tokens is None or self.accepted_tokens is None or not self.positions:
             return None
         return Counted(self.drafts, self.draft_tokens, self.accepted_tokens, self.positions)
 
@@ -61,6 +63,7 @@ def totals(tallies: Sequence[Tally]) -> Totals:
 
     positions = [tally.by(speculation.ACCEPTED_TOKENS_PER_POS, "position") for tally in tallies]
     lengths = [len(each) for each in positions if each]
+    queries = total(serving.PREFIX_CACHE_QUERIES)
     usages = [usage for tally in tallies if (usage := tally.now(serving.KV_CACHE_USAGE)) is not None]
     return Totals(
         drafts=total(speculation.DRAFTS),
@@ -81,6 +84,7 @@ def totals(tallies: Sequence[Tally]) -> Totals:
         requests_running=_sum(tally.now(serving.REQUESTS_RUNNING) for tally in tallies),
         requests_waiting=_sum(tally.now(serving.REQUESTS_WAITING) for tally in tallies),
         kv_cache_usage=max(usages, default=None),
+        prefix_cache_hits=(total(serving.PREFIX_CACHE_HITS) or 0.0) / queries if queries else None,
     )
 
 

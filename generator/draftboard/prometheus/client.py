@@ -69,7 +69,7 @@ class Client:
         Raises:
             DraftboardError: the server cannot be reached or refuses the query.
         """
-        result = self._ask("query", {"query": expr, "time": time})["result"]
+        result = self._ask("query", "result", {"query": expr, "time": time})
         return [Series(row["metric"], (_sample(row["value"]),)) for row in result]
 
     def query_range(self, expr: str, start: float, end: float, step: float) -> list[Series]:
@@ -84,7 +84,7 @@ class Client:
         while begin <= end:
             until = min(begin + stretch, end)
             span = {"start": begin, "end": until, "step": step}
-            for row in self._ask("query_range", {"query": expr} | span)["result"]:
+            for row in self._ask("query_range", "result", {"query": expr} | span):
                 found.setdefault(tuple(sorted(row["metric"].items())), []).extend(map(_sample, row["values"]))
             begin += stretch + step
         return [Series(dict(labels), tuple(samples)) for labels, samples in found.items()]
@@ -95,7 +95,7 @@ class Client:
         Raises:
             DraftboardError: the server cannot be reached, or knows no targets, as one that only stores.
         """
-        found = self._ask("targets?state=active")["activeTargets"]
+        found = self._ask("targets?state=active", "activeTargets")
         return [Target(row["labels"], row.get("scrapeInterval", ""), _short(row.get("lastError", ""))) for row in found]
 
     def rules(self) -> list[LoadedRule]:
@@ -104,14 +104,14 @@ class Client:
         Raises:
             DraftboardError: the server cannot be reached, or evaluates no rules at all.
         """
-        groups = self._ask("rules")["groups"]
         return [
             LoadedRule(rule["name"], group["name"], _short(rule.get("lastError", "")))
-            for group in groups
+            for group in self._ask("rules", "groups")
             for rule in group["rules"]
         ]
 
-    def _ask(self, question: str, parameters: dict[str, Any] | None = None) -> dict[str, Any]:
+    def _ask(self, question: str, part: str, parameters: dict[str, Any] | None = None) -> list[dict[str, Any]]:
+        """That part of the answer; long questions have parameters, which do not fit into an address."""
         path = f"/api/v1/{question}"
         try:
             response = self._http.post(path, data=parameters) if parameters else self._http.get(path)
@@ -123,10 +123,11 @@ class Client:
         if not isinstance(answer, dict) or answer.get("status") != "success":
             reason = answer.get("error", answer) if isinstance(answer, dict) else answer
             raise DraftboardError(f"{self.url}: Prometheus refuses the query: {_short(reason)}")
-        if not isinstance(answer.get("data"), dict):
-            raise DraftboardError(f"{self.url}: does not answer as Prometheus does: is the address right?")
-        data: dict[str, Any] = answer["data"]
-        return data
+        try:
+            result: list[dict[str, Any]] = answer["data"][part]
+        except (KeyError, TypeError):
+            raise DraftboardError(f"{self.url}: Prometheus answers without a result: is it one?") from None
+        return result
 
 
 def _short(words: object) -> str:

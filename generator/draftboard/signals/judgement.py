@@ -32,12 +32,12 @@ class Case:
 
     @property
     def cost(self) -> float:
-        """C."""
+        """Draft cost c."""
         return draft_cost(self.method, self.settings)
 
     @property
     def inflation(self) -> float:
-        """V."""
+        """Verify inflation v."""
         return self.settings.draft_cost.verify_inflation
 
     @property
