@@ -14,6 +14,8 @@ from draftboard.doctor.buckets import FINER
 from draftboard.doctor.commandline import parse
 from draftboard.doctor.configured import configured
 from draftboard.doctor.dead import FLAGS
+from draftboard.doctor.dead import KEYS as DEAD
+from draftboard.doctor.keys import KEYS
 from draftboard.errors import DraftboardError
 from draftboard.settings import Settings
 
@@ -98,6 +100,23 @@ def test_the_old_entrypoint_is_a_note_with_the_new_one() -> None:
     examination = examined(f"python3 -u -m vllm.entrypoints.openai.api_server --model M --port 9 {SPEC}")
     assert "`vllm serve MODEL`" in told(examination, "python -m")
     assert examination.write_instead.startswith("vllm serve M --port 9 --speculative-config ")
+
+
+@pytest.mark.parametrize(
+    ("starter", "today"),
+    [
+        ("uv run python3.11 -u -m ", "uv run vllm serve M"),
+        ("uv run -m ", "uv run vllm serve M"),
+        ("", "vllm serve M"),
+    ],
+)
+def test_whatever_starts_the_old_entrypoint_starts_the_new_one(starter: str, today: str) -> None:
+    assert examined(f"{starter}vllm.entrypoints.openai.api_server --model M").write_instead == today
+
+
+def test_the_value_of_a_dead_flag_is_left_out_with_it() -> None:
+    examination = examined("vllm serve M --disable-logprobs-during-spec-decoding False --port 9")
+    assert examination.write_instead == "vllm serve M --port 9"
 
 
 @pytest.mark.requirement("R169")
@@ -235,6 +254,9 @@ def test_what_is_no_command_of_vllm_is_told_in_one_line(command: str, words: str
     assert len(line) < 200
 
 
+VALUES = st.sampled_from(
+    [None, True, 0, 3, 0.5, "ngram", "draft_model", "deepseek_mtp", "[ngram]", [1], [[1, 8, 3]], {}]
+)
 WORDS = st.sampled_from(
     ["--speculative-config", "-sc", "--spec-tokens", "--api-key", "-tp", "--custom-histogram-buckets", "--", "-", "="]
     + [f"--{flag}" for flag in FLAGS]
@@ -252,6 +274,15 @@ def test_any_arguments_are_examined_without_repeating_a_credential(words: list[s
     for found in examination.findings:
         assert all((found.where, found.what, found.fix))
         assert (found.where + found.what + found.fix).isprintable()
+
+
+@hypothesis_settings(deadline=None)
+@given(st.dictionaries(st.sampled_from([*KEYS, *DEAD]), VALUES, max_size=6))
+def test_any_configuration_in_a_command_is_examined_and_rewritten_without_dead_keys(config: dict[str, object]) -> None:
+    examination = examined(shlex.join(["vllm", "serve", "M", "-tp", "2", "-sc", json.dumps(config)]))
+    if examination.write_instead:
+        again, _ = configured(parse(examination.write_instead))
+        assert set(again or {}) <= set(KEYS)
 
 
 def bucketed(given: str, settings: Settings | None = None) -> Examination:

@@ -53,7 +53,7 @@ FLAGS: dict[str, Dead] = {
     "speculative_disable_mqa_scorer": _GONE_SWITCH,
     "typical_acceptance_sampler_posterior_threshold": _REJECTION,
     "typical_acceptance_sampler_posterior_alpha": _REJECTION,
-    "disable_logprobs_during_spec_decoding": _GONE_SWITCH,
+    "disable_logprobs_during_spec_decoding": _GONE,
 }
 """By name with underscores, as keyword arguments of old articles spell them too."""
 

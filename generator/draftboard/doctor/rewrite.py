@@ -1,6 +1,7 @@
 """What to write instead: the same command line without what is dead, and without credentials."""
 
 import json
+import re
 import shlex
 from collections.abc import Sequence
 from pathlib import PurePosixPath
@@ -12,6 +13,7 @@ from draftboard.doctor.credentials import is_secret, without_userinfo
 from draftboard.doctor.keys import Config
 from draftboard.doctor.revive import revived
 
+_PYTHON = re.compile(r"python[0-9.]*$")
 _DRAFTER_SIZE = "draft_tensor_parallel_size"
 _HANDS_ON = {"-e", "--env"}
 """Of docker: the next word is a variable."""
@@ -42,7 +44,7 @@ def command_instead(line: CommandLine) -> str:
 
 def _fitting(config: Config, line: CommandLine) -> Config:
     """Without a drafter's tensor parallel size that vLLM would refuse: left out, it is the target's."""
-    differs = config.get(_DRAFTER_SIZE) not in {None, line.number("tensor_parallel_size")}
+    differs = config.get(_DRAFTER_SIZE) != line.number("tensor_parallel_size")
     unfit = config.get("method") == "draft_model" and differs
     return {key: value for key, value in config.items() if not (unfit and key == _DRAFTER_SIZE)}
 
@@ -51,8 +53,8 @@ def _before(line: CommandLine) -> list[str]:
     words = _without_credentials(line.before)
     if not line.old_entrypoint:
         return words
-    program = next(index for index, word in enumerate(words) if PurePosixPath(word).name.startswith("python"))
-    model = line.value("model")
+    starts = (index for index, word in enumerate(words) if _PYTHON.match(PurePosixPath(word).name) or word == "-m")
+    program, model = next(starts, len(words) - 1), line.value("model")
     return [*words[:program], "vllm", "serve", *([model] if model else [])]
 
 
