@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from catalogue import parts
 from conftest import program
 from draftboard.durations import Duration
 from draftboard.metrics import PAGE
@@ -61,5 +60,5 @@ def test_prometheus_scrapes_a_fleet_that_it_discovers(tmp_path: Path) -> None:
         ("eagle3", "speculative", 1.0),
         ("none", "plain", 1.0),
     }
-    assert {part.name for metric in PAGE for part in parts(metric)} <= stored
+    assert {part.name for metric in PAGE for part in metric.parts} <= stored
     assert len(bounds) == 1

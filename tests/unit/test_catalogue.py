@@ -6,7 +6,6 @@ import pytest
 from prometheus_client import Metric as Family
 from prometheus_client.parser import text_string_to_metric_families
 
-from catalogue import parts
 from draftboard.metrics import CATALOGUE, PAGE, Histogram, Kind, Metric, Owner, Presence, serving
 
 PAGES = Path(__file__).parent.parent / "data"
@@ -46,7 +45,7 @@ def expected_on(name: str, metric: Metric) -> bool:
 @pytest.mark.parametrize("metric", PAGE, ids=lambda metric: metric.name)
 @pytest.mark.parametrize("name", ["baseline", "ngram-idle", "ngram-load", "ngram-dp2"])
 def test_a_server_exposes_every_metric_when_the_catalogue_says_so_with_its_labels(metric: Metric, name: str) -> None:
-    for part in parts(metric):
+    for part in metric.parts:
         found = samples(page(name), part)
         assert bool(found) == expected_on(name, metric)
         for labels in found:
@@ -57,7 +56,7 @@ def test_a_server_exposes_every_metric_when_the_catalogue_says_so_with_its_label
 
 @pytest.mark.parametrize("metric", PAGE, ids=lambda metric: metric.name)
 def test_kinds_and_help_are_those_of_the_page(metric: Metric) -> None:
-    name = parts(metric)[0].name
+    name = metric.parts[0].name
     found = {(f.type, f.documentation) for f in page("ngram-load").values() for s in f.samples if s.name == name}
     assert found == {(metric.kind.value, metric.help.rstrip())}
 
@@ -65,7 +64,7 @@ def test_kinds_and_help_are_those_of_the_page(metric: Metric) -> None:
 @pytest.mark.parametrize("name", ["baseline", "ngram-idle", "ngram-load", "ngram-dp2"])
 def test_a_page_holds_nothing_that_the_catalogue_does_not_know(name: str) -> None:
     found = {sample.name for family in page(name).values() for sample in family.samples}
-    known = {part.name for metric in PAGE for part in parts(metric)}
+    known = {part.name for metric in PAGE for part in metric.parts}
     assert {series for series in found - known if not series.endswith("_created")} == set()
 
 

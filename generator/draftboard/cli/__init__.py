@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from draftboard import __version__
+from draftboard.cli.doctor import doctor_command
 from draftboard.cli.drill import drill_command
 from draftboard.cli.files import build, check, signals
 from draftboard.cli.plan import plan
@@ -23,7 +24,10 @@ def draftboard() -> None:
     """Monitoring as code for vLLM speculative decoding."""
 
 
-_COMMANDS = (build, check, signals, replay_command, simulate, drill_command, plan, preview_command, report_command)
+_COMMANDS = (
+    *(build, check, signals, replay_command, simulate, drill_command, preview_command),
+    *(report_command, doctor_command, plan),
+)
 for _command in _COMMANDS:
     draftboard.add_command(_command)
 

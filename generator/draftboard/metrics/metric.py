@@ -61,6 +61,11 @@ class Metric:
         """The name under which a page describes it: of a counter without the suffix of its samples."""
         return self.name.removesuffix("_total") if self.kind is Kind.COUNTER else self.name
 
+    @property
+    def parts(self) -> "tuple[Metric, ...]":
+        """What is exposed of it, each with a name of its own: of a histogram three parts, of a summary two."""
+        return (self,)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Summary(Metric):
@@ -79,6 +84,11 @@ class Summary(Metric):
     def count(self) -> Metric:
         """Number of samples."""
         return self._part("_count", self.counts)
+
+    @property
+    def parts(self) -> tuple[Metric, ...]:
+        """Sum and number."""
+        return (self.sum, self.count)
 
     def _part(self, suffix: str, unit: str, *labels: str) -> Metric:
         return Metric(
@@ -115,3 +125,8 @@ class Histogram(Summary):
     def bucket(self) -> Metric:
         """Samples up to each upper bound `le`."""
         return self._part("_bucket", self.counts, "le")
+
+    @property
+    def parts(self) -> tuple[Metric, ...]:
+        """Bounds, sum and number."""
+        return (self.bucket, *super().parts)

@@ -1,9 +1,19 @@
 """Real servers: asking a Prometheus over HTTP, running private ones, and loading them with a past."""
 
 from draftboard.prometheus.alertmanager import Alertmanager
-from draftboard.prometheus.client import Client, Series
+from draftboard.prometheus.client import Client, LoadedRule, Series, Target
 from draftboard.prometheus.process import Program, stop
 from draftboard.prometheus.promtool import Promtool
 from draftboard.prometheus.server import Server
 
-__all__ = ["Alertmanager", "Client", "Program", "Promtool", "Series", "Server", "stop"]
+__all__ = [
+    "Alertmanager",
+    "Client",
+    "LoadedRule",
+    "Program",
+    "Promtool",
+    "Series",
+    "Server",
+    "Target",
+    "stop",
+]

@@ -1,4 +1,4 @@
-"""The two questions of Prometheus' HTTP API that Draftboard asks."""
+"""The questions of Prometheus' HTTP API that Draftboard asks."""
 
 import json
 import time
@@ -29,6 +29,28 @@ class Series:
     samples: tuple[tuple[float, float], ...]
 
 
+@dataclass(frozen=True)
+class Target:
+    """A server that Prometheus scrapes."""
+
+    labels: dict[str, str]
+    interval: str
+    """Between two scrapes, as Prometheus writes it."""
+    error: str
+    """Why the last scrape failed, in Prometheus' words; empty where it did not."""
+
+
+@dataclass(frozen=True)
+class LoadedRule:
+    """A rule that Prometheus evaluates."""
+
+    name: str
+    """Of the record or alert."""
+    group: str
+    error: str
+    """Why the last evaluation failed; empty where it did not."""
+
+
 class Client:
     """A Prometheus server, asked over HTTP. Use as a context manager."""
 
@@ -51,7 +73,7 @@ class Client:
         Raises:
             DraftboardError: the server cannot be reached or refuses the query.
         """
-        result = self._ask("query", {"query": expr, "time": time})
+        result = self._ask("query", "result", {"query": expr, "time": time})
         return [Series(row["metric"], (_sample(row["value"]),)) for row in result]
 
     def query_range(self, expr: str, start: float, end: float, step: float) -> list[Series]:
@@ -65,27 +87,51 @@ class Client:
         begin = start
         while begin <= end:
             until = min(begin + stretch, end)
-            for row in self._ask("query_range", {"query": expr, "start": begin, "end": until, "step": step}):
+            span = {"start": begin, "end": until, "step": step}
+            for row in self._ask("query_range", "result", {"query": expr} | span):
                 found.setdefault(tuple(sorted(row["metric"].items())), []).extend(map(_sample, row["values"]))
             begin += stretch + step
         return [Series(dict(labels), tuple(samples)) for labels, samples in found.items()]
 
-    def _ask(self, question: str, parameters: dict[str, Any]) -> list[dict[str, Any]]:
+    def targets(self) -> list[Target]:
+        """What is scraped now.
+
+        Raises:
+            DraftboardError: the server cannot be reached, or knows no targets, as one that only stores.
+        """
+        found = self._ask("targets?state=active", "activeTargets")
+        return [Target(row["labels"], row.get("scrapeInterval", ""), _short(row.get("lastError", ""))) for row in found]
+
+    def rules(self) -> list[LoadedRule]:
+        """What is evaluated.
+
+        Raises:
+            DraftboardError: the server cannot be reached, or evaluates no rules at all.
+        """
+        return [
+            LoadedRule(rule["name"], group["name"], _short(rule.get("lastError", "")))
+            for group in self._ask("rules", "groups")
+            for rule in group["rules"]
+        ]
+
+    def _ask(self, question: str, part: str, parameters: dict[str, Any] | None = None) -> list[dict[str, Any]]:
+        """That part of the answer; long questions have parameters, which do not fit into an address."""
         try:
             answer = json.loads(self._content(question, parameters))
         except (httpx.HTTPError, ValueError, RecursionError) as error:
             raise DraftboardError(f"{self.url}: Prometheus gives no answer: {_short(error)}") from None
         match answer:
-            case {"status": "success", "data": {"result": list(result)}}:
+            case {"status": "success", "data": dict(data)} if isinstance(result := data.get(part), list):
                 return result
             case {"error": reason}:
                 raise DraftboardError(f"{self.url}: Prometheus refuses the query: {_short(reason)}")
         raise DraftboardError(f"{self.url}: Prometheus gives no answer: this is no Prometheus")
 
-    def _content(self, question: str, parameters: dict[str, Any]) -> bytes:
+    def _content(self, question: str, parameters: dict[str, Any] | None) -> bytes:
         """What it answers, within limits of size and time."""
         content, until = bytearray(), time.monotonic() + _MOST_SECONDS
-        with self._http.stream("POST", f"/api/v1/{question}", data=parameters) as response:
+        method = "POST" if parameters else "GET"
+        with self._http.stream(method, f"/api/v1/{question}", data=parameters) as response:
             if response.status_code in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
                 raise DraftboardError(f"{self.url}: wants to know who asks: give a token with --token-file")
             if response.is_redirect:

@@ -1,0 +1,69 @@
+"""`doctor`: is everything in place, and what is missing?"""
+
+import time
+from pathlib import Path
+
+import click
+
+from draftboard import doctor
+from draftboard.access import Access
+from draftboard.cli.shared import console, duration, json_option, progress_bar
+from draftboard.durations import Duration
+from draftboard.prometheus import Client
+from draftboard.settings import load
+
+
+@click.command("doctor")
+@click.argument("sources", nargs=-1, metavar="[SOURCE]...")
+@click.option(
+    "--window",
+    metavar="DURATION",
+    callback=duration,
+    default="10s",
+    show_default=True,
+    help="Between two readings of a server.",
+)
+@click.option("--prometheus", metavar="URL", help="Examine what a Prometheus scrapes, holds and evaluates.")
+@click.option("--config", metavar="JSON", help="Examine the value of vLLM's --speculative-config.")
+@click.option("--command", metavar="COMMANDLINE", help="Examine a command line that starts a vLLM server.")
+@click.option("--settings", type=click.Path(path_type=Path), help="Settings that overlay the defaults, as TOML.")
+@click.option("--token-file", type=click.Path(path_type=Path), help="File that holds the servers' bearer token.")
+@click.option("--ca-file", type=click.Path(path_type=Path), help="Certificates (PEM) to trust.")
+@json_option
+def doctor_command(
+    *,
+    sources: tuple[str, ...],
+    window: Duration,
+    prometheus: str | None,
+    config: str | None,
+    command: str | None,
+    settings: Path | None,
+    token_file: Path | None,
+    ca_file: Path | None,
+    as_json: bool,
+) -> None:
+    """Say what is wrong, where, and what to do: 0 all well, 1 problems or warnings, 2 cannot look.
+
+    SOURCE is a vLLM server's address or a page of it that was saved.
+    """
+    chosen, access = load(settings), Access.from_files(token_file, ca_file)
+    examinations: list[doctor.Examination] = []
+    if config is not None:
+        examinations.append(doctor.examine_config(config, chosen))
+    if command is not None:
+        examinations.append(doctor.examine_command(command, chosen))
+    if prometheus is not None:
+        with Client(prometheus, access) as client:
+            examinations.append(doctor.examine_prometheus(client, chosen, time.time()))
+    if sources:
+        with progress_bar() as progress:
+            found = doctor.examine_sources(sources, chosen, window=window, access=access, progress=progress)
+            examinations.extend(found)
+    if not examinations:
+        raise click.UsageError("nothing to look at: give a SOURCE, --prometheus, --config or --command")
+    if as_json:
+        click.echo(doctor.as_json(examinations))
+    else:
+        doctor.show(examinations, console())
+    if not all(examination.content for examination in examinations):
+        raise SystemExit(1)

@@ -1,0 +1,94 @@
+"""Pages of vLLM servers: is every series there that is read, do the counters move, and do they agree?"""
+
+from collections.abc import Iterator, Sequence
+
+from draftboard.doctor import resolution, series
+from draftboard.doctor.finding import Examination, Finding, note, problem, warning
+from draftboard.doctor.readers import all_readers
+from draftboard.doctor.server import Server
+from draftboard.live import Growth, Page, Tally, growth, lifetime
+from draftboard.live.totals import totals
+from draftboard.metrics import serving, speculation
+from draftboard.settings import Settings
+from draftboard.signals.integrity import IDENTITIES
+from draftboard.theory import Counted
+
+
+def examine_pages(pages: Sequence[Page], later: Sequence[Page], settings: Settings) -> Examination:
+    """Pages of servers, and the same servers' pages a while later: empty where there is but one reading of each.
+
+    Raises:
+        DraftboardError: two pages are not of one server.
+    """
+    now = later or pages
+    findings = list(series.explain([_server(page) for page in now], settings, all_readers(settings)))
+    for page in now:
+        findings += _counters(page, settings)
+        findings += resolution.of_page(page, settings)
+    for before, after in zip(pages, later, strict=False):
+        findings += _moving(growth(before, after), after)
+    return Examination(", ".join(page.source for page in pages), tuple(findings))
+
+
+def _server(page: Page) -> Server:
+    return Server(page.source, frozenset(page.by_name), ray=page.ray)
+
+
+def _counters(page: Page, settings: Settings) -> Iterator[Finding]:
+    """What was counted since the start: whether it is possible, and whether the dashboards can show it."""
+    for tally in lifetime(page).tallies:
+        sums = totals([tally])
+        if (positions := len(sums.positions)) > settings.max_draft_tokens:
+            yield warning(
+                _who(tally),
+                f"{positions} positions: dashboards and records look no deeper than {settings.max_draft_tokens}",
+                f"set max_draft_tokens = {min(positions, 99)} in the settings",
+            )
+        if sums.counted:
+            broken = tuple(_broken(tally, sums.counted, settings))
+            yield from broken or (_accepted(tally, sums.counted, settings),)
+
+
+def _broken(tally: Tally, counted: Counted, settings: Settings) -> Iterator[Finding]:
+    """Identities that vLLM's code holds."""
+    for name, error in counted.identity_errors.items():
+        if error > settings.thresholds.inconsistent:
+            what = f"the counters contradict each other: {IDENTITIES[name]} (off by {error:.0%})"
+            yield problem(_who(tally), what, "look whether two servers write into one PROMETHEUS_MULTIPROC_DIR")
+
+
+def _accepted(tally: Tally, counted: Counted, settings: Settings) -> Finding:
+    said = f"{counted.acceptance:.0%} of {counted.draft_tokens:,.0f} drafted tokens since its start were accepted"
+    if counted.acceptance < settings.thresholds.acceptance.fair:
+        return note(
+            _who(tally),
+            f"{said}, which is poor (a rule of thumb): the drafter is too small, or of another family, tokenizer or "
+            "fine-tune; the temperature is high; or K is simply long",
+            "`draftboard report` says by position where it is lost and whether it still pays",
+        )
+    return note(
+        _who(tally),
+        f"{said}, which does not say whether it pays",
+        "`draftboard report` judges by break-even and names the best K",
+    )
+
+
+def _moving(grown: Growth, page: Page) -> Iterator[Finding]:
+    seconds = f"within {grown.seconds:.0f} s" if grown.seconds is not None else "between the two readings"
+    for name in grown.gone:
+        yield problem(page.source, f"{name} stopped answering {seconds}", "look at the server's log")
+    for tally in grown.tallies:
+        generated, drafts = tally.total(serving.GENERATION_TOKENS), tally.total(speculation.DRAFTS)
+        if not generated:
+            yield note(_who(tally), f"idle: nothing was generated {seconds}", "send requests to see drafts move")
+        elif drafts == 0:
+            yield warning(
+                _who(tally),
+                f"{generated:,.0f} tokens were generated {seconds}, and none was drafted",
+                "n-gram and suffix draft only where the text repeats; with any other method look at the server's log",
+            )
+
+
+def _who(tally: Tally) -> str:
+    engine = f" engine {tally.engine}" if tally.engine else ""
+    return f"{tally.model}{engine} at {tally.source}"

@@ -1,0 +1,201 @@
+"""The doctor before a real Prometheus: content where all is there, and each fault named with what stays empty."""
+
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from conftest import program
+from draftboard import artifacts
+from draftboard.artifacts.files import ALERTING, RECORDING
+from draftboard.doctor import Examination, Finding, Severity, examine_prometheus
+from draftboard.doctor.readers import all_readers, silenced_by
+from draftboard.doctor.series import NAMES
+from draftboard.durations import Duration
+from draftboard.metrics import Presence, around
+from draftboard.prometheus import Client, Server
+from draftboard.replay import Replay
+from draftboard.settings import Settings
+from loopback import answering, page
+
+pytestmark = pytest.mark.prometheus
+
+DATA = Path(__file__).parent.parent / "data"
+NGRAM = (DATA / "v0.32.0-ngram-load.prom").read_text()
+BASELINE = (DATA / "v0.32.0-baseline.prom").read_text()
+GPU = "".join(
+    f'{metric.name}{{gpu="0"}} 1\n'
+    for metric in (around.GPU_UTILISATION, around.GPU_MEMORY_USED, around.GPU_POWER, around.GPU_XID)
+)
+FAST = {"scrape_interval": "1s", "evaluation_interval": "1s", "window": "1m"}
+CLASSIC = "text/plain; version=0.0.4"
+POLLS, POLL_SECONDS = 600, 0.1
+Scraped = tuple[str, dict[str, str]]
+"""A page, and the labels of its target."""
+
+
+def fast(**rules: str) -> Settings:
+    return Settings.model_validate({"rules": FAST | rules})
+
+
+@contextmanager
+def scraping(folder: Path, pages: Sequence[Scraped], rules: Settings | None = None) -> Iterator[tuple[Client, float]]:
+    """A Prometheus that has scraped these pages, and evaluated the rules of these settings."""
+    with ExitStack() as stack:
+        places = [stack.enter_context(answering(page(text, Content_Type=CLASSIC))) for text, _ in pages]
+        server = Server(program("prometheus"), folder, lookback=Duration(60))
+        process, url = server.start()
+        stack.callback(process.wait)
+        stack.callback(process.terminate)
+        (folder / "prometheus.yml").write_text(configuration(folder, places, [own for _, own in pages], rules))
+        process.send_signal(signal.SIGHUP)
+        client = stack.enter_context(Client(url))
+        ready = f"count(up) == {len(pages)}"
+        yield (
+            client,
+            wait_for(client, process, f"{ready} and on () fleet:draftboard_heartbeat:bool" if rules else ready),
+        )
+
+
+def configuration(folder: Path, places: list[str], labels: list[dict[str, str]], rules: Settings | None) -> str:
+    targets = [{"targets": [place], "labels": own} for place, own in zip(places, labels, strict=True)]
+    document: dict[str, Any] = {
+        "scrape_configs": [{"job_name": "vllm", "scrape_interval": "1s", "static_configs": targets}]
+    }
+    if rules:
+        files = artifacts.render(rules)
+        for path in (RECORDING, ALERTING):
+            (folder / Path(path).name).write_text(files[path])
+        document["rule_files"] = ["*.rules.yaml"]
+    return yaml.safe_dump(document)
+
+
+def wait_for(client: Client, process: subprocess.Popen[bytes], expr: str) -> float:
+    """Until the expression holds twice, so that rules that read rules were evaluated; returns the time."""
+    seen = 0
+    for _ in range(POLLS):
+        seen += bool(client.query(expr, time.time()))
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(POLL_SECONDS)
+        if seen >= 2 / POLL_SECONDS:
+            return time.time()
+    pytest.fail(f"never: {expr}")
+
+
+def about(examination: Examination, words: str) -> Finding:
+    """The one finding that says this."""
+    found, *others = [f for f in examination.findings if words in f.what] or [None]
+    assert found, [(f.where, f.what) for f in examination.findings]
+    assert not others
+    assert found.where
+    assert found.fix
+    return found
+
+
+def test_it_is_content_where_everything_is_scraped_labelled_and_loaded(tmp_path: Path) -> None:
+    labelled = [(NGRAM, {"spec_method": "ngram"}), (BASELINE, {"spec_method": "none"}), (GPU, {})]
+    with scraping(tmp_path, labelled, fast()) as (client, now):
+        examination = examine_prometheus(client, fast(), now)
+    assert examination.content, examination.findings
+
+
+def test_without_rules_labels_and_gpus_each_is_told_with_what_stays_empty(tmp_path: Path) -> None:
+    with scraping(tmp_path, [(NGRAM, {})]) as (client, now):
+        examination = examine_prometheus(client, fast(), now)
+    rules = about(examination, "not loaded")
+    assert "draftboard-overview: Draft acceptance" in rules.empty.panels
+    assert "draftboard-capacity: GPU utilisation" not in rules.empty.panels
+    assert "VLLMTargetDown" in rules.empty.alerts
+    assert "model:vllm_spec_decode_acceptance:ratio_rate1m" in rules.empty.records
+    assert "dashboards/standalone need none" in rules.fix
+    label = about(examination, "no target label spec_method")
+    assert label.where.endswith(" of job vllm")
+    gpus = about(examination, "no GPU exporter")
+    assert set(gpus.empty.panels) == {
+        f"draftboard-capacity: {title}"
+        for title in ("GPU utilisation", "GPU memory in use", "GPU power", "Last XID error")
+    }
+    assert {f.severity for f in examination.findings if f is not rules} == {Severity.WARNING, Severity.NOTE}
+
+
+def test_rules_of_another_window_are_told_apart_from_missing_ones(tmp_path: Path) -> None:
+    with scraping(tmp_path, [(NGRAM, {"spec_method": "ngram"})], fast(window="2m")) as (client, now):
+        found = about(examine_prometheus(client, fast(), now), "another window")
+    assert "model:vllm_spec_decode_state:enum_rate2m is there" in found.what
+    assert "--settings" in found.fix
+
+
+@pytest.mark.requirement("R32")
+def test_every_fault_of_a_server_has_its_own_cause_and_fix(tmp_path: Path) -> None:
+    old = "".join(line for line in NGRAM.splitlines(keepends=True) if "kv_cache_usage_perc" not in line)
+    old += 'vllm:gpu_cache_usage_perc{engine="0",model_name="m"} 0.5\n'
+    pages = [
+        (NGRAM.replace("vllm:", "ray_vllm_"), {"instance": "by-ray"}),
+        (GPU, {"instance": "no-statistics", "spec_method": "eagle3"}),
+        (BASELINE, {"instance": "switched-off", "spec_method": "eagle3"}),
+        (BASELINE, {"instance": "unlabelled"}),
+        (NGRAM, {"instance": "no-baseline", "spec_method": "none"}),
+        (old, {"instance": "old", "spec_method": "ngram"}),
+        ("garbage", {"instance": "down", "spec_method": "mtp"}),
+    ]
+    with scraping(tmp_path, pages, fast()) as (client, now):
+        examination = examine_prometheus(client, fast(), now)
+    assert about(examination, "Ray Serve exposes it").where == "by-ray of job vllm"
+    assert about(examination, "started with --disable-log-stats").where == "no-statistics of job vllm"
+    assert about(examination, "speculation is off: no series").where == "unlabelled of job vllm"
+    assert about(examination, "but exposes no series of speculation").where == "switched-off of job vllm"
+    assert about(examination, "no baseline").where == "no-baseline of job vllm"
+    assert about(examination, "down: up is 0").where == "down of job vllm"
+    assert about(examination, "the last scrape failed").where == "down of job vllm"
+    version = about(examination, "older than vLLM")
+    assert version.where == "old of job vllm"
+    assert "it has the old vllm:gpu_cache_usage_perc" in version.what
+    # Another server has all that these lack, so no panel is empty because of them.
+    assert not any(f.empty.panels for f in examination.findings)
+
+
+def test_a_prometheus_that_scrapes_no_vllm_is_told_what_to_scrape(tmp_path: Path) -> None:
+    with scraping(tmp_path, [(GPU, {})]) as (client, now):
+        found = about(examine_prometheus(client, fast(), now), "no vLLM server is scraped")
+    assert yaml.safe_load(found.paste)["scrape_configs"][0]["job_name"] == "vllm"
+    assert "draftboard-overview: Speculation state" in found.empty.panels
+
+
+@pytest.mark.xdist_group("demo_run")
+def test_of_the_recorded_run_only_gpus_are_missing_once_its_queue_is_resolved(demo_run: Replay) -> None:
+    examination = examine_prometheus(demo_run.client, demo_run.settings, demo_run.end - 60)
+    faults = [f.what for f in examination.findings if f.severity is not Severity.NOTE]
+    assert faults == ["no GPU exporter is scraped: there is no DCGM_FI_DEV_GPU_UTIL"]
+    assert "another ruler makes them" in about(examination, "this Prometheus evaluates none").what
+
+
+@pytest.mark.xdist_group("demo_run")
+def test_a_median_under_the_first_bound_is_told_with_the_flag_that_resolves_it(demo_run: Replay) -> None:
+    examination = examine_prometheus(demo_run.client, demo_run.settings, demo_run.start + 120)
+    found = about(examination, "lie under the first bound")
+    assert "step latency" in found.what
+    assert found.paste.startswith("""--custom-histogram-buckets '{"inter_token_latency": [0.001, """)
+    declared = demo_run.settings.model_copy(
+        update={"buckets": demo_run.settings.buckets.model_copy(update={"inter_token_latency": (0.004, 0.1)})}
+    )
+    other = examine_prometheus(demo_run.client, declared, demo_run.start + 120)
+    differs = about(other, "vllm:request_time_per_output_token_seconds has other bounds than the settings declare")
+    assert differs.paste.endswith("""'{"inter_token_latency": [0.004, 0.1]}'""")
+
+
+@pytest.mark.xdist_group("demo_run")
+def test_what_is_said_to_stay_empty_without_speculation_is_empty_on_the_baseline(demo_run: Replay) -> None:
+    """The static rule against the truth: of the run's baseline, records that it names have no sample."""
+    records = silenced_by(NAMES[Presence.SPECULATING], all_readers(demo_run.settings)).records
+    names = "|".join(records)
+    span = (demo_run.start, demo_run.end, demo_run.step)
+    there = demo_run.client.query_range(f'{{__name__=~"{names}", spec_method="none"}}', *span)
+    assert there == []
+    speculating = demo_run.client.query_range(f'group by (__name__) ({{__name__=~"{names}"}})', *span)
+    assert len(speculating) > len(records) / 2

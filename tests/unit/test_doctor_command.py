@@ -1,0 +1,125 @@
+"""`draftboard doctor` as a user types it: exit codes, tables and JSON."""
+
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from draftboard.cli import main
+from draftboard.doctor import Examination, show
+from draftboard.doctor.finding import problem
+from loopback import answering, page
+
+DATA = Path(__file__).parent.parent / "data"
+LOAD = DATA / "v0.32.0-ngram-load.prom"
+GOOD = '{"method": "mtp", "num_speculative_tokens": 1}'
+HIDDEN = "s3cr3t-t0k3n"
+
+
+def doctor(*arguments: str | Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    """Exit code, standard output and standard error."""
+    with pytest.raises(SystemExit) as ended:
+        main(["doctor", *map(str, arguments)])
+    out, err = capsys.readouterr()
+    return int(ended.value.code or 0), out, err
+
+
+def test_all_well_ends_with_0(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = doctor("--config", GOOD, capsys=capsys)
+    assert (code, err) == (0, "")
+    assert out.splitlines()[0] == "speculative configuration: all well"
+
+
+def test_a_saved_page_is_looked_at(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = doctor(LOAD, capsys=capsys)
+    assert code == 0
+    assert out.startswith(f"{LOAD}: all well")
+
+
+def test_a_server_is_read_twice(capsys: pytest.CaptureFixture[str]) -> None:
+    with answering(page(LOAD.read_text())) as place:
+        code, out, _ = doctor(place, "--window", "1s", capsys=capsys)
+    assert code == 0
+    assert "idle: nothing was generated within 1 s" in out
+
+
+def test_problems_end_with_1_and_what_to_write_instead(capsys: pytest.CaptureFixture[str]) -> None:
+    old = "vllm serve M --speculative-model [ngram] --num-speculative-tokens 3"
+    code, out, _ = doctor("--command", old, capsys=capsys)
+    assert code == 1
+    assert "command line: 2 problems\n" in out
+    instead = """vllm serve M --speculative-config '{"method": "ngram", "num_speculative_tokens": 3}'"""
+    assert f"Write instead:\n{instead}\n" in out
+
+
+def test_several_things_are_looked_at_in_one_go(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = doctor(LOAD, "--config", GOOD, "--command", "vllm serve M --disable-log-stats", capsys=capsys)
+    assert code == 1
+    assert [line.partition(":")[0] for line in out.splitlines() if line.endswith((": all well", "problem"))] == [
+        "speculative configuration",
+        "command line",
+        str(LOAD),
+    ]
+    assert "panels: draftboard-overview: " in out
+    assert "more (--json names all)" in out
+
+
+def test_as_json_everything_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = doctor("--json", "--command", "vllm serve M --disable-log-stats", capsys=capsys)
+    document = json.loads(out)
+    assert code == 1
+    assert (document["schema"], document["content"]) == ("draftboard.doctor/1", False)
+    (examination,) = document["examinations"]
+    assert set(examination) == {"looked_at", "content", "findings", "write_instead"}
+    (found,) = (f for f in examination["findings"] if f["severity"] == "problem")
+    assert set(found) == {"severity", "where", "what", "fix", "empty", "paste"}
+    assert len(found["empty"]["panels"]) > 50
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "nothing to look at"),
+        (("--config", "{"), "not JSON"),
+        (("--command", "ls"), "starts no vLLM server"),
+        (("--settings", "/nowhere.toml", "--config", GOOD), "/nowhere.toml"),
+        (("--prometheus", "ftp://x"), "not valid"),
+        (("/nowhere.prom",), "not valid"),
+        (("--window", "0s", "x"), "longer than 0s"),
+        (("--config", GOOD, "--token-file", "/nowhere"), "/nowhere"),
+    ],
+)
+def test_what_cannot_be_looked_at_ends_with_2(
+    arguments: tuple[str, ...], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = doctor(*arguments, capsys=capsys)
+    assert (code, out) == (2, "")
+    assert words in err
+    assert "Traceback" not in err
+
+
+def test_no_credential_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    command = f"HF_TOKEN={HIDDEN} vllm serve M --api-key {HIDDEN} --use-v2-block-manager"
+    for arguments in (
+        ("--command", command),
+        ("--json", "--command", command),
+        (f"http://u:{HIDDEN}@127.0.0.1:9/?k={HIDDEN}",),
+        ("--prometheus", f"http://u:{HIDDEN}@127.0.0.1:9"),
+        (f"u:{HIDDEN}@",),
+    ):
+        code, out, err = doctor(*arguments, capsys=capsys)
+        assert code in {1, 2}
+        assert HIDDEN not in out + err
+
+
+def test_text_that_looks_like_markup_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = doctor("--config", '{"method": "[red]x[/red]", "num_speculative_tokens": 1}', capsys=capsys)
+    assert "'[red]x[/red]' is no method" in out
+
+
+def test_what_servers_say_cannot_steer_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    finding = problem("a\x1b[31m", "b\x9b", "c\u202e")
+    show([Examination("d\x07", (finding,), "e\x1b")], Console(width=100))
+    out = capsys.readouterr().out
+    assert all(character.isprintable() or character == "\n" for character in out)

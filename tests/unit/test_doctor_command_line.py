@@ -1,0 +1,330 @@
+"""The command line of a vLLM server, examined before it runs."""
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from draftboard.doctor import Examination, Severity, examine_command
+from draftboard.doctor.buckets import FINER
+from draftboard.doctor.commandline import parse
+from draftboard.doctor.configured import configured
+from draftboard.doctor.dead import FLAGS
+from draftboard.doctor.dead import KEYS as DEAD
+from draftboard.doctor.keys import KEYS
+from draftboard.errors import DraftboardError
+from draftboard.settings import Settings
+
+README = Path(__file__).parent.parent.parent / "README.md"
+SPEC = """--speculative-config '{"method":"ngram","num_speculative_tokens":3,"prompt_lookup_max":3}'"""
+HIDDEN = "s3cr3t-t0k3n"
+
+
+def examined(command: str, settings: Settings | None = None) -> Examination:
+    return examine_command(command, settings or Settings())
+
+
+def told(examination: Examination, where: str) -> str:
+    return "\n".join(f"{found.what}; {found.fix}" for found in examination.findings if where in found.where)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        f"vllm serve M {SPEC}",
+        f"vllm serve M --tensor-parallel-size 2 {SPEC} --per-request-spec-decode-metrics summary",
+        f"nohup /opt/venv/bin/vllm serve M {SPEC} > vllm.log 2>&1 &",
+        f"docker run --gpus all -p 8000:8000 vllm/vllm-openai:v0.33.0 --model M {SPEC}",
+        f"python -m vllm.entrypoints.openai.api_server --model M {SPEC}",
+        "vllm serve M --spec-method eagle3 --spec-model HEAD --spec-tokens 3",
+        "vllm serve M --speculative-config.method ngram --speculative_config.num_speculative_tokens=3",
+        'vllm serve M -sc \'{"method":"mtp","num_speculative_tokens":1}\'',
+        f"vllm serve M \\\n  {SPEC}",
+        "vllm serve M",
+    ],
+)
+def test_a_command_that_vllm_takes_is_all_well(command: str) -> None:
+    examination = examined(command)
+    assert examination.content, examination.findings
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        "--speculative-config.method ngram --speculative-config.num_speculative_tokens 3",
+        "--speculative_config.method=ngram --speculative_config.num_speculative_tokens=3",
+        """-sc '{"method": "ngram", "num_speculative_tokens": 3}'""",
+        """--speculative-config='{"method": "ngram", "num_speculative_tokens": 3}'""",
+        "--spec-method ngram --spec-tokens 3",
+        "--spec_method=ngram --spec_tokens=3",
+    ],
+)
+def test_every_spelling_of_the_configuration_is_understood(flags: str) -> None:
+    config, mistakes = configured(parse(f"vllm serve M {flags}"))
+    assert config == {"method": "ngram", "num_speculative_tokens": 3}
+    assert mistakes == ()
+
+
+@pytest.mark.requirement("R218")
+@pytest.mark.parametrize("flag", FLAGS)
+@pytest.mark.parametrize("spelling", ["--{} 4", "--{}=4"])
+def test_every_dead_flag_is_a_problem_with_its_replacement(flag: str, spelling: str) -> None:
+    written = spelling.format(flag.replace("_", "-"))
+    examination = examined(f"vllm serve M {SPEC} {written}")
+    (found,) = (f for f in examination.findings if "a dead flag" in f.what)
+    assert found.severity is Severity.PROBLEM
+    assert found.where == shlex.split(written)[0].partition("=")[0]
+    assert found.fix == FLAGS[flag].fix
+
+
+@pytest.mark.requirement("R218", "R220", "R222")
+def test_the_command_of_an_old_article_is_written_as_vllm_takes_it_today() -> None:
+    examination = examined(
+        "python -m vllm.entrypoints.openai.api_server --model llama-70b --speculative-model llama-7b "
+        "--num-speculative-tokens 4 --tensor-parallel-size 4 --speculative-draft-tensor-parallel-size 1 "
+        "--gpu-memory-utilization 0.9 --speculative-disable-by-batch-size 32 --use-v2-block-manager"
+    )
+    assert examination.write_instead == (
+        "vllm serve llama-70b --tensor-parallel-size 4 --gpu-memory-utilization 0.9 --speculative-config "
+        """'{"method": "draft_model", "model": "llama-7b", "num_speculative_tokens": 4}'"""
+    )
+    assert examined(examination.write_instead).content
+
+
+@pytest.mark.requirement("R220")
+def test_the_old_entrypoint_is_a_note_with_the_new_one() -> None:
+    examination = examined(f"python3 -u -m vllm.entrypoints.openai.api_server --model M --port 9 {SPEC}")
+    assert "`vllm serve MODEL`" in told(examination, "python -m")
+    assert examination.write_instead.startswith("vllm serve M --port 9 --speculative-config ")
+
+
+@pytest.mark.parametrize(
+    ("starter", "today"),
+    [
+        ("uv run python3.11 -u -m ", "uv run vllm serve M"),
+        ("uv run -m ", "uv run vllm serve M"),
+        ("", "vllm serve M"),
+    ],
+)
+def test_whatever_starts_the_old_entrypoint_starts_the_new_one(starter: str, today: str) -> None:
+    assert examined(f"{starter}vllm.entrypoints.openai.api_server --model M").write_instead == today
+
+
+def test_the_value_of_a_dead_flag_is_left_out_with_it() -> None:
+    examination = examined("vllm serve M --disable-logprobs-during-spec-decoding False --port 9")
+    assert examination.write_instead == "vllm serve M --port 9"
+
+
+@pytest.mark.requirement("R169")
+def test_a_draft_model_of_another_tensor_parallel_size_is_a_problem() -> None:
+    config = '{"method":"draft_model","model":"S","num_speculative_tokens":5,"draft_tensor_parallel_size":1}'
+    examination = examined(f"vllm serve M -tp 2 -sc '{config}'")
+    assert "1 against 2; write 2, or leave it out" in told(examination, "draft_tensor_parallel_size")
+    assert examined(f"vllm serve M -sc '{config}'").content
+    assert examined(f"vllm serve M -tp 2 -sc '{config.replace('draft_model', 'eagle3')}'").content
+
+
+def test_the_shorthand_and_the_key_exclude_each_other() -> None:
+    examination = examined(f"vllm serve M {SPEC} --spec-tokens 5")
+    assert 'says the same as "num_speculative_tokens"' in told(examination, "--spec-tokens")
+    assert not examination.content
+
+
+def test_a_configuration_given_twice_is_a_warning_and_the_last_counts() -> None:
+    examination = examined(f'vllm serve M --speculative-config \'{{"method": "nothing"}}\' {SPEC}')
+    assert "the last one counts" in told(examination, "--speculative-config")
+    assert "is no method" not in told(examination, "method")
+
+
+def test_draft_lengths_by_batch_size_are_off_under_data_parallelism() -> None:
+    config = '{"method":"mtp","num_speculative_tokens":3,"num_speculative_tokens_per_batch_size":[[1,8,3],[9,64,1]]}'
+    examination = examined(f"vllm serve M --data-parallel-size 2 -sc '{config}'")
+    assert "switches it off under data parallelism" in told(examination, "num_speculative_tokens_per_batch_size")
+    assert examined(f"vllm serve M -sc '{config}'").content
+
+
+def test_disabled_statistics_are_a_problem_that_lists_what_stays_empty() -> None:
+    examination = examined(f"vllm serve M --disable-log-stats {SPEC}")
+    (found,) = (f for f in examination.findings if f.where == "--disable-log-stats")
+    assert found.severity is Severity.PROBLEM
+    assert "draftboard-overview: Draft acceptance" in found.empty.panels
+    assert "SpecDecodeNotPaying" in found.empty.alerts
+    assert "model:vllm_spec_decode_acceptance:ratio_rate5m" in found.empty.records
+
+
+def test_per_request_metrics_without_speculation_keep_the_server_from_starting() -> None:
+    examination = examined("vllm serve M --per-request-spec-decode-metrics summary")
+    assert "refuses to start" in told(examination, "--per-request")
+    assert examined("vllm serve M --per-request-spec-decode-metrics none").content
+    assert "write one of none, summary, detailed" in told(
+        examined(f"vllm serve M {SPEC} --per-request-spec-decode-metrics all"), "--per-request"
+    )
+
+
+def test_several_api_servers_are_a_note_on_what_they_do_not_expose() -> None:
+    assert "process_start_time_seconds" in told(examined(f"vllm serve M -dp 2 {SPEC}"), "--data-parallel-size 2")
+    assert told(examined(f"vllm serve M -dp 2 --api-server-count 1 {SPEC}"), "server") == ""
+
+
+def test_a_server_without_speculation_is_a_note_with_the_label_of_a_baseline() -> None:
+    assert 'spec_method="none"' in told(examined("vllm serve M"), "--speculative-config")
+
+
+def test_a_mistyped_flag_is_told_the_nearest_one() -> None:
+    examination = examined("vllm serve M --speculative-confg '{}'")
+    assert "write --speculative-config" in told(examination, "--speculative-confg")
+
+
+@pytest.mark.parametrize("flag", ["--data-parallel-size-local 1", "--max-model-len 9", "--enable-log-requests", "-O3"])
+def test_other_flags_of_vllm_are_left_alone(flag: str) -> None:
+    assert examined(f"vllm serve M {flag} {SPEC}").content
+
+
+def test_json_that_cannot_be_read_is_a_problem_with_its_place_and_the_rest_is_looked_at() -> None:
+    examination = examined("vllm serve M --speculative-config '{\"method\": }' --disable-log-stats")
+    assert "not JSON: Expecting value at line 1 column 12" in told(examination, "--speculative-config")
+    assert told(examination, "--disable-log-stats")
+    assert examination.write_instead == ""
+
+
+def test_the_shells_variables_and_lost_quotes_are_named_as_the_cause() -> None:
+    assert "a variable of the shell" in told(examined('vllm serve M -sc "$SPEC_CONFIG"'), "-sc")
+    assert "single quotes" in told(examined('vllm serve M -sc {"method":"ngram"}'), "-sc")
+
+
+def test_the_v0_engine_and_a_lasting_folder_of_counters_are_told() -> None:
+    examination = examined(f"VLLM_USE_V1=0 PROMETHEUS_MULTIPROC_DIR=/tmp/x vllm serve M {SPEC}")
+    assert "the V0 engine is gone" in told(examination, "VLLM_USE_V1=0")
+    assert "the next start adds to the old counters" in told(examination, "PROMETHEUS_MULTIPROC_DIR")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        f"vllm serve M --api-key {HIDDEN} {SPEC}",
+        f"vllm serve M --api-key={HIDDEN} --use-v2-block-manager {SPEC}",
+        f"vllm serve M --hf-token {HIDDEN} {SPEC}",
+        f"vllm serve M --api-key {HIDDEN}-1 {HIDDEN}-2 --use-v2-block-manager {SPEC}",
+        f"HF_TOKEN={HIDDEN} vllm serve M --use-v2-block-manager {SPEC}",
+        f"HUGGING_FACE_HUB_TOKEN={HIDDEN} python -m vllm.entrypoints.openai.api_server --model M",
+        f"docker run -e HF_TOKEN={HIDDEN} --env VLLM_API_KEY={HIDDEN} vllm/vllm-openai:v0.33.0 --model M {SPEC}",
+        f"docker run --env=HF_TOKEN={HIDDEN} vllm/vllm-openai:v0.33.0 --model M --num-speculative-tokens 3",
+    ],
+)
+def test_a_credential_is_a_warning_and_never_repeated(command: str) -> None:
+    examination = examined(command)
+    assert "credential" in "".join(f.what for f in examination.findings if f.severity is Severity.WARNING)
+    assert HIDDEN not in repr(examination)
+    assert "-e vllm" not in examination.write_instead
+    assert not [f for f in examined(examination.write_instead).findings if "credential" in f.what]
+
+
+def test_a_password_in_an_address_is_not_repeated() -> None:
+    examination = examined(f"vllm serve M --otlp-traces-endpoint http://u:{HIDDEN}@h:1 --use-v2-block-manager {SPEC}")
+    assert "http://h:1" in examination.write_instead
+    assert HIDDEN not in repr(examination)
+
+
+def test_a_variable_that_the_shell_fills_stays_one() -> None:
+    examination = examined(f"HF_TOKEN=$HF_TOKEN vllm serve $MODEL --use-v2-block-manager {SPEC}")
+    assert examination.write_instead.startswith('"HF_TOKEN=$HF_TOKEN" vllm serve "$MODEL" --spec')
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("vllm serve M --api-key 'x", "no closing quotation"),
+        ("ollama serve", "starts no vLLM server"),
+        ("", "starts no vLLM server"),
+        ("vllm serve \0", "is no text"),
+        ("vllm serve M --api-key \udcff", "is no text"),
+        ("vllm serve M " + "x" * 1_000_000, "longer than 100,000 characters"),
+    ],
+)
+def test_what_is_no_command_of_vllm_is_told_in_one_line(command: str, words: str) -> None:
+    with pytest.raises(DraftboardError) as error:
+        examined(command)
+    line = str(error.value)
+    assert words in line
+    assert "\n" not in line
+    assert len(line) < 200
+
+
+VALUES = st.sampled_from(
+    [None, True, 0, 3, 0.5, "ngram", "draft_model", "deepseek_mtp", "[ngram]", [1], [[1, 8, 3]], {}]
+)
+WORDS = st.sampled_from(
+    ["--speculative-config", "-sc", "--spec-tokens", "--api-key", "-tp", "--custom-histogram-buckets", "--", "-", "="]
+    + [f"--{flag}" for flag in FLAGS]
+) | st.text(max_size=12)
+
+
+@hypothesis_settings(deadline=None)
+@given(st.lists(WORDS, max_size=8))
+def test_any_arguments_are_examined_without_repeating_a_credential(words: list[str]) -> None:
+    try:
+        examination = examined(shlex.join(["vllm", "serve", "M", *words, "--api-key", HIDDEN]))
+    except DraftboardError:
+        return  # no text that a shell passes on
+    assert HIDDEN not in repr(examination)
+    for found in examination.findings:
+        assert all((found.where, found.what, found.fix))
+        assert (found.where + found.what + found.fix).isprintable()
+
+
+@hypothesis_settings(deadline=None)
+@given(st.dictionaries(st.sampled_from([*KEYS, *DEAD]), VALUES, max_size=6))
+def test_any_configuration_in_a_command_is_examined_and_rewritten_without_dead_keys(config: dict[str, object]) -> None:
+    examination = examined(shlex.join(["vllm", "serve", "M", "-tp", "2", "-sc", json.dumps(config)]))
+    if examination.write_instead:
+        again, _ = configured(parse(examination.write_instead))
+        assert set(again or {}) <= set(KEYS)
+
+
+def bucketed(given: str, settings: Settings | None = None) -> Examination:
+    return examined(f"vllm serve M {SPEC} --custom-histogram-buckets {shlex.quote(given)}", settings)
+
+
+def test_buckets_of_an_unknown_family_are_a_problem_with_the_known_ones() -> None:
+    found = told(bucketed('{"ttft": [1]}'), "--custom-histogram-buckets")
+    assert "'ttft' is no family of histograms" in found
+    assert "time_to_first_token" in found
+
+
+@pytest.mark.parametrize("bounds", ["[]", "[2, 1]", "[0]", '["1"]', "[true]", "1", "[1e999]", "[1, 1]"])
+def test_buckets_that_do_not_rise_are_a_problem(bounds: str) -> None:
+    assert "numbers over 0 that rise" in told(bucketed(f'{{"request_latency": {bounds}}}'), "--custom-histogram")
+
+
+def test_buckets_other_than_the_settings_declare_are_a_warning_that_names_the_missing_ones() -> None:
+    examination = bucketed('{"inter_token_latency": [0.005, 0.1, 1]}')
+    (found,) = (f for f in examination.findings if f.severity is Severity.WARNING)
+    assert "inter_token_latency has other bounds than the settings declare: the server lacks 0.01, 0.025" in found.what
+    assert "the settings lack 0.005" in found.what
+    assert found.paste == "[buckets]\ninter_token_latency = [0.005, 0.1, 1]"
+
+
+def test_buckets_without_a_bound_at_what_is_promised_are_a_problem() -> None:
+    examination = bucketed('{"inter_token_latency": [0.005, 1]}')
+    assert "no bound at what is promised: time_per_output_token (0.1 s)" in told(examination, "buckets")
+    assert not examination.content
+
+
+def test_buckets_that_the_settings_declare_must_be_given_to_the_server() -> None:
+    declared = Settings.model_validate({"buckets": {"inter_token_latency": [0.005, 0.1, 1]}})
+    flag = """--custom-histogram-buckets '{"inter_token_latency": [0.005, 0.1, 1]}'"""
+    (found,) = (f for f in examined(f"vllm serve M {SPEC}", declared).findings if f.severity is Severity.WARNING)
+    assert "start the server with the flag below" in found.fix
+    assert found.paste == flag
+    assert examined(f"vllm serve M {SPEC} {flag}", declared).content
+
+
+def test_the_finer_buckets_are_those_that_the_readme_recommends() -> None:
+    text = README.read_text()
+    start = text.index("--custom-histogram-buckets '") + len("--custom-histogram-buckets '")
+    recommended = json.loads(text[start : text.index("'", start)])
+    assert recommended == {family: list(bounds) for family, bounds in FINER.items()}

@@ -1,0 +1,215 @@
+"""Pages of servers before the doctor: what they lack, whether they move, and whether they can be true."""
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from draftboard.doctor import Examination, Finding, Severity, examine_pages
+from draftboard.doctor.names import OLD
+from draftboard.doctor.readers import SAMPLES, all_readers, silenced_by
+from draftboard.doctor.series import NAMES
+from draftboard.errors import DraftboardError
+from draftboard.live import Page, read
+from draftboard.metrics import CATALOGUE, PAGE, Presence, around, latency, serving, speculation
+from draftboard.settings import Settings
+
+DATA = Path(__file__).parent.parent / "data"
+LOAD, IDLE, BASELINE, DP2 = (
+    (DATA / f"v0.32.0-{name}.prom").read_text() for name in ("ngram-load", "ngram-idle", "baseline", "ngram-dp2")
+)
+DRAFTS, GENERATED = speculation.DRAFTS.name, serving.GENERATION_TOKENS.name
+
+
+def page(text: str, at: float | None = None) -> Page:
+    return read(text, "http://vllm:8000/metrics", at)
+
+
+def examined(*texts: str, later: str = "", settings: Settings | None = None) -> Examination:
+    pages = [page(text, 1000.0) for text in texts]
+    return examine_pages(pages, [page(later, 1010.0)] if later else [], settings or Settings())
+
+
+def about(examination: Examination, words: str) -> Finding:
+    found = [f for f in examination.findings if words in f.what]
+    assert len(found) == 1, [(f.where, f.what) for f in examination.findings]
+    return found[0]
+
+
+def without(text: str, *names: str) -> str:
+    """The page without the samples whose names begin so."""
+    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith(names))
+
+
+def raised(text: str, name: str, by: float) -> str:
+    """The page with a counter that has grown."""
+    return re.sub(rf"^({re.escape(name)}\S* )(\S+)$", lambda m: m[1] + str(float(m[2]) + by), text, flags=re.MULTILINE)
+
+
+@pytest.mark.requirement("R201")
+@pytest.mark.parametrize("text", [LOAD, IDLE, DP2], ids=["load", "idle", "data parallel"])
+def test_it_is_content_with_a_real_page_of_a_speculating_server(text: str) -> None:
+    examination = examined(text)
+    assert examination.content, examination.findings
+
+
+def test_a_server_without_speculation_is_told_with_what_stays_empty() -> None:
+    examination = examined(BASELINE)
+    found = about(examination, "speculation is off")
+    assert found.severity is Severity.WARNING
+    assert 'spec_method="none"' in found.fix
+    assert "draftboard-overview: Draft acceptance" in found.empty.panels
+    assert "draftboard-overview: Speculation state" not in found.empty.panels
+    assert "SpecDecodeNotPaying" in found.empty.alerts
+    assert "VLLMTargetDown" not in found.empty.alerts
+
+
+def test_of_two_servers_the_one_that_speculates_keeps_the_panels_filled() -> None:
+    found = about(examined(LOAD, BASELINE), "speculation is off")
+    assert found.empty.panels == ()
+
+
+def test_a_page_without_any_engine_is_one_without_statistics() -> None:
+    examination = examined(without(LOAD, "vllm:"))
+    assert "--disable-log-stats" in about(examination, "exposes no vllm: series").fix
+
+
+@pytest.mark.parametrize("prefix", ["ray_vllm_", "ray_vllm:"])
+def test_rays_names_are_told_with_the_relabelling_and_everything_that_stays_empty(prefix: str) -> None:
+    found = about(examined(LOAD.replace("vllm:", prefix)), "Ray Serve exposes it")
+    assert "replacement: 'vllm:$1'" in found.paste
+    assert "draftboard-overview: Draft acceptance" in found.empty.panels
+
+
+def test_an_old_server_is_told_from_which_release_on_it_has_all() -> None:
+    old = without(LOAD, serving.ADMISSION_REJECTIONS.name, latency.TIME_PER_OUTPUT_TOKEN.name)
+    found = about(examined(old), "older than vLLM 0.32.0")
+    assert latency.TIME_PER_OUTPUT_TOKEN.name in found.what
+    assert found.fix == "update vLLM to 0.32.0 or newer"
+    assert "model:vllm_request_time_per_output_token_seconds:p99_rate5m" in found.empty.records
+
+
+@pytest.mark.requirement("R221")
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("vllm:spec_decode_draft_acceptance_rate", speculation.DRAFT_TOKENS.name),
+        ("vllm:spec_decode_efficiency", "draft_efficiency"),
+        ("vllm:spec_decode_num_emitted_tokens_total", f"{DRAFTS} + {speculation.ACCEPTED_TOKENS.name}"),
+        ("vllm:gpu_cache_usage_perc", serving.KV_CACHE_USAGE.name),
+        ("vllm:time_per_output_token_seconds", latency.TIME_PER_OUTPUT_TOKEN.name),
+        ("vllm:time_per_output_token_seconds", latency.STEP_LATENCY.name),
+    ],
+)
+def test_a_metric_of_old_articles_leads_to_where_its_answer_is_today(old: str, new: str) -> None:
+    (found,) = (entry for entry in OLD if entry.name == old)
+    assert new in found.instead
+    assert old not in {metric.name for metric in PAGE}
+
+
+@pytest.mark.requirement("R221")
+def test_a_page_of_the_v0_engine_is_told_what_to_read_instead() -> None:
+    v0 = without(LOAD, "vllm:spec_decode") + 'vllm:spec_decode_draft_acceptance_rate{model_name="m"} 0.7\n'
+    found = about(examined(v0), "V0 engine")
+    assert f"vllm:spec_decode_efficiency -> {OLD[1].instead}" in found.fix
+
+
+def test_a_series_that_every_release_has_is_dropped_on_the_way() -> None:
+    found = about(examined(without(LOAD, GENERATED)), "something removes series")
+    assert GENERATED in found.what
+    assert "metric_relabel_configs" in found.fix
+
+
+@pytest.mark.requirement("R201")
+def test_tokens_without_drafts_are_a_warning_once_the_page_is_read_twice() -> None:
+    found = about(examined(LOAD, later=raised(LOAD, GENERATED, 500)), "none was drafted")
+    assert found.severity is Severity.WARNING
+    assert found.what == "500 tokens were generated within 10 s, and none was drafted"
+
+
+@pytest.mark.requirement("R201")
+def test_drafts_that_move_are_all_well() -> None:
+    later = raised(raised(LOAD, GENERATED, 500), DRAFTS, 100)
+    examination = examined(LOAD, later=later)
+    assert examination.content
+    assert not [f for f in examination.findings if "idle" in f.what]
+
+
+def test_an_idle_server_is_a_note() -> None:
+    assert about(examined(IDLE, later=IDLE), "idle: nothing was generated within 10 s").severity is Severity.NOTE
+
+
+@pytest.mark.requirement("R201")
+@pytest.mark.parametrize("name", [speculation.ACCEPTED_TOKENS.name, speculation.ACCEPTED_TOKENS_PER_POS.name])
+def test_counters_that_contradict_each_other_are_a_problem(name: str) -> None:
+    examination = examined(raised(LOAD, name + "{", 1e6))
+    found = [f for f in examination.findings if "contradict each other" in f.what]
+    assert found
+    assert {f.severity for f in found} == {Severity.PROBLEM}
+
+
+@pytest.mark.requirement("R199")
+def test_low_acceptance_is_a_note_with_its_usual_causes_and_the_size_of_the_sample() -> None:
+    found = about(examined(LOAD), "6% of 8,942 drafted tokens")
+    assert "of another family, tokenizer or fine-tune" in found.what
+    assert "draftboard report" in found.fix
+
+
+def test_more_positions_than_dashboards_look_at_are_a_warning() -> None:
+    found = about(examined(LOAD, settings=Settings(max_draft_tokens=2)), "no deeper than 2")
+    assert "max_draft_tokens = 4" in found.fix
+
+
+def test_bounds_that_the_settings_do_not_declare_are_a_warning() -> None:
+    declared = Settings.model_validate({"buckets": {"inter_token_latency": [0.001, 0.1]}})
+    found = about(examined(LOAD, settings=declared), "has other bounds")
+    assert "the server lacks 0.001" in found.what
+    assert found.paste == "--custom-histogram-buckets '{\"inter_token_latency\": [0.001, 0.1]}'"
+
+
+@pytest.mark.requirement("R174")
+def test_hit_rate_and_memory_are_known_to_be_read() -> None:
+    readers = all_readers(Settings())
+    for metric in (serving.PREFIX_CACHE_HITS, serving.KV_CACHE_USAGE, around.GPU_MEMORY_USED):
+        assert any(metric.name in reader.reads and reader.panels for reader in readers), metric.name
+
+
+def test_every_panel_and_record_reads_a_known_series_except_the_heartbeat() -> None:
+    unread = [reader for reader in all_readers(Settings()) if not reader.reads]
+    assert {name for reader in unread for name in (*reader.panels, *reader.alerts, *reader.records)} == {
+        "DraftboardWatchdog",
+        "fleet:draftboard_heartbeat:bool",
+    }
+
+
+def test_every_series_of_the_catalogue_is_read_by_something() -> None:
+    read_ones = frozenset().union(*(reader.reads for reader in all_readers(Settings())))
+    families = {metric.name for metric in CATALOGUE if {part.name for part in metric.parts} & read_ones}
+    assert families == {metric.name for metric in CATALOGUE}
+    assert read_ones <= SAMPLES
+
+
+def test_a_gpu_exporter_is_all_that_gpu_panels_need() -> None:
+    assert len(silenced_by(NAMES[Presence.GPU_EXPORTER], all_readers(Settings())).panels) == 4
+
+
+LINES = LOAD.splitlines(keepends=True)
+VALUES = st.sampled_from(["0", "1", "1e300", "5e-324", "123456789.5"])
+
+
+@hypothesis_settings(deadline=None, max_examples=40)
+@given(st.dictionaries(st.integers(0, len(LINES) - 1), VALUES | st.none(), max_size=12))
+def test_whatever_a_readable_page_lacks_or_counts_is_told_in_lines(changes: dict[int, str | None]) -> None:
+    lines = list(LINES)
+    for place, value in changes.items():
+        lines[place] = f"{lines[place].rpartition(' ')[0]} {value}\n" if value and lines[place][0] != "#" else ""
+    try:
+        examination = examined("".join(lines), later=LOAD)
+    except DraftboardError:
+        return  # no page, or two of different servers
+    for found in examination.findings:
+        assert all((found.where, found.what, found.fix))
+        assert (found.where + found.what + found.fix).isprintable()

@@ -1,0 +1,140 @@
+"""What a Prometheus says of its scrapes and rules, judged without one."""
+
+import dataclasses
+
+import pytest
+
+from draftboard.doctor import Finding, Severity, examine_prometheus, loaded, scrapes
+from draftboard.doctor.readers import all_readers
+from draftboard.doctor.server import Server, named
+from draftboard.doctor.stored import Stored
+from draftboard.errors import DraftboardError
+from draftboard.metrics import speculation
+from draftboard.prometheus import Client, LoadedRule, Target
+from draftboard.rules import alerting_groups, recording_groups
+from draftboard.rules.group import RecordingRule
+from draftboard.settings import Settings
+from loopback import Answer, answering, page
+
+SETTINGS = Settings()
+READERS = all_readers(SETTINGS)
+STATE = "model:vllm_spec_decode_state:enum_rate5m"
+SERVER = Server("a:8000 of job vllm", frozenset({speculation.DRAFTS.name}), method="eagle3")
+STORED = Stored((SERVER,), {}, frozenset(), frozenset({STATE}))
+TARGET = Target({"job": "vllm", "instance": "a:8000"}, "15s", "")
+
+
+def every_rule() -> list[LoadedRule]:
+    groups = (*recording_groups(SETTINGS), *alerting_groups(SETTINGS))
+    return [
+        LoadedRule(rule.record if isinstance(rule, RecordingRule) else rule.alert, group.name, "")
+        for group in groups
+        for rule in group.rules
+    ]
+
+
+def of_rules(rules: list[LoadedRule] | None, stored: Stored = STORED) -> list[Finding]:
+    return list(loaded.explain(rules, stored, SETTINGS, READERS))
+
+
+def of_scrapes(*targets: Target, stored: Stored = STORED) -> list[Finding]:
+    return [f for f in scrapes.explain(targets, stored, SETTINGS) if f.severity is not Severity.NOTE]
+
+
+def test_rules_that_are_all_loaded_and_record_are_all_well() -> None:
+    assert of_rules(every_rule()) == []
+
+
+def test_a_rule_that_cannot_be_evaluated_is_a_problem_in_prometheus_words() -> None:
+    first, *others = every_rule()
+    (found,) = of_rules([dataclasses.replace(first, error="many-to-many matching not allowed"), *others])
+    assert (found.severity, found.where) == (Severity.PROBLEM, first.name)
+    assert "many-to-many matching" in found.what
+
+
+def test_somebody_elses_broken_rule_is_none_of_ours() -> None:
+    assert of_rules([*every_rule(), LoadedRule("other:rule", "other", "broken")]) == []
+
+
+def test_rules_that_are_missing_are_counted_and_named() -> None:
+    rules = [rule for rule in every_rule() if rule.name != "VLLMErrors"]
+    (found,) = of_rules(rules)
+    assert f"1 of {len({r.name for r in every_rule()})} are not loaded: VLLMErrors" in found.what
+    assert found.empty.alerts == ("VLLMErrors",)
+
+
+def test_rules_that_recorded_nothing_are_a_warning() -> None:
+    (found,) = of_rules(every_rule(), dataclasses.replace(STORED, state_records=frozenset()))
+    assert found.severity is Severity.WARNING
+
+
+def test_records_of_another_ruler_are_a_note() -> None:
+    (found,) = of_rules(None)
+    assert found.severity is Severity.NOTE
+    assert "another ruler" in found.what
+
+
+def test_a_scrape_interval_within_the_settings_is_all_well() -> None:
+    assert of_scrapes(TARGET) == []
+    assert of_scrapes(dataclasses.replace(TARGET, interval="500ms")) == []
+
+
+def test_a_scrape_interval_longer_than_the_settings_say_is_a_warning() -> None:
+    (found,) = of_scrapes(dataclasses.replace(TARGET, interval="1m15s"))
+    assert found.severity is Severity.WARNING
+    assert 'rules.scrape_interval = "1m15s"' in found.fix
+
+
+def test_a_scrape_interval_too_long_for_the_window_is_a_problem() -> None:
+    (found,) = of_scrapes(dataclasses.replace(TARGET, interval="1m16s"))
+    assert found.severity is Severity.PROBLEM
+    assert "the window of 5m, which must hold 4 scrapes" in found.what
+
+
+def test_targets_of_other_jobs_are_none_of_ours() -> None:
+    assert of_scrapes(Target({"job": "node", "instance": "a:9100"}, "10m", "broken")) == []
+
+
+def test_two_targets_with_the_same_labels_are_a_problem() -> None:
+    (found,) = of_scrapes(TARGET, TARGET)
+    assert "2 targets have these same labels" in found.what
+
+
+def test_a_server_in_two_jobs_is_a_warning() -> None:
+    twice = dataclasses.replace(STORED, jobs_by_instance={"a:8000": frozenset({"vllm", "gpu"})})
+    (found,) = of_scrapes(TARGET, stored=twice)
+    assert "scraped by 2 jobs: gpu, vllm" in found.what
+
+
+def test_a_failed_scrape_is_told_without_the_address_that_may_hold_a_password() -> None:
+    error = 'Get "http://u:s3cr3t@a:8000/metrics": dial tcp: connection refused'
+    (found,) = of_scrapes(dataclasses.replace(TARGET, error=error))
+    assert found.what == "the last scrape failed: dial tcp: connection refused"
+    assert "s3cr3t" not in repr(found)
+
+
+def test_many_servers_are_counted_not_listed() -> None:
+    servers = [Server(f"s{n}", frozenset()) for n in range(9)]
+    assert named(servers, servers) == "all 9 servers"
+    assert named(servers[:6], servers) == "s0, s1, s2, s3 and 2 more"
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (page("<html>"), "gives no answer"),
+        (page("[]"), "this is no Prometheus"),
+        (page('{"status": "success", "data": []}'), "this is no Prometheus"),
+        (page('{"status": "success"}'), "this is no Prometheus"),
+        (page("{}", 401), "--token-file"),
+    ],
+)
+def test_what_is_no_prometheus_cannot_be_looked_at(answer: Answer, words: str) -> None:
+    with (
+        answering(answer) as place,
+        Client(f"http://u:s3cr3t@{place}") as client,
+        pytest.raises(DraftboardError) as error,
+    ):
+        examine_prometheus(client, SETTINGS, 0.0)
+    assert words in str(error.value)
+    assert "s3cr3t" not in str(error.value)
