@@ -128,6 +128,7 @@ def test_many_servers_are_counted_not_listed() -> None:
         (page('{"status": "success"}'), "this is no Prometheus"),
         (page("{}", 401), "--token-file"),
     ],
+    ids=["a page", "a list", "a list of data", "no data", "a closed door"],
 )
 def test_what_is_no_prometheus_cannot_be_looked_at(answer: Answer, words: str) -> None:
     with (
