@@ -15,8 +15,8 @@ from conftest import program
 from draftboard import artifacts
 from draftboard.artifacts.files import ALERTING, RECORDING
 from draftboard.doctor import Examination, Finding, Severity, examine_prometheus
-from draftboard.doctor.readers import all_readers, silenced_by
-from draftboard.doctor.series import NAMES
+from draftboard.doctor.running.readers import all_readers, silenced_by
+from draftboard.doctor.running.series import NAMES
 from draftboard.durations import Duration
 from draftboard.metrics import Presence, around
 from draftboard.prometheus import Client, Server

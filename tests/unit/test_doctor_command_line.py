@@ -10,12 +10,12 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from draftboard.doctor import Examination, Severity, examine_command
-from draftboard.doctor.buckets import FINER
-from draftboard.doctor.commandline import parse
-from draftboard.doctor.configured import configured
-from draftboard.doctor.dead import FLAGS
-from draftboard.doctor.dead import KEYS as DEAD
-from draftboard.doctor.keys import KEYS
+from draftboard.doctor.command.buckets import FINER
+from draftboard.doctor.command.commandline import parse
+from draftboard.doctor.command.configured import configured
+from draftboard.doctor.command.dead import FLAGS
+from draftboard.doctor.command.dead import KEYS as DEAD
+from draftboard.doctor.command.keys import KEYS
 from draftboard.errors import DraftboardError
 from draftboard.settings import Settings
 

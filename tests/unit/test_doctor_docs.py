@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from draftboard.doctor.dead import FLAGS, KEYS
-from draftboard.doctor.names import OLD
+from draftboard.doctor.command.dead import FLAGS, KEYS
+from draftboard.doctor.running.names import OLD
 
 TEXT = (Path(__file__).parent.parent.parent / "docs/doctor.md").read_text()
 

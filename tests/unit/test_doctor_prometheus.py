@@ -4,10 +4,11 @@ import dataclasses
 
 import pytest
 
-from draftboard.doctor import Finding, Severity, examine_prometheus, loaded, scrapes
-from draftboard.doctor.readers import all_readers
-from draftboard.doctor.server import Server, named
-from draftboard.doctor.stored import Stored
+from draftboard.doctor import Finding, Severity, examine_prometheus
+from draftboard.doctor.running import loaded, scrapes
+from draftboard.doctor.running.readers import all_readers
+from draftboard.doctor.running.server import Server, named
+from draftboard.doctor.running.stored import Stored
 from draftboard.errors import DraftboardError
 from draftboard.metrics import speculation
 from draftboard.prometheus import Client, LoadedRule, Target

@@ -9,9 +9,9 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from draftboard.doctor import Examination, Severity, examine_config
-from draftboard.doctor.dead import KEYS as DEAD
-from draftboard.doctor.keys import KEYS
-from draftboard.doctor.methods import METHODS
+from draftboard.doctor.command.dead import KEYS as DEAD
+from draftboard.doctor.command.keys import KEYS
+from draftboard.doctor.command.methods import METHODS
 from draftboard.errors import DraftboardError
 from draftboard.settings import Settings
 

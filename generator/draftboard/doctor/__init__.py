@@ -1,11 +1,11 @@
 """Is everything in place for the dashboards and rules to show something, and if not, what is missing and why?"""
 
-from draftboard.doctor.examine import examine_command, examine_config
+from draftboard.doctor.command.examine import examine_command, examine_config
 from draftboard.doctor.finding import Empty, Examination, Finding, Severity
-from draftboard.doctor.pages import examine_pages
-from draftboard.doctor.prometheus import examine_prometheus
+from draftboard.doctor.running.pages import examine_pages
+from draftboard.doctor.running.prometheus import examine_prometheus
+from draftboard.doctor.running.sources import examine_sources
 from draftboard.doctor.show import as_json, show
-from draftboard.doctor.sources import examine_sources
 
 __all__ = [
     "Empty",

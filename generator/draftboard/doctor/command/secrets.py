@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from draftboard.doctor.commandline import CommandLine
-from draftboard.doctor.credentials import is_secret
+from draftboard.doctor.command.commandline import CommandLine
+from draftboard.doctor.command.credentials import is_secret
 from draftboard.doctor.finding import Finding, warning
 
 _VARIABLES = {"api_key": "VLLM_API_KEY", "hf_token": "HF_TOKEN"}

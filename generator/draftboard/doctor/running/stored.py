@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from draftboard.doctor.names import OLD
-from draftboard.doctor.readers import SAMPLES
-from draftboard.doctor.series import NAMES
-from draftboard.doctor.server import Server, place
+from draftboard.doctor.running.names import OLD
+from draftboard.doctor.running.readers import SAMPLES
+from draftboard.doctor.running.series import NAMES
+from draftboard.doctor.running.server import Server, place
 from draftboard.live.page import RAY, VLLM
 from draftboard.metrics import Presence, around, serving
 from draftboard.prometheus import Client, Series

@@ -1,8 +1,8 @@
 """A speculative configuration without what is dead, as vLLM 0.32 takes it."""
 
-from draftboard.doctor import dead
-from draftboard.doctor.keys import KEYS, Config, nearest
-from draftboard.doctor.methods import MTP_SUFFIX
+from draftboard.doctor.command import dead
+from draftboard.doctor.command.keys import KEYS, Config, nearest
+from draftboard.doctor.command.methods import MTP_SUFFIX
 
 _NGRAM = {"[ngram]", "ngram"}
 """What the V0 engine took as the name of a drafter that is none."""

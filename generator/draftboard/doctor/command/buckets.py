@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from draftboard.doctor.command.text import read_object
 from draftboard.doctor.finding import Finding, problem, shown, warning
-from draftboard.doctor.text import read_object
 from draftboard.metrics import PAGE, Histogram
 from draftboard.settings import Settings
 from draftboard.settings.objectives import HISTOGRAMS, Buckets

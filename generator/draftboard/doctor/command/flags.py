@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from draftboard.doctor import buckets, dead, secrets, speculation
-from draftboard.doctor.commandline import CommandLine
-from draftboard.doctor.configured import SHORTHANDS, WHOLE, configured, keys_of_json, moved
+from draftboard.doctor.command import buckets, dead, secrets, speculation
+from draftboard.doctor.command.commandline import CommandLine
+from draftboard.doctor.command.configured import SHORTHANDS, WHOLE, configured, keys_of_json, moved
+from draftboard.doctor.command.keys import nearest
 from draftboard.doctor.finding import Finding, note, problem, shown, warning
-from draftboard.doctor.keys import nearest
-from draftboard.doctor.readers import all_readers, silenced_by
+from draftboard.doctor.running.readers import all_readers, silenced_by
 from draftboard.metrics import CATALOGUE, Presence
 from draftboard.settings import Settings
 

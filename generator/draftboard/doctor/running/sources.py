@@ -6,7 +6,7 @@ from pathlib import Path
 
 from draftboard.access import Access
 from draftboard.doctor.finding import Examination
-from draftboard.doctor.pages import examine_pages
+from draftboard.doctor.running.pages import examine_pages
 from draftboard.durations import Duration
 from draftboard.live import load, scrape
 from draftboard.settings import Settings

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from draftboard.doctor.finding import Empty, Finding, note, problem, warning
-from draftboard.doctor.readers import Reader
-from draftboard.doctor.stored import Stored, record_pattern
+from draftboard.doctor.running.readers import Reader
+from draftboard.doctor.running.stored import Stored, record_pattern
 from draftboard.prometheus import LoadedRule
 from draftboard.rules import alerting_groups, recording_groups
 from draftboard.rules.group import RecordingRule

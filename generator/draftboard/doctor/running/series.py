@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from draftboard.doctor.finding import Finding, note, problem, warning
-from draftboard.doctor.names import OLD, RELABEL_RAY
-from draftboard.doctor.readers import Reader, silenced_by
-from draftboard.doctor.server import Server, lacking, named
+from draftboard.doctor.running.names import OLD, RELABEL_RAY
+from draftboard.doctor.running.readers import Reader, silenced_by
+from draftboard.doctor.running.server import Server, lacking, named
 from draftboard.live.page import VLLM
 from draftboard.metrics import CATALOGUE, Metric, Presence, around, removed, speculation
 from draftboard.settings import Settings

@@ -9,9 +9,9 @@ from itertools import takewhile
 from pathlib import PurePosixPath
 from typing import Any
 
-from draftboard.doctor import dead
-from draftboard.doctor.credentials import is_secret
-from draftboard.doctor.text import checked
+from draftboard.doctor.command import dead
+from draftboard.doctor.command.credentials import is_secret
+from draftboard.doctor.command.text import checked
 from draftboard.errors import DraftboardError
 
 OLD_ENTRYPOINT = "vllm.entrypoints.openai.api_server"

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from draftboard.doctor import resolution, series
 from draftboard.doctor.finding import Examination, Finding, note, problem, warning
-from draftboard.doctor.readers import all_readers
-from draftboard.doctor.server import Server
+from draftboard.doctor.running import resolution, series
+from draftboard.doctor.running.readers import all_readers
+from draftboard.doctor.running.server import Server
 from draftboard.live import Growth, Page, Tally, growth, lifetime
 from draftboard.live.totals import totals
 from draftboard.metrics import serving, speculation

@@ -1,10 +1,10 @@
 """The speculative configuration, as the flags of a command line together give it."""
 
-from draftboard.doctor import dead
-from draftboard.doctor.commandline import Argument, CommandLine, dotted_value
+from draftboard.doctor.command import dead
+from draftboard.doctor.command.commandline import Argument, CommandLine, dotted_value
+from draftboard.doctor.command.keys import Config
+from draftboard.doctor.command.text import read_object
 from draftboard.doctor.finding import Finding, problem
-from draftboard.doctor.keys import Config
-from draftboard.doctor.text import read_object
 
 WHOLE = "speculative_config"
 SHORTHANDS = {"spec_method": "method", "spec_model": "model", "spec_tokens": "num_speculative_tokens"}

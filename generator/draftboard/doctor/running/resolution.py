@@ -4,10 +4,10 @@ import contextlib
 import math
 from collections.abc import Iterable, Iterator
 
-from draftboard.doctor import buckets
+from draftboard.doctor.command import buckets
 from draftboard.doctor.finding import Finding, Severity
-from draftboard.doctor.server import Server, named, place
-from draftboard.doctor.stored import Stored
+from draftboard.doctor.running.server import Server, named, place
+from draftboard.doctor.running.stored import Stored
 from draftboard.live import Page
 from draftboard.prometheus import Client
 from draftboard.promql import aggregate, binary, number, selector, told_apart

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from draftboard.doctor.finding import Finding, note, problem, warning
-from draftboard.doctor.server import Server, named, place
-from draftboard.doctor.stored import Stored
+from draftboard.doctor.running.server import Server, named, place
+from draftboard.doctor.running.stored import Stored
 from draftboard.metrics import speculation
 from draftboard.prometheus import Target
 from draftboard.settings import Settings

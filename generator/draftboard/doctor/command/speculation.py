@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from draftboard.doctor import dead
+from draftboard.doctor.command import dead
+from draftboard.doctor.command.keys import KEYS, Config, nearest
+from draftboard.doctor.command.methods import METHODS, MTP_SUFFIX, UNUSABLE
+from draftboard.doctor.command.revive import guessed, revived
 from draftboard.doctor.finding import Finding, note, problem, shown, warning
-from draftboard.doctor.keys import KEYS, Config, nearest
-from draftboard.doctor.methods import METHODS, MTP_SUFFIX, UNUSABLE
-from draftboard.doctor.revive import guessed, revived
 from draftboard.settings import Settings
 
 _SUFFIX_DEPTH = 24  # vLLM's default of suffix_decoding_max_tree_depth

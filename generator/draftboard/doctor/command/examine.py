@@ -1,10 +1,10 @@
 """What can be examined before a server runs: a speculative configuration, a command line."""
 
-from draftboard.doctor import flags, speculation
-from draftboard.doctor.commandline import parse
+from draftboard.doctor.command import flags, speculation
+from draftboard.doctor.command.commandline import parse
+from draftboard.doctor.command.rewrite import command_instead, config_instead
+from draftboard.doctor.command.text import read_object
 from draftboard.doctor.finding import Examination
-from draftboard.doctor.rewrite import command_instead, config_instead
-from draftboard.doctor.text import read_object
 from draftboard.errors import DraftboardError
 from draftboard.settings import Settings
 

@@ -6,12 +6,12 @@ import shlex
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from draftboard.doctor import dead
-from draftboard.doctor.commandline import CommandLine
-from draftboard.doctor.configured import SHORTHANDS, WHOLE, configured, moved
-from draftboard.doctor.credentials import is_secret, without_userinfo
-from draftboard.doctor.keys import Config
-from draftboard.doctor.revive import revived
+from draftboard.doctor.command import dead
+from draftboard.doctor.command.commandline import CommandLine
+from draftboard.doctor.command.configured import SHORTHANDS, WHOLE, configured, moved
+from draftboard.doctor.command.credentials import is_secret, without_userinfo
+from draftboard.doctor.command.keys import Config
+from draftboard.doctor.command.revive import revived
 
 _PYTHON = re.compile(r"python[0-9.]*$")
 _DRAFTER_SIZE = "draft_tensor_parallel_size"
