@@ -9,6 +9,7 @@ import yaml
 
 from conftest import ROOT
 from draftboard import artifacts
+from draftboard.doctor.command.buckets import FINER
 from draftboard.metrics import around
 from draftboard.metrics.metric import Presence
 from draftboard.settings import Settings, load
@@ -28,6 +29,7 @@ def test_the_settings_declare_the_buckets_that_vllm_is_started_with() -> None:
     told = {family: tuple(bounds) for family, bounds in json.loads(FILE["x-buckets"]).items()}
     assert told == declared.model_dump()
     assert declared != Settings().buckets
+    assert told == FINER
 
 
 def test_the_committed_files_are_what_the_settings_of_the_stack_build(files: dict[str, str]) -> None:

@@ -20,12 +20,20 @@ FAMILIES = frozenset({metric.custom for metric in PAGE if isinstance(metric, His
 }
 """Names that the flag takes."""
 FINER: dict[str, tuple[float, ...]] = {
-    "inter_token_latency": (
-        *(0.001, 0.002, 0.003, 0.004, 0.006, 0.008, 0.01, 0.015, 0.025, 0.05, 0.1, 0.25, 1.0, 10.0),
+    "time_to_first_token": (
+        *(0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.5),
+        *(5.0, 10.0, 20.0, 40.0, 80.0, 160.0),
     ),
-    "request_latency": (*(0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 480.0, 1920.0),),
+    "inter_token_latency": (
+        *(0.001, 0.002, 0.003, 0.004, 0.006, 0.008, 0.01, 0.015, 0.02, 0.025, 0.03, 0.04, 0.05, 0.075, 0.1),
+        *(0.15, 0.25, 0.5, 1.0, 2.5, 10.0),
+    ),
+    "request_latency": (
+        *(0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.5, 5.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0, 120.0),
+        *(240.0, 480.0, 1920.0),
+    ),
 }
-"""Bounds that resolve a fast server, as the README recommends them."""
+"""Bounds that resolve a fast server, as the README recommends them and the compose file sets them."""
 
 
 def lint(value: str | None, settings: Settings) -> Iterator[Finding]:
