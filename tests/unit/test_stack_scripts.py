@@ -1,6 +1,7 @@
 """The scripts that containers of the stack begin with, run by a shell with a program in vLLM's place."""
 
 import os
+import shlex
 import stat
 import subprocess
 from collections.abc import Mapping
@@ -10,16 +11,19 @@ import pytest
 import yaml
 
 from conftest import ROOT
+from draftboard.doctor import Severity, examine_command
+from draftboard.settings import load
 
 DEPLOY = ROOT / "deploy"
 SPECULATION = '{"method": "ngram", "num_speculative_tokens": 4}'
+BUCKETS = yaml.safe_load((DEPLOY / "docker-compose.yml").read_text())["x-buckets"]
 MODEL = {
     "MODEL": "some/model",
     "SPEC_CONFIG": SPECULATION,
     "TENSOR_PARALLEL_SIZE": "2",
     "GPU_MEMORY_UTILIZATION": "0.9",
     "MAX_MODEL_LEN": "8192",
-    "BUCKETS": '{"request_latency": [0.1, 1]}',
+    "BUCKETS": BUCKETS,
     "VLLM_ARGS": "",
 }
 LOAD = {"MODEL": "some/model", "TARGET": "http://vllm:8000", "PROMPTS": "10", "RATE": "2"}
@@ -85,6 +89,20 @@ def test_vllm_is_served_with_its_speculation_as_one_word(there: Path) -> None:
     assert options["--speculative-config"] == SPECULATION
     assert options["--custom-histogram-buckets"] == MODEL["BUCKETS"]
     assert options["--tensor-parallel-size"] == "2"
+
+
+def environment_file(path: Path) -> dict[str, str]:
+    """What Compose reads from it: our files hold plain words and texts in single quotes."""
+    lines = (line for line in path.read_text().splitlines() if line and not line.startswith("#"))
+    return {name: " ".join(shlex.split(text)) for name, _, text in (line.partition("=") for line in lines)}
+
+
+@pytest.mark.parametrize("example", sorted((DEPLOY / "examples").glob("*.env")), ids=lambda path: path.stem)
+def test_the_doctor_finds_no_problem_in_the_command_of_an_example(there: Path, example: Path) -> None:
+    words = words_of(run("vllm/serve.sh", there, {**MODEL, **environment_file(example)}))
+    settings = load(DEPLOY / "draftboard.toml")
+    found = examine_command(shlex.join(["vllm", *words]), settings).findings
+    assert [one for one in found if one.severity is not Severity.NOTE] == []
 
 
 def test_without_speculation_the_option_is_left_out(there: Path) -> None:
