@@ -26,7 +26,7 @@ AMTOOL ?= $(TOOL)/amtool
 DOCKER_COMPOSE ?= $(TOOL)/docker-compose
 export PROMETHEUS PROMTOOL ALERTMANAGER AMTOOL DOCKER_COMPOSE
 
-.PHONY: help demo test unit lint typecheck build check mutate detect bench-simulator secrets up up-demo down docker-is-here tools clean
+.PHONY: help demo test test-vllm unit lint typecheck build check mutate detect bench-simulator secrets up up-demo down docker-is-here tools clean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -43,6 +43,10 @@ test: lint typecheck $(FETCHED) $(CONFIGURED) ## Lint, check types, and run all 
 
 unit: $(VENV)/.dev ## Run the tests that start no server
 	$(BIN)/pytest -m "not prometheus"
+
+test-vllm: $(VENV)/.dev ## Ask a real vLLM without a GPU whether the commands tell the truth (3.5 GB, minutes)
+	@$(PYTHON) tests/vllm/install.py .venv-vllm
+	$(BIN)/pytest tests/vllm
 
 lint: $(VENV)/.dev ## Check style and the direction of imports
 	$(BIN)/ruff check .
@@ -86,7 +90,7 @@ docker-is-here:
 tools: $(FETCHED) $(CONFIGURED) ## Fetch Prometheus, Alertmanager and Docker Compose into .tools
 
 clean: ## Remove the virtual environment, the tools and all caches
-	rm -rf $(VENV) $(TOOLS) build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .venv-vllm $(TOOLS) build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	rm -rf generator/draftboard.egg-info
 

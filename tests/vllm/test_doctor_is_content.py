@@ -1,0 +1,26 @@
+"""`doctor` has nothing to say against a real server that speculates, nor against the words that started it."""
+
+import shlex
+
+import pytest
+
+from conftest import ROOT
+from vllm_commands import draftboard, ended, running, succeeded
+from vllm_server import SPECULATION, Vllm
+from vllm_traffic import send
+
+pytestmark = pytest.mark.vllm
+
+SETTINGS = ("--settings", ROOT / "deploy/draftboard.toml")
+
+
+def test_of_a_server_that_speculates(vllm: Vllm) -> None:
+    read_before = vllm.asked_for_metrics()
+    with running("doctor", vllm.url, *SETTINGS) as command:
+        vllm.wait("the command reads the page", lambda: vllm.asked_for_metrics() > read_before)
+        send(vllm)
+        succeeded(ended(command))
+
+
+def test_of_the_words_that_started_it(vllm: Vllm) -> None:
+    succeeded(draftboard("doctor", "--command", shlex.join(vllm.command), "--config", SPECULATION, *SETTINGS))
