@@ -15,9 +15,9 @@ SETTINGS = ("--settings", ROOT / "deploy/draftboard.toml")
 
 
 def test_of_a_server_that_speculates(vllm: Vllm) -> None:
-    read_before = vllm.asked_for_metrics()
+    before = vllm.readings
     with running("doctor", vllm.url, *SETTINGS) as command:
-        vllm.wait("the command reads the page", lambda: vllm.asked_for_metrics() > read_before)
+        vllm.wait_until_read_by(command, before)
         send(vllm)
         succeeded(ended(command))
 

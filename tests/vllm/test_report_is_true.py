@@ -126,9 +126,9 @@ def test_two_saved_pages_say_the_same_except_for_rates(interval: Interval, tmp_p
 
 
 def test_the_command_says_of_a_running_server_what_its_answers_say(vllm: Vllm, tmp_path: Path) -> None:
-    read_before = vllm.asked_for_metrics()
+    before = vllm.readings
     with running("report", vllm.url, "--window", WINDOW, "--method", "ngram", "--json") as command:
-        vllm.wait("the command reads the page", lambda: vllm.asked_for_metrics() > read_before)
+        vllm.wait_until_read_by(command, before)
         answers = told(send(vllm))
         done = ended(command)
     assert_counts(reported(done, tmp_path / "report.json").sample, answers)

@@ -65,9 +65,14 @@ class Vllm:
         """What Prometheus would read: the page asks nobody for a key."""
         return httpx.get(f"{self.url}/metrics", trust_env=False, timeout=30).raise_for_status().text
 
-    def asked_for_metrics(self) -> int:
+    @property
+    def readings(self) -> int:
         """How often its page was read so far, as it logs."""
         return self.log.count('"GET /metrics HTTP/1.1" 200')
+
+    def wait_until_read_by(self, reader: subprocess.Popen[str], before: int) -> None:
+        """Until a process has read the page, `before` which it had been read so often."""
+        self.wait("its page is read", lambda: self.readings > before or reader.poll() is not None)
 
     def wait(self, what: str, happened: Callable[[], bool]) -> None:
         """Look again and again until something happened."""
