@@ -7,7 +7,7 @@ from dataclasses import dataclass
 _LINE = re.compile(
     r"SpecDecoding metrics: Mean acceptance length: (?P<length>[\d.]+), .*"
     r"Accepted: (?P<accepted>\d+) tokens, Drafted: (?P<drafted>\d+) tokens, "
-    r"Per-position acceptance rate: (?P<positions>[\d., ]+), Avg Draft acceptance rate: (?P<rate>[\d.]+)%"
+    r"Per-position acceptance rate: (?P<positions>[\d., ]+), Avg Draft acceptance rate: (?P<acceptance>[\d.]+)%"
 )
 _LENGTH_DIGITS, _RATE_DIGITS = 0.005, 0.0005
 """Half of what the last printed digit is worth."""
@@ -32,6 +32,9 @@ class Line:
     accepted: int
     drafted: int
     rates: tuple[float, ...]
+    """By position: accepted tokens over drafts."""
+    acceptance: float
+    """Share of drafted tokens."""
 
     @property
     def drafts(self) -> Bounds:
@@ -55,6 +58,7 @@ def lines(log: str) -> list[Line]:
             int(found["accepted"]),
             int(found["drafted"]),
             tuple(float(rate) for rate in found["positions"].split(", ")),
+            float(found["acceptance"]) / 100,
         )
         for found in _LINE.finditer(log)
     ]

@@ -24,7 +24,9 @@ def stack_settings() -> Settings:
 @pytest.fixture(scope="session")
 def program() -> Path:
     """VLLM, or what `make test-vllm` installs."""
-    return Path(os.environ.get("VLLM", ROOT / ".venv-vllm/bin/vllm"))
+    path = Path(os.environ.get("VLLM", ROOT / ".venv-vllm/bin/vllm"))
+    assert path.is_file(), f"{path} is not there: run `make test-vllm`"
+    return path
 
 
 @pytest.fixture(scope="session")

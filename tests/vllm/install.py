@@ -54,7 +54,7 @@ def require_room(into: Path) -> None:
 
 def run(*command: str | Path) -> str:
     """Run a command; its last error line is the reason when it fails."""
-    name = " ".join(Path(word).name for word in command[:2])
+    name = " ".join(Path(word).name for word in command[:3])
     try:
         done = subprocess.run(
             command,

@@ -1,0 +1,87 @@
+"""What installs a real vLLM for tests: it does nothing twice, and fails in one line."""
+
+import importlib.util
+import shutil
+import subprocess
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from conftest import ROOT
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The script, on a machine with room, where no command may be run."""
+    spec = importlib.util.spec_from_file_location("vllm_install", ROOT / "tests/vllm/install.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module.platform, "system", lambda: "Linux")
+    monkeypatch.setattr(module.platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1e12))
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("it runs a command"))
+    return module
+
+
+def ended(
+    script: ModuleType, into: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> tuple[int, str, str]:
+    monkeypatch.setattr("sys.argv", ["install.py", str(into)])
+    code = script.main()
+    out, errors = capsys.readouterr()
+    return code, out, errors
+
+
+def test_a_second_run_does_nothing(
+    script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / script.DONE).write_text(script.fingerprint())
+    code, out, errors = ended(script, tmp_path, monkeypatch, capsys)
+    assert (code, errors) == (0, "")
+    assert out == f"vLLM 0.32.0 is already in {tmp_path}\n"
+
+
+def test_a_machine_that_it_is_not_built_for_is_refused(
+    script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(script.platform, "machine", lambda: "arm64")
+    code, _, errors = ended(script, tmp_path / "new", monkeypatch, capsys)
+    assert code == 2
+    assert errors == "install.py: the pinned build of vLLM runs on Linux x86_64, and this is Linux arm64\n"
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_full_disk_is_told_before_anything_is_fetched(
+    script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=2e9))
+    code, _, errors = ended(script, tmp_path / "new", monkeypatch, capsys)
+    assert code == 2
+    assert errors == f"install.py: {tmp_path} has 2.0 GB free, and 5 GB are needed\n"
+
+
+def test_of_what_pip_says_when_it_fails_one_line_is_left(
+    script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = "WARNING: slow\nERROR: No matching distribution found for torch==2.13.0\n\n[notice] a newer pip\n"
+
+    def fails(command: tuple[Any, ...], **_: Any) -> subprocess.CompletedProcess[str]:
+        return subprocess.CompletedProcess(command, 1 if "install" in command else 0, "", said)
+
+    monkeypatch.setattr(subprocess, "run", fails)
+    code, out, errors = ended(script, tmp_path, monkeypatch, capsys)
+    assert (code, out) == (2, "")
+    _, last = errors.splitlines()
+    assert last == "install.py: python -m pip failed: ERROR: No matching distribution found for torch==2.13.0"
+    assert not (tmp_path / script.DONE).exists()
+
+
+def test_what_is_pinned_is_names_and_versions_only() -> None:
+    lines = (ROOT / "tests/vllm/requirements.txt").read_text().splitlines()
+    pins = [line for line in lines if not line.startswith("#")]
+    assert len(pins) > 100
+    assert all(line.count("==") == 1 and "/" not in line for line in pins)
