@@ -1,6 +1,7 @@
 """Two real servers, each started when a test first wants it: one that speculates, one that does not."""
 
 import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,12 @@ from vllm_server import PER_REQUEST, SPECULATION, Vllm, serving
 from vllm_traffic import send
 
 STACK_SETTINGS = ROOT / "deploy/draftboard.toml"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def orderly_end() -> None:
+    """Whoever ends the tests ends the servers: as on Ctrl-C, so on SIGTERM."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
