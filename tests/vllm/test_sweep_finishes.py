@@ -41,6 +41,6 @@ def test_nobody_else_is_suspected(swept: Any) -> None:
     assert {row["foreign"]["unexplained_drafts"] for row in swept["rows"]} == {0}
 
 
-def test_acceptance_falls_as_the_temperature_rises(swept: Any) -> None:
-    cold, *_, hot = [row["server"]["speculation"]["acceptance"] for row in swept["rows"]]
-    assert cold > 2 * hot
+def test_acceptance_is_highest_without_chance(swept: Any) -> None:
+    cold, *others = [row["server"]["speculation"]["acceptance"] for row in swept["rows"]]
+    assert cold > max(others)
