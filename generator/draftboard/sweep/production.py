@@ -10,7 +10,8 @@ def at_production(temperature: float, rows: Sequence[Row]) -> Production | None:
     measured = [row for row in rows if row.answered]
     if not measured:
         return None
-    nearest = min(measured, key=lambda row: (abs(row.temperature - temperature), -row.temperature))
+    # Rounded: 0.4 and 0.8 are equally far from 0.6, though their differences are not.
+    nearest = min(measured, key=lambda row: (round(abs(row.temperature - temperature), 6), -row.temperature))
     return Production(
         temperature=temperature,
         measured_at=nearest.temperature,

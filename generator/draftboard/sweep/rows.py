@@ -45,7 +45,7 @@ class Rows:
         failures = Counter(outcome.failure for outcome in outcomes if outcome.completion is None)
         tokens = _tokens(outcomes)
         found = foreign(before, grown, batch, self.plan.max_tokens, self.settings)
-        by_request = per_request(outcomes, self.settings)
+        told = in_words(found) if found else None
         return Row(
             temperature=temperature,
             requests=self.plan.requests,
@@ -58,12 +58,12 @@ class Rows:
             time_per_token=_time_per_token(outcomes),
             server=server,
             rule_of_thumb=rule_of_thumb(server, self.settings),
-            by_request=by_request,
+            by_request=per_request(outcomes, self.settings),
             by_tag=self._by_tag(outcomes),
             foreign=found,
             notes=(
                 *(f"{count} of {len(outcomes)} requests failed: {explained(why)}" for why, count in failures.items()),
-                *(filter(None, [in_words(found)]) if found else ()),
+                *((told,) if told else ()),
                 *notes,
             ),
         )
