@@ -51,11 +51,12 @@ class FakeVLLM:
     def __call__(self, request: BaseHTTPRequestHandler) -> None:
         with self.lock:
             self.keys.add(request.headers["Authorization"])
-        if request.path == "/metrics":
+        path = request.path.partition("?")[0]
+        if path == "/metrics":
             loopback.page(self.page())(request)
-        elif request.path == "/v1/models":
+        elif path == "/v1/models":
             loopback.page(json.dumps({"data": [{"id": pages.MODEL}]}))(request)
-        elif request.path == "/v1/completions":
+        elif path == "/v1/completions":
             body = json.loads(request.rfile.read(int(request.headers["Content-Length"])))
             with self.lock:
                 self.asked.append(body)

@@ -19,7 +19,7 @@ from loopback import answering, page
 
 FALLING = {0.0: accepting(81), 0.4: accepting(71), 0.8: accepting(52), 1.0: accepting(38)}
 PASSWORD = "hunter2-hunter2"  # noqa: S105
-SECRET = "the patient's name is Ada"
+PROMPT = "the patient's name is Ada"
 QUICK = ("--requests", "4")
 
 
@@ -58,7 +58,12 @@ def test_every_temperature_has_a_line_and_production_the_first_word(capsys: pyte
         assert any(
             line.split()[:1] == [temperature] and share in line and thumb in line and "400" in line for line in lines
         )
-    for title in ("What the client saw", "Acceptance of single requests", "Acceptance of single drafts", "By tag"):
+    for title in (
+        "What the client saw",
+        "Acceptance of single requests",
+        "Acceptance of single drafts",
+        "verdict by tag",
+    ):
         assert title in out
 
 
@@ -73,6 +78,8 @@ def test_it_is_readable_on_a_terminal(width: int) -> None:
     for row in found.rows:
         assert f"{row.server.speculation.acceptance:.1%}" in told if row.server.speculation else False
     assert "…" not in told
+    for last in ("Drafts", "Tokens/s", "Max"):
+        assert any(line.rstrip().endswith(last) for line in told.splitlines())
 
 
 def test_json_holds_it_all(capsys: pytest.CaptureFixture[str]) -> None:
@@ -125,14 +132,14 @@ def test_prompts_and_completions_are_neither_printed_nor_stored(
         return False
 
     prompts = tmp_path / "prompts.jsonl"
-    prompts.write_text(json.dumps({"prompt": SECRET, "tag": "ward"}) + "\n")
+    prompts.write_text(json.dumps({"prompt": PROMPT, "tag": "ward"}) + "\n")
     monkeypatch.chdir(tmp_path)
     with answering(FakeVLLM(FALLING, level="detailed", instead=instead)) as place:
         code, out, err = run(place, *QUICK, "--temperatures", "0", "--prompts", prompts, *form, capsys=capsys)
     assert code == 0
     assert "HTTP 400" in out
     assert "ward" in out
-    for hidden in (SECRET, COMPLETED):
+    for hidden in (PROMPT, COMPLETED):
         assert hidden not in out + err
     assert [path.name for path in tmp_path.iterdir()] == ["prompts.jsonl"]
 

@@ -1,6 +1,6 @@
 """A sweep on a terminal: the verdict first, then a table for each question, then what must be known to read them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from pydantic import TypeAdapter
 from rich.box import SIMPLE_HEAD
@@ -12,7 +12,7 @@ from draftboard.live.show import STYLES, verdict_of
 from draftboard.settings import Settings
 from draftboard.signals import Signal
 from draftboard.signals.acceptance import acceptance, acceptance_length
-from draftboard.signals.economics import break_even, expected_speedup, verdict
+from draftboard.signals.economics import expected_speedup, verdict
 from draftboard.signals.latency import per_token
 from draftboard.signals.traffic import drafts
 from draftboard.signals.wording import NOTHING, worded
@@ -20,9 +20,10 @@ from draftboard.sweep.objects import Row, Sweep, Tagged
 from draftboard.sweep.spread import Spread
 
 _SWEEP = TypeAdapter(Sweep)
-_NUMBERS = (acceptance, acceptance_length, break_even, expected_speedup)
-_TEMPERATURE = "Temperature"
-_HEADING = 12
+_NUMBERS = (acceptance, acceptance_length, expected_speedup)
+_HEADING = 15
+_WORD = len("break-even")
+_TOO_FEW = "too few drafts"
 _REST = (
     "Verdicts are by length against break-even, which rests on c and v that the settings assume. The rule of thumb "
     "looks at acceptance alone, knows neither draft length nor cost, and nobody has measured it."
@@ -48,8 +49,7 @@ def show(sweep: Sweep, settings: Settings, console: Console) -> None:
     console.print(_by_temperature(sweep.rows, settings))
     console.print(_seen_by_client(sweep.rows))
     _by_request(sweep.rows, console)
-    if any(row.by_tag for row in sweep.rows):
-        console.print(_by_tag(sweep.rows))
+    _by_tag(sweep.rows, console)
     notes = [f"at {row.temperature:g}: {note}" for row in sweep.rows for note in row.notes]
     _bullets((*notes, *_notes_of_all(sweep.rows), *sweep.notes), console, "yellow")
     if sweep.interrupted:
@@ -86,7 +86,7 @@ def _by_temperature(rows: Sequence[Row], settings: Settings) -> Table:
             style = STYLES[verdict.step_of(found.expected_speedup, settings).status]
         table.add_row(
             _named(row),
-            Text(verdict_of(row.server) if row.server.verdict.says or not sample else "too few drafts", style=style),
+            Text(verdict_of(row.server) if row.server.verdict.says or not sample else _TOO_FEW, style=style),
             row.rule_of_thumb or NOTHING,
             *(worded(signal, getattr(found, signal.name) if found else None) for signal in _NUMBERS),
             f"{sample.drafts:,.0f}" if sample else NOTHING,
@@ -108,54 +108,66 @@ def _seen_by_client(rows: Sequence[Row]) -> Table:
 
 
 def _by_request(rows: Sequence[Row], console: Console) -> None:
-    requests = [(row, row.by_request.acceptance) for row in rows if row.by_request]
-    steps = [(row, row.by_request.step_acceptance) for row in rows if row.by_request]
-    for title, counted, spreads in (
-        ("Acceptance of single requests", "Requests", requests),
-        ("Acceptance of single drafts", "Drafts", steps),
-    ):
-        if any(found for _, found in spreads):
-            console.print(_spreads(title, counted, spreads))
+    told = [(row, row.by_request) for row in rows if row.by_request]
+    if any(found.acceptance for _, found in told):
+        headings = ("Requests", "Mean", "Std", "CV", "Min", "P10", "P50", "P90", "Max")
+        table = _table("Acceptance of single requests (CV: std / mean)", (), headings)
+        for row, found in told:
+            table.add_row(_named(row), *_of_requests(found.acceptance))
+        console.print(table)
+    if any(found.step_acceptance for _, found in told):
+        table = _table("Acceptance of single drafts", (), ("Drafts", "Mean", "Std", "Min", "P50", "P95", "Max"))
+        for row, found in told:
+            table.add_row(_named(row), *_of_drafts(found.step_acceptance))
+        console.print(table)
 
 
-def _spreads(title: str, counted: str, spreads: Sequence[tuple[Row, Spread | None]]) -> Table:
-    headings = ("Mean", "Std", "Std/mean", "Min", "P10", "P50", "P90", "P95", "Max")
-    table = _table(title, (), (counted, *headings))
-    for row, found in spreads:
-        if found is None:
-            table.add_row(_named(row), "0", *[NOTHING] * len(headings))
-            continue
-        percentiles = (found.minimum, found.p10, found.p50, found.p90, found.p95, found.maximum)
-        variation = NOTHING if found.variation is None else f"{found.variation:.2f}"
-        moments = (*_cells(acceptance, (found.mean, found.std)), variation)
-        table.add_row(_named(row), f"{found.count:,}", *moments, *_cells(acceptance, percentiles))
+def _of_requests(found: Spread | None) -> tuple[str, ...]:
+    if found is None:
+        return ("0",)
+    variation = NOTHING if found.variation is None else f"{found.variation:.2f}"
+    percentiles = _cells(acceptance, (found.minimum, found.p10, found.p50, found.p90, found.maximum))
+    return (f"{found.count:,}", *_cells(acceptance, (found.mean, found.std)), variation, *percentiles)
+
+
+def _of_drafts(found: Spread | None) -> tuple[str, ...]:
+    if found is None:
+        return ("0",)
+    values = (found.mean, found.std, found.minimum, found.p50, found.p95, found.maximum)
+    return (f"{found.count:,}", *_cells(acceptance, values))
+
+
+def _by_tag(rows: Sequence[Row], console: Console) -> None:
+    """A line for each tag, a column for each temperature."""
+    tags = sorted({tagged.tag for row in rows for tagged in row.by_tag})
+    if not tags:
+        return
+    if any(row.by_request for row in rows):
+        console.print(_of_tags("Acceptance and verdict by tag", tags, rows, _drafted))
+    console.print(_of_tags(f"{per_token.title} by tag, mean", tags, rows, _waited))
+
+
+def _of_tags(title: str, tags: Sequence[str], rows: Sequence[Row], told: Callable[[Tagged], str]) -> Table:
+    table = _table(title, (), (_named(row) for row in rows), first="Tag")
+    by_tag = [{tagged.tag: told(tagged) for tagged in row.by_tag} for row in rows]
+    for tag in tags:
+        table.add_row(tag or NOTHING, *(cells.get(tag, NOTHING) for cells in by_tag))
     return table
 
 
-def _by_tag(rows: Sequence[Row]) -> Table:
-    numbers = ("Answered", per_token.title, "Acceptance", "P10", "P50", "P90", "Drafts")
-    table = _table("By tag", ("Tag", "Verdict"), numbers)
-    for row in rows:
-        for index, tagged in enumerate(row.by_tag):
-            table.add_row(_named(row) if index == 0 else "", tagged.tag or NOTHING, *_of_tag(tagged))
-    return table
+def _drafted(tagged: Tagged) -> str:
+    """Acceptance, and the verdict or why there is none."""
+    if tagged.drafts is None or tagged.verdict is None:
+        return NOTHING
+    sample = tagged.drafts.sample
+    if sample is None:
+        return "nothing drafted"
+    share = worded(acceptance, sample.accepted_tokens / sample.draft_tokens)
+    return f"{share} {tagged.verdict.says or _TOO_FEW}"
 
 
-def _of_tag(tagged: Tagged) -> tuple[str, ...]:
-    time, found = tagged.time_per_token, tagged.drafts
-    sample = found.sample if found else None
-    by_request = found.acceptance if found else None
-    says = NOTHING
-    if tagged.verdict:
-        says = tagged.verdict.says or ("too few drafts" if sample else "nothing drafted")
-    return (
-        says,
-        f"{tagged.answered:,} of {tagged.requests:,}",
-        worded(per_token.mean, time.mean if time else None),
-        worded(acceptance, sample.accepted_tokens / sample.draft_tokens if sample else None),
-        *_cells(acceptance, (by_request.p10, by_request.p50, by_request.p90) if by_request else (None, None, None)),
-        f"{sample.drafts:,.0f}" if sample else NOTHING,
-    )
+def _waited(tagged: Tagged) -> str:
+    return worded(per_token.mean, tagged.time_per_token.mean if tagged.time_per_token else None)
 
 
 def _notes_of_all(rows: Sequence[Row]) -> list[str]:
@@ -179,11 +191,12 @@ def _bullets(lines: Iterable[str], console: Console, style: str = "") -> None:
         console.print(grid)
 
 
-def _table(title: str, words: Iterable[str], numbers: Iterable[str]) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column(_TEMPERATURE, no_wrap=True)
+def _table(title: str, words: Iterable[str], numbers: Iterable[str], first: str = "Temp.") -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD)
+    table.pad_edge, table.collapse_padding = False, True
+    table.add_column(first, no_wrap=True)
     for heading in words:
-        table.add_column(heading)
+        table.add_column(heading, min_width=_WORD)
     for heading in numbers:
         table.add_column(heading, justify="right", min_width=max(map(len, heading.split())), max_width=_HEADING)
     return table
