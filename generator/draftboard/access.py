@@ -43,7 +43,7 @@ class Access:
         """
         if token_file or not os.environ.get(API_KEY):
             return cls.from_files(token_file, ca_file)
-        return cls(_checked(os.environb[API_KEY.encode()], API_KEY), ca_file)
+        return cls(_checked(os.fsencode(os.environ[API_KEY]), API_KEY), ca_file)
 
     @property
     def headers(self) -> dict[str, str]:
