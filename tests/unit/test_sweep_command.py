@@ -31,12 +31,17 @@ def run(*arguments: str | Path, capsys: pytest.CaptureFixture[str]) -> tuple[int
     return int(ended.value.code or 0), out, err
 
 
-def interrupting(server: FakeVLLM, _request: BaseHTTPRequestHandler, _body: dict[str, Any]) -> bool:
-    """Ctrl-C with the tenth request, which gets no answer: the second temperature's third, after its warm-up."""
-    if len(server.asked) < 11:
-        return False
-    os.kill(os.getpid(), signal.SIGINT)
-    return False
+def interrupting(at: int) -> FakeVLLM:
+    """A server during whose request of that number somebody types Ctrl-C; it gets no answer."""
+
+    def instead(server: FakeVLLM, request: BaseHTTPRequestHandler, _body: dict[str, Any]) -> bool:
+        if len(server.asked) != at:
+            return False
+        os.kill(os.getpid(), signal.SIGINT)
+        request.rfile.read()
+        return True
+
+    return FakeVLLM(FALLING, instead=instead)
 
 
 @pytest.fixture(autouse=True)
@@ -97,7 +102,7 @@ def test_json_holds_it_all(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_ctrl_c_prints_what_is_done_so_far(capsys: pytest.CaptureFixture[str]) -> None:
-    with answering(FakeVLLM(FALLING, instead=interrupting)) as place:
+    with answering(interrupting(at=11)) as place:
         code, out, err = run(place, *QUICK, "--concurrency", "1", "--production-temperature", "1", capsys=capsys)
     assert (code, err) == (130, "")
     assert "Interrupted: this is what was done so far." in out
@@ -109,13 +114,8 @@ def test_ctrl_c_prints_what_is_done_so_far(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_ctrl_c_before_anything_is_done_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    def instead(_server: FakeVLLM, request: BaseHTTPRequestHandler, _body: dict[str, Any]) -> bool:
-        os.kill(os.getpid(), signal.SIGINT)
-        request.rfile.read()
-        return True
-
-    with answering(FakeVLLM(FALLING, instead=instead)) as place:
-        code, out, err = run(place, capsys=capsys)
+    with answering(interrupting(at=1)) as place:
+        code, out, err = run(place, "--concurrency", "1", capsys=capsys)
     assert (code, err) == (130, "")
     assert "interrupted before a request was answered" in out
 
