@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from draftboard.live.from_pages import Reading
 from draftboard.live.growth import Growth
 from draftboard.live.judge import judge
+from draftboard.live.lines import warnings
 from draftboard.live.objects import ModelReport, Origin, Sample
 from draftboard.live.page import Page
 from draftboard.live.totals import Totals
@@ -78,8 +79,7 @@ class Rows:
             others = (
                 f"the server tells of several models, none named {self.model}: these are {found.model}'s numbers",
             )
-        broken = tuple(f"do not trust these numbers: {one.says} ({one.engine})" for one in found.broken)
-        return found, (*broken, *others, *report.notes)
+        return found, (*warnings(found), *others, *report.notes)
 
     def _by_tag(self, outcomes: Sequence[Outcome]) -> tuple[Tagged, ...]:
         tags = sorted({prompt.tag for prompt in self.plan.prompts.all})
