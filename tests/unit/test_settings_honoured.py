@@ -67,6 +67,7 @@ preemptions = 0.113
 queue_growth = 1.7
 errors = 0.053
 rejections = 0.012
+foreign = 0.013
 acceptance = { fair = 0.41, healthy = 0.61, optimal = 0.72, suspicious = 0.981 }
 
 [traffic]

@@ -15,6 +15,7 @@ from draftboard.cli.preview import preview_command
 from draftboard.cli.replay import replay_command
 from draftboard.cli.report import report_command
 from draftboard.cli.simulate import simulate
+from draftboard.cli.sweep import sweep_command
 from draftboard.errors import DraftboardError
 
 
@@ -26,7 +27,7 @@ def draftboard() -> None:
 
 _COMMANDS = (
     *(build, check, signals, replay_command, simulate, drill_command, preview_command),
-    *(report_command, doctor_command, plan),
+    *(report_command, doctor_command, sweep_command, plan),
 )
 for _command in _COMMANDS:
     draftboard.add_command(_command)

@@ -65,6 +65,9 @@ class Thresholds(Table):
     """Share of finished requests that ended in an error; of HTTP answers, that were 5xx. HEUR."""
     rejections: Share = 0.01
     """Share of requests turned away by a limit of the queue. HEUR."""
+    foreign: Share = 0.01
+    """Share of the tokens generated during a sweep that no response of it explains, above which somebody else's traffic
+    is in its numbers. Where it is alone, vLLM counts exactly what it answers with."""
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
