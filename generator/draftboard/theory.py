@@ -15,31 +15,14 @@ _TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
-class Counts:
-    """What vLLM's four counters grew by: drafts, drafted and accepted tokens, accepted tokens by position."""
+class Counted:
+    """What vLLM's four counters grew by, as they were read: whether they agree with each other is another question."""
 
     drafts: float
+    """Drafts verified: more than none."""
     draft_tokens: float
     accepted_tokens: float
     accepted_per_position: tuple[float, ...]
-
-    def __post_init__(self) -> None:
-        """Raise ValueError when no vLLM could have counted this."""
-        if self.drafts <= 0:
-            raise ValueError("no drafts: nothing was speculated, so nothing can be said")
-        if self.accepted_tokens > self.draft_tokens:
-            raise ValueError("more tokens accepted than drafted")
-        if abs(sum(self.accepted_per_position) - self.accepted_tokens) > _TOLERANCE * max(1.0, self.accepted_tokens):
-            raise ValueError("accepted tokens by position do not add up to all accepted tokens")
-        require_survival(self.survival)
-
-    @classmethod
-    def from_accepted_lengths(cls, drafts_by_length: Sequence[int]) -> "Counts":
-        """From a histogram: entry j is the number of full-length drafts with exactly j accepted tokens (j = 0..K)."""
-        longest = len(drafts_by_length) - 1
-        drafts = sum(drafts_by_length)
-        per_position = tuple(float(sum(drafts_by_length[i + 1 :])) for i in range(longest))
-        return cls(drafts, drafts * longest, sum(per_position), per_position)
 
     @property
     def acceptance(self) -> float:
@@ -68,7 +51,48 @@ class Counts:
         A draft shows one rejection unless it was accepted to the end, so shorter drafts read a little low.
         """
         complete = self.accepted_per_position[-1] if self.accepted_per_position else 0.0
-        return self.accepted_tokens / (self.accepted_tokens + self.drafts - complete)
+        seen = self.accepted_tokens + self.drafts - complete
+        return self.accepted_tokens / seen if seen > 0 else 0.0
+
+    @property
+    def identity_errors(self) -> dict[str, float]:
+        """How far each identity is broken that vLLM's counters hold, as a share; 0 or less is right.
+
+        One that nothing can be divided by is left out.
+        """
+        accepted, positions = self.accepted_tokens, self.accepted_per_position
+        first = positions[0] if positions else 0.0
+        errors = {
+            "positions_sum": (abs(sum(positions) - accepted), accepted),
+            "accepted_within_drafted": (accepted - self.draft_tokens, self.draft_tokens),
+            "first_within_drafts": (first - self.drafts, self.drafts),
+        }
+        rises = [(after - before) / before for before, after in pairwise(positions) if before > 0]
+        found = {name: error / whole for name, (error, whole) in errors.items() if whole > 0}
+        return found | ({"positions_fall": max(rises)} if rises else {})
+
+
+@dataclass(frozen=True)
+class Counts(Counted):
+    """The same, where they do agree."""
+
+    def __post_init__(self) -> None:
+        """Raise ValueError when no vLLM could have counted this."""
+        if self.drafts <= 0:
+            raise ValueError("no drafts: nothing was speculated, so nothing can be said")
+        if self.accepted_tokens > self.draft_tokens:
+            raise ValueError("more tokens accepted than drafted")
+        if abs(sum(self.accepted_per_position) - self.accepted_tokens) > _TOLERANCE * max(1.0, self.accepted_tokens):
+            raise ValueError("accepted tokens by position do not add up to all accepted tokens")
+        require_survival(self.survival)
+
+    @classmethod
+    def from_accepted_lengths(cls, drafts_by_length: Sequence[int]) -> "Counts":
+        """From a histogram: entry j is the number of full-length drafts with exactly j accepted tokens (j = 0..K)."""
+        longest = len(drafts_by_length) - 1
+        drafts = sum(drafts_by_length)
+        per_position = tuple(float(sum(drafts_by_length[i + 1 :])) for i in range(longest))
+        return cls(drafts, drafts * longest, sum(per_position), per_position)
 
 
 def require_survival(survival: Sequence[float]) -> None:

@@ -71,6 +71,7 @@ acceptance = { fair = 0.41, healthy = 0.61, optimal = 0.72, suspicious = 0.981 }
 
 [traffic]
 drafts_per_second = 0.13
+drafts_to_judge = 201
 tokens_per_second = 1.3
 requests_per_second = 0.054
 requests_per_second_for_tail = 0.36

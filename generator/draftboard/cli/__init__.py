@@ -10,6 +10,7 @@ from draftboard import __version__
 from draftboard.cli.drill import drill_command
 from draftboard.cli.files import build, check, signals
 from draftboard.cli.replay import replay_command
+from draftboard.cli.report import report_command
 from draftboard.cli.simulate import simulate
 from draftboard.errors import DraftboardError
 
@@ -20,7 +21,7 @@ def draftboard() -> None:
     """Monitoring as code for vLLM speculative decoding."""
 
 
-for _command in (build, check, signals, replay_command, simulate, drill_command):
+for _command in (build, check, signals, replay_command, report_command, simulate, drill_command):
     draftboard.add_command(_command)
 
 

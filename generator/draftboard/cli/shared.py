@@ -11,6 +11,8 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
+from draftboard.durations import Duration
+
 _PIPED_WIDTH = 200
 
 config_option = click.option(
@@ -53,6 +55,19 @@ def program_option(name: str) -> Callable[[Callable[..., None]], Callable[..., N
 def console() -> Console:
     """Colours and the terminal's width on a terminal; plain and wide when piped."""
     return Console() if sys.stdout.isatty() else Console(width=_PIPED_WIDTH, highlight=False)
+
+
+def duration(_context: click.Context, _option: click.Parameter, given: str | None) -> Duration | None:
+    """The callback of an option whose value is a duration longer than nothing."""
+    if given is None:
+        return None
+    try:
+        duration = Duration.parse(given)
+    except ValueError as error:
+        raise click.BadParameter(f"{given!r} {error}") from None
+    if not duration.seconds:
+        raise click.BadParameter(f"{given!r} must be longer than 0s")
+    return duration
 
 
 @contextmanager

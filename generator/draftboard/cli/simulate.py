@@ -10,24 +10,11 @@ from types import ModuleType
 import click
 from rich.table import Table
 
-from draftboard.cli.shared import console, factor_option, progress_bar
+from draftboard.cli.shared import console, duration, factor_option, progress_bar
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.replay.recording import LATEST
 from draftboard.simulator import Scenario, find, names
-
-
-def _duration(_context: click.Context, _option: click.Parameter, given: str | None) -> Duration | None:
-    """An option's value as a duration longer than nothing."""
-    if given is None:
-        return None
-    try:
-        duration = Duration.parse(given)
-    except ValueError as error:
-        raise click.BadParameter(f"{given!r} {error}") from None
-    if not duration.seconds:
-        raise click.BadParameter(f"{given!r} must be longer than 0s")
-    return duration
 
 
 @click.command()
@@ -47,9 +34,9 @@ def _duration(_context: click.Context, _option: click.Parameter, given: str | No
     help="Of the first server; each further one has the next. 0 takes free ones.",
 )
 @factor_option
-@click.option("--backfill", metavar="DURATION", callback=_duration, help="Write so long a past instead of serving.")
+@click.option("--backfill", metavar="DURATION", callback=duration, help="Write so long a past instead of serving.")
 @click.option(
-    "--step", metavar="DURATION", callback=_duration, default="15s", show_default=True, help="Between scrapes."
+    "--step", metavar="DURATION", callback=duration, default="15s", show_default=True, help="Between scrapes."
 )
 @click.option("--until", type=click.IntRange(0, LATEST), help="Unix time at which the past ends. Default: now.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="File for the past, as OpenMetrics.")

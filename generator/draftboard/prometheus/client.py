@@ -1,14 +1,18 @@
 """The two questions of Prometheus' HTTP API that Draftboard asks."""
 
 from dataclasses import dataclass
+from http import HTTPStatus
 from types import TracebackType
 from typing import Any, Self
 
 import httpx
 
+from draftboard.access import Access, parsed_url, shown
 from draftboard.errors import DraftboardError
 
 _TIMEOUT_SECONDS = 30.0
+_NOBODY = Access()
+_MOST_WORDS = 300
 MOST_POINTS = 10_000
 """Prometheus answers at most 11,000 points a series: longer times are asked for in pieces."""
 
@@ -24,9 +28,12 @@ class Series:
 class Client:
     """A Prometheus server, asked over HTTP. Use as a context manager."""
 
-    def __init__(self, url: str) -> None:
-        self.url = url
-        self._http = httpx.Client(base_url=url, timeout=_TIMEOUT_SECONDS)
+    def __init__(self, url: str, access: Access = _NOBODY) -> None:
+        """Raise DraftboardError where the address, or the file of certificates, cannot be used."""
+        parsed = parsed_url(url)
+        self.url = shown(parsed)
+        verify = access.certificates if parsed.scheme == "https" else False
+        self._http = httpx.Client(base_url=parsed, timeout=_TIMEOUT_SECONDS, headers=access.headers, verify=verify)
 
     def __enter__(self) -> Self:
         return self
@@ -61,13 +68,26 @@ class Client:
 
     def _ask(self, question: str, parameters: dict[str, Any]) -> list[dict[str, Any]]:
         try:
-            answer = self._http.post(f"/api/v1/{question}", data=parameters).json()
+            response = self._http.post(f"/api/v1/{question}", data=parameters)
+            if response.status_code in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
+                raise DraftboardError(f"{self.url}: wants to know who asks: give a token with --token-file")
+            answer = response.json()
         except (httpx.HTTPError, ValueError) as error:
-            raise DraftboardError(f"{self.url}: Prometheus gives no answer: {error}") from None
-        if answer.get("status") != "success":
-            raise DraftboardError(f"{self.url}: Prometheus refuses the query: {answer.get('error', answer)}")
-        result: list[dict[str, Any]] = answer["data"]["result"]
+            raise DraftboardError(f"{self.url}: Prometheus gives no answer: {_short(error)}") from None
+        if not isinstance(answer, dict) or answer.get("status") != "success":
+            reason = answer.get("error", answer) if isinstance(answer, dict) else answer
+            raise DraftboardError(f"{self.url}: Prometheus refuses the query: {_short(reason)}")
+        try:
+            result: list[dict[str, Any]] = answer["data"]["result"]
+        except (KeyError, TypeError):
+            raise DraftboardError(f"{self.url}: Prometheus answers without a result: is it one?") from None
         return result
+
+
+def _short(words: object) -> str:
+    """One line, whatever the server said."""
+    text = " ".join(str(words).split())
+    return text if len(text) <= _MOST_WORDS else text[:_MOST_WORDS] + "..."
 
 
 def _sample(pair: list[Any]) -> tuple[float, float]:

@@ -14,9 +14,8 @@ from draftboard.signals import Signal
 from draftboard.signals.depth import survival
 from draftboard.signals.economics import advice, verdict
 from draftboard.signals.requests import request_rate
-from draftboard.signals.signal import Unit
+from draftboard.signals.wording import NOTHING, worded
 
-_NOTHING = "-"
 _HEADING_WIDTH = 12
 
 
@@ -58,9 +57,9 @@ def _show_speculation(chapter: Chapter, start: float, console: Console) -> None:
     deep.add_column(survival.title)
     for moment in chapter.moments:
         until, style = _clock(moment.at - start), None if moment.drafts else "dim"
-        told = (moment.verdict or _NOTHING, moment.advice or _NOTHING)
+        told = (moment.verdict or NOTHING, moment.advice or NOTHING)
         judged.add_row(until, moment.state, f"{moment.drafts:,.0f}", *_cells(moment, JUDGED_BY), *told, style=style)
-        shares = " ".join(f"{share:.2f}" for share in moment.survival) or _NOTHING
+        shares = " ".join(f"{share:.2f}" for share in moment.survival) or NOTHING
         deep.add_row(until, *_cells(moment, IN_DEPTH), shares, style=style)
     console.print(judged)
     console.print(deep)
@@ -104,21 +103,7 @@ def _titles(signals: Sequence[Signal]) -> tuple[str, ...]:
 
 
 def _cells(moment: Moment, signals: Sequence[Signal]) -> tuple[str, ...]:
-    return tuple(_number(signal, moment.numbers[signal.name]) for signal in signals)
-
-
-def _number(signal: Signal, value: float | None) -> str:
-    if value is None:
-        return _NOTHING
-    if signal.codes:
-        in_words = [code.says for code in signal.codes if code.value == value]
-        if in_words:
-            return in_words[0]
-    if signal.unit is Unit.RATIO:
-        return f"{value:.1%}"
-    if signal.unit is Unit.SECONDS:
-        return f"{value * 1000:.1f} ms" if value < 1 else f"{value:.2f} s"
-    return f"{value:.{signal.decimals or 0}f}"
+    return tuple(worded(signal, moment.numbers[signal.name]) for signal in signals)
 
 
 def _named(labels: dict[str, str]) -> str:

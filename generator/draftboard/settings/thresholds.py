@@ -81,6 +81,8 @@ class Traffic(Table):
     """Least traffic worth a judgement: ratios of a handful of drafts are noise."""
 
     drafts_per_second: AboveZero = 0.1
+    drafts_to_judge: AboveZero = 200
+    """A report of fewer drafts gives no verdict. HEUR."""
     tokens_per_second: AboveZero = 1.0
     requests_per_second: AboveZero = 0.05
     """Three a minute: fifteen in the window of a rate."""

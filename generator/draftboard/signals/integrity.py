@@ -8,6 +8,14 @@ from draftboard.signals.signal import Better, Code, Level, Signal, Status, Unit,
 from draftboard.signals.state import answers_without
 from draftboard.signals.traffic import accepted_tokens, accepted_tokens_per_pos, draft_tokens, drafts
 
+IDENTITIES = {
+    "positions_sum": "accepted tokens by position do not add up to all accepted tokens",
+    "accepted_within_drafted": "more tokens are accepted than drafted",
+    "first_within_drafts": "more first positions are accepted than there were drafts",
+    "positions_fall": "a position is accepted more often than the one before",
+}
+"""By the value of the label `identity`: what it means that one is broken."""
+
 
 def _identity_error(s: Scope) -> str:
     by_position = s(accepted_tokens_per_pos)

@@ -24,6 +24,18 @@ class Edition(Enum):
     """A panel that reads records, filtered by the dashboard's variables."""
     RAW = "raw"
     """A panel that reads raw series only, in Grafana's own window: needs no rules."""
+    ASKED = "asked"
+    """A question asked once: raw series only, in a window of its own."""
+
+    @property
+    def on_dashboard(self) -> bool:
+        """Whether variables of a dashboard filter it."""
+        return self in {Edition.RECORDS, Edition.RAW}
+
+    @property
+    def reads_records(self) -> bool:
+        """Whether it reads what rules have recorded."""
+        return self in {Edition.RULES, Edition.RECORDS}
 
 
 @dataclass(frozen=True)
@@ -54,16 +66,16 @@ class Scope:
     @property
     def draft_cost(self) -> str:
         """Draft cost `c` of what-if questions: the dashboard's variable, or the settings' default."""
-        if self.edition is Edition.RULES:
-            return promql.number(self.settings.draft_cost.default)
-        return "$draft_cost"
+        if self.edition.on_dashboard:
+            return "$draft_cost"
+        return promql.number(self.settings.draft_cost.default)
 
     @property
     def verify_inflation(self) -> str:
         """Verify inflation `v` of what-if questions."""
-        if self.edition is Edition.RULES:
-            return promql.number(self.settings.draft_cost.verify_inflation)
-        return "$verify_inflation"
+        if self.edition.on_dashboard:
+            return "$verify_inflation"
+        return promql.number(self.settings.draft_cost.verify_inflation)
 
     def at(self, level: Level) -> "Scope":
         """The same view at another level."""
@@ -150,7 +162,7 @@ class Scope:
         return self._series(metric.name, carried, window=window, extra=matchers, scraped=scraped)
 
     def _readable_record(self, signal: Signal) -> str | None:
-        return None if self.edition is Edition.RAW else signal.record_at(self.level, self.settings)
+        return signal.record_at(self.level, self.settings) if self.edition.reads_records else None
 
     def _series(
         self,
@@ -163,7 +175,7 @@ class Scope:
         scraped: bool = False,
     ) -> str:
         matchers = [matcher for matcher in (self.settings.selector,) if scraped and matcher]
-        if self.edition is not Edition.RULES:
+        if self.edition.on_dashboard:
             matchers += [f'{label}=~"${label}"' for label in self._variables() if label in carried]
         matchers += [matcher for label, matcher in self.only if label in carried]
         matchers += extra

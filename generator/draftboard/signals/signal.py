@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 
 def within(title: str) -> str:
-    """A title as it stands within a sentence."""
-    return title[0].lower() + title[1:]
+    """A title as it stands within a sentence; what begins with an abbreviation stays."""
+    return title if title[1:2].isupper() else title[0].lower() + title[1:]
 
 
 class Level(Enum):

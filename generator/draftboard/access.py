@@ -1,0 +1,90 @@
+"""Servers that are asked over HTTP: their address, which is shown without its secrets, and how they let us in."""
+
+import re
+import ssl
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+
+from draftboard.errors import DraftboardError
+
+_MOST_TOKEN_BYTES = 64_000
+_HIDDEN = "***"
+
+
+@dataclass(frozen=True)
+class Access:
+    """How a server lets us in."""
+
+    token: str = field(default="", repr=False)
+    """Sent as a bearer token, where it is not empty; never shown."""
+    ca_file: Path | None = None
+    """Certificates (PEM) to trust instead of the system's."""
+
+    @classmethod
+    def from_files(cls, token_file: Path | None = None, ca_file: Path | None = None) -> "Access":
+        """Read the token from its file.
+
+        Raises:
+            DraftboardError: it cannot be read, or holds no token.
+        """
+        return cls(_token(token_file) if token_file else "", ca_file)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What a request carries."""
+        return {"Authorization": f"Bearer {self.token}"} if self.token else {}
+
+    @property
+    def certificates(self) -> ssl.SSLContext:
+        """Whom to trust.
+
+        Raises:
+            DraftboardError: the file holds no certificates.
+        """
+        try:
+            return ssl.create_default_context(cafile=self.ca_file)
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            raise DraftboardError(f"{self.ca_file}: no certificates (PEM) to trust: {reason}") from None
+
+
+def parsed_url(given: str) -> httpx.URL:
+    """An address as people write it: `host:port` means http.
+
+    Raises:
+        DraftboardError: it is no http(s) address.
+    """
+    try:
+        url = httpx.URL(given if "://" in given else f"http://{given}")
+    except (httpx.InvalidURL, ValueError):
+        url = httpx.URL()
+    if url.scheme not in {"http", "https"} or not url.host or re.search(r"\s", given):
+        # The text may hold a password, so it is not repeated.
+        raise DraftboardError("an address is not valid: write host:port or http(s)://host:port")
+    return url
+
+
+def shown(url: httpx.URL) -> str:
+    """The address for people: without user, password, query and fragment, any of which may be a secret."""
+    user = f"{_HIDDEN}@" if url.userinfo else ""
+    port = f":{url.port}" if url.port else ""
+    host = f"[{url.host}]" if ":" in url.host else url.host
+    query = f"?{_HIDDEN}" if url.query else ""
+    return f"{url.scheme}://{user}{host}{port}{url.path.rstrip('/')}{query}"
+
+
+def _token(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            text = file.read(_MOST_TOKEN_BYTES + 1)
+    except OSError as error:
+        raise DraftboardError(f"{path}: cannot read the token: {error.strerror or error}") from None
+    try:
+        token = text.decode("ascii").strip()
+    except UnicodeDecodeError:
+        token = ""
+    if not token or len(text) > _MOST_TOKEN_BYTES or not token.isprintable() or " " in token:
+        raise DraftboardError(f"{path}: holds no token: one line of printable characters, without blanks")
+    return token

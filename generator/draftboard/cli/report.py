@@ -1,0 +1,114 @@
+"""`report`: what a running vLLM, or a Prometheus, says of speculation now."""
+
+from pathlib import Path
+
+import click
+
+from draftboard import live
+from draftboard.access import Access
+from draftboard.cli.shared import config_option, console, duration, json_option, progress_bar
+from draftboard.durations import Duration
+from draftboard.live.sources import RANGE, WINDOW
+from draftboard.settings import load
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command("report")
+@click.argument("sources", nargs=-1, metavar="[URL|PAGE]...")
+@click.option(
+    "--window",
+    metavar="DURATION",
+    callback=duration,
+    help=f"Between the readings: of servers, where {WINDOW} is usual, or of saved pages, which do not tell.",
+)
+@click.option("--before", type=_FILE, help="A page saved earlier, with --after.")
+@click.option("--after", type=_FILE, help="A page of the same server saved later.")
+@click.option("--prometheus", metavar="URL", help="Ask a Prometheus instead of servers.")
+@click.option(
+    "--range",
+    "span",
+    metavar="DURATION",
+    callback=duration,
+    default=str(RANGE),
+    show_default=True,
+    help="How far back Prometheus is asked.",
+)
+@click.option("--model", default="", help="Only this model, of Prometheus.")
+@click.option(
+    "--method", default="", help="How tokens are drafted, which vLLM does not say: it decides the draft cost."
+)
+@click.option("--engines", is_flag=True, help="Tell of each engine, too.")
+@click.option("--token-file", type=_FILE, help="File with the bearer token that a server asks for.")
+@click.option("--ca-file", type=_FILE, help="Certificates (PEM) to trust instead of the system's.")
+@config_option
+@json_option
+@click.option("--markdown", "in_markdown", is_flag=True, help="Print Markdown.")
+@click.option("--plot", type=_FILE, metavar="FILE.svg|png", help="Draw decay and speedup into a file, too.")
+@click.option("--schema", "as_schema", is_flag=True, help="Print the JSON Schema of --json, and look at nothing.")
+def report_command(
+    *,
+    sources: tuple[str, ...],
+    window: Duration | None,
+    before: Path | None,
+    after: Path | None,
+    prometheus: str | None,
+    span: Duration,
+    model: str,
+    method: str,
+    engines: bool,
+    token_file: Path | None,
+    ca_file: Path | None,
+    config: Path | None,
+    as_json: bool,
+    in_markdown: bool,
+    plot: Path | None,
+    as_schema: bool,
+) -> None:
+    """Say whether speculation pays, why, and what to change.
+
+    URL is a running server, as host:port or in full; several are told of together. PAGE is a saved page, which tells of
+    all the time since its server started.
+    """
+    if as_schema:
+        click.echo(live.schema(), nl=False)
+        return
+    settings, access = load(config), Access.from_files(token_file, ca_file)
+    if prometheus is not None:
+        _only(not (sources or before or after or window), "--prometheus is asked alone: leave out servers and pages")
+        source: live.Source = live.Recorded(prometheus, span, model, access=access)
+    else:
+        _only(not model, "--model goes with --prometheus: pages are few enough to show all")
+        source = _of_pages(sources, before, after, window, access)
+    with progress_bar() as progress:
+        found = live.report(source, settings, method=method, engines=engines, progress=progress)
+    if plot:
+        live.draw(found, settings, plot)
+    if as_json:
+        click.echo(live.as_json(found))
+    elif in_markdown:
+        click.echo(live.as_markdown(found, settings, engines=engines), nl=False)
+    else:
+        live.show(found, settings, console(), engines=engines)
+
+
+def _of_pages(
+    sources: tuple[str, ...], before: Path | None, after: Path | None, window: Duration | None, access: Access
+) -> live.Source:
+    """Servers, unless what is named is a file."""
+    if before or after:
+        _only(not sources, "--before and --after are read alone: leave out other servers and pages")
+        if before and after:
+            return live.Pages(before, after, window)
+        raise click.UsageError("--before and --after go together")
+    _only(bool(sources), "name a server (host:port or URL), a saved page, or --prometheus URL")
+    files = [Path(source) for source in sources if Path(source).is_file()]
+    if not files:
+        return live.Servers(sources, window or WINDOW, access)
+    _only(len(sources) == 1, "a saved page is read alone: of two pages of one server, name --before and --after")
+    return live.Lifetime(files[0])
+
+
+def _only(allowed: bool, otherwise: str) -> None:
+    if not allowed:
+        raise click.UsageError(otherwise)

@@ -1,0 +1,117 @@
+"""A report of a Prometheus: what its records say, or its raw series where rules are not loaded."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import time
+
+from draftboard.errors import DraftboardError
+from draftboard.live.asked import Asked, Key, Question
+from draftboard.live.entries import engine_report, model_report
+from draftboard.live.judge import judge
+from draftboard.live.objects import SCHEMA_VERSION, Broken, EngineReport, ModelReport, Origin, Report, Sample
+from draftboard.live.sources import Recorded
+from draftboard.prometheus import Client
+from draftboard.settings import Settings
+from draftboard.signals import Level
+from draftboard.signals.comparison import acceptance_change
+from draftboard.signals.integrity import IDENTITIES
+from draftboard.signals.signal import Code
+from draftboard.signals.state import state
+from draftboard.signals.users import measured_speedup
+
+
+def of_prometheus(
+    source: Recorded,
+    settings: Settings,
+    method: str,
+    *,
+    engines: bool,
+    progress: Callable[[str, int, int], None],
+) -> Report:
+    """Every model that Prometheus knows of, or the one that is asked for.
+
+    Raises:
+        DraftboardError: it does not answer, or knows of none.
+    """
+    at = time() if source.at is None else source.at
+    with Client(source.url, source.access) as client:
+        question = Question(client, settings, source.span, at, source.model)
+        models = question.ask(Level.MODEL, progress)
+        by_engine = question.ask(Level.ENGINE, progress) if engines else None
+        answer = _Answer(settings, method, models, by_engine, question.broken())
+        url = client.url
+    if not models.keys:
+        of = f" of {source.model}" if source.model else ""
+        raise DraftboardError(f"{url}: no vLLM series{of} in the last {source.span}: is a vLLM server scraped?")
+    return Report(
+        schema_version=SCHEMA_VERSION,
+        origin=Origin.PROMETHEUS,
+        sources=(url,),
+        taken_at=at,
+        seconds=models.seconds,
+        models=tuple(answer.model(key) for key in models.keys),
+        notes=(),
+    )
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """What Prometheus said, and what it is judged by."""
+
+    settings: Settings
+    method: str
+    """Where no label says it."""
+    models: Asked
+    by_engine: Asked | None
+    broken: list[tuple[Key, str, float]]
+
+    def model(self, key: Key) -> ModelReport:
+        """The entry of a model."""
+        names, labels = self.settings.labels, dict(key)
+        method = labels.pop(names.spec_method, "") or self.method
+        model = labels.pop(names.model_name, "")
+        change, code = self.models.value(acceptance_change, key), self.models.value(state, key)
+        told = None if code is None else _state(code)
+        judgement = judge(
+            self.models.totals(key), self.models.seconds, method, self.settings, change=change, state=told
+        )
+        return model_report(
+            judgement,
+            model,
+            method,
+            settings=self.settings,
+            labels=labels,
+            acceptance_change=change,
+            measured_speedup=self.models.value(measured_speedup, key),
+            broken=tuple(
+                Broken(identity=name, says=IDENTITIES[name], error=error, engine=self._place(engine))
+                for engine, name, error in self.broken
+                if self._belongs(engine, key)
+            ),
+            engines=self._engines(key, method, judgement.sample, self.by_engine) if self.by_engine else (),
+        )
+
+    def _engines(self, key: Key, method: str, model: Sample | None, asked: Asked) -> tuple[EngineReport, ...]:
+        names = self.settings.labels
+        return tuple(
+            engine_report(
+                judge(asked.totals(engine), asked.seconds, method, self.settings),
+                dict(engine).get(names.engine, ""),
+                dict(engine).get(names.instance, ""),
+                model,
+            )
+            for engine in asked.keys
+            if self._belongs(engine, key)
+        )
+
+    def _belongs(self, engine: Key, model: Key) -> bool:
+        own = {self.settings.labels.instance, self.settings.labels.engine}
+        return tuple((name, text) for name, text in engine if name not in own) == model
+
+    def _place(self, engine: Key) -> str:
+        names, labels = self.settings.labels, dict(engine)
+        return f"engine {labels.get(names.engine, '')} of {labels.get(names.instance, '')}"
+
+
+def _state(value: float) -> Code:
+    return next(code for code in state.codes if code.value == value)

@@ -1,0 +1,87 @@
+"""A report as Markdown, for a pull request or a chat."""
+
+from collections.abc import Iterable, Sequence
+
+from draftboard.live.objects import ModelReport, Report, Speculation
+from draftboard.live.show import (
+    OF_ENGINES,
+    TO_OTHERS,
+    cells_of,
+    cells_of_engine,
+    heading,
+    named,
+    rows_by_length,
+    speculation_rows,
+    traffic_in_words,
+    verdict_of,
+)
+from draftboard.live.totals import LATENCIES
+from draftboard.settings import Settings
+from draftboard.signals.depth import accepted_length_share, conditional_acceptance, survival
+from draftboard.signals.economics import speedup_at, verdict
+from draftboard.signals.traffic import drafts
+from draftboard.signals.wording import NOTHING, worded
+
+
+def as_markdown(report: Report, settings: Settings, *, engines: bool) -> str:
+    """The report's headings, tables and lists; engines where they are asked for."""
+    lines = [f"# {_plain(heading(report))}", ""]
+    for model in report.models:
+        lines += _of_model(model, settings, engines=engines)
+    lines += _bullets(report.notes)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _of_model(model: ModelReport, settings: Settings, *, engines: bool) -> list[str]:
+    lines = [f"## {_plain(named(model))}: {verdict_of(model)}", ""]
+    broken = [f"Do not trust these numbers: {one.says} ({one.engine}, by {one.error:.1%})" for one in model.broken]
+    lines += _bullets([*broken, *model.verdict.reasons, *model.notes])
+    if model.sample and model.speculation:
+        rows = [(title, value, means) for title, value, means, _ in speculation_rows(model, settings)]
+        lines += _table(("Speculation", "Value", "Meaning"), rows)
+        lines += _table(("Tokens", "Exactly", "At least", "If reached", "Speedup at k"), _lengths(model.speculation))
+    measured = [(name, time) for name in LATENCIES if (time := getattr(model.latency, name))]
+    times = [(LATENCIES[name][0].title, *cells_of(name, time)) for name, time in measured]
+    if times:
+        lines += _table(("Time", "Mean", "P50", "P95", "P99", "Samples"), times)
+    if traffic := traffic_in_words(model):
+        lines += [f"Load: {traffic}.", ""]
+    if engines and model.engines:
+        lines += _table(
+            ("Engine", "Server", verdict.title, *(signal.title for signal in OF_ENGINES), TO_OTHERS, drafts.title),
+            [(one.engine or NOTHING, one.server, verdict_of(one), *cells_of_engine(one)) for one in model.engines],
+        )
+    return lines
+
+
+def _lengths(found: Speculation) -> list[tuple[str, ...]]:
+    return [
+        (
+            str(j),
+            worded(accepted_length_share, exactly),
+            worded(survival, least),
+            worded(conditional_acceptance, given),
+            worded(speedup_at, gain) + (" (best)" if j == found.best_k else ""),
+        )
+        for j, exactly, least, given, gain in rows_by_length(found)
+    ]
+
+
+def _bullets(lines: Iterable[str]) -> list[str]:
+    bullets = [f"- {_plain(line)}" for line in lines]
+    return [*bullets, ""] if bullets else []
+
+
+def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """A first column of words, and others of numbers."""
+    rule = ["---", *["---:"] * (len(headings) - 1)]
+    return [*(_row(cells) for cells in (headings, rule, *rows)), ""]
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(_plain(cell) for cell in cells)} |"
+
+
+def _plain(text: str) -> str:
+    """Names come from servers: they must not become markup."""
+    return "".join(f"\\{character}" if character in "\\`*_[]<>|#" else character for character in text)

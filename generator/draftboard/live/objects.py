@@ -1,0 +1,252 @@
+"""A report as typed objects. JSON is made of these same objects, and `docs/report.schema.json` describes them.
+
+Shares run from 0 to 1, times are in seconds, rates are per second. None says that something is not known: the server
+does not expose it, or nothing happened that it could be measured by.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar
+
+from pydantic import ConfigDict
+
+SCHEMA_VERSION = 1
+"""Grows whenever a field is removed or means something else; new fields do not change it."""
+
+
+class Origin(StrEnum):
+    """Where the numbers are from."""
+
+    SCRAPES = "two scrapes"
+    PAGES = "two saved pages"
+    LIFETIME = "one saved page: totals since the server started"
+    PROMETHEUS = "Prometheus"
+
+
+class _Described:
+    """Docstrings of fields become descriptions of the schema."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(use_attribute_docstrings=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample(_Described):
+    """How much the judgement rests on."""
+
+    drafts: float
+    """Drafts verified. From Prometheus an estimate, as every increase is."""
+    draft_tokens: float
+    accepted_tokens: float
+    accepted_per_position: tuple[float, ...]
+    """Accepted tokens by position in the draft, from 0."""
+    least: float
+    """Drafts under which there is no verdict."""
+
+    @property
+    def enough(self) -> bool:
+        """Whether that is enough to judge."""
+        return self.drafts >= self.least
+
+
+@dataclass(frozen=True, kw_only=True)
+class Speculation(_Described):
+    """What drafting yields; fields are named as the signals that say it."""
+
+    acceptance: float
+    """Accepted over drafted tokens."""
+    band: str | None
+    """The same in words, where the sample is large enough. A rule of thumb, not comparable across K."""
+    acceptance_length: float
+    """1 + accepted tokens / drafts: the bonus token is included, as vLLM does. An upper bound on the speedup."""
+    break_even: float
+    """Mean acceptance length from which speculation pays: draft_length * draft_cost + verify_inflation."""
+    draft_length: float
+    """Drafted tokens / drafts."""
+    configured_k: float
+    """Positions that vLLM counts: num_speculative_tokens. The mean, where engines differ."""
+    draft_cost: float
+    """c, assumed: time of drafting one token over one plain step."""
+    verify_inflation: float
+    """v, assumed: time of a verify step over a plain one."""
+    expected_speedup: float
+    """acceptance_length / break_even, of speculative steps alone."""
+    best_k: int
+    """The k of the highest expected speedup; equal to K it means K or more."""
+    best_speedup: float
+    """Expected speedup at best_k."""
+    coverage: float | None
+    """Drafts / decode steps."""
+    share_from_drafts: float | None
+    """Accepted / generated tokens."""
+    draft_efficiency: float
+    """(Drafts + accepted tokens) / (drafts + drafted tokens)."""
+    wasted_tokens: float | None
+    """Drafted and rejected tokens per second."""
+    alpha_hat: float
+    """Estimate of the probability that one drafted token is accepted; for drafts of full length."""
+    first_position: float
+    last_position: float
+    survival: tuple[float, ...]
+    """By position: share of drafts accepted at least this deep."""
+    conditional_acceptance: tuple[float, ...]
+    """By position: of the drafts accepted up to it, the share accepted here too; ends where none arrives."""
+    accepted_length_share: tuple[float, ...]
+    """Share of drafts with exactly 0, 1, ... K accepted tokens; adds up to 1."""
+    tokens_per_step_at: tuple[float, ...]
+    """For k = 1, 2, ... K: tokens a step that drafts of k tokens would have yielded."""
+    speedup_at: tuple[float, ...]
+    """For the same k: expected speedup."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Latency(_Described):
+    """A time as a distribution. A percentile of 0 stands for below resolution: less than `resolution`, nobody knows."""
+
+    count: float
+    """Samples: requests, or steps."""
+    mean: float
+    """Exact."""
+    p50: float
+    p95: float
+    p99: float
+    resolution: float
+    """The histogram's first bound."""
+    unresolved: float
+    """Share of samples under it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Latencies(_Described):
+    """What users wait for, and how long steps take. None: not exposed, or nothing finished in the time."""
+
+    first_token: Latency | None = None
+    """Time to first token (TTFT)."""
+    per_token: Latency | None = None
+    """Time per output token (TPOT), one sample a finished request."""
+    step: Latency | None = None
+    """One sample a request and step: under speculation not what users feel."""
+    end_to_end: Latency | None = None
+    """Arrival to last token (E2E)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Traffic(_Described):
+    """The load under which all this was measured: compare only what had the same."""
+
+    generation_tokens: float | None
+    """Generated tokens per second."""
+    prompt_tokens: float | None
+    """Prompt tokens per second."""
+    request_rate: float | None
+    """Finished requests per second."""
+    tokens_per_step: float | None
+    """(Generated tokens - first tokens) / decode steps: over all steps, drafted or not; 1 without speculation."""
+    prompt_length: float | None
+    """Prompt tokens for each first token: the mean length of prompts, as far as they were answered."""
+    answer_length: float | None
+    """Generated tokens for each first token: the mean length of answers, as far as they were begun and ended here."""
+    generated: float | None
+    """Generated tokens in all the time."""
+    requests: float | None
+    """Finished requests in all the time."""
+    requests_running: float | None
+    """At the end, engines together."""
+    requests_waiting: float | None
+    kv_cache_usage: float | None
+    """At the end, of the fullest engine."""
+    prefix_cache_hits: float | None
+    """Prompt tokens found in the engines' own prefix caches over those looked up. Full hits lower acceptance a little:
+    they enter speculation with placeholder drafts (vLLM 0.28 and newer)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Broken(_Described):
+    """An identity that vLLM's counters hold, and these do not."""
+
+    identity: str
+    """Its name, as the records label it."""
+    says: str
+    error: float
+    """How far it is broken, as a share."""
+    engine: str
+    """Whose counters."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict(_Described):
+    """Whether it pays, what to do, and why."""
+
+    says: str | None
+    """Costs more than it saves, about even, or pays; None where the sample is too small or nothing was drafted."""
+    advice: str | None
+    reasons: tuple[str, ...]
+    """In sentences, the weightiest first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged(_Described):
+    """A model or an engine."""
+
+    state: str
+    """What it is doing, in the words of the signal of that name."""
+    verdict: Verdict
+    sample: Sample | None
+    """None where nothing was drafted."""
+    speculation: Speculation | None
+    """None where nothing was drafted."""
+    latency: Latencies
+    traffic: Traffic
+    notes: tuple[str, ...]
+    """What must be known to read the numbers: restarts, foreign names, old releases."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineReport(Judged):
+    """One engine."""
+
+    engine: str
+    """As vLLM numbers it."""
+    server: str
+    """Where it was read."""
+    length_to_others: float | None
+    """Its mean acceptance length over that of its model's other engines together; None where none of them drafts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelReport(Judged):
+    """One model: its engines together, as sums, never as means of ratios."""
+
+    model: str
+    """The first served name; aliases and adapters are counted under it. Empty where a server names none."""
+    method: str | None
+    """Of drafting, as given or labelled; vLLM does not export it."""
+    labels: dict[str, str]
+    """Further labels that tell it from others of the same name, as Prometheus keeps them."""
+    acceptance_by_request: float | None
+    """Mean of the engines' acceptance, weighted by their finished requests, where there are several: the counters weigh
+    by drafted tokens, so that bad drafters, who draft more often for the same answer, weigh more."""
+    acceptance_change: float | None
+    """Acceptance now over acceptance before; only Prometheus knows."""
+    measured_speedup: float | None
+    """Time per output token of the model's baseline over its own; only Prometheus knows, where a baseline runs."""
+    broken: tuple[Broken, ...]
+    """Identities of the counters that do not hold."""
+    engines: tuple[EngineReport, ...]
+    """Of Prometheus only where asked for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report(_Described):
+    """What some servers did over a time."""
+
+    schema_version: int
+    origin: Origin
+    sources: tuple[str, ...]
+    """What was read; credentials are left out."""
+    taken_at: float | None
+    """End of the time, in Unix seconds; None where saved pages do not tell."""
+    seconds: float | None
+    """How long it was; None where nobody knows, and then there are no rates."""
+    models: tuple[ModelReport, ...]
+    notes: tuple[str, ...]
+    """What concerns all of them."""

@@ -1,0 +1,57 @@
+"""Reports as JSON: written, described, and read again."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from draftboard.errors import DraftboardError
+from draftboard.live.objects import SCHEMA_VERSION, EngineReport, Judged, ModelReport, Report
+
+_REPORT = TypeAdapter(Report)
+_MOST_BYTES = 32_000_000
+
+
+def as_json(report: Report) -> str:
+    """The report as JSON, as the schema describes it."""
+    return _REPORT.dump_json(report, indent=2).decode()
+
+
+def schema() -> str:
+    """JSON Schema of a report, from the objects themselves."""
+    document: dict[str, Any] = _REPORT.json_schema(mode="serialization")
+    inherited = TypeAdapter(Judged).json_schema(mode="serialization")["properties"]
+    for entry in (EngineReport, ModelReport):
+        properties = document["$defs"][entry.__name__]["properties"]
+        for name, described in inherited.items():
+            properties[name] = described
+    document["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    document["properties"]["schema_version"]["const"] = SCHEMA_VERSION
+    return json.dumps(document, indent=2, sort_keys=True) + "\n"
+
+
+def load_report(path: Path) -> Report:
+    """A report that was saved as JSON.
+
+    Raises:
+        DraftboardError: the file cannot be read, or holds no report of this version.
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(_MOST_BYTES + 1)
+    except OSError as error:
+        raise DraftboardError(f"{path}: cannot read the report: {error.strerror or error}") from None
+    if len(content) > _MOST_BYTES:
+        raise DraftboardError(f"{path}: larger than {_MOST_BYTES} bytes; this is no report")
+    try:
+        report = _REPORT.validate_json(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"])) or "the file"
+        raise DraftboardError(
+            f"{path}: no report as `draftboard report --json` writes it: {where}: {first['msg']}"
+        ) from None
+    if report.schema_version != SCHEMA_VERSION:
+        raise DraftboardError(f"{path}: a report of version {report.schema_version}; this reads {SCHEMA_VERSION}")
+    return report

@@ -1,0 +1,39 @@
+"""Pages of made-up servers, for tests of what is read from them."""
+
+from collections.abc import Sequence
+
+from draftboard.metrics import latency, serving, speculation
+
+MODEL = "m"
+
+
+def page(
+    accepted: Sequence[float] = (),
+    *,
+    drafts: float = 0,
+    drafted: float | None = None,
+    model: str = MODEL,
+    engine: str = "0",
+    generated: float = 0,
+    requests: float = 0,
+    steps: float = 0,
+    running: float = 0,
+) -> str:
+    """One engine's counters, drafts of full length unless drafted tokens are given; more pages can be appended."""
+    labels = f'engine="{engine}",model_name="{model}"'
+    whole = drafts * len(accepted) if drafted is None else drafted
+    samples: dict[str, float] = {
+        f"{serving.GENERATION_TOKENS.name}{{{labels}}}": generated,
+        f'{serving.REQUESTS_FINISHED.name}{{{labels},finished_reason="stop"}}': requests,
+        f"{serving.REQUESTS_RUNNING.name}{{{labels}}}": running,
+        f"{latency.STEP_LATENCY.count.name}{{{labels}}}": steps,
+    }
+    if accepted:
+        samples |= {
+            f"{speculation.DRAFTS.name}{{{labels}}}": drafts,
+            f"{speculation.DRAFT_TOKENS.name}{{{labels}}}": whole,
+            f"{speculation.ACCEPTED_TOKENS.name}{{{labels}}}": sum(accepted),
+        }
+    for position, count in enumerate(accepted):
+        samples[f'{speculation.ACCEPTED_TOKENS_PER_POS.name}{{{labels},position="{position}"}}'] = count
+    return "".join(f"{series} {value}\n" for series, value in samples.items())

@@ -1,0 +1,207 @@
+"""A report of two saved pages, and one of Prometheus, against the records over the same time of the recorded run."""
+
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import RECORDING
+from draftboard.durations import Duration
+from draftboard.errors import DraftboardError
+from draftboard.live import Pages, Recorded, report
+from draftboard.live.objects import ModelReport
+from draftboard.live.show import NUMBERS, numbers_of
+from draftboard.live.totals import LATENCIES
+from draftboard.replay import Replay
+from draftboard.signals import Scope, Signal
+from draftboard.signals.acceptance import tokens_per_step
+from draftboard.signals.depth import accepted_length_share, conditional_acceptance, survival, tokens_per_step_at
+from draftboard.signals.economics import ADVICE, advice, best_k, speedup_at, verdict
+from draftboard.signals.requests import request_rate
+from draftboard.signals.state import state
+from draftboard.signals.traffic import drafts, generation_tokens, wasted_tokens
+
+pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("demo_run")]
+
+METHODS = ("ngram", "none")
+SERIES = (survival, conditional_acceptance, accepted_length_share, tokens_per_step_at, speedup_at)
+RATES = (generation_tokens, request_rate)
+BUSY = 1795249059
+# Minutes in which the speculating server had load and no counter was new, for then each is extrapolated to its own 0.
+MOMENTS = (1795248930, 1795248969, 1795249030, 1795249059, 1795249119, 1795249235)
+LAST = 1795249485
+"""Five minutes before it, both servers run already."""
+EXTRAPOLATED = 0.02
+"""Rates are extrapolated to the ends of the window, as if the scrapes had been there; a report divides what was counted
+by the time in which it was. Counts of a window, such as drafts, differ by one scrape in all of them."""
+
+
+@pytest.fixture(scope="module")
+def scrapes() -> dict[str, dict[float, list[str]]]:
+    """Lines of each page, by drafting method and time."""
+    found: dict[str, dict[float, list[str]]] = {method: {} for method in METHODS}
+    with gzip.open(RECORDING, "rt") as text:
+        for line in text:
+            if line.startswith(("#", "up{")):
+                continue
+            series, value, at = line.rsplit(" ", 2)
+            method = next(method for method in METHODS if f'spec_method="{method}"' in series)
+            found[method].setdefault(float(at), []).append(f"{series} {value}\n")
+    return found
+
+
+def pair(scrapes: dict[float, list[str]], end: float, seconds: float, folder: Path) -> Pages:
+    """The first and the last page that a rate at this time looks at."""
+    inside = sorted(at for at in scrapes if end - seconds < at <= end)
+    for name, at in (("before", inside[0]), ("after", inside[-1])):
+        (folder / name).write_text("".join(scrapes[at]))
+    new = inside[0] - (end - seconds) > 2 * (inside[1] - inside[0])
+    # A server that is new counted nothing in the rest of the window, which a rate therefore divides by whole.
+    return Pages(folder / "before", folder / "after", Duration(round(seconds if new else inside[-1] - inside[0])))
+
+
+def recorded(replay: Replay, signal: Signal, method: str, at: float) -> dict[str, float]:
+    """The signal's values by its own label."""
+    answer = replay.client.query(Scope(replay.settings)(signal), at)
+    own = signal.by[0] if signal.by else ""
+    return {
+        series.labels.get(own, ""): series.samples[0][1] for series in answer if series.labels["spec_method"] == method
+    }
+
+
+def said(model: ModelReport) -> dict[str, Any]:
+    """Every number of a report, by the name of its signal."""
+    numbers: dict[str, Any] = {signal.name: value for signal, value in numbers_of(model)}
+    if model.speculation:
+        numbers |= {signal.name: getattr(model.speculation, signal.name) for signal in SERIES}
+    numbers |= {signal.name: getattr(model.traffic, signal.name) for signal in (*RATES, tokens_per_step)}
+    for name, (signals, _) in LATENCIES.items():
+        time = getattr(model.latency, name)
+        if time:
+            parts = ("mean", "p50", "p95", "p99", "unresolved")
+            numbers |= {getattr(signals, part).name: getattr(time, part) for part in parts}
+    return numbers
+
+
+def compared(replay: Replay, model: ModelReport, method: str, at: float, tolerance: float) -> int:
+    """Compare all numbers that are recorded; returns how many."""
+    numbers, count = said(model), 0
+    quantiles = {getattr(s, part).name for s, _ in LATENCIES.values() for part in ("p50", "p95", "p99")}
+    asked = [*NUMBERS, tokens_per_step, *SERIES, *RATES]
+    asked += [getattr(s, part) for s, _ in LATENCIES.values() for part in ("mean", "p50", "p95", "p99", "unresolved")]
+    for signal in asked:
+        records = recorded(replay, signal, method, at)
+        # Of ties, either may be the best k; of drafts that were not made, nothing is said to be wasted.
+        if not records or signal is best_k or (signal is wasted_tokens and not model.speculation):
+            continue
+        mine = numbers[signal.name]
+        values = list(mine) if signal.by else [mine]
+        expected = [records[label] for label in sorted(records, key=lambda label: int(label or 0))]
+        wide = signal in {*RATES, wasted_tokens} or signal.name in quantiles
+        assert values == pytest.approx(expected, rel=max(tolerance, EXTRAPOLATED) if wide else tolerance), (
+            signal.name,
+            at,
+        )
+        count += len(values)
+    return count
+
+
+def judged_alike(replay: Replay, model: ModelReport, method: str, at: float) -> bool:
+    """Compare state, verdict and advice; returns whether there was a verdict."""
+    (code,) = recorded(replay, state, method, at).values()
+    assert model.state == next(each.says for each in state.codes if each.value == code)
+    told = recorded(replay, verdict, method, at)
+    if not told or model.verdict.says is None:
+        return False
+    assert model.verdict.says == verdict.step_of(told[""], replay.settings).says
+    advised = next(each for each in advice.codes if each.value == recorded(replay, advice, method, at)[""])
+    # Two pages know of no time before them.
+    assert model.verdict.advice == advised.says or (advised == ADVICE["workload"] and model.acceptance_change is None)
+    return True
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("at", MOMENTS)
+def test_a_saved_pair_says_what_the_records_say(
+    at: int, method: str, demo_run: Replay, scrapes: dict[str, dict[float, list[str]]], tmp_path: Path
+) -> None:
+    when = demo_run.start + round((at - demo_run.start) / demo_run.step) * demo_run.step
+    pages = pair(scrapes[method], when, demo_run.settings.rules.rate_window.seconds, tmp_path)
+    (model,) = report(pages, demo_run.settings, method=method).models
+    assert model.model == "tiny"
+    count = compared(demo_run, model, method, when, 1e-6)
+    assert count >= (30 if method == "ngram" else 20)
+    judged_alike(demo_run, model, method, when)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_so_it_does_over_five_minutes(
+    method: str, default_run: Replay, scrapes: dict[str, dict[float, list[str]]], tmp_path: Path
+) -> None:
+    when = default_run.start + (LAST - default_run.start) // default_run.step * default_run.step
+    pages = pair(scrapes[method], when, 300, tmp_path)
+    (model,) = report(pages, default_run.settings, method=method).models
+    assert compared(default_run, model, method, when, 1e-6) >= 20
+    assert judged_alike(default_run, model, method, when) == (method == "ngram")
+
+
+@pytest.fixture(scope="module")
+def moments(demo_run: Replay) -> Iterator[list[float]]:
+    return [demo_run.start + 60 + step * demo_run.step for step in range(0, 110, 6)]
+
+
+def test_a_report_of_prometheus_says_what_the_records_say(demo_run: Replay, moments: list[float]) -> None:
+    judged = 0
+    for at in moments:
+        source = Recorded(demo_run.client.url, demo_run.settings.rules.rate_window, at=at)
+        for model in report(source, demo_run.settings).models:
+            assert model.method in METHODS
+            compared(demo_run, model, model.method or "", at, 1e-9)
+            judged += judged_alike(demo_run, model, model.method or "", at)
+    assert judged > 8
+
+
+def test_another_range_is_asked_of_raw_series_and_agrees_with_a_saved_pair(
+    demo_run: Replay, scrapes: dict[str, dict[float, list[str]]], tmp_path: Path
+) -> None:
+    source = Recorded(demo_run.client.url, Duration(120), at=BUSY)
+    by_method = {model.method: model for model in report(source, demo_run.settings).models}
+    for method in METHODS:
+        (paired,) = report(pair(scrapes[method], BUSY, 120, tmp_path), demo_run.settings, method=method).models
+        mine, theirs = said(paired), said(by_method[method])
+        assert mine.keys() <= theirs.keys()
+        for name, value in mine.items():
+            if value is not None:
+                assert value == pytest.approx(theirs[name], rel=EXTRAPOLATED), name
+
+
+@pytest.mark.requirement("R141")
+def test_a_model_can_be_asked_for_and_its_engines_told(demo_run: Replay) -> None:
+    source = Recorded(demo_run.client.url, Duration(60), "tiny", at=BUSY)
+    found = report(source, demo_run.settings, engines=True)
+    assert {model.method for model in found.models} == set(METHODS)
+    for model in found.models:
+        (engine,) = model.engines
+        assert engine.engine == "0"
+        assert engine.server == model.engines[0].server != ""
+        assert engine.traffic.generation_tokens == pytest.approx(model.traffic.generation_tokens)
+        assert engine.verdict.says == model.verdict.says
+    with pytest.raises(DraftboardError, match=r"no vLLM series of ti\.y in the last 1m"):
+        report(Recorded(demo_run.client.url, Duration(60), "ti.y", at=BUSY), demo_run.settings)
+
+
+def test_a_server_that_is_down_is_called_so(demo_run: Replay) -> None:
+    source = Recorded(demo_run.client.url, demo_run.settings.rules.rate_window, at=1795249150)
+    down = [model for model in report(source, demo_run.settings).models if model.state == "down"]
+    assert down
+    assert all(model.verdict.says is None or model.sample for model in down)
+
+
+def test_drafts_of_prometheus_are_counts_of_the_window(demo_run: Replay) -> None:
+    source = Recorded(demo_run.client.url, Duration(60), at=BUSY)
+    model = next(model for model in report(source, demo_run.settings).models if model.method == "ngram")
+    (rate,) = recorded(demo_run, drafts, "ngram", BUSY).values()
+    assert model.sample
+    assert model.sample.drafts == pytest.approx(rate * 60)

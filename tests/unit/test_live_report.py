@@ -1,0 +1,359 @@
+"""What a report says: golden numbers, words of the signals, several engines and servers, states that are no numbers."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from draftboard.durations import Duration
+from draftboard.errors import DraftboardError
+from draftboard.live import Lifetime, Pages, Report, Servers, report
+from draftboard.live.objects import ModelReport, Speculation
+from draftboard.settings import Settings
+from loopback import Answer, answering
+from loopback import page as answer
+from pages import page
+
+DATA = Path(__file__).parent.parent / "data"
+IDLE, LOAD, DP2, BASELINE = (
+    DATA / f"v0.32.0-{name}.prom" for name in ("ngram-idle", "ngram-load", "ngram-dp2", "baseline")
+)
+
+
+Save = Callable[..., Path]
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Save:
+    """Saves a page and names it."""
+
+    def save(text: str, name: str = "page.prom") -> Path:
+        (tmp_path / name).write_text(text)
+        return tmp_path / name
+
+    return save
+
+
+def only(found: Report) -> ModelReport:
+    (model,) = found.models
+    return model
+
+
+def spoken(model: ModelReport) -> Speculation:
+    assert model.speculation
+    return model.speculation
+
+
+def test_a_saved_pair_says_what_vllm_logged_over_the_same_time() -> None:
+    model = only(report(Pages(IDLE, LOAD)))
+    found = spoken(model)
+    assert round(found.acceptance_length, 2) == 1.21
+    assert round(found.acceptance, 3) == 0.057
+    assert [round(share, 3) for share in found.survival] == [0.144, 0.043, 0.016, 0.009]
+    assert model.sample
+    assert (model.sample.drafts, model.sample.accepted_tokens, model.sample.draft_tokens) == (2389, 506, 8942)
+    assert model.traffic.generated == 5088
+    assert model.latency.end_to_end
+    assert model.latency.end_to_end.count == 60
+
+
+@pytest.mark.requirement("R223")
+def test_the_golden_log_line_is_reproduced(saved: Save) -> None:
+    model = only(report(Lifetime(saved(page((58, 56, 54, 52, 42), drafts=59)))))
+    found = spoken(model)
+    assert found.acceptance_length == pytest.approx(5.44, abs=5e-3)
+    assert found.acceptance == pytest.approx(0.888, abs=5e-4)
+    assert found.survival == pytest.approx((0.983, 0.949, 0.915, 0.881, 0.712), abs=5e-4)
+    assert found.alpha_hat == pytest.approx(0.939, abs=5e-4)
+
+
+@pytest.mark.requirement("R224", "R139", "R144")
+def test_a_request_s_histogram_gives_the_same_numbers_as_its_counters(saved: Save) -> None:
+    histogram = [39, 1, 0, 3]
+    per_position = [sum(histogram[position + 1 :]) for position in range(3)]
+    model = only(report(Lifetime(saved(page(per_position, drafts=sum(histogram))))))
+    found = spoken(model)
+    assert found.acceptance_length == pytest.approx(1.23256, abs=5e-6)
+    assert found.acceptance == pytest.approx(0.077519, abs=5e-7)
+    assert found.accepted_length_share == pytest.approx([drafts / 43 for drafts in histogram])
+    assert sum(found.accepted_length_share) == pytest.approx(1)
+
+
+@pytest.mark.requirement("R225")
+@pytest.mark.parametrize(
+    ("accepted", "drafts", "acceptance", "band"),
+    [
+        ((9000, 8200, 7400, 6500, 5500), 9640, 0.7593, "optimal"),
+        ((8000, 5000, 3200, 2000, 1200), 10200, 0.3804, "poor"),
+    ],
+)
+def test_healthy_and_unhealthy_counters_get_their_bands(
+    saved: Save, accepted: tuple[int, ...], drafts: int, acceptance: float, band: str
+) -> None:
+    found = spoken(only(report(Lifetime(saved(page(accepted, drafts=drafts))))))
+    assert found.acceptance == pytest.approx(acceptance, abs=5e-5)
+    assert found.band == band
+
+
+@pytest.mark.requirement("R46")
+def test_low_acceptance_of_a_long_draft_still_pays_where_drafting_is_cheap(saved: Save) -> None:
+    model = only(report(Lifetime(saved(page((8000, 5000, 3200, 2000, 1200), drafts=10200))), method="eagle3"))
+    assert spoken(model).band == "poor"
+    assert model.verdict.says == "pays"
+
+
+@pytest.mark.requirement("R14")
+@pytest.mark.parametrize(("drafts", "judged"), [(199, False), (200, True)])
+def test_under_a_minimum_of_drafts_there_are_numbers_and_no_verdict(saved: Save, drafts: int, judged: bool) -> None:
+    model = only(report(Lifetime(saved(page((drafts, drafts / 2), drafts=drafts)))))
+    assert spoken(model).acceptance == pytest.approx(0.75)
+    assert (model.verdict.says is not None, model.verdict.advice is not None) == (judged, judged)
+    if not judged:
+        assert model.verdict.reasons == ("too few: 199 drafts, and a verdict takes 200",)
+
+
+def test_the_minimum_is_a_setting(saved: Save) -> None:
+    settings = Settings.model_validate({"traffic": {"drafts_to_judge": 10}})
+    assert only(report(Lifetime(saved(page((9, 8), drafts=10))), settings)).verdict.says == "pays"
+
+
+def test_verdict_and_reasons_speak_the_signals_words(saved: Save) -> None:
+    model = only(report(Lifetime(saved(page((900, 300, 20), drafts=1000))), method="eagle3"))
+    assert (model.verdict.says, model.verdict.advice) == ("pays", "try a shorter K")
+    pays, tail, best = model.verdict.reasons
+    assert pays.startswith("Mean acceptance length 2.22 tokens, break-even length 1.15 (3.00 drafted x c 0.05 + v 1)")
+    assert tail == "Last position accepted in 2.0% of drafts, which yields less than it costs"
+    assert best == "Best k is 2: expected speedup 2.00, 3.6% more than K = 3 gives now"
+
+
+@pytest.mark.parametrize(
+    ("accepted", "method", "told", "reason"),
+    [
+        (
+            (20, 10, 5),
+            "draft_model",
+            ("costs more than it saves", "turn it off, or change the drafter"),
+            "no k is expected to reach 1",
+        ),
+        (
+            (500, 400, 350),
+            "eagle3",
+            ("pays", "look at the drafter"),
+            "First position accepted in 50.0% of drafts, under 70%",
+        ),
+        ((500, 400, 350), "ngram", ("pays", "try a longer K"), "Last position accepted in 35.0% of drafts, over 30%"),
+        (
+            (900, 500, 200),
+            "eagle3",
+            ("pays", "keep"),
+            "Best k is 3: expected speedup 2.26; longer than K = 3 was not tried",
+        ),
+    ],
+)
+def test_advice_has_its_reason(
+    saved: Save, accepted: tuple[int, ...], method: str, told: tuple[str, str], reason: str
+) -> None:
+    verdict = only(report(Lifetime(saved(page(accepted, drafts=1000))), method=method)).verdict
+    assert (verdict.says, verdict.advice) == told
+    assert any(reason in each for each in verdict.reasons), verdict.reasons
+
+
+def test_without_a_method_the_assumed_cost_is_told(saved: Save) -> None:
+    text = page((900, 300), drafts=1000)
+    unknown, foreign, known = (only(report(Lifetime(saved(text)), method=name)) for name in ("", "mine", "eagle3"))
+    assert unknown.notes == ("nobody says how tokens are drafted, so c = 0.1 is assumed: name it with --method",)
+    assert foreign.notes == ("no cost is known for mine, so c = 0.1 is assumed: settings, draft_cost.by_method",)
+    assert known.notes == ()
+
+
+@pytest.mark.requirement("R5", "R34")
+def test_drafts_shorter_than_k_are_measured_and_named() -> None:
+    model = only(
+        report(Pages(IDLE, LOAD), Settings.model_validate({"thresholds": {"full_drafts": 0.95}}), method="ngram")
+    )
+    assert spoken(model).draft_length == pytest.approx(3.743, abs=5e-4)
+    assert spoken(model).configured_k == 4
+    assert model.notes == ("drafts hold 3.74 of K = 4 tokens: late positions read low, for few get there",)
+
+
+@pytest.mark.requirement("R30", "R31")
+@pytest.mark.parametrize(
+    ("accepted", "drafts", "drafted", "identity"),
+    [
+        ((500, 900), 1000, 2000, "positions_fall"),
+        ((1500, 200), 1000, 2000, "first_within_drafts"),
+        ((900, 800), 1000, 1200, "accepted_within_drafted"),
+    ],
+)
+def test_counters_that_contradict_each_other_are_named(
+    saved: Save, accepted: tuple[int, ...], drafts: int, drafted: int, identity: str
+) -> None:
+    model = only(report(Lifetime(saved(page(accepted, drafts=drafts, drafted=drafted)))))
+    assert [one.identity for one in model.broken] == [identity]
+    assert model.broken[0].engine == "engine 0"
+
+
+def test_an_engine_s_contradiction_is_found_behind_the_sum_of_all(saved: Save) -> None:
+    text = page((500, 900), drafts=1000) + page((9000, 1000), drafts=10_000, engine="1")
+    (broken,) = only(report(Lifetime(saved(text)))).broken
+    assert (broken.identity, broken.engine) == ("positions_fall", "engine 0")
+    assert broken.error == pytest.approx(0.8)
+
+
+@pytest.mark.requirement("R12", "R145", "R216")
+def test_a_model_is_the_sum_of_its_engines_and_both_weightings_are_told(saved: Save) -> None:
+    """60 % of equally long answers accepted at .82 and 40 % at .38: .644 by request, .583 by drafted token."""
+
+    def engine(name: str, requests: float, acceptance: float) -> str:
+        drafts = requests * 1000 / (1 + 5 * acceptance)
+        return page([drafts * acceptance] * 5, drafts=drafts, engine=name, requests=requests, generated=requests * 1000)
+
+    model = only(report(Lifetime(saved(engine("0", 60, 0.82) + engine("1", 40, 0.38)))))
+    assert spoken(model).acceptance == pytest.approx(0.583, abs=5e-4)
+    assert model.acceptance_by_request == pytest.approx(0.644, abs=5e-4)
+    assert [one.speculation.acceptance for one in model.engines if one.speculation] == pytest.approx([0.82, 0.38])
+
+
+def test_an_engine_far_under_its_siblings_is_called_an_outlier(saved: Save) -> None:
+    good, bad = page((900, 800, 700), drafts=1000), page((300, 100, 50), drafts=1000, engine="7")
+    path = saved(good + page((900, 800, 700), drafts=1000, engine="1") + bad)
+    model = only(report(Lifetime(path), method="eagle3"))
+    assert [one.length_to_others for one in model.engines] == pytest.approx([3.4 / 2.425, 3.4 / 2.425, 1.45 / 3.4])
+    assert model.notes == (
+        f"engine 7 of {path} is an outlier: its mean acceptance length is 42.6% of the other engines'",
+    )
+    assert [one.length_to_others for one in only(report(Lifetime(LOAD))).engines] == [None]
+
+
+@pytest.mark.requirement("R141")
+def test_models_are_told_apart_by_their_served_name(saved: Save) -> None:
+    text = page((900, 500), drafts=1000, model="one") + page((300, 100), drafts=1000, model="two")
+    found = report(Lifetime(saved(text)))
+    assert [(model.model, spoken(model).first_position) for model in found.models] == [("one", 0.9), ("two", 0.3)]
+
+
+def test_two_engines_of_one_server_are_told_one_by_one() -> None:
+    model = only(report(Lifetime(DP2)))
+    assert [engine.engine for engine in model.engines] == ["0", "1"]
+    assert model.sample
+    assert model.sample.drafts == sum(engine.sample.drafts for engine in model.engines if engine.sample)
+    assert spoken(model).configured_k == 2
+
+
+@pytest.mark.requirement("R215")
+def test_what_is_no_speculation_is_told_in_the_words_of_the_state(saved: Save) -> None:
+    states = {
+        "speculation off": BASELINE,
+        "idle": IDLE,
+        "serving without drafting": saved(page((0, 0), generated=500), "undrafted"),
+        "answers without vLLM metrics": saved("process_start_time_seconds 1\nnode_load1 0.5\n", "other"),
+    }
+    for state, path in states.items():
+        model = only(report(Lifetime(path)))
+        assert (model.state, model.verdict.says, model.speculation) == (state, None, None)
+        assert len(model.verdict.reasons) == 1
+
+
+@pytest.mark.requirement("R7", "R8")
+def test_a_page_of_the_v0_engine_gets_no_number_of_today(saved: Save) -> None:
+    text = (
+        'vllm:spec_decode_draft_acceptance_rate{model_name="m"} 0.76\n'
+        'vllm:spec_decode_num_draft_tokens_total{model_name="m"} 48200\n'
+        'vllm:spec_decode_num_accepted_tokens_total{model_name="m"} 36600\n'
+        'vllm:generation_tokens_total{model_name="m"} 50000\n'
+    )
+    model = only(report(Lifetime(saved(text))))
+    assert (model.model, model.state, model.speculation) == ("m", "vLLM's V0 engine", None)
+    assert "does not count drafts" in model.verdict.reasons[0]
+    alone = only(report(Lifetime(saved("vllm:spec_decode_efficiency 0.5\n"))))
+    assert alone.state == "vLLM's V0 engine"
+
+
+def test_ray_s_names_are_told(saved: Save) -> None:
+    text = LOAD.read_text().replace("vllm:", "ray_vllm_")
+    found = report(Lifetime(saved(text)))
+    assert any("Ray Serve names" in note for note in found.notes)
+    assert spoken(only(found)).acceptance == pytest.approx(506 / 8942)
+
+
+def test_a_lifetime_is_called_one_and_has_no_rates() -> None:
+    found = report(Lifetime(LOAD))
+    assert "a collapse too" in found.notes[0]
+    assert found.seconds is None
+    model = only(found)
+    assert (model.traffic.generation_tokens, spoken(model).wasted_tokens) == (None, None)
+
+
+def test_saved_pages_have_rates_once_somebody_says_how_far_apart_they_are() -> None:
+    model = only(report(Pages(IDLE, LOAD, Duration(60))))
+    assert model.traffic.generation_tokens == pytest.approx(5088 / 60)
+    assert spoken(model).wasted_tokens == pytest.approx((8942 - 506) / 60)
+
+
+def test_a_restart_in_between_is_told_and_counts_from_there(saved: Save) -> None:
+    before, after = saved(page((900, 500), drafts=1000), "before"), saved(page((90, 50), drafts=100), "after")
+    model = only(report(Pages(before, after)))
+    assert model.sample
+    assert model.sample.drafts == 100
+    assert model.notes[0] == "engine 0 restarted in between: what it counted before is lost"
+
+
+def test_engines_that_come_and_go_are_told(saved: Save) -> None:
+    common = page((9, 5), drafts=10)
+    before, after = saved(common + page(engine="1"), "before"), saved(common + page(engine="2"), "after")
+    found = report(Pages(before, after))
+    assert only(found).notes[0] == "engine 2 appeared in between"
+    assert found.notes == ("m engine 1: gone before the second reading; what it counted is missing here",)
+
+
+def test_running_servers_are_read_twice_and_added_up() -> None:
+    waits: list[float] = []
+    now = {"one": page((0, 0)), "two": page((0, 0))}
+
+    def later(seconds: float) -> None:
+        waits.append(seconds)
+        now["one"] = page((900, 500), drafts=1000, generated=2400, running=3)
+        now["two"] = page((100, 0), drafts=1000, generated=1100, running=4)
+
+    def changing(name: str) -> Answer:
+        return lambda request: answer(now[name])(request)  # noqa: PLW0108  (asked anew each time)
+
+    with (
+        answering(changing("one")) as one,
+        answering(changing("two")) as two,
+    ):
+        found = report(Servers((one, two), Duration(30)), sleep=later)
+        assert found.sources == (f"http://{one}/metrics", f"http://{two}/metrics")
+    model = only(found)
+    assert sum(waits) == pytest.approx(30)
+    assert spoken(model).acceptance == pytest.approx(1500 / 4000)
+    assert model.traffic.requests_running == 7
+    assert model.traffic.generated == 3500
+    assert [engine.server for engine in model.engines] == list(found.sources)
+    assert found.seconds is not None
+
+
+def test_a_server_can_be_named_by_its_address_alone() -> None:
+    with answering(answer(LOAD.read_text())) as place:
+        found = report(place, sleep=lambda _: None)
+    assert only(found).state == "idle"
+
+
+def test_a_silent_server_among_others_is_named() -> None:
+    with answering(answer("up 1\n")) as silent, answering(answer(LOAD.read_text())) as place:
+        found = report(Servers((place, silent)), sleep=lambda _: None)
+    assert only(found).model == "tiny"
+    assert found.notes == (f"http://{silent}/metrics: answers without vLLM metrics",)
+
+
+def test_a_server_named_twice_would_count_twice() -> None:
+    with pytest.raises(DraftboardError, match="named twice"):
+        report(Servers(("host:1", "host:1")))
+
+
+@pytest.mark.requirement("R174")
+def test_the_caches_are_told(saved: Save) -> None:
+    labels = '{engine="0",model_name="m"}'
+    caches = f"vllm:kv_cache_usage_perc{labels} 0.4\nvllm:prefix_cache_queries_total{labels} 200\n"
+    model = only(report(Lifetime(saved(page() + caches + f"vllm:prefix_cache_hits_total{labels} 50\n"))))
+    assert (model.traffic.kv_cache_usage, model.traffic.prefix_cache_hits) == (0.4, 0.25)

@@ -1,0 +1,280 @@
+"""`draftboard report` as a user types it: what it prints in each form, and how it ends when it cannot look."""
+
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from rich.console import Console
+
+from draftboard.access import Access
+from draftboard.cli import main
+from draftboard.live import Lifetime, Pages, Report, Servers, as_json, as_markdown, load_report, report, schema, show
+from draftboard.settings import Settings
+from loopback import answering
+from loopback import page as answer
+from pages import page
+
+ROOT = Path(__file__).parent.parent.parent
+IDLE, LOAD, DP2, BASELINE = (
+    ROOT / f"tests/data/v0.32.0-{name}.prom" for name in ("ngram-idle", "ngram-load", "ngram-dp2", "baseline")
+)
+PAIR = ("--before", IDLE, "--after", LOAD, "--method", "ngram")
+PASSWORD = "hunter2-hunter2"  # noqa: S105
+
+
+def run(*arguments: str | Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    """Exit code, standard output and standard error."""
+    with pytest.raises(SystemExit) as ended:
+        main(["report", *(str(argument) for argument in arguments)])
+    out, err = capsys.readouterr()
+    return int(ended.value.code or 0), out, err
+
+
+def on_a_terminal(found: Report, width: int) -> str:
+    console = Console(width=width, record=True, force_terminal=True, file=io.StringIO())
+    show(found, Settings(), console, engines=True)
+    return console.export_text()
+
+
+def test_the_verdict_and_its_reasons_come_first(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(*PAIR, "--window", "60s", capsys=capsys)
+    assert (code, err) == (0, "")
+    heading, _, verdict, reason, advice, *_ = out.splitlines()
+    assert heading == f"two saved pages: {IDLE}, {LOAD}, over 60 s"
+    assert verdict == "tiny (ngram)  pays: try a shorter K"
+    assert reason.strip().startswith("- Mean acceptance length 1.21 tokens, break-even length 1.04")
+    assert "Last position accepted in 0.9% of drafts" in advice
+    assert "\x1b" not in out
+    for told in ("5.7%", "poor", "14.4%", "1.17 best", "< 10.0 ms", "Load: 84.8 tokens/s, 1 requests/s"):
+        assert told in out, told
+    assert "Engines" not in out
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_nothing_is_cut_off_however_wide_the_terminal_is(width: int) -> None:
+    text = on_a_terminal(report(Pages(IDLE, LOAD), method="ngram"), width)
+    assert max(map(len, text.splitlines())) <= width
+    if width >= 80:
+        assert "…" not in text
+        for told in ("Mean acceptance length", "If reached", "Time per output token", "< 10.0 ms"):
+            assert told in text, told
+
+
+def test_tables_stand_side_by_side_where_there_is_room() -> None:
+    found = report(Pages(IDLE, LOAD), method="ngram")
+    wide, narrow = (on_a_terminal(found, width).splitlines() for width in (200, 80))
+    titles = ("Speculation", "How deep drafts are accepted")
+    assert any(all(title in line for title in titles) for line in wide)
+    assert not any(all(title in line for title in titles) for line in narrow)
+
+
+def test_engines_are_told_where_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(DP2, "--engines", capsys=capsys)
+    rows = [line.split() for line in out[out.index("Engines") :].splitlines()]
+    assert [row[0] for row in rows if row and row[0].isdigit()] == ["0", "1"]
+
+
+def test_a_saved_page_by_itself_is_called_a_lifetime(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(LOAD, capsys=capsys)
+    assert out.startswith("one saved page: totals since the server started: ")
+    assert "they hide what happened lately" in out
+
+
+def test_without_speculation_the_report_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(BASELINE, capsys=capsys)
+    assert code == 0
+    assert "tiny  speculation off" in out
+    assert "started without a speculative configuration" in out
+    assert "Time per output token" in out
+
+
+def test_names_from_a_server_are_text_and_no_markup(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "page"
+    path.write_text(page((900, 500), drafts=1000, model="[red]|evil|[/red]<b>*_`"))
+    _, out, _ = run(path, capsys=capsys)
+    assert "[red]|evil|[/red]<b>*_`" in out
+    _, out, _ = run(path, "--markdown", capsys=capsys)
+    assert r"## \[red\]\|evil\|\[/red\]\<b\>\*\_\`: pays: " in out
+
+
+def test_markdown_has_the_same_words(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(*PAIR, "--markdown", "--engines", capsys=capsys)
+    assert "## tiny (ngram): pays: try a shorter K" in out
+    assert "| Draft acceptance | 5.7% | poor |" in out
+    assert "| 4 | 0.9% | 0.9% | 57.9% | 1.17 (best) |" in out
+    assert r"| Time per output token | 3.3 ms | \< 10.0 ms |" in out
+    for line in out.splitlines():
+        assert line.startswith(("#", "-", "|", "Load: ")) or not line
+
+
+@pytest.mark.parametrize("source", [PAIR, (LOAD,), (DP2, "--engines"), (BASELINE,)])
+def test_json_is_as_its_schema_says(source: tuple[str | Path, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(*source, "--json", capsys=capsys)
+    document = json.loads(out)
+    jsonschema.Draft202012Validator(json.loads((ROOT / "docs/report.schema.json").read_text())).validate(document)
+    assert document["schema_version"] == 1
+
+
+def test_the_committed_schema_is_the_objects_own(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run("--schema", capsys=capsys)
+    assert out == schema() == (ROOT / "docs/report.schema.json").read_text(), "draftboard report --schema > it"
+
+
+def test_every_field_of_the_schema_says_what_it_means() -> None:
+    document = json.loads(schema())
+    jsonschema.Draft202012Validator.check_schema(document)
+    # These are named as the signals that describe them, or are objects that describe themselves.
+    silent = {
+        f"{name}.{field}"
+        for name, described in {"Report": document, **document["$defs"]}.items()
+        for field, meaning in described.get("properties", {}).items()
+        if "description" not in meaning and "$ref" not in meaning
+    }
+    assert {name.rpartition(".")[2] for name in silent} <= {
+        *("schema_version", "models", "says", "advice", "p50", "p95", "p99"),
+        *("accepted_tokens", "draft_tokens", "first_position", "last_position", "requests_waiting"),
+    }
+
+
+def test_a_saved_report_is_read_again(tmp_path: Path) -> None:
+    found = report(Pages(IDLE, LOAD))
+    path = tmp_path / "report.json"
+    path.write_text(as_json(found))
+    assert load_report(path) == found
+
+
+def newer(document: dict[str, Any]) -> str:
+    return json.dumps(document | {"schema_version": 2})
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [("", "the file: Invalid JSON"), ("{}", "schema_version: Field required"), (None, "a report of version 2")],
+)
+def test_what_is_no_report_gets_one_line(text: str | None, reason: str, tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    path.write_text(newer(json.loads(as_json(report(Lifetime(LOAD))))) if text is None else text)
+    with pytest.raises(Exception, match=reason) as error:
+        load_report(path)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("ending", ["svg", "png"])
+def test_a_plot_is_drawn_whole(ending: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("matplotlib")
+    path = tmp_path / f"picture.{ending}"
+    code, _, err = run(*PAIR, "--plot", path, capsys=capsys)
+    assert (code, err) == (0, "")
+    content = path.read_bytes()
+    assert content.startswith(b"\x89PNG") if ending == "png" else b"</svg>" in content[-20:]
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "reason"),
+    [
+        ("picture.pdf", PAIR, "name the picture *.svg or *.png"),
+        ("absent/picture.svg", PAIR, "cannot write the picture: No such file or directory"),
+        ("picture.svg", (BASELINE,), "nothing was drafted"),
+    ],
+)
+def test_a_plot_that_cannot_be_drawn_is_one_line_and_no_file(
+    name: str, source: tuple[str | Path, ...], reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = run(*source, "--plot", tmp_path / name, capsys=capsys)
+    assert (code, out) == (2, "")
+    assert reason in err
+    assert err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_matplotlib_only_the_plot_is_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    code, _, err = run(*PAIR, "--plot", tmp_path / "picture.svg", capsys=capsys)
+    assert (code, err) == (
+        2,
+        "draftboard: --plot needs the package matplotlib: install the extra, pip install 'draftboard[plots]'\n",
+    )
+    assert run(*PAIR, capsys=capsys)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ((), "name a server"),
+        (("--before", LOAD), "go together"),
+        (("--before", IDLE, "--after", LOAD, "host:1"), "read alone"),
+        ((LOAD, DP2), "a saved page is read alone"),
+        (("--prometheus", "host:9090", LOAD), "asked alone"),
+        (("host:1", "--model", "m"), "--model goes with --prometheus"),
+        (("host:1", "--window", "soon"), "must be a duration"),
+        (("--prometheus", "host:9090", "--range", "0s"), "longer than 0s"),
+    ],
+)
+def test_a_command_that_makes_no_sense_ends_with_2(
+    arguments: tuple[str | Path, ...], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = run(*arguments, capsys=capsys)
+    assert (code, out) == (2, "")
+    assert reason in " ".join(err.split())
+
+
+def test_hostile_pages_end_with_one_line_and_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "page"
+    labels = '{engine="0",model_name="m"}'
+    for content in (
+        b"",
+        b"\x00\xff",
+        b"<html>",
+        b"vllm:a NaN\n",
+        b"vllm:a 1\nvllm:a 1\n",
+        b"vllm:a{",
+        b"#" * 20_000_000,
+    ):
+        path.write_bytes(content)
+        code, out, err = run(path, capsys=capsys)
+        assert (code, out, err.count("\n")) == (2, "", 1), content[:20]
+    for name, label in (("vllm:e2e_request_latency_seconds_bucket", "le"), ("vllm:spec_decode_x_total", "position")):
+        path.write_text(f'{name}{labels[:-1]},{label}="many"}} 1\n')
+        assert run(path, capsys=capsys)[0] == 2
+
+
+def test_pages_in_the_wrong_order_end_with_one_line_and_2(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run("--before", LOAD, "--after", IDLE, capsys=capsys)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "the counters go backwards" in err
+
+
+def test_no_credential_is_ever_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    token = tmp_path / "token"
+    token.write_text(PASSWORD)
+
+    def address(place: str) -> str:
+        return f"http://user:{PASSWORD}@{place}/metrics?key={PASSWORD}"
+
+    with answering(answer(LOAD.read_text())) as good, answering(answer("", 401)) as closed:
+        found = report(Servers((address(good),), access=Access.from_files(token)), sleep=lambda _: None)
+        for told in (as_json(found), as_markdown(found, Settings(), engines=True), on_a_terminal(found, 100)):
+            assert PASSWORD not in told
+            assert f"http://***@{good}/metrics?***" in told.replace("\\", "")
+        for place in (closed, "127.0.0.1:1"):
+            for source in ((address(place),), ("--prometheus", address(place))):
+                code, out, err = run(*source, "--token-file", token, capsys=capsys)
+                assert (code, out, err.count("\n")) == (2, "", 1)
+                assert PASSWORD not in err
+                assert f"http://***@{place}/metrics?***" in err
+                assert ("give a token with --token-file" in err) == (place == closed)
+
+
+@pytest.mark.parametrize("text", ["<html>", "[]", '{"status": "error", "error": "no\\nway"}', '{"status": "success"}'])
+def test_what_is_no_prometheus_gets_one_line(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with answering(answer(text)) as place:
+        code, out, err = run("--prometheus", place, capsys=capsys)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith(f"draftboard: http://{place}: Prometheus ")
