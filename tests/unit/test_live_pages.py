@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 
 from draftboard.errors import DraftboardError
 from draftboard.live import Limits, Page, lifetime, load, read
+from draftboard.live.from_pages import Reading
+from draftboard.live.objects import Origin
 from draftboard.metrics import serving, speculation
+from draftboard.settings import Settings
 
 DATA = Path(__file__).parent.parent / "data"
 LOAD = (DATA / "v0.32.0-ngram-load.prom").read_text()
@@ -115,6 +118,8 @@ def test_a_page_without_engines_is_recognised() -> None:
         (LOAD.replace(" 2389.0", " NaN"), "drafts_total is nan"),
         (LOAD.replace(" 2389.0", " +Inf"), "drafts_total is inf"),
         (LOAD.replace(" 2389.0", " -1"), "drafts_total is -1"),
+        (LOAD.replace(" 2389.0", " 1e-320"), "which vLLM never says"),
+        (LOAD.replace(" 2389.0", " 1e308"), "which vLLM never says"),
         (LOAD.replace(" 2389.0", " many"), "many"),
         ("a\0b 1\n", "binary"),
         ("vllm:a\x1b[31m 1\n", "binary"),
@@ -132,12 +137,19 @@ def test_a_line_that_stands_twice_in_openmetrics_is_found_too() -> None:
     assert "twice" in refused(as_openmetrics(LOAD).replace(line, f"{line}\n{line}"))
 
 
-@given(st.text())
-def test_whatever_the_text_it_is_a_page_or_one_line(text: str) -> None:
+def looked_at(text: str) -> None:
+    """Read a page and judge it, as a report does; a page that cannot be read gets one line."""
     try:
-        read(text, "page")
+        page = read(text, "page")
     except DraftboardError as error:
         assert "\n" not in str(error)
+    else:
+        Reading([page], lifetime(page), Settings(), "").report(Origin.LIFETIME)
+
+
+@given(st.text())
+def test_whatever_the_text_it_is_a_page_or_one_line(text: str) -> None:
+    looked_at(text)
 
 
 PIECES = (
@@ -149,18 +161,12 @@ PIECES = (
 @given(st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
 def test_whatever_the_pieces_of_a_page_it_is_a_page_or_one_line(text: str) -> None:
     for whole in (text + "\n", text + "\n# EOF\n"):
-        try:
-            read(whole, "page")
-        except DraftboardError as error:
-            assert "\n" not in str(error)
+        looked_at(whole)
 
 
 @given(st.integers(0, len(LOAD)), st.integers(0, 200), st.text(max_size=3))
 def test_a_real_page_with_a_wound_is_a_page_or_one_line(at: int, lost: int, put: str) -> None:
-    try:
-        read(LOAD[:at] + put + LOAD[at + lost :], "page")
-    except DraftboardError as error:
-        assert "\n" not in str(error)
+    looked_at(LOAD[:at] + put + LOAD[at + lost :])
 
 
 def test_a_saved_page_is_read_with_the_same_limits(tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ from rich.console import Console
 from draftboard.access import Access
 from draftboard.cli import main
 from draftboard.live import Lifetime, Pages, Report, Servers, as_json, as_markdown, load_report, report, schema, show
+from draftboard.metrics.latency import END_TO_END_LATENCY
+from draftboard.metrics.speculation import ACCEPTED_TOKENS_PER_POS
 from draftboard.settings import Settings
 from loopback import answering
 from loopback import page as answer
@@ -240,9 +242,10 @@ def test_hostile_pages_end_with_one_line_and_2(tmp_path: Path, capsys: pytest.Ca
         path.write_bytes(content)
         code, out, err = run(path, capsys=capsys)
         assert (code, out, err.count("\n")) == (2, "", 1), content[:20]
-    for name, label in (("vllm:e2e_request_latency_seconds_bucket", "le"), ("vllm:spec_decode_x_total", "position")):
-        path.write_text(f'{name}{labels[:-1]},{label}="many"}} 1\n')
-        assert run(path, capsys=capsys)[0] == 2
+    for metric, label in ((END_TO_END_LATENCY.bucket, "le"), (ACCEPTED_TOKENS_PER_POS, "position")):
+        for own in (f'{label}="many"', f'not_{label}="1"'):
+            path.write_text(f"{metric.name}{labels[:-1]},{own}}} 1\n")
+            assert run(path, capsys=capsys)[0] == 2
 
 
 def test_pages_in_the_wrong_order_end_with_one_line_and_2(capsys: pytest.CaptureFixture[str]) -> None:

@@ -42,7 +42,9 @@ def of_prometheus(
         url = client.url
     if not models.keys:
         of = f" of {source.model}" if source.model else ""
-        raise DraftboardError(f"{url}: no vLLM series{of} in the last {source.span}: is a vLLM server scraped?")
+        raise DraftboardError(
+            f"{url}: no vLLM series{of} in the last {source.span}: is a vLLM server scraped, and twice in that time?"
+        )
     return Report(
         schema_version=SCHEMA_VERSION,
         origin=Origin.PROMETHEUS,

@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families as _classic
 from prometheus_client.samples import Sample
 
 from draftboard.errors import DraftboardError
-from draftboard.metrics import Metric, removed
+from draftboard.metrics import Metric, removed, speculation
 
 Labels = tuple[tuple[str, str], ...]
 """Names and values, sorted by name."""
@@ -29,6 +29,7 @@ _PREFIXES = (VLLM, *RAY, "vllm_")
 LONGEST_LINE = 32_768
 """Characters; the longest of a real page, the cache's configuration, has about 2,000."""
 _SHOWN = 120
+_SMALLEST, _LARGEST = 1e-15, 1e30
 _END = "# EOF"
 
 
@@ -125,7 +126,7 @@ def _values(samples: Iterable[Sample]) -> tuple[dict[Series, float], str]:
             raise ValueError(f"{name} is there twice with the same labels")
         if name.startswith(VLLM):
             _require_count(name, value)
-            _require_numbers(sample.labels)
+            _require_numbers(name, sample.labels)
         values[series] = value
     if not values:
         raise ValueError("it holds no sample")
@@ -133,17 +134,17 @@ def _values(samples: Iterable[Sample]) -> tuple[dict[Series, float], str]:
 
 
 def _require_count(name: str, value: float) -> None:
-    """Everything that vLLM exposes is a number from 0 up."""
-    if not math.isfinite(value) or value < 0:
+    """Everything that vLLM exposes is 0, or a number of a size that can be computed with."""
+    if value != 0 and not _SMALLEST < value < _LARGEST:
         raise ValueError(f"{name} is {value:g}, which vLLM never says")
 
 
-def _require_numbers(labels: Mapping[str, str]) -> None:
-    """Labels that are computed with."""
-    if math.isnan(float(labels.get("le", 0))):
-        raise ValueError("a bound le is no number")
-    if not re.fullmatch("[0-9]{1,4}", labels.get("position", "0")):
-        raise ValueError("a position is no number")
+def _require_numbers(name: str, labels: Mapping[str, str]) -> None:
+    """Labels that are computed with are there, and are numbers."""
+    if name.endswith("_bucket") and math.isnan(float(labels.get("le", "nan"))):
+        raise ValueError(f"{name} has a bound le that is no number")
+    if name == speculation.ACCEPTED_TOKENS_PER_POS.name and not re.fullmatch("[0-9]{1,4}", labels.get("position", "")):
+        raise ValueError(f"{name} has a position that is no number")
 
 
 def _require_all_lines(text: str, samples: int) -> None:
