@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from draftboard import __version__
+from draftboard.cli.compare import compare_command
 from draftboard.cli.drill import drill_command
 from draftboard.cli.files import build, check, signals
 from draftboard.cli.replay import replay_command
@@ -21,7 +22,7 @@ def draftboard() -> None:
     """Monitoring as code for vLLM speculative decoding."""
 
 
-for _command in (build, check, signals, replay_command, report_command, simulate, drill_command):
+for _command in (build, check, signals, replay_command, report_command, simulate, drill_command, compare_command):
     draftboard.add_command(_command)
 
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
@@ -23,17 +24,20 @@ config_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-def _finite(_context: click.Context, _option: click.Parameter, given: float) -> float:
-    """What is no number lies in no range, and yet click lets it pass."""
-    if math.isnan(given):
-        raise click.BadParameter("must be a number")
-    return given
+class Number(click.FloatRange):
+    """A number within bounds. What is no number lies in no range, and yet click lets it pass."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:  # noqa: ANN401
+        """As click does, but for NaN."""
+        number: float = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail("must be a number", param, ctx)
+        return number
 
 
 factor_option = click.option(
     "--speed",
-    type=click.FloatRange(0, 1000, min_open=True),
-    callback=_finite,
+    type=Number(0, 1000, min_open=True),
     default=1.0,
     show_default=True,
     help="Time factor.",
