@@ -9,6 +9,7 @@ from draftboard.access import Access
 from draftboard.cli.shared import Number, config_option, console, duration, json_option, progress_bar
 from draftboard.durations import Duration
 from draftboard.live.sources import RANGE, WINDOW
+from draftboard.replay.recording import LATEST
 from draftboard.settings import load
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
@@ -42,6 +43,7 @@ def _print_schema(context: click.Context, _option: click.Parameter, asked: bool)
     show_default=True,
     help="How far back Prometheus is asked.",
 )
+@click.option("--until", type=click.IntRange(0, LATEST), help="Unix time at which the range ends. Default: now.")
 @click.option("--model", default="", help="The model to compare, where a side has several.")
 @click.option("--method", default="", help="How the candidate drafts, if it is a server: it decides the draft cost.")
 @click.option("--baseline-method", default="", help="The same of the baseline.")
@@ -80,6 +82,7 @@ def compare_command(
     window: Duration,
     prometheus: str,
     span: Duration,
+    until: int | None,
     model: str,
     method: str,
     baseline_method: str,
@@ -107,6 +110,7 @@ def compare_command(
         looking = comparison.Looking(
             prometheus=prometheus,
             span=span,
+            at=until,
             window=window,
             model=model,
             methods=(baseline_method, method),

@@ -1,7 +1,7 @@
 """Numbers side by side, each with the signal that says what it is."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from draftboard.comparison.objects import Group, Row, Value
@@ -12,6 +12,7 @@ from draftboard.signals import Signal
 from draftboard.signals.acceptance import acceptance, acceptance_length, coverage, draft_length, tokens_per_step
 from draftboard.signals.capacity import kv_cache_usage, prefix_cache_hits
 from draftboard.signals.economics import break_even, expected_speedup
+from draftboard.signals.latency import step
 from draftboard.signals.requests import request_rate, requests_running, requests_waiting
 from draftboard.signals.signal import Better, Unit
 from draftboard.signals.traffic import generation_tokens
@@ -56,7 +57,12 @@ FIGURES = {
     for figure in (
         *map(Figure.of, (*_SPECULATION, tokens_per_step, *_TRAFFIC)),
         *(_BY_REQUEST, _IN_FLIGHT, _PROMPT, _ANSWER),
-        *(Figure.of(said) for each, _ in LATENCIES.values() for said in (each.mean, each.p50, each.p95, each.p99)),
+        *(
+            # A step that yields several tokens may well take longer.
+            replace(Figure.of(said), better=Better.NEITHER) if each is step else Figure.of(said)
+            for each, _ in LATENCIES.values()
+            for said in (each.mean, each.p50, each.p95, each.p99)
+        ),
     )
 }
 """By name of the row."""

@@ -13,10 +13,11 @@ from draftboard.signals.latency import end_to_end, per_token
 from draftboard.signals.signal import Code, Status, within
 from draftboard.signals.wording import worded
 
-MIXED = Code(2, "mixed workload: most gain, the slowest lose", Status.WARN)
-APART = Code(1, "the slowest have grown apart", Status.WARN)
+MIXED = Code(3, "mixed workload: most gain, the slowest lose", Status.WARN)
+APART = Code(2, "the slowest have grown apart", Status.WARN)
+LESS = Code(1, "the slowest gain, too, but less", Status.GOOD)
 TOGETHER = Code(0, "the slowest fare as the others do", Status.GOOD)
-CODES = (TOGETHER, APART, MIXED)
+CODES = (TOGETHER, LESS, APART, MIXED)
 _TOLD_BY = ("per_token", "end_to_end")
 """The first of them that both sides resolve."""
 _NEXT = (
@@ -41,7 +42,7 @@ def tail(baseline: Side, candidate: Side, settings: Settings, confirmation: Side
     before, after = _time(name, baseline), _time(name, candidate)
     verdict = _verdict(before, after, settings)
     reasons = (_in_words(name, before, after),)
-    if verdict is TOGETHER:
+    if verdict in {TOGETHER, LESS}:
         return Tail(says=verdict.says, of=name, reasons=reasons, next=None, confirmed=None)
     if confirmation is None:
         return Tail(says=verdict.says, of=name, reasons=reasons, next=_NEXT, confirmed=None)
@@ -54,7 +55,9 @@ def _verdict(before: Latency, after: Latency, settings: Settings) -> Code:
     noise = settings.thresholds.slower
     if after.p50 < noise * before.p50 and before.p99 < noise * after.p99:
         return MIXED
-    return APART if _gap(after) > settings.thresholds.tail * _gap(before) else TOGETHER
+    if _gap(after) <= settings.thresholds.tail * _gap(before):
+        return TOGETHER
+    return LESS if after.p99 < noise * before.p99 else APART
 
 
 def _confirmed(name: str, after: Latency, third: Side, settings: Settings) -> tuple[bool | None, str]:

@@ -12,6 +12,8 @@ from draftboard.signals.users import measured_speedup
 from draftboard.signals.wording import NOTHING
 
 UNKNOWN = "no verdict"
+_NAMED_UNITS = (Unit.TOKENS, Unit.TOKENS_PER_SECOND, Unit.REQUESTS_PER_SECOND)
+"""Others stand at the number, or in the title."""
 REST = (
     "Measured speedup is mean time per output token, baseline over candidate. Percentiles are estimated within a "
     "bucket: a change smaller than a bucket may be none. Only runs of the same load say something of each other."
@@ -61,7 +63,10 @@ def samples(group: Group) -> tuple[str, str]:
 
 def cells(row: Row) -> tuple[str, str, str, str]:
     """Title, both sides, and the change."""
-    return row.title, _value(row, row.baseline), _value(row, row.candidate), _change(row)
+    unit = FIGURES[row.name].unit
+    named = unit in _NAMED_UNITS and unit.words not in row.title.lower()
+    title = f"{row.title}, {unit.words}" if named else row.title
+    return title, _value(row, row.baseline), _value(row, row.candidate), _change(row)
 
 
 def change_status(row: Row, settings: Settings) -> Status:

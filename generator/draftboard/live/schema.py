@@ -1,6 +1,8 @@
 """Reports as JSON: written, described, and read again."""
 
 import json
+from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from draftboard.live.objects import SCHEMA_VERSION, EngineReport, Judged, ModelR
 
 _REPORT = TypeAdapter(Report)
 _MOST_BYTES = 32_000_000
+_LARGEST = 1e30
 
 
 def as_json(report: Report) -> str:
@@ -52,6 +55,20 @@ def load_report(path: Path) -> Report:
         raise DraftboardError(
             f"{path}: no report as `draftboard report --json` writes it: {where}: {first['msg']}"
         ) from None
+    if any(abs(number) > _LARGEST for number in _numbers(asdict(report))):
+        raise DraftboardError(f"{path}: holds a number over {_LARGEST:g}, which no server ever counts")
     if report.schema_version != SCHEMA_VERSION:
         raise DraftboardError(f"{path}: a report of version {report.schema_version}; this reads {SCHEMA_VERSION}")
     return report
+
+
+def _numbers(part: object) -> Iterator[float]:
+    match part:
+        case dict():
+            for inner in part.values():
+                yield from _numbers(inner)
+        case list() | tuple():
+            for inner in part:
+                yield from _numbers(inner)
+        case int() | float():
+            yield part
