@@ -240,8 +240,11 @@ class Sampling(_Described):
     """How requests asked for tokens, as whoever made the report said: vLLM does not export it."""
 
     temperature: float | None = None
+    """0 is greedy. Draft acceptance depends on it."""
     top_p: float | None = None
+    """Probability mass that tokens are sampled from."""
     max_tokens: float | None = None
+    """Most tokens of an answer."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -55,20 +55,30 @@ def load_report(path: Path) -> Report:
         raise DraftboardError(
             f"{path}: no report as `draftboard report --json` writes it: {where}: {first['msg']}"
         ) from None
-    if any(abs(number) > _LARGEST for number in _numbers(asdict(report))):
-        raise DraftboardError(f"{path}: holds a number over {_LARGEST:g}, which no server ever counts")
+    _require_sane(report, path)
     if report.schema_version != SCHEMA_VERSION:
         raise DraftboardError(f"{path}: a report of version {report.schema_version}; this reads {SCHEMA_VERSION}")
     return report
 
 
-def _numbers(part: object) -> Iterator[float]:
+def _require_sane(report: Report, path: Path) -> None:
+    """What is read is computed with and printed."""
+    for leaf in _leaves(asdict(report)):
+        if isinstance(leaf, str):
+            if not leaf.isprintable():
+                raise DraftboardError(f"{path}: holds text with control characters, which could redraw the terminal")
+        elif abs(leaf) > _LARGEST:
+            raise DraftboardError(f"{path}: holds a number over {_LARGEST:g}, which no server ever counts")
+
+
+def _leaves(part: object) -> Iterator[str | float]:
     match part:
         case dict():
-            for inner in part.values():
-                yield from _numbers(inner)
+            for name, inner in part.items():
+                yield name
+                yield from _leaves(inner)
         case list() | tuple():
             for inner in part:
-                yield from _numbers(inner)
-        case int() | float():
+                yield from _leaves(inner)
+        case str() | int() | float():
             yield part
