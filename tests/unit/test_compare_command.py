@@ -125,16 +125,17 @@ def test_nothing_is_cut_off_however_wide_the_terminal_is(width: int) -> None:
 
 
 def test_what_is_forced_is_said_on_top(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    other = save(ran(model="other\n\x1b[31m"), tmp_path / "other.json")
+    other = save(ran(model="[red]other"), tmp_path / "other.json")
     base = save(PLAIN, tmp_path / "base.json")
     code, out, err = run(base, other, capsys=capsys)
     assert (code, out) == (2, "")
     assert err == (
-        r"draftboard: not comparable: model 'm' against 'other\n\x1b[31m' (load and lengths may differ by 20%); "
+        "draftboard: not comparable: model 'm' against '[red]other' (load and lengths may differ by 20%); "
         "--force compares all the same\n"
     )
     code, out, err = run(base, other, "--force", capsys=capsys)
     assert (code, err) == (0, "")
+    assert "[red]other" in out
     assert out.index("Not alike, compared because of --force") < out.index("Verdict")
     _, out, _ = run(base, other, "--force", "--markdown", capsys=capsys)
     assert "**Not alike, compared because of --force:**" in out
@@ -233,6 +234,7 @@ HOSTILE = {
     "infinite": inside("models", 0, "traffic", "request_rate", value=float("inf")),
     "beyond all counting": inside("models", 0, "traffic", "request_rate", value=1e300),
     "a missing key": inside("models", 0, "latency", "per_token", value={"mean": 1}),
+    "colours of a terminal": inside("models", 0, "model", value="\x1b[31mred"),
     "words for a number": inside("models", 0, "speculation", "acceptance", value="high"),
 }
 
