@@ -92,6 +92,18 @@ def test_more_throughput_while_users_wait_longer_is_said() -> None:
     assert any("Throughput is 1.20 times" in reason and "waits longer" in reason for reason in found.verdict.reasons)
 
 
+@pytest.mark.requirement("R195")
+def test_requests_that_no_longer_fit_make_tokens_dearer_though_each_comes_sooner() -> None:
+    # The draft model's weights and KV leave room for fewer requests at once.
+    found = compare(ran(times=[0.036] * 200), ran(times=[0.03] * 160, acceptance=0.5), price=Price(2.0))
+    assert found.cost
+    assert found.cost.baseline
+    assert found.cost.candidate == pytest.approx(found.cost.baseline / 0.8)
+    assert found.measured.saving == pytest.approx(1 - 1 / 1.2)
+    assert found.verdict.reasons[-1].startswith("Throughput is 0.80 times the baseline's, and yet each user waits less")
+    assert row(found, "requests_in_flight").ratio == pytest.approx(1.6 * 3 / (2 * 3.6))
+
+
 def test_acceptance_of_unlike_k_is_said_not_to_compare() -> None:
     shorter = ran(acceptance=0.5)
     assert shorter.model.speculation

@@ -1,5 +1,6 @@
 """Asking servers for their page: whatever they answer, size, time and words are bounded, and no secret is told."""
 
+import asyncio
 import ssl
 import subprocess
 import time
@@ -100,6 +101,14 @@ def test_several_servers_are_asked_in_their_order() -> None:
     with answering(page("vllm:a 1\n")) as one, answering(page("vllm:a 2\n")) as two:
         pages = scrape([two, one])
     assert [next(iter(read.values.values())) for read in pages] == [2, 1]
+
+
+def test_a_notebook_whose_loop_runs_already_may_ask_too() -> None:
+    async def cell(place: str) -> bool:
+        return scrape([place])[0].of_vllm
+
+    with answering(page(LOAD)) as place:
+        assert asyncio.run(cell(place))
 
 
 @pytest.mark.parametrize(

@@ -225,6 +225,15 @@ def test_an_engine_far_under_its_siblings_is_called_an_outlier(saved: Save) -> N
     assert [one.length_to_others for one in only(report(Lifetime(LOAD))).engines] == [None]
 
 
+def test_engines_of_unlike_k_are_added_by_position(saved: Save) -> None:
+    model = only(
+        report(Lifetime(saved(page((900, 500), drafts=1000) + page((800, 600, 400), drafts=1000, engine="1"))))
+    )
+    assert spoken(model).configured_k == 2.5
+    assert spoken(model).survival == pytest.approx((0.85, 0.55, 0.2))
+    assert not model.broken
+
+
 @pytest.mark.requirement("R141")
 def test_models_are_told_apart_by_their_served_name(saved: Save) -> None:
     text = page((900, 500), drafts=1000, model="one") + page((300, 100), drafts=1000, model="two")

@@ -89,14 +89,14 @@ def report_command(
     sampling = live.Sampling(temperature=temperature, top_p=top_p, max_tokens=max_tokens)
     with progress_bar() as progress:
         found = live.report(source, settings, method=method, engines=engines, sampling=sampling, progress=progress)
-    if plot:
-        live.draw(found, settings, plot)
     if as_json:
         click.echo(live.as_json(found))
     elif in_markdown:
         click.echo(live.as_markdown(found, settings, engines=engines), nl=False)
     else:
         live.show(found, settings, console(), engines=engines)
+    if plot:
+        live.draw(found, settings, plot)
 
 
 def _of_pages(

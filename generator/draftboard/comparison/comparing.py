@@ -10,6 +10,7 @@ from draftboard.comparison.rows import groups
 from draftboard.comparison.sides import Side, over
 from draftboard.comparison.tail import tail
 from draftboard.errors import DraftboardError
+from draftboard.live.lines import warnings
 from draftboard.settings import Settings
 from draftboard.signals.acceptance import coverage, draft_length, tokens_per_step
 from draftboard.signals.latency import per_token, step
@@ -162,10 +163,16 @@ def _by_steps(baseline: Side, candidate: Side, found: Measured) -> tuple[str, ..
 
 
 def _by_throughput(found: Measured, settings: Settings) -> tuple[str, ...]:
-    noise = settings.thresholds.slower
-    if found.speedup is None or found.throughput is None or found.speedup >= noise or found.throughput * noise <= 1:
+    """Where it and the speedup go apart: clients who keep so many requests in flight would see both alike."""
+    noise, speedup, throughput = settings.thresholds.slower, found.speedup, found.throughput
+    if speedup is None or throughput is None:
         return ()
-    return (f"Throughput is {found.throughput:.2f} times the baseline's, and yet each user waits longer",)
+    told = f"Throughput is {throughput:.2f} times the baseline's, and yet each user waits"
+    if speedup < noise and throughput * noise > 1:
+        return (f"{told} longer",)
+    if speedup * noise > 1 and throughput < noise:
+        return (f"{told} less: do fewer requests fit (KV cache), or did fewer come?",)
+    return ()
 
 
 def _notes(baseline: Side, candidate: Side, found: Measured, settings: Settings) -> tuple[str, ...]:
@@ -215,6 +222,5 @@ def _of_coverage(candidate: Side, found: Measured) -> tuple[str, ...]:
 
 
 def _of_side(name: str, side: Side) -> tuple[str, ...]:
-    broken = (f"do not trust these numbers: {one.says} ({one.engine}, by {one.error:.1%})" for one in side.model.broken)
-    told = (*broken, *side.model.notes, *side.report.notes)
+    told = (*warnings(side.model), *side.model.notes, *side.report.notes)
     return tuple(f"{name}: {note}" for note in told)

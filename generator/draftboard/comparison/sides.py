@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from draftboard.live import ModelReport, Report
+from draftboard.live.lines import named
 from draftboard.live.objects import Latency
-from draftboard.live.show import named
 
 _SMALLEST = 1e-15
 _LONGEST = 60

@@ -10,8 +10,8 @@ from draftboard.comparison.sides import Side, quoted
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.live import Recorded, Report, Servers, load_report, report, report_each
+from draftboard.live.lines import named
 from draftboard.live.objects import ModelReport
-from draftboard.live.show import named
 from draftboard.live.sources import RANGE, WINDOW
 from draftboard.settings import Settings
 

@@ -1,11 +1,11 @@
 """A comparison in words: what a terminal and Markdown show alike."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 
 from draftboard.comparison.objects import Arm, Comparison, Group, Row, Value
 from draftboard.comparison.rows import FIGURES
 from draftboard.comparison.tail import CODES
+from draftboard.live.lines import time_in_words
 from draftboard.settings import Settings
 from draftboard.signals.signal import Better, Status, Unit, within
 from draftboard.signals.users import measured_speedup
@@ -22,14 +22,12 @@ REST = (
 
 def arm_in_words(arm: Arm) -> str:
     """Whose numbers these are, of what time, and on how much they rest."""
-    span = f"over {arm.seconds:,.0f} s" if arm.seconds else ""
-    at = datetime.fromtimestamp(arm.taken_at, UTC).strftime("until %Y-%m-%d %H:%M:%S UTC") if arm.taken_at else ""
     sampled = [f"temperature {arm.sampling.temperature:g}"] if arm.sampling.temperature is not None else []
     counts = (
         f"{arm.requests:,.0f} requests, {arm.drafts:,.0f} drafts" if arm.drafts else f"{arm.requests:,.0f} requests"
     )
-    told = (f"{arm.origin} ({', '.join(arm.sources)})", span, at, *sampled, counts, arm.state)
-    return f"{arm.name}: {', '.join(part for part in told if part)}"
+    when = time_in_words(arm.seconds, arm.taken_at)
+    return ", ".join((f"{arm.name}: {arm.origin} ({', '.join(arm.sources)})", *when, *sampled, counts, arm.state))
 
 
 def headline(comparison: Comparison, settings: Settings) -> tuple[str, Status]:

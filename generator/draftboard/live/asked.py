@@ -16,6 +16,7 @@ from draftboard.signals.comparison import acceptance_change
 from draftboard.signals.depth import configured_k
 from draftboard.signals.integrity import identity_error
 from draftboard.signals.requests import request_rate, requests_running, requests_waiting
+from draftboard.signals.signal import Code
 from draftboard.signals.state import state
 from draftboard.signals.traffic import (
     accepted_tokens,
@@ -36,10 +37,10 @@ _COUNTED = (
 )
 """Rates, which times the window are counts."""
 _READ = (
-    *(configured_k, requests_running, requests_waiting, kv_cache_usage, prefix_cache_hits),
+    *(state, configured_k, requests_running, requests_waiting, kv_cache_usage, prefix_cache_hits),
     *(of_time.mean for of_time, _ in LATENCIES.values()),
 )
-_OF_MODELS = (state, acceptance_change, measured_speedup)
+_OF_MODELS = (acceptance_change, measured_speedup)
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,11 @@ class Asked:
     def value(self, signal: Signal, key: Key) -> float | None:
         """Its value, of a signal without a label of its own."""
         return self.values.get(signal.name, {}).get(key, {}).get("")
+
+    def state(self, key: Key) -> Code | None:
+        """What it is doing; None where nothing is known of it."""
+        value = self.value(state, key)
+        return next((code for code in state.codes if code.value == value), None)
 
     def totals(self, key: Key) -> Totals:
         """What was counted: rates times the window."""

@@ -2,10 +2,12 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
+from typing import Any
 
 import httpx
 
@@ -58,7 +60,7 @@ def scrape(servers: Sequence[str], access: Access = _NOBODY, limits: Limits = _U
         ) as client:
             return await asyncio.gather(*(_page(client, url, limits) for url in urls))
 
-    return tuple(asyncio.run(together()))
+    return tuple(_run(together()))
 
 
 def load(path: Path, limits: Limits = _USUAL) -> Page:
@@ -75,6 +77,16 @@ def load(path: Path, limits: Limits = _USUAL) -> Page:
     if len(content) > limits.bytes:
         raise DraftboardError(f"{path}: {_too_large(limits)}")
     return read(_decoded(content, str(path)), str(path))
+
+
+def _run(asking: Coroutine[Any, Any, list[Page]]) -> list[Page]:
+    """Run to the end; in a thread of its own where a loop runs already, as in a notebook."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(asking)
+    with ThreadPoolExecutor(1) as aside:
+        return aside.submit(asyncio.run, asking).result()
 
 
 async def _page(client: httpx.AsyncClient, url: httpx.URL, limits: Limits) -> Page:

@@ -77,9 +77,9 @@ class Reading:
     def _judged(self, tallies: Sequence[Tally]) -> Judgement:
         sources = {tally.source for tally in tallies} or {page.source for page in self.pages}
         old = any(page.v0 for page in self.pages if page.source in sources)
-        seconds = self.grown.seconds if tallies else None
         sums = totals(tallies) if tallies else Totals()
-        return judge(sums, seconds, self.method, self.settings, state=V0_ENGINE if old else None)
+        state = V0_ENGINE if old and sums.drafts is None else None
+        return judge(sums, self.grown.seconds, self.method, self.settings, state=state)
 
     def _broken(self, tally: Tally, engine: str) -> list[Broken]:
         counted = totals([tally]).counted

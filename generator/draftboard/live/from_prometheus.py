@@ -15,8 +15,6 @@ from draftboard.settings import Settings
 from draftboard.signals import Level
 from draftboard.signals.comparison import acceptance_change
 from draftboard.signals.integrity import IDENTITIES
-from draftboard.signals.signal import Code
-from draftboard.signals.state import state
 from draftboard.signals.users import measured_speedup
 
 
@@ -72,10 +70,14 @@ class _Answer:
         names, labels = self.settings.labels, dict(key)
         method = labels.pop(names.spec_method, "") or self.method
         model = labels.pop(names.model_name, "")
-        change, code = self.models.value(acceptance_change, key), self.models.value(state, key)
-        told = None if code is None else _state(code)
+        change = self.models.value(acceptance_change, key)
         judgement = judge(
-            self.models.totals(key), self.models.seconds, method, self.settings, change=change, state=told
+            self.models.totals(key),
+            self.models.seconds,
+            method,
+            self.settings,
+            change=change,
+            state=self.models.state(key),
         )
         return model_report(
             judgement,
@@ -97,7 +99,7 @@ class _Answer:
         names = self.settings.labels
         return tuple(
             engine_report(
-                judge(asked.totals(engine), asked.seconds, method, self.settings),
+                judge(asked.totals(engine), asked.seconds, method, self.settings, state=asked.state(engine)),
                 dict(engine).get(names.engine, ""),
                 dict(engine).get(names.instance, ""),
                 model,
@@ -113,7 +115,3 @@ class _Answer:
     def _place(self, engine: Key) -> str:
         names, labels = self.settings.labels, dict(engine)
         return f"engine {labels.get(names.engine, '')} of {labels.get(names.instance, '')}"
-
-
-def _state(value: float) -> Code:
-    return next(code for code in state.codes if code.value == value)

@@ -2,19 +2,20 @@
 
 from collections.abc import Iterable, Sequence
 
-from draftboard.live.objects import ModelReport, Report, Speculation
-from draftboard.live.show import (
+from draftboard.live.lines import (
     OF_ENGINES,
     TO_OTHERS,
     cells_of,
     cells_of_engine,
-    heading,
     named,
+    origin_in_words,
     rows_by_length,
     speculation_rows,
     traffic_in_words,
     verdict_of,
+    warnings,
 )
+from draftboard.live.objects import ModelReport, Report, Speculation
 from draftboard.live.totals import LATENCIES
 from draftboard.settings import Settings
 from draftboard.signals.depth import accepted_length_share, conditional_acceptance, survival
@@ -25,7 +26,7 @@ from draftboard.signals.wording import NOTHING, worded
 
 def as_markdown(report: Report, settings: Settings, *, engines: bool) -> str:
     """The report's headings, tables and lists; engines where they are asked for."""
-    lines = [f"# {plain(heading(report))}", ""]
+    lines = [f"# {plain(origin_in_words(report))}", ""]
     for model in report.models:
         lines += _of_model(model, settings, engines=engines)
     lines += bullets(report.notes)
@@ -34,8 +35,7 @@ def as_markdown(report: Report, settings: Settings, *, engines: bool) -> str:
 
 def _of_model(model: ModelReport, settings: Settings, *, engines: bool) -> list[str]:
     lines = [f"## {plain(named(model))}: {verdict_of(model)}", ""]
-    broken = [f"Do not trust these numbers: {one.says} ({one.engine}, by {one.error:.1%})" for one in model.broken]
-    lines += bullets([*broken, *model.verdict.reasons, *model.notes])
+    lines += bullets([*warnings(model), *model.verdict.reasons, *model.notes])
     if model.sample and model.speculation:
         rows = [(title, value, means) for title, value, means, _ in speculation_rows(model, settings)]
         lines += table(("Speculation", "Value", "Meaning"), rows)

@@ -223,8 +223,8 @@ class ModelReport(Judged):
     labels: dict[str, str]
     """Further labels that tell it from others of the same name, as Prometheus keeps them."""
     acceptance_by_request: float | None
-    """Mean of the engines' acceptance, weighted by their finished requests, where there are several: the counters weigh
-    by drafted tokens, so that bad drafters, who draft more often for the same answer, weigh more."""
+    """Mean of the engines' acceptance, weighted by their finished requests, where several engines are told of. The
+    counters weigh by drafted tokens: bad drafters, which draft more often for the same answer, weigh more there."""
     acceptance_change: float | None
     """Acceptance now over acceptance before; only Prometheus knows."""
     measured_speedup: float | None

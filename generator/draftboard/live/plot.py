@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from draftboard.errors import DraftboardError
+from draftboard.live.lines import named
 from draftboard.live.objects import ModelReport, Report, Speculation
-from draftboard.live.show import named
 from draftboard.settings import Settings
 from draftboard.signals.depth import conditional_acceptance, survival
 from draftboard.signals.economics import BREAK_EVEN, speedup_at
@@ -81,9 +81,9 @@ def _gain(axes: Any, found: Speculation, settings: Settings) -> None:  # noqa: A
 def _write(path: Path, content: bytes) -> None:
     """Write beside the file and move it into place."""
     try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as beside:
-            beside.write(content)
-        Path(beside.name).chmod(0o644)
-        Path(beside.name).replace(path)
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
+            whole = Path(folder) / path.name
+            whole.write_bytes(content)
+            whole.replace(path)
     except OSError as error:
         raise DraftboardError(f"{path}: cannot write the picture: {error.strerror or error}") from None

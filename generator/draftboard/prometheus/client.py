@@ -1,5 +1,7 @@
 """The two questions of Prometheus' HTTP API that Draftboard asks."""
 
+import json
+import time
 from dataclasses import dataclass
 from http import HTTPStatus
 from types import TracebackType
@@ -13,6 +15,8 @@ from draftboard.errors import DraftboardError
 _TIMEOUT_SECONDS = 30.0
 _NOBODY = Access()
 _MOST_WORDS = 300
+_MOST_BYTES = 256_000_000
+_MOST_SECONDS = 120.0
 MOST_POINTS = 10_000
 """Prometheus answers at most 11,000 points a series: longer times are asked for in pieces."""
 
@@ -68,20 +72,29 @@ class Client:
 
     def _ask(self, question: str, parameters: dict[str, Any]) -> list[dict[str, Any]]:
         try:
-            response = self._http.post(f"/api/v1/{question}", data=parameters)
+            answer = json.loads(self._content(question, parameters))
+        except (httpx.HTTPError, ValueError, RecursionError) as error:
+            raise DraftboardError(f"{self.url}: Prometheus gives no answer: {_short(error)}") from None
+        match answer:
+            case {"status": "success", "data": {"result": list(result)}}:
+                return result
+            case {"error": reason}:
+                raise DraftboardError(f"{self.url}: Prometheus refuses the query: {_short(reason)}")
+        raise DraftboardError(f"{self.url}: Prometheus gives no answer: this is no Prometheus")
+
+    def _content(self, question: str, parameters: dict[str, Any]) -> bytes:
+        """What it answers, within limits of size and time."""
+        content, until = bytearray(), time.monotonic() + _MOST_SECONDS
+        with self._http.stream("POST", f"/api/v1/{question}", data=parameters) as response:
             if response.status_code in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
                 raise DraftboardError(f"{self.url}: wants to know who asks: give a token with --token-file")
-            answer = response.json()
-        except (httpx.HTTPError, ValueError) as error:
-            raise DraftboardError(f"{self.url}: Prometheus gives no answer: {_short(error)}") from None
-        if not isinstance(answer, dict) or answer.get("status") != "success":
-            reason = answer.get("error", answer) if isinstance(answer, dict) else answer
-            raise DraftboardError(f"{self.url}: Prometheus refuses the query: {_short(reason)}")
-        try:
-            result: list[dict[str, Any]] = answer["data"]["result"]
-        except (KeyError, TypeError):
-            raise DraftboardError(f"{self.url}: Prometheus answers without a result: is it one?") from None
-        return result
+            if response.is_redirect:
+                raise DraftboardError(f"{self.url}: redirects; name the address of Prometheus itself")
+            for chunk in response.iter_bytes():
+                content += chunk
+                if len(content) > _MOST_BYTES or time.monotonic() > until:
+                    raise DraftboardError(f"{self.url}: Prometheus answers too much, or too slowly")
+        return bytes(content)
 
 
 def _short(words: object) -> str:
