@@ -1,5 +1,6 @@
 """`draftboard compare` as a user types it: its forms, its exit codes, and how it ends when it cannot compare."""
 
+import contextlib
 import gzip
 import io
 import json
@@ -15,7 +16,8 @@ from rich.console import Console
 
 from conftest import DEMO_SETTINGS, RECORDING
 from draftboard.cli import main
-from draftboard.comparison import Looking, Side, as_json, as_markdown, compare, schema, show, sides
+from draftboard.comparison import Limits, Looking, Price, Side, as_json, as_markdown, compare, schema, show, sides
+from draftboard.comparison import saved as saved_side
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.live import Pages, Report, report
@@ -260,17 +262,29 @@ def test_a_huge_file_is_not_read_whole(tmp_path: Path, capsys: pytest.CaptureFix
     assert "larger than 32000000 bytes; this is no report" in err
 
 
-@pytest.mark.parametrize("value", [0, -1, 1e-300])
-@pytest.mark.parametrize("part", ["mean", "count", "p50", "p99", "resolution"])
-def test_numbers_that_cannot_be_divided_by_give_no_verdict_rather_than_a_traceback(
-    part: str, value: float, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path, fine = tmp_path / "odd.json", save(FAST, tmp_path / "fine.json")
-    path.write_text(inside("models", 0, "latency", "per_token", part, value=value))
-    for pair in ((path, fine), (fine, path)):
-        code, out, err = run(*pair, "--json", "--min-speedup", "1", capsys=capsys)
-        assert code in {0, 1}, err
-        assert json.loads(out)["schema_version"] == 1
+def leaves(part: Any, *at: str | int) -> Iterator[tuple[str | int, ...]]:
+    """Where the values of a document stand."""
+    if isinstance(part, dict | list):
+        for name, inner in part.items() if isinstance(part, dict) else enumerate(part):
+            yield from leaves(inner, *at, name)
+    else:
+        yield at
+
+
+@pytest.mark.parametrize("value", [0, -1, 1e-300, 1e29, None], ids=str)
+def test_no_number_of_a_report_leads_to_a_traceback(value: float | None, tmp_path: Path) -> None:
+    path, compared = tmp_path / "odd.json", 0
+    for at in leaves(json.loads(report_as_json(FAST.report))):
+        path.write_text(inside(*at, value=value))
+        with contextlib.suppress(DraftboardError):
+            odd = saved_side(path)
+            for pair in ((odd, FAST), (FAST, odd)):
+                found = compare(*pair, force=True, limits=Limits(min_speedup=1), price=Price(1.0), confirmation=odd)
+                as_markdown(found, Settings())
+                json.loads(as_json(found))
+                compared += 1
+            show(found, Settings(), Console(file=io.StringIO()))
+    assert compared > 50
 
 
 @pytest.mark.parametrize(

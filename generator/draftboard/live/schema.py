@@ -14,6 +14,8 @@ from draftboard.live.objects import SCHEMA_VERSION, EngineReport, Judged, ModelR
 _REPORT = TypeAdapter(Report)
 _MOST_BYTES = 32_000_000
 _LARGEST = 1e30
+_LATEST = 253_402_300_799
+"""The end of the year 9999, after which nothing can be shown as a date."""
 
 
 def as_json(report: Report) -> str:
@@ -69,6 +71,8 @@ def _require_sane(report: Report, path: Path) -> None:
                 raise DraftboardError(f"{path}: holds text with control characters, which could redraw the terminal")
         elif abs(leaf) > _LARGEST:
             raise DraftboardError(f"{path}: holds a number over {_LARGEST:g}, which no server ever counts")
+    if report.taken_at is not None and not 0 <= report.taken_at <= _LATEST:
+        raise DraftboardError(f"{path}: taken_at: {report.taken_at:g} is no time in Unix seconds")
 
 
 def _leaves(part: object) -> Iterator[str | float]:
