@@ -93,6 +93,7 @@ def test_the_recorded_run_lost_by_drafting_in_its_second_minute(
     assert found["unlike"] == []
     # A CPU has no compute to spare: what the demo's settings assume was measured on this very run.
     (note,) = (note for note in found["notes"] if "implied v is" in note)
+    assert not any("rest on v" in note for note in found["notes"])
     assert float(note.rsplit(" ", 1)[1]) == pytest.approx(load(DEMO_SETTINGS).draft_cost.verify_inflation, abs=0.15)
 
 
@@ -186,7 +187,7 @@ def test_the_third_run_is_read_from_its_report(tmp_path: Path, capsys: pytest.Ca
     assert "compare again with --confirm REPORT" in out.replace("\n    ", " ")
     third = save(ran(times=[0.02] * 200, acceptance=0.8), tmp_path / "third")
     _, out, _ = run(base, candidate, "--confirm", third, capsys=capsys)
-    assert "Confirmed: P99 is" in out
+    assert "Confirmed: P99" in out
 
 
 def test_markdown_has_the_same_words() -> None:

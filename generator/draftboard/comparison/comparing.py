@@ -13,6 +13,7 @@ from draftboard.errors import DraftboardError
 from draftboard.live.lines import warnings
 from draftboard.settings import Settings
 from draftboard.signals.acceptance import coverage, draft_length, tokens_per_step
+from draftboard.signals.economics import break_even, expected_speedup
 from draftboard.signals.latency import per_token, step
 from draftboard.signals.signal import within
 from draftboard.signals.users import measured_speedup
@@ -184,7 +185,7 @@ def _notes(baseline: Side, candidate: Side, found: Measured, settings: Settings)
         ),
         *_of_drafts(baseline, candidate, settings),
         *_of_lengths(baseline, candidate),
-        *_of_coverage(candidate, found),
+        *_of_inflation(candidate, found, settings),
         *_of_side("Baseline", baseline),
         *_of_side("Candidate", candidate),
     )
@@ -205,20 +206,25 @@ def _of_lengths(baseline: Side, candidate: Side) -> tuple[str, ...]:
     return (f"Acceptance is not comparable across K: {' against '.join(drafted)} tokens drafted; go by the speedup",)
 
 
-def _of_coverage(candidate: Side, found: Measured) -> tuple[str, ...]:
+def _of_inflation(candidate: Side, found: Measured, settings: Settings) -> tuple[str, ...]:
     """Step latency is of all steps; those without a draft cost what a plain one does."""
     drafting = candidate.model.speculation
     if found.implied_v is None or found.step_cost is None or not drafting:
         return ()
-    share = drafting.coverage
-    if not share or share >= _WHOLE:
-        return ()
-    alone = 1 + (found.step_cost - 1) / share - drafting.draft_length * drafting.draft_cost
-    told = (
-        f"{coverage.title} is {worded(coverage, share)}: {within(step.title)} is of plain steps, too; of steps with a "
-        f"draft alone, the implied v is {alone:.2f}"
-    )
-    return (told,)
+    share, alone, notes = drafting.coverage, found.implied_v, []
+    if share and share < _WHOLE:
+        alone = 1 + (found.step_cost - 1) / share - drafting.draft_length * drafting.draft_cost
+        notes.append(
+            f"{coverage.title} is {worded(coverage, share)}: {within(step.title)} is of plain steps, too; of steps "
+            f"with a draft alone, the implied v is {alone:.2f}"
+        )
+    assumed, noise = drafting.verify_inflation, settings.thresholds.slower
+    if alone < noise * assumed or assumed < noise * alone:
+        notes.append(
+            f"{expected_speedup.title} and {within(break_even.title)} rest on v = {assumed:g}, where this run had "
+            f"{alone:.2f} (settings, draft_cost.verify_inflation)"
+        )
+    return tuple(notes)
 
 
 def _of_side(name: str, side: Side) -> tuple[str, ...]:

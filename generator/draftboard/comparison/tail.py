@@ -4,6 +4,9 @@ The median better and the slowest worse is the mark of mixed work in one model: 
 others do not and wait for steps that grew longer.
 """
 
+from dataclasses import replace
+from enum import Enum
+
 from draftboard.comparison.objects import Tail
 from draftboard.comparison.sides import Side, over
 from draftboard.live.objects import Latency
@@ -19,11 +22,19 @@ LESS = Code(1, "the slowest gain, too, but less", Status.GOOD)
 TOGETHER = Code(0, "the slowest fare as the others do", Status.GOOD)
 CODES = (TOGETHER, LESS, APART, MIXED)
 _TOLD_BY = ("per_token", "end_to_end")
-"""The first of them that both sides resolve."""
+"""The first of them that tells."""
 _NEXT = (
     "Run the same load on the candidate with homogeneous prompts at a low temperature, save its report, and compare "
-    "again with --confirm REPORT: if its tail tightens, mixed work is the reason."
+    "again with --confirm REPORT: if its P99 tightens, mixed work is the reason."
 )
+
+
+class _Moved(Enum):
+    """Where a percentile went, by more than the noise of a measured speedup."""
+
+    BETTER = "better"
+    WORSE = "worse"
+    EVEN = "even"
 
 
 def tail(baseline: Side, candidate: Side, settings: Settings, confirmation: Side | None = None) -> Tail:
@@ -32,67 +43,93 @@ def tail(baseline: Side, candidate: Side, settings: Settings, confirmation: Side
     fewest = min(baseline.requests, candidate.requests)
     if fewest < least:
         return _untold(f"too few: {fewest:,.0f} requests on a side, and their slowest hundredth takes {least:,.0f}")
-    name = next((name for name in _TOLD_BY if _resolved(name, baseline) and _resolved(name, candidate)), None)
-    if name is None:
-        titles = " or ".join(within(title) for title in (per_token.title, end_to_end.title))
-        return _untold(
-            f"P50 and P99 of {titles} are below the histogram's resolution: finer buckets cure it (vLLM's "
-            "--custom-histogram-buckets, 0.32 and newer)"
-        )
-    before, after = _time(name, baseline), _time(name, candidate)
-    verdict = _verdict(before, after, settings)
-    reasons = (_in_words(name, before, after),)
-    if verdict in {TOGETHER, LESS}:
-        return Tail(says=verdict.says, of=name, reasons=reasons, next=None, confirmed=None)
-    if confirmation is None:
-        return Tail(says=verdict.says, of=name, reasons=reasons, next=_NEXT, confirmed=None)
-    confirmed, said = _confirmed(name, after, confirmation, settings)
-    return Tail(says=verdict.says, of=name, reasons=(*reasons, said), next=None, confirmed=confirmed)
+    for name in _TOLD_BY:
+        before, after = _time(name, baseline), _time(name, candidate)
+        verdict = _verdict(before, after, settings) if before and after else None
+        if before and after and verdict:
+            told = Tail(
+                says=verdict.says, of=name, reasons=(_in_words(name, before, after),), next=None, confirmed=None
+            )
+            if verdict not in {MIXED, APART}:
+                return told
+            return _confirmed(told, after, confirmation, settings) if confirmation else replace(told, next=_NEXT)
+    titles = " and ".join(within(title) for title in (per_token.title, end_to_end.title))
+    return _untold(
+        f"P50 or P99 of {titles} cannot be compared below the histogram's resolution: finer buckets cure it (vLLM's "
+        "--custom-histogram-buckets, 0.32 and newer)"
+    )
 
 
-def _verdict(before: Latency, after: Latency, settings: Settings) -> Code:
-    """What differs by less than the noise of a measured speedup is neither better nor worse."""
+def _verdict(before: Latency, after: Latency, settings: Settings) -> Code | None:
+    """None where resolution does not tell."""
     noise = settings.thresholds.slower
-    if after.p50 < noise * before.p50 and before.p99 < noise * after.p99:
+    most, slowest = _moved(before, after, "p50", noise), _moved(before, after, "p99", noise)
+    if most is None or slowest is None:
+        return None
+    if most is _Moved.BETTER and slowest is _Moved.WORSE:
         return MIXED
-    if _gap(after) <= settings.thresholds.tail * _gap(before):
+    if not _widened(before, after, settings.thresholds.tail):
         return TOGETHER
-    return LESS if after.p99 < noise * before.p99 else APART
+    return LESS if slowest is _Moved.BETTER else APART
 
 
-def _confirmed(name: str, after: Latency, third: Side, settings: Settings) -> tuple[bool | None, str]:
-    """Whether the tail tightens once all requests are of one kind."""
-    if third.requests < settings.traffic.requests_to_compare_tails or not _resolved(name, third):
-        return None, "The third run cannot say: too few requests, or a percentile below the histogram's resolution"
-    alone = _time(name, third)
-    told = f"P99 is {_gap(alone):.2f} times the median with homogeneous work, {_gap(after):.2f} times without"
-    if _gap(alone) < settings.thresholds.slower * _gap(after):
-        return True, f"Confirmed: {told}: mixed work is the reason"
-    return False, f"Not confirmed: {told}: look for another reason, such as load or preemptions"
+def _moved(before: Latency, after: Latency, part: str, noise: float) -> _Moved | None:
+    """What is below resolution is still known to be less than it."""
+    first, second = getattr(before, part), getattr(after, part)
+    if _most(after, part) < noise * first:
+        return _Moved.BETTER
+    if _most(before, part) < noise * second:
+        return _Moved.WORSE
+    return _Moved.EVEN if first > 0 and second > 0 else None
 
 
-def _gap(time: Latency) -> float:
-    return over(time.p99, time.p50) or 0.0
+def _most(time: Latency, part: str) -> float:
+    """The percentile, or what it is less than."""
+    value: float = getattr(time, part)
+    return value if value > 0 else time.resolution
 
 
-def _time(name: str, side: Side) -> Latency:
-    time: Latency = getattr(side.model.latency, name)
+def _widened(before: Latency, after: Latency, limit: float) -> bool:
+    """Whether P99 over P50 grew beyond the limit, even where a median is only known to be less than something."""
+    gap, was = over(after.p99, _most(after, "p50")), over(_most(before, "p99"), before.p50)
+    return gap is not None and was is not None and gap > limit * was
+
+
+def _confirmed(told: Tail, after: Latency, confirmation: Side, settings: Settings) -> Tail:
+    """Whether P99 tightens once all requests are of one kind."""
+    name = told.of or ""
+    alone = _time(name, confirmation)
+    enough = confirmation.requests >= settings.traffic.requests_to_compare_tails
+    moved = _moved(after, alone, "p99", settings.thresholds.slower) if alone and enough else None
+    if alone is None or moved is None:
+        said = "The third run cannot say: too few requests, or P99 below the histogram's resolution"
+        return replace(told, reasons=(*told.reasons, said))
+    p99 = f"P99 {_percentile(name, alone, 'p99')} with homogeneous work, {_percentile(name, after, 'p99')} without"
+    if moved is _Moved.BETTER:
+        said = f"Confirmed: {p99}: mixed work is the reason"
+    else:
+        said = f"Not confirmed: {p99}: look for another reason, such as load or preemptions"
+    return replace(told, reasons=(*told.reasons, said), confirmed=moved is _Moved.BETTER)
+
+
+def _time(name: str, side: Side) -> Latency | None:
+    time: Latency | None = getattr(side.model.latency, name)
     return time
 
 
-def _resolved(name: str, side: Side) -> bool:
-    time: Latency | None = getattr(side.model.latency, name)
-    return time is not None and time.p50 > 0 and time.p99 > 0
-
-
 def _in_words(name: str, before: Latency, after: Latency) -> str:
-    said, _ = LATENCIES[name]
+    moved = (
+        f"{part.upper()} {_percentile(name, before, part)} to {_percentile(name, after, part)}"
+        for part in ("p50", "p99")
+    )
+    gaps = over(before.p99, before.p50), over(after.p99, after.p50)
+    told = f"; P99 is {gaps[1]:.2f} times the median, was {gaps[0]:.2f}" if gaps[0] and gaps[1] else ""
+    return f"{LATENCIES[name][0].title}: {', '.join(moved)}{told}"
 
-    def moved(title: str, first: float, second: float) -> str:
-        return f"{title} {worded(said.p50, first)} to {worded(said.p50, second)}"
 
-    of = (moved("P50", before.p50, after.p50), moved("P99", before.p99, after.p99))
-    return f"{said.title}: {', '.join(of)}; P99 is {_gap(after):.2f} times the median, was {_gap(before):.2f}"
+def _percentile(name: str, time: Latency, part: str) -> str:
+    said, value = LATENCIES[name][0], _most(time, part)
+    return f"{'' if getattr(time, part) > 0 else '< '}{worded(said.mean, value)}"
 
 
 def _untold(reason: str) -> Tail:
