@@ -300,6 +300,12 @@ def test_a_file_that_is_not_there_is_no_server(
     assert reason in err
 
 
+def test_a_saved_report_knows_its_own_method(saved: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(*saved, "--method", "ngram", capsys=capsys)
+    assert (code, out) == (2, "")
+    assert "a method is told of servers only" in err
+
+
 @pytest.mark.parametrize("option", ["--max-drop-pp", "--min-speedup", "--gpu-hour-price"])
 @pytest.mark.parametrize("value", ["nan", "inf", "-1", "many"])
 def test_a_limit_must_be_a_number(option: str, value: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -349,13 +355,20 @@ def test_a_server_may_be_compared_with_a_saved_report(servers: tuple[str, str], 
     assert second.report.sources == (f"http://{servers[1]}/metrics",)
 
 
-def test_a_server_is_not_compared_with_itself(servers: tuple[str, str]) -> None:
+@pytest.mark.parametrize("spelling", ["{}", "http://{}", "{}/metrics"])
+def test_a_server_is_not_compared_with_itself(spelling: str) -> None:
     with pytest.raises(DraftboardError, match="both sides are the same server"):
-        sides(servers[0], servers[0], Settings(), Looking(sleep=lambda _: None))
+        sides("gpu:8000", spelling.format("gpu:8000"), Settings(), Looking(sleep=lambda _: None))
 
 
-def test_a_password_in_an_address_is_not_shown(servers: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    secret = "hunter2-hunter2"  # noqa: S105
-    code, _, err = run(f"http://u:{secret}@127.0.0.1:1/", servers[0], capsys=capsys)
-    assert code == 2
-    assert secret not in err
+SECRET = "hunter2-hunter2"  # noqa: S105
+
+
+@pytest.mark.parametrize("address", ["http://u:{}@127.0.0.1:1/", "ftp://u:{}@127.0.0.1:1/", "u:{}@127.0.0.1:1/metrics"])
+def test_a_password_in_an_address_is_not_shown(
+    address: str, servers: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = run(address.format(SECRET), servers[0], capsys=capsys)
+    assert (code, out) == (2, "")
+    assert SECRET not in err
+    assert err.count("\n") == 1

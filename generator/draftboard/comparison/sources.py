@@ -1,7 +1,8 @@
 """Where the two sides come from: saved reports, servers that are read over the same time, or one Prometheus."""
 
+import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from draftboard.comparison.sides import Side, quoted
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.live import Recorded, Report, Servers, load_report, report, report_each
+from draftboard.live.fetch import metrics_url
 from draftboard.live.lines import named
 from draftboard.live.objects import ModelReport
 from draftboard.live.sources import RANGE, WINDOW
@@ -17,7 +19,7 @@ from draftboard.settings import Settings
 
 _NOBODY = Access()
 _MOST_NAMED = 5
-_PREFIXES = ("http://", "https://")
+_ADDRESS = re.compile(r".*(://|@)|[^/]+:\d+(/|$)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,16 +49,15 @@ def sides(baseline: str, candidate: str, settings: Settings, looking: Looking) -
     Raises:
         DraftboardError: one of them cannot be read, or is not one model.
     """
+    named_methods = zip((baseline, candidate), looking.methods, strict=True)
+    if any(method and (looking.prometheus or _is_file(name)) for name, method in named_methods):
+        raise DraftboardError("a method is told of servers only: saved reports and Prometheus know their own")
     if looking.prometheus:
         source = Recorded(looking.prometheus, looking.span, looking.model, looking.at, looking.access)
         found = report(source, settings, progress=looking.progress)
         return _selected(found, baseline, settings), _selected(found, candidate, settings)
-    names = (baseline, candidate)
-    live = {name: method for name, method in zip(names, looking.methods, strict=True) if not _is_file(name)}
-    if len(live) < sum(not _is_file(name) for name in names):
-        raise DraftboardError("both sides are the same server: name two")
-    read = _read_live(live, settings, looking) if live else {}
-    first, second = (saved(Path(name), looking.model) if name not in read else read[name] for name in names)
+    read = _read_live((baseline, candidate), settings, looking)
+    first, second = (read.get(name) or saved(Path(name), looking.model) for name in (baseline, candidate))
     return first, second
 
 
@@ -70,13 +71,21 @@ def saved(path: Path, model: str = "") -> Side:
 
 
 def _is_file(name: str) -> bool:
-    """Whether a report is meant rather than an address."""
-    if name.startswith(_PREFIXES):
+    """Whether a report is meant rather than an address; what may hold a password is none, so that no error shows it."""
+    if Path(name).exists():
+        return True
+    if _ADDRESS.match(name):
         return False
-    return Path(name).exists() or name.endswith(".json") or "/" in name
+    return name.endswith(".json") or "/" in name
 
 
-def _read_live(methods: Mapping[str, str], settings: Settings, looking: Looking) -> dict[str, Side]:
+def _read_live(names: tuple[str, str], settings: Settings, looking: Looking) -> dict[str, Side]:
+    """Those of the two that are servers, by name."""
+    methods = {name: method for name, method in zip(names, looking.methods, strict=True) if not _is_file(name)}
+    if not methods:
+        return {}
+    if len({metrics_url(name) for name in methods}) < sum(not _is_file(name) for name in names):
+        raise DraftboardError("both sides are the same server: name two")
     servers = Servers(tuple(methods), looking.window, looking.access)
     found = report_each(servers, settings, tuple(methods.values()), progress=looking.progress, sleep=looking.sleep)
     return {name: _only(each, looking.model, each.sources[0]) for name, each in zip(methods, found, strict=True)}
@@ -86,6 +95,8 @@ def _only(found: Report, model: str, where: str) -> Side:
     fitting = [one for one in found.models if model in {"", one.model}]
     if len(fitting) == 1:
         return Side(found, fitting[0])
+    if not found.models:
+        raise DraftboardError(f"{where}: holds no model")
     if not fitting:
         raise DraftboardError(f"{where}: no model {quoted(model)} there, but {_list(found.models)}")
     raise DraftboardError(f"{where}: {len(fitting)} models, {_list(fitting)}: name one with --model")
