@@ -247,6 +247,11 @@ def test_acceptance_may_fall_by_so_many_points_and_no_more(before: float, after:
     found, says = gated(ran(acceptance=before), ran(acceptance=after), max_drop_pp=5)
     assert found is met, says
     assert says.startswith("met" if met else "missed")
+    assert ("fallen by" in says, "risen by" in says, "no change" in says) == (
+        after < before,
+        after > before,
+        after == before,
+    )
 
 
 def test_a_drop_of_nothing_may_be_asked_for() -> None:

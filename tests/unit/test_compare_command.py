@@ -169,7 +169,7 @@ def test_a_drop_in_points_trips_the_gate(
     base, other = save(ran(acceptance=0.76), tmp_path / "a"), save(ran(acceptance=after), tmp_path / "b")
     ended, out, _ = run(base, other, "--max-drop-pp", "5", capsys=capsys)
     assert ended == code
-    assert ("missed: draft acceptance from 76.0% to 70.0% (6.00 points, fallen)" in out) is bool(code)
+    assert ("missed: draft acceptance from 76.0% to 70.0%, fallen by 6 points" in out) is bool(code)
 
 
 def test_a_gate_without_meaning_is_a_mistake(saved: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:

@@ -57,8 +57,8 @@ def _of_drop(baseline: Side, candidate: Side, limit: float, settings: Settings) 
     drop = (before.acceptance - after.acceptance) * 100
     met = drop <= limit + _TOLERANCE
     moved = f"from {worded(acceptance, before.acceptance)} to {worded(acceptance, after.acceptance)}"
-    points = f"{abs(drop):.2f} points, {'fallen' if drop > 0 else 'risen'}" if drop else "no change,"
-    says = f"{'met' if met else 'missed'}: {within(acceptance.title)} {moved} ({points.rstrip(',')})"
+    points = f"{'fallen' if drop > 0 else 'risen'} by {abs(drop):.3g} points" if drop else "no change"
+    says = f"{'met' if met else 'missed'}: {within(acceptance.title)} {moved}, {points}"
     return Gate(option=MAX_DROP, limit=limit, measured=drop, met=met, says=says)
 
 
