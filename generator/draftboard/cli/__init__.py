@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from draftboard import __version__
+from draftboard.cli.compare import compare_command
 from draftboard.cli.doctor import doctor_command
 from draftboard.cli.drill import drill_command
 from draftboard.cli.files import build, check, signals
@@ -27,7 +28,7 @@ def draftboard() -> None:
 
 _COMMANDS = (
     *(build, check, signals, replay_command, simulate, drill_command, preview_command),
-    *(report_command, doctor_command, sweep_command, plan),
+    *(report_command, doctor_command, compare_command, sweep_command, plan),
 )
 for _command in _COMMANDS:
     draftboard.add_command(_command)
