@@ -49,6 +49,7 @@ def test_step_cost_and_what_a_step_yields_explain_the_speedup() -> None:
     assert found.implied_v == pytest.approx(1.5 - 4 * 0.05)
 
 
+@pytest.mark.requirement("R200")
 def test_the_implied_v_of_drafting_steps_is_told_where_others_draft_nothing() -> None:
     half = ran(times=[0.02] * 200, acceptance=0.5, drafts=3300, step=0.05, per_step=3, method="ngram")
     note, assumption = (note for note in compare(PLAIN, half).notes if "v " in note)
