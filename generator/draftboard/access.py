@@ -1,5 +1,6 @@
 """Servers that are asked over HTTP: their address, which is shown without its secrets, and how they let us in."""
 
+import os
 import re
 import ssl
 from dataclasses import dataclass, field
@@ -11,6 +12,8 @@ from draftboard.errors import DraftboardError
 
 _MOST_TOKEN_BYTES = 64_000
 _HIDDEN = "***"
+API_KEY = "VLLM_API_KEY"
+"""The environment variable from which vLLM takes the key that it asks for."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,17 @@ class Access:
             DraftboardError: it cannot be read, or holds no token.
         """
         return cls(_token(token_file) if token_file else "", ca_file)
+
+    @classmethod
+    def of_api_server(cls, token_file: Path | None = None, ca_file: Path | None = None) -> "Access":
+        """The same; without a file, the token is the one that vLLM itself takes from the environment, if any.
+
+        Raises:
+            DraftboardError: the file cannot be read, or what is there is no token.
+        """
+        if token_file or not os.environ.get(API_KEY):
+            return cls.from_files(token_file, ca_file)
+        return cls(_checked(os.fsencode(os.environ[API_KEY]), API_KEY), ca_file)
 
     @property
     def headers(self) -> dict[str, str]:
@@ -81,10 +95,15 @@ def _token(path: Path) -> str:
             text = file.read(_MOST_TOKEN_BYTES + 1)
     except OSError as error:
         raise DraftboardError(f"{path}: cannot read the token: {error.strerror or error}") from None
+    return _checked(text, str(path))
+
+
+def _checked(text: bytes, where: str) -> str:
+    """The token in a text; never quoted where it is none."""
     try:
         token = text.decode("ascii").strip()
     except UnicodeDecodeError:
         token = ""
     if not token or len(text) > _MOST_TOKEN_BYTES or not token.isprintable() or " " in token:
-        raise DraftboardError(f"{path}: holds no token: one line of printable characters, without blanks")
+        raise DraftboardError(f"{where}: holds no token: one line of printable characters, without blanks")
     return token

@@ -211,6 +211,16 @@ def break_even_acceptance(drafted: int, cost: float, inflation: float = 1.0) -> 
     return cost + (inflation - 1) / drafted
 
 
+def saving(speedup: float) -> float:
+    """1 - 1 / S: share of the cost of a token that a measured speedup saves on the same GPUs; negative under 1."""
+    return 1 - 1 / speedup
+
+
+def cost_per_million(gpu_hour_price: float, gpus: int, tokens_per_second: float) -> float:
+    """Price of a GPU-hour x GPUs / (tokens/s x 3600) x 1e6, in the currency of the price."""
+    return gpu_hour_price * gpus / (tokens_per_second * 3600) * 1e6
+
+
 def break_even_alpha(drafted: int, cost: float, inflation: float = 1.0) -> float:
     """The alpha at which speculation of K tokens costs what it saves, by bisection; expected tokens rise with alpha.
 

@@ -1,5 +1,7 @@
 """The doctor before a real Prometheus: content where all is there, and each fault named with what stays empty."""
 
+import json
+import shlex
 import signal
 import subprocess
 import time
@@ -15,6 +17,7 @@ from conftest import program
 from draftboard import artifacts
 from draftboard.artifacts.files import ALERTING, RECORDING
 from draftboard.doctor import Examination, Finding, Severity, examine_prometheus
+from draftboard.doctor.command.buckets import FINER
 from draftboard.doctor.running.readers import all_readers, silenced_by
 from draftboard.doctor.running.series import NAMES
 from draftboard.durations import Duration
@@ -180,7 +183,9 @@ def test_a_median_under_the_first_bound_is_told_with_the_flag_that_resolves_it(d
     examination = examine_prometheus(demo_run.client, demo_run.settings, demo_run.start + 120)
     found = about(examination, "lie under the first bound")
     assert "step latency" in found.what
-    assert found.paste.startswith("""--custom-histogram-buckets '{"inter_token_latency": [0.001, """)
+    name, value = shlex.split(found.paste)
+    assert name == "--custom-histogram-buckets"
+    assert json.loads(value) == {family: list(bounds) for family, bounds in FINER.items()}
     declared = demo_run.settings.model_copy(
         update={"buckets": demo_run.settings.buckets.model_copy(update={"inter_token_latency": (0.004, 0.1)})}
     )

@@ -277,7 +277,7 @@ def test_a_tokenizer_that_cannot_be_read_or_never_ends_is_one_line(
         read_vocabulary(tmp_path / "long.json")
 
 
-@pytest.mark.requirement("R154")
+@pytest.mark.requirement("R154", "R200")
 @pytest.mark.parametrize(("cost", "outcome"), [(None, UNKNOWN), (0.1, PASS), (0.2, PASS), (0.21, FAIL)])
 def test_a_draft_must_be_measured_to_be_five_times_faster(cost: float | None, outcome: Outcome) -> None:
     assert check("draft speed", cost_ratio=cost).outcome is outcome

@@ -62,11 +62,13 @@ outlier = 0.76
 inconsistent = 0.052
 slower = 0.951
 tail = 1.51
+load = 0.21
 kv_cache = 0.912
 preemptions = 0.113
 queue_growth = 1.7
 errors = 0.053
 rejections = 0.012
+foreign = 0.013
 acceptance = { fair = 0.41, healthy = 0.61, optimal = 0.72, suspicious = 0.981 }
 
 [traffic]
@@ -75,6 +77,8 @@ drafts_to_judge = 201
 tokens_per_second = 1.3
 requests_per_second = 0.054
 requests_per_second_for_tail = 0.36
+requests_to_compare = 16
+requests_to_compare_tails = 101
 
 [planning]
 target_share = 0.71

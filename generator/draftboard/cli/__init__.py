@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from draftboard import __version__
+from draftboard.cli.compare import compare_command
 from draftboard.cli.doctor import doctor_command
 from draftboard.cli.drill import drill_command
 from draftboard.cli.files import build, check, signals
@@ -15,6 +16,7 @@ from draftboard.cli.preview import preview_command
 from draftboard.cli.replay import replay_command
 from draftboard.cli.report import report_command
 from draftboard.cli.simulate import simulate
+from draftboard.cli.sweep import sweep_command
 from draftboard.errors import DraftboardError
 
 
@@ -26,7 +28,7 @@ def draftboard() -> None:
 
 _COMMANDS = (
     *(build, check, signals, replay_command, simulate, drill_command, preview_command),
-    *(report_command, doctor_command, plan),
+    *(report_command, doctor_command, compare_command, sweep_command, plan),
 )
 for _command in _COMMANDS:
     draftboard.add_command(_command)

@@ -6,7 +6,7 @@ import click
 
 from draftboard import live
 from draftboard.access import Access
-from draftboard.cli.shared import config_option, console, duration, json_option, progress_bar
+from draftboard.cli.shared import Number, config_option, console, duration, json_option, progress_bar
 from draftboard.durations import Duration
 from draftboard.live.sources import RANGE, WINDOW
 from draftboard.settings import load
@@ -38,6 +38,9 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option(
     "--method", default="", help="How tokens are drafted, which vLLM does not say: it decides the draft cost."
 )
+@click.option("--temperature", type=Number(0, 100), help="Requests' own, kept in the report: compare wants it alike.")
+@click.option("--top-p", type=Number(0, 1), help="The same of top_p.")
+@click.option("--max-tokens", type=Number(1, 1e9), help="The same of max_tokens.")
 @click.option("--engines", is_flag=True, help="Tell of each engine, too.")
 @click.option("--token-file", type=_FILE, help="File with the bearer token that a server asks for.")
 @click.option("--ca-file", type=_FILE, help="Certificates (PEM) to trust instead of the system's.")
@@ -56,6 +59,9 @@ def report_command(
     span: Duration,
     model: str,
     method: str,
+    temperature: float | None,
+    top_p: float | None,
+    max_tokens: float | None,
     engines: bool,
     token_file: Path | None,
     ca_file: Path | None,
@@ -80,8 +86,9 @@ def report_command(
     else:
         _only(not model, "--model goes with --prometheus: pages are few enough to show all")
         source = _of_pages(sources, before, after, window, access)
+    sampling = live.Sampling(temperature=temperature, top_p=top_p, max_tokens=max_tokens)
     with progress_bar() as progress:
-        found = live.report(source, settings, method=method, engines=engines, progress=progress)
+        found = live.report(source, settings, method=method, engines=engines, sampling=sampling, progress=progress)
     if as_json:
         click.echo(live.as_json(found))
     elif in_markdown:

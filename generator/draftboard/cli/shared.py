@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import click
 from rich.console import Console
@@ -26,17 +27,20 @@ config_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-def _finite(_context: click.Context, _option: click.Parameter, given: float) -> float:
-    """What is no number lies in no range, and yet click lets it pass."""
-    if math.isnan(given):
-        raise click.BadParameter("must be a number")
-    return given
+class Number(click.FloatRange):
+    """A number within bounds. What is no number lies in no range, and yet click lets it pass."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:  # noqa: ANN401
+        """As click does, but for NaN."""
+        number: float = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail("must be a number", param, ctx)
+        return number
 
 
 factor_option = click.option(
     "--speed",
-    type=click.FloatRange(0, 1000, min_open=True),
-    callback=_finite,
+    type=Number(0, 1000, min_open=True),
     default=1.0,
     show_default=True,
     help="Time factor.",
@@ -51,7 +55,7 @@ def program_option(name: str) -> Callable[[Callable[..., None]], Callable[..., N
         default=name,
         show_envvar=True,
         callback=lambda _context, _option, given: Path(shutil.which(given) or given).absolute(),
-        help=f"{name} 3.5 or newer.",
+        help="The program, where it is not the one on PATH.",
     )
 
 

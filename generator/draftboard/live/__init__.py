@@ -6,10 +6,10 @@
 from draftboard.live.fetch import Limits, load, scrape
 from draftboard.live.growth import Growth, Since, Tally, growth, lifetime, together
 from draftboard.live.markdown import as_markdown
-from draftboard.live.objects import Report
+from draftboard.live.objects import ModelReport, Report, Sampling
 from draftboard.live.page import Page, read
 from draftboard.live.plot import draw
-from draftboard.live.reporting import report
+from draftboard.live.reporting import report, report_each
 from draftboard.live.schema import as_json, load_report, schema
 from draftboard.live.show import show
 from draftboard.live.sources import Lifetime, Pages, Recorded, Servers, Source
@@ -18,10 +18,12 @@ __all__ = [
     "Growth",
     "Lifetime",
     "Limits",
+    "ModelReport",
     "Page",
     "Pages",
     "Recorded",
     "Report",
+    "Sampling",
     "Servers",
     "Since",
     "Source",
@@ -35,6 +37,7 @@ __all__ = [
     "load_report",
     "read",
     "report",
+    "report_each",
     "schema",
     "scrape",
     "show",

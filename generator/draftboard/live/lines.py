@@ -36,9 +36,14 @@ TO_OTHERS = "To others"
 
 def origin_in_words(report: Report) -> str:
     """Where the numbers are from, and of what time."""
-    span = f"over {report.seconds:,.0f} s" if report.seconds else ""
-    at = datetime.fromtimestamp(report.taken_at, UTC).strftime("until %Y-%m-%d %H:%M:%S UTC") if report.taken_at else ""
-    return ", ".join(part for part in (f"{report.origin}: {', '.join(report.sources)}", span, at) if part)
+    return ", ".join((f"{report.origin}: {', '.join(report.sources)}", *time_in_words(report.seconds, report.taken_at)))
+
+
+def time_in_words(seconds: float | None, until: float | None) -> tuple[str, ...]:
+    """How long, and until when, as far as it is known."""
+    span = f"over {seconds:,.0f} s" if seconds else ""
+    at = datetime.fromtimestamp(until, UTC).strftime("until %Y-%m-%d %H:%M:%S UTC") if until else ""
+    return tuple(part for part in (span, at) if part)
 
 
 def named(model: ModelReport) -> str:

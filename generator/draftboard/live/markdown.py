@@ -26,28 +26,28 @@ from draftboard.signals.wording import NOTHING, worded
 
 def as_markdown(report: Report, settings: Settings, *, engines: bool) -> str:
     """The report's headings, tables and lists; engines where they are asked for."""
-    lines = [f"# {_plain(origin_in_words(report))}", ""]
+    lines = [f"# {plain(origin_in_words(report))}", ""]
     for model in report.models:
         lines += _of_model(model, settings, engines=engines)
-    lines += _bullets(report.notes)
+    lines += bullets(report.notes)
     return "\n".join(lines).rstrip() + "\n"
 
 
 def _of_model(model: ModelReport, settings: Settings, *, engines: bool) -> list[str]:
-    lines = [f"## {_plain(named(model))}: {verdict_of(model)}", ""]
-    lines += _bullets([*warnings(model), *model.verdict.reasons, *model.notes])
+    lines = [f"## {plain(named(model))}: {verdict_of(model)}", ""]
+    lines += bullets([*warnings(model), *model.verdict.reasons, *model.notes])
     if model.sample and model.speculation:
         rows = [(title, value, means) for title, value, means, _ in speculation_rows(model, settings)]
-        lines += _table(("Speculation", "Value", "Meaning"), rows)
-        lines += _table(("Tokens", "Exactly", "At least", "If reached", "Speedup at k"), _lengths(model.speculation))
+        lines += table(("Speculation", "Value", "Meaning"), rows)
+        lines += table(("Tokens", "Exactly", "At least", "If reached", "Speedup at k"), _lengths(model.speculation))
     measured = [(name, time) for name in LATENCIES if (time := getattr(model.latency, name))]
     times = [(LATENCIES[name][0].title, *cells_of(name, time)) for name, time in measured]
     if times:
-        lines += _table(("Time", "Mean", "P50", "P95", "P99", "Samples"), times)
+        lines += table(("Time", "Mean", "P50", "P95", "P99", "Samples"), times)
     if traffic := traffic_in_words(model):
         lines += [f"Load: {traffic}.", ""]
     if engines and model.engines:
-        lines += _table(
+        lines += table(
             ("Engine", "Server", verdict.title, *(signal.title for signal in OF_ENGINES), TO_OTHERS, drafts.title),
             [(one.engine or NOTHING, one.server, verdict_of(one), *cells_of_engine(one)) for one in model.engines],
         )
@@ -67,21 +67,22 @@ def _lengths(found: Speculation) -> list[tuple[str, ...]]:
     ]
 
 
-def _bullets(lines: Iterable[str]) -> list[str]:
-    bullets = [f"- {_plain(line)}" for line in lines]
+def bullets(lines: Iterable[str]) -> list[str]:
+    """A list, and a blank line behind it; nothing of nothing."""
+    bullets = [f"- {plain(line)}" for line in lines]
     return [*bullets, ""] if bullets else []
 
 
-def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """A first column of words, and others of numbers."""
     rule = ["---", *["---:"] * (len(headings) - 1)]
     return [*(_row(cells) for cells in (headings, rule, *rows)), ""]
 
 
 def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(_plain(cell) for cell in cells)} |"
+    return f"| {' | '.join(plain(cell) for cell in cells)} |"
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Names come from servers: they must not become markup."""
     return "".join(f"\\{character}" if character in "\\`*_[]<>|#" else character for character in text)

@@ -24,9 +24,9 @@ class Origin(StrEnum):
 
 
 class _Described:
-    """Docstrings of fields become descriptions of the schema."""
+    """Docstrings of fields become descriptions of the schema; a number that is none or infinite is refused."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(use_attribute_docstrings=True)
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(use_attribute_docstrings=True, allow_inf_nan=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -236,6 +236,18 @@ class ModelReport(Judged):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Sampling(_Described):
+    """How requests asked for tokens, as whoever made the report said: vLLM does not export it."""
+
+    temperature: float | None = None
+    """0 is greedy. Draft acceptance depends on it."""
+    top_p: float | None = None
+    """Probability mass that tokens are sampled from."""
+    max_tokens: float | None = None
+    """Most tokens of an answer."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Report(_Described):
     """What some servers did over a time."""
 
@@ -250,3 +262,4 @@ class Report(_Described):
     models: tuple[ModelReport, ...]
     notes: tuple[str, ...]
     """What concerns all of them."""
+    sampling: Sampling = Sampling()

@@ -1,15 +1,16 @@
 """The report: what some servers did over a time, from wherever it can be read."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.live.fetch import load, scrape
 from draftboard.live.from_pages import Reading
 from draftboard.live.from_prometheus import of_prometheus
-from draftboard.live.growth import growth, lifetime, together
-from draftboard.live.objects import Origin, Report
+from draftboard.live.growth import Growth, growth, lifetime, together
+from draftboard.live.objects import Origin, Report, Sampling
 from draftboard.live.page import Page
 from draftboard.live.sources import Lifetime, Pages, Recorded, Servers, Source
 from draftboard.settings import Settings
@@ -17,6 +18,7 @@ from draftboard.settings import Settings
 Progress = Callable[[str, int, int], None]
 _TICKS = 100
 _DEFAULTS = Settings()
+_UNTOLD = Sampling()
 
 
 def report(
@@ -25,6 +27,7 @@ def report(
     *,
     method: str = "",
     engines: bool = False,
+    sampling: Sampling = _UNTOLD,
     progress: Progress = lambda *_: None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Report:
@@ -35,30 +38,68 @@ def report(
         settings: Thresholds, costs and names.
         method: How tokens are drafted, where no label says it.
         engines: Whether a Prometheus is asked for every engine, too; pages tell of them anyway.
+        sampling: How requests asked for tokens, to be kept with the report: a comparison wants it alike.
         progress: Is told what is being done, how many steps are done, and how many there are.
         sleep: Waits so many seconds between two readings.
 
     Raises:
         DraftboardError: the source cannot be read.
     """
+    if isinstance(source, str):
+        source = Servers((source,))
+    found = _found(source, settings, method, engines=engines, progress=progress, sleep=sleep)
+    return replace(found, sampling=sampling)
+
+
+def report_each(
+    source: Servers,
+    settings: Settings,
+    methods: Sequence[str],
+    *,
+    progress: Progress = lambda *_: None,
+    sleep: Callable[[float], None] = time.sleep,
+) -> tuple[Report, ...]:
+    """Look at servers over the same time, and report of each by itself; `methods` says how each drafts, where known.
+
+    Raises:
+        DraftboardError: one of them cannot be read.
+    """
+    watched = zip(*_watch(source, progress, sleep), methods, strict=True)
+    return tuple(Reading([page], grown, settings, method).report(Origin.SCRAPES) for page, grown, method in watched)
+
+
+def _found(
+    source: Source,
+    settings: Settings,
+    method: str,
+    *,
+    engines: bool,
+    progress: Progress,
+    sleep: Callable[[float], None],
+) -> Report:
     match source:
-        case str():
-            return report(Servers((source,)), settings, method=method, progress=progress, sleep=sleep)
         case Servers():
-            before = _read(source)
-            _wait(source.window, progress, sleep)
-            pages = _read(source)
-            grown = together([growth(old, new) for old, new in zip(before, pages, strict=True)])
-            return Reading(pages, grown, settings, method).report(Origin.SCRAPES)
+            pages, grown = _watch(source, progress, sleep)
+            return Reading(pages, together(grown), settings, method).report(Origin.SCRAPES)
         case Pages():
             earlier, later = load(source.before), load(source.after)
-            grown = growth(earlier, later, source.window.seconds if source.window else None)
-            return Reading([later], grown, settings, method).report(Origin.PAGES, earlier)
+            between = growth(earlier, later, source.window.seconds if source.window else None)
+            return Reading([later], between, settings, method).report(Origin.PAGES, earlier)
         case Lifetime():
             page = load(source.page)
             return Reading([page], lifetime(page), settings, method).report(Origin.LIFETIME)
         case Recorded():
             return of_prometheus(source, settings, method, engines=engines, progress=progress)
+
+
+def _watch(
+    source: Servers, progress: Progress, sleep: Callable[[float], None]
+) -> tuple[tuple[Page, ...], list[Growth]]:
+    """The later pages, and what grew up to each."""
+    before = _read(source)
+    _wait(source.window, progress, sleep)
+    pages = _read(source)
+    return pages, [growth(old, new) for old, new in zip(before, pages, strict=True)]
 
 
 def _read(source: Servers) -> tuple[Page, ...]:

@@ -1,6 +1,8 @@
 """Reports as JSON: written, described, and read again."""
 
 import json
+from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,9 @@ from draftboard.live.objects import SCHEMA_VERSION, EngineReport, Judged, ModelR
 
 _REPORT = TypeAdapter(Report)
 _MOST_BYTES = 32_000_000
+_LARGEST = 1e30
+_LATEST = 253_402_300_799
+"""The end of the year 9999, after which nothing can be shown as a date."""
 
 
 def as_json(report: Report) -> str:
@@ -52,6 +57,32 @@ def load_report(path: Path) -> Report:
         raise DraftboardError(
             f"{path}: no report as `draftboard report --json` writes it: {where}: {first['msg']}"
         ) from None
+    _require_sane(report, path)
     if report.schema_version != SCHEMA_VERSION:
         raise DraftboardError(f"{path}: a report of version {report.schema_version}; this reads {SCHEMA_VERSION}")
     return report
+
+
+def _require_sane(report: Report, path: Path) -> None:
+    """What is read is computed with and printed."""
+    for leaf in _leaves(asdict(report)):
+        if isinstance(leaf, str):
+            if not leaf.isprintable():
+                raise DraftboardError(f"{path}: holds text with control characters, which could redraw the terminal")
+        elif abs(leaf) > _LARGEST:
+            raise DraftboardError(f"{path}: holds a number over {_LARGEST:g}, which no server ever counts")
+    if report.taken_at is not None and not 0 <= report.taken_at <= _LATEST:
+        raise DraftboardError(f"{path}: taken_at: {report.taken_at:g} is no time in Unix seconds")
+
+
+def _leaves(part: object) -> Iterator[str | float]:
+    match part:
+        case dict():
+            for name, inner in part.items():
+                yield name
+                yield from _leaves(inner)
+        case list() | tuple():
+            for inner in part:
+                yield from _leaves(inner)
+        case str() | int() | float():
+            yield part

@@ -57,7 +57,7 @@ def show(report: Report, settings: Settings, console: Console, *, engines: bool)
         _show_model(model, settings, console)
         if engines and model.engines:
             console.print(_engines(model.engines, settings))
-    _bullets(report.notes, console, "yellow")
+    bullets(report.notes, console, "yellow")
     if any(model.speculation for model in report.models):
         console.print(Text(_REST, style="dim"))
 
@@ -65,9 +65,9 @@ def show(report: Report, settings: Settings, console: Console, *, engines: bool)
 def _show_model(model: ModelReport, settings: Settings, console: Console) -> None:
     headline = Text.assemble((named(model), "bold"), "  ", (verdict_of(model), _style(model, settings)))
     console.print(headline)
-    _bullets(warnings(model), console, "bold red")
-    _bullets(model.verdict.reasons, console)
-    _bullets(model.notes, console, "yellow")
+    bullets(warnings(model), console, "bold red")
+    bullets(model.verdict.reasons, console)
+    bullets(model.notes, console, "yellow")
     console.print()
     found = model.speculation
     tables: list[RenderableType] = []
@@ -88,7 +88,8 @@ def _show_model(model: ModelReport, settings: Settings, console: Console) -> Non
         console.print(Text(f"Load: {traffic}."))
 
 
-def _bullets(lines: Iterable[str], console: Console, style: str = "") -> None:
+def bullets(lines: Iterable[str], console: Console, style: str = "") -> None:
+    """Print sentences as a list."""
     for line in lines:
         grid = Table.grid(padding=(0, 1, 0, 0))
         grid.add_row(Text("  -", style=style), Text(line, style=style))

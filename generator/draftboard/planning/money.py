@@ -6,8 +6,8 @@ from typing import ClassVar
 from draftboard.errors import DraftboardError
 from draftboard.planning.bounds import within
 from draftboard.planning.formula import Formula
+from draftboard.theory import cost_per_million, saving
 
-_SECONDS_PER_HOUR, _MILLION = 3600, 1e6
 _MOST = 1e9
 _UNSEEN = 5e-4
 """A saving that prints as 0.0 %."""
@@ -43,16 +43,6 @@ class CostPlan:
     cost_with: float | None
     verdict: str
     notes: tuple[str, ...]
-
-
-def cost_per_million(gpu_hour_price: float, gpus: int, tokens_per_second: float) -> float:
-    """Price of a GPU-hour x GPUs / (tokens/s x 3600) x 1e6, in the currency of the price."""
-    return gpu_hour_price * gpus / (tokens_per_second * _SECONDS_PER_HOUR) * _MILLION
-
-
-def saving(speedup: float) -> float:
-    """1 - 1 / S: share of the cost of a token; negative under 1."""
-    return 1 - 1 / speedup
 
 
 def measured_speedup(without: float, with_speculation: float) -> float:

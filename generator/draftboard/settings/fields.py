@@ -27,6 +27,17 @@ RESERVED_LABELS = frozenset(
 )
 
 
+def written(pattern: str, rule: str) -> AfterValidator:
+    """A text must match the whole pattern (ASCII); the rule says so in words."""
+
+    def matching(value: str) -> str:
+        if not re.fullmatch(pattern, value, re.ASCII):
+            raise ValueError(rule)
+        return value
+
+    return AfterValidator(matching)
+
+
 def _duration(value: object) -> object:
     if isinstance(value, Duration):
         return value
@@ -49,23 +60,9 @@ def _hold(value: Duration) -> Duration:
     return value
 
 
-def _label(value: str) -> str:
-    if not re.fullmatch(r"[a-zA-Z_][a-zA-Z0-9_]*", value) or value.startswith("__"):
-        raise ValueError("must be a label name: letters, digits and _, not starting with a digit or __")
+def _free(value: str) -> str:
     if value in RESERVED_LABELS:
         raise ValueError("is a label name that records, vLLM or dashboards use themselves: choose another")
-    return value
-
-
-def _method(value: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9_-]+", value):
-        raise ValueError("must be a method name: letters, digits, _ and -")
-    return value
-
-
-def _url(value: str) -> str:
-    if not re.fullmatch(r"https?://[\w.~:/@%+,\[\]-]+(?<!/)", value, re.ASCII):
-        raise ValueError("must be an http(s) address without query or trailing slash")
     return value
 
 
@@ -95,9 +92,16 @@ def _selector(value: str) -> str:
 
 Positive = Annotated[Duration, BeforeValidator(_duration), AfterValidator(_positive), PlainSerializer(str)]
 Hold = Annotated[Duration, BeforeValidator(_duration), AfterValidator(_hold), PlainSerializer(str)]
-LabelName = Annotated[str, AfterValidator(_label)]
-MethodName = Annotated[str, AfterValidator(_method)]
-Url = Annotated[str, AfterValidator(_url)]
+LabelKey = Annotated[
+    str,
+    written(r"(?!__)[a-zA-Z_]\w*", "must be a label name: letters, digits and _, not starting with a digit or __"),
+]
+LabelName = Annotated[LabelKey, AfterValidator(_free)]
+MethodName = Annotated[str, written(r"[A-Za-z0-9_-]+", "must be a method name: letters, digits, _ and -")]
+Url = Annotated[
+    str,
+    written(r"https?://[\w.~:/@%+,\[\]-]+(?<!/)", "must be an http(s) address without query or trailing slash"),
+]
 Selector = Annotated[str, AfterValidator(_selector)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 Ratio = Annotated[float, Field(ge=0, le=10, allow_inf_nan=False)]

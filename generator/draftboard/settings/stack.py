@@ -3,60 +3,25 @@
 No secret stands here: what is secret is read from a file of a fixed name, below `secrets`.
 """
 
-import re
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from draftboard.documents import Table
 from draftboard.durations import Duration
-from draftboard.settings.fields import Positive, Url
+from draftboard.settings.fields import LabelKey, Positive, Url, written
 
 Channel = Literal["webhook", "slack", "email", "pagerduty"]
 
 
-def _address(value: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9.-]+:[0-9]{1,5}|\[[0-9A-Fa-f:]+\]:[0-9]{1,5}", value, re.ASCII):
-        raise ValueError("must be an address such as alertmanager:9093")
-    return value
-
-
-def _folder(value: str) -> str:
-    if not re.fullmatch(r"/[\w./-]*[\w-]", value, re.ASCII):
-        raise ValueError("must be an absolute path of letters, digits and . _ - /")
-    return value
-
-
-def _mail(value: str) -> str:
-    if not re.fullmatch(r"[\w.+-]+@[\w.-]+", value, re.ASCII):
-        raise ValueError("must be a mail address")
-    return value
-
-
-def _name(value: str) -> str:
-    if not re.fullmatch(r"[\w#@.+-]*", value, re.ASCII):
-        raise ValueError("may use only letters, digits and # @ . + - _")
-    return value
-
-
-def _label_text(value: str) -> str:
-    if not re.fullmatch(r"[\w.:/-]+", value, re.ASCII):
-        raise ValueError("may use only letters, digits and . : / - _")
-    return value
-
-
-def _label_key(value: str) -> str:
-    if not re.fullmatch(r"[a-zA-Z_][a-zA-Z0-9_]*", value, re.ASCII) or value.startswith("__"):
-        raise ValueError("must be a label name: letters, digits and _, not starting with a digit or __")
-    return value
-
-
-Address = Annotated[str, AfterValidator(_address)]
-Folder = Annotated[str, AfterValidator(_folder)]
-MailAddress = Annotated[str, AfterValidator(_mail)]
-Name = Annotated[str, AfterValidator(_name)]
-LabelText = Annotated[str, AfterValidator(_label_text)]
-LabelKey = Annotated[str, AfterValidator(_label_key)]
+Address = Annotated[
+    str,
+    written(r"([A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\]):[0-9]{1,5}", "must be an address such as alertmanager:9093"),
+]
+Folder = Annotated[str, written(r"/[\w./-]*[\w-]", "must be an absolute path of letters, digits and . _ - /")]
+MailAddress = Annotated[str, written(r"[\w.+-]+@[\w.-]+", "must be a mail address")]
+Name = Annotated[str, written(r"[\w#@.+-]*", "may use only letters, digits and # @ . + - _")]
+LabelText = Annotated[str, written(r"[\w.:/-]+", "may use only letters, digits and . : / - _")]
 Channels = Annotated[tuple[Channel, ...], Field(strict=False, max_length=4)]
 
 

@@ -55,6 +55,8 @@ class Thresholds(Table):
     """Measured speedup against a baseline, under which users wait longer with speculation. The rest is noise. HEUR."""
     tail: AboveZero = 1.5
     """P99 over P50, against what the model's own day had: above it, slow requests have grown apart. HEUR."""
+    load: Share = 0.2
+    """Difference of two runs in request rate, requests in flight or lengths, up to which they are compared. HEUR."""
     kv_cache: Share = 0.9
     """Share of the KV cache in use, above which the next long request may preempt another. HEUR."""
     preemptions: Share = 0.1
@@ -65,6 +67,9 @@ class Thresholds(Table):
     """Share of finished requests that ended in an error; of HTTP answers, that were 5xx. HEUR."""
     rejections: Share = 0.01
     """Share of requests turned away by a limit of the queue. HEUR."""
+    foreign: Share = 0.01
+    """Share of the tokens generated during a sweep that no response of it explains, above which somebody else's traffic
+    is in its numbers. Where it is alone, vLLM counts exactly what it answers with."""
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -88,3 +93,7 @@ class Traffic(Table):
     """Three a minute: fifteen in the window of a rate."""
     requests_per_second_for_tail: AboveZero = 0.35
     """A hundred in the window of a rate: with fewer, P99 is the slowest one."""
+    requests_to_compare: AboveZero = 15
+    """Finished requests on each side, under which a comparison gives no verdict: what a rate needs in its window."""
+    requests_to_compare_tails: AboveZero = 100
+    """And under which their P99 is not compared."""

@@ -1,0 +1,370 @@
+"""What a comparison concludes: speedup and its price, the tail, gates and their boundaries, runs that are not alike."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from draftboard.comparison import Comparison, Limits, Price, Side, compare
+from draftboard.comparison.objects import Group, Row
+from draftboard.comparison.tail import APART, LESS, MIXED, TOGETHER
+from draftboard.comparison.words import cells
+from draftboard.errors import DraftboardError
+from runs import ran
+
+PLAIN = ran(times=[0.04] * 200, step=0.04)
+FAST = ran(times=[0.02] * 200, acceptance=0.5, step=0.06, per_step=3, method="eagle3")
+
+
+def row(comparison: Comparison, name: str) -> Row:
+    (found,) = (row for group in comparison.groups for row in group.rows if row.name == name)
+    return found
+
+
+def group(comparison: Comparison, title: str) -> Group:
+    (found,) = (group for group in comparison.groups if group.title == title)
+    return found
+
+
+@pytest.mark.requirement("R20", "R111", "R115", "R116")
+def test_speedup_is_the_baseline_s_time_per_token_over_the_candidate_s() -> None:
+    found = compare(PLAIN, FAST)
+    assert found.measured.speedup == pytest.approx(2)
+    assert found.verdict.says == "users wait less"
+    assert row(found, "per_token_mean").ratio == pytest.approx(0.5)
+    assert row(found, "end_to_end_mean").difference == pytest.approx(-2)
+    # As many requests in as long: clients send at a rate, and throughput is no speedup.
+    assert found.measured.throughput == pytest.approx(1)
+    assert row(found, "generation_tokens").candidate.value == pytest.approx(200)
+
+
+@pytest.mark.requirement("R80")
+def test_step_cost_and_what_a_step_yields_explain_the_speedup() -> None:
+    found = compare(PLAIN, FAST).measured
+    assert found.step_cost == pytest.approx(1.5)
+    assert found.speedup_by_steps == pytest.approx(3 / 1.5)
+    assert found.draft_cost == 0.05
+    assert found.implied_v == pytest.approx(1.5 - 4 * 0.05)
+
+
+@pytest.mark.requirement("R200")
+def test_the_implied_v_of_drafting_steps_is_told_where_others_draft_nothing() -> None:
+    half = ran(times=[0.02] * 200, acceptance=0.5, drafts=3300, step=0.05, per_step=3, method="ngram")
+    note, assumption = (note for note in compare(PLAIN, half).notes if "v " in note)
+    assert assumption.startswith("Expected speedup and break-even length rest on v = 1, where this run had 1.46")
+    assert note.startswith("Speculation coverage is 50.0%")
+    assert note.endswith(f"the implied v is {1 + 0.25 / 0.5 - 4 * 0.01:.2f}")
+
+
+def test_against_a_baseline_that_speculates_no_v_is_implied() -> None:
+    assert compare(FAST, FAST).measured.implied_v is None
+
+
+@pytest.mark.requirement("R193")
+def test_cost_of_a_million_tokens_is_the_price_of_the_gpus_over_what_they_generate() -> None:
+    found = compare(PLAIN, ran(times=[0.02] * 240, acceptance=0.5), price=Price(gpu_hour=2.5, gpus=4))
+    assert found.cost
+    assert found.cost.baseline == pytest.approx(2.5 * 4 / (200 * 3600) * 1e6)
+    assert found.cost.candidate == pytest.approx(2.5 * 4 / (240 * 3600) * 1e6)
+    assert found.measured.saving == pytest.approx(1 - 1 / 2)
+
+
+@pytest.mark.requirement("R196")
+def test_a_slowdown_is_a_negative_saving() -> None:
+    found = compare(ran(times=[0.028] * 200), ran(times=[0.04] * 200, acceptance=0.1))
+    assert found.measured.speedup == pytest.approx(0.7)
+    assert found.measured.saving == pytest.approx(1 - 1 / 0.7)
+    assert found.measured.saving < 0
+    assert found.verdict.says == "users wait longer"
+
+
+@pytest.mark.requirement("R120")
+def test_candidates_rank_by_measured_time_not_by_acceptance_length() -> None:
+    long = ran(times=[0.03] * 200, acceptance=0.6, method="draft_model")
+    short = ran(times=[0.02] * 200, acceptance=0.3, method="ngram")
+    found = compare(long, short)
+    assert row(found, "acceptance_length").difference == pytest.approx(-1.2)
+    assert found.verdict.says == "users wait less"
+
+
+def test_more_throughput_while_users_wait_longer_is_said() -> None:
+    found = compare(ran(times=[0.03] * 200), ran(times=[0.04] * 240, acceptance=0.3))
+    assert any("Throughput is 1.20 times" in reason and "waits longer" in reason for reason in found.verdict.reasons)
+
+
+@pytest.mark.requirement("R195")
+def test_requests_that_no_longer_fit_make_tokens_dearer_though_each_comes_sooner() -> None:
+    # The draft model's weights and KV leave room for fewer requests at once.
+    found = compare(ran(times=[0.036] * 200), ran(times=[0.03] * 160, acceptance=0.5), price=Price(2.0))
+    assert found.cost
+    assert found.cost.baseline
+    assert found.cost.candidate == pytest.approx(found.cost.baseline / 0.8)
+    assert found.measured.saving == pytest.approx(1 - 1 / 1.2)
+    assert found.verdict.reasons[-1].startswith("Throughput is 0.80 times the baseline's, and yet each user waits less")
+    assert row(found, "requests_in_flight").ratio == pytest.approx(1.6 * 3 / (2 * 3.6))
+
+
+def test_acceptance_of_unlike_k_is_said_not_to_compare() -> None:
+    shorter = ran(acceptance=0.5)
+    assert shorter.model.speculation
+    speculation = replace(shorter.model.speculation, configured_k=2.0, draft_length=2.0)
+    found = compare(ran(acceptance=0.5), replace(shorter, model=replace(shorter.model, speculation=speculation)))
+    assert any("not comparable across K: 4.00 against 2.00" in note for note in found.notes)
+
+
+@pytest.mark.requirement("R145")
+def test_acceptance_is_shown_in_both_weightings_where_a_report_has_both() -> None:
+    both = ran(acceptance=0.583)
+    both = replace(both, model=replace(both.model, acceptance_by_request=0.644))
+    found = compare(both, both)
+    assert row(found, "acceptance").candidate.value == pytest.approx(0.583)
+    assert row(found, "acceptance_by_request").candidate.value == pytest.approx(0.644)
+
+
+def test_values_below_resolution_are_said_so_and_not_compared() -> None:
+    found = compare(PLAIN, ran(times=[0.005] * 200, acceptance=0.5))
+    fast = row(found, "per_token_p50")
+    assert (fast.candidate.value, fast.candidate.under, fast.ratio) == (None, 0.01, None)
+    assert cells(fast)[2:] == ("< 10.0 ms", "not compared")
+    assert row(found, "per_token_mean").ratio == pytest.approx(1 / 8)
+    assert found.tail.of == "per_token"
+
+
+def test_each_group_says_how_much_it_rests_on() -> None:
+    found = compare(PLAIN, FAST)
+    assert (group(found, "Speculation").baseline_samples, group(found, "Speculation").candidate_samples) == (0, 1000)
+    times = group(found, "Time per output token")
+    assert (times.counted, times.baseline_samples, times.candidate_samples) == ("requests", 200, 200)
+    assert group(found, "Step latency").counted == "steps"
+
+
+@pytest.mark.requirement("R118")
+def test_what_a_report_warns_of_is_passed_on() -> None:
+    warned = replace(FAST, model=replace(FAST.model, notes=("engine 0 restarted in between: ...",)))
+    assert "Candidate: engine 0 restarted in between: ..." in compare(PLAIN, warned).notes
+
+
+TAIL_FAST, TAIL_SLOW = 0.02, 0.09
+
+
+def mixed(fast: float, slow: float, share: float = 0.1) -> list[float]:
+    """Requests of two kinds."""
+    slow_ones = round(200 * share)
+    return [fast] * (200 - slow_ones) + [slow] * slow_ones
+
+
+@pytest.mark.requirement("R92", "R146")
+def test_the_median_better_and_the_slowest_worse_is_a_mixed_workload() -> None:
+    found = compare(PLAIN, ran(times=mixed(TAIL_FAST, TAIL_SLOW), acceptance=0.5))
+    assert found.measured.speedup
+    assert found.measured.speedup > 1.1, "the mean hides it"
+    assert found.tail.says == MIXED.says
+    assert found.tail.of == "per_token"
+    assert found.tail.next
+    assert "homogeneous prompts at a low temperature" in found.tail.next
+    assert found.tail.confirmed is None
+
+
+@pytest.mark.requirement("R189")
+@pytest.mark.parametrize(
+    ("third", "confirmed", "says"),
+    [
+        ([TAIL_FAST] * 200, True, "Confirmed"),
+        (mixed(TAIL_FAST, TAIL_SLOW), False, "Not confirmed"),
+        ([TAIL_FAST] * 50, None, "cannot say"),
+    ],
+)
+def test_a_third_run_of_homogeneous_work_tells_whether_the_mixture_is_the_reason(
+    third: list[float], confirmed: bool | None, says: str
+) -> None:
+    candidate = ran(times=mixed(TAIL_FAST, TAIL_SLOW), acceptance=0.5)
+    found = compare(PLAIN, candidate, confirmation=ran(times=third, acceptance=0.5)).tail
+    assert (found.says, found.confirmed, found.next) == (MIXED.says, confirmed, None)
+    assert says in found.reasons[-1]
+
+
+def test_a_median_below_resolution_is_known_to_have_gained_by_where_resolution_ends() -> None:
+    found = compare(PLAIN, ran(times=mixed(0.005, TAIL_SLOW), acceptance=0.5)).tail
+    assert (found.says, found.of) == (MIXED.says, "per_token")
+    assert "P50 37.5 ms to < 10.0 ms" in found.reasons[0]
+
+
+def test_where_time_per_token_is_not_resolved_whole_answers_tell() -> None:
+    baseline = ran(times=[0.009] * 200)
+    assert compare(baseline, ran(times=mixed(0.003, 0.0095), acceptance=0.5)).tail.of == "end_to_end"
+
+
+@pytest.mark.parametrize(
+    ("times", "says"),
+    [
+        ([0.04] * 200, TOGETHER.says),
+        ([0.02] * 200, TOGETHER.says),
+        (mixed(0.039, 0.14), APART.says),
+        (mixed(0.011, 0.03, share=0.02), LESS.says),
+        ([0.005] * 200, TOGETHER.says),
+        ([0.02] * 99, None),
+    ],
+)
+def test_the_tail_is_judged_by_both_ends(times: list[float], says: str | None) -> None:
+    # Without end-to-end latency, time per token alone decides.
+    sides = [without_end_to_end(ran(times=of, seconds=len(of) / 2)) for of in ([0.04] * 200, times)]
+    assert compare(*sides).tail.says == says
+
+
+def test_what_both_sides_do_not_resolve_is_no_verdict() -> None:
+    side = without_end_to_end(ran(times=[0.005] * 200))
+    found = compare(side, side).tail
+    assert found.says is None
+    assert "below the histogram's resolution" in found.reasons[0]
+
+
+def without_end_to_end(side: Side) -> Side:
+    latency = replace(side.model.latency, end_to_end=None)
+    return replace(side, model=replace(side.model, latency=latency))
+
+
+def gated(baseline: Side, candidate: Side, **limits: float) -> tuple[bool, str]:
+    (gate,) = compare(baseline, candidate, limits=Limits(**limits)).gates
+    return gate.met, gate.says
+
+
+@pytest.mark.requirement("R91")
+@pytest.mark.parametrize(
+    ("before", "after", "met"),
+    [
+        (0.76, 0.70, False),
+        (0.76, 0.72, True),
+        (0.76, 0.71, True),
+        (0.76, 0.7099, False),
+        (0.06, 0.01, True),
+        (0.06, 0.0, False),
+        (0.7, 0.9, True),
+        (0.7, 0.7, True),
+    ],
+)
+def test_acceptance_may_fall_by_so_many_points_and_no_more(before: float, after: float, met: bool) -> None:
+    found, says = gated(ran(acceptance=before), ran(acceptance=after), max_drop_pp=5)
+    assert found is met, says
+    assert says.startswith("met" if met else "missed")
+    assert ("fallen by" in says, "risen by" in says, "no change" in says) == (
+        after < before,
+        after > before,
+        after == before,
+    )
+
+
+def test_a_drop_of_nothing_may_be_asked_for() -> None:
+    assert gated(ran(acceptance=0.7), ran(acceptance=0.7), max_drop_pp=0)[0]
+    assert not gated(ran(acceptance=0.7), ran(acceptance=0.699), max_drop_pp=0)[0]
+
+
+@pytest.mark.parametrize(("time", "met"), [(0.02, True), (0.019, True), (0.0201, False)])
+def test_the_speedup_that_is_asked_for_is_enough(time: float, met: bool) -> None:
+    found, says = gated(PLAIN, ran(times=[time] * 200, acceptance=0.5), min_speedup=2.0)
+    assert found is met, says
+
+
+def test_a_gate_that_cannot_be_judged_is_not_met_and_says_why() -> None:
+    few = ran(times=[0.02] * 14, acceptance=0.5, seconds=7)
+    assert gated(few, few, min_speedup=1) == (
+        False,
+        "cannot be judged: too few requests (baseline 14 and candidate 14; it takes 15 each)",
+    )
+    scarce = ran(acceptance=0.5, drafts=199)
+    assert gated(ran(acceptance=0.5), scarce, max_drop_pp=5) == (
+        False,
+        "cannot be judged: too few drafts (candidate 199; it takes 200 each)",
+    )
+    assert gated(ran(acceptance=0.5), PLAIN_OF_SAME_LOAD, max_drop_pp=5) == (
+        False,
+        "cannot be judged: too few drafts (candidate 0; it takes 200 each)",
+    )
+
+
+PLAIN_OF_SAME_LOAD = ran()
+
+
+def test_too_few_requests_give_no_verdict() -> None:
+    few = ran(times=[0.02] * 14, acceptance=0.5, seconds=7)
+    found = compare(few, few)
+    assert found.verdict.says is None
+    assert found.verdict.reasons == ("too few: 14 and 14 finished requests, and a verdict takes 15 on each side",)
+    assert compare(*[ran(times=[0.02] * 15, seconds=7)] * 2).verdict.says == "about even"
+
+
+def test_a_drop_has_no_meaning_against_a_baseline_that_drafts_nothing() -> None:
+    with pytest.raises(DraftboardError, match=r"--max-drop-pp is not applicable: .* \(speculation off\)"):
+        compare(PLAIN, FAST, limits=Limits(max_drop_pp=5))
+
+
+@pytest.mark.requirement("R117")
+@pytest.mark.parametrize(
+    ("baseline", "candidate", "reason"),
+    [
+        ({}, {"model": "other"}, "model 'm' against 'other'"),
+        # Neither as many a second nor as many at once.
+        ({}, {"times": (0.03,) * 400}, "load 2 against 4 requests/s and 6 against 12 in flight"),
+        ({}, {"answers": 200}, "answers of 100 against 200 tokens"),
+        ({}, {"prompts": 130}, "prompts of 100 against 130 tokens"),
+        ({"sampling": {"temperature": 0.0}}, {"sampling": {"temperature": 0.8}}, "temperature 0 against 0.8"),
+        ({"sampling": {"top_p": 1}}, {"sampling": {"top_p": 0.95}}, "top_p 1 against 0.95"),
+        ({"sampling": {"max_tokens": 100}}, {"sampling": {"max_tokens": 200}}, "max_tokens 100 against 200"),
+    ],
+)
+def test_runs_that_are_not_alike_are_refused_unless_forced(
+    baseline: dict[str, Any], candidate: dict[str, Any], reason: str
+) -> None:
+    first, second = ran(**baseline), ran(**candidate)
+    with pytest.raises(DraftboardError) as refused:
+        compare(first, second)
+    assert str(refused.value).startswith(f"not comparable: {reason}")
+    assert "--force" in str(refused.value)
+    assert "\n" not in str(refused.value)
+    assert reason in compare(first, second, force=True).unlike[0]
+
+
+@pytest.mark.parametrize(
+    ("candidate", "why"),
+    [
+        ({"times": (0.015,) * 200}, "one rate: a faster server has fewer at once"),
+        ({"times": (0.015,) * 400}, "as many at once: a faster server ends more of them a second"),
+        ({"answers": 125, "prompts": 80}, "lengths within a fifth of the longer one"),
+        ({"sampling": {"temperature": 0.8}}, "nobody says what temperature the other had"),
+    ],
+)
+def test_runs_that_are_alike_are_compared(candidate: dict[str, Any], why: str) -> None:
+    assert compare(ran(), ran(**candidate)).unlike == (), why
+
+
+def test_what_is_not_known_of_both_is_said_to_be_unchecked() -> None:
+    assert any(note.endswith("not checked: temperature") for note in compare(PLAIN, FAST).notes)
+    told = ran(sampling={"temperature": 0.8})
+    assert compare(told, told).notes == ()
+
+
+@given(
+    times=st.lists(st.floats(1e-4, 30), min_size=15, max_size=150),
+    acceptance=st.none() | st.floats(0, 1),
+    drafts=st.integers(200, 10**9),
+    step=st.floats(1e-4, 10),
+    per_step=st.floats(1, 5),
+    seconds=st.floats(0.1, 1e6),
+)
+def test_a_run_against_itself_neither_gains_nor_loses(
+    *, times: list[float], acceptance: float | None, drafts: int, step: float, per_step: float, seconds: float
+) -> None:
+    run = ran(times, acceptance=acceptance, drafts=drafts, step=step, per_step=per_step, seconds=seconds)
+    limits = Limits(max_drop_pp=0 if acceptance is not None else None, min_speedup=1)
+    found = compare(run, run, limits=limits, price=Price(1.0))
+    assert found.measured.speedup == 1
+    assert (found.measured.saving, found.measured.step_cost) == (0, 1)
+    assert found.passed
+    assert len(found.gates) == 2 - (acceptance is None)
+    assert found.unlike == ()
+    assert found.verdict.says == "about even"
+    assert found.tail.says in {None, TOGETHER.says}
+    assert all(row.ratio in {None, 1} and row.difference in {None, 0} for group in found.groups for row in group.rows)
+    assert found.cost
+    assert found.cost.baseline == found.cost.candidate

@@ -1,0 +1,290 @@
+"""A sweep of temperatures: each is judged by what it alone did, and whatever disturbs it is said."""
+
+import json
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from draftboard.errors import DraftboardError
+from draftboard.settings import Settings
+from draftboard.settings.thresholds import Thresholds
+from draftboard.sweep import Plan, Prompt, Prompts, Sweep, sweep
+from draftboard.sweep.plan import RequestLimits
+from fake_vllm import FakeVLLM, accepting, drafts_of
+from loopback import answering, page
+
+FALLING = {0.0: accepting(81), 0.4: accepting(71), 0.8: accepting(52), 1.0: accepting(38)}
+TWO = Prompts((Prompt("one", "easy"), Prompt("two", "hard")), "two prompts")
+DATA = Path(__file__).parent.parent / "data"
+
+
+def swept(server: FakeVLLM, **planned: Any) -> Sweep:
+    """A sweep of a made-up server, of four requests at each temperature unless planned otherwise."""
+    with answering(server) as place:
+        return sweep(Plan(**{"server": place, "requests": 4, "prompts": TWO} | planned), sleep=lambda _: None)
+
+
+def failing(*statuses: int) -> FakeVLLM:
+    """A server that answers the third and further completions with these, then well again."""
+    left = list(statuses)
+
+    def instead(server: FakeVLLM, request: BaseHTTPRequestHandler, _body: dict[str, Any]) -> bool:
+        if len(server.asked) > 2 and left:
+            page('{"error": "prompt: one"}', left.pop(0))(request)
+            return True
+        return False
+
+    return FakeVLLM(FALLING, instead=instead)
+
+
+@pytest.mark.requirement("R125")
+def test_four_temperatures_with_twenty_requests_of_two_hundred_tokens_are_the_default() -> None:
+    server = FakeVLLM(FALLING)
+    with answering(server) as place:
+        found = sweep(Plan(server=place), sleep=lambda _: None)
+    assert [(row.temperature, row.requests, row.answered) for row in found.rows] == [
+        (temperature, 20, 20) for temperature in (0, 0.4, 0.8, 1)
+    ]
+    assert {body["max_tokens"] for body in server.asked} == {200}
+    assert {body["model"] for body in server.asked} == {"m"}
+    assert len(server.asked) == 4 * 22
+    assert len({body["prompt"] for body in server.asked}) == 8
+    assert "the prompts are built in" in found.notes[0]
+
+
+@pytest.mark.requirement("R126", "R128")
+def test_no_temperature_is_tainted_by_the_ones_before_it() -> None:
+    found = swept(FakeVLLM(FALLING))
+    shares = [row.server.speculation.acceptance for row in found.rows if row.server.speculation]
+    assert shares == pytest.approx([0.81, 0.71, 0.52, 0.38])
+    drafts = [row.server.sample.drafts for row in found.rows if row.server.sample]
+    assert drafts == [400] * 4
+    upward = swept(FakeVLLM(FALLING), temperatures=(1.0, 0.0))
+    assert [row.server.sample for row in upward.rows] == [found.rows[3].server.sample, found.rows[0].server.sample]
+
+
+@pytest.mark.requirement("R43", "R128")
+def test_the_rule_of_thumb_stands_beside_the_verdict_and_may_contradict_it() -> None:
+    rows = swept(FakeVLLM(FALLING)).rows
+    assert [row.rule_of_thumb for row in rows] == ["likely benefit", "likely benefit", "near break-even", "disable"]
+    assert {row.server.verdict.says for row in rows} == {"pays"}
+
+
+def test_the_rule_of_thumb_follows_the_settings() -> None:
+    settings = Settings(thresholds=Thresholds.model_validate({"acceptance": {"fair": 0.3, "healthy": 0.5}}))
+    with answering(FakeVLLM(FALLING)) as place:
+        rows = sweep(Plan(server=place, requests=4, prompts=TWO), settings, sleep=lambda _: None).rows
+    assert [row.rule_of_thumb for row in rows] == [*["likely benefit"] * 3, "near break-even"]
+
+
+def test_too_few_drafts_are_not_judged() -> None:
+    (row,) = swept(FakeVLLM({0.0: accepting(80, drafts=10)}), temperatures=(0.0,)).rows
+    assert (row.server.verdict.says, row.rule_of_thumb) == (None, None)
+    assert row.server.verdict.reasons == ("too few: 40 drafts, and a verdict takes 200",)
+
+
+@pytest.mark.requirement("R127")
+def test_engines_are_summed_and_warm_up_is_left_out() -> None:
+    server = FakeVLLM(FALLING, engines=2)
+    (row,) = swept(server, temperatures=(0.4,), warm_up=3).rows
+    assert len(row.server.engines) == 2
+    assert row.server.sample
+    assert row.server.sample.drafts == 400
+    assert len(server.asked) == 7
+    assert row.foreign
+    assert (row.foreign.generated, row.foreign.unexplained_tokens, row.foreign.found) == (4 * 384, 0, False)
+
+
+@pytest.mark.requirement("R127")
+def test_requests_that_fail_are_counted_by_their_status() -> None:
+    (row,) = swept(failing(500, 500, 503), temperatures=(0.0,), requests=8).rows
+    assert row.failures == {"HTTP 500": 2, "HTTP 503": 1}
+    assert (row.answered, row.requests) == (5, 8)
+    assert row.notes[:2] == ("2 of 8 requests failed: HTTP 500", "1 of 8 requests failed: HTTP 503")
+    assert "one" not in "".join(row.notes).split()
+
+
+@pytest.mark.requirement("R127")
+def test_one_prompt_alone_is_named_as_no_workload() -> None:
+    found = swept(FakeVLLM(FALLING), prompts=Prompts((Prompt("one"),), "a file"), temperatures=(0.0,))
+    assert found.notes[0].startswith("one prompt alone was sent")
+    assert found.rows[0].by_tag == ()
+
+
+@pytest.mark.requirement("R127")
+@pytest.mark.parametrize("level", ["none", "summary"])
+def test_foreign_traffic_is_flagged(level: str) -> None:
+    def instead(server: FakeVLLM, _request: BaseHTTPRequestHandler, _body: dict[str, Any]) -> bool:
+        if len(server.asked) == 4:
+            server.count(accepting(10))
+        return False
+
+    (row,) = swept(FakeVLLM(FALLING, instead=instead, level=level), temperatures=(0.0,)).rows
+    assert row.foreign
+    assert row.foreign.found
+    assert (row.foreign.unexplained_requests, row.foreign.unexplained_tokens) == (1, 140)
+    assert row.foreign.unexplained_drafts == (100 if level == "summary" else None)
+    assert "foreign traffic: 1 requests, 140 tokens" in row.notes[0]
+    assert "up to 1% of tokens are let pass" in row.notes[0]
+
+
+def test_foreign_requests_that_run_on_are_flagged_though_they_have_not_ended() -> None:
+    server = FakeVLLM(FALLING, running=2)
+    (row,) = swept(server, temperatures=(0.0,)).rows
+    assert row.foreign
+    assert (row.foreign.found, row.foreign.running, row.foreign.unexplained_tokens) == (True, 4, 0)
+
+
+def test_tokens_of_requests_without_an_answer_are_not_called_foreign() -> None:
+    def instead(server: FakeVLLM, request: BaseHTTPRequestHandler, body: dict[str, Any]) -> bool:
+        if len(server.asked) != 4:
+            return False
+        server.complete(body)
+        page("", 500)(request)
+        return True
+
+    (row,) = swept(FakeVLLM(FALLING, instead=instead), temperatures=(0.0,), max_tokens=500).rows
+    assert row.failures == {"HTTP 500": 1}
+    assert row.foreign
+    assert not row.foreign.found
+
+
+def test_a_server_that_counts_less_than_it_answers_with_is_taken_for_a_load_balancer() -> None:
+    def instead(server: FakeVLLM, _request: BaseHTTPRequestHandler, _body: dict[str, Any]) -> bool:
+        server.counts = len(server.asked) % 2 == 0
+        return False
+
+    (row,) = swept(FakeVLLM(FALLING, instead=instead), temperatures=(0.0,), concurrency=1).rows
+    assert "848 tokens fewer than it answered with" in row.notes[0]
+
+
+def test_a_restart_in_between_is_named_and_nothing_is_called_foreign() -> None:
+    def instead(server: FakeVLLM, _request: BaseHTTPRequestHandler, _body: dict[str, Any]) -> bool:
+        if len(server.asked) == 6:
+            server.drafts, server.requests = [[0] * 5], [0]
+        return False
+
+    (row,) = swept(FakeVLLM(FALLING, instead=instead), temperatures=(0.0,), concurrency=1).rows
+    assert row.foreign is None
+    assert any("restarted in between" in note for note in row.server.notes)
+
+
+@pytest.mark.requirement("R129", "R130")
+@pytest.mark.parametrize(
+    ("swept_at", "production", "nearest", "warnings"),
+    [
+        ((0.0, 0.8), 0.8, 0.8, []),
+        ((0.0, 0.4, 0.8), 0.6, 0.8, ["0.6 was not swept"]),
+        ((0.0, 0.4), 0.8, 0.4, ["0.8 was not swept", "this is optimistic"]),
+        ((0.0,), 0.7, 0.0, ["0.7 was not swept", "tells nothing about 0.7", "this is optimistic"]),
+        ((0.4, 0.8), 0.0, 0.4, ["0 was not swept"]),
+    ],
+)
+def test_the_verdict_is_for_the_temperature_of_production(
+    swept_at: tuple[float, ...], production: float, nearest: float, warnings: list[str]
+) -> None:
+    found = swept(FakeVLLM(FALLING), temperatures=swept_at, production_temperature=production)
+    assert found.production
+    assert found.production.measured_at == nearest
+    row = next(row for row in found.rows if row.temperature == nearest)
+    assert (found.production.verdict, found.production.rule_of_thumb) == (row.server.verdict, row.rule_of_thumb)
+    assert len(found.production.warnings) == len(warnings)
+    assert all(part in line for part, line in zip(warnings, found.production.warnings, strict=True))
+
+
+def test_speculation_that_is_off_ends_it_before_anything_is_sent() -> None:
+    asked = []
+    off = page((DATA / "v0.32.0-baseline.prom").read_text())
+
+    def answer(request: BaseHTTPRequestHandler) -> None:
+        asked.append(request.path)
+        off(request)
+
+    with answering(answer) as place, pytest.raises(DraftboardError) as error:
+        sweep(Plan(server=place))
+    assert "nothing to sweep: speculation off: no series of speculation is exposed" in str(error.value)
+    assert asked == ["/metrics"]
+
+
+def test_a_server_that_goes_away_ends_it_with_what_is_done() -> None:
+    def instead(server: FakeVLLM, request: BaseHTTPRequestHandler, _body: dict[str, Any]) -> bool:
+        if len(server.asked) > 6:
+            server.page = lambda: "gone"  # type: ignore[method-assign]
+            request.close_connection = True
+            return True
+        return False
+
+    found = swept(FakeVLLM(FALLING, instead=instead), temperatures=(0.0, 0.4))
+    assert [row.temperature for row in found.rows] == [0.0]
+    assert found.failure
+    assert "not a page of metrics" in found.failure
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (page(b"x" * 300_000), "an answer over 0.2 MB"),
+        (page("", 307, Location="http://127.0.0.1:1/steal"), "HTTP 307: it redirects"),
+        (page("", 401), "HTTP 401: give its key with --token-file"),
+        (page("", 404), "HTTP 404: is the model served under that name"),
+        (lambda request: request.wfile.write(b"hello"), "connection broken off"),
+        (lambda request: request.rfile.read(), "no answer within 0.3 s"),
+    ],
+)
+def test_a_server_that_completes_nothing_gets_one_clear_line(answer: Any, reason: str) -> None:
+    assert reason in refused(answer)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "garbage",
+        "[]",
+        "[" * 100_000,
+        '{"choices": [], "usage": {"completion_tokens": 1}}',
+        '{"choices": [{}], "usage": {"completion_tokens": -1}}',
+    ],
+    ids=["text", "list", "deep", "no choice", "no count"],
+)
+def test_what_is_no_completion_gets_one_clear_line(text: str) -> None:
+    assert "not a completion" in refused(page(text))
+
+
+def refused(answer: Any) -> str:
+    """The line that a server gets for its completions."""
+
+    def instead(_server: FakeVLLM, request: BaseHTTPRequestHandler, _body: dict[str, Any]) -> bool:
+        answer(request)
+        return True
+
+    with pytest.raises(DraftboardError) as error:
+        swept(FakeVLLM(FALLING, instead=instead), limits=RequestLimits(bytes=200_000, seconds=0.3))
+    line = str(error.value)
+    assert "none of 2 requests to m was answered with a completion: " in line
+    assert "\n" not in line
+    return line
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", '{"data": []}', '{"data": [{"id": "\\u001b[31m"}]}', '{"data": [{"id": ""}]}']
+)
+def test_a_server_that_names_no_model_asks_for_its_name(text: str) -> None:
+    def answer(request: BaseHTTPRequestHandler) -> None:
+        (page(text) if request.path == "/v1/models" else page(FakeVLLM().page()))(request)
+
+    with answering(answer) as place, pytest.raises(DraftboardError, match=r"give its name with --model$"):
+        sweep(Plan(server=place))
+
+
+def test_counts_that_contradict_each_other_are_not_believed() -> None:
+    def instead(server: FakeVLLM, request: BaseHTTPRequestHandler, body: dict[str, Any]) -> bool:
+        told = server.complete(body)
+        told["metrics"] = {"speculative_decoding": drafts_of([1, 1]) | {"num_spec_steps": 9}}
+        page(json.dumps(told))(request)
+        return True
+
+    found = swept(FakeVLLM(FALLING, instead=instead), temperatures=(0.0,))
+    assert found.rows[0].by_request is None
+    assert "in a form that this release does not know" in found.notes[0]
