@@ -88,8 +88,10 @@ class Vllm:
 
     def wait_until_all_is_logged(self) -> None:
         """Until the log has told of every drafted token that the page has counted: the log comes later."""
-        counted = sum(tally.total(DRAFT_TOKENS) or 0 for tally in lifetime(read(self.page(), "page")).tallies)
-        self.wait("the log tells all", lambda: sum(line.drafted for line in self.spoken) == counted)
+        self.wait("the log tells all", lambda: sum(line.drafted for line in self.spoken) == self._drafted())
+
+    def _drafted(self) -> float:
+        return sum(tally.total(DRAFT_TOKENS) or 0 for tally in lifetime(read(self.page(), "page")).tallies)
 
 
 @contextmanager
