@@ -328,3 +328,11 @@ def test_the_finer_buckets_are_those_that_the_readme_recommends() -> None:
     start = text.index("--custom-histogram-buckets '") + len("--custom-histogram-buckets '")
     recommended = json.loads(text[start : text.index("'", start)])
     assert recommended == {family: list(bounds) for family, bounds in FINER.items()}
+
+
+def test_an_empty_configuration_is_no_speculation_as_vllm_takes_it() -> None:
+    found = examined("vllm serve M --speculative-config ''")
+    assert found.content
+    assert [(one.severity, one.what) for one in found.findings] == [
+        (Severity.NOTE, "empty: vLLM starts without speculation"),
+    ]

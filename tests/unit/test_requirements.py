@@ -7,8 +7,8 @@ TESTS = Path(__file__).parents[1]
 SPANS = ((125, 131), (139, 147), (148, 175), (193, 201), (218, 225))
 REQUIRED = {f"R{number}" for first, last in SPANS for number in range(first, last + 1)}
 UNMET = {
-    "R194": "a claim on what vLLM spends on counting (under 1 %), which needs a GPU to measure; docs/plan.md says that it "
-    "is claimed and not measured",
+    "R194": "a claim on what vLLM spends on counting (under 1 %), which needs a GPU to measure; docs/plan.md says that "
+    "it is claimed and not measured",
 }
 
 

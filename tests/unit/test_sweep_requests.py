@@ -117,6 +117,12 @@ def test_a_mean_over_drafts_of_unlike_length_is_not_their_acceptance() -> None:
     assert drafts.acceptance == 0.25
 
 
+def test_a_summary_says_null_where_details_would_list_single_drafts() -> None:
+    told = drafts_of([5, 0, 0, 0, 15]) | {"per_step_accepted": None, "per_step_drafted": None}
+    assert Drafts.model_validate(told).acceptance == 0.75
+    assert Drafts.model_validate(told).step_acceptance == []
+
+
 def test_requests_without_a_draft_have_no_acceptance_but_are_counted() -> None:
     found = of([0, 0, 0, 0, 0], accepting(50))
     assert found

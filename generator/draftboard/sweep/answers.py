@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 _Count = Annotated[int, Field(ge=0, le=10_000_000)]
 _Counts = Annotated[tuple[_Count, ...], Field(max_length=1_000_000)]
+_Steps = Annotated[_Counts, BeforeValidator(lambda told: () if told is None else told)]
+"""vLLM's `summary` says null where `detailed` lists."""
 
 
 class Drafts(BaseModel):
@@ -21,9 +23,9 @@ class Drafts(BaseModel):
     num_spec_steps: _Count
     num_accepted_draft_tokens: _Count
     num_draft_tokens: _Count
-    per_step_accepted: _Counts = ()
+    per_step_accepted: _Steps = ()
     """Of `detailed`: accepted tokens of each draft, in order."""
-    per_step_drafted: _Counts = ()
+    per_step_drafted: _Steps = ()
 
     @model_validator(mode="after")
     def _agree(self) -> Self:

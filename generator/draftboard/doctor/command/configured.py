@@ -4,7 +4,7 @@ from draftboard.doctor.command import dead
 from draftboard.doctor.command.commandline import Argument, CommandLine, dotted_value
 from draftboard.doctor.command.keys import Config
 from draftboard.doctor.command.text import read_object
-from draftboard.doctor.finding import Finding, problem
+from draftboard.doctor.finding import Finding, Severity, note, problem
 
 WHOLE = "speculative_config"
 SHORTHANDS = {"spec_method": "method", "spec_model": "model", "spec_tokens": "num_speculative_tokens"}
@@ -12,21 +12,24 @@ SHORTHANDS = {"spec_method": "method", "spec_model": "model", "spec_tokens": "nu
 
 
 def configured(line: CommandLine) -> tuple[Config | None, tuple[Finding, ...]]:
-    """The configuration, None where no flag gives one or one cannot be read; and what cannot be read."""
+    """The configuration, None where no flag gives one or one cannot be read; and what is to be said of it."""
     config: Config = {}
-    mistakes = []
+    findings: list[Finding] = []
     for argument in line.all(WHOLE):
         if argument.path:
             _put(config, argument)
-            continue
-        try:
-            config = read_object(argument.value or "")
-        except ValueError as error:
-            mistakes.append(problem(argument.written, str(error), "give one JSON object, in single quotes"))
+        elif argument.value == "":
+            findings.append(note(argument.written, "empty: vLLM starts without speculation", "leave it out"))
+        else:
+            try:
+                config = read_object(argument.value or "")
+            except ValueError as error:
+                findings.append(problem(argument.written, str(error), "give one JSON object, in single quotes"))
     for argument in line.all(*SHORTHANDS):
         config.setdefault(SHORTHANDS[argument.flag], dotted_value(argument.value))
-    given = line.all(WHOLE, *SHORTHANDS)
-    return (config if given and not mistakes else None), tuple(mistakes)
+    given = [argument for argument in line.all(WHOLE, *SHORTHANDS) if argument.value != ""]
+    unread = any(finding.severity is Severity.PROBLEM for finding in findings)
+    return (config if given and not unread else None), tuple(findings)
 
 
 def moved(line: CommandLine) -> Config:
