@@ -80,7 +80,7 @@ def test_when_one_file_cannot_be_written_none_is_changed(tmp_path: Path) -> None
 def test_a_folder_where_a_file_belongs_leaves_everything_as_it_was(tmp_path: Path) -> None:
     artifacts.write({"alerts/a.rules.yaml": "old\n"}, tmp_path)
     (tmp_path / "alerts/b.rules.yaml").mkdir()
-    with pytest.raises(DraftboardError, match="is a folder"):
+    with pytest.raises(DraftboardError, match="is no regular file"):
         artifacts.write({"alerts/a.rules.yaml": "new\n", "alerts/b.rules.yaml": "new\n"}, tmp_path)
     assert (tmp_path / "alerts/a.rules.yaml").read_text() == "old\n"
     assert not list(tmp_path.rglob(".*"))

@@ -121,10 +121,12 @@ def test_memory_does_not_grow_with_the_number_of_servers(tmp_path: Path) -> None
     assert peak(24) < 1.3 * peak(12)
 
 
-@pytest.mark.parametrize("out", ["nowhere/run.om", "folder"])
-def test_a_file_that_cannot_be_written_is_told_and_nothing_is_left(tmp_path: Path, out: str) -> None:
+@pytest.mark.parametrize(
+    ("out", "words"), [("nowhere/run.om", "cannot write the past"), ("folder", "is no regular file")]
+)
+def test_a_file_that_cannot_be_written_is_told_and_nothing_is_left(tmp_path: Path, out: str, words: str) -> None:
     (tmp_path / "folder").mkdir()
-    with pytest.raises(DraftboardError, match="cannot write the past") as raised:
+    with pytest.raises(DraftboardError, match=words) as raised:
         backfill(targets(scenario(), 1), PAST, tmp_path / out)
     assert "\n" not in str(raised.value)
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]

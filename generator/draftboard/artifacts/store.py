@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from draftboard.artifacts.files import is_generated
 from draftboard.errors import DraftboardError
+from draftboard.wholefile import require_place
 
 _FOLDERS = ("alerts", "dashboards", "dashboards/standalone")
 
@@ -33,8 +34,7 @@ def write(files: Mapping[str, str], out: Path) -> None:
     with ExitStack() as undo:
         staged = [(_staged(out / path, text, undo), out / path) for path, text in sorted(files.items())]
         for _, target in staged:
-            if target.is_dir():
-                raise DraftboardError(f"{target}: is a folder, where a file is to be written; move it away")
+            require_place(target)
         for temporary, target in staged:
             try:
                 temporary.replace(target)

@@ -5,7 +5,6 @@ server is simulated through all its past, its series are written to one file for
 Memory holds one server at a time.
 """
 
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -15,11 +14,11 @@ from typing import TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from draftboard.errors import DraftboardError
 from draftboard.metrics import PAGE, Metric, around
 from draftboard.simulator.fleet import Target
 from draftboard.simulator.instance import Clock
 from draftboard.simulator.shape import Child
+from draftboard.wholefile import whole
 
 _PROMETHEUS_MAKES = (around.UP,)
 
@@ -60,19 +59,13 @@ def backfill(
     Raises:
         DraftboardError: the file cannot be written.
     """
-    try:
-        with ExitStack() as stack:
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=out.absolute().parent)))
-            spools = _Spools(folder, stack)
-            for done, target in enumerate(targets):
-                progress("simulating", done, len(targets))
-                _simulate(target, past, spools)
-            progress("writing", len(targets), len(targets))
-            joined = folder / "joined"
-            spools.join(joined)
-            joined.replace(out)
-    except OSError as error:
-        raise DraftboardError(f"{out}: cannot write the past: {error.strerror}; name a file that can be") from None
+    with whole(out, "past") as joined, ExitStack() as stack:
+        spools = _Spools(joined.parent, stack)
+        for done, target in enumerate(targets):
+            progress("simulating", done, len(targets))
+            _simulate(target, past, spools)
+        progress("writing", len(targets), len(targets))
+        spools.join(joined)
 
 
 class _Spools:
