@@ -33,7 +33,6 @@ EXCUSED = {
         "vllm": "HF_CACHE: a cache of models that the user names is written to",
         "vllm-baseline": "the same",
         "load": "the same, for the tokenizer",
-        "volume-owner": "the same, should it be root's",
     },
 }
 REACHABLE = {
@@ -205,6 +204,11 @@ def test_new_volumes_keep_nothing_of_an_image_so_that_one_rule_owns_them(service
                 assert mount["volume"] == {"nocopy": True}
     owned = {mount["source"] for mount in services["volume-owner"]["volumes"] if mount["type"] == "volume"}
     assert owned == configured(EVERY)["volumes"].keys()
+
+
+def test_who_hands_out_volumes_never_sees_a_folder_of_the_user() -> None:
+    mounts = configured(EVERY, HF_CACHE="/srv/models")["services"]["volume-owner"]["volumes"]
+    assert {mount["type"] for mount in mounts if not mount.get("read_only")} == {"volume"}
 
 
 def test_no_secret_is_in_an_environment_or_a_command_line(services: dict[str, Any]) -> None:

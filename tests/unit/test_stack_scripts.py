@@ -25,6 +25,7 @@ MODEL = {
     "MAX_MODEL_LEN": "8192",
     "BUCKETS": BUCKETS,
     "VLLM_ARGS": "",
+    "HF_HOME": "/tmp",  # noqa: S108  (anybody may write there)
 }
 LOAD = {"MODEL": "some/model", "TARGET": "http://vllm:8000", "PROMPTS": "10", "RATE": "2"}
 STACK = {"SPEC_METHOD": "eagle3", "HOST_LABEL": "gpu-1", "VLLM_TARGET": ""}
@@ -127,6 +128,15 @@ def test_an_empty_key_is_refused(there: Path) -> None:
     done = run("vllm/serve.sh", there, MODEL)
     assert done.returncode == 2
     assert "make secrets" in done.stderr
+
+
+def test_a_cache_of_models_that_cannot_be_written_to_is_one_line_that_names_it(there: Path) -> None:
+    done = run("vllm/serve.sh", there, {**MODEL, "HF_HOME": str(there / "nowhere")})
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    assert f"user {os.getuid()} may not write" in done.stderr
+    assert "HF_CACHE in deploy/.env" in done.stderr
 
 
 @pytest.mark.parametrize(("token", "told"), [("", False), ("hf_x", True)])
