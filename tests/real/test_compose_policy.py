@@ -7,14 +7,19 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from composed import DEPLOY, EVERY, EXAMPLES, FILE, OWNER, PROFILES, compose, configured
 from conftest import ROOT, program
+from draftboard.prometheus.process import Program, stop
 
 pytestmark = pytest.mark.prometheus
 
-EXCUSED = {
+EXCUSED: dict[str, dict[Any, str]] = {
+    "waits for no readiness": {
+        ("prometheus", "alertmanager"): "a receiver that is wrong must not leave the servers unwatched"
+    },
     "no health check": {
         "load": "ends when its requests are answered",
         "volume-owner": "ends at once",
@@ -43,6 +48,8 @@ REACHABLE = {
     "vllm": "8000",
     "vllm-baseline": "8001",
 }
+STORAGE = {"prometheus": "tsdb.path", "alertmanager": "path"}
+LOOPBACK = "--web.listen-address=127.0.0.1:0"
 CAPABILITIES = {"volume-owner": ["CHOWN"]}
 
 
@@ -155,9 +162,15 @@ def test_each_is_limited_logged_in_bounds_watched_and_restarted(services: dict[s
 
 
 def test_who_depends_on_another_waits_until_it_is_ready(services: dict[str, Any]) -> None:
-    waits = [wait["condition"] for service in services.values() for wait in service.get("depends_on", {}).values()]
+    waits = {
+        (name, other): wait["condition"]
+        for name, service in services.items()
+        for other, wait in service.get("depends_on", {}).items()
+    }
     assert waits
-    assert set(waits) <= {"service_healthy", "service_completed_successfully"}
+    hasty = {pair for pair, condition in waits.items() if condition == "service_started"}
+    assert hasty == EXCUSED["waits for no readiness"].keys()
+    assert set(waits.values()) <= {"service_healthy", "service_completed_successfully", "service_started"}
 
 
 def test_ports_are_open_to_this_machine_alone(services: dict[str, Any]) -> None:
@@ -243,6 +256,41 @@ def test_grafana_lets_nobody_in_and_tells_nobody(services: dict[str, Any]) -> No
     ):
         assert told[f"GF_{name}"] == "false"
     assert "GF_SECURITY_ADMIN_PASSWORD" not in told
+
+
+def test_grafana_keeps_the_plugins_of_its_image_and_frees_memory_before_it_is_killed(services: dict[str, Any]) -> None:
+    told = services["grafana"]["environment"]
+    assert told["GF_PLUGINS_PREINSTALL_DISABLED"] == "true"
+    number, unit = re.fullmatch(r"(\d+)(MiB|GiB)", told["GOMEMLIMIT"]).groups()  # type: ignore[union-attr]
+    limit = int(services["grafana"]["deploy"]["resources"]["limits"]["memory"])
+    assert 0.5 < int(number) * 1024 ** {"MiB": 2, "GiB": 3}[unit] / limit < 0.9
+
+
+@pytest.mark.parametrize("name", ["prometheus", "alertmanager"])
+def test_a_path_in_an_address_is_for_links_and_moves_no_route(name: str, tmp_path: Path) -> None:
+    address = {f"{name.upper()}_URL": f"https://example.com/{name}"}
+    command = configured("demo", **address)["services"][name]["command"]
+    words = [word for word in command if word.startswith(("--web.", "--cluster."))]
+    assert f"--web.external-url=https://example.com/{name}" in words
+    assert answers_at(name, words, "/-/ready", tmp_path)
+
+
+def answers_at(name: str, words: list[str], path: str, folder: Path) -> bool:
+    """Whether the real program, started with these flags, answers there."""
+    file = folder / f"{name}.yml"
+    file.write_text("global: {}" if name == "prometheus" else "{route: {receiver: a}, receivers: [{name: a}]}")
+    started = Program(
+        name=name,
+        command=(program(name), f"--config.file={file}", f"--storage.{STORAGE[name]}={folder}", *words, LOOPBACK),
+        ready=re.compile(r'msg="Listening on"[^\n]* address=(127\.0\.0\.1:\d+)'),
+        help="make tools",
+    )
+    process, found = started.start(folder / "log")
+    try:
+        # Not ready yet is an answer too: 404 is what would show that it is elsewhere.
+        return httpx.get(f"http://{found[1]}{path}", trust_env=False).status_code in (200, 503)
+    finally:
+        stop(process)
 
 
 def test_alertmanager_writes_down_whom_it_told_as_often_as_the_docs_say(services: dict[str, Any]) -> None:
