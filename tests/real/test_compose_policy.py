@@ -202,6 +202,21 @@ def test_a_cache_of_models_that_the_user_names_is_the_one_that_is_written_to() -
     assert all(sources in ([], ["/srv/models"]) for sources in written.values())
 
 
+def test_the_build_of_the_users_settings_takes_the_place_of_the_whole_committed_one(files: dict[str, str]) -> None:
+    mounted = {
+        folder: {
+            Path(mount["source"]).relative_to(root)
+            for service in configured(EVERY, BUILD_FOLDER=folder)["services"].values()
+            for mount in service.get("volumes", [])
+            if mount["type"] == "bind" and not mount["bind"].get("create_host_path")
+        }
+        for folder, root in (("", ROOT), ("built", DEPLOY / "built"))
+    }
+    assert mounted["built"] == mounted[""]
+    for path in files:
+        assert any(Path(path).is_relative_to(source) for source in mounted["built"]), path
+
+
 def test_what_is_mounted_is_there_or_is_made(services: dict[str, Any]) -> None:
     made = {"prometheus.yml", "alertmanager", "provisioning"}  # by `draftboard build`
     for service in services.values():
@@ -238,7 +253,13 @@ def test_no_secret_is_in_an_environment_or_a_command_line(services: dict[str, An
 
 
 def test_git_never_sees_secrets_nor_the_users_own_settings() -> None:
-    kept = ["deploy/secrets/vllm_api_key", "deploy/.env", "deploy/prometheus/targets/mine.yaml"]
+    kept = [
+        "deploy/secrets/vllm_api_key",
+        "deploy/.env",
+        "deploy/prometheus/targets/mine.yaml",
+        "deploy/my.toml",
+        "deploy/built/alerts/alerting.rules.yaml",
+    ]
     done = subprocess.run(
         ["git", "check-ignore", *kept], cwd=ROOT, capture_output=True, text=True, timeout=30, check=False
     )

@@ -25,7 +25,7 @@ MODEL = {
     "MAX_MODEL_LEN": "8192",
     "BUCKETS": BUCKETS,
     "VLLM_ARGS": "",
-    "HF_HOME": "/tmp",  # noqa: S108  (anybody may write there)
+    "HF_HOME": "/tmp",
 }
 LOAD = {"MODEL": "some/model", "TARGET": "http://vllm:8000", "PROMPTS": "10", "RATE": "2"}
 STACK = {"SPEC_METHOD": "eagle3", "HOST_LABEL": "gpu-1", "VLLM_TARGET": ""}
