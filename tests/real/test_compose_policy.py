@@ -239,6 +239,21 @@ def test_who_hands_out_volumes_never_sees_a_folder_of_the_user() -> None:
     assert {mount["type"] for mount in mounts if not mount.get("read_only")} == {"volume"}
 
 
+def test_what_the_documentation_opens_to_all_is_what_is_mounted_and_no_secret(services: dict[str, Any]) -> None:
+    commands = re.findall(r"(?m)^ *chmod -R go\+rX ([^#\n]+)", (ROOT / "docs/troubleshooting.md").read_text())
+    opened = [(DEPLOY / folder).resolve() for command in commands for folder in command.split()]
+    mounted = {
+        Path(mount["source"])
+        for one in (services, configured(EVERY, BUILD_FOLDER="built")["services"])
+        for service in one.values()
+        for mount in service.get("volumes", [])
+        if mount["type"] == "bind"
+    }
+    assert [path for path in mounted if not any(path.is_relative_to(folder) for folder in opened)] == []
+    assert [folder for folder in opened if not any(path.is_relative_to(folder) for path in mounted)] == []
+    assert not any((DEPLOY / "secrets").is_relative_to(folder) for folder in opened)
+
+
 def test_no_secret_is_in_an_environment_or_a_command_line(services: dict[str, Any]) -> None:
     secrets = configured(EVERY)["secrets"]
     for service in services.values():
