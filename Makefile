@@ -96,7 +96,7 @@ secrets-are-here:
 
 settings-are-heard:
 	@if test -e deploy/my.toml; then \
-		grep -Eqs '^BUILD_FOLDER=(\./)?built/?[[:space:]]*$$' deploy/.env || \
+		grep -Eqs "^BUILD_FOLDER=[\"']?(\./)?built/?[\"']?[[:space:]]*$$" deploy/.env || \
 			{ echo "Nobody reads what deploy/my.toml makes: write BUILD_FOLDER=built into deploy/.env" >&2; exit 2; }; \
 		test deploy/built/alerts/alerting.rules.yaml -nt deploy/my.toml || \
 			{ echo "deploy/my.toml is newer than deploy/built. Run: make build" >&2; exit 2; }; \

@@ -19,7 +19,7 @@ for text in "$SPEC_METHOD" "$HOST_LABEL"; do
 done
 
 # Compose takes blanks between profiles for nothing, and a profile that it does not know for one that nobody needs.
-PROFILES=$(printf %s "$PROFILES" | tr -d '[:space:]')
+PROFILES=$(printf %s "$PROFILES" | tr -d ' \t\r\n')
 for profile in $(printf %s "$PROFILES" | tr , ' '); do
     case $profile in
         gpu | demo | monitoring | baseline | load | exporters) ;;

@@ -76,8 +76,9 @@ def test_the_demo_writes_nothing_into_the_tree(project: Path) -> None:
     assert "draftboard build" not in commands
 
 
-def test_the_stack_starts_with_the_users_settings_once_they_are_built_and_mounted(project: Path) -> None:
-    heard(project)
+@pytest.mark.parametrize("folder", ["built", "./built/", "'built'", '"built"  '])
+def test_the_stack_starts_with_the_users_settings_once_they_are_built_and_mounted(project: Path, folder: str) -> None:
+    heard(project, env=f"MODEL=a\nBUILD_FOLDER={folder}\n")
     [line] = told(make(project, "up"))
     assert line.endswith("--file deploy/docker-compose.yml up --detach")
 
