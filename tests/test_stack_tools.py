@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -105,7 +106,7 @@ def test_an_alert_of_unknown_severity_still_reaches_somebody() -> None:
     assert said.split() == ["warning"]
 
 
-MESSAGE = {
+MESSAGE: dict[str, Any] = {
     "status": "firing",
     "receiver": "critical",
     "groupLabels": {"model_name": "llama"},
@@ -130,7 +131,7 @@ MESSAGE = {
 }
 
 
-def message(template: str, data: dict[str, object], folder: Path) -> str:
+def message(template: str, data: dict[str, Any], folder: Path) -> str:
     (folder / "data.json").write_text(json.dumps(data))
     return run(
         "amtool",
@@ -140,18 +141,38 @@ def message(template: str, data: dict[str, object], folder: Path) -> str:
     ).rstrip("\n")
 
 
+ONE = {**MESSAGE, "alerts": MESSAGE["alerts"][:1]}
+
+
 def test_the_title_says_how_bad_it_is_of_what_model_and_what(tmp_path: Path) -> None:
-    assert message("draftboard.title", MESSAGE, tmp_path) == "CRITICAL: llama: Requests end in errors."
+    assert message("draftboard.title", ONE, tmp_path) == "CRITICAL: llama: Requests end in errors."
 
 
-def test_a_title_of_several_alerts_names_them(tmp_path: Path) -> None:
-    several = {**MESSAGE, "commonAnnotations": {}, "commonLabels": {"model_name": "llama", "severity": "warning"}}
-    assert message("draftboard.title", several, tmp_path) == "WARNING: llama: 2 alerts: VLLMErrors, VLLMErrors"
+def test_a_title_of_the_same_alert_on_several_counts_them(tmp_path: Path) -> None:
+    assert message("draftboard.title", MESSAGE, tmp_path) == "CRITICAL: llama: Requests end in errors. (2 alerts)"
 
 
-def test_a_title_without_a_model_names_the_job(tmp_path: Path) -> None:
-    down = {**MESSAGE, "status": "resolved", "commonLabels": {"job": "vllm", "severity": "critical"}}
-    assert message("draftboard.title", down, tmp_path) == "Resolved: job vllm: Requests end in errors."
+def test_a_title_of_many_alerts_names_three_and_counts_them(tmp_path: Path) -> None:
+    alerts = [MESSAGE["alerts"][0] | {"labels": {"alertname": f"A{number}"}} for number in range(60)]
+    labels = {"model_name": "llama", "severity": "warning"}
+    many = {**MESSAGE, "alerts": alerts, "commonAnnotations": {}, "commonLabels": labels}
+    assert message("draftboard.title", many, tmp_path) == "WARNING: llama: 60 alerts: A0, A1, A2, ..."
+
+
+@pytest.mark.parametrize(
+    ("labels", "who"),
+    [
+        ({"job": "vllm", "instance": "gpu-1:8000", "severity": "critical"}, "gpu-1:8000"),
+        ({"job": "vllm", "severity": "critical"}, "job vllm"),
+        ({"severity": "critical"}, "vLLM"),
+    ],
+    ids=["a server", "several servers", "all"],
+)
+def test_a_title_without_a_model_names_the_server_or_what_they_share(
+    tmp_path: Path, labels: dict[str, str], who: str
+) -> None:
+    down = {**ONE, "status": "resolved", "commonLabels": labels}
+    assert message("draftboard.title", down, tmp_path) == f"Resolved: {who}: Requests end in errors."
 
 
 def test_the_text_says_what_to_do_and_where_to_look(tmp_path: Path) -> None:

@@ -101,6 +101,17 @@ def test_a_broken_drafter_reaches_the_webhook_as_exactly_the_expected_alerts(
         assert (ROOT / "alerts/runbooks" / page).read_text().startswith(f"# {one.alert}")
 
 
+def test_an_alert_that_nobody_expected_fails_the_drill(
+    drill_settings: Settings, programs: Programs, tmp_path: Path
+) -> None:
+    story = Path(DRAFTER_BREAKS).read_text()
+    unaware = tmp_path / "unaware.toml"
+    unaware.write_text(story[: story.rindex("[[expect]]")])
+    outcome = rehearse(str(unaware), drill_settings, programs, speed=SPEED)
+    assert outcome.others == ("SpecDecodeFirstPositionWeak",)
+    assert not outcome.passed
+
+
 def test_a_server_that_is_down_silences_its_symptoms_and_its_return_is_told(
     stack: tuple[Wiring, Receiver], tmp_path: Path
 ) -> None:
@@ -134,8 +145,9 @@ def test_a_page_survives_restarts_of_prometheus_and_alertmanager_and_comes_once(
     with Client(wiring.prometheus_url) as client:
         before = client.query_range("up", time.time() - 60, time.time(), 1)
 
+    hear_two_more_beats(receiver)
     wiring.kill("prometheus")  # as by a power cut
-    wiring.stop("alertmanager")  # as by an upgrade
+    wiring.kill("alertmanager")
     wiring.start_alertmanager()
     wiring.start_prometheus()
     until(lambda: known(wiring, "VLLMTargetDown", place), "Alertmanager knows the alert again")
@@ -143,11 +155,15 @@ def test_a_page_survives_restarts_of_prometheus_and_alertmanager_and_comes_once(
         after = client.query_range("up", before[0].samples[0][0], before[0].samples[-1][0] - 1, 1)
     assert {tuple(sorted(one.labels.items())) for one in before} <= {tuple(sorted(one.labels.items())) for one in after}
 
-    # Two more messages of the watchdog: what is to be repeated would have been by now.
-    heard = sum(one.name == WATCHDOG for one in receiver.arrivals)
-    assert receiver.wait_for(lambda all_: sum(one.name == WATCHDOG for one in all_) >= heard + 2, PATIENCE)
+    hear_two_more_beats(receiver)
     assert told(receiver, "firing") == ["VLLMTargetDown"]
     assert told(receiver, "resolved") == []
+
+
+def hear_two_more_beats(receiver: Receiver) -> None:
+    """So long that Alertmanager has written down whom it told, and that what it would repeat had come."""
+    heard = sum(one.name == WATCHDOG for one in receiver.arrivals)
+    assert receiver.wait_for(lambda all_: sum(one.name == WATCHDOG for one in all_) >= heard + 2, PATIENCE)
 
 
 def scenario(folder: Path, model: str) -> str:

@@ -6,12 +6,15 @@ from typing import Any
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from draftboard import stack
 from draftboard.errors import DraftboardError
-from draftboard.rules.alerts import ALERTS
+from draftboard.rules.alerts import ALERTS, WATCHDOG
 from draftboard.settings import Settings, load
+from draftboard.settings.alerts import SEVERITIES
 from draftboard.stack.inhibition import OURS, inhibitions
 
 ALL_CHANNELS = {
@@ -167,9 +170,66 @@ def test_only_labels_that_both_alerts_carry_are_compared() -> None:
             )
 
 
+def silenced_by(settings: Settings) -> dict[str, set[str]]:
+    """By alert: those that silence it where their labels are equal, as the built rules have it."""
+    severities = {alert.name: getattr(settings.alerts, alert.name).severity for alert in ALERTS}
+    levels = {alert.name: alert.level.labels(settings) for alert in ALERTS}
+
+    def matches(name: str, matchers: tuple[str, ...]) -> bool:
+        carried = dict.fromkeys(levels[name], "x") | {"alertname": name, "severity": severities[name]}
+        return all(met(matcher, carried) for matcher in matchers)
+
+    return {
+        effect: {
+            cause
+            for one in inhibitions(settings)
+            for cause in severities
+            if cause != effect and matches(cause, one.source) and matches(effect, one.target)
+        }
+        for effect in severities
+    }
+
+
+def met(matcher: str, labels: dict[str, str]) -> bool:
+    label, operator, text = re.fullmatch(r'(\w+)(=~|!~|!=|=)"(.*)"', matcher).groups()  # type: ignore[union-attr]
+    value = labels.get(label, "")
+    found = re.fullmatch(text, value) is not None if "~" in operator else value == text
+    return found is not operator.startswith("!")
+
+
+@given(st.fixed_dictionaries({alert.name: st.sampled_from(SEVERITIES) for alert in ALERTS}))
+def test_no_severities_let_alerts_silence_each_other_or_worse_ones(severities: dict[str, str]) -> None:
+    defaults = Settings().alerts
+    chosen = {name: getattr(defaults, name).model_copy(update={"severity": to}) for name, to in severities.items()}
+    settings = Settings().model_copy(update={"alerts": defaults.model_copy(update=chosen)})
+    silenced = silenced_by(settings)
+    for effect, causes in silenced.items():
+        for cause in causes:
+            assert effect not in silenced[cause], f"{cause} and {effect} silence each other"
+            assert SEVERITIES.index(severities[cause]) >= SEVERITIES.index(severities[effect])
+    assert WATCHDOG not in silenced or not silenced[WATCHDOG]
+
+
 def test_a_burning_budget_silences_the_slow_burn_of_its_own_objective_only() -> None:
-    burn = next(one for one in inhibitions(Settings()) if "BurnsFast" in one.source[0])
+    slow = [one for one in inhibitions(Settings()) if met(one.target[-1], {"alertname": "VLLMErrorBudgetBurnsSlowly"})]
+    (burn,) = (one for one in slow if one.source == ('alertname="VLLMErrorBudgetBurnsFast"',))
     assert "slo" in burn.equal
+    assert silenced_by(Settings())["VLLMErrorBudgetBurnsSlowly"] == {"VLLMErrorBudgetBurnsFast"}
+
+
+def test_the_heartbeat_is_looked_at_more_often_than_it_beats() -> None:
+    """A look just before the time of the next beat must not put it off until a whole round later."""
+    routes = rendered(Settings(), stack.ALERTMANAGER)["route"]["routes"]
+    (beat,) = (route for route in routes if route["receiver"] == "heartbeat")
+    assert (beat["group_interval"], beat["repeat_interval"]) == ("1m", "5m")
+
+
+def test_each_server_that_goes_down_is_a_page_of_its_own() -> None:
+    routes = rendered(Settings(), stack.ALERTMANAGER)["route"]["routes"]
+    (critical,) = (route for route in routes if route["receiver"] == "critical")
+    (servers,) = critical["routes"]
+    assert servers["matchers"] == ['model_name=""']
+    assert "instance" in servers["group_by"]
 
 
 def test_everything_but_the_watchdog_can_be_silenced_by_worse() -> None:

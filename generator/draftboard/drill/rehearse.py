@@ -66,7 +66,8 @@ def rehearse(
     Raises:
         DraftboardError: a program cannot run, or the scenario expects nothing.
     """
-    expected = find(scenario).expect
+    told = find(scenario)
+    expected = told.expect
     if not expected:
         raise DraftboardError(f"{scenario}: expects no alert, so there is nothing to drill: add an [[expect]]")
     steps = len(expected) + 1
@@ -82,6 +83,12 @@ def rehearse(
             receiver.wait_for(
                 lambda arrivals: missing <= {arrival.name for arrival in arrivals},
                 max(_LEAST_SECONDS, _PATIENCE * max(_latest(one) for one in expected) / speed),
+            )
+            progress("listening until the scenario ends, for what is not expected", steps, steps)
+            names = missing | {WATCHDOG}
+            receiver.wait_for(
+                lambda arrivals: any(arrival.name not in names for arrival in arrivals),
+                began + told.duration.seconds / speed - time.time(),
             )
         return _outcome(scenario, speed, expected, began, receiver.arrivals)
 

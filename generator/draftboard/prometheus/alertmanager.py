@@ -35,6 +35,7 @@ class Alertmanager:
                 f"--storage.path={self.folder / 'data'}",
                 f"--web.listen-address={self.address}",
                 "--cluster.listen-address=",  # it has no siblings
+                "--data.maintenance-interval=1s",  # killed without notice, it has forgotten one second
             ),
             ready=re.compile(r'msg="Listening on"[^\n]* address=127\.0\.0\.1:\d+'),
             help="set ALERTMANAGER, or run `make tools`",

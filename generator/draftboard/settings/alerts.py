@@ -1,12 +1,16 @@
 """How patient each alert is, and whom it wakes."""
 
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import Field
 
 from draftboard.documents import Table
 from draftboard.durations import Duration
 from draftboard.settings.fields import Hold
+
+Severity = Literal["info", "warning", "critical"]
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+"""From the least to the worst."""
 
 
 class Alert(Table):
@@ -15,10 +19,10 @@ class Alert(Table):
     hold: Hold = Field(alias="for")
     keep_firing_for: Hold = Duration(0)
     """Bridges short recoveries of an expression that flaps; 0s leaves it out."""
-    severity: Literal["critical", "warning", "info"] = "warning"
+    severity: Severity = "warning"
 
 
-def _alert(hold: str, keep: str = "0s", severity: Literal["critical", "warning", "info"] = "warning") -> Alert:
+def _alert(hold: str, keep: str = "0s", severity: Severity = "warning") -> Alert:
     return Alert.model_validate({"for": hold, "keep_firing_for": keep, "severity": severity})
 
 

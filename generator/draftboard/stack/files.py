@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from draftboard.durations import Duration
 from draftboard.rules.alerts import WATCHDOG
 from draftboard.settings import Settings
 from draftboard.stack.inhibition import inhibitions
@@ -22,6 +23,9 @@ _TEMPLATES = {
 }
 
 
+_CHECKS_A_BEAT = 5
+
+
 def render(settings: Settings, made_by: str) -> dict[str, str]:
     """Every file as text, by its path; `made_by` says in each where it comes from."""
     environment = _environment()
@@ -34,6 +38,7 @@ def render(settings: Settings, made_by: str) -> dict[str, str]:
             labels=labels,
             watchdog=WATCHDOG,
             grouping=(*labels.scope, labels.job, labels.model_name),
+            heartbeat_check=Duration(max(1, settings.stack.notify.heartbeat_interval.seconds // _CHECKS_A_BEAT)),
             inhibitions=inhibitions(settings),
         )
         for path, template in _TEMPLATES.items()

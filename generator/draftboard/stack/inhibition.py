@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from draftboard.rules.alerts import ALERTS, Alert
 from draftboard.settings import Settings
+from draftboard.settings.alerts import SEVERITIES
 from draftboard.settings.model import Labels
 
 OURS = "(SpecDecode|VLLM).+"
@@ -27,10 +28,14 @@ def inhibitions(settings: Settings) -> tuple[Inhibition, ...]:
 
 
 def _explanations(settings: Settings) -> Iterator[Inhibition]:
+    """What explains an alert silences it, unless it is the lesser of the two: a page is never held back by a ticket.
+
+    Neither could both silence each other then, for an inhibited alert still inhibits.
+    """
     for cause in ALERTS:
         by_labels: dict[tuple[str, ...], list[str]] = {}
         for alert in ALERTS:
-            if cause.name in alert.explained_by:
+            if cause.name in alert.explained_by and _rank(cause, settings) >= _rank(alert, settings):
                 by_labels.setdefault(_shared(cause, alert, settings), []).append(alert.name)
         for equal, names in by_labels.items():
             yield Inhibition(
@@ -41,6 +46,10 @@ def _explanations(settings: Settings) -> Iterator[Inhibition]:
             )
 
 
+def _rank(alert: Alert, settings: Settings) -> int:
+    return SEVERITIES.index(getattr(settings.alerts, alert.name).severity)
+
+
 def _shared(cause: Alert, alert: Alert, settings: Settings) -> tuple[str, ...]:
     """Labels that both carry: one that only one of them has would never be equal."""
     carried = (*alert.level.labels(settings), *alert.signal.by)
@@ -48,18 +57,24 @@ def _shared(cause: Alert, alert: Alert, settings: Settings) -> tuple[str, ...]:
 
 
 def _critical_first(labels: Labels) -> Iterator[Inhibition]:
-    """Of a model or a server in critical trouble, lesser alerts can wait. What others' alerts mean is not known."""
-    ours, critical, lesser = f'alertname=~"{OURS}"', 'severity="critical"', 'severity=~"warning|info"'
+    """Of a model or a server in critical trouble, lesser alerts can wait. What others' alerts mean is not known.
+
+    Alerts on one of several things of a model (objectives, identities) are told all the same: the critical one may be
+    about another.
+    """
+    one_of_several = "|".join(alert.name for alert in ALERTS if alert.signal.by)
+    ours, critical = f'alertname=~"{OURS}"', 'severity="critical"'
+    lesser = ('severity=~"warning|info"', ours, f'alertname!~"{one_of_several}"')
     of_a_model, of_a_server = f'{labels.model_name}!=""', f'{labels.instance}!=""'
     yield Inhibition(
         why="While a model is in critical trouble, its lesser troubles and those of its engines can wait.",
         source=(critical, ours, of_a_model, f'{labels.engine}=""'),
-        target=(lesser, ours, of_a_model),
+        target=(*lesser, of_a_model),
         equal=labels.model_level,
     )
     yield Inhibition(
         why="While a server is in critical trouble, its lesser troubles and those of its engines can wait.",
         source=(critical, ours, of_a_server, f'{labels.model_name}=""'),
-        target=(lesser, ours, of_a_server),
+        target=(*lesser, of_a_server),
         equal=labels.target_level,
     )
