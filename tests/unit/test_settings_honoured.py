@@ -141,7 +141,7 @@ group_wait = "31s"
 group_interval = "301s"
 repeat_critical = "4h1m"
 repeat_others = "25h"
-heartbeat_interval = "303s"
+heartbeat_interval = "503s"
 """
 
 
@@ -237,7 +237,7 @@ def test_no_default_is_left_in_the_stack(renamed: Settings) -> None:
         *("https://long.example/query", "Bearer $__file{/secrets/of/example/remote_write_token}", "from@example.com"),
         *("smtp.example:2525", "mailer", "sample_limit: 51234", "label_limit: 123", "label_name_length_limit: 234"),
         *("label_value_length_limit: 2345", "body_size_limit: 23MB", "target_limit: 1234", "group_wait: 31s"),
-        *("group_interval: 5m1s", "repeat_interval: 4h1m", "repeat_interval: 1d1h", "repeat_interval: 5m3s"),
+        *("group_interval: 5m1s", "repeat_interval: 4h1m", "repeat_interval: 1d1h", "repeat_interval: 8m23s"),
     ):
         assert piece in text, piece
 
