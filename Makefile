@@ -6,6 +6,9 @@ BIN := $(VENV)/bin
 TOOLS := .tools
 COMPOSE := docker compose --file deploy/docker-compose.yml \
 	$(if $(EXAMPLE),$(patsubst %,--env-file %,$(wildcard deploy/.env) deploy/examples/$(EXAMPLE).env))
+# Settings of yours, where there are some, and where what they make is written: Git sees neither.
+CONFIG := $(firstword $(wildcard deploy/my.toml) deploy/draftboard.toml)
+OUT := $(if $(filter deploy/draftboard.toml,$(CONFIG)),.,deploy/built)
 RECORDING := deploy/demo/run-v0.32.0-ngram-vs-baseline.om.gz
 
 # Programs that the user names are taken as they are; what is not named is fetched into the private folder.
@@ -26,14 +29,14 @@ AMTOOL ?= $(TOOL)/amtool
 DOCKER_COMPOSE ?= $(TOOL)/docker-compose
 export PROMETHEUS PROMTOOL ALERTMANAGER AMTOOL DOCKER_COMPOSE
 
-.PHONY: help demo test test-vllm unit lint typecheck build check mutate detect bench-simulator secrets up up-demo down docker-is-here tools clean
+.PHONY: help demo test test-vllm unit lint typecheck build check mutate detect bench-simulator secrets up up-demo down \
+	docker-is-here secrets-are-here settings-are-heard tools clean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.demo $(FETCHED) ## Replay a recorded vLLM run, then see a live alert arrive (KEEP=1 leaves Prometheus running)
-	@$(BIN)/draftboard build
 	@$(BIN)/draftboard replay $(RECORDING) --config deploy/demo/draftboard.toml $(if $(KEEP),--keep)
 	@echo
 	@$(BIN)/draftboard drill deploy/demo/drafter-breaks.toml --config deploy/demo/drill.toml --speed 60
@@ -56,11 +59,11 @@ lint: $(VENV)/.dev ## Check style and the direction of imports
 typecheck: $(VENV)/.dev ## Check types, strictly
 	$(BIN)/mypy
 
-build: $(VENV)/.runtime ## Write dashboards/ and alerts/
-	$(BIN)/draftboard build
+build: $(VENV)/.runtime ## Write dashboards, rules and configuration; from deploy/my.toml, where it is, into deploy/built
+	$(BIN)/draftboard build --config $(CONFIG) --out $(OUT)
 
-check: $(VENV)/.runtime ## Say whether dashboards/ and alerts/ are as built
-	$(BIN)/draftboard check
+check: $(VENV)/.runtime ## Say whether all that is as built
+	$(BIN)/draftboard check --config $(CONFIG) --out $(OUT)
 
 mutate: $(VENV)/.dev $(FETCHED) ## Change the rules one place at a time: does a promtool case notice each?
 	$(BIN)/python tests/mutate.py --promtool $(PROMTOOL)
@@ -74,18 +77,30 @@ bench-simulator: $(VENV)/.dev ## Measure what an hour of one engine costs to sim
 secrets: ## Make the stack's random secrets and deploy/.env; what is there stays
 	@$(PYTHON) deploy/tools/make_secrets.py
 
-up: docker-is-here ## Start the stack that deploy/.env describes (EXAMPLE=eagle3 takes the model of deploy/examples/)
+up: docker-is-here secrets-are-here settings-are-heard ## Start the stack that deploy/.env describes (EXAMPLE=eagle3 takes the model of deploy/examples/)
 	$(COMPOSE) up --detach
 
-up-demo: docker-is-here ## Start the stack with the simulator in place of vLLM: needs no GPU
-	COMPOSE_PROFILES=demo $(COMPOSE) up --detach --build
+up-demo: docker-is-here secrets-are-here ## Start the simulator's own stack: needs no GPU, tells nobody, keeps its data apart
+	BUILD_FOLDER=.. COMPOSE_PROFILES=demo $(COMPOSE) --project-name draftboard-demo up --detach --build
 
-down: docker-is-here ## Stop the stack; what it has stored stays
+down: docker-is-here ## Stop the stack and the simulator's; what they have stored stays
 	COMPOSE_PROFILES='*' $(COMPOSE) down
+	COMPOSE_PROFILES='*' $(COMPOSE) --project-name draftboard-demo down
 
 docker-is-here:
 	@docker compose version >/dev/null 2>&1 || \
 		{ echo "This needs Docker with Compose, see docs/install.md; what needs neither: make demo" >&2; exit 2; }
+
+secrets-are-here:
+	@test -d deploy/secrets || { echo "deploy/secrets is missing. Run: make secrets" >&2; exit 2; }
+
+settings-are-heard:
+	@if test -e deploy/my.toml; then \
+		grep -Eqs "^BUILD_FOLDER=[\"']?(\./)?built/?[\"']?[[:space:]]*$$" deploy/.env || \
+			{ echo "Nobody reads what deploy/my.toml makes: write BUILD_FOLDER=built into deploy/.env" >&2; exit 2; }; \
+		test deploy/built/alerts/alerting.rules.yaml -nt deploy/my.toml || \
+			{ echo "deploy/my.toml is newer than deploy/built. Run: make build" >&2; exit 2; }; \
+	fi
 
 tools: $(FETCHED) $(CONFIGURED) ## Fetch Prometheus, Alertmanager and Docker Compose into .tools
 

@@ -24,7 +24,14 @@ VARIATIONS = {
         "email": {"to": "a@example.com", "sender": "b@example.com", "smarthost": "mx:587", "username": "draft"},
     },
     "rules evaluated elsewhere": {
-        "remote_write": [{"url": "https://mimir.example.com/api/v1/push", "token": True, "rules_there": True}],
+        "remote_write": [
+            {
+                "url": "https://mimir.example.com/api/v1/push",
+                "token": True,
+                "rules_there": True,
+                "query_url": "https://mimir.example.com/prometheus",
+            }
+        ],
         "external_labels": {"cluster": "eu-1", "replica": "a"},
     },
 }

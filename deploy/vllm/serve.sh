@@ -9,6 +9,10 @@ VLLM_API_KEY=$(cat "$secrets/vllm_api_key")
     exit 2
 }
 export VLLM_API_KEY
+[ -w "$HF_HOME" ] || {
+    echo "serve.sh: user $(id -u) may not write to the cache of models, $HF_HOME: let that user write to the folder that HF_CACHE in deploy/.env names, or unset HF_CACHE" >&2
+    exit 2
+}
 # Public models need no token: an empty file stands for none.
 if [ -s "$secrets/hf_token" ]; then
     export HF_TOKEN_PATH="$secrets/hf_token"

@@ -7,14 +7,19 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from composed import DEPLOY, EVERY, EXAMPLES, FILE, OWNER, PROFILES, compose, configured
 from conftest import ROOT, program
+from draftboard.prometheus.process import Program, stop
 
 pytestmark = pytest.mark.prometheus
 
-EXCUSED = {
+EXCUSED: dict[str, dict[Any, str]] = {
+    "waits for no readiness": {
+        ("prometheus", "alertmanager"): "a receiver that is wrong must not leave the servers unwatched"
+    },
     "no health check": {
         "load": "ends when its requests are answered",
         "volume-owner": "ends at once",
@@ -33,7 +38,6 @@ EXCUSED = {
         "vllm": "HF_CACHE: a cache of models that the user names is written to",
         "vllm-baseline": "the same",
         "load": "the same, for the tokenizer",
-        "volume-owner": "the same, should it be root's",
     },
 }
 REACHABLE = {
@@ -44,6 +48,8 @@ REACHABLE = {
     "vllm": "8000",
     "vllm-baseline": "8001",
 }
+STORAGE = {"prometheus": "tsdb.path", "alertmanager": "path"}
+LOOPBACK = "--web.listen-address=127.0.0.1:0"
 CAPABILITIES = {"volume-owner": ["CHOWN"]}
 
 
@@ -156,9 +162,15 @@ def test_each_is_limited_logged_in_bounds_watched_and_restarted(services: dict[s
 
 
 def test_who_depends_on_another_waits_until_it_is_ready(services: dict[str, Any]) -> None:
-    waits = [wait["condition"] for service in services.values() for wait in service.get("depends_on", {}).values()]
+    waits = {
+        (name, other): wait["condition"]
+        for name, service in services.items()
+        for other, wait in service.get("depends_on", {}).items()
+    }
     assert waits
-    assert set(waits) <= {"service_healthy", "service_completed_successfully"}
+    hasty = {pair for pair, condition in waits.items() if condition == "service_started"}
+    assert hasty == EXCUSED["waits for no readiness"].keys()
+    assert set(waits.values()) <= {"service_healthy", "service_completed_successfully", "service_started"}
 
 
 def test_ports_are_open_to_this_machine_alone(services: dict[str, Any]) -> None:
@@ -190,6 +202,21 @@ def test_a_cache_of_models_that_the_user_names_is_the_one_that_is_written_to() -
     assert all(sources in ([], ["/srv/models"]) for sources in written.values())
 
 
+def test_the_build_of_the_users_settings_takes_the_place_of_the_whole_committed_one(files: dict[str, str]) -> None:
+    mounted = {
+        folder: {
+            Path(mount["source"]).relative_to(root)
+            for service in configured(EVERY, BUILD_FOLDER=folder)["services"].values()
+            for mount in service.get("volumes", [])
+            if mount["type"] == "bind" and not mount["bind"].get("create_host_path")
+        }
+        for folder, root in (("", ROOT), ("built", DEPLOY / "built"))
+    }
+    assert mounted["built"] == mounted[""]
+    for path in files:
+        assert any(Path(path).is_relative_to(source) for source in mounted["built"]), path
+
+
 def test_what_is_mounted_is_there_or_is_made(services: dict[str, Any]) -> None:
     made = {"prometheus.yml", "alertmanager", "provisioning"}  # by `draftboard build`
     for service in services.values():
@@ -207,6 +234,26 @@ def test_new_volumes_keep_nothing_of_an_image_so_that_one_rule_owns_them(service
     assert owned == configured(EVERY)["volumes"].keys()
 
 
+def test_who_hands_out_volumes_never_sees_a_folder_of_the_user() -> None:
+    mounts = configured(EVERY, HF_CACHE="/srv/models")["services"]["volume-owner"]["volumes"]
+    assert {mount["type"] for mount in mounts if not mount.get("read_only")} == {"volume"}
+
+
+def test_what_the_documentation_opens_to_all_is_what_is_mounted_and_no_secret(services: dict[str, Any]) -> None:
+    commands = re.findall(r"(?m)^ *chmod -R go\+rX ([^#\n]+)", (ROOT / "docs/troubleshooting.md").read_text())
+    opened = [(DEPLOY / folder).resolve() for command in commands for folder in command.split()]
+    mounted = {
+        Path(mount["source"])
+        for one in (services, configured(EVERY, BUILD_FOLDER="built")["services"])
+        for service in one.values()
+        for mount in service.get("volumes", [])
+        if mount["type"] == "bind"
+    }
+    assert [path for path in mounted if not any(path.is_relative_to(folder) for folder in opened)] == []
+    assert [folder for folder in opened if not any(path.is_relative_to(folder) for path in mounted)] == []
+    assert not any((DEPLOY / "secrets").is_relative_to(folder) for folder in opened)
+
+
 def test_no_secret_is_in_an_environment_or_a_command_line(services: dict[str, Any]) -> None:
     secrets = configured(EVERY)["secrets"]
     for service in services.values():
@@ -221,7 +268,13 @@ def test_no_secret_is_in_an_environment_or_a_command_line(services: dict[str, An
 
 
 def test_git_never_sees_secrets_nor_the_users_own_settings() -> None:
-    kept = ["deploy/secrets/vllm_api_key", "deploy/.env", "deploy/prometheus/targets/mine.yaml"]
+    kept = [
+        "deploy/secrets/vllm_api_key",
+        "deploy/.env",
+        "deploy/prometheus/targets/mine.yaml",
+        "deploy/my.toml",
+        "deploy/built/alerts/alerting.rules.yaml",
+    ]
     done = subprocess.run(
         ["git", "check-ignore", *kept], cwd=ROOT, capture_output=True, text=True, timeout=30, check=False
     )
@@ -241,9 +294,45 @@ def test_grafana_lets_nobody_in_and_tells_nobody(services: dict[str, Any]) -> No
     assert "GF_SECURITY_ADMIN_PASSWORD" not in told
 
 
+def test_grafana_keeps_the_plugins_of_its_image_and_frees_memory_before_it_is_killed(services: dict[str, Any]) -> None:
+    told = services["grafana"]["environment"]
+    assert told["GF_PLUGINS_PREINSTALL_DISABLED"] == "true"
+    number, unit = re.fullmatch(r"(\d+)(MiB|GiB)", told["GOMEMLIMIT"]).groups()  # type: ignore[union-attr]
+    limit = int(services["grafana"]["deploy"]["resources"]["limits"]["memory"])
+    assert 0.5 < int(number) * 1024 ** {"MiB": 2, "GiB": 3}[unit] / limit < 0.9
+
+
+@pytest.mark.parametrize("name", ["prometheus", "alertmanager"])
+def test_a_path_in_an_address_is_for_links_and_moves_no_route(name: str, tmp_path: Path) -> None:
+    address = {f"{name.upper()}_URL": f"https://example.com/{name}"}
+    command = configured("demo", **address)["services"][name]["command"]
+    words = [word for word in command if word.startswith(("--web.", "--cluster."))]
+    assert f"--web.external-url=https://example.com/{name}" in words
+    assert answers_at(name, words, "/-/ready", tmp_path)
+
+
+def answers_at(name: str, words: list[str], path: str, folder: Path) -> bool:
+    """Whether the real program, started with these flags, answers there."""
+    file = folder / f"{name}.yml"
+    file.write_text("global: {}" if name == "prometheus" else "{route: {receiver: a}, receivers: [{name: a}]}")
+    started = Program(
+        name=name,
+        command=(program(name), f"--config.file={file}", f"--storage.{STORAGE[name]}={folder}", *words, LOOPBACK),
+        ready=re.compile(r'msg="Listening on"[^\n]* address=(127\.0\.0\.1:\d+)'),
+        help="make tools",
+    )
+    process, found = started.start(folder / "log")
+    try:
+        # Not ready yet is an answer too: 404 is what would show that it is elsewhere.
+        return httpx.get(f"http://{found[1]}{path}", trust_env=False).status_code in (200, 503)
+    finally:
+        stop(process)
+
+
 def test_alertmanager_writes_down_whom_it_told_as_often_as_the_docs_say(services: dict[str, Any]) -> None:
-    assert "--data.maintenance-interval=1m" in services["alertmanager"]["command"]
-    assert "takes one every minute" in " ".join((ROOT / "docs/notifications.md").read_text().split())
+    [flag] = [word for word in services["alertmanager"]["command"] if word.startswith("--data.maintenance-interval=")]
+    assert f"once a minute (`{flag}` in the stack)" in " ".join((ROOT / "docs/notifications.md").read_text().split())
+    assert flag.endswith("=1m")
 
 
 @pytest.mark.parametrize("name", ["prometheus", "alertmanager"])

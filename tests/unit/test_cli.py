@@ -49,7 +49,7 @@ def test_check_ends_with_1_and_a_diff_after_an_edit(tmp_path: Path, capsys: pyte
     code, out, err = run("check", "--out", tmp_path, capsys=capsys)
     assert code == 1
     assert "-        for: 3m\n+        for: 30m\n" in out
-    assert "run `draftboard build`" in err
+    assert f"run `draftboard build --out {tmp_path}`" in err
 
 
 def test_check_ends_with_1_in_an_empty_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -62,8 +62,9 @@ def test_check_with_other_settings_sees_other_files(tmp_path: Path, capsys: pyte
     run("build", "--out", tmp_path, capsys=capsys)
     config = tmp_path / "draftboard.toml"
     config.write_text("[thresholds]\ndrop = 0.5")
-    code, out, _ = run("check", "--out", tmp_path, "--config", config, capsys=capsys)
+    code, out, err = run("check", "--out", tmp_path, "--config", config, capsys=capsys)
     assert code == 1
+    assert f"run `draftboard build --config {config} --out {tmp_path}`" in err
     assert "+          (model:vllm_spec_decode_acceptance:change1h_ratio_rate5m < 0.5)" in out
 
 

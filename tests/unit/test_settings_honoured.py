@@ -118,7 +118,9 @@ alertmanager = "alerts.example:9194"
 secrets = "/secrets/of/example"
 dashboards = "/dashboards/of/example"
 external_labels = { region = "eu" }
-remote_write = [{ url = "https://long.example/push", token = true }]
+remote_write = [
+    { url = "https://long.example/push", token = true, rules_there = true, query_url = "https://long.example/query" },
+]
 slack = { channel = "#llm-example" }
 email = { to = "to@example.com", sender = "from@example.com", smarthost = "smtp.example:2525", username = "mailer" }
 
@@ -139,7 +141,7 @@ group_wait = "31s"
 group_interval = "301s"
 repeat_critical = "4h1m"
 repeat_others = "25h"
-heartbeat_interval = "303s"
+heartbeat_interval = "503s"
 """
 
 
@@ -231,10 +233,11 @@ def test_no_default_is_left_in_the_stack(renamed: Settings) -> None:
         assert not found, (default, found)
     for piece in (
         *("metrics.example:9191", "alerts.example:9194", "/dashboards/of/example", "region: eu", "#llm-example"),
-        *("https://long.example/push", "/secrets/of/example/remote_write_token", "to@example.com", "from@example.com"),
+        *("https://long.example/push", "credentials_file: /secrets/of/example/remote_write_token", "to@example.com"),
+        *("https://long.example/query", "Bearer $__file{/secrets/of/example/remote_write_token}", "from@example.com"),
         *("smtp.example:2525", "mailer", "sample_limit: 51234", "label_limit: 123", "label_name_length_limit: 234"),
         *("label_value_length_limit: 2345", "body_size_limit: 23MB", "target_limit: 1234", "group_wait: 31s"),
-        *("group_interval: 5m1s", "repeat_interval: 4h1m", "repeat_interval: 1d1h", "repeat_interval: 5m3s"),
+        *("group_interval: 5m1s", "repeat_interval: 4h1m", "repeat_interval: 1d1h", "repeat_interval: 8m23s"),
     ):
         assert piece in text, piece
 

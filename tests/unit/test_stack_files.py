@@ -75,15 +75,28 @@ def test_every_secret_file_that_a_configuration_may_read_is_mounted_where_it_is_
             "stack": {
                 "notify": {**notify, "heartbeat": True},
                 "email": {"to": "a@example.com", "sender": "b@example.com", "smarthost": "mx:587", "username": "draft"},
-                "remote_write": [{"url": "https://mimir.example.com/api/v1/push", "token": True}],
+                "remote_write": [
+                    {
+                        "url": "https://mimir.example.com/api/v1/push",
+                        "token": True,
+                        "rules_there": True,
+                        "query_url": "https://mimir.example.com/prometheus",
+                    }
+                ],
             }
         }
     )
     built = artifacts.render(told)
-    for service, file in (("alertmanager", "alertmanager.yml"), ("prometheus", "prometheus.yml")):
+    configurations = {
+        "alertmanager": "alertmanager.yml",
+        "prometheus": "prometheus.yml",
+        "grafana": "provisioning/datasources/draftboard.yaml",
+    }
+    for service, file in configurations.items():
         read = set(re.findall(r"/run/secrets/(\w+)", built[f"deploy/{service}/{file}"]))
         assert read
-        assert read == set(FILE["services"][service]["secrets"])
+        told = str(FILE["services"][service]["environment"]) if service == "grafana" else ""
+        assert read | set(re.findall(r"/run/secrets/(\w+)", told)) == set(FILE["services"][service]["secrets"])
 
 
 def test_there_is_an_example_of_every_method_that_the_stack_is_documented_with() -> None:

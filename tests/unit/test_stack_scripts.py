@@ -25,6 +25,7 @@ MODEL = {
     "MAX_MODEL_LEN": "8192",
     "BUCKETS": BUCKETS,
     "VLLM_ARGS": "",
+    "HF_HOME": "/tmp",
 }
 LOAD = {"MODEL": "some/model", "TARGET": "http://vllm:8000", "PROMPTS": "10", "RATE": "2"}
 STACK = {"SPEC_METHOD": "eagle3", "HOST_LABEL": "gpu-1", "VLLM_TARGET": ""}
@@ -129,6 +130,15 @@ def test_an_empty_key_is_refused(there: Path) -> None:
     assert "make secrets" in done.stderr
 
 
+def test_a_cache_of_models_that_cannot_be_written_to_is_one_line_that_names_it(there: Path) -> None:
+    done = run("vllm/serve.sh", there, {**MODEL, "HF_HOME": str(there / "nowhere")})
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    assert f"user {os.getuid()} may not write" in done.stderr
+    assert "HF_CACHE in deploy/.env" in done.stderr
+
+
 @pytest.mark.parametrize(("token", "told"), [("", False), ("hf_x", True)])
 def test_a_token_is_told_where_there_is_one(there: Path, token: str, told: bool) -> None:
     (there / "secrets/hf_token").write_text(token)
@@ -171,10 +181,36 @@ def test_an_existing_server_is_the_only_target(there: Path) -> None:
     assert targets(there) == {"10.0.0.5:8000": {"job": "vllm", "host": "gpu-1", "spec_method": "eagle3"}}
 
 
+@pytest.mark.parametrize("target", ["vllm-1.example.com:8000", "[2001:db8::5]:8000", "host.docker.internal:80"])
+def test_an_existing_server_is_named_by_name_or_by_address_of_either_kind(there: Path, target: str) -> None:
+    variables = {**STACK, "PROFILES": "monitoring", "VLLM_TARGET": target}
+    assert run("prometheus/start.sh", there, variables, "true").returncode == 0
+    assert targets(there).keys() == {target}
+
+
+def test_blanks_between_profiles_mean_nothing_as_in_compose(there: Path) -> None:
+    assert run("prometheus/start.sh", there, {**STACK, "PROFILES": " gpu, baseline ,"}, "true").returncode == 0
+    assert {"vllm:8000", "vllm-baseline:8000"} < targets(there).keys()
+
+
+def test_the_script_knows_every_profile_of_the_compose_file_and_monitoring(there: Path) -> None:
+    services = yaml.safe_load((DEPLOY / "docker-compose.yml").read_text())["services"].values()
+    profiles = sorted({profile for service in services for profile in service.get("profiles", [])} | {"monitoring"})
+    variables = {**STACK, "PROFILES": ",".join(profiles), "VLLM_TARGET": "10.0.0.5:8000"}
+    assert run("prometheus/start.sh", there, variables, "true").returncode == 0
+
+
 @pytest.mark.parametrize(
     ("variables", "told"),
     [
         ({"PROFILES": "monitoring"}, "VLLM_TARGET=host:port"),
+        ({"PROFILES": "monitoring", "VLLM_TARGET": "10.0.0.5"}, "VLLM_TARGET=host:port"),
+        ({"PROFILES": "monitoring", "VLLM_TARGET": "http://10.0.0.5:8000"}, "VLLM_TARGET=host:port"),
+        ({"PROFILES": "monitoring", "VLLM_TARGET": "2001:db8::5:8000"}, "[address]:port for IPv6"),
+        ({"PROFILES": "monitoring", "VLLM_TARGET": "a:1\nb:2"}, "VLLM_TARGET=host:port"),
+        ({"PROFILES": "monitoring", "VLLM_TARGET": "a']:1"}, "VLLM_TARGET=host:port"),
+        ({"PROFILES": "gpu,basline"}, "'basline', which is no profile"),
+        ({"PROFILES": "gpu,*"}, "'*', which is no profile"),
         ({"PROFILES": "load"}, "nothing would be watched"),
         ({"PROFILES": "gpu", "SPEC_METHOD": "x', evil: 'y"}, "may use only"),
         ({"PROFILES": "gpu", "HOST_LABEL": "a\nb"}, "may use only"),
@@ -185,6 +221,7 @@ def test_what_cannot_be_scraped_is_refused_in_one_line(there: Path, variables: d
     assert done.returncode == 2
     assert told in done.stderr
     assert "deploy/.env" in done.stderr
+    assert done.stderr.count("start.sh") == 1
 
 
 def test_prometheus_takes_the_place_of_the_script(there: Path) -> None:

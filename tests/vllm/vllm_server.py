@@ -123,6 +123,7 @@ def serving(
         "GPU_MEMORY_UTILIZATION": "0.5",
         "MAX_MODEL_LEN": "1024",
         "BUCKETS": settings.buckets.model_dump_json(),
+        "HF_HOME": str(folder),
         "VLLM_ARGS": f"{WORDS} --port {port} {words}",
         **VARIABLES,
     }

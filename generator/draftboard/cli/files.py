@@ -1,6 +1,7 @@
 """`build`, `check` and `signals`: the files that Draftboard makes, and what is in them."""
 
 import json
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 
@@ -48,7 +49,8 @@ def check(config: Path | None, out: Path | None) -> None:
         click.echo(f"{difference.path}: {difference.what}")
         click.echo(difference.diff, nl=False)
     if differences:
-        click.echo(f"{len(differences)} of the files below {target} are not as built: run `draftboard build`", err=True)
+        again = shlex.join(["draftboard", "build", *_options(config=config, out=out)])
+        click.echo(f"{len(differences)} of the files below {target} are not as built: run `{again}`", err=True)
         raise SystemExit(1)
     click.echo(f"The files below {target} are as built.")
 
@@ -72,6 +74,11 @@ def signals(config: Path | None, *, as_json: bool) -> None:
         for line in entry.expr.splitlines():
             click.echo(f"    {line}")
         click.echo()
+
+
+def _options(**paths: Path | None) -> list[str]:
+    """As they were given, for a command to be typed."""
+    return [word for name, path in paths.items() if path for word in (f"--{name}", str(path))]
 
 
 def _repository() -> Path:

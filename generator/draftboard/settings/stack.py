@@ -49,9 +49,19 @@ class RemoteWrite(Table):
 
     url: Url
     token: bool = False
-    """Send the bearer token that stands in `remote_write_token` below `secrets`."""
+    """Send the bearer token that stands in `remote_write_token` below `secrets`, to `query_url` too."""
     rules_there: bool = False
     """The rules are loaded into that system's own ruler: this Prometheus evaluates none, or every alert came twice."""
+    query_url: Url | None = None
+    """Where that system answers PromQL, without `/api/v1`: with `rules_there` Grafana asks it for the records."""
+
+    @model_validator(mode="after")
+    def _records_are_asked_for_where_they_are(self) -> Self:
+        if self.rules_there and self.query_url is None:
+            raise ValueError("rules_there needs query_url, the address that Grafana asks: the records are there alone")
+        if self.query_url is not None and not self.rules_there:
+            raise ValueError("query_url needs rules_there: where the rules are evaluated here, Grafana asks here")
+        return self
 
 
 class Notify(Table):
@@ -116,7 +126,13 @@ class Stack(Table):
             raise ValueError("notify by email needs [stack.email] with to, sender and smarthost")
         return self
 
+    @model_validator(mode="after")
+    def _rules_are_evaluated_once(self) -> Self:
+        if sum(remote.rules_there for remote in self.remote_write) > 1:
+            raise ValueError("remote_write has rules_there more than once: every alert would come twice")
+        return self
+
     @property
-    def rules_are_evaluated_here(self) -> bool:
-        """Whether this Prometheus has rules and alerts of its own."""
-        return not any(remote.rules_there for remote in self.remote_write)
+    def ruler(self) -> RemoteWrite | None:
+        """Who evaluates the rules, if it is not this Prometheus."""
+        return next((remote for remote in self.remote_write if remote.rules_there), None)
