@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -79,7 +79,7 @@ def test_email_without_an_address_is_refused() -> None:
 
 def test_rules_that_a_remote_ruler_evaluates_are_not_evaluated_here_too() -> None:
     url = "https://mimir.example.com/api/v1/push"
-    there = settings_with(remote_write=[{"url": url, "token": True, "rules_there": True}])
+    there = settings_with(remote_write=[{"url": url, "token": True, "rules_there": True, "query_url": url}])
     told = rendered(there, stack.PROMETHEUS)
     assert "rule_files" not in told
     assert "alerting" not in told
@@ -197,6 +197,7 @@ def met(matcher: str, labels: dict[str, str]) -> bool:
     return found is not operator.startswith("!")
 
 
+@settings(deadline=None)
 @given(st.fixed_dictionaries({alert.name: st.sampled_from(SEVERITIES) for alert in ALERTS}))
 def test_no_severities_let_alerts_silence_each_other_or_worse_ones(severities: dict[str, str]) -> None:
     defaults = Settings().alerts
