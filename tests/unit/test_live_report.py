@@ -158,6 +158,13 @@ def test_advice_has_its_reason(
     assert any(reason in each for each in verdict.reasons), verdict.reasons
 
 
+def test_a_shorter_k_is_advised_only_where_one_is_faster() -> None:
+    model = only(report(Lifetime(LOAD), method="ngram"))
+    # Its last position yields less than a whole token costs, but drafts of 3.74 pay for less than the fourth.
+    assert spoken(model).last_position < spoken(model).draft_cost * spoken(model).expected_speedup
+    assert (spoken(model).best_k, model.verdict.advice) == (4, "keep")
+
+
 def test_without_a_method_the_assumed_cost_is_told(saved: Save) -> None:
     text = page((900, 300), drafts=1000)
     unknown, foreign, known = (only(report(Lifetime(saved(text)), method=name)) for name in ("", "mine", "eagle3"))

@@ -29,6 +29,8 @@ _QUIET = {
     "rejection, too: vLLM 0.10 and newer tell what is needed",
 }
 """Why there is no verdict, by state."""
+_GAIN_DIGITS = 3
+"""Decimals of a share that is shown in tenths of a per cent."""
 _INCOMPLETE = "drafts are counted, but not all that is needed to judge them: is something filtered out of the series?"
 
 
@@ -174,10 +176,10 @@ def _of_best_k(case: Case) -> tuple[str, ...]:
     k, at_best = case.best
     gain, most = at_best / case.expected_speedup - 1, f"K = {worded(configured_k, case.configured_k)}"
     promised = f"{best_k.title} is {k}: {within(expected_speedup.title)} {worded(best_speedup, at_best)}"
-    if k < round(case.configured_k):
-        return (f"{promised}, {gain:.1%} more than {most} gives now",)
-    # Where drafts are seldom full, the last token may cost more than it yields, and no shorter k be known to gain.
-    return () if case.advice == ADVICE["shorter"] else (f"{promised}; longer than {most} was not tried",)
+    if k < case.configured_k:
+        # Nothing is gained where several k are as fast, or where K lies deeper than is judged.
+        return (f"{promised}, {gain:.1%} more than {most} gives now",) if round(gain, _GAIN_DIGITS) > 0 else ()
+    return (f"{promised}; longer than {most} was not tried",)
 
 
 def _of_advice(case: Case) -> tuple[str, ...]:
