@@ -181,8 +181,11 @@ def _none_of(sample: Sample, broken: Sequence[Broken]) -> Verdict | None:
     if not sample.enough:
         return _withheld("too few drafts", f"too few: {drafts}, and a verdict takes {sample.least:,.0f}")
     if not sample.draft_tokens:
-        reason = f"{drafts}, and not one token in them: grammars of structured output can empty drafts, or one counter "
-        return _withheld("drafts hold no tokens", reason + "stands still")
+        # Under structured output a grammar may void all that was drafted; not all of the time.
+        reason = (
+            f"{drafts}, and not one token in them: is every draft voided by a grammar, or does a counter stand still?"
+        )
+        return _withheld("drafts hold no tokens", reason)
     return None
 
 

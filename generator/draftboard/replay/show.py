@@ -35,8 +35,8 @@ def show(story: Story, console: Console) -> None:
     console.print(
         f"Verdict and break-even rest on an assumed verify inflation of {story.verify_inflation:g}, and on the draft "
         "cost that the settings give each method. Expected speedup is of speculative steps alone; measured speedup "
-        "compares with the model's baseline, as far as the load of both is alike: slower, it outweighs any verdict. Advice "
-        "is a rule of thumb.",
+        "compares with the model's baseline, as far as the load of both is alike: slower, it outweighs any verdict. "
+        "Advice is a rule of thumb.",
     )
 
 
