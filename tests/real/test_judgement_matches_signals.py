@@ -187,7 +187,8 @@ def test_without_rules_a_report_reads_raw_series(model: Model, client: Client, s
     assert found.speculation
     assert found.sample.drafts == pytest.approx(model.drafts)
     assert found.speculation.speedup_at == pytest.approx(expected.speedup_at)
-    assert (found.verdict.says, found.verdict.advice) == (expected.verdict.says, expected.advice.says)
+    told = (None, None) if found.broken else (expected.verdict.says, expected.advice.says)
+    assert (found.verdict.says, found.verdict.advice) == told
     assert [one.identity for one in found.broken] == [
         name
         for name, error in sorted(expected.counted.identity_errors.items())

@@ -110,6 +110,7 @@ def test_under_a_minimum_of_drafts_there_are_numbers_and_no_verdict(saved: Save,
     assert (model.verdict.says is not None, model.verdict.advice is not None) == (judged, judged)
     if not judged:
         assert model.verdict.reasons == ("too few: 199 drafts, and a verdict takes 200",)
+        assert model.verdict.withheld == "too few drafts"
 
 
 def test_the_minimum_is_a_setting(saved: Save) -> None:
@@ -158,6 +159,13 @@ def test_advice_has_its_reason(
     assert any(reason in each for each in verdict.reasons), verdict.reasons
 
 
+def test_a_shorter_k_is_advised_only_where_one_is_faster() -> None:
+    model = only(report(Lifetime(LOAD), method="ngram"))
+    # Its last position yields less than a whole token costs, but drafts of 3.74 pay for less than the fourth.
+    assert spoken(model).last_position < spoken(model).draft_cost * spoken(model).expected_speedup
+    assert (spoken(model).best_k, model.verdict.advice) == (4, "keep")
+
+
 def test_without_a_method_the_assumed_cost_is_told(saved: Save) -> None:
     text = page((900, 300), drafts=1000)
     unknown, foreign, known = (only(report(Lifetime(saved(text)), method=name)) for name in ("", "mine", "eagle3"))
@@ -191,6 +199,45 @@ def test_counters_that_contradict_each_other_are_named(
     model = only(report(Lifetime(saved(page(accepted, drafts=drafts, drafted=drafted)))))
     assert [one.identity for one in model.broken] == [identity]
     assert model.broken[0].engine == "engine 0"
+    assert (model.verdict.says, model.verdict.advice) == (None, None)
+    assert model.verdict.withheld == "counters contradict each other"
+    assert all(engine.verdict.withheld == model.verdict.withheld for engine in model.engines)
+
+
+def test_counters_within_the_tolerance_are_judged(saved: Save) -> None:
+    model = only(report(Lifetime(saved(page((500, 524), drafts=1000)))))
+    assert (model.broken, model.verdict.says) == ((), "pays")
+
+
+def test_an_engine_beside_one_whose_counters_contradict_each_other_is_judged_by_itself(saved: Save) -> None:
+    text = page((500, 900), drafts=1000) + page((900, 600), drafts=1000, engine="1")
+    model = only(report(Lifetime(saved(text))))
+    assert (model.verdict.says, [engine.verdict.says for engine in model.engines]) == (None, [None, "pays"])
+
+
+def test_positions_with_a_gap_are_no_short_draft(saved: Save) -> None:
+    text = page((500, 40), drafts=1000, drafted=6000).replace('position="1"', 'position="5"')
+    model = only(report(Lifetime(saved(text))))
+    assert [(one.identity, one.says) for one in model.broken] == [
+        ("positions_missing", "position 5 is counted without 4 of the 5 positions before it"),
+    ]
+    assert model.broken[0].error == pytest.approx(4 / 6)
+    assert model.verdict.withheld == "counters contradict each other"
+
+
+def test_drafts_without_a_token_are_called_that_and_not_even(saved: Save) -> None:
+    model = only(report(Lifetime(saved(page((0, 0), drafts=1000, drafted=0)))))
+    assert (model.verdict.says, model.verdict.advice) == (None, None)
+    assert model.verdict.withheld == "drafts hold no tokens"
+    assert len(model.verdict.reasons) == 1
+    assert model.verdict.reasons[0].startswith("1,000 drafts, and not one token in them")
+
+
+def test_a_best_k_that_gains_nothing_is_no_reason(saved: Save) -> None:
+    # Drafts of 1 token, of K = 2: all k cost the same, and nothing is accepted at the second position.
+    model = only(report(Lifetime(saved(page((900, 0), drafts=1000, drafted=1000)))))
+    assert (spoken(model).best_k, model.verdict.advice) == (1, "keep")
+    assert not any("Best k" in reason for reason in model.verdict.reasons)
 
 
 def test_an_engine_s_contradiction_is_found_behind_the_sum_of_all(saved: Save) -> None:

@@ -1,17 +1,20 @@
 """A sweep of temperatures: each is judged by what it alone did, and whatever disturbs it is said."""
 
+import io
 import json
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from draftboard.errors import DraftboardError
 from draftboard.settings import Settings
 from draftboard.settings.thresholds import Thresholds
 from draftboard.sweep import Plan, Prompt, Prompts, Sweep, sweep
 from draftboard.sweep.plan import RequestLimits
+from draftboard.sweep.show import show
 from fake_vllm import FakeVLLM, accepting, drafts_of
 from loopback import answering, page
 
@@ -192,6 +195,22 @@ def test_the_verdict_is_for_the_temperature_of_production(
     assert (found.production.verdict, found.production.rule_of_thumb) == (row.server.verdict, row.rule_of_thumb)
     assert len(found.production.warnings) == len(warnings)
     assert all(part in line for part, line in zip(warnings, found.production.warnings, strict=True))
+
+
+def test_counters_that_contradict_each_other_are_no_verdict_for_production() -> None:
+    class Contradictory(FakeVLLM):
+        def page(self) -> str:
+            # A position that a deeper one needs.
+            return super().page().replace('position="3"', 'position="7"')
+
+    found = swept(Contradictory(FALLING), temperatures=(0.8,), production_temperature=0.8)
+    assert found.production
+    assert (found.production.verdict.says, found.production.rule_of_thumb) == (None, None)
+    assert found.production.verdict.withheld == "counters contradict each other"
+    console = Console(file=io.StringIO(), width=200)
+    show(found, Settings(), console)
+    assert isinstance(console.file, io.StringIO)
+    assert "At production's 0.8  no verdict: counters contradict each other" in console.file.getvalue()
 
 
 def test_speculation_that_is_off_ends_it_before_anything_is_sent() -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from draftboard.live.entries import engine_report, model_report
 from draftboard.live.growth import Growth, Since, Tally
-from draftboard.live.judge import V0_ENGINE, Judgement, judge
+from draftboard.live.judge import V0_ENGINE, Judgement, judge, missing_positions
 from draftboard.live.objects import SCHEMA_VERSION, Broken, ModelReport, Origin, Report
 from draftboard.live.page import Page
 from draftboard.live.totals import Totals, totals
@@ -60,35 +60,37 @@ class Reading:
 
     def _model(self, model: str, tallies: Sequence[Tally]) -> ModelReport:
         several = len({tally.source for tally in tallies}) > 1
-        together = self._judged(tallies)
+        broken = [self._broken(tally, _named(tally, several=several)) for tally in tallies]
+        together = self._judged(tallies, [one for each in broken for one in each])
         return model_report(
             together,
             model,
             self.method,
             settings=self.settings,
             notes=tuple(f"{_named(tally, several=several)} {note}" for tally in tallies for note in _notes_of(tally)),
-            broken=tuple(one for tally in tallies for one in self._broken(tally, _named(tally, several=several))),
+            broken=tuple(one for each in broken for one in each),
             engines=tuple(
-                engine_report(self._judged([tally]), tally.engine, tally.source, together.sample, _notes_of(tally))
-                for tally in tallies
+                engine_report(self._judged([tally], own), tally.engine, tally.source, together.sample, _notes_of(tally))
+                for tally, own in zip(tallies, broken, strict=True)
             ),
         )
 
-    def _judged(self, tallies: Sequence[Tally]) -> Judgement:
+    def _judged(self, tallies: Sequence[Tally], broken: Sequence[Broken] = ()) -> Judgement:
         sources = {tally.source for tally in tallies} or {page.source for page in self.pages}
         old = any(page.v0 for page in self.pages if page.source in sources)
         sums = totals(tallies) if tallies else Totals()
         state = V0_ENGINE if old and sums.drafts is None else None
-        return judge(sums, self.grown.seconds, self.method, self.settings, state=state)
+        return judge(sums, self.grown.seconds, self.method, self.settings, state=state, broken=broken)
 
     def _broken(self, tally: Tally, engine: str) -> list[Broken]:
-        counted = totals([tally]).counted
-        errors = counted.identity_errors if counted else {}
-        return [
+        sums = totals([tally])
+        errors = sums.counted.identity_errors if sums.counted else {}
+        found = [
             Broken(identity=name, says=IDENTITIES[name], error=error, engine=engine)
             for name, error in errors.items()
             if error > self.settings.thresholds.inconsistent
         ]
+        return [*missing_positions(sums, engine), *found]
 
 
 def _named(tally: Tally, *, several: bool) -> str:

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import eq
 from time import time
 
 from draftboard.errors import DraftboardError
 from draftboard.live.asked import Asked, Key, Question
 from draftboard.live.entries import engine_report, model_report
-from draftboard.live.judge import judge
+from draftboard.live.judge import Judgement, judge, missing_positions
 from draftboard.live.objects import SCHEMA_VERSION, Broken, EngineReport, ModelReport, Origin, Report, Sample
 from draftboard.live.sources import Recorded
 from draftboard.prometheus import Client
@@ -71,13 +72,17 @@ class _Answer:
         method = labels.pop(names.spec_method, "") or self.method
         model = labels.pop(names.model_name, "")
         change = self.models.value(acceptance_change, key)
+        sums, measured = self.models.totals(key), self.models.value(measured_speedup, key)
+        broken = (*missing_positions(sums, "its engines together"), *self._broken(key, self._belongs))
         judgement = judge(
-            self.models.totals(key),
+            sums,
             self.models.seconds,
             method,
             self.settings,
             change=change,
             state=self.models.state(key),
+            broken=broken,
+            measured=measured,
         )
         return model_report(
             judgement,
@@ -86,12 +91,8 @@ class _Answer:
             settings=self.settings,
             labels=labels,
             acceptance_change=change,
-            measured_speedup=self.models.value(measured_speedup, key),
-            broken=tuple(
-                Broken(identity=name, says=IDENTITIES[name], error=error, engine=self._place(engine))
-                for engine, name, error in self.broken
-                if self._belongs(engine, key)
-            ),
+            measured_speedup=measured,
+            broken=broken,
             engines=self._engines(key, method, judgement.sample, self.by_engine) if self.by_engine else (),
         )
 
@@ -99,13 +100,25 @@ class _Answer:
         names = self.settings.labels
         return tuple(
             engine_report(
-                judge(asked.totals(engine), asked.seconds, method, self.settings, state=asked.state(engine)),
+                self._engine(engine, method, asked),
                 dict(engine).get(names.engine, ""),
                 dict(engine).get(names.instance, ""),
                 model,
             )
             for engine in asked.keys
             if self._belongs(engine, key)
+        )
+
+    def _engine(self, engine: Key, method: str, asked: Asked) -> Judgement:
+        sums = asked.totals(engine)
+        broken = (*missing_positions(sums, self._place(engine)), *self._broken(engine, eq))
+        return judge(sums, asked.seconds, method, self.settings, state=asked.state(engine), broken=broken)
+
+    def _broken(self, key: Key, is_of: Callable[[Key, Key], bool]) -> tuple[Broken, ...]:
+        return tuple(
+            Broken(identity=name, says=IDENTITIES[name], error=error, engine=self._place(engine))
+            for engine, name, error in self.broken
+            if is_of(engine, key)
         )
 
     def _belongs(self, engine: Key, model: Key) -> bool:

@@ -1,10 +1,11 @@
 """From sums to a judgement: the numbers, the verdict, and the sentences that give its reasons."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from draftboard import theory
 from draftboard.live.histogram import Distribution
-from draftboard.live.objects import Latencies, Latency, Sample, Speculation, Traffic, Verdict
+from draftboard.live.objects import Broken, Latencies, Latency, Sample, Speculation, Traffic, Verdict
 from draftboard.live.totals import Totals
 from draftboard.settings import Settings
 from draftboard.signals.acceptance import acceptance, acceptance_length, draft_length
@@ -14,6 +15,7 @@ from draftboard.signals.economics import ADVICE, BREAK_EVEN, best_k, best_speedu
 from draftboard.signals.judgement import Case, state_of
 from draftboard.signals.signal import Code, Status, within
 from draftboard.signals.state import DOWN, STATES
+from draftboard.signals.users import measured_speedup
 from draftboard.signals.wording import worded
 
 V0_ENGINE = Code(-1, "vLLM's V0 engine", Status.WARN)
@@ -29,6 +31,8 @@ _QUIET = {
     "rejection, too: vLLM 0.10 and newer tell what is needed",
 }
 """Why there is no verdict, by state."""
+_GAIN_DIGITS = 3
+"""Decimals of a share that is shown in tenths of a per cent."""
 _INCOMPLETE = "drafts are counted, but not all that is needed to judge them: is something filtered out of the series?"
 
 
@@ -52,17 +56,21 @@ def judge(
     *,
     change: float | None = None,
     state: Code | None = None,
+    broken: Sequence[Broken] = (),
+    measured: float | None = None,
 ) -> Judgement:
     """Judge what was counted in some seconds, by a method that may be unknown ("").
 
     `change` is acceptance now over before, where somebody remembers. `state` is told where the counters do not tell.
+    `broken` identities leave nothing to judge by. `measured` is the speedup against a baseline, where one runs.
     """
     state = state or state_of(sums.drafts, sums.generation_tokens)
     counted, least = sums.counted, settings.traffic.drafts_to_judge
     latency = Latencies(**{name: _latency(times) for name, times in sums.latencies.items() if times.count})
     traffic = _traffic(sums, seconds)
     if counted is None:
-        verdict = Verdict(says=None, advice=None, reasons=(_QUIET.get(state, _INCOMPLETE),))
+        quiet = Verdict(says=None, advice=None, reasons=(_QUIET.get(state, _INCOMPLETE),))
+        verdict = _with_measured(quiet, measured, settings)
         return Judgement(state=state, verdict=verdict, sample=None, speculation=None, latency=latency, traffic=traffic)
     case = Case(
         counted=counted,
@@ -78,20 +86,21 @@ def judge(
         accepted_per_position=counted.accepted_per_position,
         least=least,
     )
-    verdict = _verdict(case) if sample.enough else _too_few(sample)
-    speculation = _speculation(case, sums, seconds, enough=sample.enough)
+    verdict = _none_of(sample, broken) or _verdict(case)
+    speculation = _speculation(case, sums, seconds, judged=verdict.says is not None)
+    verdict = _with_measured(verdict, measured, settings)
     return Judgement(
         state=state, verdict=verdict, sample=sample, speculation=speculation, latency=latency, traffic=traffic
     )
 
 
-def _speculation(case: Case, sums: Totals, seconds: float | None, *, enough: bool) -> Speculation:
+def _speculation(case: Case, sums: Totals, seconds: float | None, *, judged: bool) -> Speculation:
     counted, survival = case.counted, case.survival
     k, at_best = case.best
     drafted, accepted = counted.draft_tokens, counted.accepted_tokens
     return Speculation(
         acceptance=counted.acceptance,
-        band=acceptance.step_of(counted.acceptance, case.settings).says if enough else None,
+        band=acceptance.step_of(counted.acceptance, case.settings).says if judged else None,
         acceptance_length=counted.acceptance_length,
         break_even=case.break_even,
         draft_length=counted.draft_length,
@@ -153,9 +162,48 @@ def _over(part: float | None, whole: float | None) -> float | None:
     return part / whole if part is not None and whole else None
 
 
-def _too_few(sample: Sample) -> Verdict:
+def missing_positions(sums: Totals, engine: str) -> tuple[Broken, ...]:
+    """Broken where a position lacks that a deeper one needs: K cannot be read then, nor survival."""
+    missing = sums.missing_positions
+    if not missing:
+        return ()
+    deepest = max(sums.accepted_by_position)
+    says = f"position {deepest} is counted without {len(missing)} of the {deepest} positions before it"
+    return (Broken(identity="positions_missing", says=says, error=len(missing) / (deepest + 1), engine=engine),)
+
+
+def _none_of(sample: Sample, broken: Sequence[Broken]) -> Verdict | None:
+    """Why drafts get no verdict; None where they can be judged."""
     drafts = f"{sample.drafts:,.0f} draft{'' if round(sample.drafts) == 1 else 's'}"
-    return Verdict(says=None, advice=None, reasons=(f"too few: {drafts}, and a verdict takes {sample.least:,.0f}",))
+    if broken:
+        why = "counters contradict each other"
+        return _withheld(why, f"{why}: nothing can be judged by them")
+    if not sample.enough:
+        return _withheld("too few drafts", f"too few: {drafts}, and a verdict takes {sample.least:,.0f}")
+    if not sample.draft_tokens:
+        # Under structured output a grammar may void all that was drafted; not all of the time.
+        reason = (
+            f"{drafts}, and not one token in them: is every draft voided by a grammar, or does a counter stand still?"
+        )
+        return _withheld("drafts hold no tokens", reason)
+    return None
+
+
+def _withheld(why: str, reason: str) -> Verdict:
+    return Verdict(says=None, advice=None, reasons=(reason,), withheld=why)
+
+
+def _with_measured(verdict: Verdict, measured: float | None, settings: Settings) -> Verdict:
+    """A measured slowdown outweighs what is expected."""
+    step = None if measured is None else measured_speedup.step_of(measured, settings)
+    if step is None or step.status is not Status.BAD:
+        return verdict
+    value = worded(measured_speedup, measured)
+    reason = (
+        f"{measured_speedup.title} is {value}, under {settings.thresholds.slower:g}: {step.says} than the baseline's. "
+        "See first that the load of both is alike, then draft less under load, or turn it off"
+    )
+    return replace(verdict, reasons=(reason, *verdict.reasons), measured=f"{step.says} (measured {value})")
 
 
 def _verdict(case: Case) -> Verdict:
@@ -174,10 +222,10 @@ def _of_best_k(case: Case) -> tuple[str, ...]:
     k, at_best = case.best
     gain, most = at_best / case.expected_speedup - 1, f"K = {worded(configured_k, case.configured_k)}"
     promised = f"{best_k.title} is {k}: {within(expected_speedup.title)} {worded(best_speedup, at_best)}"
-    if k < round(case.configured_k):
-        return (f"{promised}, {gain:.1%} more than {most} gives now",)
-    # Where drafts are seldom full, the last token may cost more than it yields, and no shorter k be known to gain.
-    return () if case.advice == ADVICE["shorter"] else (f"{promised}; longer than {most} was not tried",)
+    if k < case.configured_k:
+        # Nothing is gained where several k are as fast, or where K lies deeper than is judged.
+        return (f"{promised}, {gain:.1%} more than {most} gives now",) if round(gain, _GAIN_DIGITS) > 0 else ()
+    return (f"{promised}; longer than {most} was not tried",)
 
 
 def _of_advice(case: Case) -> tuple[str, ...]:

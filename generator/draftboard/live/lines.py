@@ -17,7 +17,7 @@ from draftboard.signals.acceptance import (
 )
 from draftboard.signals.capacity import kv_cache_usage, prefix_cache_hits
 from draftboard.signals.comparison import acceptance_change, length_to_others
-from draftboard.signals.economics import best_k, best_speedup, break_even, expected_speedup
+from draftboard.signals.economics import ADVICE, BREAK_EVEN, best_k, best_speedup, break_even, expected_speedup
 from draftboard.signals.requests import request_rate, requests_running, requests_waiting
 from draftboard.signals.signal import Status, within
 from draftboard.signals.state import STATES
@@ -32,6 +32,8 @@ NUMBERS = (
 OF_MODELS = (acceptance_change, measured_speedup)
 OF_ENGINES = (acceptance, acceptance_length, expected_speedup)
 TO_OTHERS = "To others"
+_NO_CHANGE = (ADVICE["keep"].says, ADVICE["longer"].says)
+"""Advice that would draft as much as now, or more."""
 
 
 def origin_in_words(report: Report) -> str:
@@ -54,12 +56,29 @@ def named(model: ModelReport) -> str:
 
 
 def verdict_of(entry: Judged) -> str:
-    """Verdict and advice in words, or the state where there is none."""
-    if entry.verdict.says is None:
-        return entry.state
-    told = f"{entry.verdict.says}: {entry.verdict.advice}"
+    """Verdict and advice in words, or why there is none, or the state where nothing was drafted."""
+    found = entry.verdict
+    told = _expected(entry) if found.says else f"no verdict: {found.withheld}" if found.withheld else ""
+    if found.measured and not found.says:
+        told = ", ".join(part for part in (told, found.measured) if part)
     # A server that is down now may have drafted within the time.
-    return told if entry.state == STATES["drafting"].says else f"{entry.state}, {told}"
+    return told if told and entry.state == STATES["drafting"].says else ", ".join(filter(None, (entry.state, told)))
+
+
+def _expected(entry: Judged) -> str:
+    """What is expected and advised, and what is measured against it: then to keep it would be no advice."""
+    found = entry.verdict
+    if not found.measured:
+        return f"{found.says}: {found.advice}"
+    pays = entry.speculation is not None and entry.speculation.expected_speedup >= BREAK_EVEN
+    told = f"expected: {found.says}, {'but' if pays else 'and'} {found.measured}"
+    return told if found.advice in _NO_CHANGE else f"{told}: {found.advice}"
+
+
+def verdict_of_engine(engine: EngineReport, model: ModelReport) -> str:
+    """The same of an engine; what is measured is measured of its model, and leaves engines what they are expected."""
+    expected = model.verdict.measured and engine.verdict.says
+    return f"expected: {expected}" if expected else verdict_of(engine)
 
 
 def warnings(model: ModelReport) -> list[str]:

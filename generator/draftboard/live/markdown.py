@@ -13,6 +13,7 @@ from draftboard.live.lines import (
     speculation_rows,
     traffic_in_words,
     verdict_of,
+    verdict_of_engine,
     warnings,
 )
 from draftboard.live.objects import ModelReport, Report, Speculation
@@ -49,7 +50,10 @@ def _of_model(model: ModelReport, settings: Settings, *, engines: bool) -> list[
     if engines and model.engines:
         lines += table(
             ("Engine", "Server", verdict.title, *(signal.title for signal in OF_ENGINES), TO_OTHERS, drafts.title),
-            [(one.engine or NOTHING, one.server, verdict_of(one), *cells_of_engine(one)) for one in model.engines],
+            [
+                (one.engine or NOTHING, one.server, verdict_of_engine(one, model), *cells_of_engine(one))
+                for one in model.engines
+            ],
         )
     return lines
 

@@ -164,7 +164,7 @@ class Broken(_Described):
     """An identity that vLLM's counters hold, and these do not."""
 
     identity: str
-    """Its name, as the records label it."""
+    """Its name, as the records label it; positions_missing is known to reports alone."""
     says: str
     error: float
     """How far it is broken, as a share."""
@@ -177,10 +177,16 @@ class Verdict(_Described):
     """Whether it pays, what to do, and why."""
 
     says: str | None
-    """Costs more than it saves, about even, or pays; None where the sample is too small or nothing was drafted."""
+    """Costs more than it saves, about even, or pays, by the expected speedup; None where the sample is too small, where
+    counters contradict each other, or where nothing was drafted."""
     advice: str | None
+    """What to change, by the same counters: it knows nothing of what is measured."""
     reasons: tuple[str, ...]
     """In sentences, the weightiest first."""
+    withheld: str | None = None
+    """Why drafts that were counted get no verdict, in a few words; None where they do, or where there are none."""
+    measured: str | None = None
+    """That users wait longer than the baseline's, where that is measured: it weighs more than what is expected."""
 
 
 @dataclass(frozen=True, kw_only=True)

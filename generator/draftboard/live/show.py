@@ -19,9 +19,10 @@ from draftboard.live.lines import (
     speculation_rows,
     traffic_in_words,
     verdict_of,
+    verdict_of_engine,
     warnings,
 )
-from draftboard.live.objects import EngineReport, Judged, Latency, ModelReport, Report, Speculation
+from draftboard.live.objects import Judged, Latency, ModelReport, Report, Speculation
 from draftboard.live.totals import LATENCIES
 from draftboard.settings import Settings
 from draftboard.signals.depth import accepted_length_share, conditional_acceptance, survival
@@ -56,7 +57,7 @@ def show(report: Report, settings: Settings, console: Console, *, engines: bool)
         console.print()
         _show_model(model, settings, console)
         if engines and model.engines:
-            console.print(_engines(model.engines, settings))
+            console.print(_engines(model, settings))
     bullets(report.notes, console, "yellow")
     if any(model.speculation for model in report.models):
         console.print(Text(_REST, style="dim"))
@@ -97,6 +98,10 @@ def bullets(lines: Iterable[str], console: Console, style: str = "") -> None:
 
 
 def _style(entry: Judged, settings: Settings) -> str:
+    if entry.verdict.measured:
+        return STYLES[Status.BAD]
+    if entry.verdict.withheld:
+        return STYLES[Status.WARN]
     if entry.verdict.says is not None and entry.speculation:
         return STYLES[verdict.step_of(entry.speculation.expected_speedup, settings).status]
     return next((STYLES[code.status] for code in state.codes if code.says == entry.state), "bold yellow")
@@ -141,15 +146,15 @@ def _times(times: Sequence[tuple[str, Latency | None]]) -> Table:
     return table
 
 
-def _engines(entries: Sequence[EngineReport], settings: Settings) -> Table:
+def _engines(model: ModelReport, settings: Settings) -> Table:
     table = _table("Engines", ("Engine", verdict.title))
     for heading in (*(signal.title for signal in OF_ENGINES), TO_OTHERS, drafts.title):
         table.add_column(heading, justify="right", min_width=max(map(len, heading.split())), max_width=_HEADING)
-    several = len({entry.server for entry in entries}) > 1
+    several = len({entry.server for entry in model.engines}) > 1
     if several:
         table.add_column("Server", overflow="fold")
-    for entry in entries:
-        told = (Text(entry.engine or NOTHING), Text(verdict_of(entry), style=_style(entry, settings)))
+    for entry in model.engines:
+        told = (Text(entry.engine or NOTHING), Text(verdict_of_engine(entry, model), style=_style(entry, settings)))
         table.add_row(*told, *cells_of_engine(entry), *([Text(entry.server)] if several else []))
     return table
 

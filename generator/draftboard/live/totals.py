@@ -50,6 +50,11 @@ class Totals:
         return Counted(self.drafts, self.draft_tokens, self.accepted_tokens, self.positions)
 
     @property
+    def missing_positions(self) -> tuple[int, ...]:
+        """Positions that are not there, though deeper ones are: vLLM exposes all from 0 on."""
+        return tuple(sorted(set(range(max(self.accepted_by_position, default=0))) - self.accepted_by_position.keys()))
+
+    @property
     def positions(self) -> tuple[float, ...]:
         """Accepted tokens from position 0 on."""
         return tuple(self.accepted_by_position[position] for position in sorted(self.accepted_by_position))

@@ -14,6 +14,7 @@ from draftboard.signals import Signal
 from draftboard.signals.depth import survival
 from draftboard.signals.economics import advice, verdict
 from draftboard.signals.requests import request_rate
+from draftboard.signals.users import measured_speedup
 from draftboard.signals.wording import NOTHING, worded
 
 _HEADING_WIDTH = 12
@@ -34,7 +35,8 @@ def show(story: Story, console: Console) -> None:
     console.print(
         f"Verdict and break-even rest on an assumed verify inflation of {story.verify_inflation:g}, and on the draft "
         "cost that the settings give each method. Expected speedup is of speculative steps alone; measured speedup "
-        "compares with the model's baseline, as far as the load of both is alike. Advice is a rule of thumb.",
+        "compares with the model's baseline, as far as the load of both is alike: slower, it outweighs any verdict. "
+        "Advice is a rule of thumb.",
     )
 
 
@@ -58,7 +60,8 @@ def _show_speculation(chapter: Chapter, start: float, console: Console) -> None:
     for moment in chapter.moments:
         until, style = _clock(moment.at - start), None if moment.drafts else "dim"
         told = (moment.verdict or NOTHING, moment.advice or NOTHING)
-        judged.add_row(until, moment.state, f"{moment.drafts:,.0f}", *_cells(moment, JUDGED_BY), *told, style=style)
+        numbers = _with_slower(_cells(moment, JUDGED_BY), moment)
+        judged.add_row(until, moment.state, f"{moment.drafts:,.0f}", *numbers, *told, style=style)
         shares = " ".join(f"{share:.2f}" for share in moment.survival) or NOTHING
         deep.add_row(until, *_cells(moment, IN_DEPTH), shares, style=style)
     console.print(judged)
@@ -104,6 +107,15 @@ def _titles(signals: Sequence[Signal]) -> tuple[str, ...]:
 
 def _cells(moment: Moment, signals: Sequence[Signal]) -> tuple[str, ...]:
     return tuple(worded(signal, moment.numbers[signal.name]) for signal in signals)
+
+
+def _with_slower(cells: Sequence[str], moment: Moment) -> tuple[str, ...]:
+    """The cells, the measured one marked where it speaks against what is expected: the verdict is the record's own."""
+    marked = JUDGED_BY.index(measured_speedup)
+    return tuple(
+        f"[bold red]{cell} slower[/bold red]" if moment.slower and place == marked else cell
+        for place, cell in enumerate(cells)
+    )
 
 
 def _named(labels: dict[str, str]) -> str:

@@ -36,6 +36,8 @@ class Moment:
     survival: tuple[float, ...]
     verdict: str | None
     advice: str | None
+    slower: bool
+    """Whether users are measured to wait longer than the baseline's, whatever the verdict expects."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,7 @@ def _moment(replay: Replay, values: dict[str, dict[str, float]], at: float) -> M
         return values[signal.name].get("")
 
     code, told, advised = value(state), value(verdict), value(advice)
-    by_position = values[survival.name]
+    by_position, measured = values[survival.name], value(measured_speedup)
     return Moment(
         at=at,
         state="unknown" if code is None else _says(state, code),
@@ -114,6 +116,7 @@ def _moment(replay: Replay, values: dict[str, dict[str, float]], at: float) -> M
         survival=tuple(by_position[position] for position in sorted(by_position, key=int)),
         verdict=None if told is None else verdict.step_of(told, replay.settings).says,
         advice=None if advised is None else _says(advice, advised),
+        slower=measured is not None and measured < replay.settings.thresholds.slower,
     )
 
 

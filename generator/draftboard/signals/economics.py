@@ -71,9 +71,13 @@ def _best_k(s: Scope) -> str:
 
 
 def tail_costs(s: Scope) -> str:
-    """Models that mostly draft to K, and whose last token yields less than it costs."""
+    """Models that mostly draft to K, whose last token yields less than it costs, and that a shorter k would speed up.
+
+    The last does not follow from the others: drafts a little short of K pay for a part of the last token only.
+    """
     full = binary(number(s.settings.thresholds.full_drafts), "*", s(configured_k))
-    return binary(binary(s(draft_length), ">=", full), "and", _last_token(s, "<"))
+    costs = binary(binary(s(draft_length), ">=", full), "and", _last_token(s, "<"))
+    return binary(costs, "and", binary(s(best_k), "<", s(configured_k)))
 
 
 def tail_pays(s: Scope) -> str:
@@ -222,9 +226,9 @@ advice = Signal(
     title="What to do",
     question="What should be changed?",
     description="The first that holds: acceptance dropped against before (look at workload and drafter, not at K); no "
-    "k is expected to pay; a drafter misses the first position; the last drafted token costs more than it yields, and "
-    "is hardly reached or this K does not pay; the last position is often reached; else keep. Rules of thumb: they "
-    "say where to look first.",
+    "k is expected to pay; a drafter misses the first position; the last drafted token costs more than it yields, the "
+    "best k is shorter, and the last position is hardly reached or this K does not pay; the last position is often "
+    "reached; else keep. Rules of thumb: they say where to look first.",
     unit=Unit.CODE,
     expr=_advice,
     record="vllm_spec_decode_advice:enum_rate{window}",

@@ -96,7 +96,7 @@ class Case:
     @property
     def _tail_costs(self) -> bool:
         full = self.settings.thresholds.full_drafts * self.configured_k
-        return self.counted.draft_length >= full and self._last_token_costs
+        return self.counted.draft_length >= full and self._last_token_costs and self.best[0] < self.configured_k
 
     @property
     def _last_token_costs(self) -> bool:

@@ -24,7 +24,6 @@ _SWEEP = TypeAdapter(Sweep)
 _NUMBERS = (acceptance, acceptance_length, expected_speedup)
 _HEADING = 15
 _WORD = len("break-even")
-_TOO_FEW = "too few drafts"
 _REST = (
     "Verdicts are by length against break-even, which rests on c and v that the settings assume. The rule of thumb "
     "looks at acceptance alone, knows neither draft length nor cost, and nobody has measured it."
@@ -71,7 +70,8 @@ def _production(sweep: Sweep, console: Console) -> None:
     if found is None:
         return
     thumb = f" (rule of thumb: {found.rule_of_thumb})" if found.rule_of_thumb else ""
-    says = f"{found.verdict.says}: {found.verdict.advice}" if found.verdict.says else "no verdict"
+    none = f"no verdict: {found.verdict.withheld}" if found.verdict.withheld else "no verdict"
+    says = f"{found.verdict.says}: {found.verdict.advice}" if found.verdict.says else none
     console.print()
     console.print(Text.assemble((f"At production's {found.temperature:g}  ", "bold"), (says + thumb, "bold")))
     _bullets(found.verdict.reasons, console)
@@ -87,7 +87,7 @@ def _by_temperature(rows: Sequence[Row], settings: Settings) -> Table:
             style = STYLES[verdict.step_of(found.expected_speedup, settings).status]
         table.add_row(
             _named(row),
-            Text(verdict_of(row.server) if row.server.verdict.says or not sample else _TOO_FEW, style=style),
+            Text(row.server.verdict.withheld or verdict_of(row.server), style=style),
             row.rule_of_thumb or NOTHING,
             *(worded(signal, getattr(found, signal.name) if found else None) for signal in _NUMBERS),
             f"{sample.drafts:,.0f}" if sample else NOTHING,
@@ -164,7 +164,7 @@ def _drafted(tagged: Tagged) -> str:
     if sample is None:
         return "nothing drafted"
     share = worded(acceptance, sample.accepted_tokens / sample.draft_tokens)
-    return f"{share} {tagged.verdict.says or _TOO_FEW}"
+    return f"{share} {tagged.verdict.says or tagged.verdict.withheld or NOTHING}"
 
 
 def _waited(tagged: Tagged) -> str:
