@@ -85,7 +85,7 @@ def test_as_json_everything_is_named(capsys: pytest.CaptureFixture[str]) -> None
         (("--command", "ls"), "starts no vLLM server"),
         (("--settings", "/nowhere.toml", "--config", GOOD), "/nowhere.toml"),
         (("--prometheus", "ftp://x"), "not valid"),
-        (("/nowhere.prom",), "not valid"),
+        (("/nowhere.prom",), "no such file, and no address"),
         (("--window", "0s", "x"), "longer than 0s"),
         (("--config", GOOD, "--token-file", "/nowhere"), "/nowhere"),
     ],

@@ -178,5 +178,5 @@ def test_a_saved_page_is_read_with_the_same_limits(tmp_path: Path) -> None:
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(DraftboardError, match=r"page.prom: not a page of metrics: it is binary"):
         load(path)
-    with pytest.raises(DraftboardError, match="cannot read the page: No such file"):
+    with pytest.raises(DraftboardError, match="cannot read the page of metrics: No such file"):
         load(tmp_path / "absent.prom")

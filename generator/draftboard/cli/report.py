@@ -109,11 +109,11 @@ def _of_pages(
             return live.Pages(before, after, window)
         raise click.UsageError("--before and --after go together")
     _only(bool(sources), "name a server (host:port or URL), a saved page, or --prometheus URL")
-    files = [Path(source) for source in sources if Path(source).is_file()]
-    if not files:
+    saved = [source for source in sources if live.is_saved(source)]
+    if not saved:
         return live.Servers(sources, window or WINDOW, access)
     _only(len(sources) == 1, "a saved page is read alone: of two pages of one server, name --before and --after")
-    return live.Lifetime(files[0])
+    return live.Lifetime(Path(saved[0]))
 
 
 def _only(allowed: bool, otherwise: str) -> None:

@@ -10,6 +10,7 @@ from draftboard.live.objects import ModelReport, Report, Sampling
 from draftboard.live.page import Page, read
 from draftboard.live.plot import draw
 from draftboard.live.reporting import report, report_each
+from draftboard.live.saved import is_saved
 from draftboard.live.schema import as_json, load_report, schema
 from draftboard.live.show import show
 from draftboard.live.sources import Lifetime, Pages, Recorded, Servers, Source
@@ -32,6 +33,7 @@ __all__ = [
     "as_markdown",
     "draw",
     "growth",
+    "is_saved",
     "lifetime",
     "load",
     "load_report",
