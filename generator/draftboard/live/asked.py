@@ -1,10 +1,12 @@
 """Asking a Prometheus: the signals' own expressions, read from records where rules keep them, else from raw series."""
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from draftboard.durations import Duration
+from draftboard.errors import DraftboardError
 from draftboard.live.histogram import Distribution
 from draftboard.live.totals import LATENCIES, Totals
 from draftboard.prometheus import Client
@@ -40,6 +42,8 @@ _READ = (
     *(state, configured_k, requests_running, requests_waiting, kv_cache_usage, prefix_cache_hits),
     *(of_time.mean for of_time, _ in LATENCIES.values()),
 )
+_NUMBERS = {"position": re.compile("[0-9]{1,4}"), "le": re.compile(r"[0-9.]+(e[+-]?[0-9]+)?|\+Inf")}
+"""Labels that are computed with, as vLLM and Prometheus write them."""
 _OF_MODELS = (acceptance_change, measured_speedup)
 
 
@@ -153,5 +157,9 @@ class Question:
             if self.model and labels.get(self.settings.labels.model_name) != self.model:
                 continue
             key = tuple(sorted(labels.items()))
-            found.setdefault(key, {})[series.labels.get(own, "")] = series.samples[0][1]
+            text, value = series.labels.get(own, ""), series.samples[0][1]
+            if own in _NUMBERS and not _NUMBERS[own].fullmatch(text):
+                raise DraftboardError(f"{self.client.url}: {signal.title}: the label {own} is {text[:60]!r}, no number")
+            if math.isfinite(value):
+                found.setdefault(key, {})[text] = value
         return found

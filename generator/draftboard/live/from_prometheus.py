@@ -17,6 +17,8 @@ from draftboard.signals.comparison import acceptance_change
 from draftboard.signals.integrity import IDENTITIES
 from draftboard.signals.users import measured_speedup
 
+_UNKNOWN = "the counters contradict each other, in a way that the record does not name"
+
 
 def of_prometheus(
     source: Recorded,
@@ -88,7 +90,7 @@ class _Answer:
             acceptance_change=change,
             measured_speedup=self.models.value(measured_speedup, key),
             broken=tuple(
-                Broken(identity=name, says=IDENTITIES[name], error=error, engine=self._place(engine))
+                Broken(identity=name, says=IDENTITIES.get(name, _UNKNOWN), error=error, engine=self._place(engine))
                 for engine, name, error in self.broken
                 if self._belongs(engine, key)
             ),
