@@ -314,6 +314,24 @@ def test_a_limit_must_be_a_number(option: str, value: str, capsys: pytest.Captur
     assert option in err
 
 
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (("--json", "--markdown"), "exclude each other"),
+        (("--at", "now-6h"), "--range and --at go with --prometheus"),
+        (("--range", "5m"), "--range and --at go with --prometheus"),
+        (("--prometheus", "x:1", "--window", "5m"), "--window goes with servers"),
+        (("--gpus", "2"), "--gpus goes with --gpu-hour-price"),
+    ],
+)
+def test_options_that_do_not_apply_are_refused(
+    options: tuple[str, ...], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = run("a=b", "c=d", *options, capsys=capsys)
+    assert (code, out) == (2, "")
+    assert reason in " ".join(err.split())
+
+
 def several(*names: str) -> Report:
     models = tuple(replace(FAST.model, model=name) for name in names)
     return replace(FAST.report, models=models)

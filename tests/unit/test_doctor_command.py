@@ -87,7 +87,12 @@ def test_as_json_everything_is_named(capsys: pytest.CaptureFixture[str]) -> None
         (("--prometheus", "ftp://x"), "not valid"),
         (("/nowhere.prom",), "no such file, and no address"),
         (("--window", "0s", "x"), "longer than 0s"),
-        (("--config", GOOD, "--token-file", "/nowhere"), "/nowhere"),
+        (("--window", "2d", "x"), "at most 1d"),
+        (("--window", "2s", "--config", GOOD), "--window goes with servers"),
+        (("--at", "now-6h", "--config", GOOD), "--at goes with --prometheus"),
+        (("--at", "soon", "--prometheus", "x:1"), "is no time"),
+        (("--ca-file", "/nowhere", "--config", GOOD), "go with servers and --prometheus"),
+        (("x:1", "--token-file", "/nowhere"), "/nowhere"),
     ],
 )
 def test_what_cannot_be_looked_at_ends_with_2(

@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from draftboard import artifacts
-from draftboard.cli.shared import config_option, json_option, optional_part, progress_bar
+from draftboard.access import Access
+from draftboard.cli.shared import access_options, config_option, json_option, optional_part, progress_bar
 from draftboard.prometheus import Client
 from draftboard.settings import load
 from draftboard.signals import Edition
@@ -32,6 +33,7 @@ _EDITIONS = {"records": (Edition.RECORDS,), "raw": (Edition.RAW,), "both": (Edit
 @config_option
 @click.option("--from", "since", metavar="TIME", help="now-6h, Unix seconds or ISO 8601. Default: the dashboard's own.")
 @click.option("--to", "until", metavar="TIME", help="The same, for the end.")
+@access_options()
 @json_option
 def preview_command(
     *,
@@ -42,6 +44,8 @@ def preview_command(
     config: Path | None,
     since: str | None,
     until: str | None,
+    token_file: Path | None,
+    ca_file: Path | None,
     as_json: bool,
 ) -> None:
     """Draw every dashboard from its own JSON with real query results: self-contained HTML pages, not Grafana."""
@@ -49,7 +53,7 @@ def preview_command(
     found = preview.in_folder(dashboards) if dashboards else preview.made(load(config), _EDITIONS[edition])
     now = time.time()
     all_drawn = []
-    with Client(prometheus) as client, progress_bar() as progress:
+    with Client(prometheus, Access.from_files(token_file, ca_file)) as client, progress_bar() as progress:
         for dashboard in found:
             span = preview.between(since or dashboard.time.since, until or dashboard.time.until, now)
             all_drawn.append(preview.drawn(dashboard, client, span, progress))

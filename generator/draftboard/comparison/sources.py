@@ -12,7 +12,7 @@ from draftboard.errors import DraftboardError
 from draftboard.live import Recorded, Report, Servers, is_saved, load_report, report, report_each
 from draftboard.live.lines import named
 from draftboard.live.objects import ModelReport
-from draftboard.live.sources import RANGE, WINDOW
+from draftboard.live.sources import WINDOW
 from draftboard.settings import Settings
 
 _NOBODY = Access()
@@ -25,8 +25,8 @@ class Looking:
 
     prometheus: str = ""
     """Its address; the sides are then selectors."""
-    span: Duration = RANGE
-    """How far back Prometheus is asked."""
+    span: Duration | None = None
+    """How far back Prometheus is asked; None for the window of the rules."""
     at: float | None = None
     """Unix seconds at which the span ends; None for now."""
     window: Duration = WINDOW

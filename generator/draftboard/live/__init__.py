@@ -8,7 +8,7 @@ from draftboard.live.growth import Growth, Since, Tally, growth, lifetime, toget
 from draftboard.live.markdown import as_markdown
 from draftboard.live.objects import ModelReport, Report, Sampling
 from draftboard.live.page import Page, read
-from draftboard.live.plot import draw
+from draftboard.live.plot import draw, require_drawable
 from draftboard.live.reporting import report, report_each
 from draftboard.live.saved import is_saved
 from draftboard.live.schema import as_json, load_report, schema
@@ -40,6 +40,7 @@ __all__ = [
     "read",
     "report",
     "report_each",
+    "require_drawable",
     "schema",
     "scrape",
     "show",
