@@ -132,7 +132,9 @@ def test_signals_lists_each_with_question_record_panel_alert_and_promql(capsys: 
 
 def test_signals_as_json_hold_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = run("signals", "--json", capsys=capsys)
-    entries = {entry["name"]: entry for entry in json.loads(out)}
+    document = json.loads(out)
+    assert document["schema_version"] == 1
+    entries = {entry["name"]: entry for entry in document["signals"]}
     assert entries["acceptance"]["alerts"] == ["SpecDecodeSuspiciouslyHigh"]
     assert {"title", "question", "description", "unit", "expr", "records", "panels"} <= set(entries["acceptance"])
 

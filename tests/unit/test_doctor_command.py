@@ -69,7 +69,7 @@ def test_as_json_everything_is_named(capsys: pytest.CaptureFixture[str]) -> None
     code, out, _ = doctor("--json", "--command", "vllm serve M --disable-log-stats", capsys=capsys)
     document = json.loads(out)
     assert code == 1
-    assert (document["schema"], document["content"]) == ("draftboard.doctor/1", False)
+    assert (document["schema_version"], document["content"]) == (1, False)
     (examination,) = document["examinations"]
     assert set(examination) == {"looked_at", "content", "findings", "write_instead"}
     (found,) = (f for f in examination["findings"] if f["severity"] == "problem")

@@ -16,6 +16,9 @@ from draftboard.signals import Edition
 
 _EDITIONS = {"records": (Edition.RECORDS,), "raw": (Edition.RAW,), "both": (Edition.RECORDS, Edition.RAW)}
 
+_SCHEMA_VERSION = 1
+"""Of the JSON: raised when a key changes its meaning or goes."""
+
 
 @click.command("preview")
 @click.option("--prometheus", metavar="URL", required=True, help="The server to ask.")
@@ -59,7 +62,8 @@ def preview_command(
             all_drawn.append(preview.drawn(dashboard, client, span, progress))
     artifacts.write(preview.pages(all_drawn), out)
     if as_json:
-        click.echo(json.dumps([_told(one, out) for one in all_drawn], indent=2))
+        document = {"schema_version": _SCHEMA_VERSION, "pages": [_told(one, out) for one in all_drawn]}
+        click.echo(json.dumps(document, indent=2))
         return
     for one in all_drawn:
         click.echo(f"{out / one.dashboard.uid}.html: {len(one.panels)} panels, {len(one.empty)} without data")

@@ -64,7 +64,8 @@ def access_options(otherwise: str = "") -> Callable[[Callable[..., None]], Calla
 def program_option(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """An option for a program: as named, else from the environment, else from PATH; as an absolute path."""
     return click.option(
-        f"--{name}",
+        f"--{name}-program",
+        name,
         envvar=name.upper(),
         default=name,
         show_envvar=True,

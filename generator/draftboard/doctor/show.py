@@ -11,7 +11,8 @@ from rich.text import Text
 
 from draftboard.doctor.finding import Empty, Examination, Finding, Severity
 
-SCHEMA = "draftboard.doctor/1"
+SCHEMA_VERSION = 1
+"""Of the JSON: raised when a key changes its meaning or goes."""
 _STYLES = {Severity.PROBLEM: "red", Severity.WARNING: "yellow", Severity.NOTE: "dim"}
 _NAMED = 6
 """Names in a line; JSON has all."""
@@ -19,7 +20,7 @@ _NAMED = 6
 
 def as_json(examinations: Sequence[Examination]) -> str:
     """All of it."""
-    document = {"schema": SCHEMA, "content": all(each.content for each in examinations)}
+    document = {"schema_version": SCHEMA_VERSION, "content": all(each.content for each in examinations)}
     return json.dumps(document | {"examinations": [_plain(each) for each in examinations]}, indent=2)
 
 
