@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from draftboard.doctor.finding import Empty, Examination, Finding, Severity
+from draftboard.doctor.finding import Empty, Examination, Finding, Severity, few
 
 SCHEMA_VERSION = 1
 """Of the JSON: raised when a key changes its meaning or goes."""
@@ -74,7 +74,7 @@ def _table(findings: Sequence[Finding]) -> Table:
 
 def _empty(empty: Empty) -> str:
     kinds = (("panels", empty.panels), ("alerts", empty.alerts), ("records", empty.records))
-    return "\n".join(f"  {len(names)} {kind}: {_few(names)}" for kind, names in kinds if names)
+    return "\n".join(f"  {len(names)} {kind}: {_named(names)}" for kind, names in kinds if names)
 
 
 def _text(words: str, style: str = "") -> Text:
@@ -82,6 +82,5 @@ def _text(words: str, style: str = "") -> Text:
     return Text("".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in words), style=style)
 
 
-def _few(names: Sequence[str]) -> str:
-    more = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {more} more (--json names all)" if more > 0 else "")
+def _named(names: Sequence[str]) -> str:
+    return few(names, _NAMED) + (" (--json names all)" if len(names) > _NAMED else "")
