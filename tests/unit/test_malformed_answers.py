@@ -61,6 +61,7 @@ def test_rows_of_another_shape_are_one_line(
         code, err = run(commands(place, tmp_path)[command], capsys)
     assert (code, err.count("\n")) == (2, 1)
     assert err.startswith(f"draftboard: http://{place}: Prometheus gives no answer that can be read: row 0")
+    assert err.endswith("has another shape than Prometheus' own\n")
 
 
 @pytest.mark.parametrize("value", ["1", "NaN", "+Inf", "-1", "1e300", "0"])
@@ -96,3 +97,35 @@ def test_numbers_that_json_has_not_are_read() -> None:
     with answering(answer_of(rows)) as place, Client(place) as client:
         found = [series.samples[0][1] for series in client.query("x", 0)]
     assert [str(value) for value in found] == ["nan", "inf", "-inf", "0.001"]
+
+
+@pytest.mark.parametrize("command", ["report", "doctor", "compare", "preview"])
+def test_nobody_there_is_said_in_words(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(commands("127.0.0.1:1", tmp_path)[command], capsys) == (
+        2,
+        "draftboard: http://127.0.0.1:1: Prometheus gives no answer: cannot connect: Connection refused\n",
+    )
+
+
+def test_a_file_without_certificates_is_said_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "ca.pem"
+    path.write_text("none")
+    code, err = run(["report", "https://127.0.0.1:1", "--ca-file", str(path)], capsys)
+    assert (code, err.startswith(f"draftboard: {path}: no certificates (PEM) to trust: ")) == (2, True)
+    assert "_ssl" not in err
+    assert "X509" not in err
+
+
+def test_a_closed_prometheus_lets_preview_in_with_a_token(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    token = tmp_path / "token"
+    token.write_text("hunter2-hunter2")
+
+    def answer(request: BaseHTTPRequestHandler) -> None:
+        known = request.headers["Authorization"] == "Bearer hunter2-hunter2"
+        (answer_of([]) if known else page("", 401))(request)
+
+    with answering(answer) as place:
+        arguments = commands(place, tmp_path / "out")["preview"]
+        code, err = run(arguments, capsys)
+        assert (code, "give a token with --token-file" in err) == (2, True)
+        assert run([*arguments, "--token-file", str(token)], capsys) == (0, "")

@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 
-from draftboard.access import Access, parsed_url, shown
+from draftboard.access import Access, parsed_url, reason_of, shown
 from draftboard.errors import DraftboardError
 from draftboard.live.page import Page, read
 from draftboard.live.saved import saved_bytes
@@ -103,7 +103,7 @@ async def _page(client: httpx.AsyncClient, url: httpx.URL, limits: Limits) -> Pa
             f"{name}: no whole page within {limits.seconds:g} s: is the address right, is the server overloaded?"
         ) from None
     except httpx.HTTPError as error:
-        raise DraftboardError(f"{name}: {_reason(error)}") from None
+        raise DraftboardError(f"{name}: {reason_of(error)}") from None
     return read(_decoded(content, name), name, time.time(), openmetrics=openmetrics)
 
 
@@ -135,19 +135,6 @@ def _to(url: httpx.URL, where: str) -> str:
         return f" to {shown(url.join(where))}" if where else ""
     except (httpx.InvalidURL, ValueError):
         return ""
-
-
-def _reason(error: httpx.HTTPError) -> str:
-    text = " ".join(str(error).split()) or type(error).__name__
-    if "CERTIFICATE_VERIFY_FAILED" in text:
-        return "its certificate is not trusted: name who signed it with --ca-file"
-    if "SSL" in text:
-        return "does not speak TLS as asked: is it http:// rather than https://?"
-    if isinstance(error, httpx.ConnectError):
-        return f"cannot connect: {text}"
-    if isinstance(error, httpx.RemoteProtocolError):
-        return "breaks off or does not speak HTTP: is this the port of the API server?"
-    return f"gives no answer: {text}"
 
 
 def _decoded(content: bytes, name: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Self, TypeVar
 import httpx
 from pydantic import ValidationError
 
-from draftboard.access import Access, parsed_url, shown
+from draftboard.access import Access, parsed_url, reason_of, shown
 from draftboard.errors import DraftboardError
 from draftboard.prometheus.answers import GROUPS, MATRIX, TARGETS, VECTOR, Rows
 
@@ -122,8 +122,10 @@ class Client:
         """Those rows of the answer; long questions have parameters, which do not fit into an address."""
         try:
             answer = json.loads(self._content(question, parameters))
-        except (httpx.HTTPError, ValueError, RecursionError) as error:
-            raise DraftboardError(f"{self.url}: Prometheus gives no answer: {_short(error)}") from None
+        except httpx.HTTPError as error:
+            raise DraftboardError(f"{self.url}: Prometheus gives no answer: {_short(reason_of(error))}") from None
+        except (ValueError, RecursionError):
+            raise DraftboardError(f"{self.url}: Prometheus gives no answer: this is no Prometheus") from None
         match answer:
             case {"status": "success", "data": dict(data)} if isinstance(result := data.get(rows.part), list):
                 try:
@@ -157,6 +159,5 @@ def _short(words: object) -> str:
 
 
 def _mistake(error: ValidationError) -> str:
-    first = error.errors(include_url=False)[0]
-    where = ".".join(map(str, first["loc"]))
-    return f"Prometheus gives no answer that can be read: row {where}: {_short(first['msg'])}"
+    where = ".".join(map(str, error.errors(include_url=False)[0]["loc"]))
+    return f"Prometheus gives no answer that can be read: row {_short(where)} has another shape than Prometheus' own"
