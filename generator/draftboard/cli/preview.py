@@ -9,7 +9,7 @@ import click
 
 from draftboard import artifacts
 from draftboard.access import Access
-from draftboard.cli.shared import access_options, config_option, json_option, optional_part, progress_bar
+from draftboard.cli.shared import access_options, config_option, json_option, optional_part, progress_bar, require
 from draftboard.prometheus import Client
 from draftboard.settings import load
 from draftboard.signals import Edition
@@ -30,9 +30,7 @@ _SCHEMA_VERSION = 1
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="Folder of draftboard-*.json to draw. Default: what `build` makes of the settings.",
 )
-@click.option(
-    "--edition", type=click.Choice(list(_EDITIONS)), default="both", show_default=True, help="Which to make and draw."
-)
+@click.option("--edition", type=click.Choice(list(_EDITIONS)), help="Which to make and draw. Default: both.")
 @config_option
 @click.option("--from", "since", metavar="TIME", help="now-6h, Unix seconds or ISO 8601. Default: the dashboard's own.")
 @click.option("--to", "until", metavar="TIME", help="The same, for the end.")
@@ -43,7 +41,7 @@ def preview_command(
     prometheus: str,
     out: Path,
     dashboards: Path | None,
-    edition: str,
+    edition: str | None,
     config: Path | None,
     since: str | None,
     until: str | None,
@@ -52,8 +50,12 @@ def preview_command(
     as_json: bool,
 ) -> None:
     """Draw every dashboard from its own JSON with real query results: self-contained HTML pages, not Grafana."""
+    require(
+        not (dashboards and (edition or config)),
+        "--edition and --config say which dashboards to make: leave them out with --dashboards",
+    )
     preview = optional_part("draftboard.preview", command="preview", extra="plots")
-    found = preview.in_folder(dashboards) if dashboards else preview.made(load(config), _EDITIONS[edition])
+    found = preview.in_folder(dashboards) if dashboards else preview.made(load(config), _EDITIONS[edition or "both"])
     now = time.time()
     all_drawn = []
     with Client(prometheus, Access.from_files(token_file, ca_file)) as client, progress_bar() as progress:
