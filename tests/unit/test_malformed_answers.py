@@ -29,6 +29,8 @@ FOREIGN: dict[str, dict[str, str]] = {
     "none": {},
     "others": {"a": "b"},
     "no name": {"model_name": "m", "engine": "0", "instance": "a:1", "job": "vllm"},
+    "nearly a number": LABELS | {"le": "1.2.3", "position": "0"},
+    "a bound": LABELS | {"le": "1e-05", "position": "0"},
     "words for numbers": LABELS | {"le": "x", "position": "x", "identity": "x", "latency": "x", "family": "x"},
 }
 

@@ -42,7 +42,7 @@ _READ = (
     *(state, configured_k, requests_running, requests_waiting, kv_cache_usage, prefix_cache_hits),
     *(of_time.mean for of_time, _ in LATENCIES.values()),
 )
-_NUMBERS = {"position": re.compile("[0-9]{1,4}"), "le": re.compile(r"[0-9.]+(e[+-]?[0-9]+)?|\+Inf")}
+_NUMBERS = {"position": re.compile("[0-9]{1,4}"), "le": re.compile(r"[0-9]+(\.[0-9]*)?(e[+-]?[0-9]+)?|\+Inf")}
 """Labels that are computed with, as vLLM and Prometheus write them."""
 _LATE = 2
 """Evaluations that may be missed before records are no longer read."""

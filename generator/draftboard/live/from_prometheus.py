@@ -18,8 +18,8 @@ from draftboard.signals.integrity import IDENTITIES
 from draftboard.signals.users import measured_speedup
 
 _OVERLAP = (
-    "Acceptance against before is not told: it compares with {before} ago, and {span} then and {span} now overlap. "
-    "Ask over a shorter --range."
+    f"{acceptance_change.title} is not told: it compares with {{before}} ago, and {{span}} then and {{span}} now "
+    "overlap. Ask over a shorter --range."
 )
 _UNKNOWN = "the counters contradict each other, in a way that the record does not name"
 
