@@ -11,6 +11,7 @@ import httpx
 from draftboard.errors import DraftboardError
 
 _MOST_TOKEN_BYTES = 64_000
+_NOTATION = re.compile(r"^\[(Errno -?\d+|\w+: \w+)\] | \(_ssl\.c:\d+\)$")
 _HIDDEN = "***"
 API_KEY = "VLLM_API_KEY"
 """The environment variable from which vLLM takes the key that it asks for."""
@@ -60,7 +61,7 @@ class Access:
         try:
             return ssl.create_default_context(cafile=self.ca_file)
         except OSError as error:
-            reason = error.strerror or type(error).__name__
+            reason = in_words(OSError(error.strerror))
             raise DraftboardError(f"{self.ca_file}: no certificates (PEM) to trust: {reason}") from None
 
 
@@ -87,6 +88,25 @@ def shown(url: httpx.URL) -> str:
     host = f"[{url.host}]" if ":" in url.host else url.host
     query = f"?{_HIDDEN}" if url.query else ""
     return f"{url.scheme}://{user}{host}{port}{url.path.rstrip('/')}{query}"
+
+
+def reason_of(error: httpx.HTTPError) -> str:
+    """Why a server could not be asked, in a line."""
+    text = in_words(error)
+    if "CERTIFICATE_VERIFY_FAILED" in str(error):
+        return "its certificate is not trusted: name who signed it with --ca-file"
+    if "SSL" in str(error):
+        return "does not speak TLS as asked: is it http:// rather than https://?"
+    if isinstance(error, httpx.ConnectError):
+        return f"cannot connect: {text}"
+    if isinstance(error, httpx.RemoteProtocolError):
+        return "breaks off or does not speak HTTP: is this the right port?"
+    return f"the connection fails: {text}"
+
+
+def in_words(error: Exception) -> str:
+    """What an error says, without the notation of Python and OpenSSL."""
+    return _NOTATION.sub("", " ".join(str(error).split())) or type(error).__name__
 
 
 def _token(path: Path) -> str:

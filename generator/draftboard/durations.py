@@ -1,11 +1,15 @@
-"""Durations as Prometheus writes them: `15s`, `5m`, `1h30m`, `1d`."""
+"""Durations as Prometheus writes them, `15s`, `5m`, `1h30m`, `1d`; and moments as people write them, `now-6h`."""
 
 import re
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import total_ordering
 
 _UNITS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _PATTERN = re.compile(r"(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
+
+_RELATIVE = re.compile(r"now(?:-(\w+))?")
+_LATEST = 4_102_444_800  # the year 2100
 
 
 @total_ordering
@@ -41,3 +45,24 @@ class Duration:
 
     def __mul__(self, factor: int) -> "Duration":
         return Duration(self.seconds * factor)
+
+
+def moment(text: str, now: float) -> float:
+    """Unix seconds of `now-6h`, Unix seconds, or ISO 8601 (UTC unless it says otherwise).
+
+    Raises:
+        ValueError: the text is none of them, or lies before 1970 or after 2100.
+    """
+    try:
+        if relative := _RELATIVE.fullmatch(text):
+            found = now - (Duration.parse(relative[1]).seconds if relative[1] else 0)
+        elif re.fullmatch(r"\d+(\.\d+)?", text):
+            found = float(text)
+        else:
+            given = datetime.fromisoformat(text)
+            found = (given if given.tzinfo else given.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        found = -1
+    if not 0 <= found < _LATEST:
+        raise ValueError("is no time; write now-6h, Unix seconds, or 2026-05-01T12:00:00")
+    return found

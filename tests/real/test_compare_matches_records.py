@@ -70,7 +70,7 @@ def test_around_minute_two_the_run_lost_what_the_readme_says(demo_run: Replay) -
 
 def test_the_command_asks_prometheus_and_gates(demo_run: Replay) -> None:
     command = [sys.executable, "-m", "draftboard", "compare", *ARMS, f"--prometheus={demo_run.client.url}"]
-    options = ["--range=1m", f"--until={MINUTE_TWO}", f"--config={DEMO_SETTINGS}", "--min-speedup=1", "--json"]
+    options = ["--range=1m", f"--at={MINUTE_TWO}", f"--config={DEMO_SETTINGS}", "--min-speedup=1", "--json"]
     done = subprocess.run([*command, *options], capture_output=True, text=True, check=False, env=dict(os.environ))
     assert (done.returncode, done.stderr) == (1, "")
     (gate,) = json.loads(done.stdout)["gates"]

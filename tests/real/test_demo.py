@@ -19,7 +19,7 @@ pytestmark = pytest.mark.prometheus
 
 
 def replayed(*options: str, capsys: pytest.CaptureFixture[str]) -> str:
-    programs = [f"--{name}={program(name)}" for name in ("prometheus", "promtool")]
+    programs = [f"--{name}-program={program(name)}" for name in ("prometheus", "promtool")]
     with pytest.raises(SystemExit) as ended:
         main(["replay", str(RECORDING), f"--config={DEMO_SETTINGS}", *programs, *options])
     assert not ended.value.code
@@ -81,7 +81,7 @@ def at_one_minute(story: dict[str, Any]) -> dict[str, Any]:
 
 def test_a_program_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        main(["replay", str(RECORDING), "--promtool=/nowhere/promtool"])
+        main(["replay", str(RECORDING), "--promtool-program=/nowhere/promtool"])
     assert ended.value.code == 2
     assert "/nowhere/promtool: cannot run promtool" in capsys.readouterr().err
 
@@ -90,8 +90,9 @@ def test_a_program_that_is_no_prometheus_is_named(tmp_path: Path, capsys: pytest
     impostor = tmp_path / "prometheus"
     impostor.write_text("#!/bin/sh\necho no such thing >&2\nexit 3\n")
     impostor.chmod(0o755)
+    promtool = program("promtool")
     with pytest.raises(SystemExit) as ended:
-        main(["replay", str(RECORDING), f"--prometheus={impostor}", f"--promtool={program('promtool')}"])
+        main(["replay", str(RECORDING), f"--prometheus-program={impostor}", f"--promtool-program={promtool}"])
     assert ended.value.code == 2
     assert "Prometheus did not start: no such thing" in capsys.readouterr().err
 
@@ -152,8 +153,8 @@ def test_a_program_may_be_named_relative_to_where_one_stands(
                 "replay",
                 str(RECORDING),
                 f"--config={DEMO_SETTINGS}",
-                "--prometheus=./prometheus",
-                "--promtool=./promtool",
+                "--prometheus-program=./prometheus",
+                "--promtool-program=./promtool",
             ]
         )
     assert not ended.value.code

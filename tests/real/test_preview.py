@@ -105,6 +105,6 @@ def test_a_folder_of_dashboards_is_drawn_as_the_settings_are(
     artifacts.write(artifacts.render(demo_run.settings), tmp_path)
     found = preview(demo_run, tmp_path / "out", "--dashboards", str(tmp_path / "dashboards"), "--json")
     assert found["draftboard-overview.html"] == pages["draftboard-overview.html"]
-    told = {one["uid"]: one for one in json.loads(capsys.readouterr().out)}
+    told = {one["uid"]: one for one in json.loads(capsys.readouterr().out)["pages"]}
     assert told.keys() == {name.removesuffix(".html") for name in found if name != "index.html"}
     assert told["draftboard-overview"]["without_data"] == ["Alerts that fire"]

@@ -133,7 +133,9 @@ def test_signals_lists_each_with_question_record_panel_alert_and_promql(capsys: 
 
 def test_signals_as_json_hold_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = run("signals", "--json", capsys=capsys)
-    entries = {entry["name"]: entry for entry in json.loads(out)}
+    document = json.loads(out)
+    assert document["schema_version"] == 1
+    entries = {entry["name"]: entry for entry in document["signals"]}
     assert entries["acceptance"]["alerts"] == ["SpecDecodeSuspiciouslyHigh"]
     assert {"title", "question", "description", "unit", "expr", "records", "panels"} <= set(entries["acceptance"])
 
@@ -148,3 +150,15 @@ def test_python_m_draftboard_is_the_same_command() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("draftboard, version ")
+
+
+@pytest.mark.parametrize("arguments", [("report", "host:1"), ("doctor", "host:1"), ("build",), ("plan", "k")])
+def test_ctrl_c_is_one_line_and_130(
+    arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    for module in ("report", "doctor", "files", "plan"):
+        monkeypatch.setattr(sys.modules[f"draftboard.cli.{module}"], "load", interrupted)
+    assert run(*arguments, capsys=capsys) == (130, "", "draftboard: interrupted\n")

@@ -260,7 +260,7 @@ def test_a_huge_file_is_not_read_whole(tmp_path: Path, capsys: pytest.CaptureFix
         os.truncate(file.fileno(), 100_000_000)
     code, _, err = run(path, fine, capsys=capsys)
     assert code == 2
-    assert "larger than 32000000 bytes; this is no report" in err
+    assert "larger than 32 MB: no report is" in err
 
 
 def leaves(part: Any, *at: str | int) -> Iterator[tuple[str | int, ...]]:
@@ -290,7 +290,7 @@ def test_no_number_of_a_report_leads_to_a_traceback(value: float | None, tmp_pat
 
 @pytest.mark.parametrize(
     ("name", "reason"),
-    [("absent.json", "cannot read the report: No such file"), (".", "cannot read the report: Is a directory")],
+    [("absent.json", "absent.json: no such file, and no address"), (".", "no regular file, and no address")],
 )
 def test_a_file_that_is_not_there_is_no_server(
     name: str, reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -312,6 +312,24 @@ def test_a_limit_must_be_a_number(option: str, value: str, capsys: pytest.Captur
     code, _, err = run("a.json", "b.json", option, value, capsys=capsys)
     assert code == 2
     assert option in err
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (("--json", "--markdown"), "exclude each other"),
+        (("--at", "now-6h"), "--range and --at go with --prometheus"),
+        (("--range", "5m"), "--range and --at go with --prometheus"),
+        (("--prometheus", "x:1", "--window", "5m"), "--window goes with servers"),
+        (("--gpus", "2"), "--gpus goes with --gpu-hour-price"),
+    ],
+)
+def test_options_that_do_not_apply_are_refused(
+    options: tuple[str, ...], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = run("a=b", "c=d", *options, capsys=capsys)
+    assert (code, out) == (2, "")
+    assert reason in " ".join(err.split())
 
 
 def several(*names: str) -> Report:
@@ -357,7 +375,7 @@ def test_a_server_may_be_compared_with_a_saved_report(servers: tuple[str, str], 
 
 @pytest.mark.parametrize("spelling", ["{}", "http://{}", "{}/metrics"])
 def test_a_server_is_not_compared_with_itself(spelling: str) -> None:
-    with pytest.raises(DraftboardError, match="both sides are the same server"):
+    with pytest.raises(DraftboardError, match="named twice"):
         sides("gpu:8000", spelling.format("gpu:8000"), Settings(), Looking(sleep=lambda _: None))
 
 

@@ -69,7 +69,7 @@ def test_as_json_everything_is_named(capsys: pytest.CaptureFixture[str]) -> None
     code, out, _ = doctor("--json", "--command", "vllm serve M --disable-log-stats", capsys=capsys)
     document = json.loads(out)
     assert code == 1
-    assert (document["schema"], document["content"]) == ("draftboard.doctor/1", False)
+    assert (document["schema_version"], document["content"]) == (1, False)
     (examination,) = document["examinations"]
     assert set(examination) == {"looked_at", "content", "findings", "write_instead"}
     (found,) = (f for f in examination["findings"] if f["severity"] == "problem")
@@ -85,9 +85,14 @@ def test_as_json_everything_is_named(capsys: pytest.CaptureFixture[str]) -> None
         (("--command", "ls"), "starts no vLLM server"),
         (("--settings", "/nowhere.toml", "--config", GOOD), "/nowhere.toml"),
         (("--prometheus", "ftp://x"), "not valid"),
-        (("/nowhere.prom",), "not valid"),
+        (("/nowhere.prom",), "no such file, and no address"),
         (("--window", "0s", "x"), "longer than 0s"),
-        (("--config", GOOD, "--token-file", "/nowhere"), "/nowhere"),
+        (("--window", "2d", "x"), "at most 1d"),
+        (("--window", "2s", "--config", GOOD), "--window goes with servers"),
+        (("--at", "now-6h", "--config", GOOD), "--at goes with --prometheus"),
+        (("--at", "soon", "--prometheus", "x:1"), "is no time"),
+        (("--ca-file", "/nowhere", "--config", GOOD), "go with servers and --prometheus"),
+        (("x:1", "--token-file", "/nowhere"), "/nowhere"),
     ],
 )
 def test_what_cannot_be_looked_at_ends_with_2(

@@ -16,6 +16,7 @@ from draftboard.errors import DraftboardError
 from draftboard.live import Page, read
 from draftboard.metrics import CATALOGUE, PAGE, Presence, around, latency, serving, speculation
 from draftboard.settings import Settings
+from pages import page as one_engine
 
 DATA = Path(__file__).parent.parent / "data"
 LOAD, IDLE, BASELINE, DP2 = (
@@ -156,6 +157,19 @@ def test_low_acceptance_is_a_note_with_its_usual_causes_and_the_size_of_the_samp
     found = about(examined(LOAD), "6% of 8,942 drafted tokens")
     assert "of another family, tokenizer or fine-tune" in found.what
     assert "draftboard report" in found.fix
+
+
+@pytest.mark.parametrize(("accepted", "band"), [(700, "optimal"), (600, "healthy"), (400, "fair"), (399, "poor")])
+def test_acceptance_is_called_as_the_signal_calls_it(accepted: int, band: str) -> None:
+    found = about(examined(one_engine([accepted], drafts=1000)), "1,000 drafted tokens")
+    assert f"which is {band} (a rule of thumb)" in found.what
+
+
+def test_few_drafts_are_counted_and_not_judged() -> None:
+    least = Settings().traffic.drafts_to_judge
+    found = about(examined(one_engine([0], drafts=least - 1)), "too few to judge")
+    assert found.what.startswith(f"{least - 1:,.0f} drafts since its start")
+    assert "poor" in about(examined(one_engine([0], drafts=least)), "drafted tokens").what
 
 
 def test_more_positions_than_dashboards_look_at_are_a_warning() -> None:

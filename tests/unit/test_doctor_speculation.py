@@ -151,8 +151,15 @@ def test_neither_method_nor_model_is_a_problem() -> None:
 
 
 def test_no_draft_length_is_a_warning_except_for_suffix() -> None:
-    assert "not given" in told(examined({"method": "ngram"}), "num_speculative_tokens")
+    assert "not given" in told(examined({"method": "eagle3", "model": "m"}), "num_speculative_tokens")
     assert examined({"method": "suffix"}).content
+
+
+@pytest.mark.parametrize("config", [{"method": "ngram"}, {"method": "ngram_gpu"}, {"model": "ngram"}])
+def test_without_a_drafter_no_draft_length_is_a_problem(config: dict[str, str]) -> None:
+    (found,) = (f for f in examined(config).findings if "num_speculative_tokens" in f.where)
+    assert found.severity is Severity.PROBLEM
+    assert "has no drafter that says how many" in found.what
 
 
 def test_drafts_longer_than_dashboards_look_are_a_warning_with_the_setting() -> None:

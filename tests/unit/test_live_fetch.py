@@ -13,6 +13,7 @@ from draftboard.access import Access
 from draftboard.errors import DraftboardError
 from draftboard.live import Limits, load, scrape
 from draftboard.live.fetch import metrics_url
+from draftboard.live.page import VLLM
 from loopback import Answer, answering, page
 
 DATA = Path(__file__).parent.parent / "data"
@@ -105,7 +106,7 @@ def test_several_servers_are_asked_in_their_order() -> None:
 
 def test_a_notebook_whose_loop_runs_already_may_ask_too() -> None:
     async def cell(place: str) -> bool:
-        return scrape([place])[0].of_vllm
+        return any(name.startswith(VLLM) for name in scrape([place])[0].by_name)
 
     with answering(page(LOAD)) as place:
         assert asyncio.run(cell(place))
@@ -156,7 +157,7 @@ def test_a_certificate_that_nobody_signed_needs_the_file_that_says_so(
         with pytest.raises(DraftboardError, match=r"certificate is not trusted: name who signed it with --ca-file$"):
             scrape([f"https://{place}"])
         (read,) = scrape([f"https://{place}"], Access.from_files(ca_file=trusted))
-    assert read.of_vllm
+    assert any(name.startswith(VLLM) for name in read.by_name)
 
 
 def test_a_token_is_sent_and_never_shown(token: Path) -> None:

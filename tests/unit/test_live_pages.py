@@ -99,10 +99,18 @@ def test_a_page_of_the_v0_engine_is_recognised() -> None:
     assert not read(LOAD, "page").v0
 
 
-def test_a_page_without_engines_is_recognised() -> None:
-    quiet = "".join(line + "\n" for line in LOAD.splitlines() if not re.match(r"(# \w+ )?vllm:", line))
-    assert not read(quiet, "page").of_vllm
-    assert read(LOAD, "page").of_vllm
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("vllm:a b", "'b' is no number"),
+        ('vllm:a{x="1} 2', "is no number"),
+        ("vllm:a{x} 1", "Invalid labels: x"),
+    ],
+)
+def test_what_cannot_be_read_is_told_in_words_of_the_page(line: str, words: str) -> None:
+    with pytest.raises(DraftboardError, match=words) as error:
+        read(line + "\n", "page")
+    assert "string to float" not in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -178,5 +186,5 @@ def test_a_saved_page_is_read_with_the_same_limits(tmp_path: Path) -> None:
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(DraftboardError, match=r"page.prom: not a page of metrics: it is binary"):
         load(path)
-    with pytest.raises(DraftboardError, match="cannot read the page: No such file"):
+    with pytest.raises(DraftboardError, match="cannot read the page of metrics: No such file"):
         load(tmp_path / "absent.prom")

@@ -402,9 +402,12 @@ def test_a_silent_server_among_others_is_named() -> None:
     assert found.notes == (f"http://{silent}/metrics: answers without vLLM metrics",)
 
 
-def test_a_server_named_twice_would_count_twice() -> None:
+@pytest.mark.parametrize(
+    "spelling", ["host:80", "http://host:80/metrics", "http://HOST", "host:80/metrics/", "http://u:p@host/#x"]
+)
+def test_a_server_named_twice_would_count_twice(spelling: str) -> None:
     with pytest.raises(DraftboardError, match="named twice"):
-        report(Servers(("host:1", "host:1")))
+        report(Servers(("host:80", spelling)))
 
 
 @pytest.mark.requirement("R174")

@@ -38,7 +38,7 @@ def document(*arguments: str, capsys: pytest.CaptureFixture[str]) -> dict[str, A
 @pytest.mark.parametrize("name", COMMANDS)
 def test_json_holds_what_the_table_says_and_formulas_when_asked(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     found = document(*COMMANDS[name], capsys=capsys)
-    assert (found["plan"], found["version"]) == (name, 1)
+    assert (found["plan"], found["schema_version"]) == (name, 1)
     assert "formulas" not in found
     _, out, _ = run(*COMMANDS[name], capsys=capsys)
     assert out.startswith(found["verdict"])

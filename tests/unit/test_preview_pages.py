@@ -301,6 +301,15 @@ def test_a_server_that_does_not_answer_is_one_line_and_nothing_is_written(
     assert not (tmp_path / "out").exists()
 
 
+def test_what_makes_dashboards_says_nothing_of_those_of_a_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ("--prometheus", "http://127.0.0.1:9", "--out", tmp_path / "out", "--dashboards", tmp_path)
+    for option in (("--edition", "raw"), ("--config", "x.toml")):
+        code, err = run(*given, *option, capsys=capsys)
+        assert (code, "leave them out with --dashboards" in " ".join(err.split())) == (2, True)
+
+
 def test_without_the_extra_the_command_names_it_and_others_work() -> None:
     block = "import sys; sys.modules['matplotlib'] = None; from draftboard.cli import main; main(sys.argv[1:])"
 

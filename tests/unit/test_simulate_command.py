@@ -160,6 +160,8 @@ def test_an_unknown_scenario_is_one_line_and_exit_code_2(capsys: pytest.CaptureF
         ("--port", "65536"),
         ("--host", ""),
         ("--backfill", "1h", "--until", "99999999999999999999", "--out", "run.om"),
+        ("--until", "1800000000"),
+        ("--step", "15s"),
     ],
 )
 def test_a_mistyped_option_ends_with_2(arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,12 +15,25 @@ from draftboard.cli.plan import plan
 from draftboard.cli.preview import preview_command
 from draftboard.cli.replay import replay_command
 from draftboard.cli.report import report_command
+from draftboard.cli.shared import INTERRUPTED
 from draftboard.cli.simulate import simulate
 from draftboard.cli.sweep import sweep_command
 from draftboard.errors import DraftboardError
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class _Commands(click.Group):
+    """Commands that end in a line where somebody interrupts them, and not in click's word for it."""
+
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401  (click's own)
+        """As click does."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo("draftboard: interrupted", err=True)
+            raise SystemExit(INTERRUPTED) from None
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, package_name="draftboard")
 def draftboard() -> None:
     """Monitoring as code for vLLM speculative decoding."""

@@ -6,13 +6,23 @@ import click
 
 from draftboard import comparison
 from draftboard.access import Access
-from draftboard.cli.shared import Number, config_option, console, duration, json_option, progress_bar
+from draftboard.cli.shared import (
+    FILE,
+    Number,
+    access_options,
+    at_option,
+    config_option,
+    console,
+    json_option,
+    progress_bar,
+    range_option,
+    require,
+    wait,
+)
 from draftboard.durations import Duration
-from draftboard.live.sources import RANGE, WINDOW
-from draftboard.replay.recording import LATEST
+from draftboard.live.sources import WINDOW
 from draftboard.settings import load
 
-_FILE = click.Path(path_type=Path, dir_okay=False)
 _MOST = 1e9
 
 
@@ -28,22 +38,12 @@ def _print_schema(context: click.Context, _option: click.Parameter, asked: bool)
 @click.option(
     "--window",
     metavar="DURATION",
-    callback=duration,
-    default=str(WINDOW),
-    show_default=True,
-    help="Between the two readings of servers.",
+    callback=wait,
+    help=f"Between the two readings of servers. Default: {WINDOW}.",
 )
 @click.option("--prometheus", metavar="URL", default="", help="Ask a Prometheus; the sides are then LABEL=VALUE.")
-@click.option(
-    "--range",
-    "span",
-    metavar="DURATION",
-    callback=duration,
-    default=str(RANGE),
-    show_default=True,
-    help="How far back Prometheus is asked.",
-)
-@click.option("--until", type=click.IntRange(0, LATEST), help="Unix time at which the range ends. Default: now.")
+@range_option
+@at_option
 @click.option("--model", default="", help="The model to compare, where a side has several.")
 @click.option("--method", default="", help="How the candidate drafts, if it is a server: it decides the draft cost.")
 @click.option("--baseline-method", default="", help="The same of the baseline.")
@@ -53,15 +53,14 @@ def _print_schema(context: click.Context, _option: click.Parameter, asked: bool)
 )
 @click.option("--min-speedup", type=Number(0, _MOST), help="Gate: measured speedup to reach.", metavar="TIMES")
 @click.option("--gpu-hour-price", type=Number(0, _MOST), help="Of one GPU, in any currency.", metavar="PRICE")
-@click.option("--gpus", type=click.IntRange(1, 100_000), default=1, show_default=True, help="On each side.")
+@click.option("--gpus", type=click.IntRange(1, 100_000), help="On each side. Default: 1.")
 @click.option(
     "--confirm",
-    type=_FILE,
+    type=FILE,
     metavar="REPORT",
     help="The candidate under the same load of homogeneous work: is mixed work why its tail is worse?",
 )
-@click.option("--token-file", type=_FILE, help="File with the bearer token that a server asks for.")
-@click.option("--ca-file", type=_FILE, help="Certificates (PEM) to trust instead of the system's.")
+@access_options()
 @config_option
 @json_option
 @click.option("--markdown", "in_markdown", is_flag=True, help="Print Markdown.")
@@ -79,10 +78,10 @@ def compare_command(
     *,
     baseline: str,
     candidate: str,
-    window: Duration,
+    window: Duration | None,
     prometheus: str,
-    span: Duration,
-    until: int | None,
+    span: Duration | None,
+    at: float | None,
     model: str,
     method: str,
     baseline_method: str,
@@ -90,7 +89,7 @@ def compare_command(
     max_drop_pp: float | None,
     min_speedup: float | None,
     gpu_hour_price: float | None,
-    gpus: int,
+    gpus: int | None,
     confirm: Path | None,
     token_file: Path | None,
     ca_file: Path | None,
@@ -105,13 +104,17 @@ def compare_command(
 
     Exit code 0: compared, all gates met. 1: a gate was missed or cannot be judged. 2: not comparable, or a mistake.
     """
+    require(not (as_json and in_markdown), "--json and --markdown exclude each other: choose one")
+    require(prometheus or (span is None and at is None), "--range and --at go with --prometheus: servers are read now")
+    require(not (prometheus and window), "--window goes with servers: Prometheus is asked over --range")
+    require(gpus is None or gpu_hour_price is not None, "--gpus goes with --gpu-hour-price: alone it says nothing")
     settings = load(config)
     with progress_bar() as progress:
         looking = comparison.Looking(
             prometheus=prometheus,
             span=span,
-            at=until,
-            window=window,
+            at=at,
+            window=window or WINDOW,
             model=model,
             methods=(baseline_method, method),
             access=Access.from_files(token_file, ca_file),
@@ -123,7 +126,7 @@ def compare_command(
         settings,
         force=force,
         limits=comparison.Limits(max_drop_pp, min_speedup),
-        price=None if gpu_hour_price is None else comparison.Price(gpu_hour_price, gpus),
+        price=None if gpu_hour_price is None else comparison.Price(gpu_hour_price, gpus or 1),
         confirmation=comparison.saved(confirm, model) if confirm else None,
     )
     if as_json:

@@ -12,6 +12,8 @@ from draftboard import artifacts
 from draftboard.cli.shared import config_option, console, json_option
 from draftboard.settings import load
 
+_SCHEMA_VERSION = 1
+"""Of the JSON of `signals`: raised when a key changes its meaning or goes."""
 out_option = click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
@@ -62,7 +64,8 @@ def signals(config: Path | None, *, as_json: bool) -> None:
     """List every signal: its question, unit, PromQL, record, panels and alerts."""
     entries = artifacts.inventory(load(config))
     if as_json:
-        click.echo(json.dumps([asdict(entry) for entry in entries], indent=2))
+        document = {"schema_version": _SCHEMA_VERSION, "signals": [asdict(entry) for entry in entries]}
+        click.echo(json.dumps(document, indent=2))
         return
     for entry in entries:
         click.echo(f"{entry.name}: {entry.title} [{entry.unit}, better: {entry.better}]")

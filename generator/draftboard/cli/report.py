@@ -6,12 +6,22 @@ import click
 
 from draftboard import live
 from draftboard.access import Access
-from draftboard.cli.shared import Number, config_option, console, duration, json_option, progress_bar
+from draftboard.cli.shared import (
+    FILE,
+    Number,
+    access_options,
+    at_option,
+    config_option,
+    console,
+    json_option,
+    progress_bar,
+    range_option,
+    require,
+    wait,
+)
 from draftboard.durations import Duration
-from draftboard.live.sources import RANGE, WINDOW
+from draftboard.live.sources import WINDOW
 from draftboard.settings import load
-
-_FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command("report")
@@ -19,21 +29,14 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option(
     "--window",
     metavar="DURATION",
-    callback=duration,
+    callback=wait,
     help=f"Between the readings: of servers, where {WINDOW} is usual, or of saved pages, which do not tell.",
 )
-@click.option("--before", type=_FILE, help="A page saved earlier, with --after.")
-@click.option("--after", type=_FILE, help="A page of the same server saved later.")
+@click.option("--before", type=FILE, help="A page saved earlier, with --after.")
+@click.option("--after", type=FILE, help="A page of the same server saved later.")
 @click.option("--prometheus", metavar="URL", help="Ask a Prometheus instead of servers.")
-@click.option(
-    "--range",
-    "span",
-    metavar="DURATION",
-    callback=duration,
-    default=str(RANGE),
-    show_default=True,
-    help="How far back Prometheus is asked.",
-)
+@range_option
+@at_option
 @click.option("--model", default="", help="Only this model, of Prometheus.")
 @click.option(
     "--method", default="", help="How tokens are drafted, which vLLM does not say: it decides the draft cost."
@@ -42,12 +45,11 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--top-p", type=Number(0, 1), help="The same of top_p.")
 @click.option("--max-tokens", type=Number(1, 1e9), help="The same of max_tokens.")
 @click.option("--engines", is_flag=True, help="Tell of each engine, too.")
-@click.option("--token-file", type=_FILE, help="File with the bearer token that a server asks for.")
-@click.option("--ca-file", type=_FILE, help="Certificates (PEM) to trust instead of the system's.")
+@access_options()
 @config_option
 @json_option
 @click.option("--markdown", "in_markdown", is_flag=True, help="Print Markdown.")
-@click.option("--plot", type=_FILE, metavar="FILE.svg|png", help="Draw decay and speedup into a file, too.")
+@click.option("--plot", type=FILE, metavar="FILE.svg|png", help="Draw decay and speedup into a file, too.")
 @click.option("--schema", "as_schema", is_flag=True, help="Print the JSON Schema of --json, and look at nothing.")
 def report_command(
     *,
@@ -56,7 +58,8 @@ def report_command(
     before: Path | None,
     after: Path | None,
     prometheus: str | None,
-    span: Duration,
+    span: Duration | None,
+    at: float | None,
     model: str,
     method: str,
     temperature: float | None,
@@ -79,13 +82,20 @@ def report_command(
     if as_schema:
         click.echo(live.schema(), nl=False)
         return
+    require(not (as_json and in_markdown), "--json and --markdown exclude each other: choose one")
+    if plot:
+        live.require_drawable(plot)
     settings, access = load(config), Access.from_files(token_file, ca_file)
     if prometheus is not None:
-        _only(not (sources or before or after or window), "--prometheus is asked alone: leave out servers and pages")
-        source: live.Source = live.Recorded(prometheus, span, model, access=access)
+        require(not (sources or before or after), "--prometheus is asked alone: leave out servers and pages")
+        require(not window, "--window goes with servers and pages: Prometheus is asked over --range")
+        source: live.Source = live.Recorded(prometheus, span, model, at, access)
     else:
-        _only(not model, "--model goes with --prometheus: pages are few enough to show all")
+        require(not model, "--model goes with --prometheus: pages are few enough to show all")
+        require(span is None and at is None, "--range and --at go with --prometheus: servers are read now")
         source = _of_pages(sources, before, after, window, access)
+        saved = not isinstance(source, live.Servers)
+        require(not (saved and (token_file or ca_file)), "--token-file and --ca-file go with servers: a page is a file")
     sampling = live.Sampling(temperature=temperature, top_p=top_p, max_tokens=max_tokens)
     with progress_bar() as progress:
         found = live.report(source, settings, method=method, engines=engines, sampling=sampling, progress=progress)
@@ -104,18 +114,14 @@ def _of_pages(
 ) -> live.Source:
     """Servers, unless what is named is a file."""
     if before or after:
-        _only(not sources, "--before and --after are read alone: leave out other servers and pages")
+        require(not sources, "--before and --after are read alone: leave out other servers and pages")
         if before and after:
             return live.Pages(before, after, window)
         raise click.UsageError("--before and --after go together")
-    _only(bool(sources), "name a server (host:port or URL), a saved page, or --prometheus URL")
-    files = [Path(source) for source in sources if Path(source).is_file()]
-    if not files:
+    require(bool(sources), "name a server (host:port or URL), a saved page, or --prometheus URL")
+    saved = [source for source in sources if live.is_saved(source)]
+    if not saved:
         return live.Servers(sources, window or WINDOW, access)
-    _only(len(sources) == 1, "a saved page is read alone: of two pages of one server, name --before and --after")
-    return live.Lifetime(files[0])
-
-
-def _only(allowed: bool, otherwise: str) -> None:
-    if not allowed:
-        raise click.UsageError(otherwise)
+    require(len(sources) == 1, "a saved page is read alone: of two pages of one server, name --before and --after")
+    require(not window, "--window goes with servers, or with --before and --after: one page tells of all its time")
+    return live.Lifetime(Path(saved[0]))

@@ -9,11 +9,13 @@ from types import ModuleType
 import click
 from rich.table import Table
 
-from draftboard.cli.shared import console, duration, factor_option, optional_part, progress_bar
+from draftboard.cli.shared import console, duration, factor_option, optional_part, progress_bar, require
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.replay.recording import LATEST
 from draftboard.simulator import Scenario, find, names
+
+_STEP = Duration(15)
 
 
 @click.command()
@@ -34,9 +36,7 @@ from draftboard.simulator import Scenario, find, names
 )
 @factor_option
 @click.option("--backfill", metavar="DURATION", callback=duration, help="Write so long a past instead of serving.")
-@click.option(
-    "--step", metavar="DURATION", callback=duration, default="15s", show_default=True, help="Between scrapes."
-)
+@click.option("--step", metavar="DURATION", callback=duration, help=f"Between scrapes of the past. Default: {_STEP}.")
 @click.option("--until", type=click.IntRange(0, LATEST), help="Unix time at which the past ends. Default: now.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="File for the past, as OpenMetrics.")
 def simulate(
@@ -50,7 +50,7 @@ def simulate(
     port: int,
     speed: float,
     backfill: Duration | None,
-    step: Duration,
+    step: Duration | None,
     until: int | None,
     out: Path | None,
 ) -> None:
@@ -62,11 +62,12 @@ def simulate(
         raise click.UsageError("--host is empty: name an address, such as 127.0.0.1")
     if (backfill is None) != (out is None):
         raise click.UsageError("--backfill and --out go together")
+    require(backfill or (step is None and until is None), "--step and --until go with --backfill: nobody scrapes here")
     told = find(scenario).scaled(engines=engines, models=models)
     if backfill is None or out is None:
         _serve(told, seed, host, port, speed)
     else:
-        _backfill(told, seed, (backfill, step, until), out)
+        _backfill(told, seed, (backfill, step or _STEP, until), out)
 
 
 def _list() -> None:

@@ -6,18 +6,24 @@ from pathlib import Path
 import click
 
 from draftboard.access import API_KEY, Access
-from draftboard.cli.shared import config_option, console, duration, json_option, progress_bar
+from draftboard.cli.shared import (
+    FILE,
+    INTERRUPTED,
+    access_options,
+    config_option,
+    console,
+    json_option,
+    progress_bar,
+    wait,
+)
 from draftboard.durations import Duration
 from draftboard.settings import load
 from draftboard.sweep import BUILT_IN, Plan, read_prompts, show, sweep
 from draftboard.sweep import as_json as sweep_as_json
 from draftboard.sweep.plan import CONCURRENCY, MAX_TOKENS, REQUESTS, TEMPERATURES, WARM_UP, RequestLimits
 
-_FILE = click.Path(path_type=Path, dir_okay=False)
 _HOTTEST = 2
 _MOST_TEMPERATURES = 20
-_INTERRUPTED = 130
-_DAY = 86_400
 
 
 def _temperature(given: str) -> float:
@@ -41,13 +47,6 @@ def _several(_context: click.Context, _option: click.Parameter, given: str) -> t
     return values
 
 
-def _a_day_at_most(context: click.Context, option: click.Parameter, given: str) -> Duration | None:
-    value = duration(context, option, given)
-    if value and value.seconds > _DAY:
-        raise click.BadParameter("must be at most 1d")
-    return value
-
-
 @click.command("sweep")
 @click.argument("url")
 @click.option(
@@ -61,7 +60,7 @@ def _a_day_at_most(context: click.Context, option: click.Parameter, given: str) 
 @click.option(
     "--requests", type=click.IntRange(1, 100_000), default=REQUESTS, show_default=True, help="At each temperature."
 )
-@click.option("--prompts", type=_FILE, help='Plain text, one prompt a line, or JSON lines {"prompt": ..., "tag": ...}.')
+@click.option("--prompts", type=FILE, help='Plain text, one prompt a line, or JSON lines {"prompt": ..., "tag": ...}.')
 @click.option(
     "--concurrency", type=click.IntRange(1, 256), default=CONCURRENCY, show_default=True, help="Requests at a time."
 )
@@ -83,13 +82,12 @@ def _a_day_at_most(context: click.Context, option: click.Parameter, given: str) 
 @click.option(
     "--timeout",
     metavar="DURATION",
-    callback=_a_day_at_most,
+    callback=wait,
     default=str(Duration(int(RequestLimits().seconds))),
     show_default=True,
     help="For one request.",
 )
-@click.option("--token-file", type=_FILE, help=f"File with the server's API key. Default: the variable {API_KEY}.")
-@click.option("--ca-file", type=_FILE, help="Certificates (PEM) to trust instead of the system's.")
+@access_options(f" Default: the variable {API_KEY}.")
 @config_option
 @json_option
 def sweep_command(
@@ -140,4 +138,4 @@ def sweep_command(
         click.echo(f"draftboard: {found.failure}", err=True)
         raise SystemExit(2)
     if found.interrupted:
-        raise SystemExit(_INTERRUPTED)
+        raise SystemExit(INTERRUPTED)

@@ -20,6 +20,7 @@ from draftboard.comparison.words import (
 from draftboard.live.show import STYLES, bullets
 from draftboard.settings import Settings
 from draftboard.signals.signal import Status
+from draftboard.tables import print_whole
 
 
 def show(comparison: Comparison, settings: Settings, console: Console) -> None:
@@ -38,8 +39,8 @@ def show(comparison: Comparison, settings: Settings, console: Console) -> None:
         status = Status.GOOD if gate.met else Status.BAD
         _headline(f"Gate {gate.option} {gate.limit:g}", gate.says, status, console)
     bullets(comparison.notes, console, STYLES[Status.WARN])
-    console.print(_against(comparison))
-    console.print(_side_by_side(comparison, settings))
+    print_whole(_against(comparison), console)
+    print_whole(_side_by_side(comparison, settings), console)
     console.print(Text(REST, style="dim"))
 
 

@@ -1,6 +1,5 @@
 """Where the two sides come from: saved reports, servers that are read over the same time, or one Prometheus."""
 
-import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,16 +9,14 @@ from draftboard.access import Access
 from draftboard.comparison.sides import Side, quoted
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
-from draftboard.live import Recorded, Report, Servers, load_report, report, report_each
-from draftboard.live.fetch import metrics_url
+from draftboard.live import Recorded, Report, Servers, is_saved, load_report, report, report_each
 from draftboard.live.lines import named
 from draftboard.live.objects import ModelReport
-from draftboard.live.sources import RANGE, WINDOW
+from draftboard.live.sources import WINDOW
 from draftboard.settings import Settings
 
 _NOBODY = Access()
 _MOST_NAMED = 5
-_ADDRESS = re.compile(r".*(://|@)|[^/]+:\d+(/|$)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,8 +25,8 @@ class Looking:
 
     prometheus: str = ""
     """Its address; the sides are then selectors."""
-    span: Duration = RANGE
-    """How far back Prometheus is asked."""
+    span: Duration | None = None
+    """How far back Prometheus is asked; None for the window of the rules."""
     at: float | None = None
     """Unix seconds at which the span ends; None for now."""
     window: Duration = WINDOW
@@ -50,7 +47,7 @@ def sides(baseline: str, candidate: str, settings: Settings, looking: Looking) -
         DraftboardError: one of them cannot be read, or is not one model.
     """
     named_methods = zip((baseline, candidate), looking.methods, strict=True)
-    if any(method and (looking.prometheus or _is_file(name)) for name, method in named_methods):
+    if any(method and (looking.prometheus or is_saved(name)) for name, method in named_methods):
         raise DraftboardError("a method is told of servers only: saved reports and Prometheus know their own")
     if looking.prometheus:
         source = Recorded(looking.prometheus, looking.span, looking.model, looking.at, looking.access)
@@ -70,25 +67,15 @@ def saved(path: Path, model: str = "") -> Side:
     return _only(load_report(path), model, str(path))
 
 
-def _is_file(name: str) -> bool:
-    """Whether a report is meant rather than an address; what may hold a password is none, so that no error shows it."""
-    if Path(name).exists():
-        return True
-    if _ADDRESS.match(name):
-        return False
-    return name.endswith(".json") or "/" in name
-
-
 def _read_live(names: tuple[str, str], settings: Settings, looking: Looking) -> dict[str, Side]:
     """Those of the two that are servers, by name."""
-    methods = {name: method for name, method in zip(names, looking.methods, strict=True) if not _is_file(name)}
-    if not methods:
+    asked = [(name, method) for name, method in zip(names, looking.methods, strict=True) if not is_saved(name)]
+    if not asked:
         return {}
-    if len({metrics_url(name) for name in methods}) < sum(not _is_file(name) for name in names):
-        raise DraftboardError("both sides are the same server: name two")
-    servers = Servers(tuple(methods), looking.window, looking.access)
-    found = report_each(servers, settings, tuple(methods.values()), progress=looking.progress, sleep=looking.sleep)
-    return {name: _only(each, looking.model, each.sources[0]) for name, each in zip(methods, found, strict=True)}
+    addresses, methods = zip(*asked, strict=True)
+    servers = Servers(addresses, looking.window, looking.access)
+    found = report_each(servers, settings, methods, progress=looking.progress, sleep=looking.sleep)
+    return {name: _only(each, looking.model, each.sources[0]) for name, each in zip(addresses, found, strict=True)}
 
 
 def _only(found: Report, model: str, where: str) -> Side:

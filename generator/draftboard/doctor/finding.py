@@ -1,5 +1,6 @@
 """A finding: what is wrong, where, what to do, and what stays empty until then."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -67,6 +68,12 @@ def warning(where: str, what: str, fix: str, paste: str = "") -> Finding:
 def note(where: str, what: str, fix: str) -> Finding:
     """A finding to know of."""
     return Finding(Severity.NOTE, where, what, fix)
+
+
+def few(names: Sequence[str], most: int = 4) -> str:
+    """Some of the names, and how many more there are."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def shown(value: object) -> str:

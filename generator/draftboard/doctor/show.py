@@ -9,9 +9,10 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from draftboard.doctor.finding import Empty, Examination, Finding, Severity
+from draftboard.doctor.finding import Empty, Examination, Finding, Severity, few
 
-SCHEMA = "draftboard.doctor/1"
+SCHEMA_VERSION = 1
+"""Of the JSON: raised when a key changes its meaning or goes."""
 _STYLES = {Severity.PROBLEM: "red", Severity.WARNING: "yellow", Severity.NOTE: "dim"}
 _NAMED = 6
 """Names in a line; JSON has all."""
@@ -19,7 +20,7 @@ _NAMED = 6
 
 def as_json(examinations: Sequence[Examination]) -> str:
     """All of it."""
-    document = {"schema": SCHEMA, "content": all(each.content for each in examinations)}
+    document = {"schema_version": SCHEMA_VERSION, "content": all(each.content for each in examinations)}
     return json.dumps(document | {"examinations": [_plain(each) for each in examinations]}, indent=2)
 
 
@@ -73,7 +74,7 @@ def _table(findings: Sequence[Finding]) -> Table:
 
 def _empty(empty: Empty) -> str:
     kinds = (("panels", empty.panels), ("alerts", empty.alerts), ("records", empty.records))
-    return "\n".join(f"  {len(names)} {kind}: {_few(names)}" for kind, names in kinds if names)
+    return "\n".join(f"  {len(names)} {kind}: {_named(names)}" for kind, names in kinds if names)
 
 
 def _text(words: str, style: str = "") -> Text:
@@ -81,6 +82,5 @@ def _text(words: str, style: str = "") -> Text:
     return Text("".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in words), style=style)
 
 
-def _few(names: Sequence[str]) -> str:
-    more = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {more} more (--json names all)" if more > 0 else "")
+def _named(names: Sequence[str]) -> str:
+    return few(names, _NAMED) + (" (--json names all)" if len(names) > _NAMED else "")

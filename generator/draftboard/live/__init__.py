@@ -8,8 +8,9 @@ from draftboard.live.growth import Growth, Since, Tally, growth, lifetime, toget
 from draftboard.live.markdown import as_markdown
 from draftboard.live.objects import ModelReport, Report, Sampling
 from draftboard.live.page import Page, read
-from draftboard.live.plot import draw
+from draftboard.live.plot import draw, require_drawable
 from draftboard.live.reporting import report, report_each
+from draftboard.live.saved import is_saved
 from draftboard.live.schema import as_json, load_report, schema
 from draftboard.live.show import show
 from draftboard.live.sources import Lifetime, Pages, Recorded, Servers, Source
@@ -32,12 +33,14 @@ __all__ = [
     "as_markdown",
     "draw",
     "growth",
+    "is_saved",
     "lifetime",
     "load",
     "load_report",
     "read",
     "report",
     "report_each",
+    "require_drawable",
     "schema",
     "scrape",
     "show",

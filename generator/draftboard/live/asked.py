@@ -1,10 +1,12 @@
 """Asking a Prometheus: the signals' own expressions, read from records where rules keep them, else from raw series."""
 
+import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from draftboard.durations import Duration
+from draftboard.errors import DraftboardError
 from draftboard.live.histogram import Distribution
 from draftboard.live.totals import LATENCIES, Totals
 from draftboard.prometheus import Client
@@ -40,7 +42,10 @@ _READ = (
     *(state, configured_k, requests_running, requests_waiting, kv_cache_usage, prefix_cache_hits),
     *(of_time.mean for of_time, _ in LATENCIES.values()),
 )
-_OF_MODELS = (acceptance_change, measured_speedup)
+_NUMBERS = {"position": re.compile("[0-9]{1,4}"), "le": re.compile(r"[0-9]+(\.[0-9]*)?(e[+-]?[0-9]+)?|\+Inf")}
+"""Labels that are computed with, as vLLM and Prometheus write them."""
+_LATE = 2
+"""Evaluations that may be missed before records are no longer read."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +116,29 @@ class Question:
     span: Duration
     at: float
     model: str = ""
+    recorded: bool = True
+    """Whether records are read where there are any."""
+
+    @property
+    def compares(self) -> bool:
+        """Whether then and now are apart, so that they can be compared."""
+        return self.span <= self.settings.rules.compare_with
+
+    def of_last_evaluation(self) -> "Question":
+        """The same, of the time up to which the records speak; of raw series alone where nothing was recorded lately.
+
+        Raises:
+            DraftboardError: Prometheus does not answer.
+        """
+        rules = self.settings.rules
+        if self.span != rules.rate_window:
+            return self
+        record = self._scope(Level.MODEL, Edition.RULES)(state)
+        stamps = [series.samples[0][1] for series in self.client.query(f"timestamp({record})", self.at)]
+        latest = max((stamp for stamp in stamps if stamp <= self.at), default=-math.inf)
+        if self.at - latest > _LATE * rules.evaluation_interval.seconds:
+            return replace(self, recorded=False)
+        return replace(self, at=latest)
 
     def ask(self, level: Level, progress: Callable[[str, int, int], None]) -> Asked:
         """Ask for every base signal at a level.
@@ -118,7 +146,8 @@ class Question:
         Raises:
             DraftboardError: Prometheus does not answer.
         """
-        signals = (*_COUNTED, *_READ, *(_OF_MODELS if level is Level.MODEL else ()))
+        remembered = (*([acceptance_change] if self.compares else []), measured_speedup)
+        signals = (*_COUNTED, *_READ, *(remembered if level is Level.MODEL else ()))
         values = {}
         for done, signal in enumerate(signals):
             progress("asking Prometheus", done, len(signals))
@@ -134,7 +163,8 @@ class Question:
 
     def _expr(self, signal: Signal, level: Level) -> str:
         raw = self._scope(level, Edition.ASKED)(signal)
-        recorded = signal.record_at(level, self.settings) and self.span == self.settings.rules.rate_window
+        kept = signal.record_at(level, self.settings) and self.span == self.settings.rules.rate_window
+        recorded = kept and self.recorded
         return first_of(self._scope(level, Edition.RULES)(signal), raw) if recorded else raw
 
     def _scope(self, level: Level, edition: Edition) -> Scope:
@@ -153,5 +183,9 @@ class Question:
             if self.model and labels.get(self.settings.labels.model_name) != self.model:
                 continue
             key = tuple(sorted(labels.items()))
-            found.setdefault(key, {})[series.labels.get(own, "")] = series.samples[0][1]
+            text, value = series.labels.get(own, ""), series.samples[0][1]
+            if own in _NUMBERS and not _NUMBERS[own].fullmatch(text):
+                raise DraftboardError(f"{self.client.url}: {signal.title}: the label {own} is {text[:60]!r}, no number")
+            if math.isfinite(value):
+                found.setdefault(key, {})[text] = value
         return found

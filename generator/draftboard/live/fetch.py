@@ -11,9 +11,10 @@ from typing import Any
 
 import httpx
 
-from draftboard.access import Access, parsed_url, shown
+from draftboard.access import Access, parsed_url, reason_of, shown
 from draftboard.errors import DraftboardError
 from draftboard.live.page import Page, read
+from draftboard.live.saved import saved_bytes
 
 _PATH = "/metrics"
 _CHUNK = 65_536
@@ -47,9 +48,12 @@ def scrape(servers: Sequence[str], access: Access = _NOBODY, limits: Limits = _U
     """The pages of servers, all asked at once, in their order.
 
     Raises:
-        DraftboardError: one of them does not serve a page of metrics within the limits.
+        DraftboardError: a server is named twice, in whatever spelling, or one of them does not serve a page of metrics
+            within the limits.
     """
     urls = [metrics_url(given) for given in servers]
+    if len(set(map(_place, urls))) < len(urls):
+        raise DraftboardError("a server is named twice, and would be counted twice: name each once")
     certificates = access.certificates if any(url.scheme == "https" for url in urls) else False
 
     async def together() -> list[Page]:
@@ -63,20 +67,18 @@ def scrape(servers: Sequence[str], access: Access = _NOBODY, limits: Limits = _U
     return tuple(_run(together()))
 
 
+def _place(url: httpx.URL) -> tuple[str, str, int | None, str, bytes]:
+    """What two spellings of one server's page have in common, whoever asks for it."""
+    return url.scheme, url.host, url.port, url.path.rstrip("/"), url.query
+
+
 def load(path: Path, limits: Limits = _USUAL) -> Page:
     """A page that somebody saved.
 
     Raises:
         DraftboardError: it cannot be read, is too large, or is no page of metrics.
     """
-    try:
-        with path.open("rb") as file:
-            content = file.read(limits.bytes + 1)
-    except OSError as error:
-        raise DraftboardError(f"{path}: cannot read the page: {error.strerror or error}") from None
-    if len(content) > limits.bytes:
-        raise DraftboardError(f"{path}: {_too_large(limits)}")
-    return read(_decoded(content, str(path)), str(path))
+    return read(_decoded(saved_bytes(path, "page of metrics", limits.bytes), str(path)), str(path))
 
 
 def _run(asking: Coroutine[Any, Any, list[Page]]) -> list[Page]:
@@ -101,7 +103,7 @@ async def _page(client: httpx.AsyncClient, url: httpx.URL, limits: Limits) -> Pa
             f"{name}: no whole page within {limits.seconds:g} s: is the address right, is the server overloaded?"
         ) from None
     except httpx.HTTPError as error:
-        raise DraftboardError(f"{name}: {_reason(error)}") from None
+        raise DraftboardError(f"{name}: {reason_of(error)}") from None
     return read(_decoded(content, name), name, time.time(), openmetrics=openmetrics)
 
 
@@ -133,19 +135,6 @@ def _to(url: httpx.URL, where: str) -> str:
         return f" to {shown(url.join(where))}" if where else ""
     except (httpx.InvalidURL, ValueError):
         return ""
-
-
-def _reason(error: httpx.HTTPError) -> str:
-    text = " ".join(str(error).split()) or type(error).__name__
-    if "CERTIFICATE_VERIFY_FAILED" in text:
-        return "its certificate is not trusted: name who signed it with --ca-file"
-    if "SSL" in text:
-        return "does not speak TLS as asked: is it http:// rather than https://?"
-    if isinstance(error, httpx.ConnectError):
-        return f"cannot connect: {text}"
-    if isinstance(error, httpx.RemoteProtocolError):
-        return "breaks off or does not speak HTTP: is this the port of the API server?"
-    return f"gives no answer: {text}"
 
 
 def _decoded(content: bytes, name: str) -> str:

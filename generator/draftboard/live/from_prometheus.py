@@ -18,6 +18,12 @@ from draftboard.signals.comparison import acceptance_change
 from draftboard.signals.integrity import IDENTITIES
 from draftboard.signals.users import measured_speedup
 
+_OVERLAP = (
+    f"{acceptance_change.title} is not told: it compares with {{before}} ago, and {{span}} then and {{span}} now "
+    "overlap. Ask over a shorter --range."
+)
+_UNKNOWN = "the counters contradict each other, in a way that the record does not name"
+
 
 def of_prometheus(
     source: Recorded,
@@ -34,7 +40,8 @@ def of_prometheus(
     """
     at = time() if source.at is None else source.at
     with Client(source.url, source.access) as client:
-        question = Question(client, settings, source.span, at, source.model)
+        span = source.span or settings.rules.rate_window
+        question = Question(client, settings, span, at, source.model).of_last_evaluation()
         models = question.ask(Level.MODEL, progress)
         by_engine = question.ask(Level.ENGINE, progress) if engines else None
         answer = _Answer(settings, method, models, by_engine, question.broken())
@@ -42,16 +49,16 @@ def of_prometheus(
     if not models.keys:
         of = f" of {source.model}" if source.model else ""
         raise DraftboardError(
-            f"{url}: no vLLM series{of} in the last {source.span}: is a vLLM server scraped, and twice in that time?"
+            f"{url}: no vLLM series{of} in the last {span}: is a vLLM server scraped, and twice in that time?"
         )
     return Report(
         schema_version=SCHEMA_VERSION,
         origin=Origin.PROMETHEUS,
         sources=(url,),
-        taken_at=at,
+        taken_at=question.at,
         seconds=models.seconds,
         models=tuple(answer.model(key) for key in models.keys),
-        notes=(),
+        notes=() if question.compares else (_OVERLAP.format(span=span, before=settings.rules.compare_with),),
     )
 
 
@@ -116,7 +123,7 @@ class _Answer:
 
     def _broken(self, key: Key, is_of: Callable[[Key, Key], bool]) -> tuple[Broken, ...]:
         return tuple(
-            Broken(identity=name, says=IDENTITIES[name], error=error, engine=self._place(engine))
+            Broken(identity=name, says=IDENTITIES.get(name, _UNKNOWN), error=error, engine=self._place(engine))
             for engine, name, error in self.broken
             if is_of(engine, key)
         )

@@ -31,6 +31,8 @@ LONGEST_LINE = 32_768
 _SHOWN = 120
 _SMALLEST, _LARGEST = 1e-15, 1e30
 _END = "# EOF"
+_NO_NUMBER = re.compile("^could not convert string to float: (.*)")
+_PYTHONS = re.compile("unpack|substring|invalid literal")
 
 
 @dataclass(frozen=True)
@@ -67,11 +69,6 @@ class Page:
     def ray(self) -> bool:
         """Whether Ray Serve exposed it."""
         return self.prefix in RAY
-
-    @property
-    def of_vllm(self) -> bool:
-        """Whether an engine says anything here. A server started with --disable-log-stats has none of it."""
-        return any(name.startswith(VLLM) for name in self.by_name)
 
 
 def read(text: str, source: str, at: float | None = None, *, openmetrics: bool = False) -> Page:
@@ -154,6 +151,8 @@ def _require_all_lines(text: str, samples: int) -> None:
 
 
 def _line(error: Exception) -> str:
-    """The parser's words on one line; they may quote the page at any length."""
-    text = " ".join(str(error).split()) or "a line cannot be read"
+    """The parser's words on one line; they may quote the page at any length, or be Python's, which say nothing."""
+    text = _NO_NUMBER.sub(r"\1 is no number", " ".join(str(error).split()))
+    if not text or not isinstance(error, ValueError) or _PYTHONS.search(text):
+        text = "a line cannot be read"
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."

@@ -2,8 +2,8 @@
 
 import importlib
 import io
-import tempfile
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from draftboard.errors import DraftboardError
@@ -12,6 +12,7 @@ from draftboard.live.objects import ModelReport, Report, Speculation
 from draftboard.settings import Settings
 from draftboard.signals.depth import conditional_acceptance, survival
 from draftboard.signals.economics import BREAK_EVEN, speedup_at
+from draftboard.wholefile import whole
 
 _FORMATS = (".svg", ".png")
 _WIDTH, _HEIGHT = 11.0, 3.6
@@ -23,25 +24,40 @@ def draw(report: Report, settings: Settings, path: Path) -> None:
     """Draw every model that drafts into a file, which appears whole or not at all.
 
     Raises:
-        DraftboardError: the file's name ends otherwise than .svg or .png, it cannot be written, nothing was drafted, or
-            matplotlib is not installed.
+        DraftboardError: the file cannot be drawn into, or nothing was drafted.
     """
-    if path.suffix not in _FORMATS:
-        raise DraftboardError(f"{path}: name the picture *.svg or *.png")
+    require_drawable(path)
     models = [model for model in report.models if model.speculation][:_MOST_MODELS]
     if not models:
         raise DraftboardError(f"{path}: nothing was drafted, so there is nothing to draw")
-    _write(path, _picture(models, settings, path.suffix[1:]))
+    with whole(path, "picture") as staged:
+        staged.write_bytes(_picture(models, settings, path.suffix[1:]))
 
 
-def _picture(models: list[ModelReport], settings: Settings, kind: str) -> bytes:
+def require_drawable(path: Path) -> None:
+    """See before anything is looked at whether a picture can be drawn into the file.
+
+    Raises:
+        DraftboardError: its name ends otherwise than .svg or .png, its folder is none, or matplotlib is not installed.
+    """
+    if path.suffix not in _FORMATS:
+        raise DraftboardError(f"{path}: name the picture *.svg or *.png")
+    if not path.parent.is_dir():
+        raise DraftboardError(f"{path}: cannot write the picture: {path.parent} is no folder")
+    _figures()
+
+
+def _figures() -> ModuleType:
     try:
-        figures = importlib.import_module("matplotlib.figure")
+        return importlib.import_module("matplotlib.figure")
     except ModuleNotFoundError:
         raise DraftboardError(
             "--plot needs the package matplotlib: install the extra, pip install 'draftboard[plots]'"
         ) from None
-    figure = figures.Figure(figsize=(_WIDTH, _HEIGHT * len(models)), layout="constrained")
+
+
+def _picture(models: list[ModelReport], settings: Settings, kind: str) -> bytes:
+    figure = _figures().Figure(figsize=(_WIDTH, _HEIGHT * len(models)), layout="constrained")
     for (left, right), model in zip(figure.subplots(len(models), 2, squeeze=False), models, strict=True):
         if model.speculation and model.sample:
             _decay(left, model.speculation)
@@ -76,14 +92,3 @@ def _gain(axes: Any, found: Speculation, settings: Settings) -> None:  # noqa: A
     axes.set_ylabel(f"{speedup_at.unit.words}")
     axes.set_xticks(ks)
     axes.legend(loc="best", frameon=False)
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write beside the file and move it into place."""
-    try:
-        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
-            whole = Path(folder) / path.name
-            whole.write_bytes(content)
-            whole.replace(path)
-    except OSError as error:
-        raise DraftboardError(f"{path}: cannot write the picture: {error.strerror or error}") from None

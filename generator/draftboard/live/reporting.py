@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from draftboard.durations import Duration
-from draftboard.errors import DraftboardError
 from draftboard.live.fetch import load, scrape
 from draftboard.live.from_pages import Reading
 from draftboard.live.from_prometheus import of_prometheus
@@ -96,16 +95,10 @@ def _watch(
     source: Servers, progress: Progress, sleep: Callable[[float], None]
 ) -> tuple[tuple[Page, ...], list[Growth]]:
     """The later pages, and what grew up to each."""
-    before = _read(source)
+    before = scrape(source.addresses, source.access, source.limits)
     _wait(source.window, progress, sleep)
-    pages = _read(source)
+    pages = scrape(source.addresses, source.access, source.limits)
     return pages, [growth(old, new) for old, new in zip(before, pages, strict=True)]
-
-
-def _read(source: Servers) -> tuple[Page, ...]:
-    if len(set(source.addresses)) < len(source.addresses):
-        raise DraftboardError("a server is named twice, and would be counted twice: name each once")
-    return scrape(source.addresses, source.access, source.limits)
 
 
 def _wait(window: Duration, progress: Progress, sleep: Callable[[float], None]) -> None:

@@ -10,6 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from draftboard.errors import DraftboardError
 from draftboard.live.objects import SCHEMA_VERSION, EngineReport, Judged, ModelReport, Report
+from draftboard.live.saved import saved_bytes
 
 _REPORT = TypeAdapter(Report)
 _MOST_BYTES = 32_000_000
@@ -42,13 +43,7 @@ def load_report(path: Path) -> Report:
     Raises:
         DraftboardError: the file cannot be read, or holds no report of this version.
     """
-    try:
-        with path.open("rb") as file:
-            content = file.read(_MOST_BYTES + 1)
-    except OSError as error:
-        raise DraftboardError(f"{path}: cannot read the report: {error.strerror or error}") from None
-    if len(content) > _MOST_BYTES:
-        raise DraftboardError(f"{path}: larger than {_MOST_BYTES} bytes; this is no report")
+    content = saved_bytes(path, "report", _MOST_BYTES)
     try:
         report = _REPORT.validate_json(content)
     except ValidationError as error:

@@ -31,6 +31,7 @@ from draftboard.signals.signal import Status
 from draftboard.signals.state import state
 from draftboard.signals.traffic import drafts
 from draftboard.signals.wording import NOTHING, worded
+from draftboard.tables import print_whole
 
 STYLES = {
     Status.BAD: "bold red",
@@ -57,7 +58,7 @@ def show(report: Report, settings: Settings, console: Console, *, engines: bool)
         console.print()
         _show_model(model, settings, console)
         if engines and model.engines:
-            console.print(_engines(model, settings))
+            print_whole(_engines(model, settings), console)
     bullets(report.notes, console, "yellow")
     if any(model.speculation for model in report.models):
         console.print(Text(_REST, style="dim"))
@@ -80,10 +81,10 @@ def _show_model(model: ModelReport, settings: Settings, console: Console) -> Non
         side.add_row(*tables)
         tables = [side]
     for table in tables:
-        console.print(table)
+        print_whole(table, console)
     times = [(name, getattr(model.latency, name)) for name in LATENCIES]
     if any(time for _, time in times):
-        console.print(_times(times))
+        print_whole(_times(times), console)
     traffic = traffic_in_words(model)
     if traffic:
         console.print(Text(f"Load: {traffic}."))

@@ -8,7 +8,6 @@ from draftboard.durations import Duration
 from draftboard.live.fetch import Limits
 
 WINDOW = Duration(30)
-RANGE = Duration(300)
 _NOBODY, _USUAL = Access(), Limits()
 
 
@@ -46,8 +45,8 @@ class Recorded:
     """A Prometheus that scrapes servers."""
 
     url: str
-    span: Duration = RANGE
-    """How far back it is asked."""
+    span: Duration | None = None
+    """How far back it is asked; None for the window of the rules."""
     model: str = ""
     """Only this one; of all: ""."""
     at: float | None = None

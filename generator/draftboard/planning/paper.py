@@ -9,6 +9,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from draftboard.tables import print_whole
+
 _HEADING_WIDTH = 10
 
 
@@ -40,5 +42,5 @@ def print_table(title: str, rows: Sequence[Row], console: Console) -> None:
         cells = (row.words[heading] for heading in rows[0].words)
         numbers = (row.numbers[heading] for heading in rows[0].numbers)
         table.add_row(*(Text(cell) for cell in cells), *numbers, style=row.style)
-    console.print(table)
+    print_whole(table, console)
     console.print()

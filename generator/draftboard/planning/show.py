@@ -30,8 +30,8 @@ Plan = DraftLengthPlan | VramPlan | CostPlan | SchedulePlan | DecidePlan
 
 
 def as_json(plan: Plan, *, explain: bool = False) -> str:
-    """The plan as JSON under its field names, with `plan` and `version`; `formulas` too when they are asked for."""
-    document = {"plan": plan.name, "version": SCHEMA_VERSION, **asdict(plan)}
+    """The plan as JSON by field names, with `schema_version` and `plan`; `formulas` too when they are asked for."""
+    document = {"schema_version": SCHEMA_VERSION, "plan": plan.name, **asdict(plan)}
     if explain:
         document["formulas"] = [asdict(formula) for formula in plan.formulas]
     return json.dumps(document, indent=2, allow_nan=False)

@@ -1,19 +1,15 @@
 """The span of time that is shown, and how densely it is asked for."""
 
-import re
 from bisect import bisect
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
-from draftboard.durations import Duration
+from draftboard.durations import Duration, moment
 from draftboard.errors import DraftboardError
 from draftboard.preview.document import Panel, Target
 
 PAGE_WIDTH = 1600
 """Pixels across which the grid is drawn: a graph is asked for as many points as its share of them."""
 _GRID_WIDTH = 24
-_RELATIVE = re.compile(r"now(?:-(\w+))?")
-_LATEST = 4_102_444_800  # the year 2100
 _DEFAULT_SCRAPE = 15
 _FACTOR_OF_SCRAPES = 4
 # The steps that Grafana rounds to, in seconds: what a reader of a time axis expects.
@@ -55,18 +51,9 @@ def between(since: str, until: str, now: float) -> Span:
 
 def _moment(text: str, now: float) -> float:
     try:
-        if relative := _RELATIVE.fullmatch(text):
-            moment = now - (Duration.parse(relative[1]).seconds if relative[1] else 0)
-        elif re.fullmatch(r"\d+(\.\d+)?", text):
-            moment = float(text)
-        else:
-            given = datetime.fromisoformat(text)
-            moment = (given if given.tzinfo else given.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, OverflowError):
-        moment = -1
-    if not 0 <= moment < _LATEST:
-        raise DraftboardError(f"{text}: no time; write now-6h, Unix seconds, or 2026-05-01T12:00:00")
-    return moment
+        return moment(text, now)
+    except ValueError as error:
+        raise DraftboardError(f"{text}: {error}") from None
 
 
 def pace_of(panel: Panel, target: Target, span: Span) -> Pace:

@@ -5,12 +5,16 @@ import time
 from dataclasses import dataclass
 from http import HTTPStatus
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import httpx
+from pydantic import ValidationError
 
-from draftboard.access import Access, parsed_url, shown
+from draftboard.access import Access, parsed_url, reason_of, shown
 from draftboard.errors import DraftboardError
+from draftboard.prometheus.answers import GROUPS, MATRIX, TARGETS, VECTOR, Rows
+
+_Row = TypeVar("_Row")
 
 _TIMEOUT_SECONDS = 30.0
 _NOBODY = Access()
@@ -73,8 +77,8 @@ class Client:
         Raises:
             DraftboardError: the server cannot be reached or refuses the query.
         """
-        result = self._ask("query", "result", {"query": expr, "time": time})
-        return [Series(row["metric"], (_sample(row["value"]),)) for row in result]
+        result = self._ask("query", VECTOR, {"query": expr, "time": time})
+        return [Series(row.metric, (row.value,)) for row in result]
 
     def query_range(self, expr: str, start: float, end: float, step: float) -> list[Series]:
         """Values of every series from start to end, in steps of so many seconds.
@@ -88,8 +92,8 @@ class Client:
         while begin <= end:
             until = min(begin + stretch, end)
             span = {"start": begin, "end": until, "step": step}
-            for row in self._ask("query_range", "result", {"query": expr} | span):
-                found.setdefault(tuple(sorted(row["metric"].items())), []).extend(map(_sample, row["values"]))
+            for row in self._ask("query_range", MATRIX, {"query": expr} | span):
+                found.setdefault(tuple(sorted(row.metric.items())), []).extend(row.values)
             begin += stretch + step
         return [Series(dict(labels), tuple(samples)) for labels, samples in found.items()]
 
@@ -99,8 +103,8 @@ class Client:
         Raises:
             DraftboardError: the server cannot be reached, or knows no targets, as one that only stores.
         """
-        found = self._ask("targets?state=active", "activeTargets")
-        return [Target(row["labels"], row.get("scrapeInterval", ""), _short(row.get("lastError", ""))) for row in found]
+        found = self._ask("targets?state=active", TARGETS)
+        return [Target(row.labels, row.interval, _short(row.error)) for row in found]
 
     def rules(self) -> list[LoadedRule]:
         """What is evaluated.
@@ -109,20 +113,25 @@ class Client:
             DraftboardError: the server cannot be reached, or evaluates no rules at all.
         """
         return [
-            LoadedRule(rule["name"], group["name"], _short(rule.get("lastError", "")))
-            for group in self._ask("rules", "groups")
-            for rule in group["rules"]
+            LoadedRule(rule.name, group.name, _short(rule.error))
+            for group in self._ask("rules", GROUPS)
+            for rule in group.rules
         ]
 
-    def _ask(self, question: str, part: str, parameters: dict[str, Any] | None = None) -> list[dict[str, Any]]:
-        """That part of the answer; long questions have parameters, which do not fit into an address."""
+    def _ask(self, question: str, rows: Rows[_Row], parameters: dict[str, Any] | None = None) -> list[_Row]:
+        """Those rows of the answer; long questions have parameters, which do not fit into an address."""
         try:
             answer = json.loads(self._content(question, parameters))
-        except (httpx.HTTPError, ValueError, RecursionError) as error:
-            raise DraftboardError(f"{self.url}: Prometheus gives no answer: {_short(error)}") from None
+        except httpx.HTTPError as error:
+            raise DraftboardError(f"{self.url}: Prometheus gives no answer: {_short(reason_of(error))}") from None
+        except (ValueError, RecursionError):
+            raise DraftboardError(f"{self.url}: Prometheus gives no answer: this is no Prometheus") from None
         match answer:
-            case {"status": "success", "data": dict(data)} if isinstance(result := data.get(part), list):
-                return result
+            case {"status": "success", "data": dict(data)} if isinstance(result := data.get(rows.part), list):
+                try:
+                    return rows.read(result)
+                except ValidationError as error:
+                    raise DraftboardError(f"{self.url}: {_mistake(error)}") from None
             case {"error": reason}:
                 raise DraftboardError(f"{self.url}: Prometheus refuses the query: {_short(reason)}")
         raise DraftboardError(f"{self.url}: Prometheus gives no answer: this is no Prometheus")
@@ -149,5 +158,6 @@ def _short(words: object) -> str:
     return text if len(text) <= _MOST_WORDS else text[:_MOST_WORDS] + "..."
 
 
-def _sample(pair: list[Any]) -> tuple[float, float]:
-    return float(pair[0]), float(pair[1])
+def _mistake(error: ValidationError) -> str:
+    where = ".".join(map(str, error.errors(include_url=False)[0]["loc"]))
+    return f"Prometheus gives no answer that can be read: row {_short(where)} has another shape than Prometheus' own"

@@ -20,9 +20,13 @@ from draftboard.signals.wording import NOTHING, worded
 _HEADING_WIDTH = 12
 
 
+_SCHEMA_VERSION = 1
+"""Grows whenever a field is removed or means something else."""
+
+
 def as_json(story: Story) -> str:
     """The story as JSON: times in Unix seconds, shares from 0 to 1."""
-    return json.dumps(asdict(story), indent=2, sort_keys=True)
+    return json.dumps({"schema_version": _SCHEMA_VERSION} | asdict(story), indent=2, sort_keys=True)
 
 
 def show(story: Story, console: Console) -> None:

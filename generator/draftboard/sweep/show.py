@@ -19,6 +19,7 @@ from draftboard.signals.traffic import drafts
 from draftboard.signals.wording import NOTHING, worded
 from draftboard.sweep.objects import Row, Sweep, Tagged
 from draftboard.sweep.spread import Spread
+from draftboard.tables import print_whole
 
 _SWEEP = TypeAdapter(Sweep)
 _NUMBERS = (acceptance, acceptance_length, expected_speedup)
@@ -46,8 +47,8 @@ def show(sweep: Sweep, settings: Settings, console: Console) -> None:
     if not sweep.rows:
         console.print(Text("interrupted before a request was answered: there is nothing to show"))
         return
-    console.print(_by_temperature(sweep.rows, settings))
-    console.print(_seen_by_client(sweep.rows))
+    print_whole(_by_temperature(sweep.rows, settings), console)
+    print_whole(_seen_by_client(sweep.rows), console)
     _by_request(sweep.rows, console)
     _by_tag(sweep.rows, console)
     notes = [f"at {row.temperature:g}: {note}" for row in sweep.rows for note in row.notes]
@@ -115,12 +116,12 @@ def _by_request(rows: Sequence[Row], console: Console) -> None:
         table = _table("Acceptance of single requests (CV: std / mean)", (), headings)
         for row, found in told:
             table.add_row(_named(row), *_of_requests(found.acceptance))
-        console.print(table)
+        print_whole(table, console)
     if any(found.step_acceptance for _, found in told):
         table = _table("Acceptance of single drafts", (), ("Drafts", "Mean", "Std", "Min", "P50", "P95", "Max"))
         for row, found in told:
             table.add_row(_named(row), *_of_drafts(found.step_acceptance))
-        console.print(table)
+        print_whole(table, console)
 
 
 def _of_requests(found: Spread | None) -> tuple[str, ...]:
@@ -144,8 +145,8 @@ def _by_tag(rows: Sequence[Row], console: Console) -> None:
     if not tags:
         return
     if any(row.by_request for row in rows):
-        console.print(_of_tags("Acceptance and verdict by tag", tags, rows, _drafted))
-    console.print(_of_tags(f"{per_token.title} by tag, mean", tags, rows, _waited))
+        print_whole(_of_tags("Acceptance and verdict by tag", tags, rows, _drafted), console)
+    print_whole(_of_tags(f"{per_token.title} by tag, mean", tags, rows, _waited), console)
 
 
 def _of_tags(title: str, tags: Sequence[str], rows: Sequence[Row], told: Callable[[Tagged], str]) -> Table:

@@ -13,13 +13,15 @@ class Method:
     """First vLLM release known to have it; empty where it is older than the releases that were read."""
     needs_model: bool = False
     """Whether a drafter must be named."""
+    needs_length: bool = False
+    """Whether the number of drafted tokens must be written, for there is no drafter whose configuration tells it."""
     says: str = ""
     """What one should know of it."""
 
 
 METHODS: dict[str, Method] = {
-    "ngram": Method(says=_NO_ASYNC),
-    "ngram_gpu": Method(since="0.18.0"),
+    "ngram": Method(needs_length=True, says=_NO_ASYNC),
+    "ngram_gpu": Method(since="0.18.0", needs_length=True),
     "suffix": Method(since="0.11.1", says=f"it needs the package arctic-inference, and {_NO_ASYNC}"),
     "draft_model": Method(
         since="0.15.0",

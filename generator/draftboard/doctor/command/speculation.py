@@ -134,12 +134,14 @@ def _drafter(config: Config) -> Iterator[Finding]:
 def _length(config: Config, settings: Settings) -> Iterator[Finding]:
     where, longest = place("num_speculative_tokens"), settings.max_draft_tokens
     drafted, depth = config.get("num_speculative_tokens"), config.get("suffix_decoding_max_tree_depth", _SUFFIX_DEPTH)
-    suffix = method_of(config) == "suffix"
-    if drafted is None and not suffix:
+    method = method_of(config)
+    suffix = method == "suffix"
+    known, fix = METHODS.get(method or ""), "write it: 3 to 5 is where to begin (a rule of thumb)"
+    if drafted is None and known and known.needs_length:
+        yield problem(where, f"not given: vLLM refuses to start, for {method} has no drafter that says how many", fix)
+    elif drafted is None and not suffix:
         yield warning(
-            where,
-            "not given: vLLM refuses to start unless the drafter's own configuration says how many",
-            "write it: 3 to 5 is where to begin (a rule of thumb)",
+            where, "not given: vLLM refuses to start unless the drafter's own configuration says how many", fix
         )
     drafted = depth if drafted is None and suffix else drafted
     if isinstance(drafted, int) and drafted > longest:

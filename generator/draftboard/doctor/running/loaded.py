@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from draftboard.doctor.finding import Empty, Finding, note, problem, warning
+from draftboard.doctor.finding import Empty, Finding, few, note, problem, warning
 from draftboard.doctor.running.readers import Reader
 from draftboard.doctor.running.stored import Stored, record_pattern
 from draftboard.prometheus import LoadedRule
@@ -15,7 +15,6 @@ from draftboard.signals import Level
 from draftboard.signals.state import state
 
 _FILES = "alerts/recording.rules.yaml and alerts/alerting.rules.yaml"
-_NAMED = 4
 
 
 def explain(
@@ -26,7 +25,8 @@ def explain(
     loaded = {rule.name for rule in rules or ()}
     wanted = _wanted(settings)
     if broken := [rule for rule in rules or () if rule.error and rule.name in wanted]:
-        yield problem(_few(broken), f"cannot be evaluated: {broken[0].error}", "mend what the message names")
+        names = list(dict.fromkeys(rule.name for rule in broken))
+        yield problem(few(names), f"cannot be evaluated: {broken[0].error}", "mend what the message names")
     if not loaded & wanted:
         yield from _none(stored, settings, readers, recorded=recorded)
     elif missing := sorted(wanted - loaded):
@@ -39,11 +39,6 @@ def explain(
 def _wanted(settings: Settings) -> set[str]:
     groups = (*recording_groups(settings), *alerting_groups(settings))
     return {rule.record if isinstance(rule, RecordingRule) else rule.alert for group in groups for rule in group.rules}
-
-
-def _few(rules: Sequence[LoadedRule]) -> str:
-    names = list(dict.fromkeys(rule.name for rule in rules))
-    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
 
 
 def _none(stored: Stored, settings: Settings, readers: Sequence[Reader], *, recorded: bool) -> Iterator[Finding]:
@@ -67,10 +62,9 @@ def _some(missing: Sequence[str], wanted: set[str], rules: Sequence[LoadedRule],
     other = sorted(rule.name for rule in rules if window.fullmatch(rule.name) and rule.name not in wanted)
     if other:
         return _built_otherwise(other, settings)
-    names = ", ".join(missing[:_NAMED])
     told = problem(
         "rules",
-        f"{len(missing)} of {len(wanted)} are not loaded: {names}{' ...' if len(missing) > _NAMED else ''}",
+        f"{len(missing)} of {len(wanted)} are not loaded: {few(missing)}",
         f"load {_FILES} as `draftboard build` writes them with these settings",
     )
     alerts, records = ([name for name in missing if (":" in name) is record] for record in (False, True))

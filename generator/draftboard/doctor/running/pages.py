@@ -10,7 +10,9 @@ from draftboard.live import Growth, Page, Tally, growth, lifetime
 from draftboard.live.totals import totals
 from draftboard.metrics import serving, speculation
 from draftboard.settings import Settings
+from draftboard.signals.acceptance import acceptance
 from draftboard.signals.integrity import IDENTITIES
+from draftboard.signals.signal import Status
 from draftboard.theory import Counted
 
 
@@ -58,17 +60,22 @@ def _broken(tally: Tally, counted: Counted, settings: Settings) -> Iterator[Find
 
 
 def _accepted(tally: Tally, counted: Counted, settings: Settings) -> Finding:
+    least = settings.traffic.drafts_to_judge
+    if counted.drafts < least:
+        what = f"{counted.drafts:,.0f} drafts since its start: too few to judge acceptance, which takes {least:,.0f}"
+        return note(_who(tally), what, "send requests and look again")
     said = f"{counted.acceptance:.0%} of {counted.draft_tokens:,.0f} drafted tokens since its start were accepted"
-    if counted.acceptance < settings.thresholds.acceptance.fair:
+    band = acceptance.step_of(counted.acceptance, settings)
+    if band.status is Status.BAD:
         return note(
             _who(tally),
-            f"{said}, which is poor (a rule of thumb): the drafter is too small, or of another family, tokenizer or "
-            "fine-tune; the temperature is high; or K is simply long",
+            f"{said}, which is {band.says} (a rule of thumb): the drafter is too small, or of another family, "
+            "tokenizer or fine-tune; the temperature is high; or K is simply long",
             "`draftboard report` says by position where it is lost and whether it still pays",
         )
     return note(
         _who(tally),
-        f"{said}, which does not say whether it pays",
+        f"{said}, which is {band.says} (a rule of thumb); whether it pays is another question",
         "`draftboard report` judges by break-even and names the best K",
     )
 

@@ -45,8 +45,9 @@ def _bounds(client: Client, stored: Stored, settings: Settings, time: float) -> 
     }
     found: dict[tuple[str, str], set[float]] = {}
     for series in client.query(told_apart("family", families), time):
-        of_one = found.setdefault((series.labels["family"], place(series.labels, settings)), set())
-        of_one.update(_numbers([series.labels["le"]]))
+        if (family := series.labels.get("family")) in families:
+            of_one = found.setdefault((family, place(series.labels, settings)), set())
+            of_one.update(_numbers([series.labels.get("le", "")]))
     alike: dict[tuple[str, frozenset[float]], list[Server]] = {}
     for (family, where), bounds in sorted(found.items()):
         alike.setdefault((family, frozenset(bounds)), []).append(Server(where, frozenset()))
@@ -72,7 +73,8 @@ def _unresolved(client: Client, settings: Settings, time: float) -> Iterator[Fin
     by_model: dict[str, list[Latency]] = {}
     for series in client.query(vector, time):
         model = series.labels.get(settings.labels.model_name, "")
-        by_model.setdefault(model, []).append(told[series.labels["latency"]])
+        if latency := told.get(series.labels.get("latency", "")):
+            by_model.setdefault(model, []).append(latency)
     for model, latencies in sorted(by_model.items()):
         felt = any(latency in _FELT for latency in latencies)
         words = ", ".join(dict.fromkeys(within(latency.title) for latency in latencies))

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from draftboard.doctor.finding import Finding, note, problem, warning
+from draftboard.doctor.finding import Finding, few, note, problem, warning
 from draftboard.doctor.running.server import Server, named, place
 from draftboard.doctor.running.stored import Stored
 from draftboard.metrics import speculation
@@ -55,7 +55,7 @@ def _intervals(targets: Sequence[Target], settings: Settings) -> Iterator[Findin
 def _failing(targets: Sequence[Target], settings: Settings) -> Iterator[Finding]:
     for error in sorted({_ADDRESS.sub("", target.error) for target in targets if target.error}):
         where = [place(target.labels, settings) for target in targets if target.error.endswith(error)]
-        yield problem(", ".join(where[:_POINTS]), f"the last scrape failed: {error}", "mend what the message names")
+        yield problem(few(where), f"the last scrape failed: {error}", "mend what the message names")
 
 
 def _same_labels(targets: Sequence[Target], settings: Settings) -> Iterator[Finding]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from draftboard.doctor.finding import Finding, note, problem, warning
+from draftboard.doctor.finding import Finding, few, note, problem, warning
 from draftboard.doctor.running.names import OLD, RELABEL_RAY
 from draftboard.doctor.running.readers import Reader, silenced_by
 from draftboard.doctor.running.server import Server, lacking, named
@@ -100,7 +100,7 @@ def _old(servers: Sequence[Server], readers: Sequence[Reader]) -> Iterator[Findi
         absent = _absent(lacks, dropped)
         told = warning(
             named(lacks, servers),
-            f"something removes series on the way: no {_few(absent)}",
+            f"something removes series on the way: no {few(absent)}",
             "look at metric_relabel_configs of the scrape job",
         )
         yield _with_empty(told, absent, servers, readers)
@@ -111,7 +111,7 @@ def _old(servers: Sequence[Server], readers: Sequence[Reader]) -> Iterator[Findi
         absent = _absent(lacks, [part.name for metric in newer for part in metric.parts])
         told = warning(
             named(lacks, servers),
-            f"older than vLLM {since}: no {_few([metric.name for metric in missing])}{_former(missing, lacks[0])}",
+            f"older than vLLM {since}: no {few([metric.name for metric in missing])}{_former(missing, lacks[0])}",
             f"update vLLM to {since} or newer",
         )
         yield _with_empty(told, absent, servers, readers)
@@ -127,11 +127,6 @@ def _absent(servers: Sequence[Server], names: Sequence[str]) -> list[str]:
 
 def _version(release: str) -> tuple[int, ...]:
     return tuple(int(part) for part in release.split("."))
-
-
-def _few(names: Sequence[str]) -> str:
-    more = len(names) - 3
-    return ", ".join(names[:3]) + (f" and {more} more" if more > 0 else "")
 
 
 def _former(missing: Sequence[Metric], server: Server) -> str:
@@ -179,5 +174,5 @@ def _around(servers: Sequence[Server], readers: Sequence[Reader]) -> Iterator[Fi
     )
     for presence, why, fix in wishes:
         if lacks := [server for server in servers if not server.names.issuperset(NAMES[presence])]:
-            told = note(named(lacks, servers), f"no {_few(NAMES[presence])}: {why}", fix)
+            told = note(named(lacks, servers), f"no {few(NAMES[presence])}: {why}", fix)
             yield _with_empty(told, NAMES[presence], servers, readers)

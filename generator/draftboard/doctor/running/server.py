@@ -3,9 +3,8 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from draftboard.doctor.finding import few
 from draftboard.settings import Settings
-
-_NAMED = 4
 
 
 @dataclass(frozen=True)
@@ -33,8 +32,7 @@ def named(servers: Sequence[Server], among: Sequence[Server]) -> str:
     """Some of all servers, in words."""
     if len(servers) == len(among) > 1:
         return f"all {len(among)} servers"
-    more = len(servers) - _NAMED
-    return ", ".join(server.where for server in servers[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return few([server.where for server in servers])
 
 
 def lacking(names: Collection[str], servers: Sequence[Server]) -> frozenset[str]:

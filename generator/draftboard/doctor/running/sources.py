@@ -8,7 +8,7 @@ from draftboard.access import Access
 from draftboard.doctor.finding import Examination
 from draftboard.doctor.running.pages import examine_pages
 from draftboard.durations import Duration
-from draftboard.live import load, scrape
+from draftboard.live import is_saved, load, scrape
 from draftboard.settings import Settings
 
 Progress = Callable[[str, int, int], None]
@@ -27,20 +27,13 @@ def examine_sources(
     Raises:
         DraftboardError: a source cannot be read, or is no page of metrics.
     """
-    saved = [Path(source) for source in sources if _is_file(source)]
-    servers = [source for source in sources if not _is_file(source)]
+    saved = [source for source in sources if is_saved(source)]
+    servers = [source for source in sources if source not in saved]
     if saved:
-        yield examine_pages([load(path) for path in saved], (), settings)
+        yield examine_pages([load(Path(path)) for path in saved], (), settings)
     if servers:
         before = scrape(servers, access)
         for second in range(window.seconds):
             progress("reading again soon", second, window.seconds)
             time.sleep(1)
         yield examine_pages(before, scrape(servers, access), settings)
-
-
-def _is_file(source: str) -> bool:
-    try:
-        return "://" not in source and Path(source).is_file()
-    except ValueError:  # such as a NUL
-        return False

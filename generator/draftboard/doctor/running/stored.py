@@ -43,7 +43,7 @@ def look(client: Client, settings: Settings, time: float) -> Stored:
     up = client.query(_grouped("max", _selected(settings, {around.UP.name}), settings, named=False), time)
     seen = client.query(_grouped("group", _selected(settings, _of_servers()), settings), time)
     beside = client.query(f"group by ({_NAME}) ({_named([*map(re.escape, _BESIDE), record_pattern(state)])})", time)
-    found = {series.labels[_NAME] for series in beside}
+    found = {series.labels.get(_NAME, "") for series in beside} - {""}
     return Stored(
         _servers(up, seen, settings),
         _jobs(seen, settings),
@@ -84,7 +84,7 @@ def _servers(up: list[Series], seen: list[Series], settings: Settings) -> tuple[
     labels = settings.labels
     names: dict[tuple[str, ...], set[str]] = {}
     for series in seen:
-        names.setdefault(_target(series, settings), set()).add(series.labels[_NAME])
+        names.setdefault(_target(series, settings), set()).add(series.labels.get(_NAME, ""))
     vllm = {target for target, own in names.items() if any(name.startswith((VLLM, *RAY)) for name in own)}
     answers = {_target(series, settings): series.samples[-1][1] == 1 for series in up}
     method_at = labels.target_level.index(labels.spec_method)
@@ -109,7 +109,7 @@ def _jobs(seen: list[Series], settings: Settings) -> dict[str, frozenset[str]]:
     labels = settings.labels
     found: dict[str, set[str]] = {}
     for series in seen:
-        if series.labels[_NAME] == serving.REQUESTS_RUNNING.name:
+        if series.labels.get(_NAME) == serving.REQUESTS_RUNNING.name:
             instance, job = (series.labels.get(label, "") for label in (labels.instance, labels.job))
             found.setdefault(instance, set()).add(job)
     return {instance: frozenset(jobs) for instance, jobs in found.items()}

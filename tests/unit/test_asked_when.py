@@ -1,0 +1,132 @@
+"""Of which time a Prometheus is asked, and what is then said of it."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs
+
+import pytest
+
+from draftboard.cli import main
+from draftboard.durations import Duration, moment
+from draftboard.live import Recorded, report
+from draftboard.settings import Settings
+from draftboard.signals.comparison import acceptance_change
+from loopback import answering, page
+
+NOW = 1_800_000_000.0
+SETTINGS = Settings()
+EVALUATION = SETTINGS.rules.evaluation_interval.seconds
+LABELS = {"model_name": "m", "job": "vllm", "spec_method": "eagle3"}
+
+
+@dataclass
+class Prometheus:
+    """Answers 1 for one model, whatever is asked, and remembers what that was."""
+
+    stamp: float
+    """When the records were evaluated."""
+    asked: list[tuple[str, float]] = field(default_factory=list)
+
+    def __call__(self, request: BaseHTTPRequestHandler) -> None:
+        body = parse_qs(request.rfile.read(int(request.headers["Content-Length"])).decode())
+        query, at = body["query"][0], float(body["time"][0])
+        self.asked.append((query, at))
+        rows: list[Any] = []
+        if query.startswith("timestamp("):
+            rows = [{"metric": LABELS, "value": [at, str(self.stamp)]}]
+        elif "position" not in query and "le" not in re.findall(r"\w+", query) and "identity" not in query:
+            rows = [{"metric": LABELS, "value": [at, "1"]}]
+        page(json.dumps({"status": "success", "data": {"resultType": "vector", "result": rows}}))(request)
+
+    def values(self) -> list[tuple[str, float]]:
+        """What was asked but for the time of the records."""
+        return [(query, at) for query, at in self.asked if not query.startswith("timestamp(")]
+
+
+@pytest.fixture
+def prometheus() -> Iterator[tuple[Prometheus, str]]:
+    server = Prometheus(NOW - EVALUATION / 2)
+    with answering(server) as place:
+        yield server, place
+
+
+def test_records_are_asked_of_their_last_evaluation_and_the_report_says_so(prometheus: tuple[Prometheus, str]) -> None:
+    server, place = prometheus
+    found = report(Recorded(place, at=NOW))
+    assert found.taken_at == server.stamp
+    assert {at for _, at in server.values()} == {server.stamp}
+    assert any("model:vllm_" in query for query, _ in server.values())
+
+
+def test_old_records_are_not_read_but_raw_series_are(prometheus: tuple[Prometheus, str]) -> None:
+    server, place = prometheus
+    server.stamp = NOW - 4 * EVALUATION
+    found = report(Recorded(place, at=NOW))
+    assert found.taken_at == NOW
+    assert not any("model:vllm_" in query for query, _ in server.values())
+
+
+def test_another_range_is_asked_of_the_time_itself(prometheus: tuple[Prometheus, str]) -> None:
+    server, place = prometheus
+    assert report(Recorded(place, Duration(60), at=NOW)).taken_at == NOW
+    assert server.asked == server.values()
+
+
+def test_spans_that_overlap_are_not_compared(prometheus: tuple[Prometheus, str]) -> None:
+    server, place = prometheus
+    before = SETTINGS.rules.compare_with
+    assert report(Recorded(place, before, at=NOW)).notes == ()
+    assert any(f"offset {before}" in query for query, _ in server.asked)
+    server.asked.clear()
+    (note,) = report(Recorded(place, Duration(before.seconds + 1), at=NOW)).notes
+    assert not any(f"offset {before}" in query for query, _ in server.asked)
+    assert note.startswith(f"{acceptance_change.title} is not told: it compares with {before} ago")
+
+
+@pytest.mark.parametrize("command", [("report",), ("compare", "spec_method=eagle3", "spec_method=eagle3", "--force")])
+def test_the_past_can_be_asked_for(
+    command: tuple[str, ...], prometheus: tuple[Prometheus, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    server, place = prometheus
+    with pytest.raises(SystemExit) as ended:
+        main([*command, "--prometheus", place, "--at", "2027-01-15T08:00:00", "--range", "1m", "--json"])
+    assert ended.value.code in {0, None}, capsys.readouterr().err
+    assert {at for _, at in server.asked} == {NOW}
+
+
+def test_doctor_looks_at_the_past(prometheus: tuple[Prometheus, str], capsys: pytest.CaptureFixture[str]) -> None:
+    server, _ = prometheus
+
+    def answer(request: BaseHTTPRequestHandler) -> None:
+        server(request) if request.command == "POST" else page("{}", 404)(request)
+
+    with answering(answer) as place, pytest.raises(SystemExit):
+        main(["doctor", "--prometheus", place, "--at", str(NOW)])
+    assert "all well" not in capsys.readouterr().out
+    assert {at for _, at in server.asked} == {NOW}
+
+
+def test_a_range_is_by_default_the_window_of_the_rules(
+    prometheus: tuple[Prometheus, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server, place = prometheus
+    settings = tmp_path / "settings.toml"
+    settings.write_text('[rules]\nwindow = "10m"\n')
+    with pytest.raises(SystemExit):
+        main(["report", "--prometheus", place, "--at", str(NOW), "--config", str(settings), "--json"])
+    assert json.loads(capsys.readouterr().out)["seconds"] == 600
+    assert any("[10m]" in query for query, _ in server.asked)
+
+
+def test_moments_are_relative_seconds_or_dates() -> None:
+    assert moment("now", NOW) == NOW
+    assert moment("now-6h", NOW) == NOW - 6 * 3600
+    assert moment("2027-01-15T09:00:00+01:00", 0) == NOW
+    for text in ("", "tomorrow", "now-", "1e400", "-5", "9" * 30):
+        with pytest.raises(ValueError, match="is no time"):
+            moment(text, NOW)
