@@ -24,6 +24,7 @@ def print_whole(table: Table, console: Console) -> None:
         for heading, cell in zip(headings, cells, strict=True):
             if told := _text(cell, row.style):
                 console.print(Text.assemble(f"{heading}: " if heading else "", told))
+    console.print()
 
 
 def _fits(table: Table, console: Console) -> bool:
@@ -33,7 +34,9 @@ def _fits(table: Table, console: Console) -> bool:
 
 
 def _text(given: object, style: object = "") -> Text:
-    """A title, heading or cell, which is text or markup."""
-    text = given.copy() if isinstance(given, Text) else Text.from_markup(str(given))
+    """A title, heading or cell, which is text or markup; a bar beside its number says nothing in words."""
+    if not isinstance(given, str | Text):
+        return Text()
+    text = given.copy() if isinstance(given, Text) else Text.from_markup(given)
     text.stylize(str(style or ""))
     return text

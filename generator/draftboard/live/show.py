@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from rich.bar import Bar
 from rich.box import SIMPLE_HEAD
-from rich.console import Console, RenderableType
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -72,7 +72,7 @@ def _show_model(model: ModelReport, settings: Settings, console: Console) -> Non
     bullets(model.notes, console, "yellow")
     console.print()
     found = model.speculation
-    tables: list[RenderableType] = []
+    tables: list[Table] = []
     if found:
         tables = [_numbers(model, settings), _by_length(found, settings, judged=model.verdict.says is not None)]
     needed = sum(console.measure(table).maximum + _APART for table in tables)
