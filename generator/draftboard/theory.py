@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
+LONGEST_DRAFT = 99
+"""Drafted tokens a step that anything here is reckoned for: far beyond what any drafter drafts."""
 _TOLERANCE = 1e-9
 
 

@@ -10,6 +10,7 @@ from draftboard.cli.plan_options import as_curve, as_shares, paper_options, prin
 from draftboard.cli.shared import config_option
 from draftboard.errors import DraftboardError
 from draftboard.settings import load
+from draftboard.theory import LONGEST_DRAFT
 
 _alpha = click.option("--alpha", type=float, help="Chance that one drafted token is accepted, 0 to 1; not A.")
 _survival = click.option(
@@ -58,7 +59,7 @@ def k(
     inflation = planning.verify_inflation(settings, verify_inflation)
     _require_one(alpha, survival)
     if survival is not None:
-        longest = planning.LONGEST if max_k is None else max_k
+        longest = LONGEST_DRAFT if max_k is None else max_k
         found = planning.draft_length_from_survival(settings, survival, cost, inflation, longest)
     else:
         longest = settings.max_draft_tokens if max_k is None else max_k

@@ -3,7 +3,6 @@
 from draftboard.planning.check import Check, Outcome
 from draftboard.planning.decide import DecidePlan, Decision, Example, decide
 from draftboard.planning.draft_length import (
-    LONGEST,
     DraftLengthPlan,
     Length,
     draft_length_from_alpha,
@@ -22,7 +21,6 @@ from draftboard.planning.tokenizer import Vocabulary, read_vocabulary
 from draftboard.planning.vram import Hint, Pair, VramPlan, plan_vram
 
 __all__ = [
-    "LONGEST",
     "UTILIZATION",
     "Budget",
     "Check",

@@ -11,9 +11,8 @@ from draftboard.planning.formula import Formula
 from draftboard.planning.terms import Term, assumptions
 from draftboard.settings import Settings
 from draftboard.signals.economics import BREAK_EVEN, expected_speedup
+from draftboard.theory import LONGEST_DRAFT
 
-LONGEST = 99
-"""Longest draft that is planned: the most that the settings allow dashboards to show."""
 _LEVIATHAN = "Leviathan, Kalman, Matias 2023, arXiv 2211.17192"
 
 SPEEDUP_FORMULAS = (
@@ -101,7 +100,7 @@ def draft_length_from_alpha(
 
 
 def draft_length_from_survival(
-    settings: Settings, survival: Sequence[float], cost: Term, inflation: Term, longest: int = LONGEST
+    settings: Settings, survival: Sequence[float], cost: Term, inflation: Term, longest: int = LONGEST_DRAFT
 ) -> DraftLengthPlan:
     """Plan from measured survival by position; the position after the last is extrapolated, and said to be.
 
@@ -119,7 +118,7 @@ def survival_of(alpha: float, longest: int) -> tuple[float, ...]:
     Raises:
         DraftboardError: alpha or `longest` out of range.
     """
-    within("max k", longest, 1, LONGEST)
+    within("max k", longest, 1, LONGEST_DRAFT)
     return theory.geometric_survival(within("alpha", alpha, 0, 1), longest)
 
 
@@ -130,13 +129,13 @@ def first_positions(survival: Sequence[float], longest: int) -> tuple[float, ...
         DraftboardError: no such survival is possible, or `longest` is out of range.
     """
     require_possible(survival)
-    return tuple(survival[: int(within("max k", longest, 1, LONGEST))])
+    return tuple(survival[: int(within("max k", longest, 1, LONGEST_DRAFT))])
 
 
 def require_possible(survival: Sequence[float]) -> None:
-    """Raise DraftboardError unless a drafter of at most LONGEST tokens could show this survival."""
-    if not 1 <= len(survival) <= LONGEST:
-        raise DraftboardError(f"survival names {len(survival)} positions: name 1 to {LONGEST}")
+    """Raise DraftboardError unless a drafter of at most LONGEST_DRAFT tokens could show this survival."""
+    if not 1 <= len(survival) <= LONGEST_DRAFT:
+        raise DraftboardError(f"survival names {len(survival)} positions: name 1 to {LONGEST_DRAFT}")
     try:
         theory.require_survival(survival)
     except ValueError as error:
@@ -176,7 +175,9 @@ def _plan(
     )
 
 
-def _lengths(survival: Sequence[float], cost: float, inflation: float, measured: int = LONGEST) -> tuple[Length, ...]:
+def _lengths(
+    survival: Sequence[float], cost: float, inflation: float, measured: int = LONGEST_DRAFT
+) -> tuple[Length, ...]:
     """Every k; those over `measured` are extrapolated."""
     lengths = []
     tokens, speedups = theory.tokens_per_step_at(survival), theory.speedup_at(survival, cost, inflation)

@@ -25,6 +25,7 @@ from draftboard.settings.objectives import BURN_WINDOWS, Buckets, Objectives, ch
 from draftboard.settings.planning import Planning
 from draftboard.settings.stack import Stack
 from draftboard.settings.thresholds import Thresholds, Traffic
+from draftboard.theory import LONGEST_DRAFT
 
 _LOOK_BACK = Duration(300)
 
@@ -180,7 +181,7 @@ class Settings(Table):
 
     selector: Selector = ""
     """Matchers on target labels, put into every raw selector: cluster="prod" when one Prometheus holds more."""
-    max_draft_tokens: int = Field(default=24, ge=1, le=99)
+    max_draft_tokens: int = Field(default=24, ge=1, le=LONGEST_DRAFT)
     """Longest draft that per-depth signals cover: the largest default of any method, suffix decoding's."""
     labels: Labels = Labels()
     rules: Rules = Rules()

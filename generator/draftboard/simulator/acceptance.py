@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from draftboard.documents import Table
-from draftboard.theory import conditional_acceptance, require_survival
+from draftboard.theory import LONGEST_DRAFT, conditional_acceptance, require_survival
 
 Workload = Literal["chat", "code", "summarisation", "creative"]
 
@@ -22,7 +22,9 @@ class Profile(Table):
 
     alpha: Annotated[float, Field(ge=0, le=1)] | None = None
     """The same at every position, given that all before were accepted."""
-    rates: Annotated[tuple[Annotated[float, Field(ge=0, le=1)], ...], Field(strict=False, max_length=99)] = ()
+    rates: Annotated[
+        tuple[Annotated[float, Field(ge=0, le=1)], ...], Field(strict=False, max_length=LONGEST_DRAFT)
+    ] = ()
     """By position: share of drafts accepted at least so deep. Never rises."""
     workload: Workload | None = None
     """Alpha as is usual for such text and the server's method."""

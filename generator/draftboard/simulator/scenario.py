@@ -11,6 +11,7 @@ from draftboard.errors import DraftboardError
 from draftboard.settings import Settings
 from draftboard.settings.fields import AboveZero, Hold, MethodName, Positive, Ratio
 from draftboard.simulator.acceptance import Profile
+from draftboard.theory import LONGEST_DRAFT
 
 _Name = Annotated[str, Field(pattern=r"^[\w./-]{1,80}$")]
 _Share = Annotated[float, Field(ge=0, le=1)]
@@ -70,11 +71,11 @@ class Server(Table):
 
     method: MethodName = _BASELINE
     """How it drafts; the same is the target label `spec_method`."""
-    k: Annotated[int, Field(ge=1, le=99)] | None = None
+    k: Annotated[int, Field(ge=1, le=LONGEST_DRAFT)] | None = None
     """Longest draft: the server's num_speculative_tokens."""
     coverage: _Share = 1.0
     """Share of decode steps that find a draft; under 1 only where drafts are looked up in the text."""
-    draft_lengths: Annotated[tuple[_Share, ...], Field(strict=False, max_length=99)] = ()
+    draft_lengths: Annotated[tuple[_Share, ...], Field(strict=False, max_length=LONGEST_DRAFT)] = ()
     """Share of drafts with 1, 2 ... tokens, of lookups; all have K where it is empty."""
     draft_cost: Ratio | None = None
     """c: time of drafting one token over one plain step. Default: what the rules assume of the method."""

@@ -9,6 +9,7 @@ from draftboard.doctor.command.methods import METHODS, MTP_SUFFIX, UNUSABLE
 from draftboard.doctor.command.revive import guessed, revived
 from draftboard.doctor.finding import Finding, note, problem, shown, warning
 from draftboard.settings import Settings
+from draftboard.theory import LONGEST_DRAFT
 
 _SUFFIX_DEPTH = 24  # vLLM's default of suffix_decoding_max_tree_depth
 
@@ -148,7 +149,7 @@ def _length(config: Config, settings: Settings) -> Iterator[Finding]:
         yield warning(
             where,
             f"drafts of {drafted} tokens: dashboards and records look no deeper than {longest}",
-            f"draft less, or set max_draft_tokens = {min(drafted, 99)} in the settings",
+            f"draft less, or set max_draft_tokens = {min(drafted, LONGEST_DRAFT)} in the settings",
         )
 
 

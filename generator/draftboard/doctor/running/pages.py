@@ -13,7 +13,7 @@ from draftboard.settings import Settings
 from draftboard.signals.acceptance import acceptance
 from draftboard.signals.integrity import IDENTITIES
 from draftboard.signals.signal import Status
-from draftboard.theory import Counted
+from draftboard.theory import LONGEST_DRAFT, Counted
 
 
 def examine_pages(pages: Sequence[Page], later: Sequence[Page], settings: Settings) -> Examination:
@@ -44,7 +44,7 @@ def _counters(page: Page, settings: Settings) -> Iterator[Finding]:
             yield warning(
                 _who(tally),
                 f"{positions} positions: dashboards and records look no deeper than {settings.max_draft_tokens}",
-                f"set max_draft_tokens = {min(positions, 99)} in the settings",
+                f"set max_draft_tokens = {min(positions, LONGEST_DRAFT)} in the settings",
             )
         if sums.counted:
             broken = tuple(_broken(tally, sums.counted, settings))
