@@ -10,8 +10,9 @@ from pathlib import Path
 from draftboard.durations import Duration
 from draftboard.prometheus.process import Program, stop
 
-_READY = re.compile(
-    r'msg="Listening on"[^\n]* address=(?P<address>\S+).*msg="Server is ready to receive web requests\."', re.DOTALL
+# In whichever order it says both.
+READY = re.compile(
+    r'(?s)\A(?=.*msg="Server is ready to receive web requests\.").*?msg="Listening on"[^\n]* address=(?P<address>\S+)'
 )
 
 
@@ -57,7 +58,7 @@ class Server:
                 "--web.listen-address=127.0.0.1:0",
                 f"--query.lookback-delta={self.lookback}",
             ),
-            ready=_READY,
+            ready=READY,
             help="set PROMETHEUS, or run `make tools`",
         )
         process, ready = program.start(self.folder / "prometheus.log", lasting=lasting)
