@@ -37,6 +37,11 @@ class Counted:
         return 1 + self.accepted_tokens / self.drafts
 
     @property
+    def draft_efficiency(self) -> float:
+        """(Drafts + accepted tokens) / (drafts + drafted tokens): V0's efficiency, of what is counted today."""
+        return (self.drafts + self.accepted_tokens) / (self.drafts + self.draft_tokens)
+
+    @property
     def draft_length(self) -> float:
         """Mean tokens actually drafted, which only fixed-length drafters keep at K."""
         return self.draft_tokens / self.drafts

@@ -139,6 +139,15 @@ def test_drafts_that_move_are_all_well() -> None:
     assert not [f for f in examination.findings if "idle" in f.what]
 
 
+def test_a_position_that_is_missing_below_a_deeper_one_is_a_contradiction() -> None:
+    family = speculation.ACCEPTED_TOKENS_PER_POS.name
+    gap = "".join(
+        line for line in LOAD.splitlines(keepends=True) if not (line.startswith(family) and 'position="1"' in line)
+    )
+    found = about(examined(gap), "position 3 is counted without 1 of the 3 positions before it")
+    assert found.severity is Severity.PROBLEM
+
+
 def test_an_idle_server_is_a_note() -> None:
     assert about(examined(IDLE, later=IDLE), "idle: nothing was generated within 10 s").severity is Severity.NOTE
 

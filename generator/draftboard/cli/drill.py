@@ -10,9 +10,6 @@ from draftboard import drill
 from draftboard.cli.shared import config_option, console, factor_option, json_option, program_option, progress_bar
 from draftboard.settings import load
 
-_SCHEMA_VERSION = 1
-"""Of the JSON: raised when a key changes its meaning or goes."""
-
 
 @click.command("drill")
 @click.argument("scenario")
@@ -34,7 +31,7 @@ def drill_command(
             scenario, load(config), drill.Programs(prometheus, alertmanager), speed=speed, progress=progress
         )
     if as_json:
-        click.echo(json.dumps({"schema_version": _SCHEMA_VERSION} | outcome.as_json(), indent=2))
+        click.echo(json.dumps(outcome.as_json(), indent=2))
     else:
         _show(outcome)
     if not outcome.passed:

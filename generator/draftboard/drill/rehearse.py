@@ -14,6 +14,8 @@ from draftboard.rules.alerts import WATCHDOG
 from draftboard.settings import Settings
 from draftboard.simulator import Expected, find
 
+_SCHEMA_VERSION = 1
+"""Of the JSON: grows whenever a key is removed or means something else."""
 _PATIENCE = 3.0
 """A drill waits so many times as long as its scenario says that the last alert takes."""
 _LEAST_SECONDS = 30.0
@@ -50,7 +52,7 @@ class Drill:
 
     def as_json(self) -> dict[str, Any]:
         """As plain data."""
-        return asdict(self) | {"passed": self.passed}
+        return {"schema_version": _SCHEMA_VERSION} | asdict(self) | {"passed": self.passed}
 
 
 def rehearse(

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 
 from draftboard.live.entries import engine_report, model_report
 from draftboard.live.growth import Growth, Since, Tally
-from draftboard.live.judge import V0_ENGINE, Judgement, judge, missing_positions
+from draftboard.live.judge import V0_ENGINE, Judgement, broken_identities, judge
 from draftboard.live.objects import SCHEMA_VERSION, Broken, ModelReport, Origin, Report
 from draftboard.live.page import Page
 from draftboard.live.totals import Totals, totals
 from draftboard.settings import Settings
-from draftboard.signals.integrity import IDENTITIES
 from draftboard.signals.state import STATES
 
 _LIFETIME = (
@@ -60,7 +59,9 @@ class Reading:
 
     def _model(self, model: str, tallies: Sequence[Tally]) -> ModelReport:
         several = len({tally.source for tally in tallies}) > 1
-        broken = [self._broken(tally, _named(tally, several=several)) for tally in tallies]
+        broken = [
+            broken_identities(totals([tally]), _named(tally, several=several), self.settings) for tally in tallies
+        ]
         together = self._judged(tallies, [one for each in broken for one in each])
         return model_report(
             together,
@@ -81,16 +82,6 @@ class Reading:
         sums = totals(tallies) if tallies else Totals()
         state = V0_ENGINE if old and sums.drafts is None else None
         return judge(sums, self.grown.seconds, self.method, self.settings, state=state, broken=broken)
-
-    def _broken(self, tally: Tally, engine: str) -> list[Broken]:
-        sums = totals([tally])
-        errors = sums.counted.identity_errors if sums.counted else {}
-        found = [
-            Broken(identity=name, says=IDENTITIES[name], error=error, engine=engine)
-            for name, error in errors.items()
-            if error > self.settings.thresholds.inconsistent
-        ]
-        return [*missing_positions(sums, engine), *found]
 
 
 def _named(tally: Tally, *, several: bool) -> str:

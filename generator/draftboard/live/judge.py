@@ -12,6 +12,7 @@ from draftboard.signals.acceptance import acceptance, acceptance_length, draft_l
 from draftboard.signals.comparison import acceptance_change
 from draftboard.signals.depth import configured_k, first_position, last_position
 from draftboard.signals.economics import ADVICE, BREAK_EVEN, best_k, best_speedup, break_even, expected_speedup
+from draftboard.signals.integrity import IDENTITIES
 from draftboard.signals.judgement import Case, state_of
 from draftboard.signals.signal import Code, Status, within
 from draftboard.signals.state import DOWN, STATES
@@ -112,7 +113,7 @@ def _speculation(case: Case, sums: Totals, seconds: float | None, *, judged: boo
         best_speedup=at_best,
         coverage=_over(counted.drafts, sums.decode_steps),
         share_from_drafts=_over(accepted, sums.generation_tokens),
-        draft_efficiency=(counted.drafts + accepted) / (counted.drafts + drafted),
+        draft_efficiency=counted.draft_efficiency,
         wasted_tokens=_over(drafted - accepted, seconds),
         alpha_hat=counted.alpha_hat,
         first_position=survival[0],
@@ -160,6 +161,16 @@ def _latency(times: Distribution) -> Latency:
 def _over(part: float | None, whole: float | None) -> float | None:
     """No traffic gives no ratio, as in the records."""
     return part / whole if part is not None and whole else None
+
+
+def broken_identities(sums: Totals, engine: str, settings: Settings) -> tuple[Broken, ...]:
+    """What an engine's own counters contradict: the positions that it lacks, and identities that vLLM's code holds."""
+    errors = sums.counted.identity_errors if sums.counted else {}
+    return missing_positions(sums, engine) + tuple(
+        Broken(identity=name, says=IDENTITIES[name], error=error, engine=engine)
+        for name, error in errors.items()
+        if error > settings.thresholds.inconsistent
+    )
 
 
 def missing_positions(sums: Totals, engine: str) -> tuple[Broken, ...]:

@@ -32,6 +32,8 @@ NUMBERS = (
 OF_MODELS = (acceptance_change, measured_speedup)
 OF_ENGINES = (acceptance, acceptance_length, expected_speedup)
 TO_OTHERS = "To others"
+OF_TIMES = ("Mean", "P50", "P95", "P99", "Samples")
+"""Headings of `cells_of`."""
 _NO_CHANGE = (ADVICE["keep"].says, ADVICE["longer"].says)
 """Advice that would draft as much as now, or more."""
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from draftboard.live.lines import (
     OF_ENGINES,
+    OF_TIMES,
     TO_OTHERS,
     cells_of,
     cells_of_engine,
@@ -44,7 +45,7 @@ def _of_model(model: ModelReport, settings: Settings, *, engines: bool) -> list[
     measured = [(name, time) for name in LATENCIES if (time := getattr(model.latency, name))]
     times = [(LATENCIES[name][0].title, *cells_of(name, time)) for name, time in measured]
     if times:
-        lines += table(("Time", "Mean", "P50", "P95", "P99", "Samples"), times)
+        lines += table(("Time", *OF_TIMES), times)
     if traffic := traffic_in_words(model):
         lines += [f"Load: {traffic}.", ""]
     if engines and model.engines:

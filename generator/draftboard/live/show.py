@@ -10,6 +10,7 @@ from rich.text import Text
 
 from draftboard.live.lines import (
     OF_ENGINES,
+    OF_TIMES,
     TO_OTHERS,
     cells_of,
     cells_of_engine,
@@ -137,11 +138,11 @@ def _by_length(found: Speculation, settings: Settings, *, judged: bool) -> Table
 
 def _times(times: Sequence[tuple[str, Latency | None]]) -> Table:
     table = _table("What users wait for", ("",))
-    for heading in ("Mean", "P50", "P95", "P99", "Samples"):
+    for heading in OF_TIMES:
         table.add_column(heading, justify="right", no_wrap=True)
     for name, time in times:
         if time is None:
-            table.add_row(LATENCIES[name][0].title, *[NOTHING] * 5, style="dim")
+            table.add_row(LATENCIES[name][0].title, *[NOTHING] * len(OF_TIMES), style="dim")
         else:
             table.add_row(LATENCIES[name][0].title, *cells_of(name, time))
     return table

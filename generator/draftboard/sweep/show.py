@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from draftboard.live.lines import verdict_of
-from draftboard.live.show import STYLES
+from draftboard.live.show import STYLES, bullets
 from draftboard.settings import Settings
 from draftboard.signals import Signal
 from draftboard.signals.acceptance import acceptance, acceptance_length
@@ -52,7 +52,7 @@ def show(sweep: Sweep, settings: Settings, console: Console) -> None:
     _by_request(sweep.rows, console)
     _by_tag(sweep.rows, console)
     notes = [f"at {row.temperature:g}: {note}" for row in sweep.rows for note in row.notes]
-    _bullets((*notes, *_notes_of_all(sweep.rows), *sweep.notes), console, "yellow")
+    bullets((*notes, *_notes_of_all(sweep.rows), *sweep.notes), console, "yellow")
     if sweep.interrupted:
         console.print(Text("Interrupted: this is what was done so far.", style="bold yellow"))
     console.print(Text(f"{_REST} {_MEASURED}", style="dim"))
@@ -75,8 +75,8 @@ def _production(sweep: Sweep, console: Console) -> None:
     says = f"{found.verdict.says}: {found.verdict.advice}" if found.verdict.says else none
     console.print()
     console.print(Text.assemble((f"At production's {found.temperature:g}  ", "bold"), (says + thumb, "bold")))
-    _bullets(found.verdict.reasons, console)
-    _bullets(found.warnings, console, "yellow")
+    bullets(found.verdict.reasons, console)
+    bullets(found.warnings, console, "yellow")
 
 
 def _by_temperature(rows: Sequence[Row], settings: Settings) -> Table:
@@ -184,13 +184,6 @@ def _named(row: Row) -> str:
 
 def _cells(signal: Signal, values: Iterable[float | None]) -> list[str]:
     return [worded(signal, value) for value in values]
-
-
-def _bullets(lines: Iterable[str], console: Console, style: str = "") -> None:
-    for line in lines:
-        grid = Table.grid(padding=(0, 1, 0, 0))
-        grid.add_row(Text("  -", style=style), Text(line, style=style))
-        console.print(grid)
 
 
 def _table(title: str, words: Iterable[str], numbers: Iterable[str], first: str = "Temp.") -> Table:

@@ -7,11 +7,11 @@ from draftboard.doctor.running import resolution, series
 from draftboard.doctor.running.readers import all_readers
 from draftboard.doctor.running.server import Server
 from draftboard.live import Growth, Page, Tally, growth, lifetime
-from draftboard.live.totals import totals
+from draftboard.live.judge import broken_identities
+from draftboard.live.totals import Totals, totals
 from draftboard.metrics import serving, speculation
 from draftboard.settings import Settings
 from draftboard.signals.acceptance import acceptance
-from draftboard.signals.integrity import IDENTITIES
 from draftboard.signals.signal import Status
 from draftboard.theory import LONGEST_DRAFT, Counted
 
@@ -47,16 +47,15 @@ def _counters(page: Page, settings: Settings) -> Iterator[Finding]:
                 f"set max_draft_tokens = {min(positions, LONGEST_DRAFT)} in the settings",
             )
         if sums.counted:
-            broken = tuple(_broken(tally, sums.counted, settings))
+            broken = tuple(_broken(tally, sums, settings))
             yield from broken or (_accepted(tally, sums.counted, settings),)
 
 
-def _broken(tally: Tally, counted: Counted, settings: Settings) -> Iterator[Finding]:
+def _broken(tally: Tally, sums: Totals, settings: Settings) -> Iterator[Finding]:
     """Identities that vLLM's code holds."""
-    for name, error in counted.identity_errors.items():
-        if error > settings.thresholds.inconsistent:
-            what = f"the counters contradict each other: {IDENTITIES[name]} (off by {error:.0%})"
-            yield problem(_who(tally), what, "look whether two servers write into one PROMETHEUS_MULTIPROC_DIR")
+    for one in broken_identities(sums, _who(tally), settings):
+        what = f"the counters contradict each other: {one.says} (off by {one.error:.0%})"
+        yield problem(one.engine, what, "look whether two servers write into one PROMETHEUS_MULTIPROC_DIR")
 
 
 def _accepted(tally: Tally, counted: Counted, settings: Settings) -> Finding:
