@@ -5,9 +5,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from draftboard.simulator import find, names
-from draftboard.simulator.backfill import Past, backfill
-from draftboard.simulator.fleet import Target, targets
+from draftboard.lab.simulator import find, names
+from draftboard.lab.simulator.backfill import Past, backfill
+from draftboard.lab.simulator.fleet import Target, targets
 
 HOUR = Past(1_800_000_000, 1_800_003_600, 15)
 

@@ -1,6 +1,6 @@
 """The catalogue's families as the series that a page exposes."""
 
-from draftboard.metrics import CATALOGUE, Kind
+from draftboard.catalogue import CATALOGUE, Kind
 
 
 def series() -> list[str]:

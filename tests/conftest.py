@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from draftboard import artifacts
-from draftboard.replay import Replay, replaying
+from draftboard import build as build_room
+from draftboard.lab.replay import Replay, replaying
 from draftboard.settings import Settings, load
 
 ROOT = Path(__file__).parent.parent
@@ -32,7 +32,7 @@ def demo_settings() -> Settings:
 
 @pytest.fixture(scope="session")
 def files(settings: Settings) -> dict[str, str]:
-    return artifacts.render(settings)
+    return build_room.render(settings)
 
 
 @pytest.fixture(scope="session")

@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from draftboard.durations import Duration
-from draftboard.replay import Firing, Replay, firings, replaying
+from draftboard.lab.replay import Firing, Replay, firings, replaying
+from draftboard.lab.simulator import Scenario, find, names
+from draftboard.lab.simulator.backfill import Past, backfill
+from draftboard.lab.simulator.fleet import targets
 from draftboard.settings import Settings
-from draftboard.simulator import Scenario, find, names
-from draftboard.simulator.backfill import Past, backfill
-from draftboard.simulator.fleet import targets
 
 START = 1_800_000_000
 PAGE = Path(__file__).parent.parent / "docs/scenarios.md"

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from draftboard.metrics import latency, serving, speculation
+from draftboard.catalogue import latency, serving, speculation
 
 MODEL = "m"
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
-from draftboard.comparison import Side
-from draftboard.live import Report, Sampling
-from draftboard.live.entries import model_report
-from draftboard.live.histogram import Distribution
-from draftboard.live.judge import judge
-from draftboard.live.objects import SCHEMA_VERSION, Origin
-from draftboard.live.totals import Totals
+from draftboard.compare import Side
+from draftboard.report import Report, Sampling
+from draftboard.report.entries import model_report
+from draftboard.report.histogram import Distribution
+from draftboard.report.judge import judge
+from draftboard.report.objects import SCHEMA_VERSION, Origin
+from draftboard.report.totals import Totals
 from draftboard.settings import Settings
 
 BOUNDS = (0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5, 1, 2.5, 5, 10, 20, 40)

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from draftboard.simulator.fleet import targets
-from draftboard.simulator.instance import Clock, Instance
-from draftboard.simulator.scenario import Scenario
+from draftboard.lab.simulator.fleet import targets
+from draftboard.lab.simulator.instance import Clock, Instance
+from draftboard.lab.simulator.scenario import Scenario
 
 Values = dict[tuple[str, ...], float]
 """By name of the series and the values of its labels, except model_name and engine."""

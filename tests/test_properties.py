@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import grafana
-from draftboard import artifacts
+from draftboard import build as build_room
 from draftboard.errors import DraftboardError
 from draftboard.settings import Settings, load
 from unit.test_schema import lost, round_trip
@@ -110,8 +110,8 @@ def sound_documents(draw: st.DrawFn) -> dict[str, Any]:
 
 def check_built(chosen: Settings, folder: Path, promtool: Path) -> None:
     """Write the files of these settings, and let promtool and the schema judge them."""
-    files = artifacts.render(chosen)
-    artifacts.write(files, folder)
+    files = build_room.render(chosen)
+    build_room.write(files, folder)
     command = [promtool, "check", "rules", "--lint=all", "--lint-fatal", *(folder / "alerts").glob("*.yaml")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from conftest import ROOT, program
-from draftboard.drill import Arrival, Programs, Receiver, Wiring, receiving, rehearse, wired
 from draftboard.durations import Duration
+from draftboard.lab.drill import Arrival, Programs, Receiver, Wiring, receiving, rehearse, wired
 from draftboard.prometheus import Client
 from draftboard.rules.alerts import WATCHDOG
 from draftboard.settings import Settings, load

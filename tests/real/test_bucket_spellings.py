@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from conftest import RECORDING, program
-from draftboard.replay import Replay, replaying
+from draftboard.lab.replay import Replay, replaying
 from draftboard.rules import recording_groups
 from draftboard.rules.group import RecordingRule
 

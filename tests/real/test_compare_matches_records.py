@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from conftest import DEMO_SETTINGS
-from draftboard.comparison import Comparison, Looking, compare, sides
+from draftboard.compare import Comparison, Looking, compare, sides
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
-from draftboard.replay import Replay
+from draftboard.lab.replay import Replay
 from draftboard.signals import Level, Signal
 from draftboard.signals.acceptance import acceptance
 from draftboard.signals.latency import end_to_end, first_token, per_token, step

@@ -14,16 +14,16 @@ import pytest
 import yaml
 
 from conftest import program
-from draftboard import artifacts
-from draftboard.artifacts.files import ALERTING, RECORDING
+from draftboard import build as build_room
+from draftboard.build.files import ALERTING, RECORDING
+from draftboard.catalogue import Presence, around
 from draftboard.doctor import Examination, Finding, Severity, examine_prometheus
 from draftboard.doctor.command.buckets import FINER
 from draftboard.doctor.running.readers import all_readers, silenced_by
 from draftboard.doctor.running.series import NAMES
 from draftboard.durations import Duration
-from draftboard.metrics import Presence, around
+from draftboard.lab.replay import Replay
 from draftboard.prometheus import Client, Server
-from draftboard.replay import Replay
 from draftboard.settings import Settings
 from loopback import answering, page
 
@@ -72,7 +72,7 @@ def configuration(folder: Path, places: list[str], labels: list[dict[str, str]],
         "scrape_configs": [{"job_name": "vllm", "scrape_interval": "1s", "static_configs": targets}]
     }
     if rules:
-        files = artifacts.render(rules)
+        files = build_room.render(rules)
         for path in (RECORDING, ALERTING):
             (folder / Path(path).name).write_text(files[path])
         document["rule_files"] = ["*.rules.yaml"]

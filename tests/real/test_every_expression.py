@@ -6,8 +6,8 @@ import pytest
 import yaml
 
 import grafana
-from draftboard import artifacts
-from draftboard.replay import Replay
+from draftboard import build as build_room
+from draftboard.lab.replay import Replay
 
 pytestmark = pytest.mark.prometheus
 
@@ -95,7 +95,7 @@ def expressions(files: Mapping[str, str], rate_interval: str) -> dict[tuple[str,
 
 
 def check_all(replay: Replay, empty: Mapping[str, str]) -> None:
-    files = artifacts.render(replay.settings)
+    files = build_room.render(replay.settings)
     unexpected, used = [], set()
     for (path, name), expr in expressions(files, str(replay.settings.rules.rate_window)).items():
         answer = replay.client.query_range(expr, replay.start, replay.end, replay.step)

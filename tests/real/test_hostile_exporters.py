@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from conftest import ROOT, program
-from draftboard.drill import Programs, Wiring, wired
+from draftboard.lab.drill import Programs, Wiring, wired
 from draftboard.prometheus import Client, Series
 from draftboard.settings import load
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import pytest
 
 from conftest import program
+from draftboard.catalogue import Metric, serving, speculation
 from draftboard.durations import Duration
-from draftboard.live import Recorded, report
-from draftboard.metrics import Metric, serving, speculation
 from draftboard.prometheus import Client, Promtool, Server
+from draftboard.report import Recorded, report
 from draftboard.settings import Settings
 from draftboard.signals import Edition, Scope, Signal
 from draftboard.signals.depth import configured_k

@@ -6,8 +6,8 @@ import pytest
 
 from conftest import RECORDING
 from counters import Counter, Labels, read
-from draftboard.metrics import Histogram, latency
-from draftboard.replay import Replay
+from draftboard.catalogue import Histogram, latency
+from draftboard.lab.replay import Replay
 from draftboard.signals import Scope, Signal
 from draftboard.signals import latency as signals
 

@@ -10,7 +10,7 @@ import pytest
 from conftest import RECORDING
 from counters import Counter, read
 from draftboard import theory
-from draftboard.replay import Replay
+from draftboard.lab.replay import Replay
 from draftboard.signals import ALL, Edition, Level, Scope
 from draftboard.signals.scope import RATE_INTERVAL
 

@@ -13,8 +13,8 @@ import catalogue
 import rulefiles
 from conftest import RECORDING
 from counters import read
-from draftboard import artifacts
-from draftboard.replay import Replay, firings
+from draftboard import build as build_room
+from draftboard.lab.replay import Replay, firings
 from draftboard.rules.alerts import WATCHDOG
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("demo_run")]
@@ -38,7 +38,7 @@ def input_series(replay: Replay) -> list[dict[str, str]]:
 
 
 def test_a_replay_fires_what_promtool_fires(demo_run: Replay, promtool: Path, tmp_path: Path) -> None:
-    files = artifacts.render(demo_run.settings)
+    files = build_room.render(demo_run.settings)
     for path in ("recording.rules.yaml", "alerting.rules.yaml"):
         (tmp_path / path).write_text(files[f"alerts/{path}"])
     expected = defaultdict(list)

@@ -10,11 +10,11 @@ import pytest
 from conftest import RECORDING
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
-from draftboard.live import Pages, Recorded, report
-from draftboard.live.lines import NUMBERS, numbers_of, verdict_of
-from draftboard.live.objects import ModelReport
-from draftboard.live.totals import LATENCIES
-from draftboard.replay import Replay
+from draftboard.lab.replay import Replay
+from draftboard.report import Pages, Recorded, report
+from draftboard.report.lines import NUMBERS, numbers_of, verdict_of
+from draftboard.report.objects import ModelReport
+from draftboard.report.totals import LATENCIES
 from draftboard.signals import Scope, Signal
 from draftboard.signals.acceptance import tokens_per_step
 from draftboard.signals.depth import accepted_length_share, conditional_acceptance, survival, tokens_per_step_at

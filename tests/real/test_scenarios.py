@@ -6,8 +6,8 @@ import pytest
 
 from conftest import program
 from detection import HEAD, PAGE, START, replayed, rows
-from draftboard.replay import Firing, firings
-from draftboard.simulator import Scenario, find, names
+from draftboard.lab.replay import Firing, firings
+from draftboard.lab.simulator import Scenario, find, names
 
 pytestmark = pytest.mark.prometheus
 

@@ -7,9 +7,9 @@ import pytest
 from conftest import program
 from detection import replayed
 from draftboard import theory
-from draftboard.replay import Replay
+from draftboard.lab.replay import Replay
+from draftboard.lab.simulator.scenario import Scenario
 from draftboard.settings import Settings
-from draftboard.simulator.scenario import Scenario
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("simulated_truth")]
 

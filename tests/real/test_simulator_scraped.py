@@ -9,12 +9,12 @@ import pytest
 import yaml
 
 from conftest import program
+from draftboard.catalogue import PAGE
 from draftboard.durations import Duration
-from draftboard.metrics import PAGE
+from draftboard.lab.simulator import find
+from draftboard.lab.simulator.fleet import targets
+from draftboard.lab.simulator.serve import Address, serving
 from draftboard.prometheus import Client, Server
-from draftboard.simulator import find
-from draftboard.simulator.fleet import targets
-from draftboard.simulator.serve import Address, serving
 
 pytestmark = pytest.mark.prometheus
 

@@ -11,11 +11,11 @@ import pytest
 
 from conftest import ROOT, program
 from draftboard.durations import Duration
+from draftboard.lab.simulator import find
+from draftboard.lab.simulator.fleet import targets
+from draftboard.lab.simulator.serve import Address, serving
 from draftboard.prometheus import Client, Server
 from draftboard.prometheus.client import Series
-from draftboard.simulator import find
-from draftboard.simulator.fleet import targets
-from draftboard.simulator.serve import Address, serving
 
 pytestmark = pytest.mark.prometheus
 

@@ -13,7 +13,7 @@ import pytest
 
 from draftboard.cli import main
 from draftboard.durations import Duration, moment
-from draftboard.live import Recorded, report
+from draftboard.report import Recorded, report
 from draftboard.settings import Settings
 from draftboard.signals.comparison import acceptance_change
 from loopback import answering, page

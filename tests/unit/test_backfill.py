@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from draftboard.catalogue import PAGE
 from draftboard.errors import DraftboardError
-from draftboard.metrics import PAGE
-from draftboard.simulator import find
-from draftboard.simulator.backfill import Past, backfill
-from draftboard.simulator.fleet import targets
+from draftboard.lab.simulator import find
+from draftboard.lab.simulator.backfill import Past, backfill
+from draftboard.lab.simulator.fleet import targets
 from simulated import scenario, started, values
 
 START = 1_800_000_000

@@ -6,7 +6,7 @@ import pytest
 from prometheus_client import Metric as Family
 from prometheus_client.parser import text_string_to_metric_families
 
-from draftboard.metrics import CATALOGUE, PAGE, Histogram, Kind, Metric, Owner, Presence, serving
+from draftboard.catalogue import CATALOGUE, PAGE, Histogram, Kind, Metric, Owner, Presence, serving
 
 PAGES = Path(__file__).parent.parent / "data"
 HISTOGRAMS = [metric for metric in PAGE if isinstance(metric, Histogram)]

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from draftboard.comparison import Comparison, Limits, Price, Side, compare
-from draftboard.comparison.objects import Group, Row
-from draftboard.comparison.tail import APART, LESS, MIXED, TOGETHER
-from draftboard.comparison.words import cells
+from draftboard.compare import Comparison, Limits, Price, Side, compare
+from draftboard.compare.objects import Group, Row
+from draftboard.compare.tail import APART, LESS, MIXED, TOGETHER
+from draftboard.compare.words import cells
 from draftboard.errors import DraftboardError
 from runs import ran
 

@@ -16,12 +16,12 @@ from rich.console import Console
 
 from conftest import DEMO_SETTINGS, RECORDING
 from draftboard.cli import main
-from draftboard.comparison import Limits, Looking, Price, Side, as_json, as_markdown, compare, schema, show, sides
-from draftboard.comparison import saved as saved_side
+from draftboard.compare import Limits, Looking, Price, Side, as_json, as_markdown, compare, schema, show, sides
+from draftboard.compare import saved as saved_side
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
-from draftboard.live import Pages, Report, report
-from draftboard.live import as_json as report_as_json
+from draftboard.report import Pages, Report, report
+from draftboard.report import as_json as report_as_json
 from draftboard.settings import Settings, load
 from loopback import answering
 from loopback import page as answer

@@ -8,8 +8,8 @@ import pytest
 
 import catalogue
 import grafana
-from draftboard import artifacts
-from draftboard.metrics import serving
+from draftboard import build as build_room
+from draftboard.catalogue import serving
 from draftboard.rules.alerts import ALERTS
 from draftboard.settings import Settings
 from rulefiles import nodes
@@ -238,7 +238,7 @@ def test_percentages_are_between_zero_and_one_in_thresholds(dashboard: dict[str,
 
 
 def test_every_signal_is_shown_or_serves_another_that_is(settings: Settings) -> None:
-    unseen = {entry.name for entry in artifacts.inventory(settings) if not entry.panels}
+    unseen = {entry.name for entry in build_room.inventory(settings) if not entry.panels}
     assert unseen == {
         "draft_tokens",  # shown as accepted and wasted
         "decode_steps",  # divisor of coverage and tokens per step
@@ -342,7 +342,7 @@ def test_without_a_gpu_exporter_the_panels_say_so(dashboard: dict[str, Any]) -> 
 
 
 def test_raw_variables_are_narrowed_by_the_selector() -> None:
-    files = artifacts.render(Settings.model_validate({"selector": 'stage="a"'}))
+    files = build_room.render(Settings.model_validate({"selector": 'stage="a"'}))
     raw = grafana.dashboards(files)["dashboards/standalone/draftboard-depth-raw.json"]
     queries = [v["query"]["query"] for v in raw["templating"]["list"] if v["type"] == "query"]
     assert queries[0] == 'label_values(vllm:generation_tokens_total{stage="a"}, job)'

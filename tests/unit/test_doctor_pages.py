@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from draftboard.catalogue import CATALOGUE, PAGE, Presence, around, latency, serving, speculation
 from draftboard.doctor import Examination, Finding, Severity, examine_pages
 from draftboard.doctor.running.names import OLD
 from draftboard.doctor.running.readers import SAMPLES, all_readers, silenced_by
 from draftboard.doctor.running.series import NAMES
 from draftboard.errors import DraftboardError
-from draftboard.live import Page, read
-from draftboard.metrics import CATALOGUE, PAGE, Presence, around, latency, serving, speculation
+from draftboard.report import Page, read
 from draftboard.settings import Settings
 from pages import page as one_engine
 

@@ -4,13 +4,13 @@ import dataclasses
 
 import pytest
 
+from draftboard.catalogue import speculation
 from draftboard.doctor import Finding, Severity, examine_prometheus
 from draftboard.doctor.running import loaded, scrapes
 from draftboard.doctor.running.readers import all_readers
 from draftboard.doctor.running.server import Server, named
 from draftboard.doctor.running.stored import Stored
 from draftboard.errors import DraftboardError
-from draftboard.metrics import speculation
 from draftboard.prometheus import Client, LoadedRule, Target
 from draftboard.rules import alerting_groups, recording_groups
 from draftboard.rules.group import RecordingRule

@@ -11,9 +11,9 @@ import pytest
 
 from draftboard.access import Access
 from draftboard.errors import DraftboardError
-from draftboard.live import Limits, load, scrape
-from draftboard.live.fetch import metrics_url
-from draftboard.live.page import VLLM
+from draftboard.reading.fetch import metrics_url
+from draftboard.reading.page import VLLM
+from draftboard.report import Limits, load, scrape
 from loopback import Answer, answering, page
 
 DATA = Path(__file__).parent.parent / "data"

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from draftboard.catalogue import serving, speculation
 from draftboard.errors import DraftboardError
-from draftboard.live import Growth, Page, Since, growth, lifetime, load, read, together
-from draftboard.metrics import serving, speculation
+from draftboard.report import Growth, Page, Since, growth, lifetime, load, read, together
 
 DATA = Path(__file__).parent.parent / "data"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from draftboard.live.histogram import Distribution
+from draftboard.report.histogram import Distribution
 
 TIMES = Distribution.of([{"0.1": 50.0, "0.2": 90.0, "+Inf": 100.0}], 14.0)
 

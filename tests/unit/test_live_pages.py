@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from draftboard.catalogue import serving, speculation
 from draftboard.errors import DraftboardError
-from draftboard.live import Limits, Page, lifetime, load, read
-from draftboard.live.from_pages import Reading
-from draftboard.live.objects import Origin
-from draftboard.metrics import serving, speculation
+from draftboard.report import Limits, Page, lifetime, load, read
+from draftboard.report.from_pages import Reading
+from draftboard.report.objects import Origin
 from draftboard.settings import Settings
 
 DATA = Path(__file__).parent.parent / "data"

@@ -7,8 +7,8 @@ import pytest
 
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
-from draftboard.live import Lifetime, Pages, Report, Servers, report
-from draftboard.live.objects import ModelReport, Speculation
+from draftboard.report import Lifetime, Pages, Report, Servers, report
+from draftboard.report.objects import ModelReport, Speculation
 from draftboard.settings import Settings
 from loopback import Answer, answering
 from loopback import page as answer

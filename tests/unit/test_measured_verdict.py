@@ -2,11 +2,11 @@
 
 import pytest
 
-from draftboard.live.entries import engine_report, model_report
-from draftboard.live.judge import judge
-from draftboard.live.lines import verdict_of, verdict_of_engine
-from draftboard.live.objects import ModelReport
-from draftboard.live.totals import Totals
+from draftboard.report.entries import engine_report, model_report
+from draftboard.report.judge import judge
+from draftboard.report.lines import verdict_of, verdict_of_engine
+from draftboard.report.objects import ModelReport
+from draftboard.report.totals import Totals
 from draftboard.settings import Settings
 
 DEFAULTS = Settings()

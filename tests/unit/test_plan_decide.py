@@ -13,7 +13,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from draftboard.errors import DraftboardError
-from draftboard.planning import (
+from draftboard.plan import (
     Check,
     DecidePlan,
     Decision,
@@ -271,7 +271,7 @@ def test_a_tokenizer_that_cannot_be_read_or_never_ends_is_one_line(
 ) -> None:
     with pytest.raises(DraftboardError, match="cannot read the tokenizer: No such file"):
         read_vocabulary(tmp_path / "none.json")
-    monkeypatch.setattr("draftboard.planning.tokenizer.MAX_BYTES", 10)
+    monkeypatch.setattr("draftboard.plan.tokenizer.MAX_BYTES", 10)
     (tmp_path / "long.json").write_text(" " * 11)
     with pytest.raises(DraftboardError, match="larger than 10 bytes"):
         read_vocabulary(tmp_path / "long.json")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from draftboard.cli import main
-from draftboard.planning import Dtype, Gpus, Model, Situation, decide, plan_vram
+from draftboard.plan import Dtype, Gpus, Model, Situation, decide, plan_vram
 from draftboard.settings import Settings
 
 TEXT = (Path(__file__).parent.parent.parent / "docs/plan.md").read_text()

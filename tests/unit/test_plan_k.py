@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from draftboard import theory
 from draftboard.errors import DraftboardError
-from draftboard.planning import (
+from draftboard.plan import (
     DraftLengthPlan,
     cost_ratio,
     draft_length_from_alpha,
     draft_length_from_survival,
     verify_inflation,
 )
-from draftboard.planning import given as taken
+from draftboard.plan import given as taken
 from draftboard.settings import Settings
 
 UNTIMED = hypothesis_settings(deadline=None)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from draftboard import theory
 from draftboard.errors import DraftboardError
-from draftboard.planning import SchedulePlan, plan_schedule
-from draftboard.planning import given as taken
+from draftboard.plan import SchedulePlan, plan_schedule
+from draftboard.plan import given as taken
 
 UNTIMED = hypothesis_settings(deadline=None)
 HIGH = (0.90, 0.85, 0.78, 0.70)

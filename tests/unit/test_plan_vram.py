@@ -8,7 +8,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from draftboard.errors import DraftboardError
-from draftboard.planning import UTILIZATION, Dtype, Gpus, Model, VramPlan, kv_kib_per_token, plan_vram
+from draftboard.plan import UTILIZATION, Dtype, Gpus, Model, VramPlan, kv_kib_per_token, plan_vram
 from draftboard.settings import Settings
 
 UNTIMED = hypothesis_settings(deadline=None)

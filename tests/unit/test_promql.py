@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from draftboard import promql
+from draftboard.expr import promql
 
 
 def test_a_short_expression_stays_on_one_line() -> None:

@@ -8,9 +8,9 @@ import pytest
 import rulefiles
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
-from draftboard.replay.evaluate import in_passes, replaying
-from draftboard.replay.firing import stretches
-from draftboard.replay.recording import unpacked
+from draftboard.lab.replay.evaluate import in_passes, replaying
+from draftboard.lab.replay.firing import stretches
+from draftboard.lab.replay.recording import unpacked
 from draftboard.rules import recording_groups
 from draftboard.settings import Settings
 

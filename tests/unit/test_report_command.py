@@ -11,10 +11,10 @@ import pytest
 from rich.console import Console
 
 from draftboard.access import Access
+from draftboard.catalogue.latency import END_TO_END_LATENCY
+from draftboard.catalogue.speculation import ACCEPTED_TOKENS_PER_POS
 from draftboard.cli import main
-from draftboard.live import Lifetime, Pages, Report, Servers, as_json, as_markdown, load_report, report, schema, show
-from draftboard.metrics.latency import END_TO_END_LATENCY
-from draftboard.metrics.speculation import ACCEPTED_TOKENS_PER_POS
+from draftboard.report import Lifetime, Pages, Report, Servers, as_json, as_markdown, load_report, report, schema, show
 from draftboard.settings import Settings
 from loopback import answering
 from loopback import page as answer

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from conftest import ROOT
-from draftboard.live import Pages, report
-from draftboard.live.objects import Sample, Speculation
+from draftboard.report import Pages, report
+from draftboard.report.objects import Sample, Speculation
 from vllm_log import Line, lines
 
 PAIR = "tests/data/v0.32.0-ngram-pair"

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from draftboard.errors import DraftboardError
+from draftboard.lab.simulator import find, names
+from draftboard.lab.simulator.acceptance import Profile
+from draftboard.lab.simulator.arrivals import rate_at
+from draftboard.lab.simulator.fleet import targets
+from draftboard.lab.simulator.scenario import Load
 from draftboard.rules import alerting_groups
 from draftboard.settings import Settings
-from draftboard.simulator import find, names
-from draftboard.simulator.acceptance import Profile
-from draftboard.simulator.arrivals import rate_at
-from draftboard.simulator.fleet import targets
-from draftboard.simulator.scenario import Load
 
 NAMED = {
     *("healthy-eagle3", "ngram-summarisation", "mixed-temperature", "drafter-broken", "k-too-long", "k-too-short"),

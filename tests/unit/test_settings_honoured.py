@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from draftboard import artifacts
+from draftboard import build as build_room
 from draftboard.settings import Settings, load
 
 RENAMED = """
@@ -180,7 +180,7 @@ def use_of(label: str) -> str:
 
 
 def test_no_default_label_or_link_or_method_is_left(renamed: Settings) -> None:
-    for path, text in artifacts.render(renamed).items():
+    for path, text in build_room.render(renamed).items():
         for label in LABELS:
             found = re.search(use_of(label), text)
             assert not found, (path, found)
@@ -199,7 +199,7 @@ def test_the_search_for_defaults_finds_them_in_a_default_build(files: dict[str, 
 
 
 def test_no_default_number_or_window_is_left_in_the_rules(renamed: Settings) -> None:
-    files = artifacts.render(renamed)
+    files = build_room.render(renamed)
     text = files["alerts/recording.rules.yaml"] + files["alerts/alerting.rules.yaml"]
     # Burn rates have windows of their own, which are no settings.
     text = re.sub(r"sum_over_time\([^)]+\[(30m|1h|2h|6h|1d|3d)\]\)", "", text)
@@ -223,7 +223,7 @@ def test_no_default_number_or_window_is_left_in_the_rules(renamed: Settings) -> 
 
 
 def test_no_default_is_left_in_the_stack(renamed: Settings) -> None:
-    files = artifacts.render(renamed)
+    files = build_room.render(renamed)
     text = "".join(content for path, content in files.items() if path.startswith("deploy/"))
     for default in (
         *("prometheus:9090", "alertmanager:9093", "/run/secrets", "/var/lib/grafana", "30s", " 4h\n", " 1d\n", " 5m\n"),
@@ -243,7 +243,7 @@ def test_no_default_is_left_in_the_stack(renamed: Settings) -> None:
 
 
 def test_no_default_number_is_left_in_the_dashboards(renamed: Settings) -> None:
-    for path, text in artifacts.render(renamed).items():
+    for path, text in build_room.render(renamed).items():
         if path.endswith(".json"):
             document = json.loads(text)
             assert document["refresh"] == "37s"

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from draftboard.catalogue import CATALOGUE, Owner, around, speculation
 from draftboard.grafana.colours import COLOURS
-from draftboard.metrics import CATALOGUE, Owner, around, speculation
 from draftboard.settings import Settings
 from draftboard.signals import ALL, Edition, Level, Scope, Signal
-from draftboard.signals.signal import Status, Unit
+from draftboard.signals.signal import Unit
+from draftboard.status import Status
 
 ROOT = Path(__file__).parent.parent.parent
 # What matters of these is their labels, or a code in somebody else's list.

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from draftboard import theory
-from draftboard.metrics import PAGE, Histogram
-from draftboard.simulator import find, names
-from draftboard.simulator.fleet import targets
-from draftboard.simulator.instance import Clock
+from draftboard.catalogue import PAGE, Histogram
+from draftboard.lab.simulator import find, names
+from draftboard.lab.simulator.fleet import targets
+from draftboard.lab.simulator.instance import Clock
 from simulated import Values, scenario, scrapes, started, values
 
 SPEC = "vllm:spec_decode_num_"

@@ -14,10 +14,10 @@ import pytest
 from prometheus_client import Metric as Family
 from prometheus_client.parser import text_string_to_metric_families
 
-from draftboard.simulator.fleet import targets
-from draftboard.simulator.instance import Clock
-from draftboard.simulator.page import page
-from draftboard.simulator.scenario import Scenario
+from draftboard.lab.simulator.fleet import targets
+from draftboard.lab.simulator.instance import Clock
+from draftboard.lab.simulator.page import page
+from draftboard.lab.simulator.scenario import Scenario
 
 REAL = Path(__file__).parent.parent / "data"
 HANDLER = {"/v1/completions": "/v1/chat/completions"}

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from draftboard import stack
+from draftboard.build import stack
+from draftboard.build.inhibition import OURS, inhibitions
 from draftboard.errors import DraftboardError
 from draftboard.rules.alerts import ALERTS, WATCHDOG
 from draftboard.settings import Settings, load
 from draftboard.settings.alerts import SEVERITIES
-from draftboard.stack.inhibition import OURS, inhibitions
 
 ALL_CHANNELS = {
     "notify": {

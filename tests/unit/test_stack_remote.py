@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from draftboard import stack
+from draftboard.build import stack
 from draftboard.errors import DraftboardError
 from draftboard.settings import Settings, load
 

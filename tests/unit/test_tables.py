@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from draftboard.planning import cost_ratio, draft_length_from_alpha, show, verify_inflation
+from draftboard.plan import cost_ratio, draft_length_from_alpha, show, verify_inflation
 from draftboard.settings import Settings
 from draftboard.tables import print_whole
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from draftboard import live
-from draftboard.live.objects import ModelReport, Sample, Speculation
+from draftboard import report as report_room
+from draftboard.report.objects import ModelReport, Sample, Speculation
 from draftboard.settings import Settings
 from vllm_commands import draftboard, ended, running, succeeded
 from vllm_log import Line, total
@@ -54,13 +54,13 @@ def interval(vllm: Vllm, stack_settings: Settings, tmp_path_factory: pytest.Temp
             answers.extend(send(vllm))
             vllm.wait_until_all_is_logged()
 
-    found = live.report(live.Servers((vllm.url,)), stack_settings, method="ngram", sleep=send_once)
+    found = report_room.report(report_room.Servers((vllm.url,)), stack_settings, method="ngram", sleep=send_once)
     (folder / "after.prom").write_text(vllm.page())
     (model,) = found.models
     return Interval(model, vllm.spoken[logged:], told(answers), folder / "before.prom", folder / "after.prom")
 
 
-def only(report: live.Report) -> ModelReport:
+def only(report: report_room.Report) -> ModelReport:
     (model,) = report.models
     assert model.model == MODEL
     return model
@@ -69,7 +69,7 @@ def only(report: live.Report) -> ModelReport:
 def reported(done: subprocess.CompletedProcess[str], saved: Path) -> ModelReport:
     """What the command printed as JSON."""
     saved.write_text(succeeded(done).stdout)
-    return only(live.load_report(saved))
+    return only(report_room.load_report(saved))
 
 
 def assert_counts(sample: Sample | None, answers: Told) -> None:
@@ -137,4 +137,4 @@ def test_the_command_says_of_a_running_server_what_its_answers_say(vllm: Vllm, t
 def test_a_page_s_totals_are_all_that_was_ever_logged(vllm: Vllm, tmp_path: Path) -> None:
     vllm.wait_until_all_is_logged()
     (tmp_path / "page.prom").write_text(vllm.page())
-    assert_logged(only(live.report(live.Lifetime(tmp_path / "page.prom"))).sample, vllm.spoken)
+    assert_logged(only(report_room.report(report_room.Lifetime(tmp_path / "page.prom"))).sample, vllm.spoken)

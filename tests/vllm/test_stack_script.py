@@ -3,8 +3,8 @@
 import httpx
 import pytest
 
-from draftboard import live
-from draftboard.metrics import latency
+from draftboard import report as report_room
+from draftboard.catalogue import latency
 from draftboard.settings import Settings
 from vllm_server import KEY, Vllm
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.vllm
 
 
 def bounds(vllm: Vllm, histogram: latency.Histogram) -> tuple[float, ...]:
-    page = live.read(vllm.page(), "page")
+    page = report_room.read(vllm.page(), "page")
     return tuple(sorted({float(dict(labels)["le"]) for labels in page.of(histogram.bucket)})[:-1])
 
 

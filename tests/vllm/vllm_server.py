@@ -13,8 +13,8 @@ import httpx
 import pytest
 
 from conftest import ROOT
-from draftboard.live import lifetime, read
-from draftboard.metrics.speculation import DRAFT_TOKENS
+from draftboard.catalogue.speculation import DRAFT_TOKENS
+from draftboard.report import lifetime, read
 from draftboard.settings import Settings
 from vllm_log import Line, lines
 

@@ -12,7 +12,6 @@ from draftboard.cli.doctor import doctor_command
 from draftboard.cli.drill import drill_command
 from draftboard.cli.files import build, check, signals
 from draftboard.cli.plan import plan
-from draftboard.cli.preview import preview_command
 from draftboard.cli.replay import replay_command
 from draftboard.cli.report import report_command
 from draftboard.cli.shared import INTERRUPTED
@@ -40,7 +39,7 @@ def draftboard() -> None:
 
 
 _COMMANDS = (
-    *(build, check, signals, replay_command, simulate, drill_command, preview_command),
+    *(build, check, signals, replay_command, simulate, drill_command),
     *(report_command, doctor_command, compare_command, sweep_command, plan),
 )
 for _command in _COMMANDS:

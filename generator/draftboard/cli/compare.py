@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from draftboard import comparison
+from draftboard import compare as compare_room
 from draftboard.access import Access
 from draftboard.cli.shared import (
     FILE,
@@ -20,7 +20,7 @@ from draftboard.cli.shared import (
     wait,
 )
 from draftboard.durations import Duration
-from draftboard.live.sources import WINDOW
+from draftboard.reading.sources import WINDOW
 from draftboard.settings import load
 
 _MOST = 1e9
@@ -28,7 +28,7 @@ _MOST = 1e9
 
 def _print_schema(context: click.Context, _option: click.Parameter, asked: bool) -> None:
     if asked:
-        click.echo(comparison.schema(), nl=False)
+        click.echo(compare_room.schema(), nl=False)
         context.exit()
 
 
@@ -110,7 +110,7 @@ def compare_command(
     require(gpus is None or gpu_hour_price is not None, "--gpus goes with --gpu-hour-price: alone it says nothing")
     settings = load(config)
     with progress_bar() as progress:
-        looking = comparison.Looking(
+        looking = compare_room.Looking(
             prometheus=prometheus,
             span=span,
             at=at,
@@ -120,19 +120,19 @@ def compare_command(
             access=Access.from_files(token_file, ca_file),
             progress=progress,
         )
-        both = comparison.sides(baseline, candidate, settings, looking)
-    found = comparison.compare(
+        both = compare_room.sides(baseline, candidate, settings, looking)
+    found = compare_room.compare(
         *both,
         settings,
         force=force,
-        limits=comparison.Limits(max_drop_pp, min_speedup),
-        price=None if gpu_hour_price is None else comparison.Price(gpu_hour_price, gpus or 1),
-        confirmation=comparison.saved(confirm, model) if confirm else None,
+        limits=compare_room.Limits(max_drop_pp, min_speedup),
+        price=None if gpu_hour_price is None else compare_room.Price(gpu_hour_price, gpus or 1),
+        confirmation=compare_room.saved(confirm, model) if confirm else None,
     )
     if as_json:
-        click.echo(comparison.as_json(found))
+        click.echo(compare_room.as_json(found))
     elif in_markdown:
-        click.echo(comparison.as_markdown(found, settings), nl=False)
+        click.echo(compare_room.as_markdown(found, settings), nl=False)
     else:
-        comparison.show(found, settings, console())
+        compare_room.show(found, settings, console())
     context.exit(0 if found.passed else 1)

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 from rich.table import Table
 
-from draftboard import artifacts
+from draftboard import build as build_room
 from draftboard.cli.shared import config_option, console, json_option
 from draftboard.settings import load
 
@@ -27,8 +27,8 @@ out_option = click.option(
 def build(config: Path | None, out: Path | None) -> None:
     """Write dashboards/ and alerts/."""
     target = out or _repository()
-    files = artifacts.render(load(config))
-    artifacts.write(files, target)
+    files = build_room.render(load(config))
+    build_room.write(files, target)
     table = Table("File", "Bytes", box=None)
     table.columns[1].justify = "right"
     for path, text in sorted(files.items()):
@@ -36,7 +36,7 @@ def build(config: Path | None, out: Path | None) -> None:
     paper = console()
     paper.print(f"Written below {target}:", soft_wrap=True)
     paper.print(table)
-    for path in artifacts.left_over(files, target):
+    for path in build_room.left_over(files, target):
         paper.print(f"{path}: left over; nothing builds it any more", soft_wrap=True)
 
 
@@ -46,7 +46,7 @@ def build(config: Path | None, out: Path | None) -> None:
 def check(config: Path | None, out: Path | None) -> None:
     """Say whether the files on disk are what `build` would write: 0 yes, 1 no."""
     target = out or _repository()
-    differences = artifacts.compare(artifacts.render(load(config)), target)
+    differences = build_room.compare(build_room.render(load(config)), target)
     for difference in differences:
         click.echo(f"{difference.path}: {difference.what}")
         click.echo(difference.diff, nl=False)
@@ -62,7 +62,7 @@ def check(config: Path | None, out: Path | None) -> None:
 @json_option
 def signals(config: Path | None, *, as_json: bool) -> None:
     """List every signal: its question, unit, PromQL, record, panels and alerts."""
-    entries = artifacts.inventory(load(config))
+    entries = build_room.inventory(load(config))
     if as_json:
         document = {"schema_version": _SCHEMA_VERSION, "signals": [asdict(entry) for entry in entries]}
         click.echo(json.dumps(document, indent=2))

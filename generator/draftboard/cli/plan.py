@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from draftboard import planning
+from draftboard import plan as plan_room
 from draftboard.cli.plan_memory import decide, vram
 from draftboard.cli.plan_options import as_curve, as_shares, paper_options, print_plan
 from draftboard.cli.shared import config_option
@@ -55,15 +55,15 @@ def k(
 ) -> None:
     """Find the best draft length: expected speedup and gain of every k."""
     settings = load(config)
-    cost = planning.cost_ratio(settings, cost_ratio, method)
-    inflation = planning.verify_inflation(settings, verify_inflation)
+    cost = plan_room.cost_ratio(settings, cost_ratio, method)
+    inflation = plan_room.verify_inflation(settings, verify_inflation)
     _require_one(alpha, survival)
     if survival is not None:
         longest = LONGEST_DRAFT if max_k is None else max_k
-        found = planning.draft_length_from_survival(settings, survival, cost, inflation, longest)
+        found = plan_room.draft_length_from_survival(settings, survival, cost, inflation, longest)
     else:
         longest = settings.max_draft_tokens if max_k is None else max_k
-        found = planning.draft_length_from_alpha(settings, alpha or 0.0, cost, inflation, longest)
+        found = plan_room.draft_length_from_alpha(settings, alpha or 0.0, cost, inflation, longest)
     print_plan(found, as_json=as_json, explain=explain)
 
 
@@ -90,7 +90,7 @@ def schedule(
     survival: tuple[float, ...] | None,
     cost_ratio: float | None,
     method: str | None,
-    inflation: planning.Curve,
+    inflation: plan_room.Curve,
     max_k: int | None,
     config: Path | None,
     as_json: bool,
@@ -98,15 +98,15 @@ def schedule(
 ) -> None:
     """Emit num_speculative_tokens_per_batch_size: the best draft length at every batch size, 0 where none pays."""
     settings = load(config)
-    cost = planning.cost_ratio(settings, cost_ratio, method)
+    cost = plan_room.cost_ratio(settings, cost_ratio, method)
     _require_one(alpha, survival)
     if max_k is None and survival is None:
         raise DraftboardError("name --max-k with --alpha: the draft length at which --inflation was measured")
     if survival is not None:
-        shares = planning.first_positions(survival, len(survival) if max_k is None else max_k)
+        shares = plan_room.first_positions(survival, len(survival) if max_k is None else max_k)
     else:
-        shares = planning.survival_of(alpha or 0.0, max_k or 0)
-    print_plan(planning.plan_schedule(shares, cost, inflation), as_json=as_json, explain=explain)
+        shares = plan_room.survival_of(alpha or 0.0, max_k or 0)
+    print_plan(plan_room.plan_schedule(shares, cost, inflation), as_json=as_json, explain=explain)
 
 
 @plan.command()
@@ -147,8 +147,8 @@ def cost(
                 "--speculative-tokens-per-second goes with --tokens-per-second, and not with --speedup or "
                 "--lost-concurrency: measured throughput already holds what was lost"
             )
-        measured = planning.measured_speedup(tokens_per_second, speculative_tokens_per_second)
-    found = planning.plan_cost(
+        measured = plan_room.measured_speedup(tokens_per_second, speculative_tokens_per_second)
+    found = plan_room.plan_cost(
         measured,
         gpus=gpus,
         extra_gpus=extra_gpus,

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import click
 
-from draftboard import planning
+from draftboard import plan as plan_room
 from draftboard.cli.plan_options import paper_options, print_plan
 from draftboard.cli.shared import config_option
 from draftboard.errors import DraftboardError
-from draftboard.planning import Dtype, Slo
+from draftboard.plan import Dtype, Slo
 from draftboard.settings import load
 
 _DTYPE = click.Choice([dtype.value for dtype in Dtype])
@@ -59,7 +59,7 @@ def _kv(kib: float | None, shape: tuple[int | None, int | None, int | None], dty
         if len(missing) < len(shape):
             raise DraftboardError(f"of the {name}, {' and '.join(missing)} missing: name all of {', '.join(_SHAPE)}")
         return None
-    return planning.kv_kib_per_token(layers, heads, head_dim, dtype)
+    return plan_room.kv_kib_per_token(layers, heads, head_dim, dtype)
 
 
 @click.command()
@@ -70,7 +70,7 @@ def _kv(kib: float | None, shape: tuple[int | None, int | None, int | None], dty
 @click.option(
     "--gpu-memory-utilization",
     type=float,
-    default=planning.UTILIZATION,
+    default=plan_room.UTILIZATION,
     show_default=True,
     help="vLLM's option of that name.",
 )
@@ -123,11 +123,11 @@ def vram(
     draft_kv = _kv(draft_kv_kib_per_token, (draft_layers, draft_kv_heads, draft_head_dim), dtype, "draft")
     if draft_kv is None and not draft_params:
         draft_kv = 0.0
-    found = planning.plan_vram(
+    found = plan_room.plan_vram(
         load(config),
-        planning.Gpus(gpus, gpu_gb, gpu_memory_utilization, overhead_gb),
-        planning.Model(target_params, Dtype(target_dtype), target_kv),
-        planning.Model(draft_params or 0.0, Dtype(draft_dtype), draft_kv),
+        plan_room.Gpus(gpus, gpu_gb, gpu_memory_utilization, overhead_gb),
+        plan_room.Model(target_params, Dtype(target_dtype), target_kv),
+        plan_room.Model(draft_params or 0.0, Dtype(draft_dtype), draft_kv),
         context=context,
         target_tp=target_tp,
         draft_tp=draft_tp,
@@ -185,14 +185,14 @@ def decide(
     """Decide whether to speculate: checks by rules of thumb; what is not told stays unknown."""
     if (gpus is None) != (gpu_gb is None):
         raise DraftboardError("--gpus and --gpu-gb go together")
-    situation = planning.Situation(
+    situation = plan_room.Situation(
         method=method,
-        target=None if target_params is None else planning.Model(target_params, Dtype(target_dtype)),
-        draft=None if draft_params is None else planning.Model(draft_params, Dtype(draft_dtype)),
-        gpus=None if gpus is None or gpu_gb is None else planning.Gpus(gpus, gpu_gb),
+        target=None if target_params is None else plan_room.Model(target_params, Dtype(target_dtype)),
+        draft=None if draft_params is None else plan_room.Model(draft_params, Dtype(draft_dtype)),
+        gpus=None if gpus is None or gpu_gb is None else plan_room.Gpus(gpus, gpu_gb),
         same_family=same_family,
-        target_vocabulary=None if target_tokenizer is None else planning.read_vocabulary(target_tokenizer),
-        draft_vocabulary=None if draft_tokenizer is None else planning.read_vocabulary(draft_tokenizer),
+        target_vocabulary=None if target_tokenizer is None else plan_room.read_vocabulary(target_tokenizer),
+        draft_vocabulary=None if draft_tokenizer is None else plan_room.read_vocabulary(draft_tokenizer),
         target_vocab_size=target_vocab_size,
         draft_vocab_size=draft_vocab_size,
         cost_ratio=cost_ratio,
@@ -204,4 +204,4 @@ def decide(
         slo=None if slo is None else Slo(slo),
         monitored=monitored,
     )
-    print_plan(planning.decide(load(config), situation), as_json=as_json, explain=explain)
+    print_plan(plan_room.decide(load(config), situation), as_json=as_json, explain=explain)

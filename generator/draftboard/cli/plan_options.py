@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import click
 
-from draftboard import planning
+from draftboard import plan as plan_room
 from draftboard.cli.shared import console, json_option
 from draftboard.errors import DraftboardError
 
@@ -17,12 +17,12 @@ def paper_options(command: Callable[..., None]) -> Callable[..., None]:
     return json_option(explain(command))
 
 
-def print_plan(plan: planning.Plan, *, as_json: bool, explain: bool) -> None:
+def print_plan(plan: plan_room.Plan, *, as_json: bool, explain: bool) -> None:
     """As JSON or as tables."""
     if as_json:
-        click.echo(planning.as_json(plan, explain=explain))
+        click.echo(plan_room.as_json(plan, explain=explain))
     else:
-        planning.show(plan, console(), explain=explain)
+        plan_room.show(plan, console(), explain=explain)
 
 
 def as_shares(_context: click.Context, option: click.Parameter, text: str | None) -> tuple[float, ...] | None:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
-from draftboard import replay
 from draftboard.cli.shared import config_option, console, json_option, program_option, progress_bar
+from draftboard.lab import replay
 from draftboard.settings import load
 
 

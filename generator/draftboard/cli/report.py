@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from draftboard import live
+from draftboard import report as report_room
 from draftboard.access import Access
 from draftboard.cli.shared import (
     FILE,
@@ -20,7 +20,7 @@ from draftboard.cli.shared import (
     wait,
 )
 from draftboard.durations import Duration
-from draftboard.live.sources import WINDOW
+from draftboard.reading.sources import WINDOW
 from draftboard.settings import load
 
 
@@ -80,48 +80,50 @@ def report_command(
     all the time since its server started.
     """
     if as_schema:
-        click.echo(live.schema(), nl=False)
+        click.echo(report_room.schema(), nl=False)
         return
     require(not (as_json and in_markdown), "--json and --markdown exclude each other: choose one")
     if plot:
-        live.require_drawable(plot)
+        report_room.require_drawable(plot)
     settings, access = load(config), Access.from_files(token_file, ca_file)
     if prometheus is not None:
         require(not (sources or before or after), "--prometheus is asked alone: leave out servers and pages")
         require(not window, "--window goes with servers and pages: Prometheus is asked over --range")
-        source: live.Source = live.Recorded(prometheus, span, model, at, access)
+        source: report_room.Source = report_room.Recorded(prometheus, span, model, at, access)
     else:
         require(not model, "--model goes with --prometheus: pages are few enough to show all")
         require(span is None and at is None, "--range and --at go with --prometheus: servers are read now")
         source = _of_pages(sources, before, after, window, access)
-        saved = not isinstance(source, live.Servers)
+        saved = not isinstance(source, report_room.Servers)
         require(not (saved and (token_file or ca_file)), "--token-file and --ca-file go with servers: a page is a file")
-    sampling = live.Sampling(temperature=temperature, top_p=top_p, max_tokens=max_tokens)
+    sampling = report_room.Sampling(temperature=temperature, top_p=top_p, max_tokens=max_tokens)
     with progress_bar() as progress:
-        found = live.report(source, settings, method=method, engines=engines, sampling=sampling, progress=progress)
+        found = report_room.report(
+            source, settings, method=method, engines=engines, sampling=sampling, progress=progress
+        )
     if as_json:
-        click.echo(live.as_json(found))
+        click.echo(report_room.as_json(found))
     elif in_markdown:
-        click.echo(live.as_markdown(found, settings, engines=engines), nl=False)
+        click.echo(report_room.as_markdown(found, settings, engines=engines), nl=False)
     else:
-        live.show(found, settings, console(), engines=engines)
+        report_room.show(found, settings, console(), engines=engines)
     if plot:
-        live.draw(found, settings, plot)
+        report_room.draw(found, settings, plot)
 
 
 def _of_pages(
     sources: tuple[str, ...], before: Path | None, after: Path | None, window: Duration | None, access: Access
-) -> live.Source:
+) -> report_room.Source:
     """Servers, unless what is named is a file."""
     if before or after:
         require(not sources, "--before and --after are read alone: leave out other servers and pages")
         if before and after:
-            return live.Pages(before, after, window)
+            return report_room.Pages(before, after, window)
         raise click.UsageError("--before and --after go together")
     require(bool(sources), "name a server (host:port or URL), a saved page, or --prometheus URL")
-    saved = [source for source in sources if live.is_saved(source)]
+    saved = [source for source in sources if report_room.is_saved(source)]
     if not saved:
-        return live.Servers(sources, window or WINDOW, access)
+        return report_room.Servers(sources, window or WINDOW, access)
     require(len(sources) == 1, "a saved page is read alone: of two pages of one server, name --before and --after")
     require(not window, "--window goes with servers, or with --before and --after: one page tells of all its time")
-    return live.Lifetime(Path(saved[0]))
+    return report_room.Lifetime(Path(saved[0]))

@@ -12,8 +12,8 @@ from rich.table import Table
 from draftboard.cli.shared import console, duration, factor_option, optional_part, progress_bar, require
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
-from draftboard.replay.recording import LATEST
-from draftboard.simulator import Scenario, find, names
+from draftboard.lab.replay.recording import LATEST
+from draftboard.lab.simulator import Scenario, find, names
 
 _STEP = Duration(15)
 
@@ -106,4 +106,4 @@ def _backfill(told: Scenario, seed: int, span: tuple[Duration, Duration, int | N
 
 
 def _part(name: str) -> ModuleType:
-    return optional_part(f"draftboard.simulator.{name}", command="simulate", extra="simulator")
+    return optional_part(f"draftboard.lab.simulator.{name}", command="simulate", extra="simulator")

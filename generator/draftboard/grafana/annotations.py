@@ -2,12 +2,12 @@
 
 from typing import Any
 
+from draftboard.expr.promql import binary
 from draftboard.grafana.colours import COLOURS
 from draftboard.grafana.panels import DATASOURCE
-from draftboard.promql import binary
 from draftboard.signals import Scope, Signal
 from draftboard.signals.events import firing_alerts, restarts
-from draftboard.signals.signal import Status
+from draftboard.status import Status
 
 
 def all_of(scope: Scope) -> list[dict[str, Any]]:

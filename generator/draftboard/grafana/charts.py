@@ -7,9 +7,9 @@ from typing import Any
 
 import attr
 
+from draftboard.expr.promql import joined, sum_by
 from draftboard.grafana import columns, fields, panels
 from draftboard.grafana.panels import DATASOURCE, Panel, query
-from draftboard.promql import joined, sum_by
 from draftboard.settings import Settings
 from draftboard.signals import Edition, Level, Scope, Signal
 from draftboard.signals.latency import Latency

@@ -1,6 +1,6 @@
 """Colours by meaning: a panel never chooses one itself."""
 
-from draftboard.signals.signal import Status
+from draftboard.status import Status
 
 COLOURS = {
     Status.BAD: "red",

@@ -8,7 +8,8 @@ from draftboard.grafana.colours import COLOURS
 from draftboard.grafana.panels import by_ending, by_query
 from draftboard.settings import Settings
 from draftboard.signals import Signal
-from draftboard.signals.signal import Status, Step, Unit
+from draftboard.signals.signal import Step, Unit
+from draftboard.status import Status
 
 NO_THRESHOLDS: dict[str, Any] = {
     "mode": "absolute",

@@ -7,12 +7,12 @@ from typing import Any
 import attr
 from grafanalib import core
 
+from draftboard.catalogue import serving
 from draftboard.grafana import annotations
 from draftboard.grafana.charts import GRID_WIDTH, Charts
 from draftboard.grafana.finish import SCHEMA_VERSION, finish
 from draftboard.grafana.panels import Panel
 from draftboard.grafana.variables import datasource, label_variables, what_if_variables
-from draftboard.metrics import serving
 from draftboard.signals import Edition, Level, Scope
 from draftboard.signals.scope import Matchers
 from draftboard.signals.traffic import generation_tokens

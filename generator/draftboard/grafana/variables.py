@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from draftboard.expr.promql import number
 from draftboard.grafana.panels import DATASOURCE
-from draftboard.promql import number
 from draftboard.settings import Settings
 from draftboard.signals.scope import Matchers
 

@@ -1,6 +1,6 @@
 """Alerting rules: an alert's definition, its patience from the settings, and the words that reach a phone."""
 
-from draftboard.promql import binary, number
+from draftboard.expr.promql import binary, number
 from draftboard.rules.alerts import ON_SERVING, ON_SPECULATION, Alert
 from draftboard.rules.group import AlertingRule, Group
 from draftboard.settings import Settings

@@ -1,8 +1,8 @@
 """How much of what is drafted is accepted, and what that yields a step."""
 
-from draftboard.promql import binary, ratio
+from draftboard.expr.promql import binary, ratio
 from draftboard.settings import Settings
-from draftboard.signals.signal import Better, Signal, Status, Step, Unit
+from draftboard.signals.signal import Better, Signal, Step, Unit
 from draftboard.signals.traffic import (
     BOTH_LEVELS,
     accepted_tokens,
@@ -12,6 +12,7 @@ from draftboard.signals.traffic import (
     first_tokens,
     generation_tokens,
 )
+from draftboard.status import Status
 
 
 def _acceptance_steps(settings: Settings) -> tuple[Step, ...]:

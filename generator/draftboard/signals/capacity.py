@@ -1,7 +1,7 @@
 """How much room is left: KV cache, queue, preemptions, what is reused, how steps are filled."""
 
-from draftboard.metrics import latency, serving
-from draftboard.promql import aggregate, binary, call, ratio, sum_by, told_apart
+from draftboard.catalogue import latency, serving
+from draftboard.expr.promql import aggregate, binary, call, ratio, sum_by, told_apart
 from draftboard.settings import Settings
 from draftboard.signals.latency import distribution_of
 from draftboard.signals.requests import request_rate

@@ -2,7 +2,7 @@
 
 import math
 
-from draftboard.promql import binary, first_of, ignoring, number, ratio
+from draftboard.expr.promql import binary, first_of, ignoring, number, ratio
 from draftboard.signals.acceptance import acceptance, acceptance_length
 from draftboard.signals.depth import configured_k
 from draftboard.signals.scope import Scope

@@ -1,6 +1,6 @@
 """How deep drafts are accepted: by position, by accepted length, and what a shorter draft would have yielded."""
 
-from draftboard.promql import (
+from draftboard.expr.promql import (
     aggregate,
     binary,
     constant,
@@ -18,8 +18,9 @@ from draftboard.promql import (
 )
 from draftboard.settings import Settings
 from draftboard.signals.scope import Scope
-from draftboard.signals.signal import Better, Level, Signal, Status, Step, Unit
+from draftboard.signals.signal import Better, Level, Signal, Step, Unit
 from draftboard.signals.traffic import BOTH_LEVELS, accepted_tokens, accepted_tokens_per_pos, drafts
+from draftboard.status import Status
 
 
 def _first_position_steps(settings: Settings) -> tuple[Step, ...]:

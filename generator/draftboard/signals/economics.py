@@ -2,14 +2,15 @@
 
 from typing import Literal
 
-from draftboard.promql import binary, constant, first_of, ignoring, number, reduce
+from draftboard.expr.promql import binary, constant, first_of, ignoring, number, reduce
 from draftboard.settings import Settings
 from draftboard.signals.acceptance import acceptance_length, draft_length
 from draftboard.signals.comparison import acceptance_change
 from draftboard.signals.depth import configured_k, each_k, first_position, last_position, tokens_per_step_at
 from draftboard.signals.scope import Scope
-from draftboard.signals.signal import Better, Code, Signal, Status, Step, Unit
+from draftboard.signals.signal import Better, Code, Signal, Step, Unit
 from draftboard.signals.traffic import drafts
+from draftboard.status import Status
 
 BREAK_EVEN = 1.0
 """Expected speedup at which speculation yields just what plain steps would have."""

@@ -1,10 +1,11 @@
 """What happened: marked on every graph. And whether anybody is watching."""
 
-from draftboard.metrics import around, serving
-from draftboard.promql import aggregate, call, first_of
+from draftboard.catalogue import around, serving
+from draftboard.expr.promql import aggregate, call, first_of
 from draftboard.signals.scope import Scope
-from draftboard.signals.signal import Code, Level, Signal, Status, Unit, good_under
+from draftboard.signals.signal import Code, Level, Signal, Unit, good_under
 from draftboard.signals.state import of_servers
+from draftboard.status import Status
 
 WATCHED_ALERTS = "SpecDecode.+|VLLM.+"
 

@@ -2,10 +2,11 @@
 
 from dataclasses import replace
 
-from draftboard.metrics import Metric, around, serving
-from draftboard.promql import aggregate, binary, host_of, on
+from draftboard.catalogue import Metric, around, serving
+from draftboard.expr.promql import aggregate, binary, host_of, on
 from draftboard.signals.scope import Scope
-from draftboard.signals.signal import Code, Level, Signal, Status, Unit, good_under
+from draftboard.signals.signal import Code, Level, Signal, Unit, good_under
+from draftboard.status import Status
 
 _ABSENT = "no GPU exporter is scraped"
 _MIB = 2**20

@@ -1,12 +1,13 @@
 """Whether the numbers can be trusted: identities that vLLM's counters hold, and series that ought to be there."""
 
-from draftboard.metrics import speculation
-from draftboard.promql import aggregate, binary, call, ratio, reduce, told_apart
+from draftboard.catalogue import speculation
+from draftboard.expr.promql import aggregate, binary, call, ratio, reduce, told_apart
 from draftboard.signals.depth import next_position, renamed
 from draftboard.signals.scope import Scope
-from draftboard.signals.signal import Better, Code, Level, Signal, Status, Unit, good_under
+from draftboard.signals.signal import Better, Code, Level, Signal, Unit, good_under
 from draftboard.signals.state import answers_without
 from draftboard.signals.traffic import accepted_tokens, accepted_tokens_per_pos, draft_tokens, drafts
+from draftboard.status import Status
 
 IDENTITIES = {
     "positions_sum": "accepted tokens by position do not add up to all accepted tokens",

@@ -5,10 +5,11 @@ Engines are merged before the quantile: a quantile of sums, never a mean of quan
 
 from dataclasses import dataclass
 
-from draftboard.metrics import Histogram, latency
-from draftboard.promql import binary, call, number, ratio, reduce
+from draftboard.catalogue import Histogram, latency
+from draftboard.expr.promql import binary, call, number, ratio, reduce
 from draftboard.signals.scope import Scope
-from draftboard.signals.signal import Better, Code, Signal, Status, Unit, within
+from draftboard.signals.signal import Better, Code, Signal, Unit, within
+from draftboard.status import Status
 
 BELOW_RESOLUTION = Code(0, "below resolution", Status.QUIET)
 """Stands for a quantile that lies under the histogram's first bound, where an estimate would be made up."""

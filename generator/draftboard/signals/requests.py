@@ -1,11 +1,12 @@
 """How requests fare: how many come and end, and how many end badly or are turned away."""
 
-from draftboard.metrics import around, serving
-from draftboard.promql import binary, ignoring, ratio, reduce, sum_by
+from draftboard.catalogue import around, serving
+from draftboard.expr.promql import binary, ignoring, ratio, reduce, sum_by
 from draftboard.settings import Settings
-from draftboard.signals.signal import Better, Level, Signal, Status, Step, Unit, good_under
+from draftboard.signals.signal import Better, Level, Signal, Step, Unit, good_under
 from draftboard.signals.state import of_servers
 from draftboard.signals.traffic import BOTH_LEVELS, SILENT, rate_of
+from draftboard.status import Status
 
 _CLASSES = (("2xx", Status.GOOD), ("3xx", Status.QUIET), ("4xx", Status.WARN), ("5xx", Status.BAD))
 

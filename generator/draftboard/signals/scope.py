@@ -4,9 +4,9 @@ import re
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from draftboard import promql
+from draftboard.catalogue import Metric, Owner
 from draftboard.durations import Duration
-from draftboard.metrics import Metric, Owner
+from draftboard.expr import promql
 from draftboard.settings import Settings
 from draftboard.signals.signal import Level, Signal
 

@@ -6,6 +6,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from draftboard.settings import Settings
+from draftboard.status import Status
 
 if TYPE_CHECKING:
     from draftboard.signals.scope import Scope
@@ -78,18 +79,6 @@ class Better(Enum):
     HIGHER = "higher"
     LOWER = "lower"
     NEITHER = "neither"
-
-
-class Status(Enum):
-    """What a value means; colours are chosen from it, never beside it."""
-
-    BAD = "bad"
-    WARN = "warn"
-    GOOD = "good"
-    BEST = "best"
-    ODD = "odd"
-    QUIET = "quiet"
-    NEUTRAL = "neutral"
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,14 @@ it. A long window tells that it matters, a short one that it still goes on.
 
 from collections.abc import Callable
 
+from draftboard.catalogue import serving
 from draftboard.durations import Duration
-from draftboard.metrics import serving
-from draftboard.promql import binary, constant, first_of, number, rate, ratio, sum_by, told_apart
+from draftboard.expr.promql import binary, constant, first_of, number, rate, ratio, sum_by, told_apart
 from draftboard.settings import Settings
 from draftboard.settings.objectives import BURN_WINDOWS, FAST, HISTOGRAMS, SLOW, Pace, Promise
 from draftboard.signals.scope import Edition, Scope
-from draftboard.signals.signal import Better, Signal, Status, Step, Unit
+from draftboard.signals.signal import Better, Signal, Step, Unit
+from draftboard.status import Status
 
 _IDLE = "no request in the window"
 _EXACT = 12

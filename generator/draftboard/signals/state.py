@@ -1,10 +1,11 @@
 """What each engine is doing: pictures that must never look the same."""
 
-from draftboard.metrics import Metric, around, serving
-from draftboard.promql import aggregate, binary, call, constant, count_values, first_of, labelled_if, on
+from draftboard.catalogue import Metric, around, serving
+from draftboard.expr.promql import aggregate, binary, call, constant, count_values, first_of, labelled_if, on
 from draftboard.signals.scope import Scope
-from draftboard.signals.signal import Better, Code, Level, Signal, Status, Unit
+from draftboard.signals.signal import Better, Code, Level, Signal, Unit
 from draftboard.signals.traffic import BOTH_LEVELS, drafts, generation_tokens
+from draftboard.status import Status
 
 DOWN = Code(0, "down", Status.BAD)
 STATES = {

@@ -1,8 +1,9 @@
 """How much is drafted, accepted and generated: the counters as rates, from which every ratio is made."""
 
-from draftboard.metrics import Metric, latency, serving, speculation
-from draftboard.promql import binary
-from draftboard.signals.signal import Better, Level, Signal, Status, Unit
+from draftboard.catalogue import Metric, latency, serving, speculation
+from draftboard.expr.promql import binary
+from draftboard.signals.signal import Better, Level, Signal, Unit
+from draftboard.status import Status
 
 SILENT = "no vLLM series: server down, or started with --disable-log-stats"
 BOTH_LEVELS = (Level.ENGINE, Level.MODEL)

@@ -1,12 +1,13 @@
 """What users feel of speculation: against a baseline without it, and against the model's own day."""
 
-from draftboard.metrics import Metric, latency
-from draftboard.promql import binary, number, on, rate, ratio, sum_by
+from draftboard.catalogue import Metric, latency
+from draftboard.expr.promql import binary, number, on, rate, ratio, sum_by
 from draftboard.settings import Settings
 from draftboard.signals.comparison import usual
 from draftboard.signals.latency import per_token
 from draftboard.signals.scope import Scope
-from draftboard.signals.signal import Better, Signal, Status, Step, Unit, good_under
+from draftboard.signals.signal import Better, Signal, Step, Unit, good_under
+from draftboard.status import Status
 
 _TIME = latency.TIME_PER_OUTPUT_TOKEN
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from draftboard.live.growth import Growth, Since, Tally
-from draftboard.live.page import Page
-from draftboard.live.totals import totals
-from draftboard.metrics import Metric, serving
+from draftboard.catalogue import Metric, serving
+from draftboard.reading.growth import Growth, Since, Tally
+from draftboard.reading.page import Page
+from draftboard.report.totals import totals
 from draftboard.settings import Settings
 from draftboard.sweep.client import Batch
 from draftboard.sweep.objects import Foreign

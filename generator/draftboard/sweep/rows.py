@@ -4,16 +4,16 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from draftboard.live.from_pages import Reading
-from draftboard.live.growth import Growth
-from draftboard.live.judge import judge
-from draftboard.live.lines import warnings
-from draftboard.live.objects import ModelReport, Origin, Sample
-from draftboard.live.page import Page
-from draftboard.live.totals import Totals
+from draftboard.reading.growth import Growth
+from draftboard.reading.page import Page
+from draftboard.report.from_pages import Reading
+from draftboard.report.judge import judge
+from draftboard.report.lines import warnings
+from draftboard.report.objects import ModelReport, Origin, Sample
+from draftboard.report.totals import Totals
 from draftboard.settings import Settings
 from draftboard.signals.acceptance import acceptance
-from draftboard.signals.signal import Status
+from draftboard.status import Status
 from draftboard.sweep.answers import Drafts, pooled_histogram
 from draftboard.sweep.client import Batch, Outcome, explained
 from draftboard.sweep.foreign import foreign, in_words

@@ -5,12 +5,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from draftboard.errors import DraftboardError
-from draftboard.live.fetch import scrape
-from draftboard.live.from_pages import Reading
-from draftboard.live.growth import growth, lifetime
-from draftboard.live.objects import Origin
-from draftboard.live.page import Page
-from draftboard.live.totals import totals
+from draftboard.reading.fetch import scrape
+from draftboard.reading.growth import growth, lifetime
+from draftboard.reading.page import Page
+from draftboard.report.from_pages import Reading
+from draftboard.report.objects import Origin
+from draftboard.report.totals import totals
 from draftboard.settings import Settings
 from draftboard.sweep.client import Api, Batch, explained
 from draftboard.sweep.foreign import generated, running_on

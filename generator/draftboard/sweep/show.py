@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from draftboard.live.lines import verdict_of
-from draftboard.live.show import STYLES, bullets
+from draftboard.report.lines import verdict_of
+from draftboard.report.show import STYLES, bullets
 from draftboard.settings import Settings
 from draftboard.signals import Signal
 from draftboard.signals.acceptance import acceptance, acceptance_length

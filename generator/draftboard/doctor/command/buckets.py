@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from draftboard.catalogue import PAGE, Histogram
 from draftboard.doctor.command.text import read_object
 from draftboard.doctor.finding import Finding, problem, shown, warning
-from draftboard.metrics import PAGE, Histogram
 from draftboard.settings import Settings
 from draftboard.settings.objectives import HISTOGRAMS, Buckets
 

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from draftboard.catalogue import CATALOGUE, Presence
 from draftboard.doctor.command import buckets, dead, secrets, speculation
 from draftboard.doctor.command.commandline import CommandLine
 from draftboard.doctor.command.configured import SHORTHANDS, WHOLE, configured, keys_of_json, moved
 from draftboard.doctor.command.keys import nearest
 from draftboard.doctor.finding import Finding, note, problem, shown, warning
 from draftboard.doctor.running.readers import all_readers, silenced_by
-from draftboard.metrics import CATALOGUE, Presence
 from draftboard.settings import Settings
 
 _READ_HERE = (WHOLE, *SHORTHANDS, buckets.FLAG, "disable_log_stats", "per_request_spec_decode_metrics")

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from draftboard.metrics import Metric, latency, removed, serving, speculation
+from draftboard.catalogue import Metric, latency, removed, serving, speculation
 from draftboard.signals.acceptance import acceptance, draft_efficiency
 
 RELABEL_RAY = """\

@@ -2,17 +2,17 @@
 
 from collections.abc import Iterator, Sequence
 
+from draftboard.catalogue import serving, speculation
 from draftboard.doctor.finding import Examination, Finding, note, problem, warning
 from draftboard.doctor.running import resolution, series
 from draftboard.doctor.running.readers import all_readers
 from draftboard.doctor.running.server import Server
-from draftboard.live import Growth, Page, Tally, growth, lifetime
-from draftboard.live.judge import broken_identities
-from draftboard.live.totals import Totals, totals
-from draftboard.metrics import serving, speculation
+from draftboard.report import Growth, Page, Tally, growth, lifetime
+from draftboard.report.judge import broken_identities
+from draftboard.report.totals import Totals, totals
 from draftboard.settings import Settings
 from draftboard.signals.acceptance import acceptance
-from draftboard.signals.signal import Status
+from draftboard.status import Status
 from draftboard.theory import LONGEST_DRAFT, Counted
 
 

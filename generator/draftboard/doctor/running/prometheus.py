@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TypeVar
 
+from draftboard.catalogue import Presence
 from draftboard.doctor.finding import Examination, Finding, problem, warning
 from draftboard.doctor.running import loaded, resolution, scrapes, series
 from draftboard.doctor.running.readers import SAMPLES, Reader, all_readers, silenced_by
 from draftboard.doctor.running.series import NAMES
 from draftboard.doctor.running.stored import Stored, look
 from draftboard.errors import DraftboardError
-from draftboard.metrics import Presence
 from draftboard.prometheus import Client
 from draftboard.settings import Settings
 

@@ -4,9 +4,9 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from draftboard.catalogue import CATALOGUE, Presence
 from draftboard.dashboards import DASHBOARDS
 from draftboard.doctor.finding import Empty
-from draftboard.metrics import CATALOGUE, Presence
 from draftboard.rules.alerts import ALERTS, Alert
 from draftboard.settings import Settings
 from draftboard.signals import ALL, Edition, Level, Scope, Signal

@@ -8,9 +8,9 @@ from draftboard.doctor.command import buckets
 from draftboard.doctor.finding import Finding, Severity
 from draftboard.doctor.running.server import Server, named, place
 from draftboard.doctor.running.stored import Stored
-from draftboard.live import Page
+from draftboard.expr.promql import aggregate, binary, number, selector, told_apart
 from draftboard.prometheus import Client
-from draftboard.promql import aggregate, binary, number, selector, told_apart
+from draftboard.report import Page
 from draftboard.settings import Settings
 from draftboard.settings.objectives import HISTOGRAMS
 from draftboard.signals import Level, Scope

@@ -4,10 +4,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from draftboard.catalogue import speculation
 from draftboard.doctor.finding import Finding, few, note, problem, warning
 from draftboard.doctor.running.server import Server, named, place
 from draftboard.doctor.running.stored import Stored
-from draftboard.metrics import speculation
 from draftboard.prometheus import Target
 from draftboard.settings import Settings
 from draftboard.signals.users import measured_speedup

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from draftboard.catalogue import CATALOGUE, Metric, Presence, around, removed, speculation
 from draftboard.doctor.finding import Finding, few, note, problem, warning
 from draftboard.doctor.running.names import OLD, RELABEL_RAY
 from draftboard.doctor.running.readers import Reader, silenced_by
 from draftboard.doctor.running.server import Server, lacking, named
-from draftboard.live.page import VLLM
-from draftboard.metrics import CATALOGUE, Metric, Presence, around, removed, speculation
+from draftboard.reading.page import VLLM
 from draftboard.settings import Settings
 
 NAMES = {

@@ -4,14 +4,14 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from draftboard.catalogue import Presence, around, serving
 from draftboard.doctor.running.names import OLD
 from draftboard.doctor.running.readers import SAMPLES
 from draftboard.doctor.running.series import NAMES
 from draftboard.doctor.running.server import Server, place
-from draftboard.live.page import RAY, VLLM
-from draftboard.metrics import Presence, around, serving
+from draftboard.expr.promql import aggregate, selector
 from draftboard.prometheus import Client, Series
-from draftboard.promql import aggregate, selector
+from draftboard.reading.page import RAY, VLLM
 from draftboard.settings import Settings
 from draftboard.signals import Level, Signal
 from draftboard.signals.state import state

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from draftboard.promql import binary, number
+from draftboard.expr.promql import binary, number
 from draftboard.settings import Settings
 from draftboard.signals import Level, Scope, Signal
 from draftboard.signals.requests import request_rate

@@ -3,7 +3,7 @@
 Those that mean users without answers page by default.
 """
 
-from draftboard.promql import binary, reduce
+from draftboard.expr.promql import binary, reduce
 from draftboard.rules.alerts.alert import Alert, enough_requests, enough_tokens, more_than
 from draftboard.signals import Level, Scope, Signal
 from draftboard.signals.capacity import kv_cache_usage, preemptions_per_request, queue_growth

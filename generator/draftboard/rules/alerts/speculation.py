@@ -3,7 +3,7 @@
 None is about latency or outage, so none pages by default.
 """
 
-from draftboard.promql import binary
+from draftboard.expr.promql import binary
 from draftboard.rules.alerts.alert import Alert, enough_drafts, enough_tokens, more_than
 from draftboard.signals import Level, Scope
 from draftboard.signals.acceptance import acceptance

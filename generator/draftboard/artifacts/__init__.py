@@ -1,7 +1,0 @@
-"""What files are written, and whether those on disk are still what the code would write."""
-
-from draftboard.artifacts.files import render
-from draftboard.artifacts.inventory import Entry, inventory
-from draftboard.artifacts.store import Difference, compare, left_over, write
-
-__all__ = ["Difference", "Entry", "compare", "inventory", "left_over", "render", "write"]

@@ -1,0 +1,77 @@
+"""What surrounds the engine: its HTTP server and process, Prometheus itself, the GPU."""
+
+from draftboard.catalogue.metric import Kind, Metric, Owner, Presence
+
+HTTP_REQUESTS = Metric(
+    name="http_requests_total",
+    kind=Kind.COUNTER,
+    unit="requests",
+    meaning="Answered HTTP requests by handler, method and class of status; health checks and scrapes are left out.",
+    help="Total number of requests by method, status and handler.",
+    presence=Presence.HTTP,
+    own_labels=("handler", "method", "status"),
+    owner=Owner.TARGET,
+)
+PROCESS_START_TIME = Metric(
+    name="process_start_time_seconds",
+    kind=Kind.GAUGE,
+    unit="seconds",
+    meaning="When the server's process started, in Unix time.",
+    help="Start time of the process since unix epoch in seconds.",
+    presence=Presence.ONE_PROCESS,
+    owner=Owner.TARGET,
+)
+UP = Metric(
+    name="up",
+    kind=Kind.GAUGE,
+    unit="bool",
+    meaning="1 when the last scrape of the target succeeded, else 0.",
+    presence=Presence.PROMETHEUS,
+    owner=Owner.TARGET,
+)
+ALERTS = Metric(
+    name="ALERTS",
+    kind=Kind.GAUGE,
+    unit="bool",
+    meaning="1 for each alert that is pending or firing.",
+    presence=Presence.PROMETHEUS,
+    own_labels=("alertname", "alertstate", "severity"),
+    owner=Owner.RULE,
+)
+_OF_GPU = ("gpu",)
+GPU_UTILISATION = Metric(
+    name="DCGM_FI_DEV_GPU_UTIL",
+    kind=Kind.GAUGE,
+    unit="percent",
+    meaning="Share of time in which any kernel ran on the GPU; it does not say how much of the GPU was used.",
+    presence=Presence.GPU_EXPORTER,
+    own_labels=_OF_GPU,
+    owner=Owner.GPU,
+)
+GPU_MEMORY_USED = Metric(
+    name="DCGM_FI_DEV_FB_USED",
+    kind=Kind.GAUGE,
+    unit="MiB",
+    meaning="GPU memory in use; vLLM claims its KV cache at start, so that it is high from then on.",
+    presence=Presence.GPU_EXPORTER,
+    own_labels=_OF_GPU,
+    owner=Owner.GPU,
+)
+GPU_POWER = Metric(
+    name="DCGM_FI_DEV_POWER_USAGE",
+    kind=Kind.GAUGE,
+    unit="watts",
+    meaning="Power that the GPU draws.",
+    presence=Presence.GPU_EXPORTER,
+    own_labels=_OF_GPU,
+    owner=Owner.GPU,
+)
+GPU_XID = Metric(
+    name="DCGM_FI_DEV_XID_ERRORS",
+    kind=Kind.GAUGE,
+    unit="code",
+    meaning="Code of the GPU's last XID error, as in NVIDIA's list; 0 where there was none.",
+    presence=Presence.GPU_EXPORTER,
+    own_labels=_OF_GPU,
+    owner=Owner.GPU,
+)

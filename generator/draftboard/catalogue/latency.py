@@ -1,0 +1,99 @@
+"""vLLM's histograms of time and of work per step, with the bounds of 0.32, unchanged since 0.8.5."""
+
+from draftboard.catalogue.metric import Histogram
+
+_FIRST_TOKEN = (
+    *(0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0, 20.0, 40.0, 80.0),
+    *(160.0, 640.0, 2560.0),
+)
+_PER_TOKEN = (
+    *(0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0, 20.0, 40.0, 80.0),
+)
+_PER_REQUEST = (
+    *(0.3, 0.5, 0.8, 1.0, 1.5, 2.0, 2.5, 5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 50.0, 60.0, 120.0, 240.0, 480.0, 960.0),
+    *(1920.0, 7680.0),
+)
+
+TIME_TO_FIRST_TOKEN = Histogram(
+    name="vllm:time_to_first_token_seconds",
+    unit="seconds",
+    counts="requests",
+    meaning="From arrival at the server to the first output; that comes from prefill, not from a decode step.",
+    help="Histogram of time to first token in seconds.",
+    buckets=_FIRST_TOKEN,
+    custom="time_to_first_token",
+)
+STEP_LATENCY = Histogram(
+    name="vllm:inter_token_latency_seconds",
+    unit="seconds",
+    counts="steps",
+    meaning="One sample a request and step, however many tokens it carried: under speculation not what users feel.",
+    help="Histogram of inter-token latency in seconds.",
+    since="0.10.2",
+    buckets=_PER_TOKEN,
+    custom="inter_token_latency",
+)
+TIME_PER_OUTPUT_TOKEN = Histogram(
+    name="vllm:request_time_per_output_token_seconds",
+    unit="seconds",
+    counts="requests",
+    meaning="Decode time / (tokens generated - 1), one sample a finished request; 0 where one token was generated.",
+    help="Histogram of time_per_output_token_seconds per request.",
+    since="0.11.0",
+    buckets=_PER_TOKEN,
+    custom="inter_token_latency",
+)
+END_TO_END_LATENCY = Histogram(
+    name="vllm:e2e_request_latency_seconds",
+    unit="seconds",
+    counts="requests",
+    meaning="From arrival to the last token, of finished requests; one that its client gave up is missing.",
+    help="Histogram of e2e request latency in seconds.",
+    buckets=_PER_REQUEST,
+    custom="request_latency",
+)
+QUEUE_TIME = Histogram(
+    name="vllm:request_queue_time_seconds",
+    unit="seconds",
+    counts="requests",
+    meaning="From first queued to first scheduled, of finished requests.",
+    help="Histogram of time spent in WAITING phase for request.",
+    buckets=_PER_REQUEST,
+    custom="request_latency",
+)
+INFERENCE_TIME = Histogram(
+    name="vllm:request_inference_time_seconds",
+    unit="seconds",
+    counts="requests",
+    meaning="From first scheduled to the last token: prefill and decode, of finished requests.",
+    help="Histogram of time spent in RUNNING phase for request.",
+    buckets=_PER_REQUEST,
+    custom="request_latency",
+)
+PREFILL_TIME = Histogram(
+    name="vllm:request_prefill_time_seconds",
+    unit="seconds",
+    counts="requests",
+    meaning="From first scheduled to the first token, of finished requests.",
+    help="Histogram of time spent in PREFILL phase for request.",
+    buckets=_PER_REQUEST,
+    custom="request_latency",
+)
+DECODE_TIME = Histogram(
+    name="vllm:request_decode_time_seconds",
+    unit="seconds",
+    counts="requests",
+    meaning="From the first token to the last, of finished requests.",
+    help="Histogram of time spent in DECODE phase for request.",
+    buckets=_PER_REQUEST,
+    custom="request_latency",
+)
+STEP_TOKENS = Histogram(
+    name="vllm:iteration_tokens_total",
+    unit="tokens",
+    counts="steps",
+    meaning="Tokens that one engine step worked on, over all its requests: computed of prompts, and generated.",
+    help="Histogram of number of tokens per engine_step.",
+    buckets=(1.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 2048.0, 4096.0, 8192.0, 16384.0),
+    custom="iteration_tokens",
+)

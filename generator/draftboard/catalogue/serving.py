@@ -1,0 +1,132 @@
+"""What a vLLM engine says about its requests, tokens, queue and caches."""
+
+from draftboard.catalogue.metric import Kind, Metric, Owner
+
+GENERATION_TOKENS = Metric(
+    name="vllm:generation_tokens_total",
+    kind=Kind.COUNTER,
+    unit="tokens",
+    meaning="Tokens generated.",
+    help="Number of generation tokens processed.",
+)
+PROMPT_TOKENS_BY_SOURCE = Metric(
+    name="vllm:prompt_tokens_by_source_total",
+    kind=Kind.COUNTER,
+    unit="tokens",
+    meaning="Prompt tokens by where their KV came from: computed here, cached here, or fetched from another server.",
+    help="Number of prompt tokens by source.",
+    since="0.16.0",
+    own_labels=("source",),
+    values={"source": ("local_compute", "local_cache_hit", "external_kv_transfer")},
+)
+PROMPT_TOKENS = Metric(
+    name="vllm:prompt_tokens_total",
+    kind=Kind.COUNTER,
+    unit="tokens",
+    meaning="Tokens of prompts, cached ones included.",
+    help="Number of prefill tokens processed.",
+)
+PREFIX_CACHE_QUERIES = Metric(
+    name="vllm:prefix_cache_queries_total",
+    kind=Kind.COUNTER,
+    unit="tokens",
+    meaning="Prompt tokens looked up in the engine's own prefix cache.",
+    help="Prefix cache queries, in terms of number of queried tokens.",
+    since="0.9.2",
+)
+PREFIX_CACHE_HITS = Metric(
+    name="vllm:prefix_cache_hits_total",
+    kind=Kind.COUNTER,
+    unit="tokens",
+    meaning="Prompt tokens found there.",
+    help="Prefix cache hits, in terms of number of cached tokens.",
+    since="0.9.2",
+)
+EXTERNAL_PREFIX_CACHE_QUERIES = Metric(
+    name="vllm:external_prefix_cache_queries_total",
+    kind=Kind.COUNTER,
+    unit="tokens",
+    meaning="Prompt tokens looked up at other servers, through a KV connector; without one it stays at 0.",
+    help="External prefix cache queries from KV connector cross-instance cache sharing, in terms of number of "
+    "queried tokens.",
+    since="0.11.1",
+)
+EXTERNAL_PREFIX_CACHE_HITS = Metric(
+    name="vllm:external_prefix_cache_hits_total",
+    kind=Kind.COUNTER,
+    unit="tokens",
+    meaning="Prompt tokens found at other servers.",
+    help="External prefix cache hits from KV connector cross-instance cache sharing, in terms of number of "
+    "cached tokens.",
+    since="0.11.1",
+)
+REQUESTS_RUNNING = Metric(
+    name="vllm:num_requests_running",
+    kind=Kind.GAUGE,
+    unit="requests",
+    meaning="Requests in the running batch.",
+    help="Number of requests in model execution batches.",
+)
+REQUESTS_WAITING = Metric(
+    name="vllm:num_requests_waiting",
+    kind=Kind.GAUGE,
+    unit="requests",
+    meaning="Requests that wait to be scheduled, for whatever reason.",
+    help="Number of requests waiting to be processed.",
+)
+REQUESTS_WAITING_BY_REASON = Metric(
+    name="vllm:num_requests_waiting_by_reason",
+    kind=Kind.GAUGE,
+    unit="requests",
+    meaning="Requests that wait for capacity, or are deferred: by a LoRA budget, a KV transfer, a blocked state.",
+    help="Number of waiting requests by reason. Reason labels: 'capacity' = waiting for scheduling capacity; "
+    "'deferred' = deferred by transient constraints (LoRA budget, KV transfer, blocked status). Sum of all reasons "
+    "equals vllm:num_requests_waiting.",
+    since="0.20.0",
+    own_labels=("reason",),
+    values={"reason": ("capacity", "deferred")},
+)
+KV_CACHE_USAGE = Metric(
+    name="vllm:kv_cache_usage_perc",
+    kind=Kind.GAUGE,
+    unit="ratio",
+    meaning="Share of the KV cache's blocks that running requests hold: 0 to 1, whatever the name says.",
+    help="KV-cache usage. 1 means 100 percent usage.",
+    since="0.9.2",
+)
+PREEMPTIONS = Metric(
+    name="vllm:num_preemptions_total",
+    kind=Kind.COUNTER,
+    unit="preemptions",
+    meaning="Requests put back into the queue because the KV cache was full; their KV is computed again.",
+    help="Cumulative number of preemption from the engine.",
+)
+REQUESTS_FINISHED = Metric(
+    name="vllm:request_success_total",
+    kind=Kind.COUNTER,
+    unit="requests",
+    meaning="Requests that ended, by reason. One that its client gave up is missing from it.",
+    help="Count of successfully processed requests.",
+    own_labels=("finished_reason",),
+    values={"finished_reason": ("stop", "length", "abort", "error", "repetition")},
+)
+ADMISSION_REJECTIONS = Metric(
+    name="vllm:admission_rejections_total",
+    kind=Kind.COUNTER,
+    unit="requests",
+    meaning="Requests turned away because a limit of the queue was reached.",
+    help="Number of admission attempts rejected by a queue limit, by reason.",
+    since="0.32.0",
+    own_labels=("reason",),
+    values={"reason": ("max_num_queued_reqs", "max_num_queued_tokens")},
+    owner=Owner.FRONTEND,
+)
+CACHE_CONFIG = Metric(
+    name="vllm:cache_config_info",
+    kind=Kind.GAUGE,
+    unit="info",
+    meaning="Always 1; the KV cache's configuration is in about forty labels, which differ by release.",
+    help="Information of the LLMEngine CacheConfig",
+    own_labels=("block_size", "cache_dtype", "kv_cache_max_concurrency", "kv_cache_size_tokens", "num_gpu_blocks"),
+    owner=Owner.CONFIG,
+)

@@ -1,0 +1,1 @@
+"""What is tried without a GPU: simulated servers, replayed recordings, alerts that travel."""

@@ -1,0 +1,191 @@
+"""One vLLM engine: requests queue, are admitted while there is room, are computed and decode in steps.
+
+Time goes on in ticks of a second, shorter while requests wait. Within a tick the steps are of one batch size; each
+request enters, decodes and finishes at a step of its own.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from draftboard.lab.simulator.arrivals import Arrivals
+from draftboard.lab.simulator.books import Books, phantoms_among
+from draftboard.lab.simulator.drafting import Drafter, Steps
+from draftboard.lab.simulator.request import Batch, Floats, Integers, blocks, joined, no_requests, uncomputed
+from draftboard.lab.simulator.scenario import Event, Requests, Server
+from draftboard.settings import Settings
+from draftboard.theory import step_cost
+
+_TICK_SECONDS = 1.0
+_TICKS_WHILE_WAITING = 2
+_BATCHED_TOKENS = 8192
+"""Prompt tokens that one step may compute: vLLM's max_num_batched_tokens."""
+_JITTER = 0.08
+"""Standard deviation of the logarithm of a step's length. HEUR."""
+
+
+class Engine:
+    """The state of one engine; `advance` moves it on."""
+
+    def __init__(self, server: Server, number: int, born: float, chance: np.random.Generator) -> None:
+        self._server = server
+        self._chance = chance
+        self._arrivals = Arrivals(server, chance)
+        self._drafter = Drafter(server, chance)
+        self._cost = _draft_cost(server)
+        self._slowdown = 1.0
+        self._ticked = born
+        self._now = born
+        self._running, self._waiting = no_requests(), no_requests()
+        self.books = Books(server, number)
+        self.rejected = 0
+        """Requests that the full queue turned away since this was last set to 0."""
+
+    def change(self, event: Event) -> None:
+        """What an event says of requests, load, drafting and speed."""
+        if event.requests:
+            self._take(event.requests)
+        if event.load is not None:
+            self._arrivals.load = event.load
+        if event.coverage is not None:
+            self._drafter.cover(event.coverage)
+        if event.slowdown is not None:
+            self._slowdown = event.slowdown
+
+    def _take(self, kinds: Sequence[Requests]) -> None:
+        self._arrivals.take(kinds)
+        self._drafter.take(kinds)
+        for batch in (self._running, self._waiting):
+            batch["kind"] = np.minimum(batch["kind"], len(kinds) - 1)
+
+    def advance(self, until: float) -> None:
+        """Go on for as many whole ticks as end by `until`: how often one looks changes nothing."""
+        while self._ticked + _TICK_SECONDS <= until:
+            parts = _TICKS_WHILE_WAITING if len(self._waiting) else 1
+            for _ in range(parts):
+                self._tick(self._ticked, _TICK_SECONDS / parts)
+                self._ticked += _TICK_SECONDS / parts
+        self.books.stand(self._running, len(self._waiting))
+
+    def _step_seconds(self, requests: float) -> float:
+        """Mean length of a decode step of so many requests: t * (v + K * c), all of which grow with the batch."""
+        drafted = self._drafter.drafted_per_step
+        saturation = self._server.saturation_tokens
+        plain = 1 + requests / saturation
+        inflation = (1 + requests * (1 + drafted) / saturation) / plain
+        return self._server.step_seconds * self._slowdown * plain * step_cost(drafted, self._cost, inflation)
+
+    def _tick(self, start: float, seconds: float) -> None:
+        self._queue(start, seconds)
+        if not len(self._running):  # else it goes on from step to step without a pause
+            self._now = max(self._now, start)
+        left = start + seconds - self._now
+        if left <= 0 or not len(self._running) + len(self._waiting):
+            return
+        entering = self._waiting[: self._room()]
+        decoding = self._decoding_seconds(entering, left)
+        begin = self._entry_steps(entering, self._now + decoding.cumsum() - decoding)
+        self._waiting = self._waiting[len(begin) :]
+        self._run(entering[: len(begin)], begin, decoding)
+        self._preempt()
+
+    def _queue(self, start: float, seconds: float) -> None:
+        arrived = self._arrivals.during(start, seconds, len(self._running) + len(self._waiting))
+        if not len(arrived):
+            return
+        if self._server.queue_limit is not None:
+            room = max(
+                0, self._server.queue_limit - len(self._waiting) + self._server.max_num_seqs - len(self._running)
+            )
+            self.rejected += max(0, len(arrived) - room)
+            arrived = arrived[:room]
+        self._waiting = joined(self._waiting, arrived)
+
+    def _room(self) -> int:
+        """How many of those that wait may enter, first come first served."""
+        size = self._server.block_size
+        free = self._server.kv_blocks - blocks(self._running, size).sum()
+        fit = blocks(self._waiting, size).cumsum().searchsorted(free, side="right")
+        return min(int(fit), self._server.max_num_seqs - len(self._running))
+
+    def _decoding_seconds(self, entering: Batch, seconds: float) -> Floats:
+        """Lengths of the steps that fill the time, without what prompts add to them."""
+        length = self._step_seconds(max(1.0, len(self._running) + len(entering) / 2))
+        prefill = min(self._prefill_seconds(uncomputed(entering).sum()), 0.9 * seconds)
+        count = max(1, math.ceil((seconds - prefill) / length))
+        drawn: Floats = length * np.exp(self._chance.normal(0, _JITTER, count))
+        return drawn
+
+    def _prefill_seconds(self, tokens: float) -> float:
+        return float(tokens) / self._server.prefill_tokens_per_second * self._slowdown
+
+    def _entry_steps(self, entering: Batch, starts: Floats) -> Integers:
+        """The step in which each is computed: the next after it arrived that has room; of those, that come in time."""
+        steps: list[int] = []
+        load = 0
+        for wish, tokens in zip(starts.searchsorted(entering["arrived"]), uncomputed(entering), strict=True):
+            step = max(wish, steps[-1]) if steps else wish
+            if not steps or step > steps[-1]:
+                load = 0
+            elif load + tokens > _BATCHED_TOKENS:
+                step, load = step + 1, 0
+            if step >= len(starts):
+                break
+            load += tokens
+            steps.append(step)
+        return np.array(steps, int)
+
+    def _run(self, entering: Batch, begin: Integers, decoding: Floats) -> None:
+        count = len(decoding)
+        seconds = decoding + self._prefill_seconds(1) * np.bincount(begin, uncomputed(entering), minlength=count)
+        ends = self._now + seconds.cumsum()
+        fresh = np.isnan(entering["first"])
+        prompts = np.bincount(begin[fresh], uncomputed(entering[fresh]), minlength=count)
+        if len(entering):
+            self._enter(entering, fresh, ends[begin], seconds[begin])
+        batch = joined(self._running, entering)
+        begins = np.concatenate([np.full(len(self._running), -1), begin])
+        steps = self._drafter.decode(batch, begins, count)
+        self.books.decoded(steps, seconds, outputs=np.bincount(begin, minlength=count), computed=prompts)
+        self._progress(batch, begins, steps, ends)
+        self._now = float(ends[-1])
+
+    def _enter(self, entering: Batch, fresh: NDArray[np.bool_], out: Floats, seconds: Floats) -> None:
+        """Each gives a token at the end of its step: the first, or the next after a preemption."""
+        phantoms = phantoms_among(entering)
+        if not fresh.all():
+            self.books.resumed((out - entering["last"])[~fresh])
+        entering["scheduled"][fresh] = (out - seconds)[fresh]
+        entering["first"][fresh] = out[fresh]
+        entering["last"] = out
+        entering["made"] += 1
+        self.books.entered(entering[fresh], phantoms)
+
+    def _progress(self, batch: Batch, begins: Integers, steps: Steps, ends: Floats) -> None:
+        taken = steps.active.sum(axis=1)
+        batch["made"] += steps.emitted.sum(axis=1)
+        batch["last"] = np.where(taken > 0, ends[begins + taken], batch["last"])
+        done = batch["made"] >= batch["wanted"]
+        if done.any():
+            self.books.finished(batch[done])
+            batch = batch[~done]
+        self._running = batch
+
+    def _preempt(self) -> None:
+        """While the cache is over-full the youngest go back to the head of the queue, their answers kept."""
+        held = blocks(self._running, self._server.block_size).cumsum()
+        keep = int(held.searchsorted(self._server.kv_blocks, side="right"))
+        if keep < len(self._running):
+            back = self._running[keep:]
+            back["preempted"] += 1
+            back["cached"] = 0
+            self._running, self._waiting = self._running[:keep], joined(back, self._waiting)
+            self.books.preempted(len(back))
+
+
+def _draft_cost(server: Server) -> float:
+    """As the scenario says, else as the rules assume of the method."""
+    costs = Settings().draft_cost
+    return costs.by_method.get(server.method, costs.default) if server.draft_cost is None else server.draft_cost

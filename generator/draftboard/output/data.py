@@ -1,0 +1,46 @@
+"""Answers as JSON, made of the same typed objects as the documents, and the JSON Schema that describes them."""
+
+import json
+from dataclasses import fields, is_dataclass
+from typing import Any, ClassVar
+
+from pydantic import ConfigDict, TypeAdapter
+
+
+class Described:
+    """Base of what is written as JSON: docstrings of fields become descriptions; NaN and infinity are refused."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(use_attribute_docstrings=True, allow_inf_nan=False)
+
+
+def as_json(answer: object) -> str:
+    """The answer as its schema describes it."""
+    return TypeAdapter[object](type(answer)).dump_json(answer, indent=2).decode()
+
+
+def schema(kind: type, version: int) -> str:
+    """JSON Schema of an answer whose `schema_version` is `version`."""
+    document: dict[str, Any] = TypeAdapter(kind).json_schema(mode="serialization")
+    parts = {kind.__name__: document, **document.get("$defs", {})}
+    # Pydantic reads the docstrings of a class' own fields only.
+    for part in _dataclasses(kind):
+        for base in part.__mro__[1:]:
+            if is_dataclass(base) and part.__name__ in parts:
+                inherited = TypeAdapter(base).json_schema(mode="serialization").get("properties", {})
+                parts[part.__name__]["properties"] |= inherited
+    document["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    document["properties"]["schema_version"]["const"] = version
+    return json.dumps(document, indent=2, sort_keys=True) + "\n"
+
+
+def _dataclasses(kind: type) -> set[type]:
+    """The class and every dataclass that its fields hold."""
+    found: set[type] = set()
+    waiting: list[Any] = [kind]
+    while waiting:
+        one = waiting.pop()
+        waiting += getattr(one, "__args__", ())
+        if isinstance(one, type) and is_dataclass(one) and one not in found:
+            found.add(one)
+            waiting += [field.type for field in fields(one)]
+    return found

@@ -1,1 +1,0 @@
-"""The kinds of panel that are pictures."""

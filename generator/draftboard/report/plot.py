@@ -1,0 +1,94 @@
+"""A picture of a report: how acceptance decays with depth, and what each draft length is expected to gain."""
+
+import importlib
+import io
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from draftboard.errors import DraftboardError
+from draftboard.report.lines import named
+from draftboard.report.objects import ModelReport, Report, Speculation
+from draftboard.settings import Settings
+from draftboard.signals.depth import conditional_acceptance, survival
+from draftboard.signals.economics import BREAK_EVEN, speedup_at
+from draftboard.wholefile import whole
+
+_FORMATS = (".svg", ".png")
+_WIDTH, _HEIGHT = 11.0, 3.6
+"""Inches: of the picture, of each model."""
+_MOST_MODELS = 12
+
+
+def draw(report: Report, settings: Settings, path: Path) -> None:
+    """Draw every model that drafts into a file, which appears whole or not at all.
+
+    Raises:
+        DraftboardError: the file cannot be drawn into, or nothing was drafted.
+    """
+    require_drawable(path)
+    models = [model for model in report.models if model.speculation][:_MOST_MODELS]
+    if not models:
+        raise DraftboardError(f"{path}: nothing was drafted, so there is nothing to draw")
+    with whole(path, "picture") as staged:
+        staged.write_bytes(_picture(models, settings, path.suffix[1:]))
+
+
+def require_drawable(path: Path) -> None:
+    """See before anything is looked at whether a picture can be drawn into the file.
+
+    Raises:
+        DraftboardError: its name ends otherwise than .svg or .png, its folder is none, or matplotlib is not installed.
+    """
+    if path.suffix not in _FORMATS:
+        raise DraftboardError(f"{path}: name the picture *.svg or *.png")
+    if not path.parent.is_dir():
+        raise DraftboardError(f"{path}: cannot write the picture: {path.parent} is no folder")
+    _figures()
+
+
+def _figures() -> ModuleType:
+    try:
+        return importlib.import_module("matplotlib.figure")
+    except ModuleNotFoundError:
+        raise DraftboardError(
+            "--plot needs the package matplotlib: install the extra, pip install 'draftboard[plots]'"
+        ) from None
+
+
+def _picture(models: list[ModelReport], settings: Settings, kind: str) -> bytes:
+    figure = _figures().Figure(figsize=(_WIDTH, _HEIGHT * len(models)), layout="constrained")
+    for (left, right), model in zip(figure.subplots(len(models), 2, squeeze=False), models, strict=True):
+        if model.speculation and model.sample:
+            _decay(left, model.speculation)
+            _gain(right, model.speculation, settings)
+            left.set_title(named(model).replace("$", r"\$"), loc="left", fontweight="bold")
+            right.set_title(f"{model.sample.drafts:,.0f} drafts", loc="right")
+    out = io.BytesIO()
+    # Without a date the same numbers give the same file.
+    figure.savefig(out, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else None)
+    return out.getvalue()
+
+
+def _decay(axes: Any, found: Speculation) -> None:  # noqa: ANN401  (matplotlib is imported only when drawing)
+    positions = range(len(found.survival))
+    axes.bar(positions, found.survival, color="#7aa6d6", label=survival.title)
+    given = found.conditional_acceptance
+    axes.plot(range(len(given)), given, "o-", color="#d1495b", label=conditional_acceptance.title)
+    axes.set_xlabel("position in the draft")
+    axes.set_xticks(positions)
+    axes.set_ylim(0, 1.05)
+    axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+    axes.legend(loc="upper right", frameon=False)
+
+
+def _gain(axes: Any, found: Speculation, settings: Settings) -> None:  # noqa: ANN401
+    ks = range(1, len(found.speedup_at) + 1)
+    axes.plot(ks, found.speedup_at, "o-", color="#2e7d4f", label=speedup_at.title)
+    axes.plot(found.best_k, found.best_speedup, "o", markersize=11, color="#2e7d4f", label=f"best k: {found.best_k}")
+    axes.axhline(BREAK_EVEN, color="#d1495b", linestyle="--", linewidth=1, label="break-even")
+    axes.axhline(settings.thresholds.pays_clearly, color="#999999", linestyle=":", linewidth=1, label="pays")
+    axes.set_xlabel(f"k, drafted tokens a step (c = {found.draft_cost:g}, v = {found.verify_inflation:g})")
+    axes.set_ylabel(f"{speedup_at.unit.words}")
+    axes.set_xticks(ks)
+    axes.legend(loc="best", frameon=False)

@@ -1,0 +1,83 @@
+"""Reports as JSON: written, described, and read again."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from draftboard.errors import DraftboardError
+from draftboard.reading.saved import saved_bytes
+from draftboard.report.objects import SCHEMA_VERSION, EngineReport, Judged, ModelReport, Report
+
+_REPORT = TypeAdapter(Report)
+_MOST_BYTES = 32_000_000
+_LARGEST = 1e30
+_LATEST = 253_402_300_799
+"""The end of the year 9999, after which nothing can be shown as a date."""
+
+
+def as_json(report: Report) -> str:
+    """The report as JSON, as the schema describes it."""
+    return _REPORT.dump_json(report, indent=2).decode()
+
+
+def schema() -> str:
+    """JSON Schema of a report, from the objects themselves."""
+    document: dict[str, Any] = _REPORT.json_schema(mode="serialization")
+    inherited = TypeAdapter(Judged).json_schema(mode="serialization")["properties"]
+    for entry in (EngineReport, ModelReport):
+        properties = document["$defs"][entry.__name__]["properties"]
+        for name, described in inherited.items():
+            properties[name] = described
+    document["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    document["properties"]["schema_version"]["const"] = SCHEMA_VERSION
+    return json.dumps(document, indent=2, sort_keys=True) + "\n"
+
+
+def load_report(path: Path) -> Report:
+    """A report that was saved as JSON.
+
+    Raises:
+        DraftboardError: the file cannot be read, or holds no report of this version.
+    """
+    content = saved_bytes(path, "report", _MOST_BYTES)
+    try:
+        report = _REPORT.validate_json(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"])) or "the file"
+        raise DraftboardError(
+            f"{path}: no report as `draftboard report --json` writes it: {where}: {first['msg']}"
+        ) from None
+    _require_sane(report, path)
+    if report.schema_version != SCHEMA_VERSION:
+        raise DraftboardError(f"{path}: a report of version {report.schema_version}; this reads {SCHEMA_VERSION}")
+    return report
+
+
+def _require_sane(report: Report, path: Path) -> None:
+    """What is read is computed with and printed."""
+    for leaf in _leaves(asdict(report)):
+        if isinstance(leaf, str):
+            if not leaf.isprintable():
+                raise DraftboardError(f"{path}: holds text with control characters, which could redraw the terminal")
+        elif abs(leaf) > _LARGEST:
+            raise DraftboardError(f"{path}: holds a number over {_LARGEST:g}, which no server ever counts")
+    if report.taken_at is not None and not 0 <= report.taken_at <= _LATEST:
+        raise DraftboardError(f"{path}: taken_at: {report.taken_at:g} is no time in Unix seconds")
+
+
+def _leaves(part: object) -> Iterator[str | float]:
+    match part:
+        case dict():
+            for name, inner in part.items():
+                yield name
+                yield from _leaves(inner)
+        case list() | tuple():
+            for inner in part:
+                yield from _leaves(inner)
+        case str() | int() | float():
+            yield part
