@@ -48,7 +48,7 @@ unit: $(VENV)/.dev ## Run the tests that start no server
 	$(BIN)/pytest -m "not prometheus"
 
 test-vllm: $(VENV)/.dev ## Ask a real vLLM without a GPU whether the commands tell the truth (3.5 GB, minutes)
-	@$(PYTHON) tests/vllm/install.py .venv-vllm
+	@$(PYTHON) tests/scripts/install_vllm.py .venv-vllm
 	$(BIN)/pytest tests/vllm
 
 lint: $(VENV)/.dev ## Check style and the direction of imports
@@ -66,13 +66,13 @@ check: $(VENV)/.runtime ## Say whether all that is as built
 	$(BIN)/draftboard check --config $(CONFIG) --out $(OUT)
 
 mutate: $(VENV)/.dev $(FETCHED) ## Change the rules one place at a time: does a promtool case notice each?
-	$(BIN)/python tests/mutate.py --promtool $(PROMTOOL)
+	PYTHONPATH=tests $(BIN)/python -m scripts.mutate --promtool $(PROMTOOL)
 
 detect: $(VENV)/.dev $(FETCHED) ## Replay every scenario and write how soon each alert tells of it
-	$(BIN)/python tests/detection.py --prometheus $(PROMETHEUS) --promtool $(PROMTOOL)
+	PYTHONPATH=tests $(BIN)/python -m scripts.detection --prometheus $(PROMETHEUS) --promtool $(PROMTOOL)
 
 bench-simulator: $(VENV)/.dev ## Measure what an hour of one engine costs to simulate
-	$(BIN)/python tests/bench_simulator.py
+	PYTHONPATH=tests $(BIN)/python -m scripts.bench_simulator
 
 secrets: ## Make the stack's random secrets and deploy/.env; what is there stays
 	@$(PYTHON) deploy/tools/make_secrets.py

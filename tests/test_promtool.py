@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-import rulefiles
+from support import rulefiles
 
 pytestmark = pytest.mark.prometheus
 

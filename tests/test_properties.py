@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import grafana
 from draftboard import build as build_room
 from draftboard.errors import DraftboardError
 from draftboard.settings import Settings, load
+from support import grafana
 from unit.test_schema import lost, round_trip
 
 pytestmark = pytest.mark.prometheus

@@ -10,9 +10,9 @@ from typing import Any
 import httpx
 import pytest
 
-from composed import DEPLOY, EVERY, EXAMPLES, FILE, OWNER, PROFILES, compose, configured
 from conftest import ROOT, program
 from draftboard.prometheus.process import Program, stop
+from support.composed import DEPLOY, EVERY, EXAMPLES, FILE, OWNER, PROFILES, compose, configured
 
 pytestmark = pytest.mark.prometheus
 

@@ -25,7 +25,7 @@ from draftboard.durations import Duration
 from draftboard.lab.replay import Replay
 from draftboard.prometheus import Client, Server
 from draftboard.settings import Settings
-from loopback import answering, page
+from support.loopback import answering, page
 
 pytestmark = pytest.mark.prometheus
 

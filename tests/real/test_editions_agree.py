@@ -2,9 +2,9 @@
 
 import pytest
 
-import grafana
 from draftboard import build as build_room
 from draftboard.lab.replay import Replay
+from support import grafana
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("demo_run")]
 

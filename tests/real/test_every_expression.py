@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import pytest
 import yaml
 
-import grafana
 from draftboard import build as build_room
 from draftboard.lab.replay import Replay
+from support import grafana
 
 pytestmark = pytest.mark.prometheus
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-import grafana
 from conftest import program
 from draftboard import build as build_room
 from draftboard.lab.replay import Replay, replaying
 from draftboard.settings import Settings
+from support import grafana
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("gpus")]
 

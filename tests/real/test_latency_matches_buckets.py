@@ -5,11 +5,11 @@ from bisect import bisect_left
 import pytest
 
 from conftest import RECORDING
-from counters import Counter, Labels, read
 from draftboard.catalogue import Histogram, latency
 from draftboard.lab.replay import Replay
 from draftboard.signals import Scope, Signal
 from draftboard.signals import latency as signals
+from support.counters import Counter, Labels, read
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("demo_run")]
 

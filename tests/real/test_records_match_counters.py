@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from conftest import RECORDING
-from counters import Counter, read
 from draftboard import theory
 from draftboard.lab.replay import Replay
 from draftboard.signals import ALL, Edition, Level, Scope
 from draftboard.signals.scope import RATE_INTERVAL
+from support.counters import Counter, read
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("demo_run")]
 

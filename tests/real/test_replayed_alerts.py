@@ -9,13 +9,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-import catalogue
-import rulefiles
 from conftest import RECORDING
-from counters import read
 from draftboard import build as build_room
 from draftboard.lab.replay import Replay, firings
 from draftboard.rules.alerts import WATCHDOG
+from support import catalogue, rulefiles
+from support.counters import read
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("demo_run")]
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from conftest import program
-from detection import HEAD, PAGE, START, replayed, rows
 from draftboard.lab.replay import Firing, firings
 from draftboard.lab.simulator import Scenario, find, names
+from scripts.detection import HEAD, PAGE, START, replayed, rows
 
 pytestmark = pytest.mark.prometheus
 

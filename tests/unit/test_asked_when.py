@@ -16,7 +16,7 @@ from draftboard.durations import Duration, moment
 from draftboard.report import Recorded, report
 from draftboard.settings import Settings
 from draftboard.signals.comparison import acceptance_change
-from loopback import answering, page
+from support.loopback import answering, page
 
 NOW = 1_800_000_000.0
 SETTINGS = Settings()

@@ -12,7 +12,7 @@ from draftboard.errors import DraftboardError
 from draftboard.lab.simulator import find
 from draftboard.lab.simulator.backfill import Past, backfill
 from draftboard.lab.simulator.fleet import targets
-from simulated import scenario, started, values
+from support.simulated import scenario, started, values
 
 START = 1_800_000_000
 PAST = Past(START, START + 600, 15)

@@ -12,7 +12,7 @@ from draftboard.compare.objects import Group, Row
 from draftboard.compare.tail import APART, LESS, MIXED, TOGETHER
 from draftboard.compare.words import cells
 from draftboard.errors import DraftboardError
-from runs import ran
+from support.runs import ran
 
 PLAIN = ran(times=[0.04] * 200, step=0.04)
 FAST = ran(times=[0.02] * 200, acceptance=0.5, step=0.06, per_step=3, method="eagle3")

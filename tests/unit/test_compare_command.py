@@ -23,9 +23,9 @@ from draftboard.errors import DraftboardError
 from draftboard.report import Pages, Report, report
 from draftboard.report import as_json as report_as_json
 from draftboard.settings import Settings, load
-from loopback import answering
-from loopback import page as answer
-from runs import ran
+from support.loopback import answering
+from support.loopback import page as answer
+from support.runs import ran
 
 ROOT = Path(__file__).parent.parent.parent
 SCHEMA = ROOT / "docs/compare.schema.json"

@@ -6,13 +6,12 @@ from typing import Any
 import promql_parser
 import pytest
 
-import catalogue
-import grafana
 from draftboard import build as build_room
 from draftboard.catalogue import serving
 from draftboard.rules.alerts import ALERTS
 from draftboard.settings import Settings
-from rulefiles import nodes
+from support import catalogue, grafana
+from support.rulefiles import nodes
 
 SUBJECTS = ("overview", "depth", "latency", "capacity")
 PATHS = (

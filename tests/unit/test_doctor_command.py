@@ -9,7 +9,7 @@ from rich.console import Console
 from draftboard.cli import main
 from draftboard.doctor import Examination, show
 from draftboard.doctor.finding import problem
-from loopback import answering, page
+from support.loopback import answering, page
 
 DATA = Path(__file__).parent.parent / "data"
 LOAD = DATA / "v0.32.0-ngram-load.prom"

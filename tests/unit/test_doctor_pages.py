@@ -16,7 +16,7 @@ from draftboard.doctor.running.series import NAMES
 from draftboard.errors import DraftboardError
 from draftboard.report import Page, read
 from draftboard.settings import Settings
-from pages import page as one_engine
+from support.pages import page as one_engine
 
 DATA = Path(__file__).parent.parent / "data"
 LOAD, IDLE, BASELINE, DP2 = (

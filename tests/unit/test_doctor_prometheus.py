@@ -15,7 +15,7 @@ from draftboard.prometheus import Client, LoadedRule, Target
 from draftboard.rules import alerting_groups, recording_groups
 from draftboard.rules.group import RecordingRule
 from draftboard.settings import Settings
-from loopback import Answer, answering, page
+from support.loopback import Answer, answering, page
 
 SETTINGS = Settings()
 READERS = all_readers(SETTINGS)

@@ -14,7 +14,7 @@ from draftboard.errors import DraftboardError
 from draftboard.reading.fetch import metrics_url
 from draftboard.reading.page import VLLM
 from draftboard.report import Limits, load, scrape
-from loopback import Answer, answering, page
+from support.loopback import Answer, answering, page
 
 DATA = Path(__file__).parent.parent / "data"
 LOAD = (DATA / "v0.32.0-ngram-load.prom").read_text()

@@ -10,9 +10,9 @@ from draftboard.errors import DraftboardError
 from draftboard.report import Lifetime, Pages, Report, Servers, report
 from draftboard.report.objects import ModelReport, Speculation
 from draftboard.settings import Settings
-from loopback import Answer, answering
-from loopback import page as answer
-from pages import page
+from support.loopback import Answer, answering
+from support.loopback import page as answer
+from support.pages import page
 
 DATA = Path(__file__).parent.parent / "data"
 IDLE, LOAD, DP2, BASELINE = (

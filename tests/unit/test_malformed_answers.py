@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-import loopback
 from draftboard.cli import main
 from draftboard.errors import DraftboardError
 from draftboard.prometheus import Client
-from loopback import answering, page
+from support import loopback
+from support.loopback import answering, page
 
 LABELS = {"model_name": "m", "engine": "0", "instance": "a:1", "job": "vllm", "__name__": "vllm:num_requests_running"}
 MALFORMED: dict[str, Any] = {

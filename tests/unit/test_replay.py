@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-import rulefiles
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.lab.replay.evaluate import in_passes, replaying
@@ -13,6 +12,7 @@ from draftboard.lab.replay.firing import stretches
 from draftboard.lab.replay.recording import unpacked
 from draftboard.rules import recording_groups
 from draftboard.settings import Settings
+from support import rulefiles
 
 STEP = 5.0
 

@@ -16,9 +16,9 @@ from draftboard.catalogue.speculation import ACCEPTED_TOKENS_PER_POS
 from draftboard.cli import main
 from draftboard.report import Lifetime, Pages, Report, Servers, as_json, as_markdown, load_report, report, schema, show
 from draftboard.settings import Settings
-from loopback import answering
-from loopback import page as answer
-from pages import page
+from support.loopback import answering
+from support.loopback import page as answer
+from support.pages import page
 
 ROOT = Path(__file__).parent.parent.parent
 IDLE, LOAD, DP2, BASELINE = (

@@ -8,7 +8,7 @@ import pytest
 from conftest import ROOT
 from draftboard.report import Pages, report
 from draftboard.report.objects import Sample, Speculation
-from vllm_log import Line, lines
+from support.vllm_log import Line, lines
 
 PAIR = "tests/data/v0.32.0-ngram-pair"
 

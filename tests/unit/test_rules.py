@@ -6,10 +6,10 @@ from pathlib import Path
 import promql_parser
 import pytest
 
-import catalogue
 from draftboard.rules.alerts import ALERTS
 from draftboard.settings import Settings
-from rulefiles import Rule, groups, nodes, rules
+from support import catalogue
+from support.rulefiles import Rule, groups, nodes, rules
 
 ROOT = Path(__file__).parent.parent.parent
 OWN_LABELS = {"position", "accepted", "k", "identity", "state"} | {

@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-import catalogue
-import grafana
 from draftboard.rules.alerting import condition
 from draftboard.rules.alerts import ALERTS, Alert
 from draftboard.settings import Settings, load
-from rulefiles import Rule, rules
+from support import catalogue, grafana
+from support.rulefiles import Rule, rules
 
 ROOT = Path(__file__).parent.parent.parent
 RUNBOOKS = ROOT / "alerts/runbooks"

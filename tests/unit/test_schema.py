@@ -10,7 +10,7 @@ from grafana_foundation_sdk.cog import plugins
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-import grafana
+from support import grafana
 
 plugins.register_default_plugins()
 

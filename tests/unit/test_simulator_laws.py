@@ -10,7 +10,7 @@ from draftboard.catalogue import PAGE, Histogram
 from draftboard.lab.simulator import find, names
 from draftboard.lab.simulator.fleet import targets
 from draftboard.lab.simulator.instance import Clock
-from simulated import Values, scenario, scrapes, started, values
+from support.simulated import Values, scenario, scrapes, started, values
 
 SPEC = "vllm:spec_decode_num_"
 STEPS = "vllm:inter_token_latency_seconds"

@@ -15,8 +15,8 @@ from draftboard.settings.thresholds import Thresholds
 from draftboard.sweep import Plan, Prompt, Prompts, Sweep, sweep
 from draftboard.sweep.plan import RequestLimits
 from draftboard.sweep.show import show
-from fake_vllm import FakeVLLM, accepting, drafts_of
-from loopback import answering, page
+from support.fake_vllm import FakeVLLM, accepting, drafts_of
+from support.loopback import answering, page
 
 FALLING = {0.0: accepting(81), 0.4: accepting(71), 0.8: accepting(52), 1.0: accepting(38)}
 TWO = Prompts((Prompt("one", "easy"), Prompt("two", "hard")), "two prompts")

@@ -14,8 +14,8 @@ from rich.console import Console
 from draftboard.cli import main
 from draftboard.settings import Settings
 from draftboard.sweep import Plan, show, sweep
-from fake_vllm import COMPLETED, FakeVLLM, accepting
-from loopback import answering, page
+from support.fake_vllm import COMPLETED, FakeVLLM, accepting
+from support.loopback import answering, page
 
 FALLING = {0.0: accepting(81), 0.4: accepting(71), 0.8: accepting(52), 1.0: accepting(38)}
 PASSWORD = "hunter2-hunter2"  # noqa: S105

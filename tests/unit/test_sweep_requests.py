@@ -13,8 +13,8 @@ from draftboard.sweep.client import Outcome
 from draftboard.sweep.objects import PerRequest
 from draftboard.sweep.rows import per_request
 from draftboard.sweep.spread import Spread, spread
-from fake_vllm import FakeVLLM, accepting, drafts_of
-from loopback import answering
+from support.fake_vllm import FakeVLLM, accepting, drafts_of
+from support.loopback import answering
 
 HISTOGRAM = [39, 1, 0, 3]
 

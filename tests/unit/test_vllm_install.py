@@ -15,7 +15,7 @@ from conftest import ROOT
 @pytest.fixture
 def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The script, on a machine with room, where no command may be run."""
-    spec = importlib.util.spec_from_file_location("vllm_install", ROOT / "tests/vllm/install.py")
+    spec = importlib.util.spec_from_file_location("vllm_install", ROOT / "tests/scripts/install_vllm.py")
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
@@ -30,7 +30,7 @@ def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 def ended(
     script: ModuleType, into: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> tuple[int, str, str]:
-    monkeypatch.setattr("sys.argv", ["install.py", str(into)])
+    monkeypatch.setattr("sys.argv", ["install_vllm.py", str(into)])
     code = script.main()
     out, errors = capsys.readouterr()
     return code, out, errors
@@ -51,7 +51,7 @@ def test_a_machine_that_it_is_not_built_for_is_refused(
     monkeypatch.setattr(script.platform, "machine", lambda: "arm64")
     code, _, errors = ended(script, tmp_path / "new", monkeypatch, capsys)
     assert code == 2
-    assert errors == "install.py: the pinned build of vLLM runs on Linux x86_64, and this is Linux arm64\n"
+    assert errors == "install_vllm.py: the pinned build of vLLM runs on Linux x86_64, and this is Linux arm64\n"
     assert not (tmp_path / "new").exists()
 
 
@@ -61,7 +61,7 @@ def test_a_full_disk_is_told_before_anything_is_fetched(
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=2e9))
     code, _, errors = ended(script, tmp_path / "new", monkeypatch, capsys)
     assert code == 2
-    assert errors == f"install.py: {tmp_path} has 2.0 GB free, and 5 GB are needed\n"
+    assert errors == f"install_vllm.py: {tmp_path} has 2.0 GB free, and 5 GB are needed\n"
 
 
 def test_of_what_pip_says_when_it_fails_one_line_is_left(
@@ -76,12 +76,12 @@ def test_of_what_pip_says_when_it_fails_one_line_is_left(
     code, out, errors = ended(script, tmp_path, monkeypatch, capsys)
     assert (code, out) == (2, "")
     _, last = errors.splitlines()
-    assert last == "install.py: python -m pip failed: ERROR: No matching distribution found for torch==2.13.0"
+    assert last == "install_vllm.py: python -m pip failed: ERROR: No matching distribution found for torch==2.13.0"
     assert not (tmp_path / script.DONE).exists()
 
 
 def test_what_is_pinned_is_names_and_versions_only() -> None:
-    lines = (ROOT / "tests/vllm/requirements.txt").read_text().splitlines()
+    lines = (ROOT / "tests/scripts/vllm-requirements.txt").read_text().splitlines()
     pins = [line for line in lines if not line.startswith("#")]
     assert len(pins) > 100
     assert all(line.count("==") == 1 and "/" not in line for line in pins)

@@ -10,8 +10,8 @@ import pytest
 
 from conftest import ROOT
 from draftboard.settings import Settings, load
-from vllm_server import PER_REQUEST, SPECULATION, Vllm, serving
-from vllm_traffic import send
+from support.vllm_server import PER_REQUEST, SPECULATION, Vllm, serving
+from support.vllm_traffic import send
 
 STACK_SETTINGS = ROOT / "deploy/draftboard.toml"
 
@@ -40,7 +40,7 @@ def program() -> Path:
 def tiny_model(program: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The model, made by the Python that serves it."""
     folder = tmp_path_factory.mktemp("model")
-    script = Path(__file__).parent / "tiny_model.py"
+    script = Path(__file__).parents[1] / "support/tiny_model.py"
     done = subprocess.run([program.parent / "python", script, folder], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return folder

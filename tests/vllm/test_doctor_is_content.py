@@ -5,9 +5,9 @@ import shlex
 import pytest
 
 from conftest import ROOT
-from vllm_commands import draftboard, ended, running, succeeded
-from vllm_server import SPECULATION, Vllm
-from vllm_traffic import send
+from support.vllm_commands import draftboard, ended, running, succeeded
+from support.vllm_server import SPECULATION, Vllm
+from support.vllm_traffic import send
 
 pytestmark = pytest.mark.vllm
 

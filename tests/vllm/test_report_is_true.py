@@ -10,10 +10,10 @@ import pytest
 from draftboard import report as report_room
 from draftboard.report.objects import ModelReport, Sample, Speculation
 from draftboard.settings import Settings
-from vllm_commands import draftboard, ended, running, succeeded
-from vllm_log import Line, total
-from vllm_server import MODEL, K, Vllm
-from vllm_traffic import PROMPTS, TEMPERATURES, TOKENS, Told, send, told
+from support.vllm_commands import draftboard, ended, running, succeeded
+from support.vllm_log import Line, total
+from support.vllm_server import MODEL, K, Vllm
+from support.vllm_traffic import PROMPTS, TEMPERATURES, TOKENS, Told, send, told
 
 pytestmark = pytest.mark.vllm
 

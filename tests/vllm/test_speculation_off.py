@@ -5,8 +5,8 @@ import pytest
 from conftest import ROOT
 from draftboard import report as report_room
 from draftboard.signals.state import STATES
-from vllm_commands import draftboard
-from vllm_server import Vllm
+from support.vllm_commands import draftboard
+from support.vllm_server import Vllm
 
 pytestmark = pytest.mark.vllm
 

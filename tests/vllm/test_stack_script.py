@@ -6,7 +6,7 @@ import pytest
 from draftboard import report as report_room
 from draftboard.catalogue import latency
 from draftboard.settings import Settings
-from vllm_server import KEY, Vllm
+from support.vllm_server import KEY, Vllm
 
 pytestmark = pytest.mark.vllm
 

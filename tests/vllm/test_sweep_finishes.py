@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from vllm_commands import draftboard, succeeded
-from vllm_server import Vllm
+from support.vllm_commands import draftboard, succeeded
+from support.vllm_server import Vllm
 
 pytestmark = pytest.mark.vllm
 

@@ -30,7 +30,7 @@ import yaml
 from rich.console import Console
 from rich.progress import Progress
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 EQUIVALENTS = Path(__file__).with_name("mutation_equivalents.yaml")
 RULE_FILES = ("alerts/recording.rules.yaml", "alerts/alerting.rules.yaml")
 

@@ -18,7 +18,7 @@ from draftboard.lab.simulator.fleet import targets
 from draftboard.settings import Settings
 
 START = 1_800_000_000
-PAGE = Path(__file__).parent.parent / "docs/scenarios.md"
+PAGE = Path(__file__).parents[2] / "docs/scenarios.md"
 HEAD = """# Scenarios
 
 What `draftboard simulate --scenario NAME` tells, which alerts that must raise, and how soon each did: minutes from the

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 
-from vllm_server import KEY, MODEL, Vllm
+from support.vllm_server import KEY, MODEL, Vllm
 
 PROMPTS = (
     "The quick brown fox jumps over the lazy dog.",

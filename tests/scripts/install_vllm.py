@@ -1,6 +1,6 @@
 """Put vLLM for processors without a GPU into a virtual environment of its own.
 
-Usage: python3 tests/vllm/install.py .venv-vllm
+Usage: python3 tests/scripts/install_vllm.py .venv-vllm
 Afterwards .venv-vllm/bin/vllm runs; a second run finds it there and does nothing. It takes 3.5 GB of disk, and two
 minutes where the packages come fast.
 
@@ -19,7 +19,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-REQUIREMENTS = Path(__file__).parent / "requirements.txt"
+REQUIREMENTS = Path(__file__).parent / "vllm-requirements.txt"
 VERSION = "0.32.0"
 NEEDED_BYTES = 5e9  # 3.5 GB stay, the rest is what pip unpacks on its way
 COMMAND_SECONDS = 1800
@@ -33,7 +33,7 @@ class InstallError(Exception):
 
 def say(text: str) -> None:
     """Report on stderr."""
-    sys.stderr.write(f"install.py: {text}\n")
+    sys.stderr.write(f"install_vllm.py: {text}\n")
 
 
 def fingerprint() -> str:

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-import loopback
-import pages
+from support import loopback, pages
 
 Answer = Callable[[BaseHTTPRequestHandler], None]
 COMPLETED = "the text that was made up for "

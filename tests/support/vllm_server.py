@@ -16,7 +16,7 @@ from conftest import ROOT
 from draftboard.catalogue.speculation import DRAFT_TOKENS
 from draftboard.report import lifetime, read
 from draftboard.settings import Settings
-from vllm_log import Line, lines
+from support.vllm_log import Line, lines
 
 MODEL = "tiny"
 K = 4

@@ -1,0 +1,1 @@
+"""What the Makefile runs beside the tests: mutation, detection times, benchmarks, the install of a real vLLM."""

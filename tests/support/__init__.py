@@ -1,0 +1,1 @@
+"""What tests share: pages, servers, recordings, rule files. No test imports another test."""
