@@ -9,16 +9,16 @@ import pytest
 from conftest import program
 from draftboard.catalogue import Metric, serving, speculation
 from draftboard.durations import Duration
+from draftboard.expr.scope import Level
 from draftboard.prometheus import Client, Promtool, Server
 from draftboard.report import Recorded, report
 from draftboard.settings import Settings
 from draftboard.signals import Edition, Scope, Signal
+from draftboard.signals.decisions import ADVICE, advice, state
 from draftboard.signals.depth import configured_k
-from draftboard.signals.economics import ADVICE, advice, best_k, best_speedup, break_even, expected_speedup, speedup_at
+from draftboard.signals.economics import best_k, best_speedup, break_even, expected_speedup, speedup_at
 from draftboard.signals.integrity import identity_error
 from draftboard.signals.judgement import Case, state_of
-from draftboard.signals.signal import Level
-from draftboard.signals.state import state
 from draftboard.theory import Counted
 
 pytestmark = pytest.mark.prometheus

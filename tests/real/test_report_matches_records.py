@@ -17,10 +17,10 @@ from draftboard.report.objects import ModelReport
 from draftboard.report.totals import LATENCIES
 from draftboard.signals import Scope, Signal
 from draftboard.signals.acceptance import tokens_per_step
+from draftboard.signals.decisions import ADVICE, advice, state, verdict
 from draftboard.signals.depth import accepted_length_share, conditional_acceptance, survival, tokens_per_step_at
-from draftboard.signals.economics import ADVICE, advice, best_k, speedup_at, verdict
+from draftboard.signals.economics import best_k, speedup_at
 from draftboard.signals.requests import request_rate
-from draftboard.signals.state import state
 from draftboard.signals.traffic import drafts, generation_tokens, wasted_tokens
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("demo_run")]

@@ -39,7 +39,7 @@ def inventory(settings: Settings) -> list[Entry]:
             description=signal.description,
             unit=signal.unit.words or signal.unit.name.lower(),
             better=signal.better.value,
-            expr=str(Scope(settings, signal.levels[-1]).definition(signal)),
+            expr=str(signal.definition(Scope(settings, signal.levels[-1]))),
             records=tuple(record for level in signal.levels if (record := signal.record_at(level, settings))),
             panels=tuple(dict.fromkeys(place for name, place in shown if name == signal.name)),
             alerts=tuple(alert.name for alert in ALERTS if alert.signal is signal),

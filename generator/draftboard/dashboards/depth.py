@@ -5,6 +5,7 @@ from draftboard.settings import Settings
 from draftboard.signals import Edition, Level
 from draftboard.signals.acceptance import acceptance, acceptance_length, draft_length
 from draftboard.signals.comparison import length_to_others
+from draftboard.signals.decisions import state
 from draftboard.signals.depth import (
     accepted_length_share,
     alpha_hat,
@@ -17,7 +18,6 @@ from draftboard.signals.depth import (
 )
 from draftboard.signals.economics import best_k, draft_cost, speedup_at, what_if_speedup
 from draftboard.signals.integrity import identity_error
-from draftboard.signals.state import state
 from draftboard.signals.traffic import accepted_tokens_per_pos, drafts
 
 

@@ -13,9 +13,10 @@ from draftboard.signals.acceptance import (
     tokens_per_step,
 )
 from draftboard.signals.comparison import acceptance_change, length_anomaly, length_baseline
-from draftboard.signals.economics import advice, best_k, best_speedup, break_even, expected_speedup, verdict
+from draftboard.signals.decisions import advice, state, verdict
+from draftboard.signals.economics import best_k, best_speedup, break_even, expected_speedup
 from draftboard.signals.events import firing_alerts
-from draftboard.signals.state import engines_by_state, state
+from draftboard.signals.state import engines_by_state
 from draftboard.signals.traffic import accepted_tokens, drafts, generation_tokens, wasted_tokens
 from draftboard.signals.users import measured_speedup
 

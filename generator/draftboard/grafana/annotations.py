@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from draftboard.expr.promql import binary
 from draftboard.grafana.colours import COLOURS
 from draftboard.grafana.panels import DATASOURCE
 from draftboard.signals import Scope, Signal
@@ -23,7 +22,7 @@ def all_of(scope: Scope) -> list[dict[str, Any]]:
 def _fresh_restarts(scope: Scope) -> str:
     """Restarts are counted for as long as a server is remembered; marked is the moment when there is one more."""
     moment = scope.settings.rules.evaluation_interval
-    return binary(scope(restarts), ">", scope.ago(moment)(restarts))
+    return scope(restarts.combined(">", restarts.ago(lambda _: moment)))
 
 
 def _query(signal: Signal, expr: str, text: str, status: Status) -> dict[str, Any]:

@@ -8,13 +8,14 @@ import attr
 from grafanalib import core
 
 from draftboard.catalogue import serving
+from draftboard.expr.scope import Matcher
+from draftboard.expr.tree import Raw
 from draftboard.grafana import annotations
 from draftboard.grafana.charts import GRID_WIDTH, Charts
 from draftboard.grafana.finish import SCHEMA_VERSION, finish
 from draftboard.grafana.panels import Panel
 from draftboard.grafana.variables import datasource, label_variables, what_if_variables
 from draftboard.signals import Edition, Level, Scope
-from draftboard.signals.scope import Matchers
 from draftboard.signals.traffic import generation_tokens
 
 MODEL_ROLES = ("job", "model_name", "spec_method", "variant")
@@ -87,10 +88,10 @@ class Page(Charts):
         chosen = what_if_variables(self.settings) if self.what_if else []
         return [datasource(), *label_variables(self.settings, self._series_of_every_server, roles), *chosen]
 
-    def _series_of_every_server(self, chosen: Matchers) -> str:
+    def _series_of_every_server(self, chosen: tuple[Matcher, ...]) -> str:
         """What every server has, speculating or not, so that each can be chosen."""
         scope = Scope(self.settings, Level.ENGINE if self.by_engine else Level.MODEL, only=chosen)
-        return scope.raw(serving.GENERATION_TOKENS) if self.edition is Edition.RAW else scope(generation_tokens)
+        return scope(Raw(serving.GENERATION_TOKENS) if self.edition is Edition.RAW else generation_tokens)
 
     def _placed(self) -> list[Any]:
         """Panels from left to right, a new line where the grid's width is used up; each row under its title."""

@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from draftboard.expr.promql import number
+from draftboard.expr.scope import Matcher
 from draftboard.grafana.panels import DATASOURCE
 from draftboard.settings import Settings
-from draftboard.signals.scope import Matchers
 
 _TITLES = {
     "job": "Job",
@@ -38,11 +38,11 @@ def datasource() -> dict[str, Any]:
 
 
 def label_variables(
-    settings: Settings, series: Callable[[Matchers], str], roles: Sequence[str]
+    settings: Settings, series: Callable[[tuple[Matcher, ...]], str], roles: Sequence[str]
 ) -> list[dict[str, Any]]:
     """One variable for each role, read from the series that have what is chosen before it."""
     names = [getattr(settings.labels, role) for role in roles]
-    chosen = tuple((name, f'{name}=~"${name}"') for name in names)
+    chosen = tuple(Matcher(name, "=~", f"${name}") for name in names)
     return [
         _label_variable(role, name, f"label_values({series(chosen[:index])}, {name})")
         for index, (role, name) in enumerate(zip(roles, names, strict=True))

@@ -15,11 +15,11 @@ from draftboard.settings import Settings
 from draftboard.signals import Edition, Level, Scope, Signal
 from draftboard.signals.capacity import kv_cache_usage, prefix_cache_hits, prompt_tokens
 from draftboard.signals.comparison import acceptance_change
+from draftboard.signals.decisions import state
 from draftboard.signals.depth import configured_k
 from draftboard.signals.integrity import identity_error
 from draftboard.signals.requests import request_rate, requests_running, requests_waiting
 from draftboard.signals.signal import Code
-from draftboard.signals.state import state
 from draftboard.signals.traffic import (
     accepted_tokens,
     accepted_tokens_per_pos,

@@ -10,7 +10,7 @@ from draftboard.report.judge import V0_ENGINE, Judgement, broken_identities, jud
 from draftboard.report.objects import SCHEMA_VERSION, Broken, ModelReport, Origin, Report
 from draftboard.report.totals import Totals, totals
 from draftboard.settings import Settings
-from draftboard.signals.state import STATES
+from draftboard.signals.decisions import STATES
 
 _LIFETIME = (
     "These are totals since the server started: they hide what happened lately, a collapse too. Read the page twice "

@@ -10,12 +10,13 @@ from draftboard.report.totals import Totals
 from draftboard.settings import Settings
 from draftboard.signals.acceptance import acceptance, acceptance_length, draft_length
 from draftboard.signals.comparison import acceptance_change
+from draftboard.signals.decisions import ADVICE, STATES
 from draftboard.signals.depth import configured_k, first_position, last_position
-from draftboard.signals.economics import ADVICE, BREAK_EVEN, best_k, best_speedup, break_even, expected_speedup
+from draftboard.signals.economics import BREAK_EVEN, best_k, best_speedup, break_even, expected_speedup
 from draftboard.signals.integrity import IDENTITIES
 from draftboard.signals.judgement import Case, state_of
 from draftboard.signals.signal import Code, within
-from draftboard.signals.state import DOWN, STATES
+from draftboard.signals.state import DOWN
 from draftboard.signals.users import measured_speedup
 from draftboard.signals.wording import worded
 from draftboard.status import Status

@@ -17,10 +17,10 @@ from draftboard.signals.acceptance import (
 )
 from draftboard.signals.capacity import kv_cache_usage, prefix_cache_hits
 from draftboard.signals.comparison import acceptance_change, length_to_others
-from draftboard.signals.economics import ADVICE, BREAK_EVEN, best_k, best_speedup, break_even, expected_speedup
+from draftboard.signals.decisions import ADVICE, STATES
+from draftboard.signals.economics import BREAK_EVEN, best_k, best_speedup, break_even, expected_speedup
 from draftboard.signals.requests import request_rate, requests_running, requests_waiting
 from draftboard.signals.signal import within
-from draftboard.signals.state import STATES
 from draftboard.signals.traffic import drafts, generation_tokens, wasted_tokens
 from draftboard.signals.users import measured_speedup
 from draftboard.signals.wording import NOTHING, worded

@@ -26,9 +26,9 @@ from draftboard.report.lines import (
 from draftboard.report.objects import Judged, Latency, ModelReport, Report, Speculation
 from draftboard.report.totals import LATENCIES
 from draftboard.settings import Settings
+from draftboard.signals.decisions import state, verdict
 from draftboard.signals.depth import accepted_length_share, conditional_acceptance, survival
-from draftboard.signals.economics import speedup_at, verdict
-from draftboard.signals.state import state
+from draftboard.signals.economics import speedup_at
 from draftboard.signals.traffic import drafts
 from draftboard.signals.wording import NOTHING, worded
 from draftboard.status import Status

@@ -1,6 +1,6 @@
 """Alerting rules: an alert's definition, its patience from the settings, and the words that reach a phone."""
 
-from draftboard.expr.promql import binary, number
+from draftboard.expr.tree import ignoring, setting
 from draftboard.rules.alerts import ON_SERVING, ON_SPECULATION, Alert
 from draftboard.rules.group import AlertingRule, Group
 from draftboard.settings import Settings
@@ -23,12 +23,9 @@ def alerting_groups(settings: Settings) -> tuple[Group, ...]:
 
 def condition(alert: Alert, settings: Settings) -> str:
     """The expression that an alert watches."""
-    scope = Scope(settings, alert.level)
-    beyond = binary(alert.watched(scope, alert.signal), alert.operator, number(alert.limit(settings)))
-    if alert.guard is None:
-        return beyond
-    matching = f"ignoring ({', '.join(alert.signal.by)})" if alert.signal.by else ""
-    return binary(beyond, "and", alert.guard(scope), matching)
+    beyond = (alert.watched or alert.signal).combined(alert.operator, setting(alert.limit))
+    whole = beyond if alert.guard is None else beyond.combined("and", alert.guard, ignoring(*alert.signal.by))
+    return Scope(settings, alert.level)(whole)
 
 
 def _rule(alert: Alert, settings: Settings) -> AlertingRule:

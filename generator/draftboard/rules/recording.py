@@ -25,7 +25,7 @@ def recording_groups(settings: Settings) -> tuple[Group, ...]:
 
 def _rules(family: tuple[Signal, ...], settings: Settings) -> tuple[RecordingRule, ...]:
     return tuple(
-        RecordingRule(record=record, expr=Scope(settings, level).definition(signal))
+        RecordingRule(record=record, expr=signal.definition(Scope(settings, level)))
         for signal in family
         for level in _levels(signal)
         if (record := signal.record_at(level, settings))

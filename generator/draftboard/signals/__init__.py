@@ -1,9 +1,11 @@
 """The heart: one Signal per operator's question. `ALL` holds every one, each after those it is made of."""
 
+from draftboard.expr.scope import Edition, Level, Scope
 from draftboard.signals import (
     acceptance,
     capacity,
     comparison,
+    decisions,
     depth,
     economics,
     events,
@@ -16,8 +18,7 @@ from draftboard.signals import (
     traffic,
     users,
 )
-from draftboard.signals.scope import Edition, Scope
-from draftboard.signals.signal import Level, Signal
+from draftboard.signals.signal import Signal
 
 FAMILIES: dict[str, tuple[Signal, ...]] = {
     "speculation": (
@@ -26,6 +27,7 @@ FAMILIES: dict[str, tuple[Signal, ...]] = {
         *depth.SIGNALS,
         *comparison.SIGNALS,
         *economics.SIGNALS,
+        *decisions.SIGNALS,
         *state.SIGNALS,
         *events.SIGNALS,
         *integrity.SIGNALS,

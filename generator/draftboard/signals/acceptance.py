@@ -1,6 +1,5 @@
 """How much of what is drafted is accepted, and what that yields a step."""
 
-from draftboard.expr.promql import binary, ratio
 from draftboard.settings import Settings
 from draftboard.signals.signal import Better, Signal, Step, Unit
 from draftboard.signals.traffic import (
@@ -34,7 +33,7 @@ acceptance = Signal(
     "compare models with another K, and the bands are rules of thumb: judge by length against break-even.",
     unit=Unit.RATIO,
     better=Better.HIGHER,
-    expr=lambda s: ratio(s(accepted_tokens), s(draft_tokens)),
+    expr=accepted_tokens / draft_tokens,
     record="vllm_spec_decode_acceptance:ratio_rate{window}",
     levels=BOTH_LEVELS,
     steps=_acceptance_steps,
@@ -47,7 +46,7 @@ acceptance_length = Signal(
     "speedup, not the speedup. Counted before a stop or max_tokens cuts tokens off.",
     unit=Unit.TOKENS,
     better=Better.HIGHER,
-    expr=lambda s: binary("1", "+", ratio(s(accepted_tokens), s(drafts))),
+    expr=1 + accepted_tokens / drafts,
     record="vllm_spec_decode_acceptance_length:mean_rate{window}",
     levels=BOTH_LEVELS,
     decimals=2,
@@ -58,7 +57,7 @@ draft_length = Signal(
     question="How many tokens does a draft really have?",
     description="Drafted tokens / drafts. n-gram and suffix drafts are often shorter than the configured K.",
     unit=Unit.TOKENS,
-    expr=lambda s: ratio(s(draft_tokens), s(drafts)),
+    expr=draft_tokens / drafts,
     record="vllm_spec_decode_draft_length:mean_rate{window}",
     decimals=2,
 )
@@ -70,7 +69,7 @@ coverage = Signal(
     "repeats; slightly over 100 % happens, since a draft may fall on a request's first step, which is no decode step.",
     unit=Unit.RATIO,
     better=Better.HIGHER,
-    expr=lambda s: ratio(s(drafts), s(decode_steps)),
+    expr=drafts / decode_steps,
     record="vllm_spec_decode_coverage:ratio_rate{window}",
 )
 tokens_per_step = Signal(
@@ -81,7 +80,7 @@ tokens_per_step = Signal(
     "steps without a draft count. Assumes that a request's first output holds one token.",
     unit=Unit.TOKENS,
     better=Better.HIGHER,
-    expr=lambda s: ratio(binary(s(generation_tokens), "-", s(first_tokens)), s(decode_steps)),
+    expr=(generation_tokens - first_tokens) / decode_steps,
     record="vllm_tokens_per_step:mean_rate{window}",
     empty="idle",
     decimals=2,
@@ -94,10 +93,7 @@ draft_efficiency = Signal(
     "could have put out.",
     unit=Unit.RATIO,
     better=Better.HIGHER,
-    expr=lambda s: ratio(
-        binary(s(drafts), "+", s(accepted_tokens)),
-        binary(s(drafts), "+", s(draft_tokens)),
-    ),
+    expr=(drafts + accepted_tokens) / (drafts + draft_tokens),
 )
 share_from_drafts = Signal(
     name="share_from_drafts",
@@ -107,7 +103,7 @@ share_from_drafts = Signal(
     "max_tokens cuts them off.",
     unit=Unit.RATIO,
     better=Better.HIGHER,
-    expr=lambda s: ratio(s(accepted_tokens), s(generation_tokens)),
+    expr=accepted_tokens / generation_tokens,
     empty="idle",
 )
 

@@ -1,27 +1,26 @@
 """How much room is left: KV cache, queue, preemptions, what is reused, how steps are filled."""
 
-from draftboard.catalogue import latency, serving
-from draftboard.expr.promql import aggregate, binary, call, ratio, sum_by, told_apart
+from draftboard.catalogue import Metric, latency, serving
+from draftboard.durations import Duration
+from draftboard.expr.scope import Level
+from draftboard.expr.tree import Aggregate, Expr, Function, Raw, over_level, rate, told_apart
 from draftboard.settings import Settings
 from draftboard.signals.latency import distribution_of
 from draftboard.signals.requests import request_rate
-from draftboard.signals.scope import Scope
-from draftboard.signals.signal import Better, Level, Signal, Step, Unit, good_under
+from draftboard.signals.signal import Better, Signal, Step, Unit, good_under
 from draftboard.signals.traffic import BOTH_LEVELS, SILENT, rate_of
 
 
-def _waiting_on_average(s: Scope) -> str:
-    window = str(s.settings.rules.rate_window)
-    return sum_by(s.labels, call("avg_over_time", s.raw(serving.REQUESTS_WAITING, window=window)))
+def _window_of_rates(settings: Settings) -> Duration:
+    return settings.rules.rate_window
 
 
-def _hit_ratio(s: Scope) -> str:
-    """By who was asked; a cache that nobody asked has no ratio."""
-    ratios = {
-        "local": ratio(s.rate(serving.PREFIX_CACHE_HITS), s.rate(serving.PREFIX_CACHE_QUERIES)),
-        "external": ratio(s.rate(serving.EXTERNAL_PREFIX_CACHE_HITS), s.rate(serving.EXTERNAL_PREFIX_CACHE_QUERIES)),
-    }
-    return told_apart("source", ratios)
+def _mean(gauge: Metric) -> Expr:
+    """Of each series, over the window of rates."""
+    return Function("avg_over_time", Raw(gauge, window=lambda s: str(_window_of_rates(s.settings))))
+
+
+_waiting_on_average = over_level("sum", _mean(serving.REQUESTS_WAITING))
 
 
 def _of_kv_cache(settings: Settings) -> tuple[Step, ...]:
@@ -35,11 +34,7 @@ batch = Signal(
     description="Running requests in one engine: the mean over the window and the model's engines. Speculation pays "
     "while batches are small, and costs once verification competes with other requests.",
     unit=Unit.REQUESTS,
-    expr=lambda s: aggregate(
-        "avg",
-        s.labels,
-        call("avg_over_time", s.raw(serving.REQUESTS_RUNNING, window=str(s.settings.rules.rate_window))),
-    ),
+    expr=over_level("avg", _mean(serving.REQUESTS_RUNNING)),
     record="vllm_num_requests_running:avg{window}",
     empty=SILENT,
 )
@@ -50,7 +45,7 @@ waiting_by_reason = Signal(
     description=serving.REQUESTS_WAITING_BY_REASON.meaning,
     unit=Unit.REQUESTS,
     better=Better.LOWER,
-    expr=lambda s: sum_by((*s.labels, "reason"), s.raw(serving.REQUESTS_WAITING_BY_REASON)),
+    expr=over_level("sum", Raw(serving.REQUESTS_WAITING_BY_REASON), "reason"),
     record="vllm_num_requests_waiting_by_reason:sum",
     by=("reason",),
     empty="no vLLM series, or vLLM older than 0.20",
@@ -63,7 +58,7 @@ queue_growth = Signal(
     "minute after minute will not empty by itself.",
     unit=Unit.REQUESTS,
     better=Better.LOWER,
-    expr=lambda s: binary(_waiting_on_average(s), "-", _waiting_on_average(s.ago(s.settings.rules.rate_window))),
+    expr=_waiting_on_average - _waiting_on_average.ago(_window_of_rates),
     record="vllm_num_requests_waiting:growth{window}",
     steps=lambda settings: good_under(settings.thresholds.queue_growth, says="breathes", beyond="grows"),
     decimals=1,
@@ -78,7 +73,7 @@ kv_cache_usage = Signal(
     "to another.",
     unit=Unit.RATIO,
     better=Better.LOWER,
-    expr=lambda s: aggregate("max", s.labels, s.raw(serving.KV_CACHE_USAGE)),
+    expr=over_level("max", Raw(serving.KV_CACHE_USAGE)),
     record="vllm_kv_cache_usage:max",
     levels=BOTH_LEVELS,
     rollup="max",
@@ -92,7 +87,7 @@ kv_cache_usage_mean = Signal(
     description="The same, averaged over the model's engines: far under the fullest, requests are spread unevenly.",
     unit=Unit.RATIO,
     better=Better.LOWER,
-    expr=lambda s: aggregate("avg", s.labels, s.raw(serving.KV_CACHE_USAGE)),
+    expr=over_level("avg", Raw(serving.KV_CACHE_USAGE)),
     record="vllm_kv_cache_usage:avg",
     steps=_of_kv_cache,
     empty=SILENT,
@@ -105,11 +100,7 @@ kv_cache_capacity = Signal(
     "as the server states them at start; a drafter's own KV is taken off before. Older releases state blocks only: "
     "num_gpu_blocks x block_size.",
     unit=Unit.CODE,
-    expr=lambda s: aggregate(
-        "max",
-        (*s.settings.labels.target_level, s.settings.labels.engine, *serving.CACHE_CONFIG.own_labels),
-        s.raw(serving.CACHE_CONFIG),
-    ),
+    expr=Aggregate("max", lambda s: s.carried(serving.CACHE_CONFIG), Raw(serving.CACHE_CONFIG)),
     levels=(Level.ENGINE,),
     empty=SILENT,
 )
@@ -129,7 +120,7 @@ preemptions_per_request = Signal(
     description="Preemptions / finished requests. Each computes the prompt and all that was generated once more.",
     unit=Unit.PREEMPTIONS_PER_REQUEST,
     better=Better.LOWER,
-    expr=lambda s: ratio(s(preemptions), s(request_rate)),
+    expr=preemptions / request_rate,
     record="vllm_num_preemptions:ratio_rate{window}",
     steps=lambda settings: good_under(settings.thresholds.preemptions, says="seldom", beyond="thrashing"),
     empty="no request finished in the window",
@@ -149,7 +140,7 @@ prompt_tokens_by_source = Signal(
     question="How much of the prompts had to be computed?",
     description=f"{serving.PROMPT_TOKENS_BY_SOURCE.meaning} Per second.",
     unit=Unit.TOKENS_PER_SECOND,
-    expr=lambda s: s.rate(serving.PROMPT_TOKENS_BY_SOURCE),
+    expr=rate(serving.PROMPT_TOKENS_BY_SOURCE),
     record="vllm_prompt_tokens_by_source:rate{window}",
     by=("source",),
     empty="no vLLM series, or vLLM older than 0.16",
@@ -162,7 +153,13 @@ prefix_cache_hits = Signal(
     "Full hits enter speculation with placeholder drafts, which make acceptance read low (vLLM 0.28 and newer).",
     unit=Unit.RATIO,
     better=Better.HIGHER,
-    expr=_hit_ratio,
+    expr=told_apart(
+        "source",
+        {
+            "local": rate(serving.PREFIX_CACHE_HITS) / rate(serving.PREFIX_CACHE_QUERIES),
+            "external": rate(serving.EXTERNAL_PREFIX_CACHE_HITS) / rate(serving.EXTERNAL_PREFIX_CACHE_QUERIES),
+        },
+    ),
     record="vllm_prefix_cache_hits:ratio_rate{window}",
     by=("source",),
     empty="nothing was looked up",

@@ -1,54 +1,45 @@
 """Against what it was and against its siblings: before, the model's own past, the model's other engines."""
 
 import math
+from typing import Literal
 
-from draftboard.expr.promql import binary, first_of, ignoring, number, ratio
+from draftboard.durations import Duration
+from draftboard.expr.scope import Level
+from draftboard.expr.tree import Binary, Expr, Matching, OverTime, first_of, setting
+from draftboard.settings import Settings
 from draftboard.signals.acceptance import acceptance, acceptance_length
 from draftboard.signals.depth import configured_k
-from draftboard.signals.scope import Scope
-from draftboard.signals.signal import Better, Level, Signal, Unit, good_from
+from draftboard.signals.signal import Better, Signal, Unit, good_from
 from draftboard.signals.traffic import accepted_tokens, drafts
 
+_Function = Literal["avg_over_time", "count_over_time", "max_over_time", "min_over_time", "stddev_over_time"]
 
-def _past(s: Scope, function: str, signal: Signal) -> str:
+
+def before(settings: Settings) -> Duration:
+    """How long ago "before" is."""
+    return settings.rules.compare_with
+
+
+def _past(function: _Function, signal: Signal) -> Expr:
     """Of a signal over the baseline, the latest stretch left out so that a drop does not excuse itself."""
-    rules = s.settings.rules
-    return s.over_time(function, signal, rules.baseline, rules.compare_with)
+    return OverTime(function, signal, lambda settings: settings.rules.baseline, before)
 
 
-def usual(s: Scope, signal: Signal) -> str:
+def _enough(settings: Settings) -> float:
+    """Samples of the past that make it usual."""
+    rules = settings.rules
+    return math.ceil(rules.baseline_needs * rules.baseline.seconds / rules.evaluation_interval.seconds)
+
+
+def usual(signal: Signal) -> Expr:
     """The mean of a signal's past, where enough of it holds samples to call it usual."""
-    rules = s.settings.rules
-    needed = math.ceil(rules.baseline_needs * rules.baseline.seconds / rules.evaluation_interval.seconds)
-    enough = binary(_past(s, "count_over_time", signal), ">=", number(needed))
-    return binary(_past(s, "avg_over_time", signal), "and", enough)
+    return _past("avg_over_time", signal) & (_past("count_over_time", signal) >= setting(_enough))
 
 
-def _normal(s: Scope) -> str:
-    """The usual length, where K was always what it is."""
-    never_longer = binary(s(configured_k), "==", _past(s, "max_over_time", configured_k))
-    never_shorter = binary(s(configured_k), "==", _past(s, "min_over_time", configured_k))
-    return binary(usual(s, acceptance_length), "and", binary(never_longer, "and", never_shorter))
-
-
-def _change(s: Scope) -> str:
-    """Now over before, where K is what it was: acceptance falls as K grows, which is no drop."""
-    before = s.ago(s.settings.rules.compare_with)
-    same_k = binary(s(configured_k), "==", before(configured_k))
-    return binary(ratio(s(acceptance), before(acceptance)), "and", same_k)
-
-
-def _deviation(s: Scope) -> str:
-    """The standard deviation, at least a small share of the mean."""
-    least = binary(number(s.settings.thresholds.deviation_floor), "*", s(length_baseline))
-    spread = _past(s, "stddev_over_time", acceptance_length)
-    return first_of(binary(spread, ">", least), least)
-
-
-def other_engines(s: Scope, signal: Signal) -> str:
+def other_engines(signal: Signal) -> Expr:
     """A rate of the other engines of an engine's model, together."""
-    labels = s.settings.labels
-    return binary(s.at(Level.MODEL)(signal), "-", s(signal), ignoring(labels.instance, labels.engine, group="right"))
+    beside = Matching(lambda s: (s.settings.labels.instance, s.settings.labels.engine), group="right")
+    return Binary(signal.at(Level.MODEL), "-", signal, beside)
 
 
 acceptance_change = Signal(
@@ -59,7 +50,8 @@ acceptance_change = Signal(
     "drafter has changed; a shorter K is no remedy. Shown while K is what it was; the axis ends at 200 %.",
     unit=Unit.RATIO,
     better=Better.HIGHER,
-    expr=_change,
+    # Where K is what it was: acceptance falls as K grows, which is no drop.
+    expr=(acceptance / acceptance.ago(before)) & configured_k.equals(configured_k.ago(before)),
     record="vllm_spec_decode_acceptance:change{before}_ratio_rate{window}",
     steps=lambda settings: good_from(settings.thresholds.drop, says="as before", under="dropped"),
     empty="no drafts now, or none before",
@@ -72,11 +64,17 @@ length_baseline = Signal(
     description="Mean of the mean acceptance length over the model's own past, its latest stretch left out. Shown "
     "once enough of that past holds samples, unless K was another then.",
     unit=Unit.TOKENS,
-    expr=_normal,
+    # Where K was always what it is.
+    expr=usual(acceptance_length)
+    & (
+        configured_k.equals(_past("max_over_time", configured_k))
+        & configured_k.equals(_past("min_over_time", configured_k))
+    ),
     record="vllm_spec_decode_acceptance_length:avg{baseline}_mean_rate{window}",
     empty="too little history to call anything normal",
     decimals=2,
 )
+_least_deviation = setting(lambda settings: settings.thresholds.deviation_floor) * length_baseline
 length_deviation = Signal(
     name="length_deviation",
     title="Own spread of length",
@@ -84,7 +82,7 @@ length_deviation = Signal(
     description="Standard deviation of the mean acceptance length over the same past, at least a small share of the "
     "mean.",
     unit=Unit.TOKENS,
-    expr=_deviation,
+    expr=first_of(_past("stddev_over_time", acceptance_length) > _least_deviation, _least_deviation),
     record="vllm_spec_decode_acceptance_length:stddev{baseline}_mean_rate{window}",
     empty="too little history to call anything normal",
     decimals=2,
@@ -95,7 +93,7 @@ length_anomaly = Signal(
     question="Is this unusual for this model?",
     description="(Mean acceptance length - its own normal) / its own spread: 0 is normal, -3 is rare.",
     unit=Unit.DEVIATIONS,
-    expr=lambda s: ratio(binary(s(acceptance_length), "-", s(length_baseline)), s(length_deviation)),
+    expr=(acceptance_length - length_baseline) / length_deviation,
     record="vllm_spec_decode_acceptance_length:zscore{baseline}_mean_rate{window}",
     steps=lambda settings: good_from(-settings.thresholds.anomaly, says="normal", under="unusually low"),
     empty="too little history to call anything normal",
@@ -109,11 +107,7 @@ length_to_others = Signal(
     description="Acceptance length of an engine / acceptance length of its model's other engines together. Shown "
     "where a model has two or more engines that draft.",
     unit=Unit.RATIO,
-    expr=lambda s: binary(
-        s(acceptance_length),
-        "/",
-        binary("1", "+", ratio(other_engines(s, accepted_tokens), other_engines(s, drafts))),
-    ),
+    expr=acceptance_length.per(1 + other_engines(accepted_tokens) / other_engines(drafts)),
     record="vllm_spec_decode_acceptance_length_to_others:ratio_rate{window}",
     levels=(Level.ENGINE,),
     steps=lambda settings: good_from(settings.thresholds.outlier, says="in line", under="outlier"),

@@ -1,24 +1,23 @@
 """How deep drafts are accepted: by position, by accepted length, and what a shorter draft would have yielded."""
 
-from draftboard.expr.promql import (
-    aggregate,
-    binary,
+from draftboard.expr.scope import Level, Scope
+from draftboard.expr.tree import (
+    Expr,
+    FirstOf,
+    Given,
     constant,
     first_of,
     ignoring,
     labelled,
     numbers,
     on,
-    ratio,
-    reduce,
-    relabelled,
+    over_level,
+    renamed,
     successor,
-    sum_by,
     up_to,
 )
 from draftboard.settings import Settings
-from draftboard.signals.scope import Scope
-from draftboard.signals.signal import Better, Level, Signal, Step, Unit
+from draftboard.signals.signal import Better, Signal, Step, Unit
 from draftboard.signals.traffic import BOTH_LEVELS, accepted_tokens, accepted_tokens_per_pos, drafts
 from draftboard.status import Status
 
@@ -36,75 +35,29 @@ def _last_position_steps(settings: Settings) -> tuple[Step, ...]:
     )
 
 
-def next_position(s: Scope, signal: Signal, label: str) -> str:
+def _longest(s: Scope) -> int:
+    """The longest draft that the settings judge."""
+    return s.settings.max_draft_tokens
+
+
+def next_position(signal: Signal, label: str) -> Expr:
     """A signal by position, with the position after it in `label`."""
-    return successor(_judged(s)(signal), label, "position", _last(s))
+    return Given(lambda s: successor(_judged(signal), label, "position", _longest(s) - 1))
 
 
-def renamed(s: Scope, vector: str, label: str, source: str) -> str:
-    """The vector with `label` in place of `source`."""
-    return sum_by((*s.labels, label), relabelled(vector, label, source))
+def _judged(signal: Signal) -> Expr:
+    """A signal without positions deeper than the settings judge: their numbers could not be counted on."""
+    return Given(lambda s: signal.where("position", up_to(_longest(s) - 1)))
 
 
-def _judged(s: Scope) -> Scope:
-    """The same view without positions deeper than the settings judge: their numbers could not be counted on."""
-    return s.where("position", up_to(_last(s)))
-
-
-def _per_draft(s: Scope, accepted: str, label: str) -> str:
-    return ratio(accepted, s(drafts), ignoring(label, group="left"))
-
-
-def _at_least(s: Scope) -> str:
-    """Accepting j or more tokens means surviving position j - 1; every draft accepts at least none."""
-    reached = sum_by((*s.labels, "accepted"), next_position(s, survival, "accepted"))
-    everything = labelled(constant(1, reduce("min", "position", s(survival))), "accepted", "0")
-    return first_of(reached, everything)
-
-
-def _exactly(s: Scope) -> str:
-    """At least j, less at least j + 1; nothing lies beyond the last position that is judged."""
-    deeper = renamed(s, _judged(s)(survival), "accepted", "position")
-    return binary(s(at_least_accepted), "-", first_of(deeper, constant(0, s(at_least_accepted))))
-
-
-def _conditional(s: Scope) -> str:
-    """Position i is tried once i tokens were accepted."""
-    return ratio(s(survival), renamed(s, s(at_least_accepted), "position", "accepted"))
-
-
-def _each_k(s: Scope) -> str:
-    """A draft of k tokens ends at position k - 1, so there is a k for each position."""
-    known = sum_by((*s.labels, "k"), next_position(s, accepted_tokens_per_pos, "k"))
-    return binary(constant(0, known), "+", numbers("k", 1, s.settings.max_draft_tokens), on(("k",), group="left"))
-
-
-def _configured_k(s: Scope) -> str:
-    """The mean over engines moves with every engine of a rollout, where the largest would stand still."""
-    by_engine = s.at(Level.ENGINE)(accepted_tokens_per_pos)
-    return aggregate("avg", s.labels, reduce("count", "position", by_engine))
-
-
-def _tokens_per_step_at(s: Scope) -> str:
-    accepted = binary(_accepted_within(s), "and", s(each_k))
-    return binary("1", "+", _per_draft(s, accepted, "k"))
-
-
-def _accepted_within(s: Scope) -> str:
+def _accepted_within(s: Scope) -> Expr:
     """Tokens accepted in the first k positions, for every k."""
-    return first_of(
-        *(
-            labelled(
-                reduce("sum", "position", s.where("position", up_to(position))(accepted_tokens_per_pos)), "k", str(k)
-            )
-            for k, position in enumerate(range(s.settings.max_draft_tokens), start=1)
-        ),
+    return FirstOf(
+        tuple(
+            labelled(accepted_tokens_per_pos.where("position", up_to(k - 1)).sum("position"), "k", str(k))
+            for k in range(1, _longest(s) + 1)
+        )
     )
-
-
-def _last(s: Scope) -> int:
-    """The last position of the longest draft."""
-    return s.settings.max_draft_tokens - 1
 
 
 survival = Signal(
@@ -116,7 +69,7 @@ survival = Signal(
     "positions read low: vLLM does not export how many drafts had a token there.",
     unit=Unit.RATIO,
     better=Better.HIGHER,
-    expr=lambda s: _per_draft(s, s(accepted_tokens_per_pos), "position"),
+    expr=accepted_tokens_per_pos.ratio(drafts, ignoring("position", group="left")),
     record="vllm_spec_decode_survival:ratio_rate{window}",
     levels=BOTH_LEVELS,
     by=("position",),
@@ -128,7 +81,11 @@ at_least_accepted = Signal(
     description="Share of drafts with at least so many accepted tokens: 1 for none, then survival.",
     unit=Unit.RATIO,
     better=Better.HIGHER,
-    expr=_at_least,
+    # Accepting j or more tokens means surviving position j - 1; every draft accepts at least none.
+    expr=first_of(
+        over_level("sum", next_position(survival, "accepted"), "accepted"),
+        labelled(constant(1, survival.min("position")), "accepted", "0"),
+    ),
     record="vllm_spec_decode_at_least_accepted:ratio_rate{window}",
     by=("accepted",),
 )
@@ -140,7 +97,8 @@ conditional_acceptance = Signal(
     "flat; a cliff says which position to stop at. Exact where drafts have full length.",
     unit=Unit.RATIO,
     better=Better.HIGHER,
-    expr=_conditional,
+    # Position i is tried once i tokens were accepted.
+    expr=survival / renamed(at_least_accepted, "position", "accepted"),
     record="vllm_spec_decode_conditional_acceptance:ratio_rate{window}",
     by=("position",),
 )
@@ -151,17 +109,22 @@ accepted_length_share = Signal(
     description="Share of drafts with exactly so many accepted tokens, from none to K; the deepest that is judged "
     "means so many or more; the shares add up to 100 %. Two humps say that two kinds of traffic are mixed.",
     unit=Unit.RATIO,
-    expr=_exactly,
+    # At least j, less at least j + 1; nothing lies beyond the last position that is judged.
+    expr=at_least_accepted
+    - first_of(renamed(_judged(survival), "accepted", "position"), constant(0, at_least_accepted)),
     record="vllm_spec_decode_accepted_length:share_rate{window}",
     by=("accepted",),
 )
+_known_k = over_level("sum", next_position(accepted_tokens_per_pos, "k"), "k")
+_on_k = on(lambda _: ("k",), group="left")
 each_k = Signal(
     name="each_k",
     title="Draft lengths that can be judged",
     question="Which draft lengths does the data tell about?",
     description="k itself, for each k from 1 to the configured K.",
     unit=Unit.TOKENS,
-    expr=_each_k,
+    # A draft of k tokens ends at position k - 1, so there is a k for each position.
+    expr=constant(0, _known_k).combined("+", Given(lambda s: numbers("k", 1, _longest(s))), _on_k),
     record="vllm_spec_decode_each_k:enum_rate{window}",
     by=("k",),
     empty="speculation is off",
@@ -172,7 +135,8 @@ configured_k = Signal(
     question="How long may a draft be?",
     description="Number of positions that vLLM counts: num_speculative_tokens. The mean, where engines differ.",
     unit=Unit.TOKENS,
-    expr=_configured_k,
+    # The mean over engines moves with every engine of a rollout, where the largest would stand still.
+    expr=over_level("avg", accepted_tokens_per_pos.at(Level.ENGINE).count("position")),
     record="vllm_spec_decode_configured_k:count_rate{window}",
     empty="speculation is off",
 )
@@ -184,7 +148,7 @@ tokens_per_step_at = Signal(
     "drafts of k tokens, by the same traffic.",
     unit=Unit.TOKENS,
     better=Better.HIGHER,
-    expr=_tokens_per_step_at,
+    expr=1 + (Given(_accepted_within) & each_k).ratio(drafts, ignoring("k", group="left")),
     record="vllm_spec_decode_tokens_per_step_at:mean_rate{window}",
     by=("k",),
     decimals=2,
@@ -197,7 +161,7 @@ first_position = Signal(
     "wrong tokenizer, or sampling it was not made for. For n-gram and suffix it tells how repetitive text is.",
     unit=Unit.RATIO,
     better=Better.HIGHER,
-    expr=lambda s: reduce("sum", "position", s.where("position", "0")(survival)),
+    expr=survival.where("position", "0").sum("position"),
     record="vllm_spec_decode_first_position:ratio_rate{window}",
     steps=_first_position_steps,
 )
@@ -208,7 +172,7 @@ last_position = Signal(
     description="Share of drafts accepted to the last position of K. Low: the tail is drafted for nothing. High: a "
     "longer draft would still be accepted. Says little where drafts are shorter than K.",
     unit=Unit.RATIO,
-    expr=lambda s: reduce("min", "position", s(survival)),
+    expr=survival.min("position"),
     record="vllm_spec_decode_last_position:ratio_rate{window}",
     steps=_last_position_steps,
 )
@@ -220,15 +184,8 @@ alpha_hat = Signal(
     "estimate for drafts of fixed length. Comparable across K; reads low where drafts are shorter than K.",
     unit=Unit.RATIO,
     better=Better.HIGHER,
-    expr=lambda s: ratio(
-        s(accepted_tokens),
-        binary(
-            binary(s(accepted_tokens), "+", s(drafts)),
-            "-",
-            # Survival never rises with position, so the last position is the smallest.
-            reduce("min", "position", s(accepted_tokens_per_pos)),
-        ),
-    ),
+    # Survival never rises with position, so the last position is the smallest.
+    expr=accepted_tokens / (accepted_tokens + drafts - accepted_tokens_per_pos.min("position")),
 )
 
 SIGNALS = (

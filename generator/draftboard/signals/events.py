@@ -1,23 +1,26 @@
 """What happened: marked on every graph. And whether anybody is watching."""
 
 from draftboard.catalogue import around, serving
-from draftboard.expr.promql import aggregate, call, first_of
-from draftboard.signals.scope import Scope
-from draftboard.signals.signal import Code, Level, Signal, Unit, good_under
-from draftboard.signals.state import of_servers
+from draftboard.expr.scope import Level, Matcher, Scope
+from draftboard.expr.tree import Expr, Function, Given, Raw, expr, first_of, over_level
+from draftboard.signals.presence import of_servers
+from draftboard.signals.signal import Code, Signal, Unit, good_under
 from draftboard.status import Status
 
 WATCHED_ALERTS = "SpecDecode.+|VLLM.+"
 
 
-def _restarts(s: Scope) -> str:
+def _remembered(s: Scope) -> str:
+    return str(s.settings.rules.remember)
+
+
+def _restarts(s: Scope) -> Expr:
     """Counters that start anew; of a server also a process that does, which shows before there was any traffic."""
-    lately = str(s.settings.rules.remember)
-    resets = call("resets", s.raw(serving.GENERATION_TOKENS, window=lately))
+    resets = Function("resets", Raw(serving.GENERATION_TOKENS, window=_remembered))
     if s.level is Level.MODEL:
-        return aggregate("sum", s.labels, resets)
-    starts = call("changes", s.raw(around.PROCESS_START_TIME, window=lately))
-    return of_servers(s, aggregate("max", s.labels, first_of(starts, resets)))
+        return over_level("sum", resets)
+    starts = Function("changes", Raw(around.PROCESS_START_TIME, window=_remembered))
+    return of_servers(over_level("max", first_of(starts, resets)))
 
 
 restarts = Signal(
@@ -28,7 +31,7 @@ restarts = Signal(
     "restart, or an elastic scale-up that resets all counters. A server that comes back under another instance is a "
     "new one, and no restart.",
     unit=Unit.RESTARTS,
-    expr=_restarts,
+    expr=Given(_restarts),
     record="vllm_restarts:count{remember}",
     levels=(Level.TARGET, Level.MODEL),
     steps=lambda _: good_under(0, says="none", beyond="started anew"),
@@ -40,7 +43,10 @@ firing_alerts = Signal(
     question="What needs a look?",
     description="Alerts that fire now, each with a runbook of its own name.",
     unit=Unit.CODE,
-    expr=lambda s: s.raw(around.ALERTS, matchers=(f'alertname=~"{WATCHED_ALERTS}"', 'alertstate="firing"')),
+    expr=Raw(
+        around.ALERTS,
+        matchers=lambda _: (Matcher("alertname", "=~", WATCHED_ALERTS), Matcher("alertstate", "=", "firing")),
+    ),
     empty="no alert fires, or no alerting rules are loaded",
 )
 heartbeat = Signal(
@@ -49,7 +55,7 @@ heartbeat = Signal(
     question="Are the rules evaluated, and do alerts arrive?",
     description="Always 1: where its alert falls silent, Prometheus, its rules or Alertmanager are down.",
     unit=Unit.CODE,
-    expr=lambda _: "vector(1)",
+    expr=Function("vector", expr(1)),
     record="draftboard_heartbeat:bool",
     levels=(Level.FLEET,),
     codes=(Code(1, "evaluated", Status.GOOD),),

@@ -3,27 +3,37 @@
 from dataclasses import replace
 
 from draftboard.catalogue import Metric, around, serving
-from draftboard.expr.promql import aggregate, binary, host_of, on
-from draftboard.signals.scope import Scope
-from draftboard.signals.signal import Code, Level, Signal, Unit, good_under
+from draftboard.expr.scope import Level
+from draftboard.expr.tree import Aggregate, Expr, LabelJoin, Raw, label_replace, on, over_level
+from draftboard.settings import Settings
+from draftboard.signals.signal import Code, Signal, Unit, good_under
 from draftboard.status import Status
 
 _ABSENT = "no GPU exporter is scraped"
 _MIB = 2**20
 
 
-def _gpus(s: Scope, metric: Metric) -> str:
+def _host(settings: Settings) -> str:
+    return settings.labels.host
+
+
+def _host_of(series: Expr) -> Expr:
+    """With the machine in its label: what it had there, else `instance` without its port."""
+    both = LabelJoin(series, _host, ";", lambda s: (s.settings.labels.host, s.settings.labels.instance))
+    stated = label_replace(both, _host, "$1", _host, "([^;]+);.*")
+    return label_replace(stated, _host, "$1", _host, r";(.*?)(:[0-9]+)?")
+
+
+def _gpus(metric: Metric) -> Expr:
     """GPUs on the machines of the chosen engines; all GPUs, where no label tells which machines those are."""
-    labels = s.settings.labels
-    own = (*s.labels, *metric.own_labels)
-    gpus = aggregate("max", own, host_of(s.raw(metric), labels.host, labels.instance))
+    gpus = over_level("max", _host_of(Raw(metric)), *metric.own_labels)
     # No record keeps the machine's label: the engines' own series tell.
-    engines = host_of(s.raw(serving.REQUESTS_RUNNING), labels.host, labels.instance)
-    machines = aggregate("group", (labels.host,), engines)
-    return binary(binary(gpus, "and", machines, on((labels.host,))), "or", gpus, on(()))
+    machines = Aggregate("group", lambda s: (_host(s.settings),), _host_of(Raw(serving.REQUESTS_RUNNING)))
+    chosen = gpus.combined("and", machines, on(lambda s: (_host(s.settings),)))
+    return chosen.combined("or", gpus, on(lambda _: ()))
 
 
-def _of_gpu(metric: Metric, *, name: str, title: str, question: str, unit: Unit, scale: str = "") -> Signal:
+def _of_gpu(metric: Metric, *, name: str, title: str, question: str, unit: Unit, scale: float = 1) -> Signal:
     return Signal(
         name=name,
         title=title,
@@ -31,7 +41,7 @@ def _of_gpu(metric: Metric, *, name: str, title: str, question: str, unit: Unit,
         description=f"{metric.meaning} By machine and GPU, of the machines that serve the chosen models; of all, where "
         "labels do not tell which machines those are.",
         unit=unit,
-        expr=lambda s: binary(scale, "*", _gpus(s, metric)) if scale else _gpus(s, metric),
+        expr=_gpus(metric) if scale == 1 else scale * _gpus(metric),
         levels=(Level.HOST,),
         by=metric.own_labels,
         empty=_ABSENT,
@@ -44,7 +54,7 @@ gpu_utilisation = _of_gpu(
     title="GPU utilisation",
     question="Are the GPUs busy?",
     unit=Unit.RATIO,
-    scale="0.01",
+    scale=0.01,
 )
 gpu_memory = _of_gpu(
     around.GPU_MEMORY_USED,
@@ -52,7 +62,7 @@ gpu_memory = _of_gpu(
     title="GPU memory in use",
     question="How much GPU memory is taken?",
     unit=Unit.BYTES,
-    scale=str(_MIB),
+    scale=_MIB,
 )
 gpu_power = _of_gpu(
     around.GPU_POWER,

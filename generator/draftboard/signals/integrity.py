@@ -1,11 +1,12 @@
 """Whether the numbers can be trusted: identities that vLLM's counters hold, and series that ought to be there."""
 
 from draftboard.catalogue import speculation
-from draftboard.expr.promql import aggregate, binary, call, ratio, reduce, told_apart
-from draftboard.signals.depth import next_position, renamed
-from draftboard.signals.scope import Scope
-from draftboard.signals.signal import Better, Code, Level, Signal, Unit, good_under
-from draftboard.signals.state import answers_without
+from draftboard.expr.scope import Level, Matcher
+from draftboard.expr.tree import Function, over_level, renamed, told_apart
+from draftboard.settings import Settings
+from draftboard.signals.depth import next_position
+from draftboard.signals.presence import answers_without
+from draftboard.signals.signal import Better, Code, Signal, Unit, good_under
 from draftboard.signals.traffic import accepted_tokens, accepted_tokens_per_pos, draft_tokens, drafts
 from draftboard.status import Status
 
@@ -18,30 +19,21 @@ IDENTITIES = {
 """By the value of the label `identity`: what it means that one is broken."""
 
 
-def _identity_error(s: Scope) -> str:
-    by_position = s(accepted_tokens_per_pos)
-    first = reduce("sum", "position", s.where("position", "0")(accepted_tokens_per_pos))
-    summed = call("abs", binary(reduce("sum", "position", by_position), "-", s(accepted_tokens)))
-    before = _position_before(s)
-    errors = {
-        "positions_sum": ratio(summed, s(accepted_tokens)),
-        "accepted_within_drafted": ratio(binary(s(accepted_tokens), "-", s(draft_tokens)), s(draft_tokens)),
-        "first_within_drafts": ratio(binary(first, "-", s(drafts)), s(drafts)),
-        "positions_fall": reduce("max", "position", ratio(binary(by_position, "-", before), before)),
-    }
-    return told_apart("identity", errors)
+_first = accepted_tokens_per_pos.where("position", "0").sum("position")
+_before = renamed(next_position(accepted_tokens_per_pos, "reached"), "position", "reached")
+"""For each position the rate of the one before it."""
+_ERRORS = {
+    "positions_sum": Function("abs", accepted_tokens_per_pos.sum("position") - accepted_tokens) / accepted_tokens,
+    "accepted_within_drafted": (accepted_tokens - draft_tokens) / draft_tokens,
+    "first_within_drafts": (_first - drafts) / drafts,
+    "positions_fall": ((accepted_tokens_per_pos - _before) / _before).max("position"),
+}
 
 
-def _position_before(s: Scope) -> str:
-    """For each position the rate of the one before it."""
-    return renamed(s, next_position(s, accepted_tokens_per_pos, "reached"), "position", "reached")
-
-
-def _missing(s: Scope) -> str:
-    """Targets that answer and say by their label that they speculate, yet expose no draft counter."""
-    labels = s.settings.labels
-    speculating = (f'{labels.spec_method}!=""', f'{labels.spec_method}!="{s.settings.methods.baseline}"')
-    return aggregate("max", s.labels, answers_without(s, speculation.DRAFTS, *speculating))
+def _speculating(settings: Settings) -> tuple[Matcher, ...]:
+    """Targets that say by their label that they speculate."""
+    label = settings.labels.spec_method
+    return (Matcher(label, "!=", ""), Matcher(label, "!=", settings.methods.baseline))
 
 
 identity_error = Signal(
@@ -53,7 +45,7 @@ identity_error = Signal(
     "one before. 0 or less is right, but for rounding and where series begin.",
     unit=Unit.RATIO,
     better=Better.LOWER,
-    expr=_identity_error,
+    expr=told_apart("identity", _ERRORS),
     record="vllm_spec_decode_identity_error:ratio_rate{window}",
     levels=(Level.ENGINE,),
     by=("identity",),
@@ -71,7 +63,7 @@ metrics_missing = Signal(
     "counter.",
     unit=Unit.CODE,
     better=Better.LOWER,
-    expr=_missing,
+    expr=over_level("max", answers_without(speculation.DRAFTS, _speculating)),
     record="vllm_spec_decode_metrics_missing:bool",
     levels=(Level.TARGET,),
     codes=(Code(1, "missing", Status.BAD),),

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from draftboard import theory
 from draftboard.settings import Settings
-from draftboard.signals.economics import ADVICE, BREAK_EVEN, verdict
+from draftboard.signals.decisions import ADVICE, STATES, verdict
+from draftboard.signals.economics import BREAK_EVEN
 from draftboard.signals.signal import Code, Step
-from draftboard.signals.state import STATES
 
 
 def draft_cost(method: str, settings: Settings) -> float:

@@ -6,8 +6,7 @@ Engines are merged before the quantile: a quantile of sums, never a mean of quan
 from dataclasses import dataclass
 
 from draftboard.catalogue import Histogram, latency
-from draftboard.expr.promql import binary, call, number, ratio, reduce
-from draftboard.signals.scope import Scope
+from draftboard.expr.tree import Quantile, rate
 from draftboard.signals.signal import Better, Code, Signal, Unit, within
 from draftboard.status import Status
 
@@ -46,7 +45,7 @@ def distribution_of(metric: Histogram, *, name: str, what: str, unit: Unit) -> t
         question=f"How is the {within(what)} distributed?",
         description=f"{metric.meaning} Samples per second up to each bound, engines together.",
         unit=unit,
-        expr=lambda s: s.rate(metric.bucket),
+        expr=rate(metric.bucket),
         record=f"{record}_bucket:rate{{window}}",
         by=("le",),
         empty=empty,
@@ -58,7 +57,7 @@ def distribution_of(metric: Histogram, *, name: str, what: str, unit: Unit) -> t
         description=f"{metric.meaning} Sum / count: exact, whatever the buckets.",
         unit=unit,
         better=Better.LOWER,
-        expr=lambda s: ratio(s.rate(metric.sum), s.rate(metric.count)),
+        expr=rate(metric.sum) / rate(metric.count),
         record=f"{record}:mean_rate{{window}}",
         empty=empty,
     )
@@ -81,18 +80,13 @@ def _latency(metric: Histogram, *, name: str, what: str) -> Latency:
         unit=Unit.RATIO,
         better=Better.LOWER,
         # Buckets are cumulative: the least is the first, the greatest holds all.
-        expr=lambda s: ratio(reduce("min", "le", s(buckets)), reduce("max", "le", s(buckets))),
+        expr=buckets.min("le") / buckets.max("le"),
         record=f"{record}:unresolved_rate{{window}}",
         empty=buckets.empty,
     )
 
     def quantile(percent: int) -> Signal:
         """Estimated within its bucket; 0 where more than that share lies under the first bound."""
-
-        def expr(s: Scope) -> str:
-            estimate = call("histogram_quantile", number(percent / 100), s(buckets))
-            return binary(estimate, "*", binary(s(unresolved), "< bool", number(percent / 100)))
-
         return Signal(
             name=f"{name}_p{percent}",
             title=f"P{percent} {within(what)}",
@@ -100,7 +94,7 @@ def _latency(metric: Histogram, *, name: str, what: str) -> Latency:
             description=f"{metric.meaning} {percent} % take less. {estimate}",
             unit=Unit.SECONDS,
             better=Better.LOWER,
-            expr=expr,
+            expr=Quantile(percent / 100, buckets) * unresolved.combined("< bool", percent / 100),
             record=f"{record}:p{percent}_rate{{window}}",
             codes=(BELOW_RESOLUTION,),
             empty=buckets.empty,
@@ -115,7 +109,7 @@ def _latency(metric: Histogram, *, name: str, what: str) -> Latency:
         "stretch it. Not shown where the median is below resolution.",
         unit=Unit.TIMES_MEDIAN,
         better=Better.LOWER,
-        expr=lambda s: ratio(s(p99), s(p50)),
+        expr=p99 / p50,
         record=f"{record}:p99_over_p50_rate{{window}}",
         empty=f"{buckets.empty}, or the median is below resolution",
     )

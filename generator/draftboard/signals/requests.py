@@ -1,10 +1,11 @@
 """How requests fare: how many come and end, and how many end badly or are turned away."""
 
 from draftboard.catalogue import around, serving
-from draftboard.expr.promql import binary, ignoring, ratio, reduce, sum_by
+from draftboard.expr.scope import Level
+from draftboard.expr.tree import Raw, ignoring, over_level, rate
 from draftboard.settings import Settings
-from draftboard.signals.signal import Better, Level, Signal, Step, Unit, good_under
-from draftboard.signals.state import of_servers
+from draftboard.signals.presence import of_servers
+from draftboard.signals.signal import Better, Signal, Step, Unit, good_under
 from draftboard.signals.traffic import BOTH_LEVELS, SILENT, rate_of
 from draftboard.status import Status
 
@@ -21,7 +22,7 @@ requests_running = Signal(
     question="How many requests are being worked on?",
     description=f"{serving.REQUESTS_RUNNING.meaning} Engines together.",
     unit=Unit.REQUESTS,
-    expr=lambda s: sum_by(s.labels, s.raw(serving.REQUESTS_RUNNING)),
+    expr=over_level("sum", Raw(serving.REQUESTS_RUNNING)),
     record="vllm_num_requests_running:sum",
     levels=BOTH_LEVELS,
     rollup="sum",
@@ -34,7 +35,7 @@ requests_waiting = Signal(
     description=f"{serving.REQUESTS_WAITING.meaning} Engines together.",
     unit=Unit.REQUESTS,
     better=Better.LOWER,
-    expr=lambda s: sum_by(s.labels, s.raw(serving.REQUESTS_WAITING)),
+    expr=over_level("sum", Raw(serving.REQUESTS_WAITING)),
     record="vllm_num_requests_waiting:sum",
     levels=BOTH_LEVELS,
     rollup="sum",
@@ -62,7 +63,7 @@ request_rate = Signal(
     question="How many requests are served?",
     description="Finished requests per second, whatever their end. One that its client gave up is missing.",
     unit=Unit.REQUESTS_PER_SECOND,
-    expr=lambda s: reduce("sum", "finished_reason", s(requests_finished)),
+    expr=requests_finished.sum("finished_reason"),
     record="vllm_requests_finished:rate{window}",
     empty=SILENT,
 )
@@ -73,9 +74,7 @@ error_ratio = Signal(
     description="Share of finished requests whose finished_reason is error. What the HTTP server refuses is not in it.",
     unit=Unit.RATIO,
     better=Better.LOWER,
-    expr=lambda s: ratio(
-        reduce("sum", "finished_reason", s.where("finished_reason", "error")(requests_finished)), s(request_rate)
-    ),
+    expr=requests_finished.where("finished_reason", "error").sum("finished_reason") / request_rate,
     record="vllm_request_errors:ratio_rate{window}",
     steps=_of_errors,
     empty="no request finished in the window",
@@ -87,7 +86,7 @@ requests_rejected = Signal(
     description=f"{serving.ADMISSION_REJECTIONS.meaning} Per second, by limit.",
     unit=Unit.REQUESTS_PER_SECOND,
     better=Better.LOWER,
-    expr=lambda s: s.rate(serving.ADMISSION_REJECTIONS),
+    expr=rate(serving.ADMISSION_REJECTIONS),
     record="vllm_admission_rejections:rate{window}",
     by=("reason",),
     empty="no limit on the queue is exported: vLLM older than 0.32, or no vLLM series",
@@ -99,10 +98,7 @@ rejection_ratio = Signal(
     description="Rejected requests / (rejected + finished requests).",
     unit=Unit.RATIO,
     better=Better.LOWER,
-    expr=lambda s: ratio(
-        reduce("sum", "reason", s(requests_rejected)),
-        binary(reduce("sum", "reason", s(requests_rejected)), "+", s(request_rate)),
-    ),
+    expr=requests_rejected.sum("reason") / (requests_rejected.sum("reason") + request_rate),
     record="vllm_admission_rejections:ratio_rate{window}",
     steps=lambda settings: good_under(settings.thresholds.rejections, says="all admitted", beyond="turned away"),
     empty="no request in the window, or vLLM older than 0.32",
@@ -113,7 +109,7 @@ http_requests = Signal(
     question="What does the HTTP server answer?",
     description=f"{around.HTTP_REQUESTS.meaning} Per second, by class of status.",
     unit=Unit.REQUESTS_PER_SECOND,
-    expr=lambda s: of_servers(s, s.rate(around.HTTP_REQUESTS, by=("status",))),
+    expr=of_servers(rate(around.HTTP_REQUESTS, by=("status",))),
     record="vllm_http_requests:rate{window}",
     levels=(Level.TARGET,),
     by=("status",),
@@ -128,11 +124,8 @@ http_error_ratio = Signal(
     "no model.",
     unit=Unit.RATIO,
     better=Better.LOWER,
-    expr=lambda s: binary(
-        s.where("status", "4xx", "5xx")(http_requests),
-        "/",
-        binary(reduce("sum", "status", s(http_requests)), ">", "0"),
-        ignoring("status", group="left"),
+    expr=http_requests.where("status", "4xx", "5xx").ratio(
+        http_requests.sum("status"), ignoring("status", group="left")
     ),
     record="vllm_http_errors:ratio_rate{window}",
     levels=(Level.TARGET,),

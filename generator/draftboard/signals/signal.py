@@ -1,41 +1,20 @@
 """The Signal: one operator's question, defined once and rendered as record, panel, alert, table row and report line."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TYPE_CHECKING
 
+from draftboard.expr import promql
+from draftboard.expr.scope import Level, Scope
+from draftboard.expr.tree import Expr, Recorded, View
+from draftboard.expr.vector import Vector
 from draftboard.settings import Settings
 from draftboard.status import Status
-
-if TYPE_CHECKING:
-    from draftboard.signals.scope import Scope
 
 
 def within(title: str) -> str:
     """A title as it stands within a sentence; what begins with an abbreviation stays."""
     return title if title[1:2].isupper() else title[0].lower() + title[1:]
-
-
-class Level(Enum):
-    """How far a signal is aggregated; the settings say which labels each level keeps."""
-
-    TARGET = "target"
-    ENGINE = "engine"
-    MODEL = "model"
-    HOST = "host"
-    FLEET = "fleet"
-
-    def labels(self, settings: Settings) -> tuple[str, ...]:
-        """Labels that a series of this level carries."""
-        by_level = {
-            Level.TARGET: settings.labels.target_level,
-            Level.ENGINE: settings.labels.engine_level,
-            Level.MODEL: settings.labels.model_level,
-            Level.HOST: settings.labels.host_level,
-            Level.FLEET: (),
-        }
-        return by_level[self]
 
 
 class Unit(Enum):
@@ -113,17 +92,17 @@ def _no_steps(_: Settings) -> tuple[Step, ...]:
     return (Step(None, Status.NEUTRAL),)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Signal:
-    """One question, with everything that is ever written about it."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Signal(Recorded):
+    """One question, with everything that is ever written about it. A signal stands in the expressions of others."""
 
     name: str
     title: str
     question: str
     description: str
     unit: Unit
-    expr: "Callable[[Scope], str]"
-    """PromQL of the signal as seen from a scope: same question, other selector, window and level."""
+    expr: Expr
+    """How it is computed, from raw series and from other signals."""
     better: Better = Better.NEITHER
     record: str | None = None
     """Record name without its level; {window}, {before}, {baseline} ... are filled from the settings."""
@@ -144,6 +123,28 @@ class Signal:
     most: float | None = None
     """Where its axis ends, so that rare extremes do not flatten all else; None where the highest value says."""
 
+    def promql(self, scope: Scope) -> str:
+        """Its record where there is one to read, else its expression."""
+        return self.record_here(scope) or self.expr.promql(scope)
+
+    def values(self, view: View) -> Vector | float:
+        """Its values, computed once and then selected from, as a record is."""
+        whole = view.through(replace(view.scope, only=()))
+        found = view.remembered(self.name, lambda: _vector(self.expr.values(whole)))
+        return view.selected(found, (*view.scope.labels, *self.by))
+
+    def record_here(self, scope: Scope, window: str = "", offset: str = "") -> str | None:
+        """A selector of its record at the scope's level; None where there is none to read."""
+        record = self.record_at(scope.level, scope.settings) if scope.edition.reads_records else None
+        return record and scope.series(record, (*scope.labels, *self.by), window=window, offset=offset)
+
+    def definition(self, scope: Scope) -> str:
+        """PromQL that computes the signal here, for a rule that records it."""
+        if scope.level is Level.MODEL and self.rollup:
+            engines = self.promql(scope.at(Level.ENGINE))
+            return promql.aggregate(self.rollup, (*scope.labels, *self.by), engines)
+        return self.expr.promql(scope)
+
     def record_at(self, level: Level, settings: Settings) -> str | None:
         """Full record name at a level; None where the signal is not recorded there."""
         if self.record is None or level not in self.levels:
@@ -161,3 +162,7 @@ class Signal:
         """The step that a value falls in: every value has exactly one."""
         steps = self.steps(settings)
         return next(step for step in reversed(steps) if step.at is None or value >= step.at)
+
+
+def _vector(found: Vector | float) -> Vector:
+    return found if not isinstance(found, float | int) else {frozenset(): float(found)}

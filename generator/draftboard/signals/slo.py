@@ -8,10 +8,26 @@ from collections.abc import Callable
 
 from draftboard.catalogue import serving
 from draftboard.durations import Duration
-from draftboard.expr.promql import binary, constant, first_of, number, rate, ratio, sum_by, told_apart
+from draftboard.expr.promql import number
+from draftboard.expr.scope import Edition, Scope
+from draftboard.expr.tree import (
+    Constant,
+    Expr,
+    FirstOf,
+    Given,
+    OverTime,
+    Seen,
+    Where,
+    constant,
+    first_of,
+    ignoring,
+    over_level,
+    rate_of_all,
+    rate_of_each,
+    told_apart,
+)
 from draftboard.settings import Settings
 from draftboard.settings.objectives import BURN_WINDOWS, FAST, HISTOGRAMS, SLOW, Pace, Promise
-from draftboard.signals.scope import Edition, Scope
 from draftboard.signals.signal import Better, Signal, Step, Unit
 from draftboard.status import Status
 
@@ -30,41 +46,43 @@ def either_spelling(bound: float) -> str:
     return f"{number(bound)}|{number(bound)}[.]0" if bound == int(bound) else number(bound)
 
 
-def _each(s: Scope, expr: Callable[[Scope, Promise], str]) -> str:
-    return told_apart("slo", {promise: expr(s, promise) for promise in s.settings.slo.watched})
+def _each(part: Callable[[Promise], Expr]) -> Expr:
+    """For each objective, told apart by its name."""
+    return Given(lambda s: told_apart("slo", {promise: part(promise) for promise in s.settings.slo.watched}))
 
 
-def _events(s: Scope, promise: Promise) -> str:
+def _events(promise: Promise) -> Expr:
     if promise == "errors":
-        return s.rate_of_all(serving.REQUESTS_FINISHED, serving.ADMISSION_REJECTIONS)
+        return rate_of_all(serving.REQUESTS_FINISHED, serving.ADMISSION_REJECTIONS)
     # A server without a bucket at the threshold cannot tell: it is left out, not counted as late.
-    every = rate(s.raw(HISTOGRAMS[promise].count, window=s.window))
-    return sum_by(s.labels, binary(every, "and", _in_time(s, promise), "ignoring (le)"))
+    every = rate_of_each(HISTOGRAMS[promise].count)
+    return over_level("sum", every.combined("and", _in_time(promise), ignoring("le")))
 
 
-def _bad_events(s: Scope, promise: Promise) -> str:
+def _bad_events(promise: Promise) -> Expr:
     if promise == "errors":
-        errors = s.where("finished_reason", "error")
-        failed = errors.rate_of_all(serving.REQUESTS_FINISHED, serving.ADMISSION_REJECTIONS)
+        every = rate_of_all(serving.REQUESTS_FINISHED, serving.ADMISSION_REJECTIONS)
         # Old releases count neither.
-        return first_of(failed, constant(0, s.rate_of_all(serving.REQUESTS_FINISHED)))
-    return binary(_events(s, promise), "-", sum_by(s.labels, _in_time(s, promise)))
+        return first_of(every.where("finished_reason", "error"), constant(0, rate_of_all(serving.REQUESTS_FINISHED)))
+    return _events(promise) - over_level("sum", _in_time(promise))
 
 
-def _in_time(s: Scope, promise: Promise) -> str:
+def _in_time(promise: Promise) -> Expr:
     """Requests of each engine that were as fast as promised."""
-    within = s.where("le", either_spelling(s.settings.slo.threshold(promise)))
-    return rate(within.raw(HISTOGRAMS[promise].bucket, window=s.window))
+    within = rate_of_each(HISTOGRAMS[promise].bucket)
+    return Where(within, lambda _: "le", lambda settings: (either_spelling(settings.slo.threshold(promise)),))
 
 
-def _summed(s: Scope, signal: Signal, span: Duration) -> str:
+def _summed(s: Scope, signal: Signal, span: Duration) -> Expr:
     """A rate over a longer span: from its record, whose cost does not grow with engines; else from raw series."""
-    return s.over(span)(signal) if s.edition is Edition.RAW else s.over_time("sum_over_time", signal, span)
+    if s.edition is Edition.RAW:
+        return Seen(signal, lambda scope: scope.over(span))
+    return OverTime("sum_over_time", signal, lambda _: span)
 
 
-def _missed(s: Scope, span: Duration) -> str:
+def _missed(span: Callable[[Settings], Duration]) -> Expr:
     """Ratio of sums, so that a busy hour counts for more than a quiet one."""
-    return ratio(_summed(s, bad_events, span), _summed(s, events, span))
+    return Given(lambda s: _summed(s, bad_events, span(s.settings)) / _summed(s, events, span(s.settings)))
 
 
 def _error_ratio(span: Duration) -> Signal:
@@ -75,7 +93,7 @@ def _error_ratio(span: Duration) -> Signal:
         description=f"Requests outside the objective / all requests, within {span}.",
         unit=Unit.RATIO,
         better=Better.LOWER,
-        expr=lambda s: _missed(s, span),
+        expr=_missed(lambda _: span),
         record=f"vllm_slo_error:ratio_rate{span}",
         by=("slo",),
         empty=_IDLE,
@@ -92,7 +110,7 @@ def _burn(pace: Pace) -> Signal:
         "lasts as long as its window.",
         unit=Unit.TIMES_SUSTAINABLE,
         better=Better.LOWER,
-        expr=lambda s: binary(s(ERROR_RATIOS[str(pace.long)]), "/", s(budget)),
+        expr=ERROR_RATIOS[str(pace.long)].per(budget),
         by=("slo",),
         steps=lambda settings: (
             Step(None, Status.GOOD, "lasts"),
@@ -103,20 +121,16 @@ def _burn(pace: Pace) -> Signal:
     )
 
 
-def _burns_at(s: Scope, pace: Pace) -> str:
+def _burns_at(s: Scope, pace: Pace) -> Expr:
     """The error ratio of the long window, where both windows exceed the pace."""
     factor = pace.factor(s.settings.slo.window)
-    limit = s(budget) if factor == 1 else binary(number(factor), "*", s(budget))
+    limit = budget if factor == 1 else factor * budget
     short = ERROR_RATIOS[str(pace.short)] if pace.short else error_ratio_now
-    return binary(
-        binary(s(ERROR_RATIOS[str(pace.long)]), ">", limit),
-        "and",
-        binary(s(short), ">", limit),
-    )
+    return (ERROR_RATIOS[str(pace.long)] > limit) & (short > limit)
 
 
-def _burning(s: Scope, paces: tuple[Pace, ...]) -> str:
-    return first_of(*(_burns_at(s, pace) for pace in paces))
+def _burning(paces: tuple[Pace, ...]) -> Expr:
+    return Given(lambda s: FirstOf(tuple(_burns_at(s, pace) for pace in paces)))
 
 
 def _burning_steps(_: Settings) -> tuple[Step, ...]:
@@ -129,7 +143,7 @@ events = Signal(
     question="How many requests were promised something?",
     description="Requests per second that an objective speaks of.",
     unit=Unit.REQUESTS_PER_SECOND,
-    expr=lambda s: _each(s, _events),
+    expr=_each(_events),
     record="vllm_slo_events:rate{window}",
     by=("slo",),
     empty="no vLLM series",
@@ -141,7 +155,7 @@ bad_events = Signal(
     description="Requests per second that took longer than promised, or were answered with an error or not at all.",
     unit=Unit.REQUESTS_PER_SECOND,
     better=Better.LOWER,
-    expr=lambda s: _each(s, _bad_events),
+    expr=_each(_bad_events),
     record="vllm_slo_bad_events:rate{window}",
     by=("slo",),
     empty="no vLLM series, or the histogram has no bucket at the threshold: declare the servers' bounds",
@@ -152,7 +166,7 @@ budget = Signal(
     question="Which share may miss its objective?",
     description="1 - objective.",
     unit=Unit.RATIO,
-    expr=lambda s: _each(s, lambda s, promise: constant(allowed(s.settings, promise), _events(s, promise))),
+    expr=_each(lambda promise: Constant(lambda settings: allowed(settings, promise), _events(promise))),
     record="vllm_slo_budget:ratio",
     by=("slo",),
     empty="no vLLM series",
@@ -166,7 +180,7 @@ error_ratio_now = Signal(
     "end, or an error.",
     unit=Unit.RATIO,
     better=Better.LOWER,
-    expr=lambda s: ratio(s(bad_events), s(events)),
+    expr=bad_events / events,
     record="vllm_slo_error:ratio_rate{window}",
     by=("slo",),
     empty=_IDLE,
@@ -183,7 +197,7 @@ burning_fast = Signal(
     "the budget in an hour or 5 % in six, and still goes on.",
     unit=Unit.RATIO,
     better=Better.LOWER,
-    expr=lambda s: _burning(s, FAST),
+    expr=_burning(FAST),
     record="vllm_slo_burning_fast:ratio",
     by=("slo",),
     steps=_burning_steps,
@@ -196,7 +210,7 @@ burning_slowly = Signal(
     description="The same, where it would spend 10 % of the budget in one day or in three.",
     unit=Unit.RATIO,
     better=Better.LOWER,
-    expr=lambda s: _burning(s, SLOW),
+    expr=_burning(SLOW),
     record="vllm_slo_burning_slowly:ratio",
     by=("slo",),
     steps=_burning_steps,
@@ -209,7 +223,7 @@ attainment = Signal(
     description="1 - requests outside the objective / all requests, over as much of the window as there is.",
     unit=Unit.RATIO,
     better=Better.HIGHER,
-    expr=lambda s: binary("1", "-", _missed(s, s.settings.slo.window)),
+    expr=1 - _missed(lambda settings: settings.slo.window),
     record="vllm_slo_attainment:ratio_rate{slo}",
     by=("slo",),
     empty="no request in the objective's window",
@@ -223,7 +237,7 @@ budget_left = Signal(
     "promise is broken; the axis ends at -100 %: spent twice.",
     unit=Unit.RATIO,
     better=Better.HIGHER,
-    expr=lambda s: binary("1", "-", binary(binary("1", "-", s(attainment)), "/", s(budget))),
+    expr=1 - (1 - attainment).per(budget),
     record="vllm_slo_budget_left:ratio_rate{slo}",
     by=("slo",),
     steps=lambda _: (

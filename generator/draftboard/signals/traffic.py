@@ -1,8 +1,9 @@
 """How much is drafted, accepted and generated: the counters as rates, from which every ratio is made."""
 
 from draftboard.catalogue import Metric, latency, serving, speculation
-from draftboard.expr.promql import binary
-from draftboard.signals.signal import Better, Level, Signal, Unit
+from draftboard.expr.scope import Level
+from draftboard.expr.tree import rate
+from draftboard.signals.signal import Better, Signal, Unit
 from draftboard.status import Status
 
 SILENT = "no vLLM series: server down, or started with --disable-log-stats"
@@ -27,7 +28,7 @@ def rate_of(
         question=question,
         description=f"{metric.meaning} Per second.",
         unit=unit,
-        expr=lambda s: s.rate(metric),
+        expr=rate(metric),
         record=f"{record}:rate{{window}}",
         levels=BOTH_LEVELS,
         by=metric.own_labels,
@@ -107,7 +108,7 @@ wasted_tokens = Signal(
     description="Drafted tokens that the target model verified and rejected. Per second.",
     unit=Unit.TOKENS_PER_SECOND,
     better=Better.LOWER,
-    expr=lambda s: binary(s(draft_tokens), "-", s(accepted_tokens)),
+    expr=draft_tokens - accepted_tokens,
     empty="speculation is off",
 )
 

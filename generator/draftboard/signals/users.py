@@ -1,40 +1,45 @@
 """What users feel of speculation: against a baseline without it, and against the model's own day."""
 
 from draftboard.catalogue import Metric, latency
-from draftboard.expr.promql import binary, number, on, rate, ratio, sum_by
+from draftboard.expr.scope import Matcher, Scope
+from draftboard.expr.tree import Aggregate, Expr, Function, Raw, Where, on, setting
 from draftboard.settings import Settings
 from draftboard.signals.comparison import usual
 from draftboard.signals.latency import per_token
-from draftboard.signals.scope import Scope
 from draftboard.signals.signal import Better, Signal, Step, Unit, good_under
 from draftboard.status import Status
 
 _TIME = latency.TIME_PER_OUTPUT_TOKEN
 
 
-def _measured_speedup(s: Scope) -> str:
-    """Time per token of the same model's baseline, over that of each of its other arms."""
-    labels = s.settings.labels
-    arms = s.where_not(labels.spec_method, s.settings.methods.baseline)
-    return binary(
-        _baseline_time(s),
-        "/",
-        binary(arms(per_token.mean), ">", "0"),
-        on((*labels.scope, labels.model_name), group="right"),
-    )
+def _baseline(settings: Settings) -> tuple[Matcher, ...]:
+    return (Matcher(settings.labels.spec_method, "=", settings.methods.baseline),)
 
 
-def _baseline_time(s: Scope) -> str:
+def _model(scope: Scope) -> tuple[str, ...]:
+    labels = scope.settings.labels
+    return (*labels.scope, labels.model_name)
+
+
+def _of_baseline(metric: Metric) -> Expr:
     """Of all servers of a model that run without speculation on purpose, whatever their job and whoever is chosen."""
-    labels = s.settings.labels
-    enough = number(s.settings.traffic.requests_per_second)
+    series = Raw(
+        metric,
+        window=lambda s: s.window,
+        matchers=_baseline,
+        chosen_by=lambda s: (s.settings.labels.model_name,),
+    )
+    return Aggregate("sum", _model, Function("rate", series))
 
-    def of_baseline(metric: Metric) -> str:
-        matcher = f'{labels.spec_method}="{s.settings.methods.baseline}"'
-        series = s.raw(metric, window=s.window, matchers=(matcher,), chosen_by=(labels.model_name,))
-        return sum_by((*labels.scope, labels.model_name), rate(series))
 
-    return binary(of_baseline(_TIME.sum), "/", binary(of_baseline(_TIME.count), ">", enough))
+_enough = setting(lambda settings: settings.traffic.requests_per_second)
+_baseline_time = _of_baseline(_TIME.sum).per(_of_baseline(_TIME.count) > _enough)
+_arms = Where(
+    per_token.mean,
+    lambda settings: settings.labels.spec_method,
+    lambda settings: (settings.methods.baseline,),
+    negated=True,
+)
 
 
 def _speedup_steps(settings: Settings) -> tuple[Step, ...]:
@@ -54,7 +59,7 @@ measured_speedup = Signal(
     "target of the same model is labelled as the baseline and serves enough requests.",
     unit=Unit.TIMES,
     better=Better.HIGHER,
-    expr=_measured_speedup,
+    expr=_baseline_time.ratio(_arms, on(_model, group="right")),
     record="vllm_measured_speedup:ratio_rate{window}",
     steps=_speedup_steps,
     empty="no baseline of this model serves enough requests",
@@ -68,7 +73,7 @@ tail_change = Signal(
     "shows here: some requests draft well, others do not, and the mean of both looks fine.",
     unit=Unit.TIMES_USUAL,
     better=Better.LOWER,
-    expr=lambda s: ratio(s(per_token.tail), usual(s, per_token.tail)),
+    expr=per_token.tail / usual(per_token.tail),
     record="vllm_request_time_per_output_token_seconds:tail_change{baseline}_rate{window}",
     steps=lambda settings: good_under(settings.thresholds.tail, says="as usual", beyond="wider than usual"),
     empty="too little history to call anything usual, or the median is below resolution",

@@ -13,7 +13,8 @@ from draftboard.report.show import STYLES, bullets
 from draftboard.settings import Settings
 from draftboard.signals import Signal
 from draftboard.signals.acceptance import acceptance, acceptance_length
-from draftboard.signals.economics import expected_speedup, verdict
+from draftboard.signals.decisions import verdict
+from draftboard.signals.economics import expected_speedup
 from draftboard.signals.latency import per_token
 from draftboard.signals.traffic import drafts
 from draftboard.signals.wording import NOTHING, worded

@@ -12,7 +12,7 @@ from draftboard.rules import alerting_groups, recording_groups
 from draftboard.rules.group import RecordingRule
 from draftboard.settings import Settings
 from draftboard.signals import Level
-from draftboard.signals.state import state
+from draftboard.signals.decisions import state
 
 _FILES = "alerts/recording.rules.yaml and alerts/alerting.rules.yaml"
 

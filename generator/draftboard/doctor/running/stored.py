@@ -14,7 +14,7 @@ from draftboard.prometheus import Client, Series
 from draftboard.reading.page import RAY, VLLM
 from draftboard.settings import Settings
 from draftboard.signals import Level, Signal
-from draftboard.signals.state import state
+from draftboard.signals.decisions import state
 
 _NAME = "__name__"
 _WINDOW = "[0-9a-z]+"

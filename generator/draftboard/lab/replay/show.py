@@ -11,8 +11,8 @@ from rich.table import Table
 
 from draftboard.lab.replay.story import FELT, IN_DEPTH, JUDGED_BY, Chapter, Moment, Story
 from draftboard.signals import Signal
+from draftboard.signals.decisions import advice, verdict
 from draftboard.signals.depth import survival
-from draftboard.signals.economics import advice, verdict
 from draftboard.signals.requests import request_rate
 from draftboard.signals.users import measured_speedup
 from draftboard.signals.wording import NOTHING, worded

@@ -7,11 +7,11 @@ from draftboard.lab.replay.evaluate import Replay
 from draftboard.lab.replay.firing import Firing, firings
 from draftboard.signals import Scope, Signal
 from draftboard.signals.acceptance import acceptance, acceptance_length, draft_length, tokens_per_step
+from draftboard.signals.decisions import advice, state, verdict
 from draftboard.signals.depth import survival
-from draftboard.signals.economics import advice, best_k, break_even, expected_speedup, verdict
+from draftboard.signals.economics import best_k, break_even, expected_speedup
 from draftboard.signals.latency import end_to_end, first_token, per_token, step
 from draftboard.signals.requests import request_rate, requests_waiting
-from draftboard.signals.state import state
 from draftboard.signals.traffic import drafts
 from draftboard.signals.users import measured_speedup
 

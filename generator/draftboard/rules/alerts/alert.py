@@ -4,31 +4,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from draftboard.expr.promql import binary, number
+from draftboard.expr.tree import Expr, setting
 from draftboard.settings import Settings
-from draftboard.signals import Level, Scope, Signal
+from draftboard.signals import Level, Signal
 from draftboard.signals.requests import request_rate
 from draftboard.signals.traffic import drafts, generation_tokens
 
+LEAST_DRAFTS = setting(lambda settings: settings.traffic.drafts_per_second)
+LEAST_REQUESTS = setting(lambda settings: settings.traffic.requests_per_second)
 
-def more_than(rate: str, least: float) -> str:
-    """Where a rate is over a minimum."""
-    return binary(rate, ">", number(least))
-
-
-def enough_drafts(s: Scope) -> str:
-    """Drafts enough for a ratio of them."""
-    return more_than(s(drafts), s.settings.traffic.drafts_per_second)
-
-
-def enough_tokens(s: Scope) -> str:
-    """Tokens enough to call it traffic."""
-    return more_than(s(generation_tokens), s.settings.traffic.tokens_per_second)
-
-
-def enough_requests(s: Scope) -> str:
-    """Finished requests enough for a ratio of them."""
-    return more_than(s(request_rate), s.settings.traffic.requests_per_second)
+enough_drafts = drafts > LEAST_DRAFTS
+"""Drafts enough for a ratio of them."""
+enough_tokens = generation_tokens > setting(lambda settings: settings.traffic.tokens_per_second)
+"""Tokens enough to call it traffic."""
+enough_requests = request_rate > LEAST_REQUESTS
+"""Finished requests enough for a ratio of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,9 +30,10 @@ class Alert:
     operator: Literal["<", ">", "=="]
     limit: Callable[[Settings], float]
     level: Level = Level.MODEL
-    guard: Callable[[Scope], str] | None = enough_drafts
+    guard: Expr | None = enough_drafts
     """Least traffic worth a judgement; None where silence is the very thing to report."""
-    watched: Callable[[Scope, Signal], str] = lambda s, signal: s(signal)
+    watched: Expr | None = None
+    """What of the signal is watched, where not all."""
     summary: str
     description: str
     """What is told of {who}; {value} is what the signal measures, humanised for its unit."""

@@ -3,10 +3,11 @@
 Those that mean users without answers page by default.
 """
 
-from draftboard.expr.promql import binary, reduce
-from draftboard.rules.alerts.alert import Alert, enough_requests, enough_tokens, more_than
-from draftboard.signals import Level, Scope, Signal
+from draftboard.expr.tree import setting
+from draftboard.rules.alerts.alert import LEAST_REQUESTS, Alert, enough_requests, enough_tokens
+from draftboard.signals import Level
 from draftboard.signals.capacity import kv_cache_usage, preemptions_per_request, queue_growth
+from draftboard.signals.decisions import STATES
 from draftboard.signals.events import heartbeat, restarts
 from draftboard.signals.requests import (
     error_ratio,
@@ -17,41 +18,25 @@ from draftboard.signals.requests import (
     requests_rejected,
 )
 from draftboard.signals.slo import burning_fast, burning_slowly, events
-from draftboard.signals.state import DOWN, target_up
+from draftboard.signals.state import target_up
 from draftboard.signals.users import measured_speedup, tail_change
 
 WATCHDOG = "DraftboardWatchdog"
 
 
-def _enough_for_a_tail(s: Scope) -> str:
-    return more_than(s(request_rate), s.settings.traffic.requests_per_second_for_tail)
-
-
-def _enough_promises(s: Scope) -> str:
-    """Requests of the objective that has most: finished ones, or where hardly any is finished, rejected ones."""
-    return more_than(reduce("max", "slo", s(events)), s.settings.traffic.requests_per_second)
-
-
-def _enough_answers(s: Scope) -> str:
-    return more_than(reduce("sum", "status", s(http_requests)), s.settings.traffic.requests_per_second)
-
-
-def _enough_arrivals(s: Scope) -> str:
-    """Rejected requests are traffic too, even where none is served."""
-    arrivals = binary(reduce("sum", "reason", s(requests_rejected)), "+", s(request_rate))
-    return more_than(arrivals, s.settings.traffic.requests_per_second)
-
-
-def _by_our_fault(s: Scope, signal: Signal) -> str:
-    return s.where("status", "5xx")(signal)
-
+_enough_for_a_tail = request_rate > setting(lambda settings: settings.traffic.requests_per_second_for_tail)
+_enough_promises = events.max("slo") > LEAST_REQUESTS
+"""Requests of the objective that has most: finished ones, or where hardly any is finished, rejected ones."""
+_enough_answers = http_requests.sum("status") > LEAST_REQUESTS
+_enough_arrivals = requests_rejected.sum("reason") + request_rate > LEAST_REQUESTS
+"""Rejected requests are traffic too, even where none is served."""
 
 ON_SERVING = (
     Alert(
         name="VLLMTargetDown",
         signal=target_up,
         operator="==",
-        limit=lambda _: DOWN.value,
+        limit=lambda _: STATES["down"].value,
         level=Level.TARGET,
         guard=None,
         summary="A vLLM server does not answer.",
@@ -88,7 +73,7 @@ ON_SERVING = (
         limit=lambda settings: settings.thresholds.errors,
         level=Level.TARGET,
         guard=_enough_answers,
-        watched=_by_our_fault,
+        watched=http_error_ratio.where("status", "5xx"),
         summary="A vLLM server answers with 5xx.",
         description="{who}: {value} of its HTTP answers are 5xx.",
         dashboard="latency",

@@ -3,34 +3,15 @@
 None is about latency or outage, so none pages by default.
 """
 
-from draftboard.expr.promql import binary
-from draftboard.rules.alerts.alert import Alert, enough_drafts, enough_tokens, more_than
-from draftboard.signals import Level, Scope
+from draftboard.rules.alerts.alert import LEAST_DRAFTS, Alert, enough_drafts, enough_tokens
+from draftboard.signals import Level
 from draftboard.signals.acceptance import acceptance
-from draftboard.signals.comparison import acceptance_change, length_anomaly, length_to_others, other_engines
+from draftboard.signals.comparison import acceptance_change, before, length_anomaly, length_to_others, other_engines
+from draftboard.signals.decisions import STATES, state
 from draftboard.signals.depth import first_position, last_position
 from draftboard.signals.economics import BREAK_EVEN, expected_speedup, tail_costs, tail_pays, with_a_drafter
 from draftboard.signals.integrity import identity_error, metrics_missing
-from draftboard.signals.state import STATES, state
 from draftboard.signals.traffic import drafts
-
-
-def _then_too(s: Scope) -> str:
-    return binary(enough_drafts(s), "and", enough_drafts(s.ago(s.settings.rules.compare_with)))
-
-
-def _with_a_tail_that_costs(s: Scope) -> str:
-    return binary(enough_drafts(s), "and", tail_costs(s))
-
-
-def _with_a_tail_that_pays(s: Scope) -> str:
-    return binary(enough_drafts(s), "and", tail_pays(s))
-
-
-def _by_others_too(s: Scope) -> str:
-    others = more_than(other_engines(s, drafts), s.settings.traffic.drafts_per_second)
-    return binary(enough_drafts(s), "and", others)
-
 
 ON_SPECULATION = (
     Alert(
@@ -50,7 +31,7 @@ ON_SPECULATION = (
         signal=acceptance_change,
         operator="<",
         limit=lambda settings: settings.thresholds.drop,
-        guard=_then_too,
+        guard=enough_drafts & enough_drafts.ago(before),
         summary="Draft acceptance has dropped against before.",
         description="{who}: draft acceptance is {value} of what it was {before} ago. The workload or the drafter has "
         "changed.",
@@ -72,7 +53,7 @@ ON_SPECULATION = (
         signal=first_position,
         operator="<",
         limit=lambda settings: settings.thresholds.first_position,
-        watched=with_a_drafter,
+        watched=with_a_drafter(first_position),
         summary="The drafter often misses the very first token.",
         description="{who}: only {value} of drafts have their first token accepted. The drafter and the model are not "
         "aligned.",
@@ -83,7 +64,7 @@ ON_SPECULATION = (
         signal=last_position,
         operator="<",
         limit=lambda settings: settings.thresholds.last_position_low,
-        guard=_with_a_tail_that_costs,
+        guard=enough_drafts & tail_costs,
         summary="Drafts are longer than is accepted.",
         description="{who}: only {value} of drafts are accepted to the last position. A shorter K drafts less for "
         "nothing.",
@@ -96,7 +77,7 @@ ON_SPECULATION = (
         signal=last_position,
         operator=">",
         limit=lambda settings: settings.thresholds.last_position_high,
-        guard=_with_a_tail_that_pays,
+        guard=enough_drafts & tail_pays,
         summary="Drafts are shorter than would be accepted.",
         description="{who}: {value} of drafts are accepted to the last position. A longer K may yield more.",
         dashboard="depth",
@@ -107,7 +88,7 @@ ON_SPECULATION = (
         operator="<",
         limit=lambda settings: settings.thresholds.outlier,
         level=Level.ENGINE,
-        guard=_by_others_too,
+        guard=enough_drafts & (other_engines(drafts) > LEAST_DRAFTS),
         summary="One engine accepts far less than its siblings.",
         description="{who}: its mean acceptance length is {value} of that of the model's other engines.",
         dashboard="depth",

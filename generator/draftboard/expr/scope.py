@@ -1,0 +1,212 @@
+"""The Scope: from where a question is looked at, and hence which selector, window and labels its PromQL has."""
+
+import re
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Protocol
+
+from draftboard.catalogue import Metric, Owner
+from draftboard.durations import Duration
+from draftboard.expr import promql
+from draftboard.settings import Settings
+
+RATE_INTERVAL = "$__rate_interval"
+
+
+class Level(Enum):
+    """How far a signal is aggregated; the settings say which labels each level keeps."""
+
+    TARGET = "target"
+    ENGINE = "engine"
+    MODEL = "model"
+    HOST = "host"
+    FLEET = "fleet"
+
+    def labels(self, settings: Settings) -> tuple[str, ...]:
+        """Labels that a series of this level carries."""
+        by_level = {
+            Level.TARGET: settings.labels.target_level,
+            Level.ENGINE: settings.labels.engine_level,
+            Level.MODEL: settings.labels.model_level,
+            Level.HOST: settings.labels.host_level,
+            Level.FLEET: (),
+        }
+        return by_level[self]
+
+
+class Edition(Enum):
+    """Who evaluates the expression, and from what."""
+
+    RULES = "rules"
+    """The rule evaluator: records where there are any, raw series otherwise, a fixed window."""
+    RECORDS = "records"
+    """A panel that reads records, filtered by the dashboard's variables."""
+    RAW = "raw"
+    """A panel that reads raw series only, in Grafana's own window: needs no rules."""
+    ASKED = "asked"
+    """A question asked once: raw series only, in a window of its own."""
+
+    @property
+    def on_dashboard(self) -> bool:
+        """Whether variables of a dashboard filter it."""
+        return self in {Edition.RECORDS, Edition.RAW}
+
+    @property
+    def reads_records(self) -> bool:
+        """Whether it reads what rules have recorded."""
+        return self in {Edition.RULES, Edition.RECORDS}
+
+
+@dataclass(frozen=True)
+class Matcher:
+    """A label matcher of PromQL."""
+
+    label: str
+    operator: str
+    """`=`, `!=`, `=~` or `!~`."""
+    pattern: str
+
+    @classmethod
+    def of(cls, label: str, *values: str, negated: bool = False) -> "Matcher":
+        """Any of the values, which may be regular expressions; or none of them."""
+        pattern = "|".join(values)
+        plain = re.fullmatch(r"[\w-]*|[\d.]+", pattern)
+        operators = ("!=", "!~") if negated else ("=", "=~")
+        return cls(label, operators[0 if plain else 1], pattern)
+
+    @property
+    def text(self) -> str:
+        """As it stands in a selector."""
+        return f'{self.label}{self.operator}"{self.pattern}"'
+
+    def fits(self, value: str) -> bool:
+        """Whether a label's value is selected; a label that is not there has the value ""."""
+        exact = self.operator in {"=", "!="}
+        found = value == self.pattern if exact else re.fullmatch(self.pattern, value) is not None
+        return found != self.operator.startswith("!")
+
+
+class Readable(Protocol):
+    """What has PromQL: a signal, or an expression made of signals."""
+
+    def promql(self, scope: "Scope") -> str:
+        """Its PromQL, seen from a scope."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """A selector, a window and the labels kept; calling it with an expression gives that expression's PromQL here."""
+
+    settings: Settings
+    level: Level = Level.MODEL
+    edition: Edition = Edition.RULES
+    offset: Duration | None = None
+    only: tuple[Matcher, ...] = ()
+    """Further matchers, each applied to the series that carry its label."""
+    span: Duration | None = None
+    """A window of its own, for raw series."""
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for a window that records do not have."""
+        if self.span and self.edition.reads_records and self.span != self.settings.rules.rate_window:
+            kept = self.settings.rules.rate_window
+            raise ValueError(f"records keep rates over {kept}, not over {self.span}: read raw series for that")
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Labels that a series of this scope's level keeps."""
+        return self.level.labels(self.settings)
+
+    @property
+    def window(self) -> str:
+        """Window of every rate."""
+        if self.span:
+            return str(self.span)
+        return RATE_INTERVAL if self.edition is Edition.RAW else str(self.settings.rules.rate_window)
+
+    def at(self, level: Level) -> "Scope":
+        """The same view at another level."""
+        return replace(self, level=level)
+
+    def ago(self, offset: Duration) -> "Scope":
+        """The same view of the past."""
+        return replace(self, offset=offset)
+
+    def over(self, span: Duration) -> "Scope":
+        """The same view with rates over another window.
+
+        Raises:
+            ValueError: it reads records, which keep another window.
+        """
+        return replace(self, span=span)
+
+    def where(self, *matchers: Matcher) -> "Scope":
+        """The same view of the series that fit."""
+        return replace(self, only=(*self.only, *matchers))
+
+    def __call__(self, expression: Readable) -> str:
+        """The PromQL of an expression from here.
+
+        Raises:
+            ValueError: none of its series carries a label that this scope selects by.
+        """
+        text = expression.promql(self)
+        for matcher in self.only:
+            if matcher.text not in text:
+                raise ValueError(f"nothing in the expression carries the label {matcher.label}: cannot select by it")
+        return text
+
+    def raw(
+        self,
+        metric: Metric,
+        *,
+        window: str = "",
+        matchers: tuple[Matcher, ...] = (),
+        chosen_by: tuple[str, ...] | None = None,
+    ) -> str:
+        """The metric's own series, selected as this scope selects; by some labels only, if they are given."""
+        # Alerts carry what records keep and GPUs what their exporter has, not all that the user's selector may ask for.
+        scraped = metric.owner not in {Owner.RULE, Owner.GPU}
+        carried = self.carried(metric) if chosen_by is None else chosen_by
+        return self.series(metric.name, carried, window=window, extra=matchers, scraped=scraped)
+
+    def carried(self, metric: Metric) -> tuple[str, ...]:
+        """Labels that the metric's series carry."""
+        names = self.settings.labels
+        labels = {
+            Owner.ENGINE: names.engine_level,
+            Owner.CONFIG: (*names.target_level, names.engine),
+            Owner.FRONTEND: (*names.target_level, names.model_name),
+            Owner.TARGET: names.target_level,
+            Owner.RULE: names.model_level,
+            Owner.GPU: names.scope,
+        }[metric.owner]
+        return (*labels, *metric.own_labels)
+
+    def series(
+        self,
+        name: str,
+        carried: tuple[str, ...],
+        *,
+        window: str = "",
+        offset: str = "",
+        extra: tuple[Matcher, ...] = (),
+        scraped: bool = False,
+    ) -> str:
+        """A selector of series that carry some labels: the user's own matchers go with scraped series."""
+        matchers = [matcher for matcher in (self.settings.selector,) if scraped and matcher]
+        if self.edition.on_dashboard:
+            matchers += [f'{label}=~"${label}"' for label in self._variables() if label in carried]
+        matchers += [matcher.text for matcher in self.selecting(carried)]
+        matchers += [matcher.text for matcher in extra]
+        offset = offset or (str(self.offset) if self.offset else "")
+        return promql.selector(name, matchers, window=window, offset=offset)
+
+    def selecting(self, carried: tuple[str, ...]) -> tuple[Matcher, ...]:
+        """The matchers that apply to series with these labels."""
+        return tuple(matcher for matcher in self.only if matcher.label in carried)
+
+    def _variables(self) -> tuple[str, ...]:
+        """Labels that dashboards filter by, each with a variable of the same name."""
+        labels = self.settings.labels
+        return tuple(label for label in labels.engine_level if label not in labels.scope)

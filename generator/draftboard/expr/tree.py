@@ -1,0 +1,676 @@
+"""Expressions with two readers: PromQL for a scope, and numbers from counts.
+
+`accepted_tokens / draft_tokens` is a tree. `scope(tree)` writes it as PromQL; `counts.read(tree, level)` computes it
+from what a server counted. The tree holds what the signals need: it is no evaluator of PromQL. What asks the past
+(`Ago`, `OverTime`) has no value in counts, which know one window only.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from draftboard.catalogue import Metric
+from draftboard.durations import Duration
+from draftboard.expr import promql, vector
+from draftboard.expr.scope import Edition, Level, Matcher, Scope
+from draftboard.expr.vector import NOTHING, Labels, Match, Vector
+from draftboard.settings import Settings
+
+Span = Callable[[Settings], Duration]
+"""A duration of the settings."""
+Names = Callable[[Scope], tuple[str, ...]]
+"""Names of labels, which the settings may rename."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What servers counted within one window: the growth of counters, the last value of gauges.
+
+    A rate is read as the growth over the window, so that ratios need no time; who shows a rate divides by the seconds.
+    """
+
+    settings: Settings
+    series: Mapping[str, Vector] = field(default_factory=dict)
+    """By the name of the metric."""
+    answers: Mapping[tuple[str, Level], Vector] = field(default_factory=dict)
+    """What a Prometheus answered, by the signal's name and level: taken as it is. Rates are growth here, too."""
+    read_before: dict[tuple[str, Level], Vector] = field(default_factory=dict, repr=False)
+    """Values of signals, each computed once."""
+
+    def read(self, expression: "Expr", level: Level = Level.MODEL) -> Vector:
+        """The values of an expression, by the labels of the level and its own."""
+        found = expression.values(View(Scope(self.settings, level, Edition.ASKED), self))
+        return found if isinstance(found, Mapping) else {frozenset(): found}
+
+
+@dataclass(frozen=True)
+class View:
+    """Counts as a scope sees them."""
+
+    scope: Scope
+    counts: Counts
+
+    def through(self, scope: Scope) -> "View":
+        """The same counts from another scope."""
+        return replace(self, scope=scope)
+
+    def remembered(self, name: str, compute: Callable[[], Vector]) -> Vector:
+        """A signal's values at this level: answered, or computed once."""
+        key, before = (name, self.scope.level), self.counts.read_before
+        if key in self.counts.answers:
+            return self.counts.answers[key]
+        if key not in before:
+            before[key] = compute()
+        return before[key]
+
+    def selected(self, found: Vector, carried: tuple[str, ...], extra: Sequence[Matcher] = ()) -> Vector:
+        """The elements that fit the scope's matchers, as far as such series carry their labels."""
+        matchers = (*self.scope.selecting(carried), *extra)
+        return {
+            labels: value
+            for labels, value in found.items()
+            if all(matcher.fits(vector.value_of(labels, matcher.label)) for matcher in matchers)
+        }
+
+
+class Expr(ABC):
+    """What a signal asks. `/` gives no sample without traffic; `per` divides in any case."""
+
+    @abstractmethod
+    def promql(self, scope: Scope) -> str:
+        """PromQL as seen from a scope."""
+
+    @abstractmethod
+    def values(self, view: View) -> Vector | float:
+        """The same in numbers."""
+
+    def __add__(self, other: "Operand") -> "Expr":
+        return Binary(self, "+", expr(other))
+
+    def __radd__(self, other: float) -> "Expr":
+        return Binary(expr(other), "+", self)
+
+    def __sub__(self, other: "Operand") -> "Expr":
+        return Binary(self, "-", expr(other))
+
+    def __rsub__(self, other: float) -> "Expr":
+        return Binary(expr(other), "-", self)
+
+    def __mul__(self, other: "Operand") -> "Expr":
+        return Binary(self, "*", expr(other))
+
+    def __rmul__(self, other: float) -> "Expr":
+        return Binary(expr(other), "*", self)
+
+    def __truediv__(self, other: "Expr") -> "Expr":
+        return self.ratio(other)
+
+    def __lt__(self, other: "Operand") -> "Expr":
+        return Binary(self, "<", expr(other))
+
+    def __le__(self, other: "Operand") -> "Expr":
+        return Binary(self, "<=", expr(other))
+
+    def __gt__(self, other: "Operand") -> "Expr":
+        return Binary(self, ">", expr(other))
+
+    def __ge__(self, other: "Operand") -> "Expr":
+        return Binary(self, ">=", expr(other))
+
+    def __and__(self, other: "Expr") -> "Expr":
+        return Binary(self, "and", other)
+
+    def __or__(self, other: "Expr") -> "Expr":
+        return FirstOf((self, other))
+
+    def ratio(self, other: "Expr", match: "Matching | None" = None) -> "Expr":
+        """Over the other where that is above 0: no traffic gives no sample, never NaN."""
+        return Binary(self, "/", other > 0, match or Matching())
+
+    def per(self, other: "Expr", match: "Matching | None" = None) -> "Expr":
+        """Over the other, whatever that is."""
+        return Binary(self, "/", other, match or Matching())
+
+    def combined(self, how: str, other: "Operand", match: "Matching | None" = None) -> "Expr":
+        """Any other operator, with its matching."""
+        return Binary(self, how, expr(other), match or Matching())
+
+    def equals(self, other: "Operand", match: "Matching | None" = None) -> "Expr":
+        """Where both are equal."""
+        return Binary(self, "==", expr(other), match or Matching())
+
+    def where(self, label: "str | Callable[[Settings], str]", *values: str) -> "Expr":
+        """Of the series whose label has one of the values, which may be regular expressions."""
+        return Where(self, _named(label), lambda _: values)
+
+    def sum(self, label: str) -> "Expr":
+        """Sum over one label."""
+        return Reduce("sum", label, self)
+
+    def min(self, label: str) -> "Expr":
+        """The least over one label."""
+        return Reduce("min", label, self)
+
+    def max(self, label: str) -> "Expr":
+        """The greatest over one label."""
+        return Reduce("max", label, self)
+
+    def count(self, label: str) -> "Expr":
+        """How many values one label has."""
+        return Reduce("count", label, self)
+
+    def at(self, level: Level) -> "Expr":
+        """At another level."""
+        return Seen(self, lambda scope: scope.at(level))
+
+    def ago(self, span: Span) -> "Expr":
+        """As it was then."""
+        return Ago(self, span)
+
+
+Operand = Expr | float
+
+
+def _named(label: str | Callable[[Settings], str]) -> Callable[[Settings], str]:
+    return (lambda _: label) if isinstance(label, str) else label
+
+
+@dataclass(frozen=True, eq=False)
+class Number(Expr):
+    """A number: written, or one of the settings."""
+
+    value: Callable[[Settings], float]
+    variable: str = ""
+    """The dashboard's variable in its place, where dashboards have one."""
+
+    def promql(self, scope: Scope) -> str:
+        """The variable on dashboards, else the number."""
+        on_dashboard = self.variable and scope.edition.on_dashboard
+        return f"${self.variable}" if on_dashboard else promql.number(self.value(scope.settings))
+
+    def values(self, view: View) -> Vector | float:
+        """The number."""
+        return self.value(view.scope.settings)
+
+
+def expr(operand: Operand) -> Expr:
+    """A written number as an expression."""
+    return operand if isinstance(operand, Expr) else Number(lambda _, value=operand: value)  # type: ignore[misc]
+
+
+def setting(value: Callable[[Settings], float], variable: str = "") -> Number:
+    """A number of the settings."""
+    return Number(value, variable)
+
+
+@dataclass(frozen=True)
+class Matching:
+    """How PromQL matches two vectors: by all labels but some (`ignoring`), or by just some (`on`)."""
+
+    labels: Names = lambda _: ()
+    just: bool = False
+    group: Literal["", "left", "right"] = ""
+
+    def promql(self, scope: Scope) -> str:
+        """The clause; empty where all labels count."""
+        labels = self.labels(scope)
+        group = f" group_{self.group} ()" if self.group else ""
+        if self.just:
+            return f"on ({', '.join(labels)}){group}"
+        return f"ignoring ({', '.join(labels)}){group}" if labels else ""
+
+    def match(self, scope: Scope) -> Match:
+        """The same for numbers."""
+        return Match(self.labels(scope), self.just, self.group)
+
+
+def ignoring(*labels: str, group: Literal["", "left", "right"] = "") -> Matching:
+    """By all labels but these."""
+    return Matching(lambda _: labels, group=group)
+
+
+def on(labels: Names, group: Literal["", "left", "right"] = "") -> Matching:
+    """By these labels."""
+    return Matching(labels, just=True, group=group)
+
+
+@dataclass(frozen=True, eq=False)
+class Binary(Expr):
+    """Two expressions and an operator."""
+
+    left: Expr
+    how: str
+    right: Expr
+    matching: Matching = Matching()
+
+    def promql(self, scope: Scope) -> str:
+        """Either side in parentheses where it needs them."""
+        return promql.binary(self.left.promql(scope), self.how, self.right.promql(scope), self.matching.promql(scope))
+
+    def values(self, view: View) -> Vector | float:
+        """Matched as Prometheus matches."""
+        return vector.combined(
+            self.left.values(view), self.how, self.right.values(view), self.matching.match(view.scope)
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Raw(Expr):
+    """A metric's own series: the last samples, or with a window the range that a function takes."""
+
+    metric: Metric
+    window: Callable[[Scope], str] = lambda _: ""
+    matchers: Callable[[Settings], tuple[Matcher, ...]] = lambda _: ()
+    chosen_by: Names | None = None
+    """Labels by which the scope selects, where not by all that the series carry."""
+
+    def promql(self, scope: Scope) -> str:
+        """A selector."""
+        return scope.raw(
+            self.metric,
+            window=self.window(scope),
+            matchers=self.matchers(scope.settings),
+            chosen_by=self.chosen_by(scope) if self.chosen_by else None,
+        )
+
+    def values(self, view: View) -> Vector | float:
+        """The series that were counted."""
+        carried = self.chosen_by(view.scope) if self.chosen_by else view.scope.carried(self.metric)
+        found = view.counts.series.get(self.metric.name, NOTHING)
+        return view.selected(found, carried, self.matchers(view.scope.settings))
+
+
+_OF_ONE_WINDOW: Mapping[str, Callable[[float], float]] = {
+    "rate": float,
+    "abs": abs,
+    # Of one reading: the last sample is the mean and the greatest, too.
+    "avg_over_time": float,
+    "max_over_time": float,
+    "last_over_time": float,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Function(Expr):
+    """A function of one vector."""
+
+    name: str
+    argument: Expr
+
+    def promql(self, scope: Scope) -> str:
+        """A call."""
+        return promql.call(self.name, self.argument.promql(scope))
+
+    def values(self, view: View) -> Vector | float:
+        """What the function gives within one window; nothing where it needs more than that."""
+        found = self.argument.values(view)
+        if self.name == "vector" and not isinstance(found, Mapping):
+            return {frozenset(): found}
+        compute = _OF_ONE_WINDOW.get(self.name)
+        if compute is None or not isinstance(found, Mapping):
+            return NOTHING
+        return {labels: compute(value) for labels, value in found.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Quantile(Expr):
+    """A quantile of a histogram's buckets, estimated within its bucket as `histogram_quantile` does."""
+
+    share: float
+    buckets: Expr
+
+    def promql(self, scope: Scope) -> str:
+        """A call."""
+        return promql.call("histogram_quantile", promql.number(self.share), self.buckets.promql(scope))
+
+    def values(self, view: View) -> Vector | float:
+        """The same estimate."""
+        return vector.quantile(self.share, _vector(self.buckets, view))
+
+
+@dataclass(frozen=True, eq=False)
+class Aggregate(Expr):
+    """One value for all series with the same labels `by`."""
+
+    how: str
+    by: Names
+    argument: Expr
+
+    def promql(self, scope: Scope) -> str:
+        """`sum by (...) (...)`."""
+        return promql.aggregate(self.how, self.by(scope), self.argument.promql(scope))
+
+    def values(self, view: View) -> Vector | float:
+        """The same."""
+        names = self.by(view.scope)
+        return vector.aggregated(self.how, _vector(self.argument, view), lambda labels: vector.kept(labels, names))
+
+
+def over_level(how: str, argument: Expr, *extra: str) -> Aggregate:
+    """One value for each series of the level, and each value of the extra labels."""
+    return Aggregate(how, lambda scope: (*scope.labels, *extra), argument)
+
+
+@dataclass(frozen=True, eq=False)
+class Reduce(Expr):
+    """One value over the one label that a signal has beyond its level."""
+
+    how: str
+    label: str
+    argument: Expr
+
+    def promql(self, scope: Scope) -> str:
+        """`sum without (label) (...)`."""
+        return promql.reduce(self.how, self.label, self.argument.promql(scope))
+
+    def values(self, view: View) -> Vector | float:
+        """The same."""
+        return vector.aggregated(
+            self.how, _vector(self.argument, view), lambda labels: vector.dropped(labels, (self.label,))
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class CountValues(Expr):
+    """Number of series of each value, the value in a label."""
+
+    label: str
+    argument: Expr
+
+    def promql(self, scope: Scope) -> str:
+        """`count_values by (...) ("label", ...)`."""
+        return promql.count_values(self.label, scope.labels, self.argument.promql(scope))
+
+    def values(self, view: View) -> Vector | float:
+        """The same."""
+        counts: dict[Labels, float] = {}
+        for labels, value in _vector(self.argument, view).items():
+            group = vector.with_label(vector.kept(labels, view.scope.labels), self.label, f"{value:g}")
+            counts[group] = counts.get(group, 0.0) + 1
+        return counts
+
+
+@dataclass(frozen=True, eq=False)
+class FirstOf(Expr):
+    """`a or b or ...`: each series comes from the first alternative that has it."""
+
+    alternatives: tuple[Expr, ...]
+
+    def promql(self, scope: Scope) -> str:
+        """A line for each alternative."""
+        return promql.first_of(*(one.promql(scope) for one in self.alternatives))
+
+    def values(self, view: View) -> Vector | float:
+        """The same."""
+        return vector.first_of(_vector(one, view) for one in self.alternatives)
+
+
+def first_of(*alternatives: Expr) -> FirstOf:
+    """`a or b or ...`."""
+    return FirstOf(alternatives)
+
+
+@dataclass(frozen=True, eq=False)
+class Constant(Expr):
+    """One value for every series of another expression, with that one's labels."""
+
+    value: Callable[[Settings], float]
+    like: Expr
+
+    def promql(self, scope: Scope) -> str:
+        """`value + 0 * like`."""
+        return promql.constant(self.value(scope.settings), self.like.promql(scope))
+
+    def values(self, view: View) -> Vector | float:
+        """The same."""
+        value = self.value(view.scope.settings)
+        return dict.fromkeys(_vector(self.like, view), value)
+
+
+def constant(value: float, like: Expr) -> Constant:
+    """One value for every series of another expression."""
+    return Constant(lambda _: value, like)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelReplace(Expr):
+    """`label_replace`: a label made from another where that one matches."""
+
+    argument: Expr
+    label: Callable[[Settings], str]
+    replacement: str
+    source: Callable[[Settings], str]
+    pattern: str
+
+    def promql(self, scope: Scope) -> str:
+        """A call."""
+        source, label = self.source(scope.settings), self.label(scope.settings)
+        quoted = (f'"{part}"' for part in (label, self.replacement, source, self.pattern))
+        return promql.call("label_replace", self.argument.promql(scope), *quoted)
+
+    def values(self, view: View) -> Vector | float:
+        """The same."""
+        settings = view.scope.settings
+        return vector.relabelled(
+            _vector(self.argument, view),
+            self.label(settings),
+            self.replacement,
+            self.source(settings),
+            self.pattern.replace(r"\\", "\\"),
+        )
+
+
+def label_replace(
+    argument: Expr,
+    label: str | Callable[[Settings], str],
+    replacement: str,
+    source: str | Callable[[Settings], str],
+    pattern: str,
+) -> LabelReplace:
+    """A label made from another where that one matches."""
+    return LabelReplace(argument, _named(label), replacement, _named(source), pattern)
+
+
+def labelled(argument: Expr, label: str, value: str) -> Expr:
+    """With a label set to a fixed value."""
+    return label_replace(argument, label, value, "", "")
+
+
+def told_apart(label: str, parts: Mapping[str, Expr]) -> Expr:
+    """Several expressions in one, each with its name in a label."""
+    return FirstOf(tuple(labelled(part, label, name) for name, part in parts.items()))
+
+
+def renamed(argument: Expr, label: str, source: str) -> Expr:
+    """With one label in place of another, at the level seen."""
+    return over_level("sum", label_replace(argument, label, "$1", source, "(.*)"), label)
+
+
+def successor(argument: Expr, label: str, source: str, largest: int) -> Expr:
+    """With a label set to the number in `source` plus one, for numbers up to `largest`.
+
+    PromQL has no arithmetic on label values, so the last digit is rewritten, one digit a step; numbers that end in 9
+    carry. Each step reads `source` and writes `label`, so no step undoes another.
+    """
+    for digit in range(min(largest, 8) + 1):
+        argument = label_replace(argument, label, f"${{1}}{digit + 1}", source, f"(.*){digit}")
+    for nines in range(9, largest + 1, 10):
+        argument = label_replace(argument, label, str(nines + 1), source, str(nines))
+    return argument
+
+
+def numbers(label: str, first: int, last: int) -> Expr:
+    """The numbers themselves, each labelled with itself: what turns a label's value into a value."""
+    return FirstOf(tuple(labelled(Function("vector", expr(n)), label, str(n)) for n in range(first, last + 1)))
+
+
+@dataclass(frozen=True, eq=False)
+class LabelJoin(Expr):
+    """The values of several labels in one."""
+
+    argument: Expr
+    label: Callable[[Settings], str]
+    separator: str
+    sources: Names
+
+    def promql(self, scope: Scope) -> str:
+        """A call of `label_join`."""
+        parts = (self.label(scope.settings), self.separator, *self.sources(scope))
+        return promql.call("label_join", self.argument.promql(scope), *(f'"{part}"' for part in parts))
+
+    def values(self, view: View) -> Vector | float:
+        """The same."""
+        label, sources = self.label(view.scope.settings), self.sources(view.scope)
+        return {
+            vector.with_label(
+                labels, label, self.separator.join(vector.value_of(labels, one) for one in sources)
+            ): value
+            for labels, value in _vector(self.argument, view).items()
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Where(Expr):
+    """Of the series that a matcher selects."""
+
+    argument: Expr
+    label: Callable[[Settings], str]
+    accepted: Callable[[Settings], tuple[str, ...]]
+    """Values, which may be regular expressions."""
+    negated: bool = False
+
+    def _seen(self, scope: Scope) -> Scope:
+        accepted = self.accepted(scope.settings)
+        if self.negated and not accepted:
+            return scope
+        return scope.where(Matcher.of(self.label(scope.settings), *accepted, negated=self.negated))
+
+    def promql(self, scope: Scope) -> str:
+        """The expression with the matcher in its selectors."""
+        return self._seen(scope)(self.argument)
+
+    def values(self, view: View) -> Vector | float:
+        """The same."""
+        return self.argument.values(view.through(self._seen(view.scope)))
+
+
+@dataclass(frozen=True, eq=False)
+class Seen(Expr):
+    """From a scope that is made of the one given."""
+
+    argument: Expr
+    change: Callable[[Scope], Scope]
+
+    def promql(self, scope: Scope) -> str:
+        """The expression from there."""
+        return self.argument.promql(self.change(scope))
+
+    def values(self, view: View) -> Vector | float:
+        """The same."""
+        return self.argument.values(view.through(self.change(view.scope)))
+
+
+@dataclass(frozen=True, eq=False)
+class Ago(Expr):
+    """As it was some time ago."""
+
+    argument: Expr
+    span: Span
+
+    def promql(self, scope: Scope) -> str:
+        """With an offset."""
+        return self.argument.promql(scope.ago(self.span(scope.settings)))
+
+    def values(self, view: View) -> Vector | float:  # noqa: ARG002
+        """Nothing: counts know one window."""
+        return NOTHING
+
+
+@dataclass(frozen=True, eq=False)
+class OverTime(Expr):
+    """A function of an expression's own past: over its record, or over a subquery at the rules' pace."""
+
+    function: str
+    argument: Expr
+    span: Span
+    offset: Span | None = None
+    """How much of the latest past is left out."""
+
+    def promql(self, scope: Scope) -> str:
+        """Of a record where one can be read."""
+        settings = scope.settings
+        span, offset = str(self.span(settings)), str(self.offset(settings)) if self.offset else ""
+        record = recorded(self.argument, scope, window=span, offset=offset)
+        if record is None:
+            pace = str(settings.rules.evaluation_interval)
+            record = promql.subquery(self.argument.promql(scope), span, pace, offset)
+        return promql.call(self.function, record)
+
+    def values(self, view: View) -> Vector | float:  # noqa: ARG002
+        """Nothing: counts know one window."""
+        return NOTHING
+
+
+@dataclass(frozen=True, eq=False)
+class Given(Expr):
+    """What depends on the settings, or on who reads it."""
+
+    build: Callable[[Scope], Expr]
+
+    def promql(self, scope: Scope) -> str:
+        """Of what is built."""
+        return self.build(scope).promql(scope)
+
+    def values(self, view: View) -> Vector | float:
+        """The same."""
+        return self.build(view.scope).values(view)
+
+
+class Recorded(Expr):
+    """An expression that rules may record."""
+
+    @abstractmethod
+    def record_here(self, scope: Scope, window: str = "", offset: str = "") -> str | None:
+        """A selector of its record; None where there is none to read."""
+
+
+def recorded(argument: Expr, scope: Scope, window: str, offset: str) -> str | None:
+    """A selector of the record of an expression, over a window; None where it has none."""
+    if not isinstance(argument, Recorded):
+        return None
+    return argument.record_here(scope, window, offset)
+
+
+def rate(metric: Metric, by: tuple[str, ...] | None = None) -> Expr:
+    """Per-second increase of a counter, summed over everything but the level's labels and the metric's own.
+
+    `by` names those of its own labels that stay, where not all do.
+    """
+    return over_level("sum", rate_of_each(metric), *(metric.own_labels if by is None else by))
+
+
+def rate_of_each(metric: Metric) -> Expr:
+    """Per-second increase of each series of a counter."""
+    return Function("rate", Raw(metric, window=lambda scope: scope.window))
+
+
+def rate_of_all(*metrics: Metric) -> Expr:
+    """Per-second increase of several counters together: what one of them lacks does not silence the others."""
+    return over_level("sum", FirstOf(tuple(rate_of_each(metric) for metric in metrics)))
+
+
+def up_to(largest: int) -> str:
+    """A regular expression for the whole numbers 0 to `largest`, below 100."""
+    tens, ones = divmod(largest, 10)
+    if tens == 0:
+        return f"[0-{ones}]" if ones else "0"
+    lower = {1: "[0-9]", 2: "1?[0-9]"}.get(tens, f"[1-{tens - 1}]?[0-9]")
+    return f"{lower}|{tens}[0-{ones}]" if ones else f"{lower}|{tens}0"
+
+
+def _vector(argument: Expr, view: View) -> Vector:
+    found = argument.values(view)
+    if isinstance(found, Mapping):
+        return found
+    raise TypeError("a number stands where a vector is needed")

@@ -1,0 +1,197 @@
+"""Instant vectors on plain numbers, and how PromQL combines them: what the numeric reader of an expression needs.
+
+Each function means what Prometheus means by the operator of that name. `Labels` hold names and values; `Vector` maps
+them to values.
+"""
+
+import math
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Literal
+
+Labels = frozenset[tuple[str, str]]
+Vector = Mapping[Labels, float]
+NOTHING: Vector = {}
+
+
+@dataclass(frozen=True)
+class Match:
+    """Which labels two vectors are matched by: all but some, or just some; and which side may have several partners."""
+
+    labels: tuple[str, ...] = ()
+    just: bool = False
+    """Whether these labels alone count (`on`), rather than all others (`ignoring`)."""
+    group: Literal["", "left", "right"] = ""
+
+    def key(self, labels: Labels) -> Labels:
+        """What must be equal on both sides."""
+        return kept(labels, self.labels) if self.just else dropped(labels, self.labels)
+
+
+def kept(labels: Labels, names: Iterable[str]) -> Labels:
+    """Only the labels of these names."""
+    wanted = set(names)
+    return frozenset(pair for pair in labels if pair[0] in wanted)
+
+
+def dropped(labels: Labels, names: Iterable[str]) -> Labels:
+    """All other labels."""
+    unwanted = set(names)
+    return frozenset(pair for pair in labels if pair[0] not in unwanted)
+
+
+def value_of(labels: Labels, name: str) -> str:
+    """A label's value; "" where it is not there."""
+    return next((value for label, value in labels if label == name), "")
+
+
+def with_label(labels: Labels, name: str, value: str) -> Labels:
+    """The labels with one of them set; the empty value takes it away."""
+    others = dropped(labels, (name,))
+    return others | {(name, value)} if value else others
+
+
+_AGGREGATIONS: Mapping[str, Callable[[list[float]], float]] = {
+    "sum": math.fsum,
+    "avg": lambda values: math.fsum(values) / len(values),
+    "min": min,
+    "max": max,
+    "count": lambda values: float(len(values)),
+    "group": lambda _: 1.0,
+}
+
+
+def aggregated(how: str, vector: Vector, key: Callable[[Labels], Labels]) -> Vector:
+    """One value for all elements with the same key."""
+    groups: dict[Labels, list[float]] = {}
+    for labels, value in vector.items():
+        groups.setdefault(key(labels), []).append(value)
+    return {labels: _AGGREGATIONS[how](values) for labels, values in groups.items()}
+
+
+def first_of(vectors: Iterable[Vector]) -> Vector:
+    """`a or b or ...`: each element from the first vector that has its labels."""
+    found: dict[Labels, float] = {}
+    for vector in vectors:
+        for labels, value in vector.items():
+            found.setdefault(labels, value)
+    return found
+
+
+def _divided(left: float, right: float) -> float:
+    if right == 0:
+        return math.nan if left == 0 or math.isnan(left) else math.copysign(math.inf, left)
+    return left / right
+
+
+_ARITHMETIC: Mapping[str, Callable[[float, float], float]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": _divided,
+}
+_COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
+    "<": operator.lt,
+    ">": operator.gt,
+    "<=": operator.le,
+    ">=": operator.ge,
+    "==": operator.eq,
+}
+_SETS = {"and", "unless", "or"}
+
+
+def combined(left: Vector | float, how: str, right: Vector | float, match: Match) -> Vector | float:
+    """`left how right`, matched by `match`."""
+    if how in _SETS:
+        return _set(_vector(left), how, _vector(right), match)
+    if isinstance(left, Mapping):
+        return _grouped(left, how, right, match) if isinstance(right, Mapping) else _scaled(left, how, right)
+    if isinstance(right, Mapping):
+        return {labels: _ARITHMETIC[how](left, value) for labels, value in right.items()}
+    return _ARITHMETIC[how](left, right)
+
+
+def _vector(given: Vector | float) -> Vector:
+    if isinstance(given, Mapping):
+        return given
+    raise TypeError("a set operator takes vectors, not numbers")
+
+
+def _scaled(left: Vector, how: str, right: float) -> Vector:
+    if how in _ARITHMETIC:
+        return {labels: _ARITHMETIC[how](value, right) for labels, value in left.items()}
+    return _compared(((labels, value, right) for labels, value in left.items()), how)
+
+
+def _compared(found: Iterable[tuple[Labels, float, float]], how: str) -> Vector:
+    """The elements for which a comparison holds; with `bool`, 1 or 0 for all of them."""
+    holds = _COMPARISONS[how.removesuffix(" bool")]
+    if how.endswith(" bool"):
+        return {labels: float(holds(left, right)) for labels, left, right in found}
+    return {labels: left for labels, left, right in found if holds(left, right)}
+
+
+def _set(left: Vector, how: str, right: Vector, match: Match) -> Vector:
+    if how == "or":
+        there = {match.key(labels) for labels in left}
+        return {**left, **{labels: value for labels, value in right.items() if match.key(labels) not in there}}
+    there = {match.key(labels) for labels in right}
+    return {labels: value for labels, value in left.items() if (match.key(labels) in there) == (how == "and")}
+
+
+def _grouped(left: Vector, how: str, right: Vector, match: Match) -> Vector:
+    """Arithmetic or a comparison of two vectors; the side of the group keeps its labels."""
+    many, one = (right, left) if match.group == "right" else (left, right)
+    partners: dict[Labels, float] = {}
+    for labels, value in one.items():
+        key = match.key(labels)
+        if key in partners:
+            raise ValueError(f"several elements match {sorted(key)}: a group is needed on that side")
+        partners[key] = value
+    pairs = []
+    for labels, value in many.items():
+        key = match.key(labels)
+        if key in partners:
+            sides = (partners[key], value) if match.group == "right" else (value, partners[key])
+            pairs.append((labels if match.group else key, *sides))
+    if how in _ARITHMETIC:
+        return {labels: _ARITHMETIC[how](a, b) for labels, a, b in pairs}
+    return _compared(pairs, how)
+
+
+def relabelled(vector: Vector, label: str, replacement: str, source: str, pattern: str) -> Vector:
+    """`label_replace`: where the source label matches whole, the label becomes the replacement ($1 or ${1} in it)."""
+    compiled, template = re.compile(pattern), re.sub(r"\$\{?(\d+)\}?", r"\\g<\1>", replacement)
+    found: dict[Labels, float] = {}
+    for labels, value in vector.items():
+        match = compiled.fullmatch(value_of(labels, source) if source else "")
+        found[with_label(labels, label, match.expand(template)) if match else labels] = value
+    return found
+
+
+def quantile(share: float, buckets: Vector) -> Vector:
+    """`histogram_quantile` of classic buckets; no element where nothing was counted or +Inf is missing."""
+    histograms: dict[Labels, dict[float, float]] = {}
+    for labels, count in buckets.items():
+        bounds = histograms.setdefault(dropped(labels, ("le",)), {})
+        bound = float(value_of(labels, "le"))
+        bounds[bound] = bounds.get(bound, 0.0) + count
+    found = {labels: _quantile(share, bounds) for labels, bounds in histograms.items()}
+    return {labels: value for labels, value in found.items() if value is not None}
+
+
+def _quantile(share: float, counts: Mapping[float, float]) -> float | None:
+    bounds = sorted(counts)
+    # Sums over servers with unlike bounds may fall, where a cumulative count cannot.
+    rising = list(accumulate((counts[bound] for bound in bounds), max))
+    if len(bounds) < 2 or not math.isinf(bounds[-1]) or not rising[-1]:  # noqa: PLR2004
+        return None
+    rank = share * rising[-1]
+    index = next((i for i, count in enumerate(rising[:-1]) if count >= rank), len(bounds) - 1)
+    if index == len(bounds) - 1:
+        return bounds[-2]
+    low, below = (bounds[index - 1], rising[index - 1]) if index else (0.0, 0.0)
+    return low + (bounds[index] - low) * (rank - below) / (rising[index] - below)

@@ -1,0 +1,168 @@
+"""What is decided from the numbers: the state of an engine, whether speculation pays, and what to change.
+
+Each decision is a table: the first row that holds gives its name, its words, its colour and its reason. Rules and
+dashboards read a table as PromQL, reports read it in numbers.
+"""
+
+from dataclasses import dataclass
+
+from draftboard.expr.scope import Level
+from draftboard.expr.tree import Expr, FirstOf, constant, first_of, over_level, setting
+from draftboard.signals.comparison import acceptance_change
+from draftboard.signals.depth import first_position, last_position
+from draftboard.signals.economics import (
+    ASSUMPTION,
+    BREAK_EVEN,
+    best_speedup,
+    expected_speedup,
+    speedup_steps,
+    tail_costs,
+    tail_pays,
+    with_a_drafter,
+)
+from draftboard.signals.presence import down, silent, starting
+from draftboard.signals.signal import Better, Code, Signal, Unit
+from draftboard.signals.traffic import BOTH_LEVELS, drafts, generation_tokens
+from draftboard.status import Status
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A row of a decision."""
+
+    code: Code
+    when: Expr
+    """Holds where it has a value."""
+    reason: str = ""
+    """Why, in a sentence: `{acceptance}` is that signal's value in words, `{acceptance.title}` its name."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Rows in the order of asking, by name."""
+
+    choices: dict[str, Choice]
+
+    @property
+    def expr(self) -> Expr:
+        """The code of the first row that holds."""
+        return FirstOf(tuple(constant(choice.code.value, choice.when) for choice in self.choices.values()))
+
+    @property
+    def codes(self) -> tuple[Code, ...]:
+        """All codes, in order of their values."""
+        return tuple(sorted((choice.code for choice in self.choices.values()), key=lambda code: code.value))
+
+    def __getitem__(self, name: str) -> Code:
+        """The code of a row."""
+        return self.choices[name].code
+
+    def of(self, value: float | None) -> Choice | None:
+        """The row of a code; None where there is none."""
+        return next((choice for choice in self.choices.values() if choice.code.value == value), None)
+
+
+# A rate outlives its target by a window, so that `down` is asked first.
+STATES = Decision(
+    {
+        "down": Choice(Code(0, "down", Status.BAD), down, "the server does not answer"),
+        "drafting": Choice(Code(4, "drafting", Status.GOOD), drafts > 0),
+        "not drafting": Choice(
+            Code(3, "serving without drafting", Status.WARN),
+            (generation_tokens > 0) & drafts,
+            "tokens were generated without a single draft: no text repeats (n-gram, suffix), or K is 0 under load",
+        ),
+        "idle": Choice(Code(2, "idle", Status.QUIET), drafts, "nothing was generated, so there is nothing to judge"),
+        "off": Choice(
+            Code(1, "speculation off", Status.NEUTRAL),
+            generation_tokens,
+            "no series of speculation is exposed: the server was started without a speculative configuration",
+        ),
+        "silent": Choice(
+            Code(5, "answers without vLLM metrics", Status.WARN),
+            silent,
+            "no vLLM series is exposed: started with --disable-log-stats, or not a vLLM server",
+        ),
+        "starting": Choice(Code(6, "starting", Status.QUIET), starting, "the server has not answered yet"),
+    }
+)
+_LAST = "{last_position.title} in {last_position} of drafts"
+ADVICE = Decision(
+    {
+        "workload": Choice(
+            Code(5, "look at what changed", Status.WARN),
+            acceptance_change < setting(lambda settings: settings.thresholds.drop),
+            "{acceptance_change.title} is {acceptance_change}, under {thresholds.drop:.0%}: workload or drafter "
+            "changed, and no K mends that",
+        ),
+        "off": Choice(
+            Code(4, "turn it off, or change the drafter", Status.BAD),
+            best_speedup < BREAK_EVEN,
+            f"no k is expected to reach {BREAK_EVEN:g}, what plain decoding gives",
+        ),
+        "drafter": Choice(
+            Code(3, "look at the drafter", Status.WARN),
+            with_a_drafter(first_position) < setting(lambda settings: settings.thresholds.first_position),
+            "{first_position.title} in {first_position} of drafts, under {thresholds.first_position:.0%}: this drafter "
+            "is misaligned with its target",
+        ),
+        "shorter": Choice(
+            Code(2, "try a shorter K", Status.WARN),
+            first_of(
+                last_position < setting(lambda settings: settings.thresholds.last_position_low),
+                expected_speedup < BREAK_EVEN,
+            )
+            & tail_costs,
+            f"{_LAST}, which yields less than it costs",
+        ),
+        "longer": Choice(
+            Code(1, "try a longer K", Status.ODD),
+            (last_position > setting(lambda settings: settings.thresholds.last_position_high)) & tail_pays,
+            f"{_LAST}, over {{thresholds.last_position_high:.0%}}: a longer draft may still be accepted",
+        ),
+        "keep": Choice(Code(0, "keep", Status.GOOD), expected_speedup),
+    }
+)
+
+state = Signal(
+    name="state",
+    title="Speculation state",
+    question="Is it drafting, and if not, why?",
+    description="Down: the target does not answer. Starting: it is new and has not answered yet. Speculation off: "
+    "it answers, without speculative series. Idle: nothing is generated. Serving without drafting: tokens, but no "
+    "drafts. Drafting. Answers without vLLM metrics: labelled as vLLM, but started with --disable-log-stats. Of a "
+    "model: its busiest engine's.",
+    unit=Unit.CODE,
+    expr=over_level("max", STATES.expr.at(Level.ENGINE)),
+    record="vllm_spec_decode_state:enum_rate{window}",
+    levels=BOTH_LEVELS,
+    rollup="max",
+    codes=STATES.codes,
+    empty="no vLLM target is scraped",
+)
+verdict = Signal(
+    name="verdict",
+    title="Verdict",
+    question="Is it paying off?",
+    description="The expected speedup in words: costs more than it saves, about even, or pays. Heuristic: the bounds "
+    f"are settings. {ASSUMPTION}",
+    unit=Unit.CODE,
+    better=Better.HIGHER,
+    expr=expected_speedup,
+    steps=speedup_steps,
+)
+advice = Signal(
+    name="advice",
+    title="What to do",
+    question="What should be changed?",
+    description="The first that holds: acceptance dropped against before (look at workload and drafter, not at K); no "
+    "k is expected to pay; a drafter misses the first position; the last drafted token costs more than it yields, the "
+    "best k is shorter, and the last position is hardly reached or this K does not pay; the last position is often "
+    "reached; else keep. Rules of thumb: they say where to look first.",
+    unit=Unit.CODE,
+    expr=ADVICE.expr,
+    record="vllm_spec_decode_advice:enum_rate{window}",
+    codes=ADVICE.codes,
+)
+
+SIGNALS = (verdict, advice, state)
