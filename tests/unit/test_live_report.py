@@ -7,7 +7,8 @@ import pytest
 
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
-from draftboard.report import Lifetime, Pages, Report, Servers, report
+from draftboard.reading import Lifetime, Pages, Servers
+from draftboard.report import Report, report
 from draftboard.report.objects import ModelReport, Speculation
 from draftboard.settings import Settings
 from support.loopback import Answer, answering
@@ -169,7 +170,7 @@ def test_a_shorter_k_is_advised_only_where_one_is_faster() -> None:
 def test_without_a_method_the_assumed_cost_is_told(saved: Save) -> None:
     text = page((900, 300), drafts=1000)
     unknown, foreign, known = (only(report(Lifetime(saved(text)), method=name)) for name in ("", "mine", "eagle3"))
-    assert unknown.notes == ("nobody says how tokens are drafted, so c = 0.1 is assumed: name it with --method",)
+    assert unknown.notes == ("the drafting method is unknown, so c = 0.1 is assumed: name it with --method",)
     assert foreign.notes == ("no cost is known for mine, so c = 0.1 is assumed: settings, draft_cost.by_method",)
     assert known.notes == ()
 
@@ -181,7 +182,7 @@ def test_drafts_shorter_than_k_are_measured_and_named() -> None:
     )
     assert spoken(model).draft_length == pytest.approx(3.743, abs=5e-4)
     assert spoken(model).configured_k == 4
-    assert model.notes == ("drafts hold 3.74 of K = 4 tokens: late positions read low, for few get there",)
+    assert model.notes == ("drafts hold 3.74 of K = 4 tokens: late positions read low, for few drafts get there",)
 
 
 @pytest.mark.requirement("R30", "R31")

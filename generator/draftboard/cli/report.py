@@ -4,7 +4,6 @@ from pathlib import Path
 
 import click
 
-from draftboard import report as report_room
 from draftboard.access import Access
 from draftboard.cli.shared import (
     FILE,
@@ -20,7 +19,10 @@ from draftboard.cli.shared import (
     wait,
 )
 from draftboard.durations import Duration
-from draftboard.reading.sources import WINDOW
+from draftboard.output import as_json as to_json
+from draftboard.output import as_markdown, show
+from draftboard.reading import WINDOW, Lifetime, Pages, Recorded, Servers, Source, is_saved
+from draftboard.report import Sampling, document, draw, report, require_drawable, schema
 from draftboard.settings import load
 
 
@@ -80,50 +82,48 @@ def report_command(
     all the time since its server started.
     """
     if as_schema:
-        click.echo(report_room.schema(), nl=False)
+        click.echo(schema(), nl=False)
         return
     require(not (as_json and in_markdown), "--json and --markdown exclude each other: choose one")
     if plot:
-        report_room.require_drawable(plot)
+        require_drawable(plot)
     settings, access = load(config), Access.from_files(token_file, ca_file)
     if prometheus is not None:
         require(not (sources or before or after), "--prometheus is asked alone: leave out servers and pages")
         require(not window, "--window goes with servers and pages: Prometheus is asked over --range")
-        source: report_room.Source = report_room.Recorded(prometheus, span, model, at, access)
+        source: Source = Recorded(prometheus, span, model, at, access)
     else:
         require(not model, "--model goes with --prometheus: pages are few enough to show all")
         require(span is None and at is None, "--range and --at go with --prometheus: servers are read now")
         source = _of_pages(sources, before, after, window, access)
-        saved = not isinstance(source, report_room.Servers)
+        saved = not isinstance(source, Servers)
         require(not (saved and (token_file or ca_file)), "--token-file and --ca-file go with servers: a page is a file")
-    sampling = report_room.Sampling(temperature=temperature, top_p=top_p, max_tokens=max_tokens)
+    sampling = Sampling(temperature=temperature, top_p=top_p, max_tokens=max_tokens)
     with progress_bar() as progress:
-        found = report_room.report(
-            source, settings, method=method, engines=engines, sampling=sampling, progress=progress
-        )
+        found = report(source, settings, method=method, engines=engines, sampling=sampling, progress=progress)
     if as_json:
-        click.echo(report_room.as_json(found))
+        click.echo(to_json(found))
     elif in_markdown:
-        click.echo(report_room.as_markdown(found, settings, engines=engines), nl=False)
+        click.echo(as_markdown(document(found, settings, engines=engines)), nl=False)
     else:
-        report_room.show(found, settings, console(), engines=engines)
+        show(document(found, settings, engines=engines), console())
     if plot:
-        report_room.draw(found, settings, plot)
+        draw(found, settings, plot)
 
 
 def _of_pages(
     sources: tuple[str, ...], before: Path | None, after: Path | None, window: Duration | None, access: Access
-) -> report_room.Source:
+) -> Source:
     """Servers, unless what is named is a file."""
     if before or after:
         require(not sources, "--before and --after are read alone: leave out other servers and pages")
         if before and after:
-            return report_room.Pages(before, after, window)
+            return Pages(before, after, window)
         raise click.UsageError("--before and --after go together")
     require(bool(sources), "name a server (host:port or URL), a saved page, or --prometheus URL")
-    saved = [source for source in sources if report_room.is_saved(source)]
+    saved = [source for source in sources if is_saved(source)]
     if not saved:
-        return report_room.Servers(sources, window or WINDOW, access)
+        return Servers(sources, window or WINDOW, access)
     require(len(sources) == 1, "a saved page is read alone: of two pages of one server, name --before and --after")
     require(not window, "--window goes with servers, or with --before and --after: one page tells of all its time")
-    return report_room.Lifetime(Path(saved[0]))
+    return Lifetime(Path(saved[0]))

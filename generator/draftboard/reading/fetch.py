@@ -121,9 +121,7 @@ def _require_ok(answer: httpx.Response, name: str) -> None:
         where = answer.headers.get("Location", "")
         raise DraftboardError(f"{name}: redirects{_to(answer.url, where)}; name the address of the page itself")
     if answer.status_code in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
-        raise DraftboardError(
-            f"{name}: wants to know who asks (HTTP {answer.status_code}): give a token with --token-file"
-        )
+        raise DraftboardError(f"{name}: authentication required (HTTP {answer.status_code}): use --token-file")
     if answer.status_code != HTTPStatus.OK:
         raise DraftboardError(f"{name}: no page of metrics there (HTTP {answer.status_code})")
     if answer.headers.get("Content-Encoding", "identity") != "identity":
@@ -145,4 +143,4 @@ def _decoded(content: bytes, name: str) -> str:
 
 
 def _too_large(limits: Limits) -> str:
-    return f"larger than {limits.bytes / 1e6:g} MB: no page of metrics is"
+    return f"response exceeds {limits.bytes / 1e6:g} MB: not a /metrics page"

@@ -1,48 +1,69 @@
-"""Reading a running vLLM, pages that were saved of it, or a Prometheus that scrapes it; and judging what they say.
+"""The report: what some servers did over a time, judged, from wherever it can be read."""
 
-`report` does all of that at once. The parts below it are for those who need the counts themselves.
-"""
-
-from draftboard.reading.fetch import Limits, load, scrape
-from draftboard.reading.growth import Growth, Since, Tally, growth, lifetime, together
-from draftboard.reading.page import Page, read
-from draftboard.reading.saved import is_saved
-from draftboard.reading.sources import Lifetime, Pages, Recorded, Servers, Source
-from draftboard.report.markdown import as_markdown
-from draftboard.report.objects import ModelReport, Report, Sampling
+from draftboard.report.document import (
+    OF_TIMES,
+    cells_of,
+    document,
+    named,
+    numbers_of,
+    origin_in_words,
+    time_in_words,
+    verdict_of,
+    warnings,
+)
+from draftboard.report.from_pages import Reading, judged
+from draftboard.report.judge import broken_identities
+from draftboard.report.objects import (
+    SCHEMA_VERSION,
+    Broken,
+    EngineReport,
+    Judged,
+    Latencies,
+    Latency,
+    ModelReport,
+    Origin,
+    Report,
+    Sample,
+    Sampling,
+    Speculation,
+    Traffic,
+    Verdict,
+)
 from draftboard.report.plot import draw, require_drawable
 from draftboard.report.reporting import report, report_each
-from draftboard.report.schema import as_json, load_report, schema
-from draftboard.report.show import show
+from draftboard.report.schema import load_report, schema
 
 __all__ = [
-    "Growth",
-    "Lifetime",
-    "Limits",
+    "OF_TIMES",
+    "SCHEMA_VERSION",
+    "Broken",
+    "EngineReport",
+    "Judged",
+    "Latencies",
+    "Latency",
     "ModelReport",
-    "Page",
-    "Pages",
-    "Recorded",
+    "Origin",
+    "Reading",
     "Report",
+    "Sample",
     "Sampling",
-    "Servers",
-    "Since",
-    "Source",
-    "Tally",
-    "as_json",
-    "as_markdown",
+    "Speculation",
+    "Traffic",
+    "Verdict",
+    "broken_identities",
+    "cells_of",
+    "document",
     "draw",
-    "growth",
-    "is_saved",
-    "lifetime",
-    "load",
+    "judged",
     "load_report",
-    "read",
+    "named",
+    "numbers_of",
+    "origin_in_words",
     "report",
     "report_each",
     "require_drawable",
     "schema",
-    "scrape",
-    "show",
-    "together",
+    "time_in_words",
+    "verdict_of",
+    "warnings",
 ]

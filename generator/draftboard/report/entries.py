@@ -2,75 +2,66 @@
 
 from collections.abc import Sequence
 
-from draftboard.report.judge import Judgement
-from draftboard.report.objects import Broken, EngineReport, ModelReport, Sample
+from draftboard.report.judge import Case, judge
+from draftboard.report.objects import EngineReport, ModelReport, Sample
 from draftboard.settings import Settings
 from draftboard.signals.acceptance import acceptance_length
-from draftboard.signals.comparison import length_to_others
+from draftboard.signals.comparison import acceptance_change, length_to_others
 from draftboard.signals.signal import within
+from draftboard.signals.users import measured_speedup
 from draftboard.signals.wording import worded
-
-_DEFAULTS = Settings()
 
 
 def engine_report(
-    judgement: Judgement, engine: str, server: str, model: Sample | None, notes: tuple[str, ...] = ()
+    case: Case, engine: str, server: str, model: Sample | None, notes: tuple[str, ...] = ()
 ) -> EngineReport:
     """An engine's entry, of a model whose engines together made a sample."""
+    judged = judge(case)
     return EngineReport(
-        engine=engine,
-        server=server,
-        length_to_others=_to_others(judgement.sample, model),
-        state=judgement.state.says,
-        verdict=judgement.verdict,
-        sample=judgement.sample,
-        speculation=judgement.speculation,
-        latency=judgement.latency,
-        traffic=judgement.traffic,
-        notes=notes,
+        **vars(judged)
+        | {
+            "engine": engine,
+            "server": server,
+            "length_to_others": _to_others(case, judged.sample, model),
+            "notes": notes,
+        }
     )
 
 
-def _to_others(own: Sample | None, model: Sample | None) -> float | None:
+def _to_others(case: Case, own: Sample | None, model: Sample | None) -> float | None:
     """Its length over the others', of whom there must be some."""
-    others = model.drafts - own.drafts if own and model else 0.0
     # Estimates of a rate add up to their sum but for the last digits.
-    if not own or not model or others < 1:
+    if not own or not model or model.drafts - own.drafts < 1:
         return None
-    return (1 + own.accepted_tokens / own.drafts) / (1 + (model.accepted_tokens - own.accepted_tokens) / others)
+    return case.numbers.value(length_to_others)
 
 
 def model_report(
-    judgement: Judgement,
+    case: Case,
     model: str,
     method: str,
     *,
-    settings: Settings = _DEFAULTS,
     labels: dict[str, str] | None = None,
-    acceptance_change: float | None = None,
-    measured_speedup: float | None = None,
-    broken: tuple[Broken, ...] = (),
     engines: tuple[EngineReport, ...] = (),
     notes: tuple[str, ...] = (),
 ) -> ModelReport:
     """A model's entry, of its engines together."""
-    return ModelReport(
-        model=model,
-        method=method or None,
-        labels=labels or {},
-        state=judgement.state.says,
-        verdict=judgement.verdict,
-        sample=judgement.sample,
-        speculation=judgement.speculation,
-        latency=judgement.latency,
-        traffic=judgement.traffic,
-        acceptance_by_request=_by_request(engines),
-        acceptance_change=acceptance_change,
-        measured_speedup=measured_speedup,
-        broken=broken,
-        engines=engines,
-        notes=notes + _of_outliers(engines, settings) + _of_method(judgement, method, settings),
+    judged = judge(case)
+    found = ModelReport(
+        **vars(judged)
+        | {
+            "model": model,
+            "method": method or None,
+            "labels": labels or {},
+            "acceptance_by_request": _by_request(engines),
+            "acceptance_change": case.numbers.value(acceptance_change),
+            "measured_speedup": case.numbers.value(measured_speedup),
+            "broken": case.broken,
+            "engines": engines,
+            "notes": notes + _of_outliers(engines, case.settings),
+        }
     )
+    return ModelReport(**vars(found) | {"notes": found.notes + _of_method(found, case.settings)})
 
 
 def _by_request(engines: Sequence[EngineReport]) -> float | None:
@@ -92,17 +83,22 @@ def _of_outliers(engines: Sequence[EngineReport], settings: Settings) -> tuple[s
     )
 
 
-def _of_method(judgement: Judgement, method: str, settings: Settings) -> tuple[str, ...]:
-    """What the verdict owes to not knowing better."""
-    if judgement.speculation is None:
+def _of_method(model: ModelReport, settings: Settings) -> tuple[str, ...]:
+    """Assumptions that the verdict rests on for want of a better source."""
+    found = model.speculation
+    if found is None:
         return ()
     notes = []
-    cost, known = judgement.speculation.draft_cost, settings.draft_cost.by_method
-    if not method:
-        notes.append(f"nobody says how tokens are drafted, so c = {cost:g} is assumed: name it with --method")
-    elif method not in known:
-        notes.append(f"no cost is known for {method}, so c = {cost:g} is assumed: settings, draft_cost.by_method")
-    drafted, most = judgement.speculation.draft_length, judgement.speculation.configured_k
-    if drafted < settings.thresholds.full_drafts * most:
-        notes.append(f"drafts hold {drafted:.2f} of K = {most:g} tokens: late positions read low, for few get there")
+    if not model.method:
+        notes.append(f"the drafting method is unknown, so c = {found.draft_cost:g} is assumed: name it with --method")
+    elif model.method not in settings.draft_cost.by_method:
+        notes.append(
+            f"no cost is known for {model.method}, so c = {found.draft_cost:g} is assumed: settings, "
+            "draft_cost.by_method"
+        )
+    if found.draft_length < settings.thresholds.full_drafts * found.configured_k:
+        notes.append(
+            f"drafts hold {found.draft_length:.2f} of K = {found.configured_k:g} tokens: late positions read low, for "
+            "few drafts get there"
+        )
     return tuple(notes)

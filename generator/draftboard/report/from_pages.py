@@ -2,13 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
+from draftboard.expr.scope import Level
+from draftboard.expr.vector import kept
+from draftboard.reading.counted import Reader, counts_of, labels_of
 from draftboard.reading.growth import Growth, Since, Tally
 from draftboard.reading.page import Page
 from draftboard.report.entries import engine_report, model_report
-from draftboard.report.judge import V0_ENGINE, Judgement, broken_identities, judge
-from draftboard.report.objects import SCHEMA_VERSION, Broken, ModelReport, Origin, Report
-from draftboard.report.totals import Totals, totals
+from draftboard.report.judge import Case, broken_identities, judge
+from draftboard.report.objects import SCHEMA_VERSION, Broken, Judged, ModelReport, Origin, Report
 from draftboard.settings import Settings
 from draftboard.signals.decisions import STATES
 
@@ -30,21 +33,20 @@ class Reading:
     method: str
 
     def report(self, origin: Origin, *earlier: Page) -> Report:
-        """All models that the pages speak of; one without a name where they speak of none.
+        """All models on the pages; one without a name where they name none.
 
         `earlier` pages are named among the sources where they are other files.
         """
         by_model: dict[str, list[Tally]] = {}
         for tally in self.grown.tallies:
             by_model.setdefault(tally.model, []).append(tally)
-        models = [self._model(model, tallies) for model, tallies in by_model.items()]
         return Report(
             schema_version=SCHEMA_VERSION,
             origin=origin,
             sources=tuple(page.source for page in (*earlier, *self.pages)),
             taken_at=self.pages[0].at,
             seconds=self.grown.seconds,
-            models=tuple(models) or (model_report(self._judged([]), "", self.method),),
+            models=tuple(self._model(tallies) for tallies in by_model.values() or [[]]),
             notes=((_LIFETIME,) if origin is Origin.LIFETIME else ()) + self._notes(),
         )
 
@@ -57,31 +59,46 @@ class Reading:
             *(f"{name}: gone before the second reading; what it counted is missing here" for name in self.grown.gone),
         )
 
-    def _model(self, model: str, tallies: Sequence[Tally]) -> ModelReport:
+    def _model(self, tallies: Sequence[Tally]) -> ModelReport:
         several = len({tally.source for tally in tallies}) > 1
-        broken = [
-            broken_identities(totals([tally]), _named(tally, several=several), self.settings) for tally in tallies
-        ]
-        together = self._judged(tallies, [one for each in broken for one in each])
+        names = [_named(tally, several=several) for tally in tallies]
+        engines = [self._case([tally], Level.ENGINE, name) for tally, name in zip(tallies, names, strict=True)]
+        together = self._case(tallies, Level.MODEL, broken=tuple(one for each in engines for one in each.broken))
+        sample = judge(together).sample
         return model_report(
             together,
-            model,
+            next((tally.model for tally in tallies), ""),
             self.method,
-            settings=self.settings,
-            notes=tuple(f"{_named(tally, several=several)} {note}" for tally in tallies for note in _notes_of(tally)),
-            broken=tuple(one for each in broken for one in each),
+            notes=tuple(f"{name} {note}" for tally, name in zip(tallies, names, strict=True) for note in _notes(tally)),
             engines=tuple(
-                engine_report(self._judged([tally], own), tally.engine, tally.source, together.sample, _notes_of(tally))
-                for tally, own in zip(tallies, broken, strict=True)
+                engine_report(case, tally.engine, tally.source, sample, _notes(tally))
+                for tally, case in zip(tallies, engines, strict=True)
             ),
         )
 
-    def _judged(self, tallies: Sequence[Tally], broken: Sequence[Broken] = ()) -> Judgement:
+    def _case(self, tallies: Sequence[Tally], level: Level, name: str = "", broken: tuple[Broken, ...] = ()) -> Case:
+        """Engines of one model together, or one of them by its name."""
+        labels = next((labels_of(tally, self.settings, self.method) for tally in tallies), frozenset())
+        numbers = self._readers[level].of(kept(labels, level.labels(self.settings)))
         sources = {tally.source for tally in tallies} or {page.source for page in self.pages}
-        old = any(page.v0 for page in self.pages if page.source in sources)
-        sums = totals(tallies) if tallies else Totals()
-        state = V0_ENGINE if old and sums.drafts is None else None
-        return judge(sums, self.grown.seconds, self.method, self.settings, state=state, broken=broken)
+        return Case(
+            numbers,
+            self.grown.seconds,
+            broken or (broken_identities(numbers, name) if level is Level.ENGINE else ()),
+            v0=any(page.v0 for page in self.pages if page.source in sources),
+        )
+
+    @cached_property
+    def _readers(self) -> dict[Level, Reader]:
+        counts = counts_of(self.grown.tallies, self.settings, self.method)
+        return {level: Reader(counts, level) for level in (Level.MODEL, Level.ENGINE)}
+
+
+def judged(tally: Tally, seconds: float | None, method: str, settings: Settings) -> Judged:
+    """One engine's counts, judged by themselves."""
+    labels = labels_of(tally, settings, method)
+    reader = Reader(counts_of([tally], settings, method), Level.ENGINE)
+    return judge(Case(reader.of(labels), seconds))
 
 
 def _named(tally: Tally, *, several: bool) -> str:
@@ -89,7 +106,7 @@ def _named(tally: Tally, *, several: bool) -> str:
     return f"{number} of {tally.source}" if several else number
 
 
-def _notes_of(tally: Tally) -> tuple[str, ...]:
+def _notes(tally: Tally) -> tuple[str, ...]:
     if tally.since is Since.RESTART:
         return ("restarted in between: what it counted before is lost",)
     return ("appeared in between",) if tally.since is Since.BIRTH else ()

@@ -2,24 +2,26 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from operator import eq
 from time import time
 
 from draftboard.errors import DraftboardError
+from draftboard.expr.scope import Level
+from draftboard.expr.vector import Labels, Vector, dropped, value_of
 from draftboard.prometheus import Client
+from draftboard.reading.counted import Numbers, Reader
 from draftboard.reading.sources import Recorded
-from draftboard.report.asked import Asked, Key, Question
+from draftboard.report.asked import Question
 from draftboard.report.entries import engine_report, model_report
-from draftboard.report.judge import Judgement, judge, missing_positions
+from draftboard.report.judge import Case, judge, missing_positions
 from draftboard.report.objects import SCHEMA_VERSION, Broken, EngineReport, ModelReport, Origin, Report, Sample
 from draftboard.settings import Settings
-from draftboard.signals import Level
 from draftboard.signals.comparison import acceptance_change
+from draftboard.signals.decisions import state
 from draftboard.signals.integrity import IDENTITIES
-from draftboard.signals.users import measured_speedup
+from draftboard.signals.traffic import drafts, generation_tokens
 
 _OVERLAP = (
-    f"{acceptance_change.title} is not told: it compares with {{before}} ago, and {{span}} then and {{span}} now "
+    f"{acceptance_change.title} is not known: it compares with {{before}} ago, and {{span}} then and {{span}} now "
     "overlap. Ask over a shorter --range."
 )
 _UNKNOWN = "the counters contradict each other, in a way that the record does not name"
@@ -41,12 +43,14 @@ def of_prometheus(
     at = time() if source.at is None else source.at
     with Client(source.url, source.access) as client:
         span = source.span or settings.rules.rate_window
-        question = Question(client, settings, span, at, source.model).of_last_evaluation()
-        models = question.ask(Level.MODEL, progress)
-        by_engine = question.ask(Level.ENGINE, progress) if engines else None
-        answer = _Answer(settings, method, models, by_engine, question.broken())
+        question = Question(client, settings, span, at, source.model, method).of_last_evaluation()
+        counts = question.ask((Level.MODEL, Level.ENGINE) if engines else (Level.MODEL,), progress)
+        models = Reader(counts, Level.MODEL)
+        by_engine = Reader(counts, Level.ENGINE) if engines else None
+        answer = _Answer(settings, span.seconds, models, by_engine, question.broken())
         url = client.url
-    if not models.keys:
+    keys = models.keys(state, drafts, generation_tokens)
+    if not keys:
         of = f" of {source.model}" if source.model else ""
         raise DraftboardError(
             f"{url}: no vLLM series{of} in the last {span}: is a vLLM server scraped, and twice in that time?"
@@ -56,8 +60,8 @@ def of_prometheus(
         origin=Origin.PROMETHEUS,
         sources=(url,),
         taken_at=question.at,
-        seconds=models.seconds,
-        models=tuple(answer.model(key) for key in models.keys),
+        seconds=span.seconds,
+        models=tuple(answer.model(key) for key in keys),
         notes=() if question.compares else (_OVERLAP.format(span=span, before=settings.rules.compare_with),),
     )
 
@@ -67,71 +71,50 @@ class _Answer:
     """What Prometheus said, and what it is judged by."""
 
     settings: Settings
-    method: str
-    """Where no label says it."""
-    models: Asked
-    by_engine: Asked | None
-    broken: list[tuple[Key, str, float]]
+    seconds: float
+    models: Reader
+    by_engine: Reader | None
+    broken: Vector
 
-    def model(self, key: Key) -> ModelReport:
+    def model(self, key: Labels) -> ModelReport:
         """The entry of a model."""
         names, labels = self.settings.labels, dict(key)
-        method = labels.pop(names.spec_method, "") or self.method
-        model = labels.pop(names.model_name, "")
-        change = self.models.value(acceptance_change, key)
-        sums, measured = self.models.totals(key), self.models.value(measured_speedup, key)
-        broken = (*missing_positions(sums, "its engines together"), *self._broken(key, self._belongs))
-        judgement = judge(
-            sums,
-            self.models.seconds,
-            method,
-            self.settings,
-            change=change,
-            state=self.models.state(key),
-            broken=broken,
-            measured=measured,
-        )
-        return model_report(
-            judgement,
-            model,
-            method,
-            settings=self.settings,
-            labels=labels,
-            acceptance_change=change,
-            measured_speedup=measured,
-            broken=broken,
-            engines=self._engines(key, method, judgement.sample, self.by_engine) if self.by_engine else (),
-        )
+        method, model = labels.pop(names.spec_method, ""), labels.pop(names.model_name, "")
+        case = self._case(self.models.of(key), "its engines together")
+        sample = judge(case).sample
+        engines = self._engines(key, sample, self.by_engine) if self.by_engine else ()
+        return model_report(case, model, method, labels=labels, engines=engines)
 
-    def _engines(self, key: Key, method: str, model: Sample | None, asked: Asked) -> tuple[EngineReport, ...]:
+    def _engines(self, model: Labels, sample: Sample | None, engines: Reader) -> tuple[EngineReport, ...]:
         names = self.settings.labels
         return tuple(
             engine_report(
-                self._engine(engine, method, asked),
-                dict(engine).get(names.engine, ""),
-                dict(engine).get(names.instance, ""),
-                model,
+                self._case(engines.of(key), self._place(key)),
+                value_of(key, names.engine),
+                value_of(key, names.instance),
+                sample,
             )
-            for engine in asked.keys
-            if self._belongs(engine, key)
+            for key in engines.keys(state, drafts, generation_tokens)
+            if self._model_of(key) == model
         )
 
-    def _engine(self, engine: Key, method: str, asked: Asked) -> Judgement:
-        sums = asked.totals(engine)
-        broken = (*missing_positions(sums, self._place(engine)), *self._broken(engine, eq))
-        return judge(sums, asked.seconds, method, self.settings, state=asked.state(engine), broken=broken)
+    def _case(self, numbers: Numbers, name: str) -> Case:
+        broken = (*missing_positions(numbers, name), *self._broken(numbers.labels))
+        return Case(numbers, self.seconds, broken)
 
-    def _broken(self, key: Key, is_of: Callable[[Key, Key], bool]) -> tuple[Broken, ...]:
-        return tuple(
-            Broken(identity=name, says=IDENTITIES.get(name, _UNKNOWN), error=error, engine=self._place(engine))
-            for engine, name, error in self.broken
-            if is_of(engine, key)
-        )
+    def _broken(self, key: Labels) -> tuple[Broken, ...]:
+        """Of an engine, or of all engines of a model."""
+        found = []
+        for labels, error in sorted(self.broken.items(), key=lambda pair: sorted(pair[0])):
+            engine, name = dropped(labels, ("identity",)), value_of(labels, "identity")
+            if key in {engine, self._model_of(engine)}:
+                says = IDENTITIES.get(name, _UNKNOWN)
+                found.append(Broken(identity=name, says=says, error=error, engine=self._place(engine)))
+        return tuple(found)
 
-    def _belongs(self, engine: Key, model: Key) -> bool:
-        own = {self.settings.labels.instance, self.settings.labels.engine}
-        return tuple((name, text) for name, text in engine if name not in own) == model
+    def _model_of(self, engine: Labels) -> Labels:
+        return dropped(engine, (self.settings.labels.instance, self.settings.labels.engine))
 
-    def _place(self, engine: Key) -> str:
-        names, labels = self.settings.labels, dict(engine)
-        return f"engine {labels.get(names.engine, '')} of {labels.get(names.instance, '')}"
+    def _place(self, engine: Labels) -> str:
+        names = self.settings.labels
+        return f"engine {value_of(engine, names.engine)} of {value_of(engine, names.instance)}"

@@ -6,9 +6,8 @@ does not expose it, or nothing happened that it could be measured by.
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar
 
-from pydantic import ConfigDict
+from draftboard.output import Described
 
 SCHEMA_VERSION = 1
 """Grows whenever a field is removed or means something else; new fields do not change it."""
@@ -23,14 +22,8 @@ class Origin(StrEnum):
     PROMETHEUS = "Prometheus"
 
 
-class _Described:
-    """Docstrings of fields become descriptions of the schema; a number that is none or infinite is refused."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(use_attribute_docstrings=True, allow_inf_nan=False)
-
-
 @dataclass(frozen=True, kw_only=True)
-class Sample(_Described):
+class Sample(Described):
     """How much the judgement rests on."""
 
     drafts: float
@@ -49,57 +42,40 @@ class Sample(_Described):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Speculation(_Described):
-    """What drafting yields; fields are named as the signals that say it."""
+class Speculation(Described):
+    """What drafting yields. A field means what the signal of its name means; by position, by length or by k where it is a
+    list.
+    """
 
     acceptance: float
-    """Accepted over drafted tokens."""
     band: str | None
     """The same in words, where the sample is large enough. A rule of thumb, not comparable across K."""
     acceptance_length: float
-    """1 + accepted tokens / drafts: the bonus token is included, as vLLM does. An upper bound on the speedup."""
     break_even: float
-    """Mean acceptance length from which speculation pays: draft_length * draft_cost + verify_inflation."""
     draft_length: float
-    """Drafted tokens / drafts."""
     configured_k: float
-    """Positions that vLLM counts: num_speculative_tokens. The mean, where engines differ."""
     draft_cost: float
-    """c, assumed: time of drafting one token over one plain step."""
     verify_inflation: float
     """v, assumed: time of a verify step over a plain one."""
     expected_speedup: float
-    """acceptance_length / break_even, of speculative steps alone."""
     best_k: int
-    """The k of the highest expected speedup; equal to K it means K or more."""
     best_speedup: float
-    """Expected speedup at best_k."""
     coverage: float | None
-    """Drafts / decode steps."""
     share_from_drafts: float | None
-    """Accepted / generated tokens."""
     draft_efficiency: float
-    """(Drafts + accepted tokens) / (drafts + drafted tokens)."""
     wasted_tokens: float | None
-    """Drafted and rejected tokens per second."""
     alpha_hat: float
-    """Estimate of the probability that one drafted token is accepted; for drafts of full length."""
     first_position: float
     last_position: float
     survival: tuple[float, ...]
-    """By position: share of drafts accepted at least this deep."""
     conditional_acceptance: tuple[float, ...]
-    """By position: of the drafts accepted up to it, the share accepted here too; ends where none arrives."""
     accepted_length_share: tuple[float, ...]
-    """Share of drafts with exactly 0, 1, ... K accepted tokens; adds up to 1."""
     tokens_per_step_at: tuple[float, ...]
-    """For k = 1, 2, ... K: tokens a step that drafts of k tokens would have yielded."""
     speedup_at: tuple[float, ...]
-    """For the same k: expected speedup."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Latency(_Described):
+class Latency(Described):
     """A time as a distribution. A percentile of 0 stands for below resolution: less than `resolution`, nobody knows."""
 
     count: float
@@ -116,7 +92,7 @@ class Latency(_Described):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Latencies(_Described):
+class Latencies(Described):
     """What users wait for, and how long steps take. None: not exposed, or nothing finished in the time."""
 
     first_token: Latency | None = None
@@ -130,7 +106,7 @@ class Latencies(_Described):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Traffic(_Described):
+class Traffic(Described):
     """The load under which all this was measured: compare only what had the same."""
 
     generation_tokens: float | None
@@ -160,7 +136,7 @@ class Traffic(_Described):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Broken(_Described):
+class Broken(Described):
     """An identity that vLLM's counters hold, and these do not."""
 
     identity: str
@@ -173,7 +149,7 @@ class Broken(_Described):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict(_Described):
+class Verdict(Described):
     """Whether it pays, what to do, and why."""
 
     says: str | None
@@ -190,7 +166,7 @@ class Verdict(_Described):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judged(_Described):
+class Judged(Described):
     """A model or an engine."""
 
     state: str
@@ -242,7 +218,7 @@ class ModelReport(Judged):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sampling(_Described):
+class Sampling(Described):
     """How requests asked for tokens, as whoever made the report said: vLLM does not export it."""
 
     temperature: float | None = None
@@ -254,7 +230,7 @@ class Sampling(_Described):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report(_Described):
+class Report(Described):
     """What some servers did over a time."""
 
     schema_version: int

@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any
 
 from draftboard.errors import DraftboardError
-from draftboard.report.lines import named
+from draftboard.report.document import named
 from draftboard.report.objects import ModelReport, Report, Speculation
 from draftboard.settings import Settings
 from draftboard.signals.depth import conditional_acceptance, survival

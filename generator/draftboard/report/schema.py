@@ -1,16 +1,17 @@
-"""Reports as JSON: written, described, and read again."""
+"""Reports as JSON: described, and read again."""
 
 import json
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from draftboard import output
 from draftboard.errors import DraftboardError
 from draftboard.reading.saved import saved_bytes
-from draftboard.report.objects import SCHEMA_VERSION, EngineReport, Judged, ModelReport, Report
+from draftboard.report.objects import SCHEMA_VERSION, Report, Speculation, Traffic
+from draftboard.signals import ALL
 
 _REPORT = TypeAdapter(Report)
 _MOST_BYTES = 32_000_000
@@ -19,21 +20,14 @@ _LATEST = 253_402_300_799
 """The end of the year 9999, after which nothing can be shown as a date."""
 
 
-def as_json(report: Report) -> str:
-    """The report as JSON, as the schema describes it."""
-    return _REPORT.dump_json(report, indent=2).decode()
-
-
 def schema() -> str:
-    """JSON Schema of a report, from the objects themselves."""
-    document: dict[str, Any] = _REPORT.json_schema(mode="serialization")
-    inherited = TypeAdapter(Judged).json_schema(mode="serialization")["properties"]
-    for entry in (EngineReport, ModelReport):
-        properties = document["$defs"][entry.__name__]["properties"]
-        for name, described in inherited.items():
-            properties[name] = described
-    document["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-    document["properties"]["schema_version"]["const"] = SCHEMA_VERSION
+    """JSON Schema of a report. Fields that are named as signals are described as those are."""
+    document = json.loads(output.schema(Report, SCHEMA_VERSION))
+    said = {signal.name: f"{signal.title}. {signal.description}" for signal in ALL}
+    for part in (Speculation, Traffic):
+        for name, described in document["$defs"][part.__name__]["properties"].items():
+            if name in said:
+                described.setdefault("description", said[name])
     return json.dumps(document, indent=2, sort_keys=True) + "\n"
 
 
@@ -50,7 +44,7 @@ def load_report(path: Path) -> Report:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"])) or "the file"
         raise DraftboardError(
-            f"{path}: no report as `draftboard report --json` writes it: {where}: {first['msg']}"
+            f"{path}: not a report as `draftboard report --json` writes it: {where}: {first['msg']}"
         ) from None
     _require_sane(report, path)
     if report.schema_version != SCHEMA_VERSION:
@@ -67,7 +61,7 @@ def _require_sane(report: Report, path: Path) -> None:
         elif abs(leaf) > _LARGEST:
             raise DraftboardError(f"{path}: holds a number over {_LARGEST:g}, which no server ever counts")
     if report.taken_at is not None and not 0 <= report.taken_at <= _LATEST:
-        raise DraftboardError(f"{path}: taken_at: {report.taken_at:g} is no time in Unix seconds")
+        raise DraftboardError(f"{path}: taken_at: {report.taken_at:g} is not a time in Unix seconds")
 
 
 def _leaves(part: object) -> Iterator[str | float]:

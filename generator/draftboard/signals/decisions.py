@@ -86,6 +86,12 @@ STATES = Decision(
         "starting": Choice(Code(6, "starting", Status.QUIET), starting, "the server has not answered yet"),
     }
 )
+VERDICT_REASON = (
+    "{acceptance_length.title} {acceptance_length} tokens, {break_even.within} {break_even} ({draft_length} drafted x "
+    "c {draft_cost:g} + v {costs.verify_inflation:g}): {expected_speedup.within} {expected_speedup} times plain "
+    "decoding"
+)
+"""Why the verdict is what it is."""
 _LAST = "{last_position.title} in {last_position} of drafts"
 ADVICE = Decision(
     {

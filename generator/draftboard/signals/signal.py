@@ -47,6 +47,11 @@ class Unit(Enum):
         return self.value[0]
 
     @property
+    def per_second(self) -> bool:
+        """Whether it is a rate."""
+        return self.words.endswith("/s")
+
+    @property
     def words(self) -> str:
         """The unit in words: an axis label, a column of the signal list."""
         return self.value[1]
@@ -122,6 +127,11 @@ class Signal(Recorded):
     """Where its axis begins; None where values may be negative."""
     most: float | None = None
     """Where its axis ends, so that rare extremes do not flatten all else; None where the highest value says."""
+
+    @property
+    def per_second(self) -> bool:
+        """Whether it is a rate: counts hold the growth over the window instead."""
+        return self.unit.per_second or (self.record or "").endswith(":rate{window}")
 
     def promql(self, scope: Scope) -> str:
         """Its record where there is one to read, else its expression."""

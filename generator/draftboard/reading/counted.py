@@ -1,0 +1,103 @@
+"""Counts of servers as signals read them: by the labels that Prometheus would have stored."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from draftboard.expr.scope import Level
+from draftboard.expr.tree import Counts
+from draftboard.expr.vector import Labels, dropped, kept, value_of
+from draftboard.reading.growth import Tally
+from draftboard.settings import Settings
+from draftboard.signals import Signal
+
+
+def counts_of(tallies: Sequence[Tally], settings: Settings, method: str = "") -> Counts:
+    """What engines counted, labelled by the settings' names; `method` is how they draft, where that is known."""
+    series: dict[str, dict[Labels, float]] = {}
+    for tally in tallies:
+        whose = labels_of(tally, settings, method)
+        for (metric, labels), value in (*tally.counted.items(), *tally.gauges.items()):
+            own = {(name, _bound(text) if name == "le" else text) for name, text in labels if text}
+            # Of a gauge with a series for each of the server's processes, the largest counts.
+            values = series.setdefault(metric, {})
+            values[whose | own] = max(value, values.get(whose | own, value))
+    return Counts(settings, series)
+
+
+def labels_of(tally: Tally, settings: Settings, method: str = "") -> Labels:
+    """The labels by which an engine's series are known."""
+    names = settings.labels
+    labels = {
+        names.instance: tally.source,
+        names.model_name: tally.model,
+        names.engine: tally.engine,
+        names.spec_method: method,
+    }
+    return frozenset((name, text) for name, text in labels.items() if text)
+
+
+def _bound(text: str) -> str:
+    """Servers and releases write one bound in several ways: 1, 1.0, 1e+00."""
+    return f"{float(text):g}"
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Counts at one level, each signal computed and sorted by whose it is once."""
+
+    counts: Counts
+    level: Level
+    _split: dict[str, Mapping[Labels, Mapping[str, float]]] = field(default_factory=dict)
+
+    def of(self, labels: Labels) -> "Numbers":
+        """The numbers of the model or engine with these labels."""
+        return Numbers(self, labels)
+
+    def keys(self, *signals: Signal) -> list[Labels]:
+        """Every model or engine that one of the signals has a value for."""
+        names = self.level.labels(self.counts.settings)
+        found = {kept(labels, names) for signal in signals for labels in self.counts.read(signal, self.level)}
+        return sorted(found, key=sorted)
+
+    def split(self, signal: Signal) -> Mapping[Labels, Mapping[str, float]]:
+        """Values of a signal by whose they are, then by its own label; "" where it has none."""
+        if signal.name not in self._split:
+            own = signal.by[0] if signal.by else ""
+            parts: dict[Labels, dict[str, float]] = {}
+            for labels, value in self.counts.read(signal, self.level).items():
+                parts.setdefault(dropped(labels, (own,)), {})[value_of(labels, own)] = value
+            self._split[signal.name] = parts
+        return self._split[signal.name]
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The numbers of one model or engine: a rate is the growth within the window."""
+
+    reader: Reader
+    labels: Labels
+
+    @property
+    def settings(self) -> Settings:
+        """Those that the signals are read with."""
+        return self.reader.counts.settings
+
+    def value(self, signal: Signal) -> float | None:
+        """The value of a signal without a label of its own; None where there is none."""
+        return self.by(signal).get("")
+
+    def by(self, signal: Signal) -> Mapping[str, float]:
+        """The values of a signal by its own label, in the order of the numbers there."""
+        found = self.reader.split(signal).get(self.labels, {})
+        return dict(sorted(found.items(), key=lambda pair: _order(pair[0])))
+
+    def each(self, signal: Signal) -> tuple[float, ...]:
+        """The same without the label."""
+        return tuple(self.by(signal).values())
+
+
+def _order(text: str) -> tuple[float, str]:
+    try:
+        return float(text), text
+    except ValueError:
+        return 0.0, text

@@ -1,0 +1,224 @@
+"""A report in words: the verdict and its reasons first, then the numbers, then what must be known to read them."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from itertools import zip_longest
+
+from draftboard.output import Bar, Block, Bullets, Cell, Column, Document, Heading, Note, Sentence, Table, Text, columns
+from draftboard.report.objects import EngineReport, Judged, Latency, ModelReport, Report, Speculation
+from draftboard.settings import Settings
+from draftboard.signals import Signal
+from draftboard.signals.acceptance import (
+    acceptance,
+    acceptance_length,
+    coverage,
+    draft_length,
+    share_from_drafts,
+    tokens_per_step,
+)
+from draftboard.signals.capacity import kv_cache_usage, prefix_cache_hits
+from draftboard.signals.comparison import acceptance_change, length_to_others
+from draftboard.signals.decisions import ADVICE, STATES, state, verdict
+from draftboard.signals.depth import accepted_length_share, conditional_acceptance, survival
+from draftboard.signals.economics import BREAK_EVEN, best_k, best_speedup, break_even, expected_speedup, speedup_at
+from draftboard.signals.latency import FELT
+from draftboard.signals.requests import request_rate, requests_running, requests_waiting
+from draftboard.signals.signal import within
+from draftboard.signals.traffic import drafts, generation_tokens, wasted_tokens
+from draftboard.signals.users import measured_speedup
+from draftboard.signals.wording import NOTHING, worded
+from draftboard.status import Status
+
+NUMBERS = (
+    *(acceptance, acceptance_length, break_even, draft_length, coverage, share_from_drafts, wasted_tokens),
+    *(tokens_per_step, expected_speedup, best_k, best_speedup, acceptance_change, measured_speedup),
+)
+"""A line each, in this order; the last two where they are known."""
+_KNOWN_TO_PROMETHEUS = (acceptance_change, measured_speedup)
+_OF_ENGINES = (acceptance, acceptance_length, expected_speedup)
+OF_TIMES = ("Mean", "P50", "P95", "P99", "Samples")
+"""Headings of `cells_of`."""
+_NO_CHANGE = (ADVICE["keep"].says, ADVICE["longer"].says)
+"""Advice that would draft as much as now, or more."""
+_REST = (
+    "Expected speedup is of speculative steps alone and rests on c and v, which the settings assume; only a baseline "
+    "under the same load measures the real one. Bands and advice are rules of thumb."
+)
+
+
+def document(report: Report, settings: Settings, *, engines: bool) -> Document:
+    """Every model; its engines too, where they are asked for."""
+    return Document.of(_blocks(report, settings, engines=engines))
+
+
+def _blocks(report: Report, settings: Settings, *, engines: bool) -> Iterator[Block]:
+    yield Sentence(origin_in_words(report), Status.QUIET)
+    for model in report.models:
+        yield Heading(named(model), Text(verdict_of(model), _status(model, settings)))
+        yield Bullets(tuple(warnings(model)), Status.BAD)
+        yield Bullets(model.verdict.reasons)
+        yield Bullets(model.notes, Status.WARN)
+        yield _numbers(model, settings)
+        if model.speculation:
+            yield _by_length(model.speculation, settings, judged=model.verdict.says is not None)
+        yield _times(model)
+        if load := traffic_in_words(model):
+            yield Sentence(f"Load: {load}.")
+        if engines:
+            yield _engines(model, settings)
+    yield Bullets(report.notes, Status.WARN)
+    if any(model.speculation for model in report.models):
+        yield Note(_REST)
+
+
+def _numbers(model: ModelReport, settings: Settings) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    if model.sample and model.speculation:
+        rows.append((drafts.title, f"{model.sample.drafts:,.0f}", Text("")))
+    for signal, value in numbers_of(model):
+        step = None if value is None or model.verdict.says is None else signal.step_of(value, settings)
+        means = ", ".join(part for part in (signal.unit.words, step.says if step else "") if part)
+        rows.append((signal.title, worded(signal, value), Text(means, step.status if step else Status.NEUTRAL)))
+        if signal is acceptance and model.acceptance_by_request is not None:
+            weighted = worded(acceptance, model.acceptance_by_request)
+            rows.append((f"{acceptance.title} by request", weighted, Text("engines weighted by requests")))
+    return Table(columns("Speculation", numbers=("Value",)) + columns("Meaning"), tuple(rows))
+
+
+def numbers_of(model: ModelReport) -> list[tuple[Signal, float | None]]:
+    """The numbers of speculation in order, each with the signal that says what it is."""
+    if model.speculation is None:
+        return []
+    known = vars(model) | vars(model.traffic) | vars(model.speculation)
+    found = [(signal, known[signal.name]) for signal in NUMBERS]
+    return [(signal, value) for signal, value in found if value is not None or signal not in _KNOWN_TO_PROMETHEUS]
+
+
+def _by_length(found: Speculation, settings: Settings, *, judged: bool) -> Table:
+    """For 0 to K accepted tokens: exactly so many, at least so many, given one less, speedup with k = so many."""
+    at_least = (1.0, *found.survival)
+    rows: list[tuple[Cell, ...]] = []
+    shares = zip_longest(found.accepted_length_share, at_least, (None, *found.conditional_acceptance))
+    for length, (exactly, least, given) in enumerate(shares):
+        gain = found.speedup_at[length - 1] if 0 < length <= len(found.speedup_at) else None
+        status = speedup_at.step_of(gain, settings).status if judged and gain is not None else Status.NEUTRAL
+        rows.append(
+            (
+                str(length),
+                worded(accepted_length_share, exactly),
+                worded(survival, least),
+                Bar(least or 0.0 if length else 0.0),
+                worded(conditional_acceptance, given),
+                Text(worded(speedup_at, gain) + (" (best)" if length == found.best_k else ""), status),
+            )
+        )
+    headings = (
+        *columns(numbers=("Tokens", "Exactly", "At least")),
+        Column(""),
+        *columns(numbers=("If reached", "Speedup at k")),
+    )
+    return Table(headings, tuple(rows), title="How deep drafts are accepted")
+
+
+def _times(model: ModelReport) -> Table:
+    measured = [(name, time) for name in FELT if (time := getattr(model.latency, name))]
+    rows = tuple((FELT[name].title, *cells_of(name, time)) for name, time in measured)
+    return Table(columns("Time", numbers=OF_TIMES), rows)
+
+
+def cells_of(name: str, time: Latency) -> tuple[str, ...]:
+    """Mean, percentiles and number of samples in words; a percentile below resolution names the first bound."""
+    family = FELT[name]
+    under = f"< {worded(family.mean, time.resolution)}"
+    percentiles = ((family.p50, time.p50), (family.p95, time.p95), (family.p99, time.p99))
+    told = (worded(signal, value) if value else under for signal, value in percentiles)
+    return (worded(family.mean, time.mean), *told, f"{time.count:,.0f}")
+
+
+def _engines(model: ModelReport, settings: Settings) -> Table:
+    headings = (*(signal.title for signal in _OF_ENGINES), "To others", drafts.title)
+    rows: list[tuple[Cell, ...]] = []
+    for one in model.engines:
+        found, sample = one.speculation, one.sample
+        told = Text(verdict_of_engine(one, model), _status(one, settings))
+        numbers = (worded(signal, getattr(found, signal.name) if found else None) for signal in _OF_ENGINES)
+        counted = f"{sample.drafts:,.0f}" if sample else NOTHING
+        rows.append(
+            (one.engine or NOTHING, one.server, told, *numbers, worded(length_to_others, one.length_to_others), counted)
+        )
+    return Table(columns("Engine", "Server", verdict.title, numbers=headings), tuple(rows), title="Engines")
+
+
+def origin_in_words(report: Report) -> str:
+    """Where the numbers are from, and of what time."""
+    return ", ".join((f"{report.origin}: {', '.join(report.sources)}", *time_in_words(report.seconds, report.taken_at)))
+
+
+def time_in_words(seconds: float | None, until: float | None) -> tuple[str, ...]:
+    """How long, and until when, as far as it is known."""
+    span = f"over {seconds:,.0f} s" if seconds else ""
+    at = datetime.fromtimestamp(until, UTC).strftime("until %Y-%m-%d %H:%M:%S UTC") if until else ""
+    return tuple(part for part in (span, at) if part)
+
+
+def named(model: ModelReport) -> str:
+    """A model's name, with what tells it from others."""
+    further = [model.method or "", *(f"{name}={text}" for name, text in sorted(model.labels.items()))]
+    told = ", ".join(part for part in further if part)
+    return (model.model or "a server that names no model") + (f" ({told})" if told else "")
+
+
+def verdict_of(entry: Judged) -> str:
+    """Verdict and advice in words, or why there is none, or the state where nothing was drafted."""
+    found = entry.verdict
+    told = _expected(entry) if found.says else f"no verdict: {found.withheld}" if found.withheld else ""
+    if found.measured and not found.says:
+        told = ", ".join(part for part in (told, found.measured) if part)
+    # A server that is down now may have drafted within the time.
+    return told if told and entry.state == STATES["drafting"].says else ", ".join(filter(None, (entry.state, told)))
+
+
+def _expected(entry: Judged) -> str:
+    """What is expected and advised, and what is measured against it: then to keep it would be no advice."""
+    found = entry.verdict
+    if not found.measured:
+        return f"{found.says}: {found.advice}"
+    pays = entry.speculation is not None and entry.speculation.expected_speedup >= BREAK_EVEN
+    told = f"expected: {found.says}, {'but' if pays else 'and'} {found.measured}"
+    return told if found.advice in _NO_CHANGE else f"{told}: {found.advice}"
+
+
+def verdict_of_engine(engine: EngineReport, model: ModelReport) -> str:
+    """The same of an engine; a measurement is of its model, and leaves the engine what is expected of it."""
+    expected = model.verdict.measured and engine.verdict.says
+    return f"expected: {expected}" if expected else verdict_of(engine)
+
+
+def warnings(model: ModelReport) -> list[str]:
+    """What speaks against all of its numbers."""
+    return [f"Do not trust these numbers: {one.says} ({one.engine}, by {one.error:.1%})" for one in model.broken]
+
+
+def traffic_in_words(entry: Judged) -> str:
+    """The load in a line."""
+    told = [
+        f"{worded(signal, getattr(entry.traffic, signal.name))} {signal.unit.words}"
+        for signal in (generation_tokens, request_rate)
+        if getattr(entry.traffic, signal.name) is not None
+    ]
+    gauges = [
+        f"{within(signal.title)} {worded(signal, getattr(entry.traffic, signal.name))}"
+        for signal in (requests_running, requests_waiting, kv_cache_usage, prefix_cache_hits)
+        if getattr(entry.traffic, signal.name) is not None
+    ]
+    return ", ".join(told + gauges)
+
+
+def _status(entry: Judged, settings: Settings) -> Status:
+    if entry.verdict.measured:
+        return Status.BAD
+    if entry.verdict.withheld:
+        return Status.WARN
+    if entry.verdict.says is not None and entry.speculation:
+        return verdict.step_of(entry.speculation.expected_speedup, settings).status
+    return next((code.status for code in state.codes if code.says == entry.state), Status.WARN)

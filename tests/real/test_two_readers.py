@@ -1,0 +1,197 @@
+"""Every signal has one value, whoever reads it: a real Prometheus its PromQL, or Python the same tree from counts."""
+
+import random
+from collections.abc import Iterator
+from itertools import product
+
+import pytest
+
+from conftest import program
+from draftboard.catalogue import CATALOGUE, Histogram, Kind, Metric, Owner, Presence, speculation
+from draftboard.durations import Duration
+from draftboard.expr.scope import Edition, Level, Scope
+from draftboard.expr.tree import Counts
+from draftboard.expr.vector import Labels, Vector
+from draftboard.prometheus import Client, Promtool, Server
+from draftboard.settings import Settings
+from draftboard.signals import ALL, Signal
+from draftboard.signals.decisions import ADVICE, STATES, advice, state
+from draftboard.signals.depth import each_k
+from draftboard.signals.economics import best_k, speedup_at
+from draftboard.signals.events import restarts
+from draftboard.signals.slo import BURNS, ERROR_RATIOS, attainment, budget_left, burning_fast, burning_slowly
+
+pytestmark = pytest.mark.prometheus
+
+START, SPAN, GAP = 1_800_000_000, 256, 64
+"""Whole binary fractions, so that a counter's samples are exact."""
+NOW = START + SPAN
+METHODS = ("", "none", "ngram", "suffix", "eagle3", "draft_model", "mtp")
+SETTINGS = Settings()
+LONGER_THAN_A_WINDOW = {
+    *(restarts, attainment, budget_left, burning_fast, burning_slowly),
+    *ERROR_RATIOS.values(),
+    *BURNS.values(),
+}
+"""Ask how the window came to be, or of longer ones: counts know nothing of that, and say nothing."""
+Series = tuple[str, Labels]
+
+
+def engines() -> Iterator[dict[str, str]]:
+    """Labels of made-up engines: one model or two at an address, one to three engines, arms with other methods."""
+    for number in range(60):
+        chance = random.Random(number)
+        for arm in range(chance.randint(1, 2)):
+            method = chance.choice(METHODS)
+            for engine in range(chance.randint(1, 3)):
+                labels = {"job": f"vllm{arm}", "instance": f"h{number}-{arm}:8000", "model_name": f"m{number}"}
+                yield labels | {"engine": str(engine)} | ({"spec_method": method} if method else {})
+
+
+def own_labels(metric: Metric, chance: random.Random, k: int) -> list[dict[str, str]]:
+    """Every combination of the labels that a metric has of its own; of a histogram's bounds in order."""
+    values = {
+        "position": [str(position) for position in range(k)],
+        "status": ["2xx", "4xx", "5xx"],
+        "finished_reason": ["stop", "error"],
+    }
+    found = [values.get(label) or list(metric.values.get(label, ("a", "b")))[:2] for label in metric.own_labels]
+    return [dict(zip(metric.own_labels, each, strict=True)) for each in product(*found)] or [{}]
+
+
+def survivors(chance: random.Random, drafts: int, k: int) -> list[int]:
+    """Drafts accepted at each depth: mostly falling, sometimes contradicting themselves."""
+    alpha = chance.random() ** 2
+    falling = [round(drafts * alpha ** (position + 1)) for position in range(k)]
+    return falling if chance.random() < 0.85 else chance.sample(range(drafts + k + 1), k)
+
+
+def counted(labels: dict[str, str]) -> Iterator[tuple[Metric, dict[str, str], int]]:
+    """What one engine counted in the window, by metric and all labels: growth, or a gauge's value."""
+    chance = random.Random(str(sorted(labels.items())))
+    k, drafts = chance.randint(1, 11), 0 if chance.random() < 0.2 else chance.randint(1, 500) * 10
+    positions = survivors(chance, drafts, k)
+    fixed = {
+        speculation.DRAFTS: drafts,
+        speculation.DRAFT_TOKENS: max(round(drafts * k * chance.choice((1, 1, 0.6))), sum(positions)),
+        speculation.ACCEPTED_TOKENS: sum(positions),
+    }
+    speculates = labels.get("spec_method") != "none"
+    for family in CATALOGUE:
+        if family.presence in {Presence.PROMETHEUS, Presence.GPU_EXPORTER}:
+            continue
+        if family.presence is Presence.SPECULATING and not speculates:
+            continue
+        if isinstance(family, Histogram):
+            samples = [chance.choice((0, 1, 5, 40)) for _ in range(len(family.buckets) + 1)]
+            for index, bound in enumerate((*family.buckets, float("inf"))):
+                yield family.bucket, {"le": "+Inf" if bound == float("inf") else f"{bound:g}"}, sum(samples[: index + 1])
+            yield family.sum, {}, chance.randint(0, 1000)
+            yield family.count, {}, sum(samples)
+            continue
+        if family is speculation.ACCEPTED_TOKENS_PER_POS:
+            for position, accepted in enumerate(positions):
+                yield family, {"position": str(position)}, accepted
+            continue
+        for part in family.parts:
+            for own in own_labels(part, chance, k):
+                yield part, own, fixed.get(part, chance.choice((0, chance.randint(1, 400))))
+
+
+def carried(metric: Metric, labels: dict[str, str]) -> dict[str, str]:
+    """The labels of an engine that a metric's series carry."""
+    target = {name: value for name, value in labels.items() if name in {"job", "instance", "spec_method"}}
+    match metric.owner:
+        case Owner.ENGINE:
+            return labels
+        case Owner.CONFIG:
+            return target | {"engine": labels["engine"]}
+        case Owner.FRONTEND:
+            return target | {"model_name": labels["model_name"]}
+        case _:
+            return target
+
+
+@pytest.fixture(scope="module")
+def fleet() -> dict[Series, tuple[Metric, int]]:
+    found: dict[Series, tuple[Metric, int]] = {}
+    for labels in engines():
+        for metric, own, value in counted(labels):
+            found[metric.name, frozenset((carried(metric, labels) | own).items())] = (metric, value)
+    return found
+
+
+@pytest.fixture(scope="module")
+def client(fleet: dict[Series, tuple[Metric, int]], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """A Prometheus in which every counter rises evenly over the window, from high enough to be no new one."""
+    folder = tmp_path_factory.mktemp("readers")
+    lines = []
+    for (name, labels), (metric, value) in sorted(fleet.items(), key=lambda pair: (pair[0][0], sorted(pair[0][1]))):
+        text = ",".join(f'{label}="{said}"' for label, said in sorted(labels))
+        rises = metric.kind is not Kind.GAUGE
+        for at in range(START, NOW + 1, GAP):
+            sample = value * 2 + 1 + value * (at - START) / SPAN if rises else value
+            lines.append(f"{name}{{{text}}} {sample} {at}\n")
+    recording = folder / "fleet.om"
+    recording.write_text("".join(lines) + "# EOF\n")
+    server = Server(program("prometheus"), folder, lookback=Duration(300))
+    Promtool(program("promtool")).load_openmetrics(recording, server.storage)
+    with server.running() as url, Client(url) as asked:
+        yield asked
+
+
+@pytest.fixture(scope="module")
+def counts(fleet: dict[Series, tuple[Metric, int]]) -> Counts:
+    series: dict[str, dict[Labels, float]] = {}
+    for (name, labels), (_, value) in fleet.items():
+        series.setdefault(name, {})[labels] = value
+    return Counts(SETTINGS, series)
+
+
+def asked_of(client: Client, signal: Signal, level: Level) -> Vector:
+    """Its PromQL's values: a rate as the growth over the window."""
+    scope = Scope(SETTINGS, level, Edition.ASKED, span=Duration(SPAN))
+    factor = SPAN if signal.per_second else 1
+    return {
+        frozenset(series.labels.items()): series.samples[0][1] * factor for series in client.query(scope(signal), NOW)
+    }
+
+
+CASES = [
+    (signal, level)
+    for signal in ALL
+    for level in signal.levels
+    if signal not in LONGER_THAN_A_WINDOW and signal is not best_k
+]
+
+
+@pytest.mark.parametrize(("signal", "level"), CASES, ids=[f"{signal.name}-{level.value}" for signal, level in CASES])
+def test_both_readers_give_the_same_values(signal: Signal, level: Level, client: Client, counts: Counts) -> None:
+    expected, found = asked_of(client, signal, level), dict(counts.read(signal, level))
+    assert found == pytest.approx(dict(expected), rel=1e-9, abs=1e-12, nan_ok=True)
+
+
+def test_the_best_k_is_the_same_but_for_ties(client: Client, counts: Counts) -> None:
+    expected, speedups = asked_of(client, best_k, Level.MODEL), counts.read(speedup_at)
+    found = counts.read(best_k)
+    assert found.keys() == expected.keys()
+    for model, k in found.items():
+        # Speedups that are equal on paper differ in the last digit, whichever way they are computed.
+        both = [speedups[model | {("k", f"{one:g}")}] for one in (k, expected[model])]
+        assert both[0] == pytest.approx(both[1], rel=1e-12)
+
+
+def test_the_made_up_fleet_shows_what_signals_distinguish(counts: Counts) -> None:
+    assert {ADVICE.of(value) for value in counts.read(advice).values()} == {
+        choice for name, choice in ADVICE.choices.items() if name != "workload"
+    }
+    drafting = {STATES.choices[name] for name in ("drafting", "idle", "not drafting", "off")}
+    assert {STATES.of(value) for value in counts.read(state).values()} == drafting
+    assert max(counts.read(each_k).values()) == 11
+    silent = [signal.name for signal, level in CASES if not counts.read(signal, level)]
+    assert silent == []
+
+
+@pytest.mark.parametrize("signal", sorted(LONGER_THAN_A_WINDOW, key=lambda one: one.name), ids=lambda one: one.name)
+def test_what_one_window_cannot_tell_has_no_value_in_counts(signal: Signal, counts: Counts) -> None:
+    assert counts.read(signal, signal.levels[-1]) == {}

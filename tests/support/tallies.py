@@ -1,0 +1,46 @@
+"""What one engine counted, made up from plain numbers."""
+
+from collections.abc import Mapping, Sequence
+
+from draftboard.catalogue import Histogram, Metric, latency, serving, speculation
+from draftboard.reading import Tally
+
+BOUNDS = (0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5, 1, 2.5, 5, 10, 20, 40)
+Counted = dict[tuple[str, tuple[tuple[str, str], ...]], float]
+
+
+def tally(
+    accepted: Sequence[float] = (),
+    *,
+    drafts: float | None = None,
+    drafted: float | None = None,
+    generated: float | None = None,
+    prompts: float | None = None,
+    requests: float | None = None,
+    steps: float | None = None,
+    times: Mapping[Histogram, Sequence[float]] | None = None,
+    model: str = "m",
+) -> Tally:
+    """Counters that are None are not exposed. Drafts have full length unless drafted tokens are given."""
+    counted: Counted = {}
+
+    def count(metric: Metric, value: float | None, **labels: str) -> None:
+        if value is not None:
+            counted[metric.name, tuple(sorted(labels.items()))] = float(value)
+
+    count(speculation.DRAFTS, drafts)
+    if drafts is not None:
+        count(speculation.DRAFT_TOKENS, drafts * len(accepted) if drafted is None else drafted)
+        count(speculation.ACCEPTED_TOKENS, sum(accepted))
+    for position, tokens in enumerate(accepted):
+        count(speculation.ACCEPTED_TOKENS_PER_POS, tokens, position=str(position))
+    count(serving.GENERATION_TOKENS, generated)
+    count(serving.PROMPT_TOKENS, prompts)
+    count(serving.REQUESTS_FINISHED, requests, finished_reason="stop")
+    count(latency.STEP_LATENCY.count, steps)
+    for histogram, samples in (times or {}).items():
+        for bound in (*BOUNDS, float("inf")):
+            count(histogram.bucket, sum(time <= bound for time in samples), le=str(bound))
+        count(histogram.sum, sum(samples))
+        count(histogram.count, len(samples))
+    return Tally("a:8000", model, "0", counted, {})
