@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from draftboard.report.lines import NUMBERS, numbers_of, verdict_of
+from draftboard.report.lines import NUMBERS
 from draftboard.report.totals import LATENCIES
 
 from conftest import RECORDING
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.lab.replay import Replay
-from draftboard.report import Pages, Recorded, report
-from draftboard.report.objects import ModelReport
+from draftboard.reading import Pages, Recorded
+from draftboard.report import ModelReport, numbers_of, report, verdict_of
 from draftboard.signals import Scope, Signal
 from draftboard.signals.acceptance import tokens_per_step
 from draftboard.signals.decisions import ADVICE, advice, state, verdict

@@ -1,7 +1,6 @@
 """Made-up runs, as reports: requests of given times, and drafts of given acceptance."""
 
 from collections.abc import Mapping, Sequence
-
 from dataclasses import replace
 
 from draftboard.catalogue import latency

@@ -14,7 +14,7 @@ import pytest
 
 from conftest import ROOT
 from draftboard.catalogue.speculation import DRAFT_TOKENS
-from draftboard.report import lifetime, read
+from draftboard.reading import lifetime, read
 from draftboard.settings import Settings
 from support.vllm_log import Line, lines
 

@@ -13,7 +13,8 @@ import pytest
 
 from draftboard.cli import main
 from draftboard.durations import Duration, moment
-from draftboard.report import Recorded, report
+from draftboard.reading import Recorded
+from draftboard.report import report
 from draftboard.settings import Settings
 from draftboard.signals.comparison import acceptance_change
 from support.loopback import answering, page

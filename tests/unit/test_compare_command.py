@@ -20,8 +20,9 @@ from draftboard.compare import Limits, Looking, Price, Side, as_json, as_markdow
 from draftboard.compare import saved as saved_side
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
-from draftboard.report import Pages, Report, report
-from draftboard.report import as_json as report_as_json
+from draftboard.output import as_json as report_as_json
+from draftboard.reading import Pages
+from draftboard.report import Report, report
 from draftboard.settings import Settings, load
 from support.loopback import answering
 from support.loopback import page as answer

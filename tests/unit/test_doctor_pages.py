@@ -14,7 +14,7 @@ from draftboard.doctor.running.names import OLD
 from draftboard.doctor.running.readers import SAMPLES, all_readers, silenced_by
 from draftboard.doctor.running.series import NAMES
 from draftboard.errors import DraftboardError
-from draftboard.report import Page, read
+from draftboard.reading import Page, read
 from draftboard.settings import Settings
 from support.pages import page as one_engine
 

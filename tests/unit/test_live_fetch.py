@@ -11,9 +11,9 @@ import pytest
 
 from draftboard.access import Access
 from draftboard.errors import DraftboardError
+from draftboard.reading import Limits, load, scrape
 from draftboard.reading.fetch import metrics_url
 from draftboard.reading.page import VLLM
-from draftboard.report import Limits, load, scrape
 from support.loopback import Answer, answering, page
 
 DATA = Path(__file__).parent.parent / "data"
@@ -117,14 +117,14 @@ def test_a_notebook_whose_loop_runs_already_may_ask_too() -> None:
     [
         (drip, "no whole page within 0.4 s"),
         (drip_headers, "no whole page within 0.4 s"),
-        (flood, "larger than 0.1 MB"),
+        (flood, "response exceeds 0.1 MB"),
         (cut_off, "breaks off"),
         (lambda request: request.wfile.write(b"220 mail.example ESMTP\r\n"), "does not speak HTTP"),
         (page("", 302, Location=f"https://other:{HIDDEN}@example.org/x?{HIDDEN}"), "https://***@example.org/x?***;"),
         (page("", 308, Location="/login"), "redirects to http://***@127.0.0.1"),
         (page("", 307), "redirects; name the address"),
-        (page("", 401), "(HTTP 401): give a token with --token-file"),
-        (page("", 403), "(HTTP 403): give a token with --token-file"),
+        (page("", 401), "(HTTP 401): use --token-file"),
+        (page("", 403), "(HTTP 403): use --token-file"),
         (page("", 404), "no page of metrics there (HTTP 404)"),
         (page("", 500), "(HTTP 500)"),
         (page(b"\x1f\x8b\x08", Content_Encoding="gzip"), "compressed"),

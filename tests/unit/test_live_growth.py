@@ -6,7 +6,7 @@ import pytest
 
 from draftboard.catalogue import serving, speculation
 from draftboard.errors import DraftboardError
-from draftboard.report import Growth, Page, Since, growth, lifetime, load, read, together
+from draftboard.reading import Growth, Page, Since, growth, lifetime, load, read, together
 
 DATA = Path(__file__).parent.parent / "data"
 

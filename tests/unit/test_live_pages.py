@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from draftboard.catalogue import serving, speculation
 from draftboard.errors import DraftboardError
-from draftboard.report import Limits, Page, lifetime, load, read
-from draftboard.report.from_pages import Reading
-from draftboard.report.objects import Origin
+from draftboard.reading import Limits, Page, lifetime, load, read
+from draftboard.report import Origin, Reading
 from draftboard.settings import Settings
 
 DATA = Path(__file__).parent.parent / "data"

@@ -8,8 +8,7 @@ import pytest
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.reading import Lifetime, Pages, Servers
-from draftboard.report import Report, report
-from draftboard.report.objects import ModelReport, Speculation
+from draftboard.report import ModelReport, Report, Speculation, report
 from draftboard.settings import Settings
 from support.loopback import Answer, answering
 from support.loopback import page as answer

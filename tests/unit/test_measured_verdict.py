@@ -2,32 +2,38 @@
 
 import pytest
 
+from draftboard.expr.scope import Level
+from draftboard.expr.tree import Counts
+from draftboard.expr.vector import kept
+from draftboard.reading import Reader, Tally, counts_of, labels_of
+from draftboard.report import EngineReport, ModelReport, verdict_of
+from draftboard.report.document import verdict_of_engine
 from draftboard.report.entries import engine_report, model_report
-from draftboard.report.judge import judge
-from draftboard.report.lines import verdict_of, verdict_of_engine
-from draftboard.report.objects import ModelReport
-from draftboard.report.totals import Totals
+from draftboard.report.judge import Case
 from draftboard.settings import Settings
+from draftboard.signals.users import measured_speedup
+from support.tallies import tally
 
 DEFAULTS = Settings()
 PAYS, LOSES = (900.0, 500.0, 200.0), (20.0, 10.0, 5.0)
 
 
-def counted(accepted: tuple[float, ...]) -> Totals:
-    return Totals(
-        drafts=1000,
-        draft_tokens=1000 * len(accepted),
-        accepted_tokens=sum(accepted),
-        accepted_by_position=dict(enumerate(accepted)),
-        configured_k=len(accepted),
-    )
+def case(counted: Tally, measured: float | None, method: str, settings: Settings) -> Case:
+    """What a Prometheus knows: the counters, and what it measured against a baseline."""
+    key = kept(labels_of(counted, settings, method), settings.labels.model_level)
+    answers = {} if measured is None else {(measured_speedup.name, Level.MODEL): {key: measured}}
+    counts = Counts(settings, counts_of([counted], settings, method).series, answers)
+    return Case(Reader(counts, Level.MODEL).of(key), 300)
 
 
 def judged(
     accepted: tuple[float, ...], measured: float | None, method: str = "eagle3", settings: Settings = DEFAULTS
 ) -> ModelReport:
-    judgement = judge(counted(accepted), 300, method, settings, measured=measured)
-    return model_report(judgement, "m", method, settings=settings, measured_speedup=measured)
+    return model_report(case(tally(accepted, drafts=1000), measured, method, settings), "m", method)
+
+
+def engine_of(model: ModelReport) -> EngineReport:
+    return engine_report(case(tally(PAYS, drafts=1000), None, "eagle3", DEFAULTS), "0", "a:8000", model.sample)
 
 
 def test_a_measured_slowdown_is_the_first_reason_and_in_the_headline() -> None:
@@ -51,8 +57,7 @@ def test_a_longer_draft_is_not_called_for_where_users_wait_longer() -> None:
 
 def test_an_engine_of_a_model_that_is_slower_is_only_expected_to_pay() -> None:
     quick, slow = judged(PAYS, 1.3), judged(PAYS, 0.83)
-    own = judge(counted(PAYS), 300, "eagle3", DEFAULTS)
-    engine = engine_report(own, "0", "a:8000", slow.sample)
+    engine = engine_of(slow)
     assert (verdict_of_engine(engine, quick), verdict_of_engine(engine, slow)) == ("pays: keep", "expected: pays")
 
 
@@ -66,6 +71,6 @@ def test_a_slowdown_is_told_too_where_nothing_can_be_judged() -> None:
     settings = Settings.model_validate({"traffic": {"drafts_to_judge": 2000}})
     few = judged(PAYS, 0.83, settings=settings)
     assert verdict_of(few) == "no verdict: too few drafts, users wait longer (measured 0.83)"
-    quiet = judge(Totals(drafts=0, generation_tokens=5000), 300, "ngram", DEFAULTS, measured=0.83)
-    told = verdict_of(model_report(quiet, "m", "ngram", settings=DEFAULTS))
+    quiet = case(tally(drafts=0, generated=5000), 0.83, "ngram", DEFAULTS)
+    told = verdict_of(model_report(quiet, "m", "ngram"))
     assert told == "serving without drafting, users wait longer (measured 0.83)"

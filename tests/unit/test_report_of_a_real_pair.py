@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from conftest import ROOT
-from draftboard.report import Pages, report
-from draftboard.report.objects import Sample, Speculation
+from draftboard.reading import Pages
+from draftboard.report import Sample, Speculation, report
 from support.vllm_log import Line, lines
 
 PAIR = "tests/data/v0.32.0-ngram-pair"

@@ -7,7 +7,7 @@ import pytest
 
 from draftboard.cli import main
 from draftboard.errors import DraftboardError
-from draftboard.report import is_saved
+from draftboard.reading import is_saved
 
 COMMANDS = {"report": 1, "doctor": 1, "compare": 2}
 """How many sources each is given."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from draftboard import report as report_room
-from draftboard.report.objects import ModelReport, Sample, Speculation
+from draftboard.report import ModelReport, Sample, Speculation
 from draftboard.settings import Settings
 from support.vllm_commands import draftboard, ended, running, succeeded
 from support.vllm_log import Line, total

@@ -1,5 +1,6 @@
 """The command line: parse, call, print. One module for each family of commands."""
 
+import importlib
 import signal
 import sys
 from typing import Any
@@ -7,21 +8,40 @@ from typing import Any
 import click
 
 from draftboard import __version__
-from draftboard.cli.compare import compare_command
-from draftboard.cli.doctor import doctor_command
-from draftboard.cli.drill import drill_command
-from draftboard.cli.files import build, check, signals
-from draftboard.cli.plan import plan
-from draftboard.cli.replay import replay_command
-from draftboard.cli.report import report_command
-from draftboard.cli.shared import INTERRUPTED
-from draftboard.cli.simulate import simulate
-from draftboard.cli.sweep import sweep_command
 from draftboard.errors import DraftboardError
+
+_COMMANDS = {
+    "report": "report:report_command",
+    "doctor": "doctor:doctor_command",
+    "compare": "compare:compare_command",
+    "sweep": "sweep:sweep_command",
+    "plan": "plan:plan",
+    "build": "files:build",
+    "check": "files:check",
+    "signals": "files:signals",
+    "replay": "replay:replay_command",
+    "simulate": "simulate:simulate",
+    "drill": "drill:drill_command",
+}
+"""Module and function of each command, imported when it is asked for: what others need costs it no time."""
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells have it."""
 
 
 class _Commands(click.Group):
     """Commands that end in a line where somebody interrupts them, and not in click's word for it."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """Those on a running server first."""
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Import the command's module."""
+        if cmd_name not in _COMMANDS:
+            return None
+        module, function = _COMMANDS[cmd_name].split(":")
+        command: click.Command = getattr(importlib.import_module(f"draftboard.cli.{module}"), function)
+        return command
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401  (click's own)
         """As click does."""
@@ -36,14 +56,6 @@ class _Commands(click.Group):
 @click.version_option(__version__, package_name="draftboard")
 def draftboard() -> None:
     """Monitoring as code for vLLM speculative decoding."""
-
-
-_COMMANDS = (
-    *(build, check, signals, replay_command, simulate, drill_command),
-    *(report_command, doctor_command, compare_command, sweep_command, plan),
-)
-for _command in _COMMANDS:
-    draftboard.add_command(_command)
 
 
 def main(arguments: list[str] | None = None) -> Any:  # noqa: ANN401  (click's own)

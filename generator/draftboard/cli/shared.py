@@ -15,12 +15,11 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
+from draftboard.cli import INTERRUPTED
 from draftboard.durations import Duration, moment
 from draftboard.errors import DraftboardError
 
 _PIPED_WIDTH = 200
-INTERRUPTED = 130
-"""Exit code of who was told to end with Ctrl-C, as shells have it."""
 
 _LONGEST, _DAY = Duration(366 * 86_400), Duration(86_400)
 FILE = click.Path(path_type=Path, dir_okay=False)

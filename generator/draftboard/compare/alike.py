@@ -3,7 +3,7 @@
 from dataclasses import fields
 
 from draftboard.compare.sides import Side, quoted
-from draftboard.report.objects import Sampling
+from draftboard.report import Sampling
 from draftboard.settings import Settings
 
 

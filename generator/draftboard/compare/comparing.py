@@ -10,7 +10,7 @@ from draftboard.compare.rows import groups
 from draftboard.compare.sides import Side, over
 from draftboard.compare.tail import tail
 from draftboard.errors import DraftboardError
-from draftboard.report.lines import warnings
+from draftboard.report import warnings
 from draftboard.settings import Settings
 from draftboard.signals.acceptance import coverage, draft_length, tokens_per_step
 from draftboard.signals.economics import break_even, expected_speedup

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from pydantic import ConfigDict
 
-from draftboard.report.objects import Origin, Sampling
+from draftboard.report import Origin, Sampling
 
 SCHEMA_VERSION = 1
 """Grows whenever a field is removed or means something else; new fields do not change it."""

@@ -6,7 +6,7 @@ from functools import partial
 
 from draftboard.compare.objects import Group, Row, Value
 from draftboard.compare.sides import Side, over
-from draftboard.report.objects import Latency
+from draftboard.report import Latency
 from draftboard.report.totals import LATENCIES
 from draftboard.signals import Signal
 from draftboard.signals.acceptance import acceptance, acceptance_length, coverage, draft_length, tokens_per_step

@@ -2,9 +2,7 @@
 
 from dataclasses import dataclass
 
-from draftboard.report import ModelReport, Report
-from draftboard.report.lines import named
-from draftboard.report.objects import Latency
+from draftboard.report import Latency, ModelReport, Report, named
 
 _SMALLEST = 1e-15
 _LONGEST = 60

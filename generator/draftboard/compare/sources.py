@@ -9,10 +9,9 @@ from draftboard.access import Access
 from draftboard.compare.sides import Side, quoted
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
+from draftboard.reading import Recorded, Servers, is_saved
 from draftboard.reading.sources import WINDOW
-from draftboard.report import Recorded, Report, Servers, is_saved, load_report, report, report_each
-from draftboard.report.lines import named
-from draftboard.report.objects import ModelReport
+from draftboard.report import ModelReport, Report, load_report, named, report, report_each
 from draftboard.settings import Settings
 
 _NOBODY = Access()

@@ -9,7 +9,7 @@ from enum import Enum
 
 from draftboard.compare.objects import Tail
 from draftboard.compare.sides import Side, over
-from draftboard.report.objects import Latency
+from draftboard.report import Latency
 from draftboard.report.totals import LATENCIES
 from draftboard.settings import Settings
 from draftboard.signals.latency import end_to_end, per_token

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from draftboard.compare.objects import Arm, Comparison, Group, Row, Value
 from draftboard.compare.rows import FIGURES
 from draftboard.compare.tail import CODES
-from draftboard.report.lines import time_in_words
+from draftboard.report import time_in_words
 from draftboard.settings import Settings
 from draftboard.signals.signal import Better, Unit, within
 from draftboard.signals.users import measured_speedup

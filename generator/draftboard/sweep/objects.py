@@ -5,7 +5,7 @@ Shares run from 0 to 1, times are in seconds. None says that something is not kn
 
 from dataclasses import dataclass
 
-from draftboard.report.objects import ModelReport, Sample, Verdict
+from draftboard.report import ModelReport, Sample, Verdict
 from draftboard.sweep.spread import Spread
 
 SCHEMA_VERSION = 1

@@ -6,10 +6,8 @@ from dataclasses import dataclass
 
 from draftboard.reading.growth import Growth
 from draftboard.reading.page import Page
-from draftboard.report.from_pages import Reading
+from draftboard.report import ModelReport, Origin, Reading, Sample, warnings
 from draftboard.report.judge import judge
-from draftboard.report.lines import warnings
-from draftboard.report.objects import ModelReport, Origin, Sample
 from draftboard.report.totals import Totals
 from draftboard.settings import Settings
 from draftboard.signals.acceptance import acceptance

@@ -8,8 +8,7 @@ from draftboard.errors import DraftboardError
 from draftboard.reading.fetch import scrape
 from draftboard.reading.growth import growth, lifetime
 from draftboard.reading.page import Page
-from draftboard.report.from_pages import Reading
-from draftboard.report.objects import Origin
+from draftboard.report import Origin, Reading
 from draftboard.report.totals import totals
 from draftboard.settings import Settings
 from draftboard.sweep.client import Api, Batch, explained

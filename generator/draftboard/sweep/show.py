@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from draftboard.report.lines import verdict_of
+from draftboard.report import verdict_of
 from draftboard.report.show import STYLES, bullets
 from draftboard.settings import Settings
 from draftboard.signals import Signal

@@ -7,8 +7,8 @@ from draftboard.doctor.finding import Examination, Finding, note, problem, warni
 from draftboard.doctor.running import resolution, series
 from draftboard.doctor.running.readers import all_readers
 from draftboard.doctor.running.server import Server
-from draftboard.report import Growth, Page, Tally, growth, lifetime
-from draftboard.report.judge import broken_identities
+from draftboard.reading import Growth, Page, Tally, growth, lifetime
+from draftboard.report import broken_identities
 from draftboard.report.totals import Totals, totals
 from draftboard.settings import Settings
 from draftboard.signals.acceptance import acceptance

@@ -10,7 +10,7 @@ from draftboard.doctor.running.server import Server, named, place
 from draftboard.doctor.running.stored import Stored
 from draftboard.expr.promql import aggregate, binary, number, selector, told_apart
 from draftboard.prometheus import Client
-from draftboard.report import Page
+from draftboard.reading import Page
 from draftboard.settings import Settings
 from draftboard.settings.objectives import HISTOGRAMS
 from draftboard.signals import Level, Scope

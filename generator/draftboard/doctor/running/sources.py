@@ -8,7 +8,7 @@ from draftboard.access import Access
 from draftboard.doctor.finding import Examination
 from draftboard.doctor.running.pages import examine_pages
 from draftboard.durations import Duration
-from draftboard.report import is_saved, load, scrape
+from draftboard.reading import is_saved, load, scrape
 from draftboard.settings import Settings
 
 Progress = Callable[[str, int, int], None]
