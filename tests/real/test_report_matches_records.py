@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from draftboard.report.lines import NUMBERS
-from draftboard.report.totals import LATENCIES
 
 from conftest import RECORDING
 from draftboard.durations import Duration
@@ -15,11 +13,13 @@ from draftboard.errors import DraftboardError
 from draftboard.lab.replay import Replay
 from draftboard.reading import Pages, Recorded
 from draftboard.report import ModelReport, numbers_of, report, verdict_of
+from draftboard.report.document import NUMBERS
 from draftboard.signals import Scope, Signal
 from draftboard.signals.acceptance import tokens_per_step
 from draftboard.signals.decisions import ADVICE, advice, state, verdict
 from draftboard.signals.depth import accepted_length_share, conditional_acceptance, survival, tokens_per_step_at
 from draftboard.signals.economics import best_k, speedup_at
+from draftboard.signals.latency import FELT
 from draftboard.signals.requests import request_rate
 from draftboard.signals.traffic import drafts, generation_tokens, wasted_tokens
 
@@ -77,7 +77,7 @@ def said(model: ModelReport) -> dict[str, Any]:
     if model.speculation:
         numbers |= {signal.name: getattr(model.speculation, signal.name) for signal in SERIES}
     numbers |= {signal.name: getattr(model.traffic, signal.name) for signal in (*RATES, tokens_per_step)}
-    for name, (signals, _) in LATENCIES.items():
+    for name, signals in FELT.items():
         time = getattr(model.latency, name)
         if time:
             parts = ("mean", "p50", "p95", "p99", "unresolved")
@@ -88,9 +88,9 @@ def said(model: ModelReport) -> dict[str, Any]:
 def compared(replay: Replay, model: ModelReport, method: str, at: float, tolerance: float) -> int:
     """Compare all numbers that are recorded; returns how many."""
     numbers, count = said(model), 0
-    quantiles = {getattr(s, part).name for s, _ in LATENCIES.values() for part in ("p50", "p95", "p99")}
-    asked = [*NUMBERS, tokens_per_step, *SERIES, *RATES]
-    asked += [getattr(s, part) for s, _ in LATENCIES.values() for part in ("mean", "p50", "p95", "p99", "unresolved")]
+    quantiles = {getattr(s, part).name for s in FELT.values() for part in ("p50", "p95", "p99")}
+    asked = [*NUMBERS[:-2], *SERIES, *RATES]
+    asked += [getattr(s, part) for s in FELT.values() for part in ("mean", "p50", "p95", "p99", "unresolved")]
     for signal in asked:
         records = recorded(replay, signal, method, at)
         # Of ties, either may be the best k; of drafts that were not made, nothing is said to be wasted.

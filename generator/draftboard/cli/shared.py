@@ -15,7 +15,6 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
-from draftboard.cli import INTERRUPTED
 from draftboard.durations import Duration, moment
 from draftboard.errors import DraftboardError
 

@@ -5,7 +5,6 @@ Operands that need parentheses are told by their type: an expression with an ope
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
 
 WIDTH = 100
 SHORT = 24
@@ -38,11 +37,6 @@ def subquery(expression: str, span: str, pace: str, offset: str) -> str:
     return f"{_wrapped('(', (expression,))}[{span}:{pace}]" + (f" offset {offset}" if offset else "")
 
 
-def rate(range_vector: str) -> str:
-    """`rate()`, per second."""
-    return call("rate", range_vector)
-
-
 def aggregate(operator: str, labels: Iterable[str], vector: str) -> str:
     """`operator by (labels) (vector)`: raw series carry labels we do not know, so the ones that stay are named."""
     return _wrapped(f"{operator} by ({', '.join(labels)}) (", (vector,))
@@ -63,16 +57,6 @@ def count_values(label: str, labels: Iterable[str], vector: str) -> str:
     return _wrapped(f"count_values by ({', '.join(labels)}) (", (f'"{label}"', vector))
 
 
-def ignoring(*labels: str, group: Literal["left", "right"]) -> str:
-    """Vector matching on all labels but these, where one side has several partners of one on the other."""
-    return f"ignoring ({', '.join(labels)}) group_{group} ()"
-
-
-def on(labels: Iterable[str], *, group: Literal["", "left", "right"] = "") -> str:
-    """Vector matching on `labels`; with a group, that side may have several partners of one on the other."""
-    return f"on ({', '.join(labels)})" + (f" group_{group} ()" if group else "")
-
-
 def binary(left: str, operator: str, right: str, matching: str = "") -> Compound:
     """`left operator matching right`, either side in parentheses where it needs them."""
     middle = f"{operator} {matching}".strip()
@@ -81,11 +65,6 @@ def binary(left: str, operator: str, right: str, matching: str = "") -> Compound
     if _fits(one_line) or _is_short(left) or _is_short(right):
         return Compound(one_line)
     return Compound(f"{left}\n{middle} {right}")
-
-
-def ratio(numerator: str, denominator: str, matching: str = "") -> Compound:
-    """`numerator / (denominator > 0)`: no traffic gives no sample, never NaN."""
-    return binary(numerator, "/", binary(denominator, ">", "0"), matching)
 
 
 def first_of(*alternatives: str) -> str:
@@ -101,63 +80,16 @@ def constant(value: float, like: str) -> Compound:
     return Compound(f"{number(value)} + {zero}" if value else zero)
 
 
-def labelled(vector: str, label: str, value: str) -> str:
-    """The vector with a label set to a fixed value."""
-    return call("label_replace", vector, f'"{label}"', f'"{value}"', '""', '""')
-
-
 def told_apart(label: str, vectors: Mapping[str, str]) -> str:
     """Vectors in one, each with its name in `label`."""
-    return first_of(*(labelled(vector, label, name) for name, vector in vectors.items()))
-
-
-def relabelled(vector: str, label: str, source: str) -> str:
-    """The vector with the value of `source` copied into `label`."""
-    return call("label_replace", vector, f'"{label}"', '"$1"', f'"{source}"', '"(.*)"')
+    return first_of(
+        *(call("label_replace", vector, f'"{label}"', f'"{name}"', '""', '""') for name, vector in vectors.items())
+    )
 
 
 def joined(vector: str, label: str, sources: Sequence[str]) -> str:
     """The vector with the values of several labels in one, between spaces."""
     return call("label_join", vector, f'"{label}"', '" "', *(f'"{source}"' for source in sources))
-
-
-def host_of(vector: str, label: str, instance: str) -> str:
-    """The vector with the machine in `label`: what it had there, else `instance` without its port."""
-    both = call("label_join", vector, f'"{label}"', '";"', f'"{label}"', f'"{instance}"')
-    stated = call("label_replace", both, f'"{label}"', '"$1"', f'"{label}"', '"([^;]+);.*"')
-    return call("label_replace", stated, f'"{label}"', '"$1"', f'"{label}"', r'";(.*?)(:[0-9]+)?"')
-
-
-def successor(vector: str, label: str, source: str, largest: int) -> str:
-    """The vector with `label` set to the number in `source` plus one, for numbers up to `largest`.
-
-    PromQL has no arithmetic on label values, so the last digit is rewritten, one digit a step; numbers that end in 9
-    carry. Each step reads `source` and writes `label`, so no step undoes another.
-    """
-    for digit in range(min(largest, 8) + 1):
-        vector = call("label_replace", vector, f'"{label}"', f'"${{1}}{digit + 1}"', f'"{source}"', f'"(.*){digit}"')
-    for nines in range(9, largest + 1, 10):
-        vector = labelled_if(vector, label, str(nines + 1), source, str(nines))
-    return vector
-
-
-def labelled_if(vector: str, label: str, value: str, source: str, matches: str) -> str:
-    """The vector with a label set to a fixed value where `source` matches."""
-    return call("label_replace", vector, f'"{label}"', f'"{value}"', f'"{source}"', f'"{matches}"')
-
-
-def numbers(label: str, first: int, last: int) -> str:
-    """A vector of the numbers themselves, each labelled with itself: what turns a label value into a value."""
-    return first_of(*(labelled(f"vector({n})", label, str(n)) for n in range(first, last + 1)))
-
-
-def up_to(largest: int) -> str:
-    """A regular expression for the whole numbers 0 to `largest`, below 100."""
-    tens, ones = divmod(largest, 10)
-    if tens == 0:
-        return f"[0-{ones}]" if ones else "0"
-    lower = {1: "[0-9]", 2: "1?[0-9]"}.get(tens, f"[1-{tens - 1}]?[0-9]")
-    return f"{lower}|{tens}[0-{ones}]" if ones else f"{lower}|{tens}0"
 
 
 def _operand(expression: str) -> str:

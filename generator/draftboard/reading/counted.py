@@ -14,10 +14,14 @@ from draftboard.signals import Signal
 def counts_of(tallies: Sequence[Tally], settings: Settings, method: str = "") -> Counts:
     """What engines counted, labelled by the settings' names; `method` is how they draft, where that is known."""
     series: dict[str, dict[Labels, float]] = {}
+    known = settings.labels.engine_level
     for tally in tallies:
         whose = labels_of(tally, settings, method)
         for (metric, labels), value in (*tally.counted.items(), *tally.gauges.items()):
-            own = {(name, _bound(text) if name == "le" else text) for name, text in labels if text}
+            # What Prometheus adds to a series, a saved page may hold already.
+            own = {
+                (name, _bound(text) if name == "le" else text) for name, text in labels if text and name not in known
+            }
             # Of a gauge with a series for each of the server's processes, the largest counts.
             values = series.setdefault(metric, {})
             values[whose | own] = max(value, values.get(whose | own, value))

@@ -1,0 +1,103 @@
+"""Expressions: their PromQL in one layout, and their values."""
+
+import re
+
+import promql_parser
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from draftboard.durations import Duration
+from draftboard.expr import promql, vector
+from draftboard.expr.scope import Edition, Matcher, Scope
+from draftboard.expr.tree import Counts, numbers, successor, up_to
+from draftboard.settings import Settings
+from draftboard.signals.acceptance import acceptance
+from draftboard.signals.depth import survival
+from draftboard.signals.traffic import draft_tokens, drafts
+
+SETTINGS = Settings()
+RULES = Scope(SETTINGS)
+RAW = Scope(SETTINGS, edition=Edition.RAW)
+
+
+def counted(**series: float) -> Counts:
+    """Counters of one engine, by the end of their names."""
+    labels = {("model_name", "m"), ("engine", "0"), ("instance", "a")}
+    return Counts(
+        SETTINGS, {f"vllm:spec_decode_num_{name}_total": {frozenset(labels): n} for name, n in series.items()}
+    )
+
+
+def test_a_short_expression_stays_on_one_line() -> None:
+    assert RULES(draft_tokens / drafts) == (
+        "model:vllm_spec_decode_draft_tokens:rate5m / (model:vllm_spec_decode_drafts:rate5m > 0)"
+    )
+
+
+def test_operands_with_an_operator_of_their_own_are_put_in_parentheses() -> None:
+    assert promql.binary(promql.binary("a", "+", "b"), "*", "c") == "(a + b) * c"
+    assert promql.binary(promql.call("abs", promql.binary("a", "+", "b")), "*", "c") == "abs(a + b) * c"
+
+
+def test_a_long_expression_breaks_at_its_operator() -> None:
+    long = "x" * 60
+    assert promql.binary(long, "/", long) == f"{long}\n/ {long}"
+
+
+@pytest.mark.parametrize(("value", "text"), [(1.0, "1"), (0.1, "0.1"), (-3.0, "-3"), (1e-7, "1e-07"), (360.0, "360")])
+def test_numbers_are_written_as_people_write_them(value: float, text: str) -> None:
+    assert promql.number(value) == text
+    assert promql_parser.parse(f"x > {text}")
+
+
+@pytest.mark.parametrize("largest", range(99))
+def test_a_range_of_positions_matches_just_those_numbers(largest: int) -> None:
+    pattern = re.compile(up_to(largest))
+    assert [n for n in range(120) if pattern.fullmatch(str(n))] == list(range(largest + 1))
+
+
+@given(st.integers(0, 98))
+def test_the_successor_of_every_number_is_the_next(largest: int) -> None:
+    counts = Counts(SETTINGS)
+    found = counts.read(successor(numbers("p", 0, largest), "n", "p", largest))
+    assert {(vector.value_of(labels, "p"), vector.value_of(labels, "n")) for labels in found} == {
+        (str(n), str(n + 1)) for n in range(largest + 1)
+    }
+
+
+def test_a_ratio_without_traffic_has_no_value() -> None:
+    assert counted(accepted_tokens=0.0, draft_tokens=0.0).read(acceptance) == {}
+    ((_, found),) = counted(accepted_tokens=30.0, draft_tokens=120.0).read(acceptance).items()
+    assert found == 0.25
+
+
+def test_a_signal_is_its_record_to_rules_and_its_expression_to_raw_panels() -> None:
+    assert RULES(acceptance) == "model:vllm_spec_decode_acceptance:ratio_rate5m"
+    assert "vllm:spec_decode_num_accepted_tokens_total{" in RAW(acceptance)
+
+
+def test_a_scope_never_answers_with_a_record_of_another_window() -> None:
+    with pytest.raises(ValueError, match="records keep rates over 5m, not over 1h"):
+        RULES.over(Duration(3600))
+    assert RULES.over(Duration(300))(acceptance) == RULES(acceptance)
+    asked = Scope(SETTINGS, edition=Edition.ASKED).over(Duration(3600))
+    assert "[1h]" in asked(acceptance)
+
+
+def test_a_scope_never_answers_for_more_than_it_selects() -> None:
+    assert 'position="0"' in RULES(survival.where("position", "0"))
+    with pytest.raises(ValueError, match="nothing in the expression carries the label position"):
+        RULES(acceptance.where("position", "0"))
+
+
+def test_a_matcher_fits_what_prometheus_would_select() -> None:
+    assert Matcher.of("le", "1", "1[.]0").fits("1.0")
+    assert not Matcher.of("spec_method", "ngram", "suffix", negated=True).fits("ngram")
+    assert Matcher.of("spec_method", "none", negated=True).fits("")
+
+
+def test_several_partners_without_a_group_are_refused_as_prometheus_refuses_them() -> None:
+    one, two = frozenset({("k", "1")}), frozenset({("k", "2")})
+    with pytest.raises(ValueError, match="several elements match"):
+        vector.combined({one: 1.0}, "+", {one: 1.0, two: 2.0}, vector.Match(("k",)))
