@@ -13,7 +13,7 @@ from draftboard.errors import DraftboardError
 from draftboard.lab.replay import Replay
 from draftboard.reading import Pages, Recorded
 from draftboard.report import ModelReport, numbers_of, report, verdict_of
-from draftboard.report.document import NUMBERS
+from draftboard.report.objects import LINES
 from draftboard.signals import Scope, Signal
 from draftboard.signals.acceptance import tokens_per_step
 from draftboard.signals.decisions import ADVICE, advice, state, verdict
@@ -89,7 +89,7 @@ def compared(replay: Replay, model: ModelReport, method: str, at: float, toleran
     """Compare all numbers that are recorded; returns how many."""
     numbers, count = said(model), 0
     quantiles = {getattr(s, part).name for s in FELT.values() for part in ("p50", "p95", "p99")}
-    asked = [*NUMBERS[:-2], *SERIES, *RATES]
+    asked = [*LINES[:-2], *SERIES, *RATES]
     asked += [getattr(s, part) for s in FELT.values() for part in ("mean", "p50", "p95", "p99", "unresolved")]
     for signal in asked:
         records = recorded(replay, signal, method, at)

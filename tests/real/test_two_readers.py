@@ -9,8 +9,8 @@ import pytest
 from conftest import program
 from draftboard.catalogue import CATALOGUE, Histogram, Kind, Metric, Owner, Presence, around, speculation
 from draftboard.durations import Duration
+from draftboard.expr.counts import Counts
 from draftboard.expr.scope import Edition, Level, Scope
-from draftboard.expr.tree import Counts
 from draftboard.expr.vector import Labels, Vector
 from draftboard.prometheus import Client, Promtool, Server
 from draftboard.settings import Settings

@@ -86,7 +86,7 @@ def test_spans_that_overlap_are_not_compared(prometheus: tuple[Prometheus, str])
     server.asked.clear()
     (note,) = report(Recorded(place, Duration(before.seconds + 1), at=NOW)).notes
     assert not any(f"offset {before}" in query for query, _ in server.asked)
-    assert note.startswith(f"{acceptance_change.title} is not told: it compares with {before} ago")
+    assert note.startswith(f"{acceptance_change.title} is not known: it compares with {before} ago")
 
 
 @pytest.mark.parametrize("command", [("report",), ("compare", "spec_method=eagle3", "spec_method=eagle3", "--force")])

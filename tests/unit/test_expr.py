@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from draftboard.durations import Duration
 from draftboard.expr import promql, vector
+from draftboard.expr.counts import Counts
+from draftboard.expr.labels import numbers, successor, up_to
 from draftboard.expr.scope import Edition, Matcher, Scope
-from draftboard.expr.tree import Counts, numbers, successor, up_to
 from draftboard.settings import Settings
 from draftboard.signals.acceptance import acceptance
 from draftboard.signals.depth import survival

@@ -2,8 +2,8 @@
 
 import pytest
 
+from draftboard.expr.counts import Counts
 from draftboard.expr.scope import Level
-from draftboard.expr.tree import Counts
 from draftboard.expr.vector import kept
 from draftboard.reading import Reader, Tally, counts_of, labels_of
 from draftboard.report import EngineReport, ModelReport, verdict_of

@@ -288,7 +288,7 @@ def test_no_credential_is_ever_printed(tmp_path: Path, capsys: pytest.CaptureFix
                 assert (code, out, err.count("\n")) == (2, "", 1)
                 assert PASSWORD not in err
                 assert f"http://***@{place}/metrics?***" in err
-                assert ("give a token with --token-file" in err) == (place == closed)
+                assert ("use --token-file" in err) == (place == closed)
 
 
 @pytest.mark.parametrize("text", ["<html>", "[]", '{"status": "error", "error": "no\\nway"}', '{"status": "success"}'])

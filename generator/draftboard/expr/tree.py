@@ -6,72 +6,22 @@ from what a server counted. The tree holds what the signals need: it is no evalu
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Literal
 
 from draftboard.catalogue import Metric
 from draftboard.durations import Duration
 from draftboard.expr import promql, vector
-from draftboard.expr.scope import Edition, Level, Matcher, Scope
-from draftboard.expr.vector import NOTHING, Labels, Match, Vector
+from draftboard.expr.counts import View
+from draftboard.expr.scope import Level, Matcher, Scope
+from draftboard.expr.vector import NOTHING, Match, Vector
 from draftboard.settings import Settings
 
 Span = Callable[[Settings], Duration]
 """A duration of the settings."""
 Names = Callable[[Scope], tuple[str, ...]]
 """Names of labels, which the settings may rename."""
-
-
-@dataclass(frozen=True)
-class Counts:
-    """What servers counted within one window: the growth of counters, the last value of gauges.
-
-    A rate is read as the growth over the window, so that ratios need no time; who shows a rate divides by the seconds.
-    """
-
-    settings: Settings
-    series: Mapping[str, Vector] = field(default_factory=dict)
-    """By the name of the metric."""
-    answers: Mapping[tuple[str, Level], Vector] = field(default_factory=dict)
-    """What a Prometheus answered, by the signal's name and level: taken as it is. Rates are growth here, too."""
-    read_before: dict[tuple[str, Level], Vector] = field(default_factory=dict, repr=False)
-    """Values of signals, each computed once."""
-
-    def read(self, expression: "Expr", level: Level = Level.MODEL) -> Vector:
-        """The values of an expression, by the labels of the level and its own."""
-        found = expression.values(View(Scope(self.settings, level, Edition.ASKED), self))
-        return found if isinstance(found, Mapping) else {frozenset(): found}
-
-
-@dataclass(frozen=True)
-class View:
-    """Counts as a scope sees them."""
-
-    scope: Scope
-    counts: Counts
-
-    def through(self, scope: Scope) -> "View":
-        """The same counts from another scope."""
-        return replace(self, scope=scope)
-
-    def remembered(self, name: str, compute: Callable[[], Vector]) -> Vector:
-        """A signal's values at this level: answered, or computed once."""
-        key, before = (name, self.scope.level), self.counts.read_before
-        if key in self.counts.answers:
-            return self.counts.answers[key]
-        if key not in before:
-            before[key] = compute()
-        return before[key]
-
-    def selected(self, found: Vector, carried: tuple[str, ...], extra: Sequence[Matcher] = ()) -> Vector:
-        """The elements that fit the scope's matchers, as far as such series carry their labels."""
-        matchers = (*self.scope.selecting(carried), *extra)
-        return {
-            labels: value
-            for labels, value in found.items()
-            if all(matcher.fits(vector.value_of(labels, matcher.label)) for matcher in matchers)
-        }
 
 
 class Expr(ABC):
@@ -142,7 +92,7 @@ class Expr(ABC):
 
     def where(self, label: "str | Callable[[Settings], str]", *values: str) -> "Expr":
         """Of the series whose label has one of the values, which may be regular expressions."""
-        return Where(self, _named(label), lambda _: values)
+        return Where(self, named(label), lambda _: values)
 
     def sum(self, label: str) -> "Expr":
         """Sum over one label."""
@@ -172,7 +122,8 @@ class Expr(ABC):
 Operand = Expr | float
 
 
-def _named(label: str | Callable[[Settings], str]) -> Callable[[Settings], str]:
+def named(label: str | Callable[[Settings], str]) -> Callable[[Settings], str]:
+    """A label's name, written or the settings'."""
     return (lambda _: label) if isinstance(label, str) else label
 
 
@@ -326,7 +277,7 @@ class Quantile(Expr):
 
     def values(self, view: View) -> Vector | float:
         """The same estimate."""
-        return vector.quantile(self.share, _vector(self.buckets, view))
+        return vector.quantile(self.share, vector_of(self.buckets, view))
 
 
 @dataclass(frozen=True, eq=False)
@@ -344,7 +295,7 @@ class Aggregate(Expr):
     def values(self, view: View) -> Vector | float:
         """The same."""
         names = self.by(view.scope)
-        return vector.aggregated(self.how, _vector(self.argument, view), lambda labels: vector.kept(labels, names))
+        return vector.aggregated(self.how, vector_of(self.argument, view), lambda labels: vector.kept(labels, names))
 
 
 def over_level(how: str, argument: Expr, *extra: str) -> Aggregate:
@@ -367,28 +318,8 @@ class Reduce(Expr):
     def values(self, view: View) -> Vector | float:
         """The same."""
         return vector.aggregated(
-            self.how, _vector(self.argument, view), lambda labels: vector.dropped(labels, (self.label,))
+            self.how, vector_of(self.argument, view), lambda labels: vector.dropped(labels, (self.label,))
         )
-
-
-@dataclass(frozen=True, eq=False)
-class CountValues(Expr):
-    """Number of series of each value, the value in a label."""
-
-    label: str
-    argument: Expr
-
-    def promql(self, scope: Scope) -> str:
-        """`count_values by (...) ("label", ...)`."""
-        return promql.count_values(self.label, scope.labels, self.argument.promql(scope))
-
-    def values(self, view: View) -> Vector | float:
-        """The same."""
-        counts: dict[Labels, float] = {}
-        for labels, value in _vector(self.argument, view).items():
-            group = vector.with_label(vector.kept(labels, view.scope.labels), self.label, f"{value:g}")
-            counts[group] = counts.get(group, 0.0) + 1
-        return counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -403,7 +334,7 @@ class FirstOf(Expr):
 
     def values(self, view: View) -> Vector | float:
         """The same."""
-        return vector.first_of(_vector(one, view) for one in self.alternatives)
+        return vector.first_of(vector_of(one, view) for one in self.alternatives)
 
 
 def first_of(*alternatives: Expr) -> FirstOf:
@@ -425,109 +356,12 @@ class Constant(Expr):
     def values(self, view: View) -> Vector | float:
         """The same."""
         value = self.value(view.scope.settings)
-        return dict.fromkeys(_vector(self.like, view), value)
+        return dict.fromkeys(vector_of(self.like, view), value)
 
 
 def constant(value: float, like: Expr) -> Constant:
     """One value for every series of another expression."""
     return Constant(lambda _: value, like)
-
-
-@dataclass(frozen=True, eq=False)
-class LabelReplace(Expr):
-    """`label_replace`: a label made from another where that one matches."""
-
-    argument: Expr
-    label: Callable[[Settings], str]
-    replacement: str
-    source: Callable[[Settings], str]
-    pattern: str
-
-    def promql(self, scope: Scope) -> str:
-        """A call."""
-        source, label = self.source(scope.settings), self.label(scope.settings)
-        quoted = (f'"{part}"' for part in (label, self.replacement, source, self.pattern))
-        return promql.call("label_replace", self.argument.promql(scope), *quoted)
-
-    def values(self, view: View) -> Vector | float:
-        """The same."""
-        settings = view.scope.settings
-        return vector.relabelled(
-            _vector(self.argument, view),
-            self.label(settings),
-            self.replacement,
-            self.source(settings),
-            self.pattern.replace(r"\\", "\\"),
-        )
-
-
-def label_replace(
-    argument: Expr,
-    label: str | Callable[[Settings], str],
-    replacement: str,
-    source: str | Callable[[Settings], str],
-    pattern: str,
-) -> LabelReplace:
-    """A label made from another where that one matches."""
-    return LabelReplace(argument, _named(label), replacement, _named(source), pattern)
-
-
-def labelled(argument: Expr, label: str, value: str) -> Expr:
-    """With a label set to a fixed value."""
-    return label_replace(argument, label, value, "", "")
-
-
-def told_apart(label: str, parts: Mapping[str, Expr]) -> Expr:
-    """Several expressions in one, each with its name in a label."""
-    return FirstOf(tuple(labelled(part, label, name) for name, part in parts.items()))
-
-
-def renamed(argument: Expr, label: str, source: str) -> Expr:
-    """With one label in place of another, at the level seen."""
-    return over_level("sum", label_replace(argument, label, "$1", source, "(.*)"), label)
-
-
-def successor(argument: Expr, label: str, source: str, largest: int) -> Expr:
-    """With a label set to the number in `source` plus one, for numbers up to `largest`.
-
-    PromQL has no arithmetic on label values, so the last digit is rewritten, one digit a step; numbers that end in 9
-    carry. Each step reads `source` and writes `label`, so no step undoes another.
-    """
-    for digit in range(min(largest, 8) + 1):
-        argument = label_replace(argument, label, f"${{1}}{digit + 1}", source, f"(.*){digit}")
-    for nines in range(9, largest + 1, 10):
-        argument = label_replace(argument, label, str(nines + 1), source, str(nines))
-    return argument
-
-
-def numbers(label: str, first: int, last: int) -> Expr:
-    """The numbers themselves, each labelled with itself: what turns a label's value into a value."""
-    return FirstOf(tuple(labelled(Function("vector", expr(n)), label, str(n)) for n in range(first, last + 1)))
-
-
-@dataclass(frozen=True, eq=False)
-class LabelJoin(Expr):
-    """The values of several labels in one."""
-
-    argument: Expr
-    label: Callable[[Settings], str]
-    separator: str
-    sources: Names
-
-    def promql(self, scope: Scope) -> str:
-        """A call of `label_join`."""
-        parts = (self.label(scope.settings), self.separator, *self.sources(scope))
-        return promql.call("label_join", self.argument.promql(scope), *(f'"{part}"' for part in parts))
-
-    def values(self, view: View) -> Vector | float:
-        """The same."""
-        label, sources = self.label(view.scope.settings), self.sources(view.scope)
-        return {
-            vector.with_label(
-                labels, label, self.separator.join(vector.value_of(labels, one) for one in sources)
-            ): value
-            for labels, value in _vector(self.argument, view).items()
-        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -660,16 +494,8 @@ def rate_of_all(*metrics: Metric) -> Expr:
     return over_level("sum", FirstOf(tuple(rate_of_each(metric) for metric in metrics)))
 
 
-def up_to(largest: int) -> str:
-    """A regular expression for the whole numbers 0 to `largest`, below 100."""
-    tens, ones = divmod(largest, 10)
-    if tens == 0:
-        return f"[0-{ones}]" if ones else "0"
-    lower = {1: "[0-9]", 2: "1?[0-9]"}.get(tens, f"[1-{tens - 1}]?[0-9]")
-    return f"{lower}|{tens}[0-{ones}]" if ones else f"{lower}|{tens}0"
-
-
-def _vector(argument: Expr, view: View) -> Vector:
+def vector_of(argument: Expr, view: View) -> Vector:
+    """The values of an expression that is a vector."""
     found = argument.values(view)
     if isinstance(found, Mapping):
         return found

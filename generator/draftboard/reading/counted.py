@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from draftboard.expr.counts import Counts
 from draftboard.expr.scope import Level
-from draftboard.expr.tree import Counts
 from draftboard.expr.vector import Labels, dropped, kept, value_of
 from draftboard.reading.growth import Tally
 from draftboard.settings import Settings

@@ -1,4 +1,4 @@
-"""Asking a Prometheus: the base signals' own expressions, read from records where rules keep them, else from raw series.
+"""Asking a Prometheus for the base signals: from records where rules keep them, else from raw series.
 
 What is made of them (ratios, verdict, advice) is computed from the answers, so that counts and ratios of one report
 are of one moment.
@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
+from draftboard.expr.counts import Counts
 from draftboard.expr.promql import first_of
 from draftboard.expr.scope import Edition, Level, Matcher, Scope
-from draftboard.expr.tree import Counts, Expr, setting
+from draftboard.expr.tree import Expr, setting
 from draftboard.expr.vector import Labels, Vector
 from draftboard.prometheus import Client
 from draftboard.settings import Settings
@@ -36,12 +37,9 @@ from draftboard.signals.traffic import (
 )
 from draftboard.signals.users import measured_speedup
 
-_RATES = (
+_ASKED = (
     *(drafts, draft_tokens, accepted_tokens, accepted_tokens_per_pos, generation_tokens, prompt_tokens),
     *(decode_steps, first_tokens, request_rate, *(family.buckets for family in FELT.values())),
-)
-"""Times the window they are counts."""
-_READ = (
     *(state, configured_k, requests_running, requests_waiting, kv_cache_usage, prefix_cache_hits),
     *(family.mean for family in FELT.values()),
 )
@@ -94,14 +92,12 @@ class Question:
         """
         remembered = (*([acceptance_change] if self.compares else []), measured_speedup)
         asked = [
-            (signal, level)
-            for level in levels
-            for signal in (*_RATES, *_READ, *(remembered if level is Level.MODEL else ()))
+            (signal, level) for level in levels for signal in (*_ASKED, *(remembered if level is Level.MODEL else ()))
         ]
         answers: dict[tuple[str, Level], Vector] = {}
         for done, (signal, level) in enumerate(asked):
             progress("asking Prometheus", done, len(asked))
-            factor = self.span.seconds if signal in _RATES else 1.0
+            factor = self.span.seconds if signal.per_second else 1.0
             found = self._values(signal, signal, level)
             answers[signal.name, level] = {labels: value * factor for labels, value in found.items()}
         if not self.compares:

@@ -5,35 +5,26 @@ from datetime import UTC, datetime
 from itertools import zip_longest
 
 from draftboard.output import Bar, Block, Bullets, Cell, Column, Document, Heading, Note, Sentence, Table, Text, columns
-from draftboard.report.objects import EngineReport, Judged, Latency, ModelReport, Report, Speculation
+from draftboard.report.objects import LINES, EngineReport, Judged, Latency, ModelReport, Report, Speculation
 from draftboard.settings import Settings
 from draftboard.signals import Signal
 from draftboard.signals.acceptance import (
     acceptance,
     acceptance_length,
-    coverage,
-    draft_length,
-    share_from_drafts,
-    tokens_per_step,
 )
 from draftboard.signals.capacity import kv_cache_usage, prefix_cache_hits
 from draftboard.signals.comparison import acceptance_change, length_to_others
 from draftboard.signals.decisions import ADVICE, STATES, state, verdict
 from draftboard.signals.depth import accepted_length_share, conditional_acceptance, survival
-from draftboard.signals.economics import BREAK_EVEN, best_k, best_speedup, break_even, expected_speedup, speedup_at
+from draftboard.signals.economics import BREAK_EVEN, expected_speedup, speedup_at
 from draftboard.signals.latency import FELT
 from draftboard.signals.requests import request_rate, requests_running, requests_waiting
 from draftboard.signals.signal import within
-from draftboard.signals.traffic import drafts, generation_tokens, wasted_tokens
+from draftboard.signals.traffic import drafts, generation_tokens
 from draftboard.signals.users import measured_speedup
 from draftboard.signals.wording import NOTHING, worded
 from draftboard.status import Status
 
-NUMBERS = (
-    *(acceptance, acceptance_length, break_even, draft_length, coverage, share_from_drafts, wasted_tokens),
-    *(tokens_per_step, expected_speedup, best_k, best_speedup, acceptance_change, measured_speedup),
-)
-"""A line each, in this order; the last two where they are known."""
 _KNOWN_TO_PROMETHEUS = (acceptance_change, measured_speedup)
 _OF_ENGINES = (acceptance, acceptance_length, expected_speedup)
 OF_TIMES = ("Mean", "P50", "P95", "P99", "Samples")
@@ -90,7 +81,7 @@ def numbers_of(model: ModelReport) -> list[tuple[Signal, float | None]]:
     if model.speculation is None:
         return []
     known = vars(model) | vars(model.traffic) | vars(model.speculation)
-    found = [(signal, known[signal.name]) for signal in NUMBERS]
+    found = [(signal, known[signal.name]) for signal in LINES]
     return [(signal, value) for signal, value in found if value is not None or signal not in _KNOWN_TO_PROMETHEUS]
 
 

@@ -1,7 +1,7 @@
 """From numbers to a judgement: what the signals say of a model or an engine, the verdict and its reasons."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from draftboard.reading.counted import Numbers
@@ -10,36 +10,20 @@ from draftboard.settings import Settings
 from draftboard.signals import ALL, Signal
 from draftboard.signals.acceptance import (
     acceptance,
-    acceptance_length,
-    coverage,
-    draft_efficiency,
-    draft_length,
-    share_from_drafts,
-    tokens_per_step,
 )
-from draftboard.signals.capacity import kv_cache_usage, prefix_cache_hits, prompt_tokens
+from draftboard.signals.capacity import prefix_cache_hits, prompt_tokens
 from draftboard.signals.decisions import ADVICE, STATES, VERDICT_REASON, Choice, advice, state
 from draftboard.signals.depth import (
-    accepted_length_share,
-    alpha_hat,
-    conditional_acceptance,
     configured_k,
-    first_position,
-    last_position,
-    survival,
-    tokens_per_step_at,
 )
 from draftboard.signals.economics import (
     best_k,
     best_speedup,
-    break_even,
-    draft_cost,
     expected_speedup,
-    speedup_at,
 )
 from draftboard.signals.integrity import IDENTITIES, identity_error
 from draftboard.signals.latency import FELT
-from draftboard.signals.requests import request_rate, requests_running, requests_waiting
+from draftboard.signals.requests import request_rate
 from draftboard.signals.signal import Code, within
 from draftboard.signals.traffic import (
     accepted_tokens,
@@ -48,7 +32,6 @@ from draftboard.signals.traffic import (
     drafts,
     first_tokens,
     generation_tokens,
-    wasted_tokens,
 )
 from draftboard.signals.users import measured_speedup
 from draftboard.signals.wording import worded
@@ -61,16 +44,7 @@ V0_ENGINE = Choice(
     "too: vLLM 0.10 and newer export what is needed",
 )
 _INCOMPLETE = "drafts are counted, but not all that is needed to judge them: is something filtered out of the series?"
-_SCALARS = (
-    *(acceptance, acceptance_length, break_even, draft_length, configured_k, draft_cost, expected_speedup),
-    *(best_k, best_speedup, coverage, share_from_drafts, draft_efficiency, wasted_tokens, alpha_hat),
-    *(first_position, last_position),
-)
-_SEQUENCES = (conditional_acceptance, accepted_length_share, tokens_per_step_at, speedup_at)
-_LOAD = (
-    *(generation_tokens, prompt_tokens, request_rate, tokens_per_step),
-    *(requests_running, requests_waiting, kv_cache_usage),
-)
+_BY_NAME = {signal.name: signal for signal in ALL}
 _GAIN_DIGITS = 3
 """Decimals of a share that is shown in tenths of a per cent."""
 
@@ -134,16 +108,23 @@ def _sample(case: Case) -> Sample | None:
 
 
 def _speculation(case: Case, *, judged: bool) -> Speculation:
-    numbers, settings = case.numbers, case.settings
-    found: dict[str, Any] = {signal.name: _shown(case, signal) for signal in _SCALARS}
-    found |= {signal.name: numbers.each(signal) for signal in _SEQUENCES}
-    found["survival"] = numbers.each(survival)[: settings.max_draft_tokens]
+    found = _named_as_signals(case, Speculation)
+    found["survival"] = found["survival"][: case.settings.max_draft_tokens]
     # Without a drafted token, or a first position, there is no ratio of accepted ones: none was accepted.
     found |= {name: found[name] or 0.0 for name in ("acceptance", "alpha_hat", "first_position")}
     found["best_k"] = int(found["best_k"] or 0)
-    found["band"] = acceptance.step_of(found["acceptance"], settings).says if judged else None
-    found["verify_inflation"] = settings.draft_cost.verify_inflation
+    found["band"] = acceptance.step_of(found["acceptance"], case.settings).says if judged else None
+    found["verify_inflation"] = case.settings.draft_cost.verify_inflation
     return Speculation(**found)
+
+
+def _named_as_signals(case: Case, kind: type[Speculation | Traffic]) -> dict[str, Any]:
+    """The values of all fields that are named as a signal: one number, or several by the signal's own label."""
+    found: dict[str, Any] = {}
+    for name in (field.name for field in fields(kind) if field.name in _BY_NAME):
+        signal = _BY_NAME[name]
+        found[name] = case.numbers.each(signal) if signal.by else _shown(case, signal)
+    return found
 
 
 def _shown(case: Case, signal: Signal) -> float | None:
@@ -158,12 +139,11 @@ def _traffic(case: Case) -> Traffic:
     numbers = case.numbers
     answered = numbers.value(first_tokens)
     return Traffic(
-        **{signal.name: _shown(case, signal) for signal in _LOAD},
+        **_named_as_signals(case, Traffic) | {"prefix_cache_hits": numbers.by(prefix_cache_hits).get("local")},
         prompt_length=_over(numbers.value(prompt_tokens), answered),
         answer_length=_over(numbers.value(generation_tokens), answered),
         generated=numbers.value(generation_tokens),
         requests=numbers.value(request_rate),
-        prefix_cache_hits=numbers.by(prefix_cache_hits).get("local"),
     )
 
 
@@ -287,8 +267,7 @@ class _Said:
 
 def _filled(template: str, case: Case) -> str:
     """A reason with the values of the signals that it names, and the settings'."""
-    named = {signal.name: signal for signal in ALL}
-    values = _Lazily(lambda name: _Said(named[name], case.numbers.value(named[name])))
+    values = _Lazily(lambda name: _Said(_BY_NAME[name], case.numbers.value(_BY_NAME[name])))
     values |= {"thresholds": case.settings.thresholds, "costs": case.settings.draft_cost}
     return template.format_map(values)
 

@@ -8,6 +8,18 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from draftboard.output import Described
+from draftboard.signals.acceptance import (
+    acceptance,
+    acceptance_length,
+    coverage,
+    draft_length,
+    share_from_drafts,
+    tokens_per_step,
+)
+from draftboard.signals.comparison import acceptance_change
+from draftboard.signals.economics import best_k, best_speedup, break_even, expected_speedup
+from draftboard.signals.traffic import wasted_tokens
+from draftboard.signals.users import measured_speedup
 
 SCHEMA_VERSION = 1
 """Grows whenever a field is removed or means something else; new fields do not change it."""
@@ -43,9 +55,7 @@ class Sample(Described):
 
 @dataclass(frozen=True, kw_only=True)
 class Speculation(Described):
-    """What drafting yields. A field means what the signal of its name means; by position, by length or by k where it is a
-    list.
-    """
+    """What drafting yields. A field means what the signal of its name means."""
 
     acceptance: float
     band: str | None
@@ -72,6 +82,13 @@ class Speculation(Described):
     accepted_length_share: tuple[float, ...]
     tokens_per_step_at: tuple[float, ...]
     speedup_at: tuple[float, ...]
+
+
+LINES = (
+    *(acceptance, acceptance_length, break_even, draft_length, coverage, share_from_drafts, wasted_tokens),
+    *(tokens_per_step, expected_speedup, best_k, best_speedup, acceptance_change, measured_speedup),
+)
+"""What is printed of speculation, a line each, in this order: fields here, of `Traffic` or of `ModelReport`."""
 
 
 @dataclass(frozen=True, kw_only=True)

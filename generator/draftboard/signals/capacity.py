@@ -2,8 +2,9 @@
 
 from draftboard.catalogue import Metric, latency, serving
 from draftboard.durations import Duration
+from draftboard.expr.labels import told_apart
 from draftboard.expr.scope import Level
-from draftboard.expr.tree import Aggregate, Expr, Function, Raw, over_level, rate, told_apart
+from draftboard.expr.tree import Aggregate, Expr, Function, Raw, over_level, rate
 from draftboard.settings import Settings
 from draftboard.signals.latency import distribution_of
 from draftboard.signals.requests import request_rate

@@ -1,21 +1,8 @@
 """How deep drafts are accepted: by position, by accepted length, and what a shorter draft would have yielded."""
 
+from draftboard.expr.labels import labelled, numbers, renamed, successor, up_to
 from draftboard.expr.scope import Level, Scope
-from draftboard.expr.tree import (
-    Expr,
-    FirstOf,
-    Given,
-    constant,
-    first_of,
-    ignoring,
-    labelled,
-    numbers,
-    on,
-    over_level,
-    renamed,
-    successor,
-    up_to,
-)
+from draftboard.expr.tree import Expr, FirstOf, Given, constant, first_of, ignoring, on, over_level
 from draftboard.settings import Settings
 from draftboard.signals.signal import Better, Signal, Step, Unit
 from draftboard.signals.traffic import BOTH_LEVELS, accepted_tokens, accepted_tokens_per_pos, drafts

@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 from draftboard.catalogue import Metric, around, serving
+from draftboard.expr.labels import LabelJoin, label_replace
 from draftboard.expr.scope import Level
-from draftboard.expr.tree import Aggregate, Expr, LabelJoin, Raw, label_replace, on, over_level
+from draftboard.expr.tree import Aggregate, Expr, Raw, on, over_level
 from draftboard.settings import Settings
 from draftboard.signals.signal import Code, Signal, Unit, good_under
 from draftboard.status import Status

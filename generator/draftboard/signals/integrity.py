@@ -1,8 +1,9 @@
 """Whether the numbers can be trusted: identities that vLLM's counters hold, and series that ought to be there."""
 
 from draftboard.catalogue import speculation
+from draftboard.expr.labels import renamed, told_apart
 from draftboard.expr.scope import Level, Matcher
-from draftboard.expr.tree import Function, over_level, renamed, told_apart
+from draftboard.expr.tree import Function, over_level
 from draftboard.settings import Settings
 from draftboard.signals.depth import next_position
 from draftboard.signals.presence import answers_without

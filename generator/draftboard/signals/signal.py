@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from draftboard.expr import promql
+from draftboard.expr.counts import View
 from draftboard.expr.scope import Level, Scope
-from draftboard.expr.tree import Expr, Recorded, View
+from draftboard.expr.tree import Expr, Recorded
 from draftboard.expr.vector import Vector
 from draftboard.settings import Settings
 from draftboard.status import Status

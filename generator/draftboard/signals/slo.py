@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from draftboard.catalogue import serving
 from draftboard.durations import Duration
+from draftboard.expr.labels import told_apart
 from draftboard.expr.promql import number
 from draftboard.expr.scope import Edition, Scope
 from draftboard.expr.tree import (
@@ -24,7 +25,6 @@ from draftboard.expr.tree import (
     over_level,
     rate_of_all,
     rate_of_each,
-    told_apart,
 )
 from draftboard.settings import Settings
 from draftboard.settings.objectives import BURN_WINDOWS, FAST, HISTOGRAMS, SLOW, Pace, Promise

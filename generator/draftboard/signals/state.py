@@ -1,7 +1,8 @@
 """Engines by what they are doing, and servers by whether they answer."""
 
+from draftboard.expr.labels import CountValues, label_replace
 from draftboard.expr.scope import Level
-from draftboard.expr.tree import CountValues, Expr, label_replace, over_level
+from draftboard.expr.tree import Expr, over_level
 from draftboard.signals.decisions import STATES, state
 from draftboard.signals.signal import Better, Code, Signal, Unit
 from draftboard.status import Status

@@ -1,0 +1,68 @@
+"""What servers counted, and a view of it from a scope: what the numeric reader of an expression reads."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from draftboard.expr import vector
+from draftboard.expr.scope import Edition, Level, Matcher, Scope
+from draftboard.expr.vector import Vector
+from draftboard.settings import Settings
+
+
+class Valued(Protocol):
+    """What has a value: a signal, or an expression made of signals."""
+
+    def values(self, view: "View") -> Vector | float:
+        """Its values, seen from a view."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What servers counted within one window: the growth of counters, the last value of gauges.
+
+    A rate is read as the growth over the window, so that ratios need no time; who shows a rate divides by the seconds.
+    """
+
+    settings: Settings
+    series: Mapping[str, Vector] = field(default_factory=dict)
+    """By the name of the metric."""
+    answers: Mapping[tuple[str, Level], Vector] = field(default_factory=dict)
+    """What a Prometheus answered, by the signal's name and level: taken as it is. Rates are growth here, too."""
+    read_before: dict[tuple[str, Level], Vector] = field(default_factory=dict, repr=False)
+    """Values of signals, each computed once."""
+
+    def read(self, expression: Valued, level: Level = Level.MODEL) -> Vector:
+        """The values of an expression, by the labels of the level and its own."""
+        found = expression.values(View(Scope(self.settings, level, Edition.ASKED), self))
+        return found if isinstance(found, Mapping) else {frozenset(): found}
+
+
+@dataclass(frozen=True)
+class View:
+    """Counts as a scope sees them."""
+
+    scope: Scope
+    counts: Counts
+
+    def through(self, scope: Scope) -> "View":
+        """The same counts from another scope."""
+        return replace(self, scope=scope)
+
+    def remembered(self, name: str, compute: Callable[[], Vector]) -> Vector:
+        """A signal's values at this level: answered, or computed once."""
+        key, before = (name, self.scope.level), self.counts.read_before
+        if key in self.counts.answers:
+            return self.counts.answers[key]
+        if key not in before:
+            before[key] = compute()
+        return before[key]
+
+    def selected(self, found: Vector, carried: tuple[str, ...], extra: Sequence[Matcher] = ()) -> Vector:
+        """The elements that fit the scope's matchers, as far as such series carry their labels."""
+        matchers = (*self.scope.selecting(carried), *extra)
+        return {
+            labels: value
+            for labels, value in found.items()
+            if all(matcher.fits(vector.value_of(labels, matcher.label)) for matcher in matchers)
+        }

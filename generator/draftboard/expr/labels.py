@@ -1,0 +1,137 @@
+"""Expressions that write labels: made from other labels, from values, or by counting up."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from draftboard.expr import promql, vector
+from draftboard.expr.counts import View
+from draftboard.expr.scope import Scope
+from draftboard.expr.tree import Expr, FirstOf, Function, Names, expr, named, over_level, vector_of
+from draftboard.expr.vector import Labels, Vector
+from draftboard.settings import Settings
+
+
+@dataclass(frozen=True, eq=False)
+class LabelReplace(Expr):
+    """`label_replace`: a label made from another where that one matches."""
+
+    argument: Expr
+    label: Callable[[Settings], str]
+    replacement: str
+    source: Callable[[Settings], str]
+    pattern: str
+
+    def promql(self, scope: Scope) -> str:
+        """A call."""
+        source, label = self.source(scope.settings), self.label(scope.settings)
+        quoted = (f'"{part}"' for part in (label, self.replacement, source, self.pattern))
+        return promql.call("label_replace", self.argument.promql(scope), *quoted)
+
+    def values(self, view: View) -> Vector | float:
+        """The same."""
+        settings = view.scope.settings
+        return vector.relabelled(
+            vector_of(self.argument, view),
+            self.label(settings),
+            self.replacement,
+            self.source(settings),
+            self.pattern.replace(r"\\", "\\"),
+        )
+
+
+def label_replace(
+    argument: Expr,
+    label: str | Callable[[Settings], str],
+    replacement: str,
+    source: str | Callable[[Settings], str],
+    pattern: str,
+) -> LabelReplace:
+    """A label made from another where that one matches."""
+    return LabelReplace(argument, named(label), replacement, named(source), pattern)
+
+
+def labelled(argument: Expr, label: str, value: str) -> Expr:
+    """With a label set to a fixed value."""
+    return label_replace(argument, label, value, "", "")
+
+
+def told_apart(label: str, parts: Mapping[str, Expr]) -> Expr:
+    """Several expressions in one, each with its name in a label."""
+    return FirstOf(tuple(labelled(part, label, name) for name, part in parts.items()))
+
+
+def renamed(argument: Expr, label: str, source: str) -> Expr:
+    """With one label in place of another, at the level seen."""
+    return over_level("sum", label_replace(argument, label, "$1", source, "(.*)"), label)
+
+
+def successor(argument: Expr, label: str, source: str, largest: int) -> Expr:
+    """With a label set to the number in `source` plus one, for numbers up to `largest`.
+
+    PromQL has no arithmetic on label values, so the last digit is rewritten, one digit a step; numbers that end in 9
+    carry. Each step reads `source` and writes `label`, so no step undoes another.
+    """
+    for digit in range(min(largest, 8) + 1):
+        argument = label_replace(argument, label, f"${{1}}{digit + 1}", source, f"(.*){digit}")
+    for nines in range(9, largest + 1, 10):
+        argument = label_replace(argument, label, str(nines + 1), source, str(nines))
+    return argument
+
+
+def numbers(label: str, first: int, last: int) -> Expr:
+    """The numbers themselves, each labelled with itself: what turns a label's value into a value."""
+    return FirstOf(tuple(labelled(Function("vector", expr(n)), label, str(n)) for n in range(first, last + 1)))
+
+
+@dataclass(frozen=True, eq=False)
+class LabelJoin(Expr):
+    """The values of several labels in one."""
+
+    argument: Expr
+    label: Callable[[Settings], str]
+    separator: str
+    sources: Names
+
+    def promql(self, scope: Scope) -> str:
+        """A call of `label_join`."""
+        parts = (self.label(scope.settings), self.separator, *self.sources(scope))
+        return promql.call("label_join", self.argument.promql(scope), *(f'"{part}"' for part in parts))
+
+    def values(self, view: View) -> Vector | float:
+        """The same."""
+        label, sources = self.label(view.scope.settings), self.sources(view.scope)
+        return {
+            vector.with_label(
+                labels, label, self.separator.join(vector.value_of(labels, one) for one in sources)
+            ): value
+            for labels, value in vector_of(self.argument, view).items()
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class CountValues(Expr):
+    """Number of series of each value, the value in a label."""
+
+    label: str
+    argument: Expr
+
+    def promql(self, scope: Scope) -> str:
+        """`count_values by (...) ("label", ...)`."""
+        return promql.count_values(self.label, scope.labels, self.argument.promql(scope))
+
+    def values(self, view: View) -> Vector | float:
+        """The same."""
+        counts: dict[Labels, float] = {}
+        for labels, value in vector_of(self.argument, view).items():
+            group = vector.with_label(vector.kept(labels, view.scope.labels), self.label, f"{value:g}")
+            counts[group] = counts.get(group, 0.0) + 1
+        return counts
+
+
+def up_to(largest: int) -> str:
+    """A regular expression for the whole numbers 0 to `largest`, below 100."""
+    tens, ones = divmod(largest, 10)
+    if tens == 0:
+        return f"[0-{ones}]" if ones else "0"
+    lower = {1: "[0-9]", 2: "1?[0-9]"}.get(tens, f"[1-{tens - 1}]?[0-9]")
+    return f"{lower}|{tens}[0-{ones}]" if ones else f"{lower}|{tens}0"
