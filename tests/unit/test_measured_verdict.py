@@ -32,8 +32,9 @@ def judged(
     return model_report(case(tally(accepted, drafts=1000), measured, method, settings), "m", method)
 
 
-def engine_of(model: ModelReport) -> EngineReport:
-    return engine_report(case(tally(PAYS, drafts=1000), None, "eagle3", DEFAULTS), "0", "a:8000", model.sample)
+def an_engine() -> EngineReport:
+    own = case(tally(PAYS, drafts=1000), None, "eagle3", DEFAULTS)
+    return engine_report(own, own.numbers, "0", "a:8000")
 
 
 def test_a_measured_slowdown_is_the_first_reason_and_in_the_headline() -> None:
@@ -57,7 +58,7 @@ def test_a_longer_draft_is_not_called_for_where_users_wait_longer() -> None:
 
 def test_an_engine_of_a_model_that_is_slower_is_only_expected_to_pay() -> None:
     quick, slow = judged(PAYS, 1.3), judged(PAYS, 0.83)
-    engine = engine_of(slow)
+    engine = an_engine()
     assert (verdict_of_engine(engine, quick), verdict_of_engine(engine, slow)) == ("pays: keep", "expected: pays")
 
 

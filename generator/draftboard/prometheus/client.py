@@ -142,7 +142,7 @@ class Client:
         method = "POST" if parameters else "GET"
         with self._http.stream(method, f"/api/v1/{question}", data=parameters) as response:
             if response.status_code in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
-                raise DraftboardError(f"{self.url}: wants to know who asks: give a token with --token-file")
+                raise DraftboardError(f"{self.url}: authentication required: use --token-file")
             if response.is_redirect:
                 raise DraftboardError(f"{self.url}: redirects; name the address of Prometheus itself")
             for chunk in response.iter_bytes():

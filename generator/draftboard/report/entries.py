@@ -2,38 +2,25 @@
 
 from collections.abc import Sequence
 
+from draftboard.reading import Numbers
 from draftboard.report.judge import Case, judge
-from draftboard.report.objects import EngineReport, ModelReport, Sample
+from draftboard.report.objects import EngineReport, Judged, ModelReport
 from draftboard.settings import Settings
 from draftboard.signals.acceptance import acceptance_length
 from draftboard.signals.comparison import acceptance_change, length_to_others
 from draftboard.signals.signal import within
+from draftboard.signals.traffic import drafts
 from draftboard.signals.users import measured_speedup
 from draftboard.signals.wording import worded
 
 
-def engine_report(
-    case: Case, engine: str, server: str, model: Sample | None, notes: tuple[str, ...] = ()
-) -> EngineReport:
-    """An engine's entry, of a model whose engines together made a sample."""
-    judged = judge(case)
-    return EngineReport(
-        **vars(judged)
-        | {
-            "engine": engine,
-            "server": server,
-            "length_to_others": _to_others(case, judged.sample, model),
-            "notes": notes,
-        }
-    )
-
-
-def _to_others(case: Case, own: Sample | None, model: Sample | None) -> float | None:
-    """Its length over the others', of whom there must be some."""
-    # Estimates of a rate add up to their sum but for the last digits.
-    if not own or not model or model.drafts - own.drafts < 1:
-        return None
-    return case.numbers.value(length_to_others)
+def engine_report(case: Case, model: Numbers, engine: str, server: str, notes: tuple[str, ...] = ()) -> EngineReport:
+    """An engine's entry, beside its model's numbers."""
+    own, together = case.numbers.value(drafts) or 0.0, model.value(drafts) or 0.0
+    # Estimates of a rate add up to their sum but for the last digits: less than one draft is nobody's.
+    to_others = case.numbers.value(length_to_others) if own and together - own >= 1 else None
+    found = {"engine": engine, "server": server, "length_to_others": to_others, "notes": notes}
+    return EngineReport(**vars(judge(case)) | found)
 
 
 def model_report(
@@ -46,22 +33,21 @@ def model_report(
     notes: tuple[str, ...] = (),
 ) -> ModelReport:
     """A model's entry, of its engines together."""
-    judged = judge(case)
-    found = ModelReport(
+    judged, value = judge(case), case.numbers.value
+    return ModelReport(
         **vars(judged)
         | {
             "model": model,
             "method": method or None,
             "labels": labels or {},
             "acceptance_by_request": _by_request(engines),
-            "acceptance_change": case.numbers.value(acceptance_change),
-            "measured_speedup": case.numbers.value(measured_speedup),
+            "acceptance_change": value(acceptance_change),
+            "measured_speedup": value(measured_speedup),
             "broken": case.broken,
             "engines": engines,
-            "notes": notes + _of_outliers(engines, case.settings),
+            "notes": notes + _of_outliers(engines, case.settings) + _of_method(judged, method, case.settings),
         }
     )
-    return ModelReport(**vars(found) | {"notes": found.notes + _of_method(found, case.settings)})
 
 
 def _by_request(engines: Sequence[EngineReport]) -> float | None:
@@ -83,18 +69,17 @@ def _of_outliers(engines: Sequence[EngineReport], settings: Settings) -> tuple[s
     )
 
 
-def _of_method(model: ModelReport, settings: Settings) -> tuple[str, ...]:
+def _of_method(judged: Judged, method: str, settings: Settings) -> tuple[str, ...]:
     """Assumptions that the verdict rests on for want of a better source."""
-    found = model.speculation
+    found = judged.speculation
     if found is None:
         return ()
     notes = []
-    if not model.method:
+    if not method:
         notes.append(f"the drafting method is unknown, so c = {found.draft_cost:g} is assumed: name it with --method")
-    elif model.method not in settings.draft_cost.by_method:
+    elif method not in settings.draft_cost.by_method:
         notes.append(
-            f"no cost is known for {model.method}, so c = {found.draft_cost:g} is assumed: settings, "
-            "draft_cost.by_method"
+            f"no cost is known for {method}, so c = {found.draft_cost:g} is assumed: settings, draft_cost.by_method"
         )
     if found.draft_length < settings.thresholds.full_drafts * found.configured_k:
         notes.append(

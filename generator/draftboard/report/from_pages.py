@@ -64,14 +64,13 @@ class Reading:
         names = [_named(tally, several=several) for tally in tallies]
         engines = [self._case([tally], Level.ENGINE, name) for tally, name in zip(tallies, names, strict=True)]
         together = self._case(tallies, Level.MODEL, broken=tuple(one for each in engines for one in each.broken))
-        sample = judge(together).sample
         return model_report(
             together,
             next((tally.model for tally in tallies), ""),
             self.method,
             notes=tuple(f"{name} {note}" for tally, name in zip(tallies, names, strict=True) for note in _notes(tally)),
             engines=tuple(
-                engine_report(case, tally.engine, tally.source, sample, _notes(tally))
+                engine_report(case, together.numbers, tally.engine, tally.source, _notes(tally))
                 for tally, case in zip(tallies, engines, strict=True)
             ),
         )

@@ -12,8 +12,8 @@ from draftboard.reading.counted import Numbers, Reader
 from draftboard.reading.sources import Recorded
 from draftboard.report.asked import Question
 from draftboard.report.entries import engine_report, model_report
-from draftboard.report.judge import Case, judge, missing_positions
-from draftboard.report.objects import SCHEMA_VERSION, Broken, EngineReport, ModelReport, Origin, Report, Sample
+from draftboard.report.judge import Case, missing_positions
+from draftboard.report.objects import SCHEMA_VERSION, Broken, EngineReport, ModelReport, Origin, Report
 from draftboard.settings import Settings
 from draftboard.signals.comparison import acceptance_change
 from draftboard.signals.decisions import state
@@ -81,21 +81,20 @@ class _Answer:
         names, labels = self.settings.labels, dict(key)
         method, model = labels.pop(names.spec_method, ""), labels.pop(names.model_name, "")
         case = self._case(self.models.of(key), "its engines together")
-        sample = judge(case).sample
-        engines = self._engines(key, sample, self.by_engine) if self.by_engine else ()
+        engines = self._engines(case.numbers, self.by_engine) if self.by_engine else ()
         return model_report(case, model, method, labels=labels, engines=engines)
 
-    def _engines(self, model: Labels, sample: Sample | None, engines: Reader) -> tuple[EngineReport, ...]:
+    def _engines(self, model: Numbers, engines: Reader) -> tuple[EngineReport, ...]:
         names = self.settings.labels
         return tuple(
             engine_report(
                 self._case(engines.of(key), self._place(key)),
+                model,
                 value_of(key, names.engine),
                 value_of(key, names.instance),
-                sample,
             )
             for key in engines.keys(state, drafts, generation_tokens)
-            if self._model_of(key) == model
+            if self._model_of(key) == model.labels
         )
 
     def _case(self, numbers: Numbers, name: str) -> Case:
