@@ -1,6 +1,6 @@
 """What plans share: bounds of numbers, assumed costs, survival, and the form of the answer."""
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -48,7 +48,7 @@ class Term(Described):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan(Described):
+class Plan(Described, ABC):
     """The answer of a `plan` command."""
 
     schema_version: int = 1

@@ -253,9 +253,8 @@ def _hints(settings: Settings, gpus: Gpus, target: Model, draft: Model) -> Itera
 def _verdict(gpus: Gpus, without: Budget, with_draft: Budget) -> str:
     limit = f"GB of weights do not fit into {gpus.usable_gb:.1f} GB that vLLM may use."
     if not without.starts:
-        return (
-            f"Does not start even without the draft: {without.weights_gb:g} {limit} Quantise the target, or add GPUs."
-        )
+        advice = "Quantise the target, or add GPUs."
+        return f"Does not start even without the draft: {without.weights_gb:g} {limit} {advice}"
     if not with_draft.starts:
         advice = "Quantise, take a smaller draft, or add GPUs."
         return f"Does not start with the draft: {with_draft.weights_gb:g} {limit} {advice}"
