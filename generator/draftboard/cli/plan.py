@@ -129,7 +129,7 @@ def plan() -> None:
 @config_option
 @_printed
 def k(*, config: Path | None, **given: Any) -> plan_room.Plan:  # noqa: ANN401
-    """Find the best draft length: expected speedup and gain of every k."""
+    """Find the best draft length and the speedup of every k."""
     return _lengths(load(config), given)
 
 
@@ -140,7 +140,7 @@ def k(*, config: Path | None, **given: Any) -> plan_room.Plan:  # noqa: ANN401
 @config_option
 @_printed
 def schedule(*, config: Path | None, **given: Any) -> plan_room.Plan:  # noqa: ANN401
-    """Find the best draft length for every batch size, as vLLM's configuration."""
+    """Find the best draft length for every batch size."""
     settings, alpha, survival, longest = load(config), given["alpha"], given["survival"], given["max_k"]
     cost = plan_room.cost_ratio(settings, given["cost_ratio"], given["method"])
     if longest is None and alpha is not None and survival is None:
@@ -178,7 +178,7 @@ def cost(**given: Any) -> plan_room.Plan:  # noqa: ANN401
 @config_option
 @_printed
 def vram(*, config: Path | None, **given: Any) -> plan_room.Plan:  # noqa: ANN401
-    """Find the tokens and concurrent requests that a draft costs."""
+    """Find the tokens and requests that a draft costs."""
     found = _vram(load(config), given)
     if found is None:
         raise DraftboardError("name --target-params, --gpus and --gpu-gb: the sizes of model and GPUs")
@@ -198,7 +198,7 @@ def vram(*, config: Path | None, **given: Any) -> plan_room.Plan:  # noqa: ANN40
 @config_option
 @_printed
 def decide(*, config: Path | None, **given: Any) -> plan_room.Plan:  # noqa: ANN401
-    """Decide whether to speculate; checks without input are reported as unknown."""
+    """Check whether to speculate; missing input is unknown."""
     settings, method = load(config), given["method"] or plan_room.DRAFT_MODEL
     plan_room.cost_ratio(settings, None, method)  # refuses a mistyped method, which would skip checks
     if given["draft_params"] is None and method in settings.methods.lookup:

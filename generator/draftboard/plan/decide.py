@@ -96,10 +96,9 @@ _CHECKS: dict[str, tuple[tuple[Outcome, Callable[[Situation], object], str], ...
     ),
 }
 """Of each check: outcome, condition, words. The first row whose condition holds is the outcome."""
-_SAME = "both models have one vocab_size, and every id stands for the same token"
 _RULES = (
     Formula("objective", "TPOT or throughput", "the first token needs no decode step"),
-    Formula("tokenizer", _SAME, "vLLM refuses unequal sizes without use_heterogeneous_vocab; drafts are token ids"),
+    Formula("tokenizer", "one vocab_size, and one token for each id", "vLLM, unless use_heterogeneous_vocab is set"),
     Formula("memory", "weights fit, and one request of the context", "plan vram"),
     Formula("acceptance", "measured at the temperature of production", "sampling decides which tokens are accepted"),
     Formula("speedup", "best S(k) > 1 with measured c and v; warns below thresholds.pays_clearly", "plan k"),

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Literal
 
 from draftboard.errors import DraftboardError
 from draftboard.output import Block, Described, Heading, Sentence, Table, columns
@@ -15,12 +15,9 @@ UTILIZATION = 0.92
 """vLLM's default of --gpu-memory-utilization."""
 Dtype = Literal["bf16", "fp16", "int8", "fp8", "int4"]
 """How numbers are stored."""
-DTYPES: tuple[Dtype, ...] = get_args(Dtype)
 _BYTES: dict[Dtype, float] = {"bf16": 2.0, "fp16": 2.0, "int8": 1.0, "fp8": 1.0, "int4": 0.5}
 """Of one number; nominal: scales and zero points of a quantised model come on top."""
-_PAIRS: tuple[tuple[Dtype, Dtype], ...] = (
-    *(("bf16", "bf16"), ("int8", "bf16"), ("int8", "int8"), ("int4", "bf16"), ("int4", "int4")),
-)
+_QUANTISED: tuple[tuple[Dtype, Dtype], ...] = (("int8", "bf16"), ("int8", "int8"), ("int4", "bf16"), ("int4", "int4"))
 """Target and draft: the draft never coarser than the target."""
 _MOST = 100_000
 _GUIDE = "a published guide to speculative decoding in vLLM"
@@ -208,7 +205,7 @@ def plan_vram(
         f"{of_target}+{of_draft}" if draft.params else of_target: _budget(
             gpus, context, replace(target, dtype=of_target), replace(draft, dtype=of_draft)
         )
-        for of_target, of_draft in _PAIRS
+        for of_target, of_draft in (("bf16", "bf16"), *_QUANTISED)
     }
     return VramPlan(
         verdict=_verdict(gpus, without, with_draft),
