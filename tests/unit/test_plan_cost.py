@@ -13,7 +13,6 @@ from draftboard.plan import measured_speedup, plan_cost
 UNTIMED = hypothesis_settings(deadline=None)
 
 
-@pytest.mark.requirement("R193")
 def test_cost_of_a_million_tokens_is_price_times_gpus_over_throughput() -> None:
     plan = plan_cost(2.0, gpus=2, gpu_hour_price=3.6, tokens_per_second=1000)
     assert plan.cost_without == pytest.approx(2.0)  # 7.2 an hour over 3.6 million tokens
@@ -21,13 +20,11 @@ def test_cost_of_a_million_tokens_is_price_times_gpus_over_throughput() -> None:
     assert plan.saving == pytest.approx(0.5)
 
 
-@pytest.mark.requirement("R193")
 @pytest.mark.parametrize(("speedup", "saving"), [(1.0, 0.0), (1.25, 0.2), (2.0, 0.5), (4.0, 0.75)])
 def test_saving_is_one_less_the_inverse_of_the_speedup(speedup: float, saving: float) -> None:
     assert plan_cost(speedup).saving == pytest.approx(saving)
 
 
-@pytest.mark.requirement("R193")
 def test_extra_gpus_are_paid_for() -> None:
     plan = plan_cost(1.5, gpus=2, extra_gpus=1, gpu_hour_price=2, tokens_per_second=500)
     assert plan.break_even_speedup == pytest.approx(1.5)
@@ -36,7 +33,6 @@ def test_extra_gpus_are_paid_for() -> None:
     assert plan.verdict == "Saves nothing and costs nothing."
 
 
-@pytest.mark.requirement("R195")
 def test_requests_that_no_longer_fit_are_lost_throughput() -> None:
     plan = plan_cost(1.5, lost_concurrency=0.434)
     assert plan.effective_speedup == pytest.approx(1.5 * 0.566)
@@ -44,7 +40,6 @@ def test_requests_that_no_longer_fit_are_lost_throughput() -> None:
     assert plan.break_even_speedup == pytest.approx(1 / 0.566)
 
 
-@pytest.mark.requirement("R196")
 def test_a_slowdown_is_a_negative_saving_and_said_to_cost_more() -> None:
     plan = plan_cost(0.7)
     assert plan.saving == pytest.approx(-0.4286, abs=5e-5)
@@ -70,7 +65,7 @@ def test_it_saves_exactly_above_the_break_even_speedup(speedup: float, gpus: int
 
 
 @pytest.mark.parametrize("speedup", [0, -1, math.nan, math.inf])
-def test_a_speedup_that_nobody_measured_is_a_mistake(speedup: float) -> None:
+def test_a_speedup_out_of_range_is_an_error(speedup: float) -> None:
     with pytest.raises(DraftboardError, match=r"speedup = .* is out of range"):
         plan_cost(speedup)
 
@@ -86,12 +81,12 @@ def test_a_speedup_that_nobody_measured_is_a_mistake(speedup: float) -> None:
         {"gpu_hour_price": 1.0},
     ],
 )
-def test_other_numbers_that_cannot_be_are_mistakes(wrong: dict) -> None:
+def test_other_numbers_out_of_range_are_errors(wrong: dict) -> None:
     with pytest.raises(DraftboardError):
         plan_cost(2.0, **wrong)
 
 
 @pytest.mark.parametrize(("without", "speculating"), [(0, 1), (1, 0), (math.nan, 1)])
-def test_a_throughput_of_nothing_is_a_mistake(without: float, speculating: float) -> None:
+def test_a_throughput_out_of_range_is_an_error(without: float, speculating: float) -> None:
     with pytest.raises(DraftboardError, match="tokens/s"):
         measured_speedup(without, speculating)

@@ -8,10 +8,8 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from draftboard import theory
 from draftboard.errors import DraftboardError
-from draftboard.plan import SchedulePlan, plan_schedule
-from draftboard.plan import given as taken
+from draftboard.plan import SchedulePlan, Term, plan_schedule
 
 UNTIMED = hypothesis_settings(deadline=None)
 HIGH = (0.90, 0.85, 0.78, 0.70)
@@ -27,7 +25,7 @@ curves = sizes.flatmap(
 
 
 def planned(survival: tuple[float, ...] = HIGH, cost: float = 0.1, curve: tuple = CURVE) -> SchedulePlan:
-    return plan_schedule(survival, taken(cost), curve)
+    return plan_schedule(survival, Term(cost), curve)
 
 
 def lookup(plan: SchedulePlan, size: int) -> int:
@@ -52,13 +50,6 @@ def test_k_never_rises_while_inflation_does(survival: tuple[float, ...], cost: f
     rising = tuple(zip((size for size, _ in curve), sorted(v for _, v in curve), strict=True))
     ks = [each.k for each in planned(survival, cost, rising).ranges]
     assert ks == sorted(ks, reverse=True)
-
-
-def test_at_a_measured_size_the_longest_draft_has_the_measured_step_cost() -> None:
-    cost, inflation, longest = 0.1, 1.8, 4
-    shared = theory.cost_under_load(cost, inflation, longest)
-    assert theory.step_cost(longest, shared) == pytest.approx(theory.step_cost(longest, cost, inflation))
-    assert theory.step_cost(2, shared) == pytest.approx(theory.step_cost(2, cost, 1.4))
 
 
 def test_the_schedule_by_hand() -> None:
@@ -110,6 +101,6 @@ def test_before_the_first_measured_size_inflation_is_as_there_and_between_two_on
         (tuple((size, 1.0) for size in range(1, 66)), "names 65 batch sizes"),
     ],
 )
-def test_a_curve_that_nobody_measured_is_a_mistake(curve: tuple, reason: str) -> None:
+def test_a_curve_that_cannot_be_measured_is_an_error(curve: tuple, reason: str) -> None:
     with pytest.raises(DraftboardError, match=reason):
         planned(curve=curve)

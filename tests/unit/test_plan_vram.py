@@ -1,6 +1,7 @@
-"""GPU memory: the golden numbers of the guide, corrected, and laws that always hold."""
+"""GPU memory: worked examples, and laws that always hold."""
 
 import math
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -13,9 +14,12 @@ from draftboard.settings import Settings
 
 UNTIMED = hypothesis_settings(deadline=None)
 H100, H200 = 80, 141
-KV_70B = kv_kib_per_token(80, 8, 128, Dtype.BF16)
-KV_8B = kv_kib_per_token(32, 8, 128, Dtype.BF16)
-BF16, INT8, INT4 = Dtype.BF16, Dtype.INT8, Dtype.INT4
+KV_70B = kv_kib_per_token(80, 8, 128, "bf16")
+KV_8B = kv_kib_per_token(32, 8, 128, "bf16")
+BF16: Dtype = "bf16"
+INT8: Dtype = "int8"
+INT4: Dtype = "int4"
+DTYPES: tuple[Dtype, ...] = get_args(Dtype)
 
 
 def planned(
@@ -30,7 +34,7 @@ def planned(
     draft_kv: float | None = KV_8B,
     settings: Settings | None = None,
 ) -> VramPlan:
-    """A 70B target with an 8B draft, as the guide has them."""
+    """A 70B target with an 8B draft."""
     return plan_vram(
         settings or Settings(),
         Gpus(gpus, gb, utilization, overhead),
@@ -40,14 +44,12 @@ def planned(
     )
 
 
-@pytest.mark.requirement("R158")
 @pytest.mark.parametrize(("dtype", "of_70b", "of_8b"), [(BF16, 140, 16), (INT8, 70, 8), (INT4, 35, 4)])
 def test_weights_are_parameters_times_bytes(dtype: Dtype, of_70b: float, of_8b: float) -> None:
     assert Model(70, dtype).weights_gb == of_70b
     assert Model(8, dtype).weights_gb == of_8b
 
 
-@pytest.mark.requirement("R159")
 @pytest.mark.parametrize(
     ("target", "utilization", "gross", "net"),
     [(INT8, 0.9, 74, 58.0), (BF16, 0.9, 4, -12.0), (INT8, 0.92, 74, 61.2), (BF16, 0.92, 4, -8.8)],
@@ -61,7 +63,6 @@ def test_two_h100_leave_less_than_simple_arithmetic(
     assert budget.starts is (net > 0)
 
 
-@pytest.mark.requirement("R159")
 def test_a_pair_that_does_not_fit_is_said_not_to_start() -> None:
     assert planned(BF16).verdict.startswith("Does not start with the draft: 156 GB of weights do not fit into 147.2 GB")
     alone = planned(BF16, gpus=1)
@@ -69,7 +70,6 @@ def test_a_pair_that_does_not_fit_is_said_not_to_start() -> None:
     assert alone.with_draft.tokens == 0
 
 
-@pytest.mark.requirement("R160")
 def test_two_h200_leave_1_7_times_the_cache() -> None:
     h200, h100 = planned(BF16, gb=H200).with_draft, planned(INT8).with_draft
     assert h200.gross_gb == pytest.approx(126)
@@ -78,7 +78,6 @@ def test_two_h200_leave_1_7_times_the_cache() -> None:
     assert h200.net_gb / h100.net_gb == pytest.approx(1.69, abs=5e-3)
 
 
-@pytest.mark.requirement("R171")
 def test_two_h200_hold_the_unquantised_pair_with_long_contexts() -> None:
     budget = planned(BF16, gb=H200).with_draft
     assert budget.starts
@@ -86,7 +85,6 @@ def test_two_h200_hold_the_unquantised_pair_with_long_contexts() -> None:
     assert budget.tokens // 32_768 == 6
 
 
-@pytest.mark.requirement("R161")
 def test_overhead_of_each_gpu_comes_off_the_cache() -> None:
     assert planned(overhead=3.5).with_draft.net_gb == pytest.approx(61.2 - 7)
     assert UTILIZATION == 0.92
@@ -94,13 +92,11 @@ def test_overhead_of_each_gpu_comes_off_the_cache() -> None:
     assert not any("Overhead" in note for note in planned(overhead=3.5).notes)
 
 
-@pytest.mark.requirement("R162")
 def test_kv_of_a_token_is_keys_and_values_of_every_layer_s_heads() -> None:
     assert (KV_70B, KV_8B) == (320, 128)
-    assert kv_kib_per_token(80, 8, 128, Dtype.FP8) == 160
+    assert kv_kib_per_token(80, 8, 128, "fp8") == 160
 
 
-@pytest.mark.requirement("R162")
 def test_the_draft_holds_its_own_kv_so_it_costs_more_than_its_weights() -> None:
     plan = planned()
     assert plan.with_draft.kv_kib_per_token == 448
@@ -110,34 +106,31 @@ def test_the_draft_holds_its_own_kv_so_it_costs_more_than_its_weights() -> None:
     assert plan.tokens_lost == pytest.approx(0.43, abs=5e-3)
 
 
-@pytest.mark.requirement("R162", "R163")
 def test_fewer_tokens_are_fewer_concurrent_requests() -> None:
     plan = planned()
     assert (plan.without.requests, plan.with_draft.requests) == (235_595 // 8192, 133_405 // 8192)
 
 
-@pytest.mark.requirement("R164")
 @pytest.mark.parametrize(("target", "share", "broken"), [(BF16, 0.875, True), (INT8, 0.4375, False)])
-def test_a_target_that_fills_the_gpus_is_warned_of(target: Dtype, share: float, broken: bool) -> None:
+def test_a_target_above_its_share_of_the_gpus_breaks_the_rule_of_thumb(
+    target: Dtype, share: float, broken: bool
+) -> None:
     hint = planned(target).hints[0]
     assert (hint.value, hint.broken) == (pytest.approx(share), broken)
 
 
-@pytest.mark.requirement("R165")
 @pytest.mark.parametrize(("gpus", "share", "broken"), [(2, 0.10, False), (1, 0.20, True)])
-def test_a_draft_that_takes_much_of_the_gpus_is_warned_of(gpus: int, share: float, broken: bool) -> None:
+def test_a_draft_above_its_share_of_the_gpus_breaks_the_rule_of_thumb(gpus: int, share: float, broken: bool) -> None:
     hint = planned(INT4, gpus=gpus).hints[1]
     assert (hint.value, hint.broken) == (pytest.approx(share), broken)
 
 
-@pytest.mark.requirement("R164", "R165")
 def test_the_rules_of_thumb_are_settings() -> None:
     moved = Settings.model_validate({"planning": {"target_share": 0.4, "draft_share": 0.05}})
     assert [hint.broken for hint in planned(settings=moved).hints] == [True, True]
     assert [hint.broken for hint in planned().hints] == [False, False]
 
 
-@pytest.mark.requirement("R166")
 @pytest.mark.parametrize(
     ("target", "gpus", "gross", "net"), [(INT8, 1, 10, 3.6), (INT4, 1, 45, 38.6), (INT8, 2, 90, 77.2)]
 )
@@ -146,20 +139,18 @@ def test_what_a_quantised_target_alone_leaves(target: Dtype, gpus: int, gross: f
     assert (budget.gross_gb, budget.net_gb) == (pytest.approx(gross), pytest.approx(net))
 
 
-@pytest.mark.requirement("R167", "R168")
 def test_on_two_h100_the_unquantised_pair_does_not_start_and_the_quantised_one_does() -> None:
-    starts = {(pair.target, pair.draft): pair.budget.starts for pair in planned(BF16).pairs}
+    starts = {dtypes: budget.starts for dtypes, budget in planned(BF16).pairs.items()}
     assert starts == {
-        (BF16, BF16): False,
-        (INT8, BF16): True,
-        (INT8, INT8): True,
-        (INT4, BF16): True,
-        (INT4, INT4): True,
+        "bf16+bf16": False,
+        "int8+bf16": True,
+        "int8+int8": True,
+        "int4+bf16": True,
+        "int4+int4": True,
     }
 
 
-@pytest.mark.requirement("R169")
-def test_a_draft_cut_over_other_gpus_than_its_target_is_a_mistake() -> None:
+def test_different_tensor_parallel_sizes_of_target_and_draft_are_an_error() -> None:
     gpus, target, draft = Gpus(2, H100), Model(70, INT8, KV_70B), Model(8, BF16, KV_8B)
     with pytest.raises(DraftboardError, match="draft TP 1 with target TP 2: vLLM refuses"):
         plan_vram(Settings(), gpus, target, draft, context=8192, target_tp=2, draft_tp=1)
@@ -167,21 +158,18 @@ def test_a_draft_cut_over_other_gpus_than_its_target_is_a_mistake() -> None:
     assert plan_vram(Settings(), gpus, target, heads, context=8192, target_tp=2, draft_tp=1).with_draft.starts
 
 
-@pytest.mark.requirement("R170")
 def test_the_weights_of_five_pairs_of_dtypes() -> None:
     pairs = planned(gpus=1).pairs
-    assert [pair.budget.weights_gb for pair in pairs] == [156, 86, 78, 51, 39]
-    assert pairs[3].budget.net_gb == pytest.approx(22.6)
+    assert [budget.weights_gb for budget in pairs.values()] == [156, 86, 78, 51, 39]
+    assert pairs["int4+bf16"].net_gb == pytest.approx(22.6)
 
 
-@pytest.mark.requirement("R172")
 def test_weights_of_each_gpu_are_worked_out_rather_than_guessed() -> None:
     plan = plan_vram(Settings(), Gpus(4, H100), Model(70), Model(7), context=1)
     assert plan.with_draft.weights_gb == 154
     assert plan.with_draft.weights_gb_per_gpu == 38.5
 
 
-@pytest.mark.requirement("R173")
 @UNTIMED
 @given(st.floats(0.3, 1), st.floats(0.3, 1))
 def test_lower_utilization_never_gives_more_tokens(one: float, other: float) -> None:
@@ -192,7 +180,7 @@ def test_lower_utilization_never_gives_more_tokens(one: float, other: float) -> 
 
 
 @UNTIMED
-@given(st.floats(1, 1000), st.floats(0, 1000), st.sampled_from(list(Dtype)))
+@given(st.floats(1, 1000), st.floats(0, 1000), st.sampled_from(DTYPES))
 def test_more_memory_never_gives_fewer_tokens(gb: float, more: float, dtype: Dtype) -> None:
     less = planned(dtype, gb=gb).with_draft
     much = planned(dtype, gb=gb + more).with_draft
@@ -202,8 +190,7 @@ def test_more_memory_never_gives_fewer_tokens(gb: float, more: float, dtype: Dty
     assert less.starts <= much.starts
 
 
-@pytest.mark.requirement("R175")
-def test_lookups_take_no_memory_and_heads_what_is_told_of_them() -> None:
+def test_lookups_take_no_memory_and_heads_what_is_given() -> None:
     lookup = planned(draft_params=0, draft_kv=0)
     assert lookup.tokens_lost == 0
     assert lookup.hints == ()
@@ -223,12 +210,12 @@ def test_an_unknown_kv_leaves_tokens_unknown_and_says_what_to_give() -> None:
     ("count", "gb", "utilization", "overhead"),
     [(0, 80, 0.9, 0), (1, 0, 0.9, 0), (1, math.nan, 0.9, 0), (1, math.inf, 0.9, 0), (1, 80, 1.1, 0), (1, 80, 0.9, 81)],
 )
-def test_gpus_that_nobody_has_are_a_mistake(count: int, gb: float, utilization: float, overhead: float) -> None:
+def test_gpus_out_of_range_are_an_error(count: int, gb: float, utilization: float, overhead: float) -> None:
     with pytest.raises(DraftboardError, match="is out of range"):
         Gpus(count, gb, utilization, overhead)
 
 
 @pytest.mark.parametrize(("params", "kv"), [(-1, None), (math.nan, None), (1e6, None), (1, -1), (1, math.nan)])
-def test_models_that_nobody_has_are_a_mistake(params: float, kv: float | None) -> None:
+def test_models_out_of_range_are_an_error(params: float, kv: float | None) -> None:
     with pytest.raises(DraftboardError, match="is out of range"):
         Model(params, BF16, kv)

@@ -83,13 +83,6 @@ requests_to_compare_tails = 101
 [planning]
 target_share = 0.71
 draft_share = 0.16
-size_ratio_from = 5.5
-size_ratio_best_from = 8.5
-size_ratio_best_to = 12.5
-size_ratio_to = 15.5
-draft_cost = 0.21
-low_temperature = 0.51
-high_temperature = 0.72
 
 [buckets]
 time_to_first_token = [0.1, 0.7, 3]

@@ -6,11 +6,7 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from draftboard.plan import cost_ratio, draft_length_from_alpha, show, verify_inflation
-from draftboard.settings import Settings
 from draftboard.tables import print_whole
-
-SETTINGS = Settings()
 
 
 def told(table: Table, width: int) -> list[str]:
@@ -41,13 +37,3 @@ def test_where_numbers_would_be_cut_each_has_a_line_of_its_own(width: int) -> No
         for column in range(8):
             line = f"Heading {column}: {row}{column}345.678"
             assert line in lines if len(line) <= width else f"{row}{column}345.678" in lines
-
-
-@pytest.mark.parametrize("width", [24, 30, 60, 200])
-def test_a_plan_is_whole_on_any_terminal(width: int) -> None:
-    console = Console(width=width, record=True, force_terminal=True, file=io.StringIO())
-    show(
-        draft_length_from_alpha(SETTINGS, 0.7, cost_ratio(SETTINGS, None), verify_inflation(SETTINGS, None), 8), console
-    )
-    text = console.export_text()
-    assert "\N{HORIZONTAL ELLIPSIS}" not in text

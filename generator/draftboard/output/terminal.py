@@ -48,7 +48,7 @@ def _show(block: Block, console: Console) -> None:
             console.print(_styled(Words(block.text, block.status)))
         case Bullets():
             for line in block.lines:
-                grid = table.Table.grid(padding=(0, 1, 0, 0))
+                grid = table.Table.grid("", table.Column(overflow="fold"), padding=(0, 1, 0, 0))
                 grid.add_row(_styled(Words("  -", block.status)), _styled(Words(line, block.status)))
                 console.print(grid)
         case Table():

@@ -1,78 +1,180 @@
-"""What a draft model takes from the KV cache: tokens and concurrent requests, with it and without."""
+"""What a draft takes from the KV cache: tokens and concurrent requests. GB is 1e9 bytes, KiB 1024."""
 
-from dataclasses import dataclass
-from typing import ClassVar
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
 
-from draftboard.plan.bounds import within
-from draftboard.plan.formula import Formula
-from draftboard.plan.memory import Budget, Dtype, Gpus, Model, budget, require_same_tp, tokens_in
+from draftboard.errors import DraftboardError
+from draftboard.output import Block, Described, Heading, Sentence, Table, columns
+from draftboard.plan.basis import Formula, Plan, within
 from draftboard.settings import Settings
+from draftboard.status import Status
 
-_VLLM = "vLLM, config/cache.py"
-_TUTORIAL = "a published guide to speculative decoding in vLLM"
-_PAIRS = (
-    (Dtype.BF16, Dtype.BF16),
-    (Dtype.INT8, Dtype.BF16),
-    (Dtype.INT8, Dtype.INT8),
-    (Dtype.INT4, Dtype.BF16),
-    (Dtype.INT4, Dtype.INT4),
-)
+UTILIZATION = 0.92
+"""vLLM's default of --gpu-memory-utilization."""
+Dtype = Literal["bf16", "fp16", "int8", "fp8", "int4"]
+"""How numbers are stored."""
+_BYTES: dict[Dtype, float] = {"bf16": 2.0, "fp16": 2.0, "int8": 1.0, "fp8": 1.0, "int4": 0.5}
+"""Of one number; nominal: scales and zero points of a quantised model come on top."""
+_QUANTISED: tuple[tuple[Dtype, Dtype], ...] = (("int8", "bf16"), ("int8", "int8"), ("int4", "bf16"), ("int4", "int4"))
 """Target and draft: the draft never coarser than the target."""
+_MOST = 100_000
+_GUIDE = "a published guide to speculative decoding in vLLM"
+_NET = "GPUs x (GB x utilization - overhead) - weights of target and draft"
+_FORMULAS = (
+    Formula("weights", "billions of parameters x bytes each: bf16 2, int8 and fp8 1, int4 0.5", "nominal"),
+    Formula("gross", "GPUs x GB - weights", "simple arithmetic"),
+    Formula("net, the KV cache", _NET, "vLLM, config/cache.py"),
+    Formula("KV of a token", "2 x layers x KV heads x head dim x bytes, target and draft each", "keys and values"),
+    Formula("tokens", "net x 1e9 / (KiB per token x 1024), both models' KV added", "derived"),
+    Formula("requests", "tokens / context, rounded down", "derived"),
+)
 
 
 @dataclass(frozen=True)
-class Pair:
-    """What other dtypes would leave."""
+class Gpus(Described):
+    """The GPUs that one copy of the target runs on."""
 
-    target: Dtype
-    draft: Dtype
-    budget: Budget
+    count: int
+    gb: float
+    """Memory of each, in GB."""
+    utilization: float = UTILIZATION
+    """Share of it that vLLM may use."""
+    overhead_gb: float = 0.0
+    """On each: peak activations, CUDA graphs, and memory that is not PyTorch's."""
+
+    def __post_init__(self) -> None:
+        within("GPUs", self.count, 1, _MOST)
+        within("GB of a GPU", self.gb, 0.001, _MOST)
+        within("GPU memory utilization", self.utilization, 0.001, 1)
+        within("overhead GB", self.overhead_gb, 0, self.gb)
+
+    @property
+    def gross_gb(self) -> float:
+        """All memory."""
+        return self.count * self.gb
+
+    @property
+    def usable_gb(self) -> float:
+        """Memory that vLLM may fill with weights and KV cache."""
+        return self.gross_gb * self.utilization - self.count * self.overhead_gb
 
 
 @dataclass(frozen=True)
-class Hint:
-    """A rule of thumb, and whether the plan breaks it."""
+class Model(Described):
+    """Size of a model. Lookups, and heads that belong to the target, may have no parameters."""
+
+    params: float
+    """In billions."""
+    dtype: Dtype = "bf16"
+    kv_kib_per_token: float | None = None
+    """None when it is not known; 0 when the model keeps no KV cache."""
+
+    def __post_init__(self) -> None:
+        within("billions of parameters", self.params, 0, _MOST)
+        within("KV KiB per token", self.kv_kib_per_token or 0, 0, 1_000_000)
+
+    @property
+    def weights_gb(self) -> float:
+        """Billions of parameters x bytes of each."""
+        return self.params * _BYTES[self.dtype]
+
+
+@dataclass(frozen=True)
+class Budget(Described):
+    """Memory that is left after the weights."""
+
+    weights_gb: float
+    weights_gb_per_gpu: float
+    gross_gb: float
+    """All memory less weights: more than vLLM gives."""
+    net_gb: float
+    """Usable memory less weights: the KV cache. At 0 or less vLLM does not start."""
+    starts: bool
+    kv_kib_per_token: float | None
+    tokens: int | None
+    """In the KV cache; None when the KV of a token is not known or 0."""
+    requests: int | None
+    """At the planned context, each filled to its end; None with `tokens`."""
+
+
+@dataclass(frozen=True)
+class Hint(Described):
+    """A rule of thumb for weights over all GPU memory, and the effect above its limit."""
 
     rule: str
-    """What is held against all GPU memory."""
     value: float
     limit: float
     broken: bool
     beyond: str
-    """What is said to happen above the limit."""
-    source: str
+    source: str = _GUIDE
 
 
-@dataclass(frozen=True)
-class VramPlan:
+@dataclass(frozen=True, kw_only=True)
+class VramPlan(Plan):
     """Memory without and with the draft."""
 
-    name: ClassVar[str] = "vram"
-    formulas: ClassVar[tuple[Formula, ...]] = (
-        Formula("weights", "billions of parameters x bytes each: bf16 2, int8 and fp8 1, int4 0.5", "nominal"),
-        Formula("gross", "GPUs x GB - weights", "simple arithmetic"),
-        Formula("net, the KV cache", "GPUs x (GB x utilization - overhead) - weights of target and draft", _VLLM),
-        Formula("KV of a token", "2 x layers x KV heads x head dim x bytes, target and draft each", "keys and values"),
-        Formula("tokens", "net x 1e9 / (KiB per token x 1024), both models' KV added", "derived"),
-        Formula("requests", "tokens / context, rounded down", "derived"),
-    )
-
+    plan: str = "vram"
+    formulas: tuple[Formula, ...] = _FORMULAS
     gpus: Gpus
     target: Model
     draft: Model
     context: int
-    """Tokens of prompt and answer that each request is planned to hold."""
+    """Tokens of prompt and answer that each request holds."""
     without: Budget
     with_draft: Budget
     tokens_lost: float | None
-    """Share of the cache's tokens that the draft costs, and so of concurrent requests: the lost concurrency of `plan
-    cost`. None when a token's KV is not known."""
+    """Share of the KV cache's tokens, and so of concurrent requests, that the draft costs; None when not known."""
     tokens_by_weights_alone: int | None
-    """Tokens with the draft if it kept no KV of its own: what is often claimed, and too many."""
-    pairs: tuple[Pair, ...]
+    """Tokens with the draft if it kept no KV of its own: a common claim, and too high."""
+    pairs: dict[str, Budget]
+    """With the draft, by other dtypes of the weights: target + draft."""
     hints: tuple[Hint, ...]
-    verdict: str
-    notes: tuple[str, ...]
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Both budgets, other dtypes, and rules of thumb."""
+        gpus, lost = self.gpus, ""
+        title = f"{gpus.count} x {gpus.gb:g} GB, {gpus.utilization:.0%} usable, {gpus.overhead_gb:g} GB overhead each"
+        if self.tokens_lost is not None:
+            kv = f"{self.without.kv_kib_per_token:g} KiB, with the draft {self.with_draft.kv_kib_per_token:g}"
+            alone = f"by its weights alone, {self.tokens_by_weights_alone:,} tokens would be left"
+            lost = f"KV of a token: {kv}. The draft costs {self.tokens_lost:.1%} of the KV cache's tokens ({alone})."
+        return (
+            Heading(f"{title}; context {self.context:,} tokens"),
+            _table({"target": self.without, "with draft": self.with_draft}),
+            Sentence(lost),
+            Heading("Other dtypes of the weights: target + draft"),
+            _table(self.pairs),
+            *(_sentence(hint) for hint in self.hints),
+        )
+
+
+def _table(budgets: dict[str, Budget]) -> Table:
+    """A column for each budget."""
+    figures = [
+        (
+            *(f"{each.weights_gb:g}", f"{each.weights_gb_per_gpu:.1f}", f"{each.gross_gb:.1f}", f"{each.net_gb:.1f}"),
+            *("-" if count is None else f"{count:,}" for count in (each.tokens, each.requests)),
+            "yes" if each.starts else "no",
+        )
+        for each in budgets.values()
+    ]
+    names = ("Weights GB", "GB per GPU", "Gross free GB", "Net free GB", "Tokens", "Requests", "Starts")
+    return Table(columns("", numbers=budgets), tuple(zip(names, *figures, strict=True)))
+
+
+def _sentence(hint: Hint) -> Sentence:
+    found, status = ("above", Status.WARN) if hint.broken else ("within", Status.NEUTRAL)
+    share = f"{hint.rule} are {hint.value:.1%} of GPU memory, {found} the limit of {hint.limit:.0%}"
+    return Sentence(f"Rule of thumb: {share}; above it {hint.beyond} ({hint.source}).", status)
+
+
+def kv_kib_per_token(layers: int, kv_heads: int, head_dim: int, dtype: Dtype) -> float:
+    """KV cache of one token in KiB: keys and values of every layer's KV heads."""
+    for name, number in (("layers", layers), ("KV heads", kv_heads), ("head dim", head_dim)):
+        within(name, number, 1, _MOST)
+    return 2 * layers * kv_heads * head_dim * _BYTES[dtype] / 1024
 
 
 def plan_vram(
@@ -88,94 +190,88 @@ def plan_vram(
     """Plan the memory of `target` with `draft` on `gpus`. TP is the number of GPUs where it is not given.
 
     Raises:
-        DraftboardError: a size out of range, or draft and target cut over different numbers of GPUs.
+        DraftboardError: a number out of range, or different TP of a draft model and its target.
     """
     within("context", context, 1, 100_000_000)
     tp = int(within("target TP", gpus.count if target_tp is None else target_tp, 1, gpus.count))
-    if draft.params:
-        require_same_tp(tp, tp if draft_tp is None else draft_tp)
-    without, with_draft = budget(gpus, (target,), context), budget(gpus, (target, draft), context)
+    if draft.params and draft_tp not in {None, tp}:
+        raise DraftboardError(
+            f"draft TP {draft_tp} with target TP {tp}: vLLM refuses method draft_model then; "
+            f'set "draft_tensor_parallel_size": {tp}'
+        )
+    without, with_draft = _budget(gpus, context, target), _budget(gpus, context, target, draft)
+    lost = 1 - with_draft.tokens / without.tokens if without.tokens and with_draft.tokens is not None else None
+    others = {
+        f"{of_target}+{of_draft}" if draft.params else of_target: _budget(
+            gpus, context, replace(target, dtype=of_target), replace(draft, dtype=of_draft)
+        )
+        for of_target, of_draft in (("bf16", "bf16"), *_QUANTISED)
+    }
     return VramPlan(
+        verdict=_verdict(gpus, without, with_draft),
+        notes=tuple(_notes(gpus, target, draft)),
         gpus=gpus,
         target=target,
         draft=draft,
         context=context,
         without=without,
         with_draft=with_draft,
-        tokens_lost=_lost(without.tokens, with_draft.tokens),
-        tokens_by_weights_alone=tokens_in(with_draft.net_gb, target.kv_kib_per_token),
-        pairs=_pairs(gpus, target, draft, context),
-        hints=_hints(settings, gpus, target, draft),
-        verdict=_verdict(gpus, without, with_draft),
-        notes=_notes(gpus, target, draft),
+        tokens_lost=lost,
+        tokens_by_weights_alone=_tokens(with_draft.net_gb, target.kv_kib_per_token),
+        pairs=others,
+        hints=tuple(_hints(settings, gpus, target, draft)),
     )
 
 
-def _lost(before: int | None, after: int | None) -> float | None:
-    return None if not before or after is None else 1 - after / before
+def _budget(gpus: Gpus, context: int, *models: Model) -> Budget:
+    """What the models leave together: each holds its weights, and KV of its own for every token."""
+    weights = sum(model.weights_gb for model in models)
+    known = [model.kv_kib_per_token for model in models if model.kv_kib_per_token is not None]
+    kv = sum(known) if len(known) == len(models) else None
+    net = gpus.usable_gb - weights
+    tokens = _tokens(net, kv)
+    requests = None if tokens is None else tokens // context
+    return Budget(weights, weights / gpus.count, gpus.gross_gb - weights, net, net > 0, kv, tokens, requests)
 
 
-def _pairs(gpus: Gpus, target: Model, draft: Model, context: int) -> tuple[Pair, ...]:
-    """Other dtypes of the weights; the KV cache's stays."""
-    found = {}
-    for of_target, of_draft in _PAIRS:
-        models = (
-            Model(target.params, of_target, target.kv_kib_per_token),
-            Model(draft.params, of_draft, draft.kv_kib_per_token),
-        )
-        shown = of_draft if draft.params else draft.dtype
-        found[of_target, shown] = Pair(of_target, shown, budget(gpus, models, context))
-    return tuple(found.values())
+def _tokens(net_gb: float, kib_per_token: float | None) -> int | None:
+    """Tokens in a KV cache of this size. Half-full blocks are not subtracted."""
+    return max(0, math.floor(net_gb * 1e9 / (kib_per_token * 1024))) if kib_per_token else None
 
 
-def _hints(settings: Settings, gpus: Gpus, target: Model, draft: Model) -> tuple[Hint, ...]:
-    if not draft.params:
-        return ()
-    limits = settings.planning
-    rules = (
-        ("target weights", target, limits.target_share, "a draft cuts concurrency: load-test it"),
-        ("draft weights", draft, limits.draft_share, "the draft takes too much of the KV cache"),
-    )
-    return tuple(
-        Hint(rule, (share := model.weights_gb / gpus.gross_gb), limit, share > limit, beyond, _TUTORIAL)
-        for rule, model, limit, beyond in rules
-    )
+def _hints(settings: Settings, gpus: Gpus, target: Model, draft: Model) -> Iterator[Hint]:
+    if draft.params:
+        share, limit = target.weights_gb / gpus.gross_gb, settings.planning.target_share
+        yield Hint("target weights", share, limit, share > limit, "a draft cuts concurrency: load-test it")
+        share, limit = draft.weights_gb / gpus.gross_gb, settings.planning.draft_share
+        yield Hint("draft weights", share, limit, share > limit, "the draft takes too much of the KV cache")
 
 
 def _verdict(gpus: Gpus, without: Budget, with_draft: Budget) -> str:
+    limit = f"GB of weights do not fit into {gpus.usable_gb:.1f} GB that vLLM may use."
     if not without.starts:
-        return (
-            f"Does not start even without the draft: {without.weights_gb:g} GB of weights do not fit into "
-            f"{gpus.usable_gb:.1f} GB that vLLM may use. Quantise the target, or add GPUs."
-        )
+        advice = "Quantise the target, or add GPUs."
+        return f"Does not start even without the draft: {without.weights_gb:g} {limit} {advice}"
     if not with_draft.starts:
-        return (
-            f"Does not start with the draft: {with_draft.weights_gb:g} GB of weights do not fit into "
-            f"{gpus.usable_gb:.1f} GB that vLLM may use. Quantise, take a smaller draft, or add GPUs."
-        )
-    if with_draft.requests == 0:
-        return f"Starts with {with_draft.net_gb:.1f} GB for the KV cache, which hold not one request of this context."
-    return f"Starts, with {with_draft.net_gb:.1f} GB for the KV cache."
+        advice = "Quantise, take a smaller draft, or add GPUs."
+        return f"Does not start with the draft: {with_draft.weights_gb:g} {limit} {advice}"
+    enough = ", too little for one request of this context" if with_draft.requests == 0 else ""
+    return f"Starts, with {with_draft.net_gb:.1f} GB for the KV cache{enough}."
 
 
-def _notes(gpus: Gpus, target: Model, draft: Model) -> tuple[str, ...]:
-    told = []
+def _notes(gpus: Gpus, target: Model, draft: Model) -> Iterator[str]:
+    shape = "layers, KV heads and head dim"
     if not gpus.overhead_gb:
-        told.append(
-            "Overhead is assumed to be 0 GB: activations, CUDA graphs and other memory take more. vLLM logs it."
-        )
+        yield "Overhead is assumed to be 0 GB: activations, CUDA graphs and other memory take more. vLLM logs it."
     if target.kv_kib_per_token is None:
-        told.append("Tokens are unknown: give the target's layers, KV heads and head dim, or its KV KiB per token.")
+        yield f"Tokens are unknown: give the target's {shape}, or its KV KiB per token."
     elif not target.kv_kib_per_token:
-        told.append("The target keeps no KV cache as given: tokens have no meaning.")
+        yield "The target keeps no KV cache as given: tokens have no meaning."
     if draft.kv_kib_per_token is None:
-        told.append("Tokens with the draft are unknown: it holds its own KV; give its layers, KV heads and head dim.")
+        yield f"Tokens with the draft are unknown: it holds its own KV; give its {shape}."
     elif not draft.params and not draft.kv_kib_per_token:
-        told.append(
-            "The draft is planned to take no memory: right for ngram and suffix. EAGLE and MTP layers hold weights and "
-            "KV of their own: give --draft-params and --draft-layers."
+        yield (
+            "The draft is planned without memory: right for ngram and suffix. EAGLE and MTP layers hold weights and KV "
+            "of their own: give --draft-params and --draft-layers."
         )
-    told.append(
-        "Weights are nominal: scales, zero points and padding come on top. Blocks of the cache are not rounded."
-    )
-    return tuple(told)
+    yield "Weights are nominal: scales, zero points and padding come on top. Blocks of the cache are not rounded."

@@ -7,6 +7,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer
 
 from draftboard.durations import Duration
 
+LONGEST_DRAFT = 99
+"""Drafted tokens a step that anything is computed for: far more than any drafter drafts."""
 RESERVED_LABELS = frozenset(
     # Labels that a record adds, labels of vLLM's own series, and names that dashboards use as variables.
     {

@@ -11,6 +11,7 @@ from draftboard.documents import Table
 from draftboard.durations import Duration
 from draftboard.settings.alerts import Alerts
 from draftboard.settings.fields import (
+    LONGEST_DRAFT,
     RESERVED_LABELS,
     AboveZero,
     LabelName,
@@ -25,7 +26,6 @@ from draftboard.settings.objectives import BURN_WINDOWS, Buckets, Objectives, ch
 from draftboard.settings.planning import Planning
 from draftboard.settings.stack import Stack
 from draftboard.settings.thresholds import Thresholds, Traffic
-from draftboard.theory import LONGEST_DRAFT
 
 _LOOK_BACK = Duration(300)
 
