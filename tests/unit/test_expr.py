@@ -1,5 +1,6 @@
 """Expressions: their PromQL in one layout, and their values."""
 
+import math
 import re
 
 import promql_parser
@@ -7,15 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from draftboard.catalogue.latency import TIME_PER_OUTPUT_TOKEN as PER_TOKEN
 from draftboard.durations import Duration
 from draftboard.expr import promql, vector
 from draftboard.expr.counts import Counts
 from draftboard.expr.labels import numbers, successor, up_to
 from draftboard.expr.scope import Edition, Matcher, Scope
+from draftboard.reading import counts_of
 from draftboard.settings import Settings
+from draftboard.signals import ALL
 from draftboard.signals.acceptance import acceptance
 from draftboard.signals.depth import survival
+from draftboard.signals.signal import Unit
 from draftboard.signals.traffic import draft_tokens, drafts
+from support.tallies import tally
 
 SETTINGS = Settings()
 RULES = Scope(SETTINGS)
@@ -102,3 +108,17 @@ def test_several_partners_without_a_group_are_refused_as_prometheus_refuses_them
     one, two = frozenset({("k", "1")}), frozenset({("k", "2")})
     with pytest.raises(ValueError, match="several elements match"):
         vector.combined({one: 1.0}, "+", {one: 1.0, two: 2.0}, vector.Match(("k",)))
+
+
+# What is a number even at rest: gauges, and what follows from the settings.
+AT_REST = {"kv_cache_usage", "kv_cache_usage_mean", "draft_cost", "slo_budget"}
+
+
+def test_a_model_at_rest_has_no_ratio_and_never_nan() -> None:
+    quiet = tally((0, 0, 0), drafts=0, generated=0, prompts=0, requests=0, steps=0, times={PER_TOKEN: []})
+    counts = counts_of([quiet], SETTINGS)
+    for signal in ALL:
+        found = [value for level in signal.levels for value in counts.read(signal, level).values()]
+        assert not any(math.isnan(value) for value in found), signal.name
+        if signal.unit in {Unit.RATIO, Unit.TIMES} and signal.name not in AT_REST:
+            assert found == [], f"{signal.name} has a value where nothing happened: divide with `/`, which guards"
