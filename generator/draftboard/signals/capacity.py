@@ -6,7 +6,7 @@ from draftboard.settings import Settings
 from draftboard.signals.latency import distribution_of
 from draftboard.signals.requests import request_rate
 from draftboard.signals.scope import Scope
-from draftboard.signals.signal import Better, Level, Signal, Step, Unit, good_under
+from draftboard.signals.signal import Band, Better, Level, Signal, Unit, good_under
 from draftboard.signals.traffic import BOTH_LEVELS, SILENT, rate_of
 
 
@@ -24,8 +24,8 @@ def _hit_ratio(s: Scope) -> str:
     return told_apart("source", ratios)
 
 
-def _of_kv_cache(settings: Settings) -> tuple[Step, ...]:
-    return good_under(settings.thresholds.kv_cache, says="room", beyond="nearly full")
+def _of_kv_cache(settings: Settings) -> tuple[Band, ...]:
+    return good_under(settings.thresholds.kv_cache, good="room", beyond="nearly-full")
 
 
 batch = Signal(
@@ -65,7 +65,7 @@ queue_growth = Signal(
     better=Better.LOWER,
     expr=lambda s: binary(_waiting_on_average(s), "-", _waiting_on_average(s.ago(s.settings.rules.rate_window))),
     record="vllm_num_requests_waiting:growth{window}",
-    steps=lambda settings: good_under(settings.thresholds.queue_growth, says="breathes", beyond="grows"),
+    bands=lambda settings: good_under(settings.thresholds.queue_growth, good="steady", beyond="grows"),
     decimals=1,
     empty=SILENT,
     least=None,
@@ -82,7 +82,7 @@ kv_cache_usage = Signal(
     record="vllm_kv_cache_usage:max",
     levels=BOTH_LEVELS,
     rollup="max",
-    steps=_of_kv_cache,
+    bands=_of_kv_cache,
     empty=SILENT,
 )
 kv_cache_usage_mean = Signal(
@@ -94,7 +94,7 @@ kv_cache_usage_mean = Signal(
     better=Better.LOWER,
     expr=lambda s: aggregate("avg", s.labels, s.raw(serving.KV_CACHE_USAGE)),
     record="vllm_kv_cache_usage:avg",
-    steps=_of_kv_cache,
+    bands=_of_kv_cache,
     empty=SILENT,
 )
 kv_cache_capacity = Signal(
@@ -131,7 +131,7 @@ preemptions_per_request = Signal(
     better=Better.LOWER,
     expr=lambda s: ratio(s(preemptions), s(request_rate)),
     record="vllm_num_preemptions:ratio_rate{window}",
-    steps=lambda settings: good_under(settings.thresholds.preemptions, says="seldom", beyond="thrashing"),
+    bands=lambda settings: good_under(settings.thresholds.preemptions, good="rare", beyond="thrashing"),
     empty="no request finished in the window",
 )
 prompt_tokens = rate_of(

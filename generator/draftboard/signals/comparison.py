@@ -61,7 +61,7 @@ acceptance_change = Signal(
     better=Better.HIGHER,
     expr=_change,
     record="vllm_spec_decode_acceptance:change{before}_ratio_rate{window}",
-    steps=lambda settings: good_from(settings.thresholds.drop, says="as before", under="dropped"),
+    bands=lambda settings: good_from(settings.thresholds.drop, good="as-before", under="dropped"),
     empty="no drafts now, or none before",
     most=2,
 )
@@ -97,7 +97,7 @@ length_anomaly = Signal(
     unit=Unit.DEVIATIONS,
     expr=lambda s: ratio(binary(s(acceptance_length), "-", s(length_baseline)), s(length_deviation)),
     record="vllm_spec_decode_acceptance_length:zscore{baseline}_mean_rate{window}",
-    steps=lambda settings: good_from(-settings.thresholds.anomaly, says="normal", under="unusually low"),
+    bands=lambda settings: good_from(-settings.thresholds.anomaly, good="normal", under="unusually-low"),
     empty="too little history to call anything normal",
     decimals=1,
     least=None,
@@ -116,7 +116,7 @@ length_to_others = Signal(
     ),
     record="vllm_spec_decode_acceptance_length_to_others:ratio_rate{window}",
     levels=(Level.ENGINE,),
-    steps=lambda settings: good_from(settings.thresholds.outlier, says="in line", under="outlier"),
+    bands=lambda settings: good_from(settings.thresholds.outlier, good="in-line", under="outlier"),
     empty="fewer than two engines draft",
 )
 

@@ -18,21 +18,21 @@ from draftboard.expr.promql import (
 )
 from draftboard.settings import Settings
 from draftboard.signals.scope import Scope
-from draftboard.signals.signal import Better, Level, Signal, Step, Unit
+from draftboard.signals.signal import Band, Better, Level, Signal, Unit, good_from
 from draftboard.signals.traffic import BOTH_LEVELS, accepted_tokens, accepted_tokens_per_pos, drafts
 from draftboard.status import Status
 
 
-def _first_position_steps(settings: Settings) -> tuple[Step, ...]:
-    return (Step(None, Status.WARN, "weak"), Step(settings.thresholds.first_position, Status.GOOD, "aligned"))
+def _first_position_bands(settings: Settings) -> tuple[Band, ...]:
+    return good_from(settings.thresholds.first_position, good="aligned", under="weak")
 
 
-def _last_position_steps(settings: Settings) -> tuple[Step, ...]:
+def _last_position_bands(settings: Settings) -> tuple[Band, ...]:
     thresholds = settings.thresholds
     return (
-        Step(None, Status.WARN, "draft too long"),
-        Step(thresholds.last_position_low, Status.GOOD, "keep K"),
-        Step(thresholds.last_position_high, Status.ODD, "draft too short"),
+        Band("too-long", None, Status.WARN, "draft too long"),
+        Band("keep", thresholds.last_position_low, Status.GOOD, "keep K"),
+        Band("too-short", thresholds.last_position_high, Status.ODD, "draft too short"),
     )
 
 
@@ -199,7 +199,7 @@ first_position = Signal(
     better=Better.HIGHER,
     expr=lambda s: reduce("sum", "position", s.where("position", "0")(survival)),
     record="vllm_spec_decode_first_position:ratio_rate{window}",
-    steps=_first_position_steps,
+    bands=_first_position_bands,
 )
 last_position = Signal(
     name="last_position",
@@ -210,7 +210,7 @@ last_position = Signal(
     unit=Unit.RATIO,
     expr=lambda s: reduce("min", "position", s(survival)),
     record="vllm_spec_decode_last_position:ratio_rate{window}",
-    steps=_last_position_steps,
+    bands=_last_position_bands,
 )
 alpha_hat = Signal(
     name="alpha_hat",

@@ -8,7 +8,7 @@ from draftboard.signals.acceptance import acceptance_length, draft_length
 from draftboard.signals.comparison import acceptance_change
 from draftboard.signals.depth import configured_k, each_k, first_position, last_position, tokens_per_step_at
 from draftboard.signals.scope import Scope
-from draftboard.signals.signal import Better, Code, Signal, Step, Unit
+from draftboard.signals.signal import Band, Better, Code, Signal, Unit
 from draftboard.signals.traffic import drafts
 from draftboard.status import Status
 
@@ -17,11 +17,11 @@ BREAK_EVEN = 1.0
 _ASSUMPTION = "An estimate: it rests on the draft cost and verify inflation that the settings assume."
 
 
-def _speedup_steps(settings: Settings) -> tuple[Step, ...]:
+def _speedup_bands(settings: Settings) -> tuple[Band, ...]:
     return (
-        Step(None, Status.BAD, "costs more than it saves"),
-        Step(BREAK_EVEN, Status.WARN, "about even"),
-        Step(settings.thresholds.pays_clearly, Status.GOOD, "pays"),
+        Band("loses", None, Status.BAD, "costs more than it saves"),
+        Band("even", BREAK_EVEN, Status.WARN, "about even"),
+        Band("pays", settings.thresholds.pays_clearly, Status.GOOD),
     )
 
 
@@ -158,7 +158,7 @@ expected_speedup = Signal(
     better=Better.HIGHER,
     expr=lambda s: binary(s(acceptance_length), "/", s(break_even)),
     record="vllm_spec_decode_expected_speedup:ratio_rate{window}",
-    steps=_speedup_steps,
+    bands=_speedup_bands,
     decimals=2,
 )
 verdict = Signal(
@@ -170,7 +170,7 @@ verdict = Signal(
     unit=Unit.CODE,
     better=Better.HIGHER,
     expr=lambda s: s(expected_speedup),
-    steps=_speedup_steps,
+    bands=_speedup_bands,
 )
 speedup_at = Signal(
     name="speedup_at",
@@ -183,7 +183,7 @@ speedup_at = Signal(
     expr=_speedup_at,
     record="vllm_spec_decode_speedup_at:ratio_rate{window}",
     by=("k",),
-    steps=_speedup_steps,
+    bands=_speedup_bands,
     decimals=2,
 )
 best_speedup = Signal(
@@ -195,7 +195,7 @@ best_speedup = Signal(
     better=Better.HIGHER,
     expr=lambda s: reduce("max", "k", s(speedup_at)),
     record="vllm_spec_decode_best_speedup:ratio_rate{window}",
-    steps=_speedup_steps,
+    bands=_speedup_bands,
     decimals=2,
 )
 best_k = Signal(
@@ -219,7 +219,7 @@ what_if_speedup = Signal(
     better=Better.HIGHER,
     expr=_what_if_speedup,
     by=("k",),
-    steps=_speedup_steps,
+    bands=_speedup_bands,
     decimals=2,
 )
 advice = Signal(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from draftboard import theory
 from draftboard.settings import Settings
 from draftboard.signals.economics import ADVICE, BREAK_EVEN, verdict
-from draftboard.signals.signal import Code, Step
+from draftboard.signals.signal import Band, Code
 from draftboard.signals.state import STATES
 
 
@@ -71,7 +71,7 @@ class Case:
         return theory.best_k(self.survival, self.cost, self.inflation, self.counted.draft_length)
 
     @property
-    def verdict(self) -> Step:
+    def verdict(self) -> Band:
         """The expected speedup in words."""
         return verdict.step_of(self.expected_speedup, self.settings)
 

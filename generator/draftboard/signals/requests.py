@@ -3,7 +3,7 @@
 from draftboard.catalogue import around, serving
 from draftboard.expr.promql import binary, ignoring, ratio, reduce, sum_by
 from draftboard.settings import Settings
-from draftboard.signals.signal import Better, Level, Signal, Step, Unit, good_under
+from draftboard.signals.signal import Band, Better, Level, Signal, Unit, good_under
 from draftboard.signals.state import of_servers
 from draftboard.signals.traffic import BOTH_LEVELS, SILENT, rate_of
 from draftboard.status import Status
@@ -11,8 +11,8 @@ from draftboard.status import Status
 _CLASSES = (("2xx", Status.GOOD), ("3xx", Status.QUIET), ("4xx", Status.WARN), ("5xx", Status.BAD))
 
 
-def _of_errors(settings: Settings) -> tuple[Step, ...]:
-    return good_under(settings.thresholds.errors, says="normal", beyond="too many errors", status=Status.BAD)
+def _of_errors(settings: Settings) -> tuple[Band, ...]:
+    return good_under(settings.thresholds.errors, good="normal", beyond="too-many-errors", status=Status.BAD)
 
 
 requests_running = Signal(
@@ -77,7 +77,7 @@ error_ratio = Signal(
         reduce("sum", "finished_reason", s.where("finished_reason", "error")(requests_finished)), s(request_rate)
     ),
     record="vllm_request_errors:ratio_rate{window}",
-    steps=_of_errors,
+    bands=_of_errors,
     empty="no request finished in the window",
 )
 requests_rejected = Signal(
@@ -104,7 +104,7 @@ rejection_ratio = Signal(
         binary(reduce("sum", "reason", s(requests_rejected)), "+", s(request_rate)),
     ),
     record="vllm_admission_rejections:ratio_rate{window}",
-    steps=lambda settings: good_under(settings.thresholds.rejections, says="all admitted", beyond="turned away"),
+    bands=lambda settings: good_under(settings.thresholds.rejections, good="admitted", beyond="rejected"),
     empty="no request in the window, or vLLM older than 0.32",
 )
 http_requests = Signal(
@@ -138,7 +138,7 @@ http_error_ratio = Signal(
     levels=(Level.TARGET,),
     by=("status",),
     kinds=_CLASSES,
-    steps=_of_errors,
+    bands=_of_errors,
     empty="no HTTP error was answered",
 )
 

@@ -12,7 +12,7 @@ from draftboard.expr.promql import binary, constant, first_of, number, rate, rat
 from draftboard.settings import Settings
 from draftboard.settings.objectives import BURN_WINDOWS, FAST, HISTOGRAMS, SLOW, Pace, Promise
 from draftboard.signals.scope import Edition, Scope
-from draftboard.signals.signal import Better, Signal, Step, Unit
+from draftboard.signals.signal import Band, Better, Signal, Unit, good_under
 from draftboard.status import Status
 
 _IDLE = "no request in the window"
@@ -94,9 +94,8 @@ def _burn(pace: Pace) -> Signal:
         better=Better.LOWER,
         expr=lambda s: binary(s(ERROR_RATIOS[str(pace.long)]), "/", s(budget)),
         by=("slo",),
-        steps=lambda settings: (
-            Step(None, Status.GOOD, "lasts"),
-            Step(pace.factor(settings.slo.window), Status.BAD, "does not last"),
+        bands=lambda settings: good_under(
+            pace.factor(settings.slo.window), good="lasts", beyond="does-not-last", status=Status.BAD
         ),
         empty=_IDLE,
         decimals=1,
@@ -119,8 +118,8 @@ def _burning(s: Scope, paces: tuple[Pace, ...]) -> str:
     return first_of(*(_burns_at(s, pace) for pace in paces))
 
 
-def _burning_steps(_: Settings) -> tuple[Step, ...]:
-    return (Step(None, Status.GOOD, "lasts"), Step(0, Status.BAD, "burns"))
+def _burning_bands(_: Settings) -> tuple[Band, ...]:
+    return good_under(0, good="lasts", beyond="burns", status=Status.BAD)
 
 
 events = Signal(
@@ -186,7 +185,7 @@ burning_fast = Signal(
     expr=lambda s: _burning(s, FAST),
     record="vllm_slo_burning_fast:ratio",
     by=("slo",),
-    steps=_burning_steps,
+    bands=_burning_bands,
     empty="no budget burns fast",
 )
 burning_slowly = Signal(
@@ -199,7 +198,7 @@ burning_slowly = Signal(
     expr=lambda s: _burning(s, SLOW),
     record="vllm_slo_burning_slowly:ratio",
     by=("slo",),
-    steps=_burning_steps,
+    bands=_burning_bands,
     empty="no budget burns slowly",
 )
 attainment = Signal(
@@ -226,10 +225,10 @@ budget_left = Signal(
     expr=lambda s: binary("1", "-", binary(binary("1", "-", s(attainment)), "/", s(budget))),
     record="vllm_slo_budget_left:ratio_rate{slo}",
     by=("slo",),
-    steps=lambda _: (
-        Step(None, Status.BAD, "spent"),
-        Step(0, Status.WARN, "nearly spent"),
-        Step(0.25, Status.GOOD, "in hand"),
+    bands=lambda _: (
+        Band("spent", None, Status.BAD),
+        Band("nearly-spent", 0, Status.WARN),
+        Band("in-hand", 0.25, Status.GOOD),
     ),
     empty="no request in the objective's window",
     least=-1,

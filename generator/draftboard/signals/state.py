@@ -12,7 +12,7 @@ STATES = {
     "down": DOWN,
     "off": Code(1, "speculation off", Status.NEUTRAL),
     "idle": Code(2, "idle", Status.QUIET),
-    "not drafting": Code(3, "serving without drafting", Status.WARN),
+    "not drafting": Code(3, "serving without drafting", Status.WARN, "not-drafting"),
     "drafting": Code(4, "drafting", Status.GOOD),
     "silent": Code(5, "answers without vLLM metrics", Status.WARN),
     "starting": Code(6, "starting", Status.QUIET),
