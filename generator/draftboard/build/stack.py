@@ -7,7 +7,7 @@ import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from draftboard.durations import Duration
-from draftboard.rules.alerts import WATCHDOG
+from draftboard.alerts import WATCHDOG
 from draftboard.settings import Settings
 from draftboard.build.inhibition import inhibitions
 
