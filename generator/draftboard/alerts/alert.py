@@ -114,4 +114,18 @@ class Alert:
         """The condition in words: for the head of the runbook and the table of alerts."""
         _, limit = self.threshold(settings)
         size = f"{abs(limit) * 100:.4g} %" if self.signal.unit is Unit.RATIO else f"{abs(limit):.4g}"
-        return self.when.format(limit=size, **settings.spans)
+        return self.filled(self.when, settings, limit=size)
+
+    def filled(self, text: str, settings: Settings, **values: str) -> str:
+        """A text of the alert with its placeholders filled in.
+
+        Raises:
+            DraftboardError: it has a placeholder that is unknown.
+        """
+        known = {**settings.spans, **values}
+        try:
+            return text.format(**known)
+        except (KeyError, IndexError, ValueError) as error:
+            raise DraftboardError(
+                f"alert {self.name}: cannot fill in {text!r}: {error}; known here: {', '.join(known)}"
+            ) from None

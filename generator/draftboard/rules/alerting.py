@@ -20,7 +20,7 @@ def alerting_groups(settings: Settings) -> tuple[Group, ...]:
     )
 
 
-def condition(alert: Alert, settings: Settings) -> str:
+def _condition(alert: Alert, settings: Settings) -> str:
     """The expression that an alert watches."""
     scope = Scope(settings, alert.level)
     operator, limit = alert.threshold(settings)
@@ -35,13 +35,13 @@ def _rule(alert: Alert, settings: Settings) -> AlertingRule:
     patience, who, value = alert.patience(settings), _who(alert.level, settings), _value(alert.signal.unit)
     return AlertingRule(
         alert=alert.name,
-        expr=condition(alert, settings),
+        expr=_condition(alert, settings),
         hold=patience.hold,
         keep_firing_for=patience.keep_firing_for,
         labels={"severity": patience.severity},
         annotations={
             "summary": alert.summary,
-            "description": alert.description.format(who=who, value=value, **settings.spans),
+            "description": alert.filled(alert.description, settings, who=who, value=value),
             "runbook_url": f"{settings.links.runbooks}/{alert.name}.md",
             "dashboard_url": _dashboard_url(alert, settings),
         },
