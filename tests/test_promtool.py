@@ -2,65 +2,68 @@
 
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
-from support import rulefiles
+from support.rulefiles import rules
 
 pytestmark = pytest.mark.prometheus
 
 ROOT = Path(__file__).parent.parent
-CASES = sorted((ROOT / "tests/rules").glob("*.test.yaml"))
-
-
-def test_the_rule_files_pass_every_lint(promtool: Path) -> None:
-    command = [promtool, "check", "rules", "--lint=all", "--lint-fatal", *sorted((ROOT / "alerts").glob("*.yaml"))]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-@pytest.mark.parametrize("path", CASES, ids=lambda path: path.name.removesuffix(".test.yaml"))
-def test_cases(path: Path, promtool: Path) -> None:
-    done = subprocess.run([promtool, "test", "rules", path], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_every_record_and_alert_has_named_cases(files: dict[str, str]) -> None:
-    rules = rulefiles.rules(files)
-    text = ""
-    for path in CASES:
-        for group in yaml.safe_load(path.read_text())["tests"]:
-            assert group.get("name"), f"{path.name}: a group of cases without a name"
-            asked = [case["alertname"] for case in group.get("alert_rule_test", [])]
-            for case in group.get("promql_expr_test", []):
-                asked += [case["expr"], *(sample["labels"] for sample in case.get("exp_samples") or [])]
-            text += "\n".join(asked) + "\n"
-    made = {rule.get("record") or rule["alert"] for rule in rules}
-    assert {name for name in made if name not in text} == set()
-
-
+PATHS = sorted((ROOT / "tests/rules").glob("*.test.yaml"))
 # Their value is 1 or absent: there is no boundary to stand on.
 WITHOUT_A_BOUNDARY = {"SpecDecodeMetricsMissing", "DraftboardWatchdog"}
 
 
-@pytest.mark.parametrize("word", ["exactly", "idle"])
-def test_every_alert_has_cases_at_its_boundary_and_at_rest(word: str, files: dict[str, str]) -> None:
-    alerts = {rule["alert"] for rule in rulefiles.rules(files) if "alert" in rule}
-    named = set()
-    for path in CASES:
-        for group in yaml.safe_load(path.read_text())["tests"]:
-            if word in group["name"]:
-                named |= {case["alertname"] for case in group.get("alert_rule_test", []) if not case.get("exp_alerts")}
-    assert alerts - named == (WITHOUT_A_BOUNDARY if word == "exactly" else set())
+def run(*command: object) -> None:
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_every_alert_has_a_quiet_case_and_a_firing_one(files: dict[str, str]) -> None:
-    quiet, firing = set(), set()
-    for path in CASES:
-        for group in yaml.safe_load(path.read_text())["tests"]:
-            for case in group.get("alert_rule_test", []):
-                (firing if case.get("exp_alerts") else quiet).add(case["alertname"])
-    alerts = {rule["alert"] for rule in rulefiles.rules(files) if "alert" in rule}
-    assert quiet == alerts
-    assert firing == alerts
+def test_the_rule_files_pass_every_lint(promtool: Path) -> None:
+    run(promtool, "check", "rules", "--lint=all", "--lint-fatal", *sorted((ROOT / "alerts").glob("*.yaml")))
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.name.removesuffix(".test.yaml"))
+def test_cases(path: Path, promtool: Path) -> None:
+    run(promtool, "test", "rules", path)
+
+
+@pytest.fixture(scope="module")
+def groups() -> list[dict[str, Any]]:
+    """All groups of cases, each of which has a name."""
+    found = [(path.name, group) for path in PATHS for group in yaml.safe_load(path.read_text())["tests"]]
+    assert [path for path, group in found if not group.get("name")] == []
+    return [group for _, group in found]
+
+
+def test_every_record_and_alert_has_cases(groups: list[dict[str, Any]], files: dict[str, str]) -> None:
+    asked = "\n".join(
+        text
+        for group in groups
+        for text in (
+            *(case["alertname"] for case in group.get("alert_rule_test", [])),
+            *(case["expr"] for case in group.get("promql_expr_test", [])),
+            *(s["labels"] for case in group.get("promql_expr_test", []) for s in case.get("exp_samples") or []),
+        )
+    )
+    assert {name for rule in rules(files) if (name := rule.get("record") or rule["alert"]) not in asked} == set()
+
+
+def test_every_alert_has_a_firing_case_and_quiet_ones_at_its_boundary_and_at_rest(
+    groups: list[dict[str, Any]], files: dict[str, str]
+) -> None:
+    cases = [
+        (case["alertname"], bool(case.get("exp_alerts")), group["name"])
+        for group in groups
+        for case in group.get("alert_rule_test", [])
+    ]
+    alerts = {rule["alert"] for rule in rules(files, "alert")}
+    assert {name for name, fires, _ in cases if fires} == alerts, "a case in which it fires"
+    assert {name for name, fires, _ in cases if not fires} == alerts, "a case in which it does not"
+    at_rest = {name for name, fires, group in cases if not fires and "idle" in group}
+    assert at_rest == alerts, 'a quiet case in a group with "idle" in its name'
+    at_boundary = {name for name, fires, group in cases if not fires and "exactly" in group}
+    assert at_boundary == alerts - WITHOUT_A_BOUNDARY, 'a quiet case in a group with "exactly" in its name'

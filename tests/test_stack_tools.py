@@ -10,8 +10,8 @@ import pytest
 
 from conftest import ROOT, program
 from draftboard import build as build_room
+from draftboard.alerts import ALERTS, WATCHDOG, Alert
 from draftboard.build import stack
-from draftboard.rules.alerts import ALERTS, WATCHDOG, Alert
 from draftboard.settings import Settings
 
 pytestmark = pytest.mark.prometheus
@@ -88,7 +88,7 @@ def documented() -> dict[str, str]:
 
 @pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert.name)
 def test_each_alert_reaches_the_receiver_that_the_documentation_says(alert: Alert, settings: Settings) -> None:
-    name, severity = alert.name, getattr(settings.alerts, alert.name).severity
+    name, severity = alert.name, alert.patience(settings).severity
     said = run(
         "amtool",
         *("config", "routes", "test", "--config.file=deploy/alertmanager/alertmanager.yml"),

@@ -46,6 +46,9 @@ def first_mistake(error: ValidationError, model: type[BaseModel], what: str) -> 
     match first["type"]:
         case "extra_forbidden":
             text = f"unknown key {key!r}; known here: {_known_keys(model, first['loc'])}"
+        case "literal_error" if first["loc"][-1] == "[key]":
+            known = first["ctx"]["expected"].replace("'", "")
+            text = f"unknown key {key.removesuffix('.[key]')!r}; known here: {known}"
         case "missing":
             text = f"{key} is missing: it has no default"
         case "value_error":
@@ -69,8 +72,9 @@ def _shown(mistake: Any) -> str:  # noqa: ANN401  (pydantic's input is whatever 
 def _known_keys(model: Any, location: tuple[int | str, ...]) -> str:  # noqa: ANN401  (a model or a list of them)
     """The keys allowed where the unknown one stood."""
     for part in location[:-1]:
-        model = model if isinstance(part, int) else model.model_fields[part].annotation
-        model = next(iter(get_args(model)), model)  # of a list, or of what may be left out
+        if part in model.model_fields:  # else an index of a list, or a key of a table of tables
+            model = model.model_fields[part].annotation
+            model = next((inner for inner in get_args(model) if hasattr(inner, "model_fields")), model)
     return ", ".join(field.alias or name for name, field in model.model_fields.items())
 
 

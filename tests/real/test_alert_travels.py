@@ -10,11 +10,12 @@ import httpx
 import pytest
 
 from conftest import ROOT, program
+from draftboard.alerts import WATCHDOG
 from draftboard.durations import Duration
 from draftboard.lab.drill import Arrival, Programs, Receiver, Wiring, receiving, rehearse, wired
 from draftboard.prometheus import Client
-from draftboard.rules.alerts import WATCHDOG
 from draftboard.settings import Settings, load
+from draftboard.settings.alerts import Overlay
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("drill")]
 
@@ -48,10 +49,10 @@ def drill_settings() -> Settings:
 @pytest.fixture
 def stack(drill_settings: Settings, programs: Programs, tmp_path: Path) -> Iterator[tuple[Wiring, Receiver]]:
     """Alertmanager and Prometheus run; a server that returns counts as down for ten seconds longer."""
-    alerts = drill_settings.alerts
-    down = alerts.VLLMTargetDown.model_copy(update={"hold": Duration(2), "keep_firing_for": Duration(10)})
-    restarted = alerts.VLLMRestarted.model_copy(update={"hold": Duration(1)})
-    patience = alerts.model_copy(update={"VLLMTargetDown": down, "VLLMRestarted": restarted})
+    patience = drill_settings.alerts | {
+        "VLLMTargetDown": Overlay.model_validate({"for": "2s", "keep_firing_for": "10s"}),
+        "VLLMRestarted": Overlay.model_validate({"for": "1s"}),
+    }
     notify = drill_settings.stack.notify.model_copy(update={"heartbeat": True, "heartbeat_interval": Duration(3)})
     settings = drill_settings.model_copy(
         update={"alerts": patience, "stack": drill_settings.stack.model_copy(update={"notify": notify})}

@@ -8,8 +8,7 @@ import pytest
 
 from conftest import RECORDING, program
 from draftboard.lab.replay import Replay, replaying
-from draftboard.rules import recording_groups
-from draftboard.rules.group import RecordingRule
+from draftboard.rules import RecordingRule, recording_groups
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("demo_run")]
 

@@ -11,8 +11,8 @@ import yaml
 
 from conftest import RECORDING
 from draftboard import build as build_room
+from draftboard.alerts import WATCHDOG
 from draftboard.lab.replay import Replay, firings
-from draftboard.rules.alerts import WATCHDOG
 from support import catalogue, rulefiles
 from support.counters import read
 

@@ -7,8 +7,8 @@ import promql_parser
 import pytest
 
 from draftboard import build as build_room
+from draftboard.alerts import ALERTS
 from draftboard.catalogue import serving
-from draftboard.rules.alerts import ALERTS
 from draftboard.settings import Settings
 from support import catalogue, grafana
 from support.rulefiles import nodes
@@ -219,7 +219,7 @@ def test_a_panel_turns_where_the_alert_on_its_signal_fires(dashboard: dict[str, 
     limits: dict[str, set[float]] = {}
     for alert in ALERTS:
         if not alert.signal.codes:
-            limits.setdefault(alert.signal.title, set()).add(alert.limit(settings))
+            limits.setdefault(alert.signal.title, set()).add(alert.threshold(settings)[1])
     seen = set()
     for panel in grafana.panels(dashboard):
         if panel["title"] in limits and panel["type"] in {"timeseries", "stat"}:

@@ -12,8 +12,7 @@ from draftboard.doctor.running.server import Server, named
 from draftboard.doctor.running.stored import Stored
 from draftboard.errors import DraftboardError
 from draftboard.prometheus import Client, LoadedRule, Target
-from draftboard.rules import alerting_groups, recording_groups
-from draftboard.rules.group import RecordingRule
+from draftboard.rules import RecordingRule, alerting_groups, recording_groups
 from draftboard.settings import Settings
 from support.loopback import Answer, answering, page
 

@@ -1,66 +1,62 @@
-"""The runbooks against what is built: settings, limits, records and panels that they name exist, and are as told."""
+"""The runbooks: settings, limits, records and panels that they name exist, and follow the settings."""
 
 import re
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import jinja2
+import promql_parser
 import pytest
 
-from draftboard.rules.alerting import condition
-from draftboard.rules.alerts import ALERTS, Alert
+from draftboard import build as build_room
+from draftboard.alerts import ALERTS, Alert, runbook
+from draftboard.errors import DraftboardError
 from draftboard.settings import Settings, load
 from support import catalogue, grafana
-from support.rulefiles import Rule, rules
+from support.rulefiles import rule_of, rules
 
-ROOT = Path(__file__).parent.parent.parent
-RUNBOOKS = ROOT / "alerts/runbooks"
+ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "tests/data/v0.32.0-ngram-load.prom"
+SECTIONS = ["What it means", "How to confirm", "Causes", "What to do", "Tune or silence it"]
 
 KEY = re.compile(r"`((?:alerts|buckets|draft_cost|methods|rules|slo|thresholds|traffic)\.[\w.*]+)`")
-# A value that a header states: a word in backticks, or a number with or without the unit of a duration.
-VALUE = re.compile(r"`([\w-]+)`|(?<![\w.])(-?\d+(?:\.\d+)?(?:[smhd]\b)?)")
 RECORD = re.compile(r"\b(?:engine|model|target):\w[\w:]*")
 RAW_SERIES = re.compile(r"(?<![\w:])vllm:\w+")
 DASHBOARD_OR_BOLD = re.compile(r"`(draftboard-\w+)`|\*\*(.+?)\*\*")
-SAYS_FIRES = {"<": "Fires below", ">": "Fires above", "==": "Fires while it is"}
-# A missing series has no size: the alert fires on the finding itself.
-WITHOUT_LIMIT = {"SpecDecodeMetricsMissing"}
 
 of_every_alert = pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert.name)
 
 
 @dataclass(frozen=True)
 class Runbook:
-    header: str
-    """The bold lines under the title, as one line."""
+    title: str
+    fires: str
+    """The bold line under the title."""
+    conditions: str
+    """What stands between that line and the first section."""
     sections: dict[str, str]
     text: str
 
     @classmethod
-    def of(cls, alert: Alert) -> "Runbook":
-        text = (RUNBOOKS / f"{alert.name}.md").read_text()
+    def of(cls, alert: Alert, files: dict[str, str]) -> "Runbook":
+        text = files[f"alerts/runbooks/{alert.name}.md"]
         first, *rest = re.split(r"^## ", text, flags=re.MULTILINE)
-        header = re.fullmatch(r"# \w+\n\n\*\*(.+)\*\*\n\n", first, re.DOTALL)
-        assert header is not None, "under the title stand bold lines"
-        assert not re.search(r"\*\*|\n\n", header[1]), "under the title stand bold lines and nothing else"
+        head = re.fullmatch(r"<!--.+?-->\n\n# (\w+)\n\n\*\*(.+?)\*\*\n\n((?:(?!\*\*).)+)", first, re.DOTALL)
+        assert head is not None, "under the title stand one bold line and the conditions"
         sections = {title.strip(): body for title, _, body in (part.partition("\n") for part in rest)}
-        return cls(on_one_line(header[1]), sections, text)
+        return cls(head[1], head[2], head[3], sections, text)
 
     def blocks(self, language: str) -> list[str]:
         return re.findall(rf"^```{language}\n(.+?)^```", self.text, re.DOTALL | re.MULTILINE)
 
 
-def on_one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
 def paragraphs(section: str) -> list[str]:
     """Blocks of prose, each point of a list for itself; code is none."""
     prose = re.sub(r"^```.+?^```", "", section, flags=re.DOTALL | re.MULTILINE)
-    return [on_one_line(part) for part in re.split(r"\n\s*\n|\n(?=\d+\. |- )", prose) if part.strip()]
+    return [" ".join(part.split()) for part in re.split(r"\n\s*\n|\n(?=\d+\. |- )", prose) if part.strip()]
 
 
 def leaves(value: object, at: str = "") -> Iterator[tuple[str, object]]:
@@ -73,25 +69,10 @@ def leaves(value: object, at: str = "") -> Iterator[tuple[str, object]]:
 
 
 def written(settings: Settings) -> dict[str, object]:
-    return dict(leaves(settings.model_dump(mode="json", by_alias=True)))
-
-
-def stated(header: str) -> dict[str, str]:
-    """The keys that a header puts into parentheses, each with the last value named before it."""
-    values: dict[str, str] = {}
-    before = 0
-    for key in KEY.finditer(header):
-        found = list(VALUE.finditer(header, before, key.start()))
-        if header[key.start() - 1] == "(" and "*" not in key[1] and found:
-            values[key[1]] = found[-1][1] or found[-1][2]
-        before = key.end()
-    return values
-
-
-def same(shown: str, value: object) -> bool:
-    if isinstance(value, float):
-        return re.fullmatch(r"-?\d+(\.\d+)?", shown) is not None and float(shown) == value
-    return shown == value
+    """Settings by name, with what they make of every alert."""
+    patience = {alert.name: asdict(alert.patience(settings)) for alert in ALERTS}
+    of_alerts = {name: {"for": one.pop("hold"), **one} for name, one in patience.items()}
+    return dict(leaves(settings.model_dump(mode="json", by_alias=True) | {"alerts": of_alerts}))
 
 
 def changed(settings: Settings, key: str, value: float) -> Settings:
@@ -102,10 +83,6 @@ def changed(settings: Settings, key: str, value: float) -> Settings:
         table = table[step]
     table[name] = value
     return Settings.model_validate(document)
-
-
-def built(alert: Alert, files: dict[str, str]) -> Rule:
-    return next(rule for rule in rules(files) if rule.get("alert") == alert.name)
 
 
 def shown_on(files: dict[str, str]) -> dict[str, set[str]]:
@@ -134,59 +111,56 @@ def bold_with_dashboard(paragraph: str) -> list[tuple[str, str | None]]:
     return found
 
 
-@of_every_alert
-def test_the_header_says_the_default_severity_and_patience(alert: Alert, settings: Settings) -> None:
-    patience = getattr(settings.alerts, alert.name)
-    assert Runbook.of(alert).header.startswith(
-        f"Severity `{patience.severity}` (`alerts.{alert.name}.severity`) "
-        f"after {patience.hold} (`alerts.{alert.name}.for`). ",
-    )
-
-
-@of_every_alert
-def test_values_in_the_header_are_those_of_the_settings(alert: Alert, settings: Settings) -> None:
-    default = written(settings)
-    values = stated(Runbook.of(alert).header)
-    assert len(values) >= 2
-    for key, shown in values.items():
-        if not isinstance(default[key], (dict, list)):
-            assert same(shown, default[key]), (key, shown, default[key])
-
-
-@of_every_alert
-def test_the_header_says_beyond_which_limit_the_alert_fires(alert: Alert, settings: Settings) -> None:
-    header = Runbook.of(alert).header
-    limits = re.findall(rf"{SAYS_FIRES[alert.operator]} (-?\d+(?:\.\d+)?)", header)
-    assert [float(limit) for limit in limits] == ([] if alert.name in WITHOUT_LIMIT else [alert.limit(settings)])
-    assert header.count("Fires ") == len(limits)
-
-
-@of_every_alert
-def test_the_header_names_each_threshold_and_traffic_minimum_of_the_condition(alert: Alert, settings: Settings) -> None:
-    before = condition(alert, settings)
-    decisive = {
+@pytest.fixture(scope="module")
+def of_thresholds(settings: Settings) -> dict[str, dict[str, str]]:
+    """By threshold and traffic minimum: the alerts' files with this one setting changed a little."""
+    keys = [
         key
         for key, value in written(settings).items()
-        if key.startswith(("thresholds.", "traffic."))
-        and isinstance(value, float)
-        and condition(alert, changed(settings, key, value * 1.001)) != before
-    }
-    named = {key for key in KEY.findall(Runbook.of(alert).header) if key.startswith(("thresholds.", "traffic."))}
-    assert named == decisive
+        if key.startswith(("thresholds.", "traffic.")) and isinstance(value, float)
+    ]
+    default = written(settings)
+    return {key: alert_files(changed(settings, key, float(str(default[key])) * 1.001)) for key in keys}
+
+
+def alert_files(settings: Settings) -> dict[str, str]:
+    return {path: text for path, text in build_room.render(settings).items() if path.startswith("alerts/")}
 
 
 @of_every_alert
-def test_settings_that_are_named_exist(alert: Alert, settings: Settings) -> None:
+def test_the_head_says_what_the_rule_does(alert: Alert, files: dict[str, str], settings: Settings) -> None:
+    found, rule = Runbook.of(alert, files), rule_of(files, alert.name)
+    severity = rule["labels"]["severity"]
+    assert found.title == alert.name
+    assert found.fires == f"Fires when {alert.fires_when(settings)}. For: {rule['for']}. Severity: `{severity}`."
+    assert list(found.sections) == SECTIONS
+
+
+@of_every_alert
+def test_the_conditions_name_and_follow_each_threshold_and_traffic_minimum_of_the_rule(
+    alert: Alert, files: dict[str, str], of_thresholds: dict[str, dict[str, str]]
+) -> None:
+    found, before = Runbook.of(alert, files), rule_of(files, alert.name)["expr"]
+    decisive = {key for key, others in of_thresholds.items() if rule_of(others, alert.name)["expr"] != before}
+    assert {key for key in KEY.findall(found.conditions) if key.startswith(("thresholds.", "traffic."))} == decisive
+    for key in decisive:
+        assert Runbook.of(alert, of_thresholds[key]).conditions != found.conditions, key
+
+
+@of_every_alert
+def test_settings_that_are_named_exist(alert: Alert, files: dict[str, str], settings: Settings) -> None:
     known = written(settings)
-    for key in KEY.findall(Runbook.of(alert).text):
+    for key in KEY.findall(Runbook.of(alert, files).text):
         name = key.removesuffix(".*")
         assert name in known, key
         assert name == key or isinstance(known[name], dict), key
 
 
 @of_every_alert
-def test_settings_to_copy_are_loaded_and_none_is_the_default(alert: Alert, settings: Settings, tmp_path: Path) -> None:
-    blocks = Runbook.of(alert).blocks("toml")
+def test_settings_to_copy_are_loaded_and_none_is_the_default(
+    alert: Alert, files: dict[str, str], settings: Settings, tmp_path: Path
+) -> None:
+    blocks = Runbook.of(alert, files).blocks("toml")
     assert blocks
     default = written(settings)
     for block in blocks:
@@ -197,27 +171,30 @@ def test_settings_to_copy_are_loaded_and_none_is_the_default(alert: Alert, setti
             assert loaded[key] != default[key], key
 
 
-@of_every_alert
-def test_records_that_are_named_are_made(alert: Alert, files: dict[str, str]) -> None:
-    made = {rule["record"] for rule in rules(files) if "record" in rule}
-    assert set(RECORD.findall(Runbook.of(alert).text)) <= made
+OTHER = {
+    "rules": {"window": "11m", "compare_with": "41m", "baseline": "3d", "remember": "53m"},
+    "labels": {"model_name": "llm", "instance": "pod", "engine": "rank", "job": "service", "spec_method": "how"},
+    "slo": {"window": "28d"},
+}
 
 
-@of_every_alert
-def test_raw_series_that_are_queried_are_on_a_real_page_of_vllm(alert: Alert) -> None:
+@pytest.mark.parametrize("document", [{}, OTHER], ids=["default", "other names and windows"])
+def test_queries_read_records_that_are_made_and_series_of_a_real_page(document: dict[str, Any]) -> None:
+    built = alert_files(Settings.model_validate(document))
+    made = {rule["record"] for rule in rules(built, "record")}
     exposed = set(re.findall(r"^(vllm:\w+)", PAGE.read_text(), re.MULTILINE)) | set(catalogue.series())
-    queried = {name for block in Runbook.of(alert).blocks("promql") for name in RAW_SERIES.findall(block)}
-    assert queried <= exposed
+    for alert in ALERTS:
+        found = Runbook.of(alert, built)
+        assert set(RECORD.findall(found.text)) <= made, alert.name
+        for query in found.blocks("promql"):
+            promql_parser.parse(query)
+            assert set(RAW_SERIES.findall(query)) <= exposed, query
 
 
 @of_every_alert
 def test_panels_to_confirm_with_are_on_the_dashboard_that_is_named(alert: Alert, files: dict[str, str]) -> None:
-    shown = shown_on(files)
-    panels = [
-        pair
-        for paragraph in paragraphs(Runbook.of(alert).sections["How to confirm"])
-        for pair in bold_with_dashboard(paragraph)
-    ]
+    shown, section = shown_on(files), Runbook.of(alert, files).sections["How to confirm"]
+    panels = [pair for paragraph in paragraphs(section) for pair in bold_with_dashboard(paragraph)]
     assert panels
     for panel, dashboard in panels:
         assert dashboard in shown, (panel, dashboard)
@@ -227,7 +204,7 @@ def test_panels_to_confirm_with_are_on_the_dashboard_that_is_named(alert: Alert,
 @of_every_alert
 def test_panels_named_elsewhere_are_on_a_dashboard(alert: Alert, files: dict[str, str]) -> None:
     shown = shown_on(files)
-    for title, section in Runbook.of(alert).sections.items():
+    for title, section in Runbook.of(alert, files).sections.items():
         if title == "How to confirm":
             continue
         for paragraph in paragraphs(section):
@@ -240,19 +217,39 @@ def test_panels_named_elsewhere_are_on_a_dashboard(alert: Alert, files: dict[str
 
 @of_every_alert
 def test_the_dashboard_that_the_alert_links_to_is_one_to_confirm_on(alert: Alert, files: dict[str, str]) -> None:
-    linked = re.search(r"/d/([\w-]+)", built(alert, files)["annotations"]["dashboard_url"])
+    linked = re.search(r"/d/([\w-]+)", rule_of(files, alert.name)["annotations"]["dashboard_url"])
     assert linked is not None
-    assert f"`{linked[1]}`" in Runbook.of(alert).sections["How to confirm"]
+    assert f"`{linked[1]}`" in Runbook.of(alert, files).sections["How to confirm"]
 
 
 @of_every_alert
-def test_runbooks_that_are_linked_to_exist(alert: Alert) -> None:
-    links = re.findall(r"\[(\w+)\]\(([^)]+)\)", Runbook.of(alert).text)
-    assert all(target == f"{name}.md" and (RUNBOOKS / target).is_file() for name, target in links), links
+def test_runbooks_that_are_linked_to_exist(alert: Alert, files: dict[str, str]) -> None:
+    links = re.findall(r"\[(\w+)\]\(([^)]+)\)", Runbook.of(alert, files).text)
+    assert all(target == f"{name}.md" and f"alerts/runbooks/{target}" in files for name, target in links), links
 
 
 @of_every_alert
-def test_the_silence_to_copy_is_for_this_alert(alert: Alert) -> None:
-    silences = [block for block in Runbook.of(alert).blocks("sh") if "amtool silence add" in block]
+def test_the_silence_to_copy_is_for_this_alert(alert: Alert, files: dict[str, str]) -> None:
+    silences = [block for block in Runbook.of(alert, files).blocks("sh") if "amtool silence add" in block]
     assert silences
     assert all(re.search(rf"\balertname={alert.name}\b", silence) for silence in silences)
+
+
+@pytest.mark.parametrize(
+    ("template", "says"),
+    [
+        ("${model.no_such_signal}", "has no attribute 'no_such_signal'"),
+        ("${thresholds.no_such_setting}", "has no attribute 'no_such_setting'"),
+        ("${silence()}", "missing 2 required positional arguments"),
+        ("${model.acceptance", "unexpected"),
+    ],
+)
+def test_a_mistake_in_a_template_is_one_line_that_names_it(
+    template: str, says: str, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runbook._environment, "loader", jinja2.DictLoader({"SpecDecodeNotPaying.md.j2": template}))  # noqa: SLF001
+    with pytest.raises(DraftboardError) as raised:
+        runbook.runbooks(ALERTS, settings)
+    assert str(raised.value).startswith("runbook template SpecDecodeNotPaying.md.j2: ")
+    assert says in str(raised.value)
+    assert "\n" not in str(raised.value)

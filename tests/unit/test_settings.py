@@ -1,9 +1,11 @@
 """A settings file: what overlays what, and what each mistake is told."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from draftboard.alerts import ALERTS
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.settings import Settings, load
@@ -25,8 +27,13 @@ def test_an_empty_file_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_naming_one_key_of_a_table_keeps_its_other_defaults(tmp_path: Path) -> None:
-    alert = loaded(tmp_path, '[alerts.SpecDecodeNotPaying]\nseverity = "critical"').alerts.SpecDecodeNotPaying
-    assert (alert.severity, alert.hold) == ("critical", Settings().alerts.SpecDecodeNotPaying.hold)
+    thresholds = loaded(tmp_path, "[thresholds]\ndrop = 0.7").thresholds
+    assert thresholds == Settings().thresholds.model_copy(update={"drop": 0.7})
+
+
+def test_an_alert_s_own_values_are_kept_but_for_those_that_the_file_names(tmp_path: Path) -> None:
+    settings = loaded(tmp_path, f'[alerts.{ALERTS[0].name}]\nseverity = "critical"')
+    assert ALERTS[0].patience(settings) == replace(ALERTS[0].patience(Settings()), severity="critical")
 
 
 def test_a_cost_of_one_method_is_added_to_the_others(tmp_path: Path) -> None:

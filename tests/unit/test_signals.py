@@ -84,21 +84,22 @@ def test_a_signal_is_a_question_answered_in_sentences(signal: Signal) -> None:
 
 @pytest.mark.parametrize("signal", ALL, ids=lambda signal: signal.name)
 def test_a_code_has_words_for_its_values(signal: Signal, settings: Settings) -> None:
-    in_words = bool(signal.codes) or all(step.says for step in signal.steps(settings))
+    in_words = bool(signal.codes) or all(band.says for band in signal.bands(settings))
     assert signal.unit is not Unit.CODE or in_words or signal.name in WITHOUT_WORDS
     values = [code.value for code in signal.codes]
     assert len(values) == len(set(values))
 
 
 @pytest.mark.parametrize("signal", ALL, ids=lambda signal: signal.name)
-def test_every_value_falls_in_exactly_one_step(signal: Signal, settings: Settings) -> None:
-    steps = signal.steps(settings)
-    bounds = [step.at for step in steps]
+def test_every_value_falls_in_exactly_one_band(signal: Signal, settings: Settings) -> None:
+    bands = signal.bands(settings)
+    assert len({band.name for band in bands}) == len(bands)
+    bounds = [band.at for band in bands]
     assert bounds[0] is None
     assert all(bound is not None for bound in bounds[1:])
     assert bounds[1:] == sorted(bounds[1:], key=float)
     for value in (-1e9, -3.0, 0.0, 0.1, 0.3, 0.4, 0.6, 0.7, 0.98, 1.0, 1.1, 1e9):
-        below = [step for step in steps if step.at is None or step.at <= value]
+        below = [band for band in bands if band.at is None or band.at <= value]
         assert signal.step_of(value, settings) == below[-1]
 
 

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from draftboard.alerts import ALERTS, WATCHDOG
 from draftboard.build import stack
 from draftboard.build.inhibition import OURS, inhibitions
 from draftboard.errors import DraftboardError
-from draftboard.rules.alerts import ALERTS, WATCHDOG
 from draftboard.settings import Settings, load
 from draftboard.settings.alerts import SEVERITIES
 
@@ -172,7 +172,7 @@ def test_only_labels_that_both_alerts_carry_are_compared() -> None:
 
 def silenced_by(settings: Settings) -> dict[str, set[str]]:
     """By alert: those that silence it where their labels are equal, as the built rules have it."""
-    severities = {alert.name: getattr(settings.alerts, alert.name).severity for alert in ALERTS}
+    severities = {alert.name: alert.patience(settings).severity for alert in ALERTS}
     levels = {alert.name: alert.level.labels(settings) for alert in ALERTS}
 
     def matches(name: str, matchers: tuple[str, ...]) -> bool:
@@ -200,9 +200,7 @@ def met(matcher: str, labels: dict[str, str]) -> bool:
 @settings(deadline=None)
 @given(st.fixed_dictionaries({alert.name: st.sampled_from(SEVERITIES) for alert in ALERTS}))
 def test_no_severities_let_alerts_silence_each_other_or_worse_ones(severities: dict[str, str]) -> None:
-    defaults = Settings().alerts
-    chosen = {name: getattr(defaults, name).model_copy(update={"severity": to}) for name, to in severities.items()}
-    settings = Settings().model_copy(update={"alerts": defaults.model_copy(update=chosen)})
+    settings = Settings.model_validate({"alerts": {name: {"severity": to} for name, to in severities.items()}})
     silenced = silenced_by(settings)
     for effect, causes in silenced.items():
         for cause in causes:

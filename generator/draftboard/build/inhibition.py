@@ -1,9 +1,9 @@
-"""Which alert silences which: what the alerts say of each other, as Alertmanager wants it."""
+"""Inhibition rules for Alertmanager, from what the alerts say of each other."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from draftboard.rules.alerts import ALERTS, Alert
+from draftboard.alerts import ALERTS, Alert
 from draftboard.settings import Settings
 from draftboard.settings.alerts import SEVERITIES
 from draftboard.settings.model import Labels
@@ -47,7 +47,7 @@ def _explanations(settings: Settings) -> Iterator[Inhibition]:
 
 
 def _rank(alert: Alert, settings: Settings) -> int:
-    return SEVERITIES.index(getattr(settings.alerts, alert.name).severity)
+    return SEVERITIES.index(alert.patience(settings).severity)
 
 
 def _shared(cause: Alert, alert: Alert, settings: Settings) -> tuple[str, ...]:

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from draftboard.alerts import ALERTS
 from draftboard.dashboards import DASHBOARDS
-from draftboard.rules.alerts import ALERTS
 from draftboard.settings import Settings
 from draftboard.signals import ALL, Edition, Scope
 

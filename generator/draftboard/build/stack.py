@@ -6,10 +6,10 @@ from collections.abc import Sequence
 import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from draftboard.durations import Duration
-from draftboard.rules.alerts import WATCHDOG
-from draftboard.settings import Settings
+from draftboard.alerts import WATCHDOG
 from draftboard.build.inhibition import inhibitions
+from draftboard.durations import Duration
+from draftboard.settings import Settings
 
 PROMETHEUS = "deploy/prometheus/prometheus.yml"
 ALERTMANAGER = "deploy/alertmanager/alertmanager.yml"

@@ -12,7 +12,7 @@ from draftboard.build.files import is_generated
 from draftboard.errors import DraftboardError
 from draftboard.wholefile import require_place
 
-_FOLDERS = ("alerts", "dashboards", "dashboards/standalone")
+_FOLDERS = ("alerts", "alerts/runbooks", "dashboards", "dashboards/standalone")
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from draftboard.grafana.colours import COLOURS
 from draftboard.grafana.panels import by_ending, by_query
 from draftboard.settings import Settings
 from draftboard.signals import Signal
-from draftboard.signals.signal import Step, Unit
+from draftboard.signals.signal import Band, Unit
 from draftboard.status import Status
 
 NO_THRESHOLDS: dict[str, Any] = {
@@ -46,8 +46,8 @@ def drawn(signal: Signal, settings: Settings, style: dict[str, Any], *, coloured
 
 
 def thresholds(signal: Signal, settings: Settings) -> dict[str, Any]:
-    """The signal's steps, in Grafana's form; the lowest has no bound."""
-    steps = [{"color": COLOURS[step.status], "value": step.at} for step in signal.steps(settings)]
+    """The signal's bands, in Grafana's form; the lowest has no bound."""
+    steps = [{"color": COLOURS[band.status], "value": band.at} for band in signal.bands(settings)]
     return {"mode": "absolute", "steps": steps}
 
 
@@ -63,17 +63,17 @@ def mappings(signal: Signal, settings: Settings) -> list[dict[str, Any]]:
 
 
 def _range_mappings(signal: Signal, settings: Settings) -> list[dict[str, Any]]:
-    steps = signal.steps(settings) if has_steps(signal, settings) else ()
-    bounds = zip_longest(steps, steps[1:])
-    return [_range(index, step, above) for index, (step, above) in enumerate(bounds)]
+    bands = signal.bands(settings) if has_steps(signal, settings) else ()
+    bounds = zip_longest(bands, bands[1:])
+    return [_range(index, band, above) for index, (band, above) in enumerate(bounds)]
 
 
-def _range(index: int, step: Step, above: Step | None) -> dict[str, Any]:
-    # Of two ranges that share a bound the first listed would win it; the step that starts there has it, so the
+def _range(index: int, band: Band, above: Band | None) -> dict[str, Any]:
+    # Of two ranges that share a bound the first listed would win it; the band that starts there has it, so the
     # range below ends just under.
     end = None if above is None or above.at is None else above.at - 1e-9
-    result = {"text": step.says, "color": COLOURS[step.status], "index": index}
-    return {"type": "range", "options": {"from": step.at, "to": end, "result": result}}
+    result = {"text": band.says, "color": COLOURS[band.status], "index": index}
+    return {"type": "range", "options": {"from": band.at, "to": end, "result": result}}
 
 
 def decimals_of(signals: Mapping[str, Signal]) -> list[dict[str, Any]]:
@@ -91,4 +91,4 @@ def colours_of(signal: Signal) -> list[dict[str, Any]]:
 
 def has_steps(signal: Signal, settings: Settings) -> bool:
     """Whether the signal changes its meaning anywhere."""
-    return len(signal.steps(settings)) > 1
+    return len(signal.bands(settings)) > 1

@@ -1,53 +1,35 @@
-"""Alerting rules: an alert's definition, its patience from the settings, and the words that reach a phone."""
+"""Alerting rules: condition, patience and annotations of every alert."""
 
-from draftboard.expr.tree import ignoring, setting
-from draftboard.rules.alerts import ON_SERVING, ON_SPECULATION, Alert
-from draftboard.rules.group import AlertingRule, Group
+from draftboard.alerts import SUBJECTS, Alert
+from draftboard.rules.text import AlertingRule, Group
 from draftboard.settings import Settings
-from draftboard.signals import Level, Scope
+from draftboard.signals import Level
 from draftboard.signals.signal import Unit
 
 
 def alerting_groups(settings: Settings) -> tuple[Group, ...]:
-    """A group for each subject, evaluated at the pace of the records that they read."""
-    subjects = {"speculation": ON_SPECULATION, "serving": ON_SERVING}
+    """One group for each subject, evaluated as often as the records that it reads."""
     return tuple(
         Group(
             name=f"draftboard-{subject}-alerts",
             interval=settings.rules.evaluation_interval,
             rules=tuple(_rule(alert, settings) for alert in alerts),
         )
-        for subject, alerts in subjects.items()
+        for subject, alerts in SUBJECTS.items()
     )
-
-
-def condition(alert: Alert, settings: Settings) -> str:
-    """The expression that an alert watches."""
-    beyond = (alert.watched or alert.signal).combined(alert.operator, setting(alert.limit))
-    whole = beyond if alert.guard is None else beyond.combined("and", alert.guard, ignoring(*alert.signal.by))
-    return Scope(settings, alert.level)(whole)
 
 
 def _rule(alert: Alert, settings: Settings) -> AlertingRule:
-    patience = getattr(settings.alerts, alert.name)
-    description = alert.description.format(
-        who=_who(alert.level, settings),
-        value=_value(alert.signal.unit),
-        before=settings.rules.compare_with,
-        baseline=settings.rules.baseline,
-        remember=settings.rules.remember,
-        window=settings.rules.rate_window,
-        slo=settings.slo.window,
-    )
+    patience, who, value = alert.patience(settings), _who(alert.level, settings), _value(alert.signal.unit)
     return AlertingRule(
         alert=alert.name,
-        expr=condition(alert, settings),
+        expr=alert.condition(settings),
         hold=patience.hold,
         keep_firing_for=patience.keep_firing_for,
         labels={"severity": patience.severity},
         annotations={
             "summary": alert.summary,
-            "description": description,
+            "description": alert.filled(alert.description, settings, who=who, value=value),
             "runbook_url": f"{settings.links.runbooks}/{alert.name}.md",
             "dashboard_url": _dashboard_url(alert, settings),
         },
@@ -55,7 +37,7 @@ def _rule(alert: Alert, settings: Settings) -> AlertingRule:
 
 
 def _who(level: Level, settings: Settings) -> str:
-    """The alerting series in words; labels that nobody set leave no trace."""
+    """The alerting series in words; a label without a value is left out."""
     labels = settings.labels
     model = f"{_label(labels.model_name)}{_if_set(labels.spec_method, ' ({})')}{_if_set(labels.variant, ' [{}]')}"
     match level:
@@ -72,7 +54,7 @@ def _who(level: Level, settings: Settings) -> str:
 
 
 def _value(unit: Unit) -> str:
-    """`$value` as people read it: shares and factors in percent, small numbers without thousandths."""
+    """`$value`, formatted: shares and factors in percent, small numbers with two decimals."""
     if unit is Unit.PREEMPTIONS_PER_REQUEST:
         return '{{ $value | printf "%.2f" }}'
     template = "humanizePercentage" if unit in {Unit.RATIO, Unit.TIMES} else "humanize"
@@ -80,7 +62,7 @@ def _value(unit: Unit) -> str:
 
 
 def _dashboard_url(alert: Alert, settings: Settings) -> str:
-    """The dashboard of the alerting model or server; of an engine too its model's, whose other engines tell more."""
+    """The alert's dashboard, filtered to its model or server; an engine is shown beside the others of its model."""
     labels, carried = settings.labels, alert.level.labels(settings)
     server = (labels.instance,) if alert.level is Level.TARGET else ()
     filters = (labels.job, labels.model_name, labels.spec_method, labels.variant, *server)

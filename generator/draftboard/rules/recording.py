@@ -1,8 +1,8 @@
-"""Recording rules: every signal that has a record, in the order of their making."""
+"""Recording rules: every signal that has a record, each after those that it reads."""
 
-from draftboard.rules.group import Group, RecordingRule
+from draftboard.rules.text import Group, RecordingRule
 from draftboard.settings import Settings
-from draftboard.signals import FAMILIES, Level, Scope, Signal
+from draftboard.signals import FAMILIES, Level, Scope
 
 WHY_LONG_GROUPS = """\
 A group is a family of signals that are made of each other, because the order is the point: a record that reads another
@@ -12,26 +12,20 @@ usual twenty rules.
 
 
 def recording_groups(settings: Settings) -> tuple[Group, ...]:
-    """A group a family: rates by engine, their sums by model, then what is made of them. `WHY_LONG_GROUPS` says why.
+    """One group for each family: rates by engine, their sums by model, then what is computed from them.
 
-    All of it is cheap: engines are read once, in the first rules; what follows works on a handful of series a model.
+    The cost is that of the first rules, which read every engine; the others read a handful of series for each model.
     """
-    return tuple(
-        Group(name=f"draftboard-{name}", interval=settings.rules.evaluation_interval, rules=rules)
+    rules = {
+        name: tuple(
+            RecordingRule(record=record, expr=signal.definition(Scope(settings, level)))
+            for signal in family
+            for level in sorted(signal.levels, key=list(Level).index)  # engines before the models that sum them
+            if (record := signal.record_at(level, settings))
+        )
         for name, family in FAMILIES.items()
-        if (rules := _rules(family, settings))
-    )
-
-
-def _rules(family: tuple[Signal, ...], settings: Settings) -> tuple[RecordingRule, ...]:
+    }
+    interval = settings.rules.evaluation_interval
     return tuple(
-        RecordingRule(record=record, expr=signal.definition(Scope(settings, level)))
-        for signal in family
-        for level in _levels(signal)
-        if (record := signal.record_at(level, settings))
+        Group(name=f"draftboard-{name}", interval=interval, rules=rules[name]) for name in rules if rules[name]
     )
-
-
-def _levels(signal: Signal) -> tuple[Level, ...]:
-    """Engines before the models that are summed from them."""
-    return tuple(sorted(signal.levels, key=list(Level).index))

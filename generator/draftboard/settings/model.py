@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from draftboard.documents import Table
 from draftboard.durations import Duration
-from draftboard.settings.alerts import Alerts
+from draftboard.settings.alerts import Overlays
 from draftboard.settings.fields import (
     LONGEST_DRAFT,
     RESERVED_LABELS,
@@ -192,10 +192,21 @@ class Settings(Table):
     planning: Planning = Planning()
     buckets: Buckets = Buckets()
     slo: Objectives = Objectives()
-    alerts: Alerts = Alerts()
+    alerts: Overlays = Field(default={})
     links: Links = Links()
     dashboards: Dashboards = Dashboards()
     stack: Stack = Stack()
+
+    @property
+    def spans(self) -> dict[str, Duration]:
+        """Durations that stand in names and texts, by placeholder."""
+        return {
+            "window": self.rules.rate_window,
+            "before": self.rules.compare_with,
+            "baseline": self.rules.baseline,
+            "remember": self.rules.remember,
+            "slo": self.slo.window,
+        }
 
     @model_validator(mode="after")
     def _selector_fits_targets(self) -> Self:

@@ -1,7 +1,7 @@
 """How much of what is drafted is accepted, and what that yields a step."""
 
 from draftboard.settings import Settings
-from draftboard.signals.signal import Better, Signal, Step, Unit
+from draftboard.signals.signal import Band, Better, Signal, Unit
 from draftboard.signals.traffic import (
     BOTH_LEVELS,
     accepted_tokens,
@@ -14,14 +14,14 @@ from draftboard.signals.traffic import (
 from draftboard.status import Status
 
 
-def _acceptance_steps(settings: Settings) -> tuple[Step, ...]:
-    bands = settings.thresholds.acceptance
+def _acceptance_bands(settings: Settings) -> tuple[Band, ...]:
+    bounds = settings.thresholds.acceptance
     return (
-        Step(None, Status.BAD, "poor"),
-        Step(bands.fair, Status.WARN, "fair"),
-        Step(bands.healthy, Status.GOOD, "healthy"),
-        Step(bands.optimal, Status.BEST, "optimal"),
-        Step(bands.suspicious, Status.ODD, "suspiciously high"),
+        Band("poor", None, Status.BAD),
+        Band("fair", bounds.fair, Status.WARN),
+        Band("healthy", bounds.healthy, Status.GOOD),
+        Band("optimal", bounds.optimal, Status.BEST),
+        Band("suspicious", bounds.suspicious, Status.ODD, "suspiciously high"),
     )
 
 
@@ -36,7 +36,7 @@ acceptance = Signal(
     expr=accepted_tokens / draft_tokens,
     record="vllm_spec_decode_acceptance:ratio_rate{window}",
     levels=BOTH_LEVELS,
-    steps=_acceptance_steps,
+    bands=_acceptance_bands,
 )
 acceptance_length = Signal(
     name="acceptance_length",

@@ -8,7 +8,7 @@ from draftboard.expr.tree import Aggregate, Expr, Function, Raw, over_level, rat
 from draftboard.settings import Settings
 from draftboard.signals.latency import distribution_of
 from draftboard.signals.requests import request_rate
-from draftboard.signals.signal import Better, Signal, Step, Unit, good_under
+from draftboard.signals.signal import Band, Better, Signal, Unit, good_under
 from draftboard.signals.traffic import BOTH_LEVELS, SILENT, rate_of
 
 
@@ -24,8 +24,8 @@ def _mean(gauge: Metric) -> Expr:
 _waiting_on_average = over_level("sum", _mean(serving.REQUESTS_WAITING))
 
 
-def _of_kv_cache(settings: Settings) -> tuple[Step, ...]:
-    return good_under(settings.thresholds.kv_cache, says="room", beyond="nearly full")
+def _of_kv_cache(settings: Settings) -> tuple[Band, ...]:
+    return good_under(settings.thresholds.kv_cache, good="room", beyond="nearly-full")
 
 
 batch = Signal(
@@ -61,7 +61,7 @@ queue_growth = Signal(
     better=Better.LOWER,
     expr=_waiting_on_average - _waiting_on_average.ago(_window_of_rates),
     record="vllm_num_requests_waiting:growth{window}",
-    steps=lambda settings: good_under(settings.thresholds.queue_growth, says="breathes", beyond="grows"),
+    bands=lambda settings: good_under(settings.thresholds.queue_growth, good="steady", beyond="grows"),
     decimals=1,
     empty=SILENT,
     least=None,
@@ -78,7 +78,7 @@ kv_cache_usage = Signal(
     record="vllm_kv_cache_usage:max",
     levels=BOTH_LEVELS,
     rollup="max",
-    steps=_of_kv_cache,
+    bands=_of_kv_cache,
     empty=SILENT,
 )
 kv_cache_usage_mean = Signal(
@@ -90,7 +90,7 @@ kv_cache_usage_mean = Signal(
     better=Better.LOWER,
     expr=over_level("avg", Raw(serving.KV_CACHE_USAGE)),
     record="vllm_kv_cache_usage:avg",
-    steps=_of_kv_cache,
+    bands=_of_kv_cache,
     empty=SILENT,
 )
 kv_cache_capacity = Signal(
@@ -123,7 +123,7 @@ preemptions_per_request = Signal(
     better=Better.LOWER,
     expr=preemptions / request_rate,
     record="vllm_num_preemptions:ratio_rate{window}",
-    steps=lambda settings: good_under(settings.thresholds.preemptions, says="seldom", beyond="thrashing"),
+    bands=lambda settings: good_under(settings.thresholds.preemptions, good="rare", beyond="thrashing"),
     empty="no request finished in the window",
 )
 prompt_tokens = rate_of(

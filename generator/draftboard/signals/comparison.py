@@ -53,7 +53,7 @@ acceptance_change = Signal(
     # Where K is what it was: acceptance falls as K grows, which is no drop.
     expr=(acceptance / acceptance.ago(before)) & configured_k.equals(configured_k.ago(before)),
     record="vllm_spec_decode_acceptance:change{before}_ratio_rate{window}",
-    steps=lambda settings: good_from(settings.thresholds.drop, says="as before", under="dropped"),
+    bands=lambda settings: good_from(settings.thresholds.drop, good="as-before", under="dropped"),
     empty="no drafts now, or none before",
     most=2,
 )
@@ -95,7 +95,7 @@ length_anomaly = Signal(
     unit=Unit.DEVIATIONS,
     expr=(acceptance_length - length_baseline) / length_deviation,
     record="vllm_spec_decode_acceptance_length:zscore{baseline}_mean_rate{window}",
-    steps=lambda settings: good_from(-settings.thresholds.anomaly, says="normal", under="unusually low"),
+    bands=lambda settings: good_from(-settings.thresholds.anomaly, good="normal", under="unusually-low"),
     empty="too little history to call anything normal",
     decimals=1,
     least=None,
@@ -110,7 +110,7 @@ length_to_others = Signal(
     expr=acceptance_length.per(1 + other_engines(accepted_tokens) / other_engines(drafts)),
     record="vllm_spec_decode_acceptance_length_to_others:ratio_rate{window}",
     levels=(Level.ENGINE,),
-    steps=lambda settings: good_from(settings.thresholds.outlier, says="in line", under="outlier"),
+    bands=lambda settings: good_from(settings.thresholds.outlier, good="in-line", under="outlier"),
     empty="fewer than two engines draft",
 )
 

@@ -15,7 +15,7 @@ from draftboard.signals.economics import (
     BREAK_EVEN,
     best_speedup,
     expected_speedup,
-    speedup_steps,
+    speedup_bands,
     tail_costs,
     tail_pays,
     with_a_drafter,
@@ -68,7 +68,7 @@ STATES = Decision(
         "down": Choice(Code(0, "down", Status.BAD), down, "the server does not answer"),
         "drafting": Choice(Code(4, "drafting", Status.GOOD), drafts > 0),
         "not drafting": Choice(
-            Code(3, "serving without drafting", Status.WARN),
+            Code(3, "serving without drafting", Status.WARN, "not-drafting"),
             (generation_tokens > 0) & drafts,
             "tokens were generated without a single draft: no text repeats (n-gram, suffix), or K is 0 under load",
         ),
@@ -155,7 +155,7 @@ verdict = Signal(
     unit=Unit.CODE,
     better=Better.HIGHER,
     expr=expected_speedup,
-    steps=speedup_steps,
+    bands=speedup_bands,
 )
 advice = Signal(
     name="advice",

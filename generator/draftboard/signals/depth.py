@@ -4,21 +4,21 @@ from draftboard.expr.labels import labelled, numbers, renamed, successor, up_to
 from draftboard.expr.scope import Level, Scope
 from draftboard.expr.tree import Expr, FirstOf, Given, constant, first_of, ignoring, on, over_level
 from draftboard.settings import Settings
-from draftboard.signals.signal import Better, Signal, Step, Unit
+from draftboard.signals.signal import Band, Better, Signal, Unit, good_from
 from draftboard.signals.traffic import BOTH_LEVELS, accepted_tokens, accepted_tokens_per_pos, drafts
 from draftboard.status import Status
 
 
-def _first_position_steps(settings: Settings) -> tuple[Step, ...]:
-    return (Step(None, Status.WARN, "weak"), Step(settings.thresholds.first_position, Status.GOOD, "aligned"))
+def _first_position_bands(settings: Settings) -> tuple[Band, ...]:
+    return good_from(settings.thresholds.first_position, good="aligned", under="weak")
 
 
-def _last_position_steps(settings: Settings) -> tuple[Step, ...]:
+def _last_position_bands(settings: Settings) -> tuple[Band, ...]:
     thresholds = settings.thresholds
     return (
-        Step(None, Status.WARN, "draft too long"),
-        Step(thresholds.last_position_low, Status.GOOD, "keep K"),
-        Step(thresholds.last_position_high, Status.ODD, "draft too short"),
+        Band("too-long", None, Status.WARN, "draft too long"),
+        Band("keep", thresholds.last_position_low, Status.GOOD, "keep K"),
+        Band("too-short", thresholds.last_position_high, Status.ODD, "draft too short"),
     )
 
 
@@ -150,7 +150,7 @@ first_position = Signal(
     better=Better.HIGHER,
     expr=survival.where("position", "0").sum("position"),
     record="vllm_spec_decode_first_position:ratio_rate{window}",
-    steps=_first_position_steps,
+    bands=_first_position_bands,
 )
 last_position = Signal(
     name="last_position",
@@ -161,7 +161,7 @@ last_position = Signal(
     unit=Unit.RATIO,
     expr=survival.min("position"),
     record="vllm_spec_decode_last_position:ratio_rate{window}",
-    steps=_last_position_steps,
+    bands=_last_position_bands,
 )
 alpha_hat = Signal(
     name="alpha_hat",

@@ -7,7 +7,7 @@ from draftboard.expr.tree import Expr, FirstOf, Given, Where, constant, first_of
 from draftboard.settings import Settings
 from draftboard.signals.acceptance import acceptance_length, draft_length
 from draftboard.signals.depth import configured_k, each_k, last_position, tokens_per_step_at
-from draftboard.signals.signal import Better, Signal, Step, Unit
+from draftboard.signals.signal import Band, Better, Signal, Unit
 from draftboard.signals.traffic import drafts
 from draftboard.status import Status
 
@@ -16,12 +16,12 @@ BREAK_EVEN = 1.0
 ASSUMPTION = "An estimate: it rests on the draft cost and verify inflation that the settings assume."
 
 
-def speedup_steps(settings: Settings) -> tuple[Step, ...]:
+def speedup_bands(settings: Settings) -> tuple[Band, ...]:
     """What an expected speedup means."""
     return (
-        Step(None, Status.BAD, "costs more than it saves"),
-        Step(BREAK_EVEN, Status.WARN, "about even"),
-        Step(settings.thresholds.pays_clearly, Status.GOOD, "pays"),
+        Band("loses", None, Status.BAD, "costs more than it saves"),
+        Band("even", BREAK_EVEN, Status.WARN, "about even"),
+        Band("pays", settings.thresholds.pays_clearly, Status.GOOD),
     )
 
 
@@ -91,7 +91,7 @@ expected_speedup = Signal(
     better=Better.HIGHER,
     expr=acceptance_length.per(break_even),
     record="vllm_spec_decode_expected_speedup:ratio_rate{window}",
-    steps=speedup_steps,
+    bands=speedup_bands,
     decimals=2,
 )
 speedup_at = Signal(
@@ -105,7 +105,7 @@ speedup_at = Signal(
     expr=tokens_per_step_at.per(_drafted_at.combined("*", draft_cost, _each_model) + _inflation),
     record="vllm_spec_decode_speedup_at:ratio_rate{window}",
     by=("k",),
-    steps=speedup_steps,
+    bands=speedup_bands,
     decimals=2,
 )
 best_speedup = Signal(
@@ -117,7 +117,7 @@ best_speedup = Signal(
     better=Better.HIGHER,
     expr=speedup_at.max("k"),
     record="vllm_spec_decode_best_speedup:ratio_rate{window}",
-    steps=speedup_steps,
+    bands=speedup_bands,
     decimals=2,
 )
 best_k = Signal(
@@ -142,7 +142,7 @@ what_if_speedup = Signal(
     better=Better.HIGHER,
     expr=tokens_per_step_at.per(_drafted_at * _what_if_cost + _what_if_inflation),
     by=("k",),
-    steps=speedup_steps,
+    bands=speedup_bands,
     decimals=2,
 )
 

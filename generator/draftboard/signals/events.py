@@ -34,7 +34,7 @@ restarts = Signal(
     expr=Given(_restarts),
     record="vllm_restarts:count{remember}",
     levels=(Level.TARGET, Level.MODEL),
-    steps=lambda _: good_under(0, says="none", beyond="started anew"),
+    bands=lambda _: good_under(0, good="none", beyond="restarted"),
     empty="no vLLM series",
 )
 firing_alerts = Signal(

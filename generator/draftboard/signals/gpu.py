@@ -81,7 +81,7 @@ gpu_xid = replace(
         unit=Unit.CODE,
     ),
     codes=(Code(0, "none", Status.GOOD),),
-    steps=lambda _: good_under(1, says="none", beyond="reported"),
+    bands=lambda _: good_under(1, good="none", beyond="reported"),
 )
 
 SIGNALS = (gpu_utilisation, gpu_memory, gpu_power, gpu_xid)

@@ -50,8 +50,8 @@ identity_error = Signal(
     record="vllm_spec_decode_identity_error:ratio_rate{window}",
     levels=(Level.ENGINE,),
     by=("identity",),
-    steps=lambda settings: good_under(
-        settings.thresholds.inconsistent, says="consistent", beyond="inconsistent", status=Status.BAD
+    bands=lambda settings: good_under(
+        settings.thresholds.inconsistent, good="consistent", beyond="inconsistent", status=Status.BAD
     ),
     decimals=1,
     least=None,

@@ -5,15 +5,15 @@ from draftboard.expr.scope import Level
 from draftboard.expr.tree import Raw, ignoring, over_level, rate
 from draftboard.settings import Settings
 from draftboard.signals.presence import of_servers
-from draftboard.signals.signal import Better, Signal, Step, Unit, good_under
+from draftboard.signals.signal import Band, Better, Signal, Unit, good_under
 from draftboard.signals.traffic import BOTH_LEVELS, SILENT, rate_of
 from draftboard.status import Status
 
 _CLASSES = (("2xx", Status.GOOD), ("3xx", Status.QUIET), ("4xx", Status.WARN), ("5xx", Status.BAD))
 
 
-def _of_errors(settings: Settings) -> tuple[Step, ...]:
-    return good_under(settings.thresholds.errors, says="normal", beyond="too many errors", status=Status.BAD)
+def _of_errors(settings: Settings) -> tuple[Band, ...]:
+    return good_under(settings.thresholds.errors, good="normal", beyond="too-many-errors", status=Status.BAD)
 
 
 requests_running = Signal(
@@ -76,7 +76,7 @@ error_ratio = Signal(
     better=Better.LOWER,
     expr=requests_finished.where("finished_reason", "error").sum("finished_reason") / request_rate,
     record="vllm_request_errors:ratio_rate{window}",
-    steps=_of_errors,
+    bands=_of_errors,
     empty="no request finished in the window",
 )
 requests_rejected = Signal(
@@ -100,7 +100,7 @@ rejection_ratio = Signal(
     better=Better.LOWER,
     expr=requests_rejected.sum("reason") / (requests_rejected.sum("reason") + request_rate),
     record="vllm_admission_rejections:ratio_rate{window}",
-    steps=lambda settings: good_under(settings.thresholds.rejections, says="all admitted", beyond="turned away"),
+    bands=lambda settings: good_under(settings.thresholds.rejections, good="admitted", beyond="rejected"),
     empty="no request in the window, or vLLM older than 0.32",
 )
 http_requests = Signal(
@@ -131,7 +131,7 @@ http_error_ratio = Signal(
     levels=(Level.TARGET,),
     by=("status",),
     kinds=_CLASSES,
-    steps=_of_errors,
+    bands=_of_errors,
     empty="no HTTP error was answered",
 )
 

@@ -67,22 +67,31 @@ class Better(Enum):
 
 
 @dataclass(frozen=True)
-class Step:
-    """From `at` upwards a value has this status and, in words, this meaning. The lowest step has no bound."""
+class Band:
+    """A range of values with one meaning: from `at` upwards, to the bound of the next band."""
 
+    name: str
+    """Short and stable: alerts refer to it."""
     at: float | None
+    """None for the lowest band."""
     status: Status
-    says: str = ""
+    words: str = ""
+    """What it means, where the name alone does not say it."""
+
+    @property
+    def says(self) -> str:
+        """The meaning in words."""
+        return self.words or self.name.replace("-", " ")
 
 
-def good_under(limit: float, *, says: str, beyond: str, status: Status = Status.WARN) -> tuple[Step, ...]:
-    """Steps of a value that is good until a limit."""
-    return (Step(None, Status.GOOD, says), Step(limit, status, beyond))
+def good_under(limit: float, *, good: str, beyond: str, status: Status = Status.WARN) -> tuple[Band, ...]:
+    """Bands of a value that is good below a limit."""
+    return (Band(good, None, Status.GOOD), Band(beyond, limit, status))
 
 
-def good_from(limit: float, *, says: str, under: str, status: Status = Status.WARN) -> tuple[Step, ...]:
-    """Steps of a value that is good from a limit on."""
-    return (Step(None, status, under), Step(limit, Status.GOOD, says))
+def good_from(limit: float, *, good: str, under: str, status: Status = Status.WARN) -> tuple[Band, ...]:
+    """Bands of a value that is good from a limit upwards."""
+    return (Band(under, None, status), Band(good, limit, Status.GOOD))
 
 
 @dataclass(frozen=True)
@@ -92,10 +101,12 @@ class Code:
     value: int
     says: str
     status: Status
+    name: str = ""
+    """Short and stable, where `says` is long: alerts refer to it."""
 
 
-def _no_steps(_: Settings) -> tuple[Step, ...]:
-    return (Step(None, Status.NEUTRAL),)
+def _one_band(_: Settings) -> tuple[Band, ...]:
+    return (Band("", None, Status.NEUTRAL),)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -117,7 +128,8 @@ class Signal(Recorded):
     """Labels beyond those of the level."""
     rollup: str | None = None
     """Aggregation that makes the model-level record from engine-level ones, where that is exact."""
-    steps: Callable[[Settings], tuple[Step, ...]] = _no_steps
+    bands: Callable[[Settings], tuple[Band, ...]] = _one_band
+    """From the lowest to the highest: panels take colours from them, alerts their limits."""
     codes: tuple[Code, ...] = ()
     kinds: tuple[tuple[str, Status], ...] = ()
     """What values of its own label mean: its series are coloured by that."""
@@ -169,10 +181,10 @@ class Signal(Recorded):
         )
         return f"{level.value}:{name}"
 
-    def step_of(self, value: float, settings: Settings) -> Step:
-        """The step that a value falls in: every value has exactly one."""
-        steps = self.steps(settings)
-        return next(step for step in reversed(steps) if step.at is None or value >= step.at)
+    def step_of(self, value: float, settings: Settings) -> Band:
+        """The band that a value falls in: every value has exactly one."""
+        bands = self.bands(settings)
+        return next(band for band in reversed(bands) if band.at is None or value >= band.at)
 
 
 def _vector(found: Vector | float) -> Vector:

@@ -28,7 +28,7 @@ from draftboard.expr.tree import (
 )
 from draftboard.settings import Settings
 from draftboard.settings.objectives import BURN_WINDOWS, FAST, HISTOGRAMS, SLOW, Pace, Promise
-from draftboard.signals.signal import Better, Signal, Step, Unit
+from draftboard.signals.signal import Band, Better, Signal, Unit, good_under
 from draftboard.status import Status
 
 _IDLE = "no request in the window"
@@ -112,9 +112,8 @@ def _burn(pace: Pace) -> Signal:
         better=Better.LOWER,
         expr=ERROR_RATIOS[str(pace.long)].per(budget),
         by=("slo",),
-        steps=lambda settings: (
-            Step(None, Status.GOOD, "lasts"),
-            Step(pace.factor(settings.slo.window), Status.BAD, "does not last"),
+        bands=lambda settings: good_under(
+            pace.factor(settings.slo.window), good="lasts", beyond="does-not-last", status=Status.BAD
         ),
         empty=_IDLE,
         decimals=1,
@@ -133,8 +132,8 @@ def _burning(paces: tuple[Pace, ...]) -> Expr:
     return Given(lambda s: FirstOf(tuple(_burns_at(s, pace) for pace in paces)))
 
 
-def _burning_steps(_: Settings) -> tuple[Step, ...]:
-    return (Step(None, Status.GOOD, "lasts"), Step(0, Status.BAD, "burns"))
+def _burning_bands(_: Settings) -> tuple[Band, ...]:
+    return good_under(0, good="lasts", beyond="burns", status=Status.BAD)
 
 
 events = Signal(
@@ -200,7 +199,7 @@ burning_fast = Signal(
     expr=_burning(FAST),
     record="vllm_slo_burning_fast:ratio",
     by=("slo",),
-    steps=_burning_steps,
+    bands=_burning_bands,
     empty="no budget burns fast",
 )
 burning_slowly = Signal(
@@ -213,7 +212,7 @@ burning_slowly = Signal(
     expr=_burning(SLOW),
     record="vllm_slo_burning_slowly:ratio",
     by=("slo",),
-    steps=_burning_steps,
+    bands=_burning_bands,
     empty="no budget burns slowly",
 )
 attainment = Signal(
@@ -240,10 +239,10 @@ budget_left = Signal(
     expr=1 - (1 - attainment).per(budget),
     record="vllm_slo_budget_left:ratio_rate{slo}",
     by=("slo",),
-    steps=lambda _: (
-        Step(None, Status.BAD, "spent"),
-        Step(0, Status.WARN, "nearly spent"),
-        Step(0.25, Status.GOOD, "in hand"),
+    bands=lambda _: (
+        Band("spent", None, Status.BAD),
+        Band("nearly-spent", 0, Status.WARN),
+        Band("in-hand", 0.25, Status.GOOD),
     ),
     empty="no request in the objective's window",
     least=-1,

@@ -6,7 +6,7 @@ from draftboard.expr.tree import Aggregate, Expr, Function, Raw, Where, on, sett
 from draftboard.settings import Settings
 from draftboard.signals.comparison import usual
 from draftboard.signals.latency import per_token
-from draftboard.signals.signal import Better, Signal, Step, Unit, good_under
+from draftboard.signals.signal import Band, Better, Signal, Unit, good_under
 from draftboard.status import Status
 
 _TIME = latency.TIME_PER_OUTPUT_TOKEN
@@ -42,11 +42,11 @@ _arms = Where(
 )
 
 
-def _speedup_steps(settings: Settings) -> tuple[Step, ...]:
+def _speedup_bands(settings: Settings) -> tuple[Band, ...]:
     return (
-        Step(None, Status.BAD, "users wait longer"),
-        Step(settings.thresholds.slower, Status.WARN, "about even"),
-        Step(settings.thresholds.pays_clearly, Status.GOOD, "users wait less"),
+        Band("slower", None, Status.BAD, "users wait longer"),
+        Band("even", settings.thresholds.slower, Status.WARN, "about even"),
+        Band("faster", settings.thresholds.pays_clearly, Status.GOOD, "users wait less"),
     )
 
 
@@ -61,7 +61,7 @@ measured_speedup = Signal(
     better=Better.HIGHER,
     expr=_baseline_time.ratio(_arms, on(_model, group="right")),
     record="vllm_measured_speedup:ratio_rate{window}",
-    steps=_speedup_steps,
+    bands=_speedup_bands,
     empty="no baseline of this model serves enough requests",
     decimals=2,
 )
@@ -75,7 +75,7 @@ tail_change = Signal(
     better=Better.LOWER,
     expr=per_token.tail / usual(per_token.tail),
     record="vllm_request_time_per_output_token_seconds:tail_change{baseline}_rate{window}",
-    steps=lambda settings: good_under(settings.thresholds.tail, says="as usual", beyond="wider than usual"),
+    bands=lambda settings: good_under(settings.thresholds.tail, good="as-usual", beyond="wider-than-usual"),
     empty="too little history to call anything usual, or the median is below resolution",
     decimals=2,
 )

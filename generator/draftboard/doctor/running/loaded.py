@@ -8,8 +8,7 @@ from draftboard.doctor.finding import Empty, Finding, few, note, problem, warnin
 from draftboard.doctor.running.readers import Reader
 from draftboard.doctor.running.stored import Stored, record_pattern
 from draftboard.prometheus import LoadedRule
-from draftboard.rules import alerting_groups, recording_groups
-from draftboard.rules.group import RecordingRule
+from draftboard.rules import RecordingRule, alerting_groups, recording_groups
 from draftboard.settings import Settings
 from draftboard.signals import Level
 from draftboard.signals.decisions import state

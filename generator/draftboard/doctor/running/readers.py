@@ -4,10 +4,10 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from draftboard.alerts import ALERTS, Alert
 from draftboard.catalogue import CATALOGUE, Presence
 from draftboard.dashboards import DASHBOARDS
 from draftboard.doctor.finding import Empty
-from draftboard.rules.alerts import ALERTS, Alert
 from draftboard.settings import Settings
 from draftboard.signals import ALL, Edition, Level, Scope, Signal
 

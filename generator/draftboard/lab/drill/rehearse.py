@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from draftboard.alerts import WATCHDOG
 from draftboard.errors import DraftboardError
 from draftboard.lab.drill.receiver import Arrival, receiving
 from draftboard.lab.drill.wiring import Programs, wired
 from draftboard.lab.simulator import Expected, find
-from draftboard.rules.alerts import WATCHDOG
 from draftboard.settings import Settings
 
 _SCHEMA_VERSION = 1

@@ -11,8 +11,7 @@ from pathlib import Path
 from draftboard.errors import DraftboardError
 from draftboard.lab.replay.recording import Recording, unpacked
 from draftboard.prometheus import Client, Promtool, Server
-from draftboard.rules import recording_groups, to_yaml
-from draftboard.rules.group import Group, RecordingRule
+from draftboard.rules import Group, RecordingRule, recording_groups, to_yaml
 from draftboard.settings import Settings
 from draftboard.signals import Level
 from draftboard.signals.traffic import generation_tokens

@@ -3,11 +3,10 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from draftboard.alerts import WATCHDOG
 from draftboard.durations import Duration
 from draftboard.lab.replay.evaluate import Replay
-from draftboard.rules import alerting_groups
-from draftboard.rules.alerts import WATCHDOG
-from draftboard.rules.group import AlertingRule
+from draftboard.rules import AlertingRule, alerting_groups
 
 
 @dataclass(frozen=True)

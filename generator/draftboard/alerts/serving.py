@@ -3,11 +3,11 @@
 Those that mean users without answers page by default.
 """
 
+from draftboard.alerts.alert import LEAST_REQUESTS, Alert, enough_requests, enough_tokens
 from draftboard.expr.tree import setting
-from draftboard.rules.alerts.alert import LEAST_REQUESTS, Alert, enough_requests, enough_tokens
+from draftboard.settings.alerts import AlertName
 from draftboard.signals import Level
 from draftboard.signals.capacity import kv_cache_usage, preemptions_per_request, queue_growth
-from draftboard.signals.decisions import STATES
 from draftboard.signals.events import heartbeat, restarts
 from draftboard.signals.requests import (
     error_ratio,
@@ -21,7 +21,7 @@ from draftboard.signals.slo import burning_fast, burning_slowly, events
 from draftboard.signals.state import target_up
 from draftboard.signals.users import measured_speedup, tail_change
 
-WATCHDOG = "DraftboardWatchdog"
+WATCHDOG: AlertName = "DraftboardWatchdog"
 
 
 _enough_for_a_tail = request_rate > setting(lambda settings: settings.traffic.requests_per_second_for_tail)
@@ -35,10 +35,13 @@ ON_SERVING = (
     Alert(
         name="VLLMTargetDown",
         signal=target_up,
-        operator="==",
-        limit=lambda _: STATES["down"].value,
+        beyond="down",
+        for_="3m",
+        severity="critical",
+        why="Users get no answers from it. Three minutes are longer than a lost packet or a reload of the network.",
         level=Level.TARGET,
         guard=None,
+        when="a server fails two consecutive scrapes and stays away",
         summary="A vLLM server does not answer.",
         description="{who}: it does not answer its scrapes. Its users get no answers, or those of its siblings, later.",
         dashboard="latency",
@@ -46,10 +49,13 @@ ON_SERVING = (
     Alert(
         name="VLLMRestarted",
         signal=restarts,
-        operator=">",
-        limit=lambda _: 0,
+        beyond="restarted",
+        for_="1m",
+        severity="info",
+        why="A restart is over when it is seen. The alert records it and pages nobody.",
         level=Level.TARGET,
         guard=None,
+        when="a server has restarted within the last {remember}",
         summary="A vLLM server has started anew.",
         description="{who}: it started anew {value} time(s) within {remember}. Requests in flight may be lost.",
         dashboard="latency",
@@ -59,9 +65,13 @@ ON_SERVING = (
     Alert(
         name="VLLMErrors",
         signal=error_ratio,
-        operator=">",
-        limit=lambda settings: settings.thresholds.errors,
+        beyond="too-many-errors",
+        for_="5m",
+        keep_firing_for="10m",
+        severity="critical",
+        why="Users get errors now. Five minutes are one window of the rate, so a single burst does not page.",
         guard=enough_requests,
+        when="more than {limit} of finished requests end in an error",
         summary="Requests end in an error.",
         description="{who}: {value} of finished requests ended in an error inside the engine.",
         dashboard="latency",
@@ -69,11 +79,15 @@ ON_SERVING = (
     Alert(
         name="VLLMHTTPErrors",
         signal=http_error_ratio,
-        operator=">",
-        limit=lambda settings: settings.thresholds.errors,
+        beyond="too-many-errors",
+        for_="5m",
+        keep_firing_for="10m",
+        severity="critical",
+        why="Users get errors now. Five minutes are one window of the rate, so a single burst does not page.",
         level=Level.TARGET,
         guard=_enough_answers,
         watched=http_error_ratio.where("status", "5xx"),
+        when="more than {limit} of the HTTP responses of a server are 5xx",
         summary="A vLLM server answers with 5xx.",
         description="{who}: {value} of its HTTP answers are 5xx.",
         dashboard="latency",
@@ -83,9 +97,12 @@ ON_SERVING = (
     Alert(
         name="VLLMAdmissionRejected",
         signal=rejection_ratio,
-        operator=">",
-        limit=lambda settings: settings.thresholds.rejections,
+        beyond="rejected",
+        for_="5m",
+        keep_firing_for="10m",
+        why="Rejection is what the limit is for. It is a lack of capacity, and the other requests are served in time.",
         guard=_enough_arrivals,
+        when="more than {limit} of requests are rejected by a limit of the queue",
         summary="Requests are turned away by a limit of the queue.",
         description="{who}: {value} of requests are turned away because the queue is at its limit.",
         dashboard="capacity",
@@ -93,9 +110,13 @@ ON_SERVING = (
     Alert(
         name="VLLMErrorBudgetBurnsFast",
         signal=burning_fast,
-        operator=">",
-        limit=lambda _: 0,
+        beyond="burns",
+        for_="2m",
+        keep_firing_for="15m",
+        severity="critical",
+        why="The budget is gone within days. Two windows already smooth the rate, so a short wait is enough.",
         guard=_enough_promises,
+        when="an error budget of {slo} loses 2 % in 1h or 5 % in 6h, and still burns",
         summary="An error budget will be gone within days.",
         description="{who}: {value} of requests miss the objective {{{{ $labels.slo }}}}. At this pace the budget of "
         "{slo} is spent in days.",
@@ -104,9 +125,12 @@ ON_SERVING = (
     Alert(
         name="VLLMErrorBudgetBurnsSlowly",
         signal=burning_slowly,
-        operator=">",
-        limit=lambda _: 0,
+        beyond="burns",
+        for_="1h",
+        keep_firing_for="1h",
+        why="The budget lasts for days yet: a ticket, not a page. It moves slowly, and so does the alert.",
         guard=_enough_promises,
+        when="an error budget of {slo} loses 10 % in 1d or in 3d, and still burns",
         summary="An error budget will not last.",
         description="{who}: {value} of requests miss the objective {{{{ $labels.slo }}}}. At this pace the budget of "
         "{slo} is spent before its time.",
@@ -117,9 +141,12 @@ ON_SERVING = (
     Alert(
         name="VLLMTailLatency",
         signal=tail_change,
-        operator=">",
-        limit=lambda settings: settings.thresholds.tail,
+        beyond="wider-than-usual",
+        for_="15m",
+        keep_firing_for="15m",
+        why="Most users notice nothing. P99 of a few hundred requests is noisy from minute to minute.",
         guard=_enough_for_a_tail,
+        when="P99 over P50 of the time per output token is above {limit} times its own {baseline} mean",
         summary="Slow requests have grown apart from the others.",
         description="{who}: P99 over P50 of the time per output token is {value} times its own {baseline} mean. Often "
         "the workload is mixed, and speculation helps only part of it.",
@@ -130,9 +157,12 @@ ON_SERVING = (
     Alert(
         name="VLLMSpeculationSlowsUsers",
         signal=measured_speedup,
-        operator="<",
-        limit=lambda settings: settings.thresholds.slower,
+        beyond="slower",
+        for_="30m",
+        keep_firing_for="15m",
+        why="Lost speed is work for the day. Half an hour averages out unlike load on the two sides.",
         guard=enough_requests,
+        when="the measured speedup over the model's baseline is below {limit}",
         summary="Users get their tokens later than without speculation.",
         description="{who}: its users get tokens at {value} of the pace of the model's baseline.",
         dashboard="capacity",
@@ -140,9 +170,12 @@ ON_SERVING = (
     Alert(
         name="VLLMKVCachePressure",
         signal=kv_cache_usage,
-        operator=">",
-        limit=lambda settings: settings.thresholds.kv_cache,
+        beyond="nearly-full",
+        for_="10m",
+        keep_firing_for="10m",
+        why="Users are not affected yet. Usage is a sample a minute, and peaks are normal.",
         guard=enough_tokens,
+        when="more than {limit} of the KV cache of an engine is in use",
         summary="The KV cache is nearly full.",
         description="{who}: the fullest engine holds {value} of its KV cache. The next long request waits or preempts.",
         dashboard="capacity",
@@ -152,10 +185,13 @@ ON_SERVING = (
     Alert(
         name="VLLMPreemptions",
         signal=preemptions_per_request,
-        operator=">",
-        limit=lambda settings: settings.thresholds.preemptions,
+        beyond="thrashing",
+        for_="10m",
+        keep_firing_for="10m",
+        why="Answers slow down but arrive. Two windows of the rate tell thrashing from a peak.",
         # Not by requests: the more are thrown out, the fewer finish.
         guard=enough_tokens,
+        when="there are more than {limit} preemptions for each finished request",
         summary="Running requests are thrown out of the KV cache.",
         description="{who}: {value} preemptions for each finished request. Their prompts are computed again.",
         dashboard="capacity",
@@ -163,10 +199,13 @@ ON_SERVING = (
     Alert(
         name="VLLMQueueGrowing",
         signal=queue_growth,
-        operator=">",
-        limit=lambda settings: settings.thresholds.queue_growth,
+        beyond="grows",
+        for_="10m",
+        keep_firing_for="5m",
+        why="Every queue grows for some minutes. Ten minutes are two windows of growth in a row.",
         # An engine that hangs generates nothing while its queue grows.
         guard=None,
+        when="the queue is more than {limit} request longer than {window} ago",
         summary="More requests arrive than are served.",
         description="{who}: the queue holds {value} requests more than {window} ago, and grows.",
         dashboard="capacity",
@@ -176,10 +215,13 @@ ON_SERVING = (
     Alert(
         name=WATCHDOG,
         signal=heartbeat,
-        operator="==",
-        limit=lambda _: 1,
+        beyond="evaluated",
+        for_="1m",
+        severity="info",
+        why="It pages through its silence, not through its severity.",
         level=Level.FLEET,
         guard=None,
+        when="the rules are evaluated, which is always",
         summary="Always fires: its silence is the alarm.",
         description="The rules are evaluated and alerts arrive. A dead man's switch that stops getting this one should "
         "wake somebody.",

@@ -1,0 +1,156 @@
+"""The alerts: where each fires, what the settings change of it, and all that belongs to it."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from draftboard.alerts import ALERTS, SUBJECTS, WATCHDOG, Alert
+from draftboard.durations import Duration
+from draftboard.errors import DraftboardError
+from draftboard.settings import Settings
+from draftboard.settings.alerts import AlertName
+from draftboard.signals.signal import Band, Better, Code
+from draftboard.status import Status
+from support.rulefiles import rule_of
+
+ROOT = Path(__file__).parents[2]
+TEMPLATES = ROOT / "generator/draftboard/alerts/runbooks"
+# Alerts whose subject is silence itself, so that no traffic is asked for.
+UNGUARDED = {"SpecDecodeMetricsMissing", "VLLMTargetDown", "VLLMRestarted", "VLLMQueueGrowing", "DraftboardWatchdog"}
+PARTS = {
+    "its name in AlertName, settings/alerts.py": lambda alert: alert.name in get_args(AlertName),
+    "a name that begins with SpecDecode, VLLM or Draftboard": lambda alert: re.fullmatch(
+        r"(SpecDecode|VLLM|Draftboard)[A-Z]\w+", alert.name
+    ),
+    "a summary: a sentence without placeholders": lambda alert: re.fullmatch(r"[A-Z][^{}]+\.", alert.summary),
+    "a description: sentences": lambda alert: alert.description.endswith("."),
+    "the reason for patience and severity in `why`: sentences": lambda alert: re.fullmatch(r"[A-Z].+\.", alert.why),
+    "a runbook template in generator/draftboard/alerts/runbooks": lambda alert: (
+        TEMPLATES / f"{alert.name}.md.j2"
+    ).is_file(),
+    "promtool cases in tests/rules": lambda alert: (ROOT / f"tests/rules/alert-{alert.name}.test.yaml").is_file(),
+    "a guard of least traffic, or its name in UNGUARDED of this test": lambda alert: (
+        (alert.guard is None) == (alert.name in UNGUARDED)
+    ),
+    "a band that is not good": lambda alert: (
+        (status_of(alert) in {Status.BAD, Status.WARN, Status.ODD}) == (alert.name != WATCHDOG)
+    ),
+}
+
+of_every_alert = pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert.name)
+
+
+def status_of(alert: Alert) -> Status | None:
+    named = {band.name: band.status for band in alert.signal.bands(Settings())}
+    return (named | {code.name or code.says: code.status for code in alert.signal.codes}).get(alert.beyond)
+
+
+@of_every_alert
+def test_an_alert_lacks_none_of_its_parts(alert: Alert) -> None:
+    assert [part for part, is_there in PARTS.items() if not is_there(alert)] == []
+
+
+def test_every_name_and_every_runbook_belongs_to_an_alert() -> None:
+    names = {alert.name for alert in ALERTS}
+    assert set(get_args(AlertName)) == names
+    assert {path.name.removesuffix(".md.j2") for path in TEMPLATES.iterdir()} == names
+    assert {path.stem for path in (ROOT / "alerts/runbooks").glob("*.md")} == names
+
+
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_the_readme_lists_the_alerts_as_they_are(subject: str, settings: Settings) -> None:
+    rows = [
+        f"| [`{alert.name}`](alerts/runbooks/{alert.name}.md) | {alert.fires_when(settings)} "
+        f"| {alert.patience(settings).severity}, {alert.patience(settings).hold} |"
+        for alert in SUBJECTS[subject]
+    ]
+    table = "\n".join(["| alert | fires when | default |", "|---|---|---|", *rows, ""])
+    assert table in (ROOT / "README.md").read_text(), f"put this table into README.md:\n{table}"
+
+
+@of_every_alert
+def test_a_rule_has_the_alert_s_patience_and_shows_its_value(
+    alert: Alert, files: dict[str, str], settings: Settings
+) -> None:
+    rule, patience = rule_of(files, alert.name), alert.patience(settings)
+    assert (rule["for"], rule["labels"]) == (str(patience.hold), {"severity": patience.severity})
+    assert rule.get("keep_firing_for", "0s") == str(patience.keep_firing_for)
+    assert 60 <= patience.hold.seconds <= 3600
+    description = rule["annotations"]["description"]
+    if alert.threshold(settings)[0] != "==":
+        assert re.search(r"\{\{ \$value \| (humanize\w*|printf .+) \}\}", description)
+    named = set(re.findall(r"\$labels\.(\w+)", description + rule["annotations"]["dashboard_url"]))
+    assert named <= {*alert.level.labels(settings), *alert.signal.by}
+    assert rule["annotations"]["runbook_url"].endswith(f"/alerts/runbooks/{alert.name}.md")
+
+
+@of_every_alert
+def test_what_explains_an_alert_is_an_alert_that_can_be_matched_to_it(alert: Alert, settings: Settings) -> None:
+    by_name = {other.name: other for other in ALERTS}
+    assert alert.name not in alert.explained_by
+    for name in alert.explained_by:
+        assert set(by_name[name].level.labels(settings)) <= set(alert.level.labels(settings)), name
+        assert alert.name not in by_name[name].explained_by
+
+
+def changed(better: Better = Better.NEITHER, codes: tuple[Code, ...] = (), **fields: Any) -> Alert:
+    """The first alert, on a signal with bands from nothing, 1 and 2 upwards."""
+    bands = (Band("low", None, Status.BAD), Band("middle", 1, Status.WARN), Band("high", 2, Status.ODD))
+    signal = replace(ALERTS[0].signal, better=better, codes=codes, bands=lambda _: bands)
+    return replace(ALERTS[0], signal=signal, **fields)
+
+
+@pytest.mark.parametrize(
+    ("better", "beyond", "threshold"),
+    [
+        (Better.HIGHER, "low", ("<", 1)),
+        (Better.HIGHER, "middle", ("<", 2)),
+        (Better.HIGHER, "high", (">", 2)),
+        (Better.LOWER, "low", ("<", 1)),
+        (Better.LOWER, "middle", (">", 1)),
+        (Better.LOWER, "high", (">", 2)),
+        (Better.NEITHER, "low", ("<", 1)),
+        (Better.NEITHER, "high", (">", 2)),
+        (Better.NEITHER, "off", ("==", 7)),
+        (Better.NEITHER, "in words", ("==", 8)),
+    ],
+)
+def test_limit_and_direction_follow_from_the_band(
+    better: Better, beyond: str, threshold: tuple[str, float], settings: Settings
+) -> None:
+    codes = (Code(7, "switched off", Status.BAD, "off"), Code(8, "in words", Status.BAD))
+    assert changed(better, codes, beyond=beyond).threshold(settings) == threshold
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"beyond": "lowest"}, "has no band or code 'lowest'; it has low, middle, high"),
+        ({"for_": "15 minutes"}, "for_ and keep_firing_for must be a duration such as 15s"),
+        ({"keep_firing_for": "-1s"}, "for_ and keep_firing_for must be a duration such as 15s"),
+        ({"when": "after {befor}"}, "cannot fill in 'after {befor}': 'befor'; known here: window,"),
+        ({"when": "after {"}, "cannot fill in 'after {': "),
+    ],
+    ids=str,
+)
+def test_a_mistake_in_an_alert_is_one_line_that_names_it(fields: dict[str, str], says: str, settings: Settings) -> None:
+    alert = changed(**{"beyond": "low", **fields})
+    with pytest.raises(DraftboardError) as raised:
+        (alert.patience(settings), alert.fires_when(settings))
+    assert str(raised.value).startswith(f"alert {alert.name}: ")
+    assert says in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_settings_change_one_value_of_an_alert_and_leave_the_others() -> None:
+    alert, other = ALERTS[:2]
+    own = alert.patience(Settings())
+    chosen = Settings.model_validate({"alerts": {alert.name: {"for": "0s"}}})
+    assert alert.patience(chosen) == replace(own, hold=Duration(0))
+    assert other.patience(chosen) == other.patience(Settings())
+    for severity in ("info", "critical"):
+        chosen = Settings.model_validate({"alerts": {alert.name: {"severity": severity}}})
+        assert alert.patience(chosen) == replace(own, severity=severity)
