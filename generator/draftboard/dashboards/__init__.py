@@ -4,6 +4,8 @@ The only package that imports grafanalib. grafanalib 0.7.1 is frozen and writes 
 this package is plain JSON of the current classic schema, without legacy keys.
 """
 
+from draftboard.dashboards.charts import uid
 from draftboard.dashboards.contents import DASHBOARDS
+from draftboard.dashboards.dashboard import Dashboard
 
-__all__ = ["DASHBOARDS"]
+__all__ = ["DASHBOARDS", "Dashboard", "uid"]

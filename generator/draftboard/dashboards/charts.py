@@ -25,6 +25,11 @@ _LEGEND_OF = {
 """What a label's value is called in a legend; of other labels the value says it."""
 
 
+def uid(subject: str, edition: Edition) -> str:
+    """The uid of an edition's dashboard on a subject."""
+    return f"draftboard-{subject}" + ("-raw" if edition is Edition.RAW else "")
+
+
 @dataclass
 class Charts:
     """Panels of one dashboard, whose uid and links contain its `subject`."""
@@ -167,7 +172,7 @@ class Charts:
             ],
             size=(GRID_WIDTH, 9),
             title=question,
-            overrides=columns.of_signals(signals, self.settings, self.uid("depth")),
+            overrides=columns.of_signals(signals, self.settings, uid("depth", self.edition)),
             transformations=columns.one_row_a_model(signals, self.settings),
         )
 
@@ -182,10 +187,6 @@ class Charts:
             size=(width, 8),
             transformations=columns.labels_only(signal, self.settings),
         )
-
-    def uid(self, subject: str) -> str:
-        """The uid of this edition's dashboard on a subject."""
-        return f"draftboard-{subject}" + ("-raw" if self.edition is Edition.RAW else "")
 
     def _scope(self, level: Level) -> Scope:
         return Scope(self.settings, level, self.edition)
@@ -227,18 +228,16 @@ class Charts:
         pace = str(rules.scrape_interval if raw else rules.evaluation_interval)
         if not raw and any(signal.record for signal in signals):
             shown = shown | {"noValue": f"{shown['noValue']}, or the rules are not loaded"}
-        return ModernPanel(
-            type=kind,
-            title=title,
-            description=description or _described(signals),
-            dataSource=DATASOURCE,
-            # $__rate_interval follows the query's own step; the panel's step keeps graphs from finer queries.
-            targets=[target | ({"interval": pace} if raw else {}) for target in targets],
-            fields=shown,
-            interval=pace,
-            maxDataPoints=None,
-            **rest,
-        )
+        # $__rate_interval follows the query's own step; the panel's step keeps graphs from finer queries.
+        rest |= {
+            "title": title,
+            "targets": [target | ({"interval": pace} if raw else {}) for target in targets],
+            "description": description or _described(signals),
+            "dataSource": DATASOURCE,
+            "interval": pace,
+            "maxDataPoints": None,
+        }
+        return ModernPanel(type=kind, fields=shown, **rest)
 
 
 def _described(signals: Sequence[Signal]) -> str:

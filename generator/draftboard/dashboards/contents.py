@@ -77,7 +77,7 @@ from draftboard.signals.users import measured_speedup, tail_change
 
 
 def overview(settings: Settings, edition: Edition) -> Dashboard:
-    """Verdict and state of each model first, then trends, then where to look."""
+    """Verdict and state of each model, then trends, then starting points for a search."""
     page = Page(
         settings, edition, "overview", "Is speculative decoding paying off, for which model, and what should change?"
     )
@@ -99,7 +99,7 @@ def overview(settings: Settings, edition: Edition) -> Dashboard:
             wasted_tokens,
         ),
         page.timeline(state),
-        # Of a state that ended there is no last value that would be true, but how many engines it had.
+        # The last value of a state that has ended is false; its maximum is the number of engines that were in it.
         page.trend(engines_by_state, stacked=True, calcs=("max",)),
     )
     page.row(
@@ -130,7 +130,7 @@ def overview(settings: Settings, edition: Edition) -> Dashboard:
 
 
 def depth(settings: Settings, edition: Edition) -> Dashboard:
-    """By position now and over time, what each k yields and gains, then engine by engine."""
+    """Acceptance by position now, the yield of each draft length, the same over time, then by engine."""
     page = Page(
         settings,
         edition,
@@ -186,7 +186,7 @@ def depth(settings: Settings, edition: Edition) -> Dashboard:
 
 
 def latency(settings: Settings, edition: Edition) -> Dashboard:
-    """What users feel first, then the promises, then where the time goes."""
+    """Latency and SLOs of users, then failed requests, then where the time goes."""
     page = Page(
         settings, edition, "latency", "Do users wait, do requests fail, and are the promises kept?", by_engine=True
     )
@@ -275,7 +275,7 @@ def latency(settings: Settings, edition: Edition) -> Dashboard:
 
 
 def capacity(settings: Settings, edition: Edition) -> Dashboard:
-    """Room and queue first, then speculation against load, then the machines."""
+    """KV cache and queue, then speculation against load, then the GPUs."""
     page = Page(
         settings,
         edition,

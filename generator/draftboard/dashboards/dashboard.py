@@ -10,7 +10,7 @@ from grafanalib import core
 from grafanalib._gen import DashboardEncoder
 
 from draftboard.catalogue import serving
-from draftboard.dashboards.charts import GRID_WIDTH, Charts
+from draftboard.dashboards.charts import GRID_WIDTH, Charts, uid
 from draftboard.dashboards.panels import Panel
 from draftboard.dashboards.variables import annotations, datasource, label_variables, what_if_variables
 from draftboard.signals import Edition, Level, Scope
@@ -74,7 +74,7 @@ class Page(Charts):
         dashboard = core.Dashboard(
             title=f"Draftboard / {self.subject.capitalize()}" + (" (raw)" if self.edition is Edition.RAW else ""),
             description=self.description,
-            uid=self.uid(self.subject),
+            uid=uid(self.subject, self.edition),
             tags=["vllm", "speculative-decoding", *tags],
             schemaVersion=SCHEMA_VERSION,
             editable=False,
@@ -87,7 +87,7 @@ class Page(Charts):
             templating=core.Templating(self._variables()),
             panels=self._placed,
         )
-        return Dashboard(self.uid(self.subject), _finished(dashboard), tuple(self.shows))
+        return Dashboard(uid(self.subject, self.edition), _finished(dashboard), tuple(self.shows))
 
     def _variables(self) -> list[dict[str, Any]]:
         raw = self.edition is Edition.RAW

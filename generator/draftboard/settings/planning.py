@@ -1,6 +1,6 @@
-"""Rules of thumb that plans are held against before anything is measured.
+"""Rules of thumb for plans, before anything is measured.
 
-All are HEUR: authors' advice that nobody has measured, and that other authors contradict. A default to start from.
+All are HEUR: advice of authors without a measurement, which other authors contradict. A default to start from.
 """
 
 from typing import Self
@@ -12,24 +12,24 @@ from draftboard.settings.fields import AboveZero, Ratio, Share
 
 
 class Planning(Table):
-    """Where `draftboard plan` warns. HEUR, every one."""
+    """Where `draftboard plan` warns. All HEUR."""
 
     target_share: Share = 0.7
     """Target weights over all GPU memory, above which a draft model cuts concurrency."""
     draft_share: Share = 0.15
     """Draft weights over all GPU memory, above which they take too much of the KV cache."""
     size_ratio_from: AboveZero = 5.0
-    """Target parameters over draft parameters: below, drafting is too slow; 13B for 70B, 5.4, is praised elsewhere."""
+    """Target parameters over draft parameters: below, drafting is too slow. Another source praises 13B for 70B, 5.4."""
     size_ratio_best_from: AboveZero = 8.0
     size_ratio_best_to: AboveZero = 12.0
     size_ratio_to: AboveZero = 15.0
-    """Above, the draft model is too weak; yet 1.1B for 70B is reported to pay with few requests at a time."""
+    """Above, the draft model is too weak. Yet 1.1B for 70B is reported to pay with few requests at a time."""
     draft_cost: Ratio = 0.2
     """Most that drafting one token may take of a target step: a draft model five times faster."""
     low_temperature: AboveZero = 0.5
     """Up to here sampling is close enough to greedy that drafts are often right."""
     high_temperature: AboveZero = 0.7
-    """From above here they often are not. Between the two, the sources say nothing: measure."""
+    """Above, drafts are often wrong. Between the two the sources say nothing: measure."""
 
     @model_validator(mode="after")
     def _rise(self) -> Self:
