@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from draftboard.catalogue import CATALOGUE, Owner, around, speculation
-from draftboard.grafana.colours import COLOURS
+from draftboard.dashboards.fields import COLOURS
 from draftboard.settings import Settings
 from draftboard.signals import ALL, Edition, Level, Scope, Signal
 from draftboard.signals.signal import Unit
