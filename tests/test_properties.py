@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from draftboard import build as build_room
+from draftboard.build import render, write
 from draftboard.errors import DraftboardError
 from draftboard.settings import Settings, load
 from support import grafana
@@ -110,8 +110,8 @@ def sound_documents(draw: st.DrawFn) -> dict[str, Any]:
 
 def check_built(chosen: Settings, folder: Path, promtool: Path) -> None:
     """Write the files of these settings, and let promtool and the schema judge them."""
-    files = build_room.render(chosen)
-    build_room.write(files, folder)
+    files = render(chosen)
+    write(files, folder)
     command = [promtool, "check", "rules", "--lint=all", "--lint-fatal", *(folder / "alerts").glob("*.yaml")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -92,7 +92,7 @@ def test_exactly_four_scrapes_are_enough(tmp_path: Path) -> None:
         (
             "[slo]\ntime_to_first_token.threshold_seconds = 2",
             (
-                "settings: slo.time_to_first_token.threshold_seconds = 2 is no bucket bound of "
+                "settings: slo.time_to_first_token.threshold_seconds = 2 is not a bucket bound of "
                 "vllm:time_to_first_token_seconds: the nearest are 1 and 2.5; take one, or declare the servers' bounds "
                 "in buckets.time_to_first_token"
             ),
@@ -109,7 +109,7 @@ def test_exactly_four_scrapes_are_enough(tmp_path: Path) -> None:
         ("[slo]\nwatched = []", "slo.watched = [] is not allowed"),
         ("[buckets]\nrequest_latency = [1, 1]", "buckets: request_latency must rise, each bound once"),
         ("[buckets]\nrequest_latency = [0]", "is not allowed: input should be greater than 0"),
-        ("[buckets]\nrequest_latency = [1, 2]", "slo.end_to_end.threshold_seconds = 60 is no bucket bound"),
+        ("[buckets]\nrequest_latency = [1, 2]", "slo.end_to_end.threshold_seconds = 60 is not a bucket bound"),
         ('[rules]\nwindow = "1h"', "rules: window = 1h is too long: shorter than 30m, the shortest burn rate's"),
         ('[rules]\nscrape_interval = "5m"', "rules: scrape_interval = 5m is too long: shorter than 5m, after which"),
         ("[thresholds]\ntail = 1", "thresholds: tail must be over 1, no change"),

@@ -179,15 +179,12 @@ def silenced_by(settings: Settings) -> dict[str, set[str]]:
         carried = dict.fromkeys(levels[name], "x") | {"alertname": name, "severity": severities[name]}
         return all(met(matcher, carried) for matcher in matchers)
 
-    return {
-        effect: {
-            cause
-            for one in inhibitions(settings)
-            for cause in severities
-            if cause != effect and matches(cause, one.source) and matches(effect, one.target)
-        }
-        for effect in severities
-    }
+    silenced: dict[str, set[str]] = {name: set() for name in severities}
+    for one in inhibitions(settings):
+        causes = {name for name in severities if matches(name, one.source)}
+        for effect in (name for name in severities if matches(name, one.target)):
+            silenced[effect] |= causes - {effect}
+    return silenced
 
 
 def met(matcher: str, labels: dict[str, str]) -> bool:

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from conftest import ROOT
-from draftboard import build as build_room
+from draftboard.build import render
 from draftboard.catalogue import around
 from draftboard.catalogue.metric import Presence
 from draftboard.doctor.command.buckets import FINER
@@ -33,7 +33,7 @@ def test_the_settings_declare_the_buckets_that_vllm_is_started_with() -> None:
 
 
 def test_the_committed_files_are_what_the_settings_of_the_stack_build(files: dict[str, str]) -> None:
-    assert build_room.render(load(DEPLOY / "draftboard.toml")) == files
+    assert render(load(DEPLOY / "draftboard.toml")) == files
 
 
 @pytest.mark.parametrize("path", sorted(DEPLOY.rglob("*Dockerfile")), ids=lambda path: path.name)
@@ -86,7 +86,7 @@ def test_every_secret_file_that_a_configuration_may_read_is_mounted_where_it_is_
             }
         }
     )
-    built = build_room.render(told)
+    built = render(told)
     configurations = {
         "alertmanager": "alertmanager.yml",
         "prometheus": "prometheus.yml",

@@ -36,12 +36,15 @@ def write_half(staged: Path) -> None:
 def test_what_is_no_regular_file_stays_and_is_named(tmp_path: Path, make: object) -> None:
     target = tmp_path / "there"
     make(target)  # type: ignore[operator]
-    with pytest.raises(DraftboardError, match="there: is no regular file"), whole(target, "past"):
+    with (
+        pytest.raises(DraftboardError, match="there: cannot write the past: not a regular file; choose another path"),
+        whole(target, "past"),
+    ):
         pytest.fail("began to write")
     assert not target.is_file()
 
 
 def test_a_place_that_cannot_be_written_is_named_in_one_line(tmp_path: Path) -> None:
-    words = "cannot write the past: No such file or directory; name another place"
+    words = "cannot write the past: No such file or directory; choose another path"
     with pytest.raises(DraftboardError, match=words), whole(tmp_path / "absent/past.om", "past"):
         pytest.fail("began to write")
