@@ -1,4 +1,4 @@
-"""Files on disk: what is written, and what `check` says of them."""
+"""The generated files on disk: written all or none, and compared with a build."""
 
 from pathlib import Path
 
@@ -45,21 +45,21 @@ def test_an_edit_by_hand_is_shown_as_a_diff(tmp_path: Path, files: dict[str, str
     "stray",
     ["dashboards/draftboard-old.json", "dashboards/standalone/draftboard-old-raw.json", "alerts/old.rules.yaml"],
 )
-def test_a_file_that_nothing_builds_any_more_is_left_over(tmp_path: Path, files: dict[str, str], stray: str) -> None:
+def test_a_file_that_is_not_generated_any_more_is_left_over(tmp_path: Path, files: dict[str, str], stray: str) -> None:
     write(files, tmp_path)
     (tmp_path / stray).write_text("{}")
     assert [(d.path, d.what) for d in compare(files, tmp_path)] == [(stray, "left over")]
 
 
 @pytest.mark.parametrize("own", ["dashboards/mine.json", "alerts/mine.yaml", "alerts/runbooks/Mine.md"])
-def test_a_user_s_own_files_are_no_concern(tmp_path: Path, files: dict[str, str], own: str) -> None:
+def test_a_users_own_files_are_ignored(tmp_path: Path, files: dict[str, str], own: str) -> None:
     write(files, tmp_path)
     (tmp_path / own).parent.mkdir(exist_ok=True)
     (tmp_path / own).write_text("")
     assert compare(files, tmp_path) == []
 
 
-def test_a_file_that_is_no_text_differs_with_a_reason(tmp_path: Path, files: dict[str, str]) -> None:
+def test_a_binary_file_is_an_error_with_a_reason(tmp_path: Path, files: dict[str, str]) -> None:
     write(files, tmp_path)
     (tmp_path / "alerts/alerting.rules.yaml").write_bytes(b"\xff")
     with pytest.raises(DraftboardError, match="cannot read"):

@@ -1,4 +1,4 @@
-"""A settings file: what overlays what, and what each mistake is told."""
+"""A settings file over the defaults, and the message for each mistake."""
 
 from pathlib import Path
 
@@ -46,7 +46,7 @@ def test_exactly_four_scrapes_are_enough(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("windw = 1", "unknown key 'windw'; known here: selector, max_draft_tokens, labels,"),
         ("[rules]\nwindow_size = 1", "unknown key 'rules.window_size'; known here: scrape_interval, window,"),
@@ -119,15 +119,15 @@ def test_exactly_four_scrapes_are_enough(tmp_path: Path) -> None:
     ],
 )
 def test_a_mistake_is_one_line_that_names_the_key_the_value_and_what_is_allowed(
-    tmp_path: Path, text: str, told: str
+    tmp_path: Path, text: str, message: str
 ) -> None:
     with pytest.raises(DraftboardError) as raised:
         loaded(tmp_path, text)
-    message = str(raised.value)
-    assert message.startswith(f"{tmp_path / 'draftboard.toml'}: ")
-    assert told in message
-    assert "\n" not in message
-    assert len(message) < 900
+    error = str(raised.value)
+    assert error.startswith(f"{tmp_path / 'draftboard.toml'}: ")
+    assert message in error
+    assert "\n" not in error
+    assert len(error) < 900
 
 
 def test_a_threshold_may_be_any_bound_that_the_servers_were_given(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_a_bound_is_written_in_full(tmp_path: Path) -> None:
     assert either_spelling(loaded(tmp_path, bounds + "100000").slo.threshold("end_to_end")) == "100000|100000[.]0"
 
 
-def test_a_promise_that_is_not_watched_need_not_be_measurable(tmp_path: Path) -> None:
+def test_an_objective_that_is_not_watched_need_not_be_measurable(tmp_path: Path) -> None:
     text = '[slo]\nwatched = ["errors"]\nend_to_end.threshold_seconds = 7'
     assert loaded(tmp_path, text).slo.watched == ("errors",)
 
@@ -154,14 +154,14 @@ def test_several_mistakes_are_counted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "content", [b"\xff\xfe", b"\x00" * 10, b"x" * 1_000_001], ids=["not UTF-8", "NUL", "too large"]
 )
-def test_a_file_that_is_no_text_is_told_so(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_toml_is_one_error(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "draftboard.toml"
     path.write_bytes(content)
     with pytest.raises(DraftboardError, match=r"not valid TOML|larger than"):
         load(path)
 
 
-def test_deeply_nested_tables_are_no_traceback(tmp_path: Path) -> None:
+def test_deeply_nested_tables_are_one_error(tmp_path: Path) -> None:
     with pytest.raises(DraftboardError):
         loaded(tmp_path, "x = " + "[" * 100_000)
 
@@ -171,7 +171,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         load(tmp_path / "nowhere.toml")
 
 
-def test_a_folder_is_no_settings_file(tmp_path: Path) -> None:
+def test_a_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DraftboardError, match="cannot read the settings"):
         load(tmp_path)
 
