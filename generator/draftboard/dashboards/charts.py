@@ -235,7 +235,6 @@ class Charts:
             "description": description or _described(signals),
             "dataSource": DATASOURCE,
             "interval": pace,
-            "maxDataPoints": None,
         }
         return ModernPanel(type=kind, fields=shown, **rest)
 

@@ -12,23 +12,20 @@ from grafanalib._gen import DashboardEncoder
 from draftboard.catalogue import serving
 from draftboard.dashboards.charts import GRID_WIDTH, Charts, uid
 from draftboard.dashboards.panels import Panel
-from draftboard.dashboards.variables import annotations, datasource, label_variables, what_if_variables
+from draftboard.dashboards.variables import DATASOURCE_VARIABLE, annotations, label_variables, what_if_variables
 from draftboard.signals import Edition, Level, Scope
 from draftboard.signals.scope import Matchers
 from draftboard.signals.traffic import generation_tokens
 
 SCHEMA_VERSION = 42
-MODEL_ROLES = ("job", "model_name", "spec_method", "variant")
-ENGINE_ROLES = (*MODEL_ROLES, "instance", "engine")
-# grafanalib can only add keys. What the current schema does not know is removed by these lists.
+# grafanalib can only add keys. What the current schema does not know, or we do not set, is removed by these lists.
 _DASHBOARD_KEYS = frozenset(
-    {"annotations", "description", "editable", "fiscalYearStartMonth", "graphTooltip", "links", "liveNow", "panels"}
-    | {"preload", "refresh", "schemaVersion", "tags", "templating", "time", "timezone", "title", "uid"}
-    | {"weekStart"},
+    {"annotations", "description", "editable", "graphTooltip", "links", "panels", "refresh", "schemaVersion", "tags"}
+    | {"templating", "time", "timezone", "title", "uid"}
 )
 _PANEL_KEYS = frozenset(
-    {"datasource", "description", "fieldConfig", "gridPos", "id", "interval", "links", "maxDataPoints", "options"}
-    | {"targets", "title", "transformations", "transparent", "type"},
+    {"datasource", "description", "fieldConfig", "gridPos", "id", "interval", "links", "options", "targets", "title"}
+    | {"transformations", "transparent", "type"}
 )
 _ROW_KEYS = frozenset({"collapsed", "gridPos", "id", "panels", "title", "type"})
 
@@ -91,9 +88,8 @@ class Page(Charts):
 
     def _variables(self) -> list[dict[str, Any]]:
         raw = self.edition is Edition.RAW
-        roles = ENGINE_ROLES if raw or self.by_engine else MODEL_ROLES
-        chosen = what_if_variables(self.settings) if self.what_if else []
-        return [datasource(), *label_variables(self.settings, self._series_of_every_server, roles), *chosen]
+        labels = label_variables(self.settings, self._series_of_every_server, by_engine=raw or self.by_engine)
+        return [DATASOURCE_VARIABLE, *labels, *(what_if_variables(self.settings) if self.what_if else ())]
 
     def _series_of_every_server(self, chosen: Matchers) -> str:
         """A series that every server has, speculating or not, so that each can be selected."""

@@ -117,12 +117,7 @@ STAT = {
     "textMode": "value_and_name",
 }
 # Of each frame the first number goes across, the others up.
-SCATTER = {
-    "legend": _legend("list"),
-    "mapping": "auto",
-    "series": [],
-    "tooltip": {"mode": "single", "sort": "none"},
-}
+SCATTER = {"legend": _legend("list"), "mapping": "auto", "series": [], "tooltip": {"mode": "single", "sort": "none"}}
 SCATTER_STYLE = {
     "fillOpacity": 40,
     "pointShape": "circle",

@@ -12,56 +12,46 @@ from draftboard.signals.events import firing_alerts, restarts
 from draftboard.signals.scope import Matchers
 from draftboard.status import Status
 
-_TITLES = {
-    "job": "Job",
-    "instance": "Instance",
-    "model_name": "Model",
-    "engine": "Engine",
-    "spec_method": "Method",
-    "variant": "Variant",
+_OF_MODELS = {"job": "Job", "model_name": "Model", "spec_method": "Method", "variant": "Variant"}
+_OF_ENGINES = _OF_MODELS | {"instance": "Instance", "engine": "Engine"}
+DATASOURCE_VARIABLE: dict[str, Any] = {
+    "current": {},
+    "hide": 0,
+    "includeAll": False,
+    "label": "Data source",
+    "multi": False,
+    "name": "datasource",
+    "options": [],
+    "query": "prometheus",
+    "refresh": 1,
+    "regex": "",
+    "type": "datasource",
 }
-# Every series has a job and an instance. The others may be absent, and an absent label equals an empty one.
-_ALWAYS_PRESENT = {"job", "instance"}
+"""The Prometheus to query."""
 
 
-def datasource() -> dict[str, Any]:
-    """The Prometheus to query."""
-    return {
-        "current": {},
-        "hide": 0,
-        "includeAll": False,
-        "label": "Data source",
-        "multi": False,
-        "name": "datasource",
-        "options": [],
-        "query": "prometheus",
-        "refresh": 1,
-        "regex": "",
-        "type": "datasource",
-    }
-
-
-def label_variables(
-    settings: Settings, series: Callable[[Matchers], str], roles: Sequence[str]
-) -> list[dict[str, Any]]:
-    """One variable for each role, read from the series that match the variables before it."""
-    names = [getattr(settings.labels, role) for role in roles]
-    chosen = tuple((name, f'{name}=~"${name}"') for name in names)
+def label_variables(settings: Settings, series: Callable[[Matchers], str], *, by_engine: bool) -> list[dict[str, Any]]:
+    """A variable for each label of a model or an engine, read from the series that match the variables before it."""
+    roles = _OF_ENGINES if by_engine else _OF_MODELS
+    titles = {getattr(settings.labels, role): title for role, title in roles.items()}
+    always = {settings.labels.job, settings.labels.instance}
+    chosen = tuple((name, f'{name}=~"${name}"') for name in titles)
     return [
-        _label_variable(role, name, f"label_values({series(chosen[:index])}, {name})")
-        for index, (role, name) in enumerate(zip(roles, names, strict=True))
+        _label_variable(name, title, f"label_values({series(chosen[:index])}, {name})", required=name in always)
+        for index, (name, title) in enumerate(titles.items())
     ]
 
 
-def _label_variable(role: str, name: str, values: str) -> dict[str, Any]:
+def _label_variable(name: str, title: str, values: str, *, required: bool) -> dict[str, Any]:
     return {
-        "allValue": ".+" if role in _ALWAYS_PRESENT else ".*",
+        # Every series has a job and an instance. The others may be absent, and an absent label equals an empty one.
+        "allValue": ".+" if required else ".*",
         "current": {"text": ["All"], "value": ["$__all"]},
         "datasource": DATASOURCE,
         "definition": values,
         "hide": 0,
         "includeAll": True,
-        "label": _TITLES[role],
+        "label": title,
         "multi": True,
         "name": name,
         "options": [],
