@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from draftboard import build as build_room
+from draftboard.build import render
 from draftboard.lab.replay import Replay, replaying
 from draftboard.settings import Settings, load
 
@@ -32,7 +32,7 @@ def demo_settings() -> Settings:
 
 @pytest.fixture(scope="session")
 def files(settings: Settings) -> dict[str, str]:
-    return build_room.render(settings)
+    return render(settings)
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from draftboard import build as build_room
+from draftboard.build import render, write
 from draftboard.errors import DraftboardError
 from draftboard.settings import Settings, load
 from support import grafana
@@ -110,8 +110,8 @@ def sound_documents(draw: st.DrawFn) -> dict[str, Any]:
 
 def check_built(chosen: Settings, folder: Path, promtool: Path) -> None:
     """Write the files of these settings, and let promtool and the schema judge them."""
-    files = build_room.render(chosen)
-    build_room.write(files, folder)
+    files = render(chosen)
+    write(files, folder)
     command = [promtool, "check", "rules", "--lint=all", "--lint-fatal", *(folder / "alerts").glob("*.yaml")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -119,7 +119,7 @@ def check_built(chosen: Settings, folder: Path, promtool: Path) -> None:
         assert list(lost(dashboard, round_trip(dashboard))) == []
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(document=sound_documents())
 def test_sound_settings_at_random_are_built_well(document: dict[str, Any], tmp_path: Path, promtool: Path) -> None:
     path = tmp_path / "draftboard.toml"
@@ -127,7 +127,7 @@ def test_sound_settings_at_random_are_built_well(document: dict[str, Any], tmp_p
     check_built(load(path), tmp_path, promtool)
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(document=documents())
 def test_settings_at_random_are_refused_clearly_or_built_well(
     document: dict[str, Any], tmp_path: Path, promtool: Path

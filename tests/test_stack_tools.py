@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from conftest import ROOT, program
-from draftboard import build as build_room
 from draftboard.alerts import ALERTS, WATCHDOG, Alert
-from draftboard.build import stack
+from draftboard.build import render, stack, write
 from draftboard.settings import Settings
 
 pytestmark = pytest.mark.prometheus
@@ -50,7 +49,7 @@ def run(tool: str, *arguments: str | Path, within: Path) -> str:
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files as the containers see them: the rules beside prometheus.yml."""
     out = tmp_path_factory.mktemp("stack")
-    build_room.write(build_room.render(Settings.model_validate({"stack": VARIATIONS[request.param]})), out)
+    write(render(Settings.model_validate({"stack": VARIATIONS[request.param]})), out)
     (out / "alerts").rename(out / "deploy/prometheus/rules")
     return out
 
@@ -61,7 +60,7 @@ def test_promtool_accepts_the_configuration_and_finds_the_rules(folder: Path) ->
 
 
 def test_promtool_checks_the_committed_configuration_in_full(tmp_path: Path, files: dict[str, str]) -> None:
-    build_room.write(files, tmp_path)
+    write(files, tmp_path)
     (tmp_path / "alerts").rename(tmp_path / "deploy/prometheus/rules")
     said = run(
         "promtool",

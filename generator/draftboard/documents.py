@@ -1,4 +1,4 @@
-"""TOML files that people write: read safely, and each mistake told in one line."""
+"""TOML files of users: read with a size limit, each mistake reported in one line."""
 
 import tomllib
 from pathlib import Path
@@ -13,16 +13,16 @@ _SHOWN = 60
 
 
 class Table(BaseModel):
-    """Frozen and strict: an unknown key or a wrong type is an error, never a surprise."""
+    """Frozen and strict: an unknown key or a wrong type is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, arbitrary_types_allowed=True)
 
 
 def read_toml(path: Path, what: str) -> dict[str, Any]:
-    """The file as TOML; `what` says in errors what it should hold.
+    """The file as TOML; `what` names its content in errors.
 
     Raises:
-        DraftboardError: it cannot be read, is too large, or is not TOML.
+        DraftboardError: the file cannot be read, is too large, or is not TOML.
     """
     try:
         with path.open("rb") as file:
@@ -31,7 +31,7 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
         reason = error.strerror or error
         raise DraftboardError(f"{path}: cannot read the {what}: {reason}; name an existing TOML file") from None
     if len(text) > MAX_BYTES:
-        raise DraftboardError(f"{path}: larger than {MAX_BYTES} bytes; this is no {what} file")
+        raise DraftboardError(f"{path}: larger than {MAX_BYTES} bytes; not a {what} file")
     try:
         return tomllib.loads(text.decode())
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
@@ -39,7 +39,7 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
 
 
 def first_mistake(error: ValidationError, model: type[BaseModel], what: str) -> str:
-    """One line for the first of pydantic's errors in a document of `model`, and how many more there are."""
+    """One line for the first of pydantic's errors in a document of `model`, and the number of further errors."""
     mistakes = error.errors(include_url=False)
     first = mistakes[0]
     key = ".".join(str(part) for part in first["loc"]) or what
@@ -64,13 +64,13 @@ def first_mistake(error: ValidationError, model: type[BaseModel], what: str) -> 
     return _one_line(text) + (f" (and {more} more)" if more else "")
 
 
-def _shown(mistake: Any) -> str:  # noqa: ANN401  (pydantic's input is whatever the file held)
+def _shown(mistake: Any) -> str:  # noqa: ANN401  (any TOML value)
     text = repr(mistake["input"])
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
 
 
 def _known_keys(model: Any, location: tuple[int | str, ...]) -> str:  # noqa: ANN401  (a model or a list of them)
-    """The keys allowed where the unknown one stood."""
+    """The keys allowed in the table of the unknown key."""
     for part in location[:-1]:
         if part in model.model_fields:  # else an index of a list, or a key of a table of tables
             model = model.model_fields[part].annotation

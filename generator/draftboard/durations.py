@@ -1,4 +1,4 @@
-"""Durations as Prometheus writes them, `15s`, `5m`, `1h30m`, `1d`; and moments as people write them, `now-6h`."""
+"""Durations in Prometheus' notation (`15s`, `5m`, `1h30m`, `1d`), and moments on a command line (`now-6h`)."""
 
 import re
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Duration:
         return cls(sum(int(n) * size for n, size in zip(match.groups(), _UNITS.values(), strict=True) if n))
 
     def __str__(self) -> str:
-        """Weeks are written as days: `7d` is what people type."""
+        """Weeks are written as days: `7d`."""
         parts, rest = [], self.seconds
         for unit in ("d", "h", "m", "s"):
             count, rest = divmod(rest, _UNITS[unit])
@@ -51,7 +51,7 @@ def moment(text: str, now: float) -> float:
     """Unix seconds of `now-6h`, Unix seconds, or ISO 8601 (UTC unless it says otherwise).
 
     Raises:
-        ValueError: the text is none of them, or lies before 1970 or after 2100.
+        ValueError: the text is none of these, or a time before 1970 or after 2100.
     """
     try:
         if relative := _RELATIVE.fullmatch(text):
@@ -64,5 +64,5 @@ def moment(text: str, now: float) -> float:
     except (ValueError, OverflowError):
         found = -1
     if not 0 <= found < _LATEST:
-        raise ValueError("is no time; write now-6h, Unix seconds, or 2026-05-01T12:00:00")
+        raise ValueError("is not a time; write now-6h, Unix seconds, or 2026-05-01T12:00:00")
     return found

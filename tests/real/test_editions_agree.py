@@ -2,7 +2,7 @@
 
 import pytest
 
-from draftboard import build as build_room
+from draftboard.build import render
 from draftboard.lab.replay import Replay
 from support import grafana
 
@@ -24,7 +24,7 @@ MOMENTS = (60, 120, 145, 210, 270, 290, 330, 420, 600)
 
 def twins(replay: Replay, chosen: dict[str, str]) -> list[tuple[str, str, str]]:
     """Title and both expressions of every query that the two editions have, with some variables chosen."""
-    files = grafana.dashboards(build_room.render(replay.settings))
+    files = grafana.dashboards(render(replay.settings))
     window = str(replay.settings.rules.rate_window)
     found = []
     for path, records in files.items():

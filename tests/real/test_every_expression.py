@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 import yaml
 
-from draftboard import build as build_room
+from draftboard.build import render
 from draftboard.lab.replay import Replay
 from support import grafana
 
@@ -95,7 +95,7 @@ def expressions(files: Mapping[str, str], rate_interval: str) -> dict[tuple[str,
 
 
 def check_all(replay: Replay, empty: Mapping[str, str]) -> None:
-    files = build_room.render(replay.settings)
+    files = render(replay.settings)
     unexpected, used = [], set()
     for (path, name), expr in expressions(files, str(replay.settings.rules.rate_window)).items():
         answer = replay.client.query_range(expr, replay.start, replay.end, replay.step)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from conftest import program
-from draftboard import build as build_room
+from draftboard.build import render
 from draftboard.lab.replay import Replay, replaying
 from draftboard.settings import Settings
 from support import grafana
@@ -62,7 +62,7 @@ def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replay]:
 def shown(replay: Replay, title: str, edition: str, **chosen: str) -> dict[tuple[str, str], float]:
     """What a panel shows, by machine and GPU."""
     folder, suffix = ("dashboards/standalone", "-raw") if edition == "raw" else ("dashboards", "")
-    dashboard = grafana.dashboards(build_room.render(replay.settings))[f"{folder}/draftboard-capacity{suffix}.json"]
+    dashboard = grafana.dashboards(render(replay.settings))[f"{folder}/draftboard-capacity{suffix}.json"]
     panel = next(panel for panel in grafana.panels(dashboard) if panel["title"] == title)
     expr = grafana.substituted(panel["targets"][0]["expr"], dashboard, "5m", chosen)
     found = replay.client.query(expr, replay.start + 300)

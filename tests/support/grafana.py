@@ -1,4 +1,4 @@
-"""Reading dashboards as Grafana does: panels, their queries, and variables put in."""
+"""Dashboards as Grafana reads them: panels, their queries, and the values of variables."""
 
 import json
 import re
@@ -14,7 +14,7 @@ def dashboards(files: Mapping[str, str]) -> dict[str, Json]:
 
 
 def panels(dashboard: Json) -> Iterator[Json]:
-    """All panels, those in collapsed rows too; rows themselves are none."""
+    """All panels, including those in collapsed rows."""
     for panel in dashboard["panels"]:
         if panel["type"] == "row":
             yield from panel["panels"]
@@ -23,7 +23,7 @@ def panels(dashboard: Json) -> Iterator[Json]:
 
 
 def queries(dashboard: Json) -> Iterator[tuple[str, str]]:
-    """Every expression of a dashboard and where it stands: panels, annotations."""
+    """Every expression of a dashboard, of panels and annotations, with its place."""
     for panel in panels(dashboard):
         for target in panel["targets"]:
             yield f"{panel['title']} {target['refId']}", target["expr"]

@@ -1,5 +1,6 @@
-"""Which way imports run, and that every file can be read in one sitting."""
+"""Which way imports run, and that a new package is held to it too."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -7,21 +8,55 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
-SOURCES = sorted((ROOT / "generator/draftboard").rglob("*.py"))
+PLACED = ('"errors",', '"errors | hello",')
+"""The lowest layer, with the new package in it."""
 
 
-def test_imports_run_one_way_and_grafanalib_stays_behind_one_package() -> None:
-    command = [
-        Path(sys.executable).parent / "lint-imports",
-        "--config",
-        ROOT / "pyproject.toml",
-        "--no-logo",
-        "--no-cache",
-    ]
-    done = subprocess.run(command, cwd=ROOT / "generator", capture_output=True, text=True, check=False)
+def lint(configuration: Path, sources: Path) -> subprocess.CompletedProcess[str]:
+    """Check the import contracts of a configuration on the package below a folder."""
+    command = [Path(sys.executable).parent / "lint-imports", "--config", configuration, "--no-logo", "--no-cache"]
+    return subprocess.run(command, cwd=sources, capture_output=True, text=True, check=False)
+
+
+def lint_with_new_package(folder: Path, source: str, *, placed: bool) -> subprocess.CompletedProcess[str]:
+    """The same on a copy of the package with a new package `draftboard.hello`."""
+    shutil.copytree(ROOT / "generator/draftboard", folder / "draftboard", ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "draftboard/hello").mkdir()
+    (folder / "draftboard/hello/__init__.py").write_text(source)
+    text = (ROOT / "pyproject.toml").read_text()
+    assert PLACED[0] in text
+    (folder / "pyproject.toml").write_text(text.replace(*PLACED) if placed else text)
+    return lint(folder / "pyproject.toml", folder)
+
+
+def test_imports_keep_all_contracts() -> None:
+    done = lint(ROOT / "pyproject.toml", ROOT / "generator")
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_a_source_file_is_read_in_one_sitting(path: Path) -> None:
-    assert len(path.read_text().splitlines()) <= 300
+def test_a_new_package_in_a_layer_keeps_all_contracts(tmp_path: Path) -> None:
+    done = lint_with_new_package(tmp_path, "", placed=True)
+    assert done.returncode == 0, done.stdout
+
+
+def test_a_new_package_outside_the_layers_is_refused(tmp_path: Path) -> None:
+    done = lint_with_new_package(tmp_path, "", placed=False)
+    assert done.returncode == 1
+    assert "data flows one way BROKEN" in done.stdout
+    assert "hello" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("imported", "contract"),
+    [
+        ("grafanalib", "grafanalib stays behind one package"),
+        ("grafanalib.core", "grafanalib stays behind one package"),
+        ("numpy", "numpy is needed only by the simulator"),
+        ("draftboard.cli", "data flows one way"),
+    ],
+)
+def test_a_new_package_may_not_import(tmp_path: Path, imported: str, contract: str) -> None:
+    done = lint_with_new_package(tmp_path, f"import {imported}\n", placed=True)
+    assert done.returncode == 1
+    assert [line.partition(" BROKEN")[0] for line in done.stdout.splitlines() if " BROKEN" in line] == [contract]
+    assert f"draftboard.hello -> {imported.partition('.core')[0]}" in done.stdout

@@ -1,10 +1,10 @@
-"""Files on disk: what is written, and what `check` says of them."""
+"""The generated files on disk: written all or none, and compared with a build."""
 
 from pathlib import Path
 
 import pytest
 
-from draftboard import build as build_room
+from draftboard.build import compare, render, write
 from draftboard.errors import DraftboardError
 from draftboard.settings import Settings
 
@@ -12,32 +12,30 @@ ROOT = Path(__file__).parent.parent.parent
 
 
 def test_the_committed_files_are_what_the_code_writes(files: dict[str, str]) -> None:
-    assert build_room.compare(files, ROOT) == []
+    assert compare(files, ROOT) == []
 
 
 def test_the_same_settings_give_the_same_bytes(files: dict[str, str]) -> None:
-    assert build_room.render(Settings()) == files
+    assert render(Settings()) == files
 
 
 def test_what_was_written_is_as_built(tmp_path: Path, files: dict[str, str]) -> None:
-    build_room.write(files, tmp_path)
-    assert build_room.compare(files, tmp_path) == []
+    write(files, tmp_path)
+    assert compare(files, tmp_path) == []
     assert {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()} == set(files)
 
 
 def test_a_missing_file_is_named(tmp_path: Path, files: dict[str, str]) -> None:
-    build_room.write(files, tmp_path)
+    write(files, tmp_path)
     (tmp_path / "alerts/alerting.rules.yaml").unlink()
-    assert [(d.path, d.what) for d in build_room.compare(files, tmp_path)] == [
-        ("alerts/alerting.rules.yaml", "missing")
-    ]
+    assert [(d.path, d.what) for d in compare(files, tmp_path)] == [("alerts/alerting.rules.yaml", "missing")]
 
 
 def test_an_edit_by_hand_is_shown_as_a_diff(tmp_path: Path, files: dict[str, str]) -> None:
-    build_room.write(files, tmp_path)
+    write(files, tmp_path)
     path = tmp_path / "alerts/alerting.rules.yaml"
     path.write_text(path.read_text().replace("> 0.98", "> 0.9"))
-    (difference,) = build_room.compare(files, tmp_path)
+    (difference,) = compare(files, tmp_path)
     assert difference.what == "differs"
     assert "-          (model:vllm_spec_decode_acceptance:ratio_rate5m > 0.9)" in difference.diff
     assert "+          (model:vllm_spec_decode_acceptance:ratio_rate5m > 0.98)" in difference.diff
@@ -47,42 +45,42 @@ def test_an_edit_by_hand_is_shown_as_a_diff(tmp_path: Path, files: dict[str, str
     "stray",
     ["dashboards/draftboard-old.json", "dashboards/standalone/draftboard-old-raw.json", "alerts/old.rules.yaml"],
 )
-def test_a_file_that_nothing_builds_any_more_is_left_over(tmp_path: Path, files: dict[str, str], stray: str) -> None:
-    build_room.write(files, tmp_path)
+def test_a_file_that_is_not_generated_any_more_is_left_over(tmp_path: Path, files: dict[str, str], stray: str) -> None:
+    write(files, tmp_path)
     (tmp_path / stray).write_text("{}")
-    assert [(d.path, d.what) for d in build_room.compare(files, tmp_path)] == [(stray, "left over")]
+    assert [(d.path, d.what) for d in compare(files, tmp_path)] == [(stray, "left over")]
 
 
 @pytest.mark.parametrize("own", ["dashboards/mine.json", "alerts/mine.yaml", "alerts/runbooks/Mine.md"])
-def test_a_user_s_own_files_are_no_concern(tmp_path: Path, files: dict[str, str], own: str) -> None:
-    build_room.write(files, tmp_path)
+def test_a_users_own_files_are_ignored(tmp_path: Path, files: dict[str, str], own: str) -> None:
+    write(files, tmp_path)
     (tmp_path / own).parent.mkdir(exist_ok=True)
     (tmp_path / own).write_text("")
-    assert build_room.compare(files, tmp_path) == []
+    assert compare(files, tmp_path) == []
 
 
-def test_a_file_that_is_no_text_differs_with_a_reason(tmp_path: Path, files: dict[str, str]) -> None:
-    build_room.write(files, tmp_path)
+def test_a_binary_file_is_an_error_with_a_reason(tmp_path: Path, files: dict[str, str]) -> None:
+    write(files, tmp_path)
     (tmp_path / "alerts/alerting.rules.yaml").write_bytes(b"\xff")
     with pytest.raises(DraftboardError, match="cannot read"):
-        build_room.compare(files, tmp_path)
+        compare(files, tmp_path)
 
 
 def test_when_one_file_cannot_be_written_none_is_changed(tmp_path: Path) -> None:
-    build_room.write({"alerts/a.rules.yaml": "old\n", "dashboards/b.json": "old\n"}, tmp_path)
+    write({"alerts/a.rules.yaml": "old\n", "dashboards/b.json": "old\n"}, tmp_path)
     (tmp_path / "dashboards/standalone").write_text("in the way")
     new = {"alerts/a.rules.yaml": "new\n", "dashboards/b.json": "new\n", "dashboards/standalone/c.json": "new\n"}
     with pytest.raises(DraftboardError, match="cannot write"):
-        build_room.write(new, tmp_path)
+        write(new, tmp_path)
     assert (tmp_path / "alerts/a.rules.yaml").read_text() == "old\n"
     assert (tmp_path / "dashboards/b.json").read_text() == "old\n"
     assert not list(tmp_path.rglob(".*"))
 
 
 def test_a_folder_where_a_file_belongs_leaves_everything_as_it_was(tmp_path: Path) -> None:
-    build_room.write({"alerts/a.rules.yaml": "old\n"}, tmp_path)
+    write({"alerts/a.rules.yaml": "old\n"}, tmp_path)
     (tmp_path / "alerts/b.rules.yaml").mkdir()
-    with pytest.raises(DraftboardError, match="is no regular file"):
-        build_room.write({"alerts/a.rules.yaml": "new\n", "alerts/b.rules.yaml": "new\n"}, tmp_path)
+    with pytest.raises(DraftboardError, match="not a regular file"):
+        write({"alerts/a.rules.yaml": "new\n", "alerts/b.rules.yaml": "new\n"}, tmp_path)
     assert (tmp_path / "alerts/a.rules.yaml").read_text() == "old\n"
     assert not list(tmp_path.rglob(".*"))

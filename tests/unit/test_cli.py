@@ -2,12 +2,14 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from draftboard.build import write
 from draftboard.cli import main
 
 
@@ -19,52 +21,62 @@ def run(*arguments: str | Path, capsys: pytest.CaptureFixture[str]) -> tuple[int
     return int(ended.value.code or 0), out, err
 
 
-def test_build_lists_what_it_wrote(tmp_path: Path, capsys: pytest.CaptureFixture[str], files: dict[str, str]) -> None:
-    code, out, _ = run("build", "--out", tmp_path, capsys=capsys)
-    assert code == 0
+@pytest.fixture
+def written(tmp_path: Path, files: dict[str, str]) -> Path:
+    """A folder with all files as built."""
+    write(files, tmp_path)
+    return tmp_path
+
+
+def test_build_lists_what_it_wrote_and_what_is_left_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], files: dict[str, str]
+) -> None:
+    (tmp_path / "alerts").mkdir()
+    (tmp_path / "alerts/old.rules.yaml").write_text("")
+    code, out, err = run("build", "--out", tmp_path, capsys=capsys)
+    assert (code, err) == (0, "")
+    assert "alerts/old.rules.yaml: left over" in out
     for path, text in files.items():
         assert any(line.split() == [path, f"{len(text.encode()):,}"] for line in out.splitlines()), path
         assert (tmp_path / path).read_text() == text
 
 
-def test_build_mentions_what_is_left_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "alerts").mkdir()
-    (tmp_path / "alerts/old.rules.yaml").write_text("")
-    code, out, _ = run("build", "--out", tmp_path, capsys=capsys)
-    assert code == 0
-    assert "alerts/old.rules.yaml: left over" in out
+def test_the_help_of_build_names_every_folder_that_it_writes(
+    files: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, out, _ = run("build", "--help", capsys=capsys)
+    assert {f"{path.partition('/')[0]}/" for path in files} <= set(re.findall(r"\w+/", out))
 
 
-def test_check_is_content_after_build(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run("build", "--out", tmp_path, capsys=capsys)
-    code, out, err = run("check", "--out", tmp_path, capsys=capsys)
+def test_check_ends_with_0_when_all_is_as_built(written: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run("check", "--out", written, capsys=capsys)
     assert (code, err) == (0, "")
     assert "are as built" in out
 
 
-def test_check_ends_with_1_and_a_diff_after_an_edit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run("build", "--out", tmp_path, capsys=capsys)
-    path = tmp_path / "alerts/alerting.rules.yaml"
+def test_check_ends_with_1_and_a_diff_after_an_edit(written: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written / "alerts/alerting.rules.yaml"
     path.write_text(path.read_text().replace("for: 30m", "for: 3m", 1))
-    code, out, err = run("check", "--out", tmp_path, capsys=capsys)
+    code, out, err = run("check", "--out", written, capsys=capsys)
     assert code == 1
     assert "-        for: 3m\n+        for: 30m\n" in out
-    assert f"run `draftboard build --out {tmp_path}`" in err
+    assert f"run `draftboard build --out {written}`" in err
 
 
-def test_check_ends_with_1_in_an_empty_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_ends_with_1_in_an_empty_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], files: dict[str, str]
+) -> None:
     code, out, _ = run("check", "--out", tmp_path, capsys=capsys)
     assert code == 1
-    assert out.count(": missing") == 15
+    assert out.count(": missing") == len(files)
 
 
-def test_check_with_other_settings_sees_other_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run("build", "--out", tmp_path, capsys=capsys)
-    config = tmp_path / "draftboard.toml"
+def test_check_with_other_settings_finds_other_files(written: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = written / "draftboard.toml"
     config.write_text("[thresholds]\ndrop = 0.5")
-    code, out, err = run("check", "--out", tmp_path, "--config", config, capsys=capsys)
+    code, out, err = run("check", "--out", written, "--config", config, capsys=capsys)
     assert code == 1
-    assert f"run `draftboard build --config {config} --out {tmp_path}`" in err
+    assert f"run `draftboard build --config {config} --out {written}`" in err
     assert "+          (model:vllm_spec_decode_acceptance:change1h_ratio_rate5m < 0.5)" in out
 
 
@@ -98,37 +110,31 @@ def test_a_mistyped_command_ends_with_2(arguments: tuple[str, ...], capsys: pyte
     assert "Traceback" not in err
 
 
-def test_the_default_output_is_the_repository_that_one_stands_in(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("root", "above"), [(".", "a/b"), ("a/b", "")], ids=["in a repository", "elsewhere"])
+def test_the_default_output_is_the_root_of_the_repository_else_the_current_folder(
+    root: str, above: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     inside = tmp_path / "a/b"
     inside.mkdir(parents=True)
-    (tmp_path / ".git").mkdir()
+    if above:
+        (tmp_path / ".git").mkdir()
     monkeypatch.chdir(inside)
-    run("build", capsys=capsys)
-    assert (tmp_path / "alerts/alerting.rules.yaml").exists()
-
-
-def test_outside_a_repository_the_default_output_is_the_current_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    run("build", capsys=capsys)
-    assert (tmp_path / "alerts/alerting.rules.yaml").exists()
+    _, _, err = run("check", capsys=capsys)
+    assert f"files below {(tmp_path / root).resolve()} are not as built" in err
 
 
 def test_signals_lists_each_with_question_record_panel_alert_and_promql(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run("signals", capsys=capsys)
     assert code == 0
-    (block,) = (block for block in out.split("\n\n") if block.startswith("acceptance: "))
+    (block,) = (block for block in out.split("\n\n") if block.startswith("acceptance "))
     assert block.splitlines()[:2] == [
-        "acceptance: Draft acceptance [ratio, better: higher]",
-        "  Is drafting paying off?",
+        "acceptance  Draft acceptance [ratio, better: higher]",
+        "Is drafting paying off?",
     ]
-    assert "  record: model:vllm_spec_decode_acceptance:ratio_rate5m" in block
-    assert "  panel: draftboard-overview: Draft acceptance" in block
-    assert "  alert: SpecDecodeSuspiciouslyHigh" in block
-    assert "    model:vllm_spec_decode_accepted_tokens:rate5m / (" in block
+    assert "- record: model:vllm_spec_decode_acceptance:ratio_rate5m" in block
+    assert "- panel: draftboard-overview: Draft acceptance" in block
+    assert "- alert: SpecDecodeSuspiciouslyHigh" in block
+    assert "\nmodel:vllm_spec_decode_accepted_tokens:rate5m / (" in block
 
 
 def test_signals_as_json_hold_the_same(capsys: pytest.CaptureFixture[str]) -> None:

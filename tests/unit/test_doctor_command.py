@@ -90,7 +90,7 @@ def test_as_json_everything_is_named(capsys: pytest.CaptureFixture[str]) -> None
         (("--window", "2d", "x"), "at most 1d"),
         (("--window", "2s", "--config", GOOD), "--window goes with servers"),
         (("--at", "now-6h", "--config", GOOD), "--at goes with --prometheus"),
-        (("--at", "soon", "--prometheus", "x:1"), "is no time"),
+        (("--at", "soon", "--prometheus", "x:1"), "is not a time"),
         (("--ca-file", "/nowhere", "--config", GOOD), "go with servers and --prometheus"),
         (("x:1", "--token-file", "/nowhere"), "/nowhere"),
     ],

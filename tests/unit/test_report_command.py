@@ -226,7 +226,7 @@ def test_without_matplotlib_only_the_plot_is_missing(
         (("--prometheus", "host:9090", "--range", "367d"), "at most 366d"),
         (("--prometheus", "host:9090", "--range", "9" * 400 + "d"), "at most 366d"),
         (("--prometheus", "host:9090", "--window", "30s"), "--window goes with servers and pages"),
-        (("--prometheus", "host:9090", "--at", "yesterday"), "is no time; write now-6h"),
+        (("--prometheus", "host:9090", "--at", "yesterday"), "is not a time; write now-6h"),
         (("host:1", "--at", "now-6h"), "--range and --at go with --prometheus"),
         (("host:1", "--range", "5m"), "--range and --at go with --prometheus"),
         (("host:1", "--window", "2d"), "at most 1d"),

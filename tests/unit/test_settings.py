@@ -1,4 +1,4 @@
-"""A settings file: what overlays what, and what each mistake is told."""
+"""A settings file over the defaults, and the message for each mistake."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -53,7 +53,7 @@ def test_exactly_four_scrapes_are_enough(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("windw = 1", "unknown key 'windw'; known here: selector, max_draft_tokens, labels,"),
         ("[rules]\nwindow_size = 1", "unknown key 'rules.window_size'; known here: scrape_interval, window,"),
@@ -99,7 +99,7 @@ def test_exactly_four_scrapes_are_enough(tmp_path: Path) -> None:
         (
             "[slo]\ntime_to_first_token.threshold_seconds = 2",
             (
-                "settings: slo.time_to_first_token.threshold_seconds = 2 is no bucket bound of "
+                "settings: slo.time_to_first_token.threshold_seconds = 2 is not a bucket bound of "
                 "vllm:time_to_first_token_seconds: the nearest are 1 and 2.5; take one, or declare the servers' bounds "
                 "in buckets.time_to_first_token"
             ),
@@ -116,7 +116,7 @@ def test_exactly_four_scrapes_are_enough(tmp_path: Path) -> None:
         ("[slo]\nwatched = []", "slo.watched = [] is not allowed"),
         ("[buckets]\nrequest_latency = [1, 1]", "buckets: request_latency must rise, each bound once"),
         ("[buckets]\nrequest_latency = [0]", "is not allowed: input should be greater than 0"),
-        ("[buckets]\nrequest_latency = [1, 2]", "slo.end_to_end.threshold_seconds = 60 is no bucket bound"),
+        ("[buckets]\nrequest_latency = [1, 2]", "slo.end_to_end.threshold_seconds = 60 is not a bucket bound"),
         ('[rules]\nwindow = "1h"', "rules: window = 1h is too long: shorter than 30m, the shortest burn rate's"),
         ('[rules]\nscrape_interval = "5m"', "rules: scrape_interval = 5m is too long: shorter than 5m, after which"),
         ("[thresholds]\ntail = 1", "thresholds: tail must be over 1, no change"),
@@ -126,15 +126,15 @@ def test_exactly_four_scrapes_are_enough(tmp_path: Path) -> None:
     ],
 )
 def test_a_mistake_is_one_line_that_names_the_key_the_value_and_what_is_allowed(
-    tmp_path: Path, text: str, told: str
+    tmp_path: Path, text: str, message: str
 ) -> None:
     with pytest.raises(DraftboardError) as raised:
         loaded(tmp_path, text)
-    message = str(raised.value)
-    assert message.startswith(f"{tmp_path / 'draftboard.toml'}: ")
-    assert told in message
-    assert "\n" not in message
-    assert len(message) < 900
+    error = str(raised.value)
+    assert error.startswith(f"{tmp_path / 'draftboard.toml'}: ")
+    assert message in error
+    assert "\n" not in error
+    assert len(error) < 900
 
 
 def test_a_threshold_may_be_any_bound_that_the_servers_were_given(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_a_bound_is_written_in_full(tmp_path: Path) -> None:
     assert either_spelling(loaded(tmp_path, bounds + "100000").slo.threshold("end_to_end")) == "100000|100000[.]0"
 
 
-def test_a_promise_that_is_not_watched_need_not_be_measurable(tmp_path: Path) -> None:
+def test_an_objective_that_is_not_watched_need_not_be_measurable(tmp_path: Path) -> None:
     text = '[slo]\nwatched = ["errors"]\nend_to_end.threshold_seconds = 7'
     assert loaded(tmp_path, text).slo.watched == ("errors",)
 
@@ -161,14 +161,14 @@ def test_several_mistakes_are_counted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "content", [b"\xff\xfe", b"\x00" * 10, b"x" * 1_000_001], ids=["not UTF-8", "NUL", "too large"]
 )
-def test_a_file_that_is_no_text_is_told_so(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_toml_is_one_error(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "draftboard.toml"
     path.write_bytes(content)
     with pytest.raises(DraftboardError, match=r"not valid TOML|larger than"):
         load(path)
 
 
-def test_deeply_nested_tables_are_no_traceback(tmp_path: Path) -> None:
+def test_deeply_nested_tables_are_one_error(tmp_path: Path) -> None:
     with pytest.raises(DraftboardError):
         loaded(tmp_path, "x = " + "[" * 100_000)
 
@@ -178,7 +178,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         load(tmp_path / "nowhere.toml")
 
 
-def test_a_folder_is_no_settings_file(tmp_path: Path) -> None:
+def test_a_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DraftboardError, match="cannot read the settings"):
         load(tmp_path)
 

@@ -1,4 +1,4 @@
-"""The stack's configuration as text: what follows from the settings, and what may not."""
+"""The stack's configuration as text: what follows from the settings, and what is refused."""
 
 import re
 from pathlib import Path
@@ -27,6 +27,10 @@ ALL_CHANNELS = {
     "slack": {"channel": "#llm-alerts"},
     "email": {"to": "a@example.com", "sender": "b@example.com", "smarthost": "mx.example.com:587", "username": "draft"},
 }
+DATASOURCES = "deploy/grafana/provisioning/datasources/draftboard.yaml"
+MIMIR = {"url": "https://mimir.example.com/api/v1/push"}
+RULER = {**MIMIR, "rules_there": True, "query_url": "https://mimir.example.com/prometheus"}
+THERE = '{ url = "https://m/push", rules_there = true, query_url = "https://m/q" }'
 
 
 def settings_with(**tables: Any) -> Settings:
@@ -37,7 +41,7 @@ def rendered(settings: Settings, path: str) -> Any:
     return yaml.safe_load(stack.render(settings, "made by a test")[path])
 
 
-def test_nobody_is_told_until_somebody_is_named() -> None:
+def test_no_channel_is_used_until_one_is_named() -> None:
     receivers = rendered(Settings(), stack.ALERTMANAGER)["receivers"]
     assert receivers == [{"name": name} for name in ("critical", "warning", "info", "heartbeat")]
 
@@ -77,27 +81,45 @@ def test_email_without_an_address_is_refused() -> None:
         settings_with(notify={"warning": ["email"]})
 
 
-def test_rules_that_a_remote_ruler_evaluates_are_not_evaluated_here_too() -> None:
-    url = "https://mimir.example.com/api/v1/push"
-    there = settings_with(remote_write=[{"url": url, "token": True, "rules_there": True, "query_url": url}])
-    told = rendered(there, stack.PROMETHEUS)
+def test_rules_of_a_remote_ruler_are_not_evaluated_here_too() -> None:
+    told = rendered(settings_with(remote_write=[{**RULER, "token": True}]), stack.PROMETHEUS)
     assert "rule_files" not in told
     assert "alerting" not in told
     assert told["remote_write"] == [
         {
-            "url": url,
+            **MIMIR,
             "authorization": {"credentials_file": "/run/secrets/remote_write_token"},
         }
     ]
 
 
 def test_rules_stay_here_where_samples_are_only_copied() -> None:
-    told = rendered(settings_with(remote_write=[{"url": "http://victoria:8428/api/v1/write"}]), stack.PROMETHEUS)
+    told = rendered(settings_with(remote_write=[MIMIR]), stack.PROMETHEUS)
     assert told["rule_files"] == ["rules/*.rules.yaml"]
-    assert told["remote_write"] == [{"url": "http://victoria:8428/api/v1/write"}]
+    assert told["remote_write"] == [MIMIR]
 
 
-def test_scrapes_have_the_pace_that_the_rules_count_on() -> None:
+def datasource(*remotes: dict[str, Any]) -> Any:
+    """The data source of the dashboards."""
+    sources = rendered(settings_with(remote_write=remotes), DATASOURCES)["datasources"]
+    (source,) = (source for source in sources if source["uid"] == "draftboard-prometheus")
+    return source
+
+
+def test_grafana_reads_the_records_where_the_rules_are_evaluated() -> None:
+    assert datasource()["url"] == "http://prometheus:9090"
+    assert datasource(MIMIR)["url"] == "http://prometheus:9090"
+    assert datasource(MIMIR, RULER)["url"] == "https://mimir.example.com/prometheus"
+
+
+def test_grafana_sends_the_token_of_the_ruler_and_no_other() -> None:
+    source = datasource({**RULER, "token": True})
+    assert source["jsonData"]["httpHeaderName1"] == "Authorization"
+    assert source["secureJsonData"] == {"httpHeaderValue1": "Bearer $__file{/run/secrets/remote_write_token}"}
+    assert "secureJsonData" not in datasource({**MIMIR, "token": True}, RULER)
+
+
+def test_scrapes_have_the_interval_that_the_rules_expect() -> None:
     told = rendered(Settings.model_validate({"rules": {"scrape_interval": "30s"}}), stack.PROMETHEUS)
     assert told["global"]["scrape_interval"] == "30s"
     assert told["global"]["evaluation_interval"] == "1m"
@@ -137,6 +159,9 @@ def test_a_real_page_is_far_within_the_limits() -> None:
         ('slack = { channel = "#a\\n- b" }', "may use only letters"),
         ('email = { to = "a", sender = "b@c", smarthost = "d:25" }', "must be a mail address"),
         ('remote_write = [{ url = "file:///etc/passwd" }]', "must be an http"),
+        ('remote_write = [{ url = "https://m/push", rules_there = true }]', "rules_there needs query_url"),
+        ('remote_write = [{ url = "https://m/push", query_url = "https://m/q" }]', "query_url needs rules_there"),
+        (f"remote_write = [{THERE}, {THERE}]", "every alert would come twice"),
     ],
 )
 def test_a_mistake_is_one_line_that_names_key_and_remedy(tmp_path: Path, table: str, says: str) -> None:
@@ -148,7 +173,7 @@ def test_a_mistake_is_one_line_that_names_key_and_remedy(tmp_path: Path, table: 
     assert "\n" not in str(caught.value)
 
 
-def test_what_an_alert_says_explains_it_is_what_silences_it() -> None:
+def test_an_alert_is_silenced_by_what_explains_it() -> None:
     told = {
         (source.removeprefix('alertname="').rstrip('"'), name)
         for one in inhibitions(Settings())
@@ -160,7 +185,7 @@ def test_what_an_alert_says_explains_it_is_what_silences_it() -> None:
 
 
 def test_only_labels_that_both_alerts_carry_are_compared() -> None:
-    """Alertmanager takes two absent labels for equal, and an absent one never for a present one."""
+    """To Alertmanager two absent labels are equal, and an absent one never equals a present one."""
     by_name = {alert.name: alert for alert in ALERTS}
     settings = Settings()
     for alert in ALERTS:
@@ -179,15 +204,12 @@ def silenced_by(settings: Settings) -> dict[str, set[str]]:
         carried = dict.fromkeys(levels[name], "x") | {"alertname": name, "severity": severities[name]}
         return all(met(matcher, carried) for matcher in matchers)
 
-    return {
-        effect: {
-            cause
-            for one in inhibitions(settings)
-            for cause in severities
-            if cause != effect and matches(cause, one.source) and matches(effect, one.target)
-        }
-        for effect in severities
-    }
+    silenced: dict[str, set[str]] = {name: set() for name in severities}
+    for one in inhibitions(settings):
+        causes = {name for name in severities if matches(name, one.source)}
+        for effect in (name for name in severities if matches(name, one.target)):
+            silenced[effect] |= causes - {effect}
+    return silenced
 
 
 def met(matcher: str, labels: dict[str, str]) -> bool:
@@ -199,8 +221,10 @@ def met(matcher: str, labels: dict[str, str]) -> bool:
 
 @settings(deadline=None)
 @given(st.fixed_dictionaries({alert.name: st.sampled_from(SEVERITIES) for alert in ALERTS}))
-def test_no_severities_let_alerts_silence_each_other_or_worse_ones(severities: dict[str, str]) -> None:
-    settings = Settings.model_validate({"alerts": {name: {"severity": to} for name, to in severities.items()}})
+def test_alerts_of_no_severities_silence_each_other_or_a_more_severe_one(severities: dict[str, str]) -> None:
+    defaults = Settings().alerts
+    chosen = {name: getattr(defaults, name).model_copy(update={"severity": to}) for name, to in severities.items()}
+    settings = Settings().model_copy(update={"alerts": defaults.model_copy(update=chosen)})
     silenced = silenced_by(settings)
     for effect, causes in silenced.items():
         for cause in causes:
@@ -216,14 +240,14 @@ def test_a_burning_budget_silences_the_slow_burn_of_its_own_objective_only() -> 
     assert silenced_by(Settings())["VLLMErrorBudgetBurnsSlowly"] == {"VLLMErrorBudgetBurnsFast"}
 
 
-def test_the_heartbeat_is_looked_at_more_often_than_it_beats() -> None:
-    """A look just before the time of the next beat must not put it off until a whole round later."""
+def test_the_heartbeat_is_checked_more_often_than_it_is_sent() -> None:
+    """A check just before the next heartbeat is due must not delay it by a whole interval."""
     routes = rendered(Settings(), stack.ALERTMANAGER)["route"]["routes"]
     (beat,) = (route for route in routes if route["receiver"] == "heartbeat")
     assert (beat["group_interval"], beat["repeat_interval"]) == ("1m", "5m")
 
 
-def test_each_server_that_goes_down_is_a_page_of_its_own() -> None:
+def test_each_server_that_goes_down_is_a_message_of_its_own() -> None:
     routes = rendered(Settings(), stack.ALERTMANAGER)["route"]["routes"]
     (critical,) = (route for route in routes if route["receiver"] == "critical")
     (servers,) = critical["routes"]
@@ -231,7 +255,7 @@ def test_each_server_that_goes_down_is_a_page_of_its_own() -> None:
     assert "instance" in servers["group_by"]
 
 
-def test_everything_but_the_watchdog_can_be_silenced_by_worse() -> None:
+def test_a_critical_alert_may_silence_every_alert_but_the_watchdog() -> None:
     assert {alert.name for alert in ALERTS if not re.fullmatch(OURS, alert.name)} == {"DraftboardWatchdog"}
 
 

@@ -1,4 +1,4 @@
-"""What the files of the stack say a second time is what the first one says."""
+"""The files below deploy/ agree with each other, with the settings and with the catalogue."""
 
 import json
 import re
@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from conftest import ROOT
-from draftboard import build as build_room
+from draftboard.build import render
 from draftboard.catalogue import around
 from draftboard.catalogue.metric import Presence
 from draftboard.doctor.command.buckets import FINER
@@ -33,7 +33,7 @@ def test_the_settings_declare_the_buckets_that_vllm_is_started_with() -> None:
 
 
 def test_the_committed_files_are_what_the_settings_of_the_stack_build(files: dict[str, str]) -> None:
-    assert build_room.render(load(DEPLOY / "draftboard.toml")) == files
+    assert render(load(DEPLOY / "draftboard.toml")) == files
 
 
 @pytest.mark.parametrize("path", sorted(DEPLOY.rglob("*Dockerfile")), ids=lambda path: path.name)
@@ -45,7 +45,7 @@ def test_an_image_is_built_on_a_pinned_one_and_adds_nothing_from_elsewhere(path:
     assert not re.search(r"(?m)^ADD |curl|wget|sudo|:latest", text)
 
 
-def test_the_simulators_image_runs_as_nobody_and_tells_whether_it_works() -> None:
+def test_the_simulators_image_runs_as_nobody_and_has_a_health_check() -> None:
     text = (DEPLOY / "simulator/Dockerfile").read_text()
     assert re.search(r"(?m)^USER 65534:65534$", text)
     assert "HEALTHCHECK CMD" in text
@@ -61,7 +61,7 @@ def test_the_simulators_image_is_given_all_that_it_copies_and_no_more() -> None:
     assert all((ROOT / name).exists() for name in given)
 
 
-def test_the_gpu_exporter_is_asked_for_what_is_read() -> None:
+def test_the_gpu_exporter_exports_what_is_read() -> None:
     read = {metric.name for metric in vars(around).values() if getattr(metric, "presence", "") is Presence.GPU_EXPORTER}
     rows = [line for line in (DEPLOY / "dcgm-exporter/counters.csv").read_text().splitlines() if line[0] != "#"]
     assert {row.partition(",")[0] for row in rows} == read
@@ -86,7 +86,7 @@ def test_every_secret_file_that_a_configuration_may_read_is_mounted_where_it_is_
             }
         }
     )
-    built = build_room.render(told)
+    built = render(told)
     configurations = {
         "alertmanager": "alertmanager.yml",
         "prometheus": "prometheus.yml",
@@ -122,7 +122,7 @@ def test_an_example_sets_nothing_that_the_stack_does_not_read(example: Path) -> 
     assert variables(DEPLOY / ".env.example").keys() <= read
 
 
-def test_all_that_the_stack_reads_is_explained_and_what_it_needs_is_set() -> None:
+def test_every_variable_of_the_stack_is_explained_and_the_required_ones_are_set() -> None:
     text, example = (DEPLOY / "docker-compose.yml").read_text(), (DEPLOY / ".env.example").read_text()
     named = set(re.findall(r"(?m)^#?(\w+)=", example)) | {"STACK_UID", "STACK_GID", "VLLM_IMAGE"}
     assert set(re.findall(r"\$\{(\w+)", text)) == named

@@ -1,4 +1,4 @@
-"""Files appear whole or not at all, and never take the place of what is no file."""
+"""Files appear complete or not at all, and never replace a folder, a device or a pipe."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,7 @@ from draftboard.errors import DraftboardError
 from draftboard.wholefile import whole
 
 
-def test_a_file_is_there_once_it_is_complete(tmp_path: Path) -> None:
+def test_a_file_appears_when_it_is_complete(tmp_path: Path) -> None:
     target = tmp_path / "past.om"
     with whole(target, "past") as staged:
         staged.write_text("half")
@@ -18,7 +18,7 @@ def test_a_file_is_there_once_it_is_complete(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_what_fails_leaves_the_old_file_as_it_was(tmp_path: Path) -> None:
+def test_a_failure_leaves_the_old_file_unchanged(tmp_path: Path) -> None:
     target = tmp_path / "past.om"
     target.write_text("old")
     with pytest.raises(DraftboardError, match="File exists"), whole(target, "past") as staged:
@@ -33,15 +33,18 @@ def write_half(staged: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo], ids=["a folder", "a pipe"])
-def test_what_is_no_regular_file_stays_and_is_named(tmp_path: Path, make: object) -> None:
+def test_what_is_not_a_regular_file_stays_and_is_named(tmp_path: Path, make: object) -> None:
     target = tmp_path / "there"
     make(target)  # type: ignore[operator]
-    with pytest.raises(DraftboardError, match="there: is no regular file"), whole(target, "past"):
+    with (
+        pytest.raises(DraftboardError, match="there: cannot write the past: not a regular file; choose another path"),
+        whole(target, "past"),
+    ):
         pytest.fail("began to write")
     assert not target.is_file()
 
 
 def test_a_place_that_cannot_be_written_is_named_in_one_line(tmp_path: Path) -> None:
-    words = "cannot write the past: No such file or directory; name another place"
+    words = "cannot write the past: No such file or directory; choose another path"
     with pytest.raises(DraftboardError, match=words), whole(tmp_path / "absent/past.om", "past"):
         pytest.fail("began to write")

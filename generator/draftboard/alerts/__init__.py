@@ -1,7 +1,7 @@
 """The alerts: what each watches, when it fires, how urgent it is; and the runbook of each, a template of its name."""
 
 from draftboard.alerts.alert import Alert
-from draftboard.alerts.runbook import runbooks
+from draftboard.alerts.runbook import runbook
 from draftboard.alerts.serving import ON_SERVING, WATCHDOG
 from draftboard.alerts.speculation import ON_SPECULATION
 
@@ -9,4 +9,4 @@ SUBJECTS: dict[str, tuple[Alert, ...]] = {"speculation": ON_SPECULATION, "servin
 """Each subject is a rule group."""
 ALERTS = (*ON_SPECULATION, *ON_SERVING)
 
-__all__ = ["ALERTS", "SUBJECTS", "WATCHDOG", "Alert", "runbooks"]
+__all__ = ["ALERTS", "SUBJECTS", "WATCHDOG", "Alert", "runbook"]

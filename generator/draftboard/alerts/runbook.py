@@ -45,17 +45,12 @@ _environment = Environment(
 )
 
 
-def runbooks(alerts: tuple[Alert, ...], settings: Settings) -> dict[str, str]:
-    """The runbook of each alert that has a template, by the alert's name.
+def runbook(alert: Alert, settings: Settings) -> str:
+    """The runbook of an alert.
 
     Raises:
-        DraftboardError: a template is wrong, or names a record or setting that does not exist.
+        DraftboardError: its template is missing or wrong, or names a record or setting that does not exist.
     """
-    written = set(_environment.list_templates())
-    return {alert.name: _rendered(alert, settings) for alert in alerts if f"{alert.name}.md.j2" in written}
-
-
-def _rendered(alert: Alert, settings: Settings) -> str:
     patience, labels = alert.patience(settings), settings.labels
     head = _HEAD.format(
         name=alert.name, when=alert.fires_when(settings), hold=patience.hold, severity=patience.severity

@@ -1,56 +1,56 @@
 """Every generated file as text, by its path below the output folder."""
 
 import json
-import re
 import textwrap
-from pathlib import PurePosixPath
-from typing import Any
+from collections.abc import Callable
+from functools import partial
 
-from draftboard.alerts import ALERTS, runbooks
+from draftboard.alerts import ALERTS, runbook
 from draftboard.build import stack
-from draftboard.build.inhibition import OURS
-from draftboard.dashboards import DASHBOARDS
+from draftboard.dashboards import DASHBOARDS, Dashboard, uid
 from draftboard.rules import WHY_LONG_GROUPS, alerting_groups, recording_groups, to_yaml
 from draftboard.settings import Settings
 from draftboard.signals import Edition
 
 RECORDING = "alerts/recording.rules.yaml"
 ALERTING = "alerts/alerting.rules.yaml"
+_FOLDERS = {Edition.RECORDS: "dashboards", Edition.RAW: "dashboards/standalone"}
 RUNBOOKS = "alerts/runbooks"
+_OURS = ("SpecDecode", "VLLM", "Draftboard")
+PATTERNS = (
+    "alerts/*.rules.yaml",
+    *(f"{RUNBOOKS}/{prefix}*.md" for prefix in _OURS),
+    *(f"{folder}/draftboard-*.json" for folder in _FOLDERS.values()),
+)
+"""Paths in folders that hold generated files only: what matches and is not built any more is left over."""
 _MADE_BY = "Made by `draftboard build`: edit the generator or your settings, not this file."
 
 
 def render(settings: Settings) -> dict[str, str]:
     """All files: the same settings give the same bytes."""
-    files = {
-        RECORDING: _commented(f"{_MADE_BY}\n{WHY_LONG_GROUPS}") + to_yaml(recording_groups(settings)),
-        ALERTING: _commented(f"{_MADE_BY}\n") + to_yaml(alerting_groups(settings)),
-        **{f"{RUNBOOKS}/{name}.md": text for name, text in runbooks(ALERTS, settings).items()},
+    return {path: text() for path, text in artifacts(settings).items()}
+
+
+def artifacts(settings: Settings) -> dict[str, Callable[[], str]]:
+    """All files by path, each as the function that makes its text."""
+    dashboards = {
+        f"{folder}/{uid(build.__name__, edition)}.json": partial(_dashboard, build, settings, edition)
+        for build in DASHBOARDS
+        for edition, folder in _FOLDERS.items()
     }
-    for build in DASHBOARDS:
-        for edition, folder in ((Edition.RECORDS, "dashboards"), (Edition.RAW, "dashboards/standalone")):
-            dashboard = build(settings, edition)
-            files[f"{folder}/{dashboard.uid}.json"] = _json(dashboard.document)
-    return files | stack.render(settings, _MADE_BY)
+    return {
+        RECORDING: lambda: _commented(_MADE_BY, WHY_LONG_GROUPS) + to_yaml(recording_groups(settings)),
+        ALERTING: lambda: _commented(_MADE_BY) + to_yaml(alerting_groups(settings)),
+        **{f"{RUNBOOKS}/{alert.name}.md": partial(runbook, alert, settings) for alert in ALERTS},
+        **dashboards,
+        **{path: partial(stack.text, path, settings, _MADE_BY) for path in stack.TEMPLATES},
+    }
 
 
-def is_generated(path: PurePosixPath) -> bool:
-    """Whether a path below the output folder is of the kind that we write, so that a stray one is left over."""
-    folder, name = str(path.parent), path.name
-    match folder:
-        case "alerts":
-            return name.endswith(".rules.yaml")
-        case "alerts/runbooks":
-            return re.fullmatch(rf"{OURS}\.md", name) is not None
-        case "dashboards" | "dashboards/standalone":
-            return name.startswith("draftboard-") and name.endswith(".json")
-        case _:
-            return False
-
-
-def _commented(text: str) -> str:
-    return textwrap.indent(text, "# ")
-
-
-def _json(document: dict[str, Any]) -> str:
+def _dashboard(build: Callable[..., Dashboard], settings: Settings, edition: Edition) -> str:
+    document = build(settings, edition).document
     return json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _commented(*texts: str) -> str:
+    return "".join(textwrap.indent(f"{text.rstrip()}\n", "# ") for text in texts)

@@ -4,12 +4,16 @@ from dataclasses import dataclass
 
 from draftboard.alerts import ALERTS
 from draftboard.dashboards import DASHBOARDS
+from draftboard.output import Described
 from draftboard.settings import Settings
 from draftboard.signals import ALL, Edition, Scope
 
+_SCHEMA_VERSION = 1
+"""Rises when a key of the JSON changes its meaning or goes."""
+
 
 @dataclass(frozen=True)
-class Entry:
+class Entry(Described):
     """One signal."""
 
     name: str
@@ -20,18 +24,26 @@ class Entry:
     better: str
     """`higher`, `lower` or `neither`."""
     expr: str
-    """PromQL as the rules see it."""
+    """PromQL as the rules evaluate it."""
     records: tuple[str, ...]
     panels: tuple[str, ...]
     """Dashboard uid and panel title."""
     alerts: tuple[str, ...]
 
 
-def inventory(settings: Settings) -> list[Entry]:
-    """Every signal, in the order of their making."""
+@dataclass(frozen=True)
+class Inventory(Described):
+    """Every signal, in the order of definition."""
+
+    schema_version: int
+    signals: tuple[Entry, ...]
+
+
+def inventory(settings: Settings) -> Inventory:
+    """All signals under these settings."""
     dashboards = [build(settings, Edition.RECORDS) for build in DASHBOARDS]
     shown = [(name, f"{dashboard.uid}: {panel}") for dashboard in dashboards for name, panel in dashboard.shows]
-    return [
+    entries = (
         Entry(
             name=signal.name,
             title=signal.title,
@@ -45,4 +57,5 @@ def inventory(settings: Settings) -> list[Entry]:
             alerts=tuple(alert.name for alert in ALERTS if alert.signal is signal),
         )
         for signal in ALL
-    ]
+    )
+    return Inventory(_SCHEMA_VERSION, tuple(entries))

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from functools import cache
 
 import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -14,24 +15,29 @@ from draftboard.settings import Settings
 PROMETHEUS = "deploy/prometheus/prometheus.yml"
 ALERTMANAGER = "deploy/alertmanager/alertmanager.yml"
 MESSAGES = "deploy/alertmanager/templates/draftboard.tmpl"
-_TEMPLATES = {
+TEMPLATES = {
     PROMETHEUS: "prometheus.yml.j2",
     ALERTMANAGER: "alertmanager.yml.j2",
     MESSAGES: "draftboard.tmpl.j2",
     "deploy/grafana/provisioning/datasources/draftboard.yaml": "datasources.yaml.j2",
     "deploy/grafana/provisioning/dashboards/draftboard.yaml": "dashboards.yaml.j2",
 }
-
-
+"""Template of each file, by the file's path."""
 _CHECKS_A_BEAT = 5
 
 
 def render(settings: Settings, made_by: str) -> dict[str, str]:
-    """Every file as text, by its path; `made_by` says in each where it comes from."""
-    environment = _environment()
+    """Every file as text, by its path; each names its origin, `made_by`."""
+    return {path: text(path, settings, made_by) for path in TEMPLATES}
+
+
+def text(path: str, settings: Settings, made_by: str) -> str:
+    """One of the files."""
     labels = settings.labels
-    return {
-        path: environment.get_template(template).render(
+    return (
+        _environment()
+        .get_template(TEMPLATES[path])
+        .render(
             made_by=made_by,
             stack=settings.stack,
             rules=settings.rules,
@@ -41,14 +47,14 @@ def render(settings: Settings, made_by: str) -> dict[str, str]:
             heartbeat_check=Duration(max(1, settings.stack.notify.heartbeat_interval.seconds // _CHECKS_A_BEAT)),
             inhibitions=inhibitions(settings),
         )
-        for path, template in _TEMPLATES.items()
-    }
+    )
 
 
+@cache
 def _environment() -> Environment:
     """Square brackets instead of braces, which belong to Alertmanager's own templates.
 
-    Nothing is HTML, so nothing is escaped as HTML: what is text in YAML goes through `yaml`.
+    The files are not HTML, so nothing is escaped as HTML; text in YAML goes through the filter `yaml`.
     """
     environment = Environment(
         loader=PackageLoader("draftboard.build"),
@@ -67,6 +73,6 @@ def _environment() -> Environment:
 
 
 def _in_yaml(value: str | Sequence[str]) -> str:
-    """A text or a list of texts on one line, quoted where YAML needs it."""
+    """A text or a list of texts on one line, quoted where YAML requires it."""
     plain = value if isinstance(value, str) else list(value)
     return yaml.safe_dump(plain, default_flow_style=True, width=math.inf).removesuffix("...\n").strip()

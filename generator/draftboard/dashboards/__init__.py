@@ -1,10 +1,11 @@
-"""One short module a dashboard: its table of contents."""
+"""Signals become Grafana dashboards: a table of contents for each, and the charts that it names.
 
-from draftboard.dashboards.capacity import capacity
-from draftboard.dashboards.depth import depth
-from draftboard.dashboards.latency import latency
-from draftboard.dashboards.overview import overview
+The only package that imports grafanalib. grafanalib 0.7.1 is frozen and writes Grafana's schema of 2016; what leaves
+this package is plain JSON of the current classic schema, without legacy keys.
+"""
 
-DASHBOARDS = (overview, depth, latency, capacity)
+from draftboard.dashboards.charts import uid
+from draftboard.dashboards.contents import DASHBOARDS
+from draftboard.dashboards.dashboard import Dashboard
 
-__all__ = ["DASHBOARDS"]
+__all__ = ["DASHBOARDS", "Dashboard", "uid"]

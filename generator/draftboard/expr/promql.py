@@ -42,11 +42,6 @@ def aggregate(operator: str, labels: Iterable[str], vector: str) -> str:
     return _wrapped(f"{operator} by ({', '.join(labels)}) (", (vector,))
 
 
-def sum_by(labels: Iterable[str], vector: str) -> str:
-    """Sum over everything but `labels`."""
-    return aggregate("sum", labels, vector)
-
-
 def reduce(operator: str, label: str, vector: str) -> str:
     """`operator without (label) (vector)`: over the one dimension that a signal has beyond its level."""
     return _wrapped(f"{operator} without ({label}) (", (vector,))
@@ -85,11 +80,6 @@ def told_apart(label: str, vectors: Mapping[str, str]) -> str:
     return first_of(
         *(call("label_replace", vector, f'"{label}"', f'"{name}"', '""', '""') for name, vector in vectors.items())
     )
-
-
-def joined(vector: str, label: str, sources: Sequence[str]) -> str:
-    """The vector with the values of several labels in one, between spaces."""
-    return call("label_join", vector, f'"{label}"', '" "', *(f'"{source}"' for source in sources))
 
 
 def _operand(expression: str) -> str:

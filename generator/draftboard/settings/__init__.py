@@ -1,6 +1,5 @@
-"""What a user may want otherwise: `Settings()` holds the defaults, `load` reads a TOML file over them."""
+"""The user's settings: `Settings()` holds the defaults, `load` reads a TOML file over them."""
 
-from draftboard.settings.load import load
-from draftboard.settings.model import Labels, Settings
+from draftboard.settings.model import Labels, Settings, load
 
 __all__ = ["Labels", "Settings", "load"]

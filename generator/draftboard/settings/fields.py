@@ -1,4 +1,4 @@
-"""The kinds of value a setting can have, each with the sentence that says what is allowed."""
+"""Types of settings, each with the sentence that says what is allowed."""
 
 import re
 from typing import Annotated
@@ -9,28 +9,16 @@ from draftboard.durations import Duration
 
 LONGEST_DRAFT = 99
 """Drafted tokens a step that anything is computed for: far more than any drafter drafts."""
+# Labels that records add, labels of vLLM's own series, and names of dashboard variables.
 RESERVED_LABELS = frozenset(
-    # Labels that a record adds, labels of vLLM's own series, and names that dashboards use as variables.
-    {
-        "accepted",
-        "alertname",
-        "alertstate",
-        "datasource",
-        "draft_cost",
-        "gpu",
-        "identity",
-        "k",
-        "le",
-        "position",
-        "reached",
-        "series",
-    }
-    | {"severity", "slo", "source", "reason", "state", "status", "finished_reason", "verify_inflation"},
+    {"accepted", "alertname", "alertstate", "datasource", "draft_cost", "finished_reason", "gpu", "identity", "k", "le"}
+    | {"position", "reached", "reason", "series", "severity", "slo", "source", "state", "status", "verify_inflation"},
 )
+_MATCHER = re.compile(r'\s*([a-zA-Z_][a-zA-Z0-9_]*)\s*(=~|!~|!=|=)\s*"([^"\\$\n{}]*)"\s*')
 
 
 def written(pattern: str, rule: str) -> AfterValidator:
-    """A text must match the whole pattern (ASCII); the rule says so in words."""
+    """A text must match the whole pattern (ASCII); `rule` is the pattern in words."""
 
     def matching(value: str) -> str:
         if not re.fullmatch(pattern, value, re.ASCII):
@@ -48,17 +36,18 @@ def _duration(value: object) -> object:
     return Duration.parse(value)
 
 
+def _at_most(most: str) -> AfterValidator:
+    def checked(value: Duration) -> Duration:
+        if value > Duration.parse(most):
+            raise ValueError(f"must be at most {most}")
+        return value
+
+    return AfterValidator(checked)
+
+
 def _positive(value: Duration) -> Duration:
-    if value.seconds <= 0:
+    if not value.seconds:
         raise ValueError("must be longer than 0s")
-    if value.seconds > 366 * 86_400:
-        raise ValueError("must be at most 366d")
-    return value
-
-
-def _hold(value: Duration) -> Duration:
-    if value.seconds > 7 * 86_400:
-        raise ValueError("must be at most 7d")
     return value
 
 
@@ -68,15 +57,10 @@ def _free(value: str) -> str:
     return value
 
 
-_MATCHER = re.compile(r'\s*([a-zA-Z_][a-zA-Z0-9_]*)\s*(=~|!~|!=|=)\s*"([^"\\$\n{}]*)"\s*')
-
-
 def _selector(value: str) -> str:
-    """Normalise label matchers; only plain regular expressions, which Python and RE2 read alike."""
-    if not value.strip():
-        return ""
+    """Normalise label matchers; only plain regular expressions, which mean the same in Python and RE2."""
     matchers = []
-    for part in value.split(","):
+    for part in value.split(",") if value.strip() else ():
         match = _MATCHER.fullmatch(part)
         if match is None:
             raise ValueError('must be label matchers such as cluster="prod",job=~"vllm.*"')
@@ -92,8 +76,9 @@ def _selector(value: str) -> str:
     return ",".join(matchers)
 
 
-Positive = Annotated[Duration, BeforeValidator(_duration), AfterValidator(_positive), PlainSerializer(str)]
-Hold = Annotated[Duration, BeforeValidator(_duration), AfterValidator(_hold), PlainSerializer(str)]
+_Duration = Annotated[Duration, BeforeValidator(_duration), PlainSerializer(str)]
+Positive = Annotated[_Duration, AfterValidator(_positive), _at_most("366d")]
+Hold = Annotated[_Duration, _at_most("7d")]
 LabelKey = Annotated[
     str,
     written(r"(?!__)[a-zA-Z_]\w*", "must be a label name: letters, digits and _, not starting with a digit or __"),

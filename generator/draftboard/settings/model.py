@@ -1,14 +1,16 @@
-"""Every number, label name, address and threshold that a user may want otherwise, with the reason for its default.
+"""Every number, label name, address and threshold that a user can change, with the reason for its default.
 
-"HEUR" marks a rule of thumb that nobody has measured: a default to start from, never a fact.
+"HEUR" marks a rule of thumb without a measurement: a default to start from, not a fact.
 """
 
-from typing import Self
+from pathlib import Path
+from typing import Any, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, model_validator
 
-from draftboard.documents import Table
+from draftboard.documents import Table, first_mistake, read_toml
 from draftboard.durations import Duration
+from draftboard.errors import DraftboardError
 from draftboard.settings.alerts import Overlays
 from draftboard.settings.fields import (
     LONGEST_DRAFT,
@@ -31,25 +33,25 @@ _LOOK_BACK = Duration(300)
 
 
 class Labels(Table):
-    """Label names, as they arrive in Prometheus. Rename them here when relabelling renamed them there."""
+    """Label names, as they arrive in Prometheus. Rename them here if relabelling renamed them there."""
 
     scope: tuple[LabelName, ...] = Field(default=("cluster", "namespace"), strict=False, max_length=8)
-    """Wider than a job; kept in every record, absent without harm where nobody sets them."""
+    """Labels wider than a job. Every record keeps them; they may be absent."""
     job: LabelName = "job"
     instance: LabelName = "instance"
     model_name: LabelName = "model_name"
     engine: LabelName = "engine"
     spec_method: LabelName = "spec_method"
-    """Target label that the user sets, for vLLM does not export the drafting method."""
+    """Target label set by the user, because vLLM does not export the drafting method."""
     variant: LabelName = "variant"
-    """Target label that the user sets: an arm of an A/B comparison."""
+    """Target label set by the user: an arm of an A/B comparison."""
     host: LabelName = "host"
-    """Target label that the user may set on vLLM and on the GPU exporter alike, so that both are known to be on one
-    machine. Without it, what stands before the port of `instance` is taken for the machine."""
+    """Optional target label of vLLM and of the GPU exporter: equal values mean the same machine. Without it, the part
+    of `instance` before the port stands for the machine."""
 
     @property
     def target(self) -> tuple[str, ...]:
-        """What tells one scraped server from another."""
+        """Labels that identify a scraped server."""
         return (*self.scope, self.job, self.instance)
 
     @property
@@ -86,19 +88,20 @@ class Rules(Table):
 
     scrape_interval: Positive = Duration(15)
     window: Positive | None = None
-    """Of every rate: at least four scrapes, so that a failed one leaves enough points. Default: that, or 5m."""
+    """Window of every rate: at least four scrapes, so that a failed one leaves enough points. Default: four scrapes, at
+    least 5m."""
     evaluation_interval: Positive = Duration(60)
     compare_with: Positive = Duration(3600)
-    """How long ago "before" is, when now is compared with before."""
+    """Offset of comparisons with the past."""
     baseline: Positive = Duration(86_400)
-    """The past that is a model's normal: a day, so that day and night are both in it."""
+    """The past that defines a model's normal values: a day, so that it holds both day and night."""
     baseline_needs: Share = 0.25
-    """Share of the baseline that must hold samples before it is called normal."""
+    """Share of the baseline that must hold samples."""
     remember: Positive = Duration(3600)
-    """How long a server that stopped answering counts as down rather than forgotten."""
+    """How long a server that stopped answering counts as down; after that it counts as removed."""
     startup: Positive = Duration(1800)
-    """How long a new target may load its model before it counts as down. One that returns under its old address is down
-    until it answers."""
+    """How long a new target may load its model before it counts as down. A target that returns under its old address
+    has no such grace."""
 
     @property
     def rate_window(self) -> Duration:
@@ -112,7 +115,7 @@ class Rules(Table):
         if self.scrape_interval >= _LOOK_BACK:
             raise ValueError(
                 f"scrape_interval = {self.scrape_interval} is too long: shorter than {_LOOK_BACK}, after which "
-                "Prometheus takes a series for gone",
+                "Prometheus treats a series as gone",
             )
         if window < least:
             raise ValueError(f"window = {window} is too short: at least 4 scrapes, so {least} or longer")
@@ -129,60 +132,55 @@ class Rules(Table):
 
 
 class DraftCost(Table):
-    """What drafting costs, in break-even and expected speedup. Assumptions (HEUR) until you measure yours."""
+    """Cost of drafting, for break-even and expected speedup. Assumptions (HEUR) until you measure your own."""
 
     default: Ratio = 0.1
-    """Time of drafting one token over one target step: a draft model ten times faster, or an unknown method."""
+    """Time to draft one token over one target step: a draft model ten times faster, or an unknown method."""
     by_method: dict[MethodName, Ratio] = Field(
         default={
-            # No model runs: the price is a search on the CPU.
-            "ngram": 0.01,
-            "ngram_gpu": 0.01,
-            "suffix": 0.01,
+            # No model runs: the cost is a search on the CPU.
+            **dict.fromkeys(("ngram", "ngram_gpu", "suffix"), 0.01),
             # One layer of the target, or a few heads.
-            "eagle": 0.05,
-            "eagle3": 0.05,
-            "medusa": 0.05,
-            "mtp": 0.05,
+            **dict.fromkeys(("eagle", "eagle3", "medusa", "mtp"), 0.05),
             # One pass of a small model drafts the whole block.
             "dflash": 0.02,
         },
         max_length=32,
     )
     verify_inflation: AboveZero = 1.0
-    """A verify step over a plain step: 1 while the GPU waits for memory, more once it is short of compute."""
+    """A verify step over a plain step: 1 while the GPU waits for memory, more when it is short of compute."""
 
 
 class Methods(Table):
-    """Values of the `spec_method` label that mean something to the rules."""
+    """Values of the `spec_method` label with a meaning to the rules."""
 
     baseline: MethodName = "none"
-    """A server that runs without speculation on purpose."""
+    """A server without speculation, on purpose."""
     lookup: tuple[MethodName, ...] = Field(default=("ngram", "ngram_gpu", "suffix"), strict=False, max_length=32)
-    """Methods that copy from the text: a weak first position is the text's doing, no drafter is out of step."""
+    """Methods that copy from the text: a weak first position comes from the text, not from a misaligned drafter."""
 
 
 class Links(Table):
-    """Where the links in alerts and dashboards lead."""
+    """Targets of the links in alerts and dashboards."""
 
     grafana: Url = "http://127.0.0.1:3000"
     runbooks: Url = "https://github.com/draftboard/draftboard/blob/main/alerts/runbooks"
 
 
 class Dashboards(Table):
-    """What every dashboard shares."""
+    """Defaults of every dashboard."""
 
     refresh: Positive = Duration(60)
     time_range: Positive = Duration(6 * 3600)
 
 
 class Settings(Table):
-    """All of them. `Settings()` is what the committed files are built with."""
+    """All settings. The committed files are built with `Settings()`."""
 
     selector: Selector = ""
-    """Matchers on target labels, put into every raw selector: cluster="prod" when one Prometheus holds more."""
+    """Matchers on target labels, added to every raw selector: cluster="prod" if one Prometheus holds several."""
     max_draft_tokens: int = Field(default=24, ge=1, le=LONGEST_DRAFT)
-    """Longest draft that per-depth signals cover: the largest default of any method, suffix decoding's."""
+    """Longest draft that signals by depth cover: the largest default of any method, that of suffix decoding."""
     labels: Labels = Labels()
     rules: Rules = Rules()
     draft_cost: DraftCost = DraftCost()
@@ -209,14 +207,34 @@ class Settings(Table):
         }
 
     @model_validator(mode="after")
-    def _selector_fits_targets(self) -> Self:
+    def _parts_fit_together(self) -> Self:
         of_engines = {self.labels.model_name, self.labels.engine} | RESERVED_LABELS
         unfit = sorted(of_engines & {part.partition("=")[0].rstrip("!") for part in self.selector.split(",")})
         if unfit:
             raise ValueError(f"selector names {unfit[0]!r}, which targets do not carry: use target labels only")
-        return self
-
-    @model_validator(mode="after")
-    def _promises_can_be_measured(self) -> Self:
         check_measurable(self.slo, self.buckets)
         return self
+
+
+def load(path: Path | None) -> Settings:
+    """Read the settings in `path` over the defaults; without a path, the defaults.
+
+    Raises:
+        DraftboardError: the file cannot be read, is not TOML, or holds an unknown key or a value that is not allowed.
+    """
+    if path is None:
+        return Settings()
+    document = read_toml(path, "settings")
+    try:
+        return Settings.model_validate(_overlaid(Settings().model_dump(mode="json", by_alias=True), document))
+    except ValidationError as error:
+        raise DraftboardError(f"{path}: {first_mistake(error, Settings, 'settings')}") from None
+
+
+def _overlaid(defaults: dict[str, Any], document: dict[str, Any]) -> dict[str, Any]:
+    """The document over the defaults, table by table: naming one key of a table keeps its other defaults."""
+    merged = defaults | document
+    for key, default in defaults.items():
+        if isinstance(default, dict) and isinstance(merged[key], dict):
+            merged[key] = _overlaid(default, merged[key])
+    return merged

@@ -1,4 +1,4 @@
-"""What users are promised, and with which buckets it is measured."""
+"""Service level objectives (SLOs), and the buckets that measure them."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal, Self
@@ -17,37 +17,36 @@ HISTOGRAMS: dict[str, Histogram] = {
     "time_per_output_token": latency.TIME_PER_OUTPUT_TOKEN,
     "end_to_end": latency.END_TO_END_LATENCY,
 }
-"""Which histogram tells how a promise of time is kept."""
-_MINUTES, _HOURS, _DAYS = 60, 3_600, 86_400
+"""The histogram that measures each objective of time."""
 _EXACT = 12
 """Decimals that a share of a window is rounded to."""
 
 
 @dataclass(frozen=True)
 class Pace:
-    """A share of the budget, spent within a long window; the short one tells whether it goes on."""
+    """A share of the budget, spent within a long window; the short window shows whether it continues."""
 
     share: float
     long: Duration
     short: Duration | None
-    """None stands for the window of every rate."""
+    """None: the window of every rate."""
 
     def factor(self, window: Duration) -> float:
-        """How many times faster than lasts a window's budget burns at this pace; at 1 and slower it lasts."""
+        """Burn rate: how many times faster the budget burns than lasts for the SLO's window; at least 1."""
         return max(1.0, round(self.share * window.seconds / self.long.seconds, _EXACT))
 
 
 # Google's Site Reliability Workbook, chapter "Alerting on SLOs".
 FAST = (
-    Pace(0.02, Duration(1 * _HOURS), None),
-    Pace(0.05, Duration(6 * _HOURS), Duration(30 * _MINUTES)),
+    Pace(0.02, Duration.parse("1h"), None),
+    Pace(0.05, Duration.parse("6h"), Duration.parse("30m")),
 )
 SLOW = (
-    Pace(0.10, Duration(1 * _DAYS), Duration(2 * _HOURS)),
-    Pace(0.10, Duration(3 * _DAYS), Duration(6 * _HOURS)),
+    Pace(0.10, Duration.parse("1d"), Duration.parse("2h")),
+    Pace(0.10, Duration.parse("3d"), Duration.parse("6h")),
 )
 BURN_WINDOWS = sorted({window for pace in (*FAST, *SLOW) for window in (pace.short, pace.long) if window})
-"""All of them. The window of every rate must be shorter, the promise last longer."""
+"""All of them. The window of every rate must be shorter, the SLO's window longer."""
 
 
 class Buckets(Table):
@@ -59,22 +58,21 @@ class Buckets(Table):
 
     @model_validator(mode="after")
     def _rise(self) -> Self:
-        for name in type(self).model_fields:
-            bounds = getattr(self, name)
+        for name, bounds in self:
             if list(bounds) != sorted(set(bounds)):
                 raise ValueError(f"{name} must rise, each bound once")
         return self
 
 
 class TimeObjective(Table):
-    """At least this share of requests within this time. Both are examples (HEUR) until they are your promise."""
+    """At least this share of requests within this time. The defaults are examples (HEUR) until you set your own."""
 
     objective: Share
     threshold_seconds: AboveZero
 
 
 class ErrorObjective(Table):
-    """At least this share of requests answered. An example (HEUR) until it is your promise."""
+    """At least this share of requests without an error. The default is an example (HEUR) until you set your own."""
 
     objective: Share
 
@@ -86,7 +84,7 @@ class Objectives(Table):
     watched: tuple[Promise, ...] = Field(
         default=("time_to_first_token", "time_per_output_token", "end_to_end", "errors"), strict=False, min_length=1
     )
-    """Leave out what you do not promise."""
+    """The objectives that you have declared; leave out the others."""
     time_to_first_token: TimeObjective = TimeObjective(objective=0.99, threshold_seconds=1.0)
     time_per_output_token: TimeObjective = TimeObjective(objective=0.99, threshold_seconds=0.1)
     end_to_end: TimeObjective = TimeObjective(objective=0.95, threshold_seconds=60.0)
@@ -98,7 +96,7 @@ class Objectives(Table):
         return objective
 
     def threshold(self, promise: Promise) -> float:
-        """Seconds promised by an objective of time."""
+        """Seconds of an objective of time."""
         objective: TimeObjective = getattr(self, promise)
         return objective.threshold_seconds
 
@@ -114,10 +112,10 @@ class Objectives(Table):
 
 
 def check_measurable(objectives: Objectives, buckets: Buckets) -> None:
-    """Whether each promised time is a bucket's bound, so that the share within it can be told.
+    """Check that each watched time is the bound of a bucket: the share within another time is unknown.
 
     Raises:
-        ValueError: it lies between two bounds, or outside of all.
+        ValueError: a time lies between two bounds, or outside of all.
     """
     for promise in objectives.watched:
         if promise not in HISTOGRAMS:
@@ -127,6 +125,6 @@ def check_measurable(objectives: Objectives, buckets: Buckets) -> None:
         if seconds not in bounds:
             nearest = [f"{bound:g}" for bound in sorted(sorted(bounds, key=lambda bound: abs(bound - seconds))[:2])]
             raise ValueError(
-                f"slo.{promise}.threshold_seconds = {seconds:g} is no bucket bound of {HISTOGRAMS[promise].name}: "
+                f"slo.{promise}.threshold_seconds = {seconds:g} is not a bucket bound of {HISTOGRAMS[promise].name}: "
                 f"the nearest are {' and '.join(nearest)}; take one, or declare the servers' bounds in buckets.{family}"
             )

@@ -1,6 +1,6 @@
-"""The monitoring that `deploy/` runs: who scrapes whom within which limits, and who is told of what.
+"""The monitoring that `deploy/` runs: scrape limits, addresses, remote stores and notification channels.
 
-No secret stands here: what is secret is read from a file of a fixed name, below `secrets`.
+Secrets are not settings: each is read from a file of a fixed name, below `secrets`.
 """
 
 from typing import Annotated, Literal, Self
@@ -11,9 +11,6 @@ from draftboard.documents import Table
 from draftboard.durations import Duration
 from draftboard.settings.fields import LabelKey, Positive, Url, written
 
-Channel = Literal["webhook", "slack", "email", "pagerduty"]
-
-
 Address = Annotated[
     str,
     written(r"([A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\]):[0-9]{1,5}", "must be an address such as alertmanager:9093"),
@@ -22,52 +19,53 @@ Folder = Annotated[str, written(r"/[\w./-]*[\w-]", "must be an absolute path of 
 MailAddress = Annotated[str, written(r"[\w.+-]+@[\w.-]+", "must be a mail address")]
 Name = Annotated[str, written(r"[\w#@.+-]*", "may use only letters, digits and # @ . + - _")]
 LabelText = Annotated[str, written(r"[\w.:/-]+", "may use only letters, digits and . : / - _")]
+Channel = Literal["webhook", "slack", "email", "pagerduty"]
 Channels = Annotated[tuple[Channel, ...], Field(strict=False, max_length=4)]
 
 
 class ScrapeLimits(Table):
-    """What one page may hold: a scrape beyond them fails as a whole, and its server counts as down.
+    """Limits of one page. A scrape beyond them fails as a whole, and its server counts as down.
 
-    Better that than one broken server which fills the disk of all.
+    Without limits, one broken server could fill the disk for all.
     """
 
     samples: int = Field(default=50_000, ge=100, le=10_000_000)
-    """A vLLM 0.32 engine exposes about 450; a page holds all engines of its server, so a hundred of them."""
+    """A vLLM 0.32 engine exposes about 450; a page holds all engines of its server: a hundred of them."""
     labels: int = Field(default=100, ge=20, le=1_000)
-    """`vllm:cache_config_info` alone carries some 45, and one more with nearly every release."""
+    """`vllm:cache_config_info` alone has some 45, and one more with nearly every release."""
     label_name_length: int = Field(default=200, ge=20, le=10_000)
     label_value_length: int = Field(default=2_000, ge=100, le=100_000)
-    """Model names may be paths, and `vllm:cache_config_info` carries whole settings."""
+    """Model names may be paths, and `vllm:cache_config_info` holds whole configurations."""
     megabytes: int = Field(default=20, ge=1, le=1_000)
     """Uncompressed: a page of 50,000 samples is about 8 MB."""
     targets: int = Field(default=1_000, ge=1, le=100_000)
-    """Of one job: a discovery file gone wrong."""
+    """Of one job: a protection against a wrong discovery file."""
 
 
 class RemoteWrite(Table):
-    """Where all samples are sent besides: Mimir, VictoriaMetrics, Thanos."""
+    """A remote store that receives all samples: Mimir, VictoriaMetrics, Thanos."""
 
     url: Url
     token: bool = False
-    """Send the bearer token that stands in `remote_write_token` below `secrets`, to `query_url` too."""
+    """Send the bearer token in `remote_write_token` below `secrets`, to `query_url` too."""
     rules_there: bool = False
-    """The rules are loaded into that system's own ruler: this Prometheus evaluates none, or every alert came twice."""
+    """That system's own ruler evaluates the rules. This Prometheus evaluates none, or alerts would come twice."""
     query_url: Url | None = None
-    """Where that system answers PromQL, without `/api/v1`: with `rules_there` Grafana asks it for the records."""
+    """Where that system answers PromQL, without `/api/v1`: with `rules_there` Grafana reads the records there."""
 
     @model_validator(mode="after")
-    def _records_are_asked_for_where_they_are(self) -> Self:
+    def _records_are_read_where_they_are(self) -> Self:
         if self.rules_there and self.query_url is None:
-            raise ValueError("rules_there needs query_url, the address that Grafana asks: the records are there alone")
+            raise ValueError("rules_there needs query_url, the address for Grafana: only that system has the records")
         if self.query_url is not None and not self.rules_there:
-            raise ValueError("query_url needs rules_there: where the rules are evaluated here, Grafana asks here")
+            raise ValueError("query_url needs rules_there: without it Grafana reads the local Prometheus")
         return self
 
 
 class Notify(Table):
-    """Which channels an alert of each severity takes, and how often.
+    """Channels by severity, and how often they are used.
 
-    None by default, for only you know whom to wake: until then alerts are seen in Alertmanager and Grafana alone.
+    None by default: until you name a channel, alerts appear in Alertmanager and Grafana only.
     """
 
     critical: Channels = ()
@@ -76,31 +74,31 @@ class Notify(Table):
     heartbeat: bool = False
     """Send the watchdog to the address in `heartbeat_url`: a dead man's switch that rings when it stops coming."""
     group_wait: Positive = Duration(30)
-    """A first message waits so long for others of its model."""
+    """Delay of a first message, to collect other alerts of the same model."""
     group_interval: Positive = Duration(300)
-    """News of a known trouble waits so long."""
+    """Delay of changes to a group that was sent."""
     repeat_critical: Positive = Duration(4 * 3600)
-    """A page that nobody acts on comes again."""
+    """A critical alert that is still firing is sent again."""
     repeat_others: Positive = Duration(24 * 3600)
     heartbeat_interval: Positive = Duration(300)
-    """The switch should ring after two or three of them."""
+    """The switch should ring after two or three missing messages."""
 
 
 class Slack(Table):
-    """The address of the incoming webhook stands in `slack_webhook_url`."""
+    """The address of the incoming webhook is in `slack_webhook_url`."""
 
     channel: Name = ""
-    """Empty: the one that the webhook belongs to."""
+    """Empty: the webhook's own channel."""
 
 
 class Email(Table):
-    """The password stands in `smtp_password`."""
+    """The password is in `smtp_password`."""
 
     to: MailAddress
     sender: MailAddress
     smarthost: Address
     username: Name = ""
-    """Empty: the server asks for no password."""
+    """Empty: the server requires no authentication."""
 
 
 class Stack(Table):
@@ -110,9 +108,9 @@ class Stack(Table):
     alertmanager: Address = "alertmanager:9093"
     secrets: Folder = "/run/secrets"
     dashboards: Folder = "/var/lib/grafana/dashboards"
-    """Where Grafana finds them."""
+    """Where Grafana reads them."""
     external_labels: dict[LabelKey, LabelText] = Field(default={}, max_length=16)
-    """Which Prometheus this is, told to everybody outside: in remote writes and in alerts."""
+    """Labels of this Prometheus in remote writes and alerts."""
     limits: ScrapeLimits = ScrapeLimits()
     remote_write: tuple[RemoteWrite, ...] = Field(default=(), strict=False, max_length=4)
     notify: Notify = Notify()
@@ -120,19 +118,15 @@ class Stack(Table):
     email: Email | None = None
 
     @model_validator(mode="after")
-    def _mail_has_an_address(self) -> Self:
+    def _consistent(self) -> Self:
         channels = (*self.notify.critical, *self.notify.warning, *self.notify.info)
         if "email" in channels and self.email is None:
             raise ValueError("notify by email needs [stack.email] with to, sender and smarthost")
-        return self
-
-    @model_validator(mode="after")
-    def _rules_are_evaluated_once(self) -> Self:
         if sum(remote.rules_there for remote in self.remote_write) > 1:
             raise ValueError("remote_write has rules_there more than once: every alert would come twice")
         return self
 
     @property
     def ruler(self) -> RemoteWrite | None:
-        """Who evaluates the rules, if it is not this Prometheus."""
+        """The remote store that evaluates the rules, if one does."""
         return next((remote for remote in self.remote_write if remote.rules_there), None)

@@ -1,6 +1,6 @@
-"""Where a number changes its meaning, and how much traffic it takes to judge.
+"""Where a number changes its meaning, and how much traffic a judgement takes.
 
-"HEUR" marks a rule of thumb that nobody has measured: a default to start from, never a fact.
+"HEUR" marks a rule of thumb without a measurement: a default to start from, not a fact.
 """
 
 from typing import Self
@@ -18,7 +18,7 @@ class Bands(Table):
     healthy: Share = 0.6
     optimal: Share = 0.7
     suspicious: Share = 0.98
-    """So high for long is rarely a good drafter and often a repetition loop."""
+    """A long time above this is rarely a good drafter and often a repetition loop."""
 
     @model_validator(mode="after")
     def _rise(self) -> Self:
@@ -28,48 +28,48 @@ class Bands(Table):
 
 
 class Thresholds(Table):
-    """Where a number changes its meaning. Alerts fire, panels colour and advice turns at these same values."""
+    """Where a number changes its meaning. Alerts, panel colours and advice use the same values."""
 
     acceptance: Bands = Bands()
     pays_clearly: AboveZero = 1.1
-    """Expected speedup from which speculation is said to pay; between 1 and this it is about even. HEUR."""
+    """Expected speedup from which speculation pays; from 1 to this it is about even. HEUR."""
     drop: Share = 0.8
     """Acceptance now over acceptance before, under which the workload or the drafter has changed. HEUR."""
     anomaly: AboveZero = 3.0
-    """Standard deviations under the model's own day."""
+    """Standard deviations below the model's own day."""
     deviation_floor: Share = 0.05
-    """Least standard deviation assumed, as a share of the mean: a very steady model is not alarmed by a breath."""
+    """Least standard deviation assumed, as a share of the mean: small changes of a steady model raise no alert."""
     first_position: Share = 0.7
     """Share of drafts whose first token is accepted, under which a drafter is misaligned. HEUR."""
     last_position_low: Share = 0.1
     """Share of drafts accepted to the last position, under which the draft is too long. HEUR."""
     last_position_high: Share = 0.3
-    """And above which it is too short. HEUR."""
+    """The same share, above which the draft is too short. HEUR."""
     full_drafts: Share = 0.9
-    """Mean draft length over configured K, under which the last position says little: drafts seldom reach it."""
+    """Mean draft length over configured K, under which the last position says little: few drafts reach it."""
     outlier: Share = 0.75
-    """An engine's acceptance length over its model's other engines'. HEUR."""
+    """An engine's acceptance length over that of its model's other engines. HEUR."""
     inconsistent: Share = 0.05
     """Relative error of an identity that the counters hold exactly; rates differ a little where series begin."""
     slower: Share = 0.95
     """Measured speedup against a baseline, under which users wait longer with speculation. The rest is noise. HEUR."""
     tail: AboveZero = 1.5
-    """P99 over P50, against what the model's own day had: above it, slow requests have grown apart. HEUR."""
+    """P99 over P50, relative to the model's own day, above which slow requests have become slower. HEUR."""
     load: Share = 0.2
-    """Difference of two runs in request rate, requests in flight or lengths, up to which they are compared. HEUR."""
+    """Largest relative difference of two runs in request rate, requests in flight or lengths to compare them. HEUR."""
     kv_cache: Share = 0.9
     """Share of the KV cache in use, above which the next long request may preempt another. HEUR."""
     preemptions: Share = 0.1
     """Preemptions for each finished request, above which prompts are computed twice too often. HEUR."""
     queue_growth: AboveZero = 1.0
-    """Waiting requests more than one window ago, above which the queue grows rather than breathes. HEUR."""
+    """Waiting requests more than one window ago, above which the queue grows rather than varies. HEUR."""
     errors: Share = 0.05
-    """Share of finished requests that ended in an error; of HTTP answers, that were 5xx. HEUR."""
+    """Share of finished requests that ended in an error, and of HTTP answers that were 5xx. HEUR."""
     rejections: Share = 0.01
-    """Share of requests turned away by a limit of the queue. HEUR."""
+    """Share of requests rejected by a limit of the queue. HEUR."""
     foreign: Share = 0.01
-    """Share of the tokens generated during a sweep that no response of it explains, above which somebody else's traffic
-    is in its numbers. Where it is alone, vLLM counts exactly what it answers with."""
+    """Share of the tokens generated during a sweep that none of its responses explains, above which the numbers include
+    other traffic. Without other traffic vLLM counts exactly the tokens of its responses."""
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -83,17 +83,17 @@ class Thresholds(Table):
 
 
 class Traffic(Table):
-    """Least traffic worth a judgement: ratios of a handful of drafts are noise."""
+    """Least traffic for a judgement: ratios of a handful of drafts are noise."""
 
     drafts_per_second: AboveZero = 0.1
     drafts_to_judge: AboveZero = 200
-    """A report of fewer drafts gives no verdict. HEUR."""
+    """A report on fewer drafts gives no verdict. HEUR."""
     tokens_per_second: AboveZero = 1.0
     requests_per_second: AboveZero = 0.05
     """Three a minute: fifteen in the window of a rate."""
     requests_per_second_for_tail: AboveZero = 0.35
     """A hundred in the window of a rate: with fewer, P99 is the slowest one."""
     requests_to_compare: AboveZero = 15
-    """Finished requests on each side, under which a comparison gives no verdict: what a rate needs in its window."""
+    """Finished requests on each side for a verdict of a comparison: as many as a rate needs in its window."""
     requests_to_compare_tails: AboveZero = 100
-    """And under which their P99 is not compared."""
+    """Finished requests on each side for a comparison of P99."""

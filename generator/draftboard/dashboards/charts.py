@@ -1,0 +1,246 @@
+"""The kinds of panel, each made from signals for the dashboard's edition."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from string import ascii_uppercase
+from typing import Any
+
+from draftboard.dashboards import columns, fields, panels
+from draftboard.dashboards.panels import DATASOURCE, ModernPanel, Panel, override, query
+from draftboard.expr.labels import LabelJoin
+from draftboard.expr.tree import Aggregate
+from draftboard.settings import Settings
+from draftboard.signals import Edition, Level, Scope, Signal
+from draftboard.signals.latency import Latency
+from draftboard.signals.signal import within
+
+GRID_WIDTH = 24
+TALL = 11
+"""Height of a panel with many series: room for four lines of legend, or a dozen bands."""
+_LEGEND_OF = {
+    "accepted": "{{accepted}} accepted",
+    "gpu": "GPU {{gpu}}",
+    "k": "k = {{k}}",
+    "position": "position {{position}}",
+}
+"""What a label's value is called in a legend; of other labels the value says it."""
+
+
+def uid(subject: str, edition: Edition) -> str:
+    """The uid of an edition's dashboard on a subject."""
+    return f"draftboard-{subject}" + ("-raw" if edition is Edition.RAW else "")
+
+
+@dataclass
+class Charts:
+    """Panels of one dashboard, whose uid and links contain its `subject`."""
+
+    settings: Settings
+    edition: Edition
+    subject: str
+    shows: list[tuple[str, str]] = field(default_factory=list, init=False)
+    """Signal name and panel title of every panel made."""
+
+    def trend(
+        self,
+        *signals: Signal,
+        level: Level | None = None,
+        width: int = 12,
+        stacked: bool = False,
+        calcs: Sequence[str] = panels.LAST_AND_MEAN,
+    ) -> Panel:
+        """Signals of one unit over time; by default at the widest level that the first of them has."""
+        first, alone = signals[0], len(signals) == 1
+        by_ref = dict(zip(ascii_uppercase, signals, strict=False))
+        dashed = alone and fields.has_steps(first, self.settings)
+        style = panels.timeseries_style(axis=fields.axis(first), thresholds=dashed, stacked=stacked)
+        return self._panel(
+            "timeseries",
+            signals,
+            options=panels.timeseries_options(calcs),
+            shown=fields.drawn(first, self.settings, style, coloured=dashed),
+            targets=[
+                self._series(signal, ref, level=level or first.levels[-1], name="" if alone else signal.title)
+                for ref, signal in by_ref.items()
+            ],
+            size=(width, TALL if first.by else 8),
+            overrides=[*fields.decimals_of(by_ref), *fields.colours_of(first)],
+        )
+
+    def percentiles(self, latency: Latency) -> Panel:
+        """Mean and percentiles of a latency over time; a percentile below the resolution is marked as such."""
+        names = {"mean": latency.mean, "P50": latency.p50, "P95": latency.p95, "P99": latency.p99}
+        style = panels.timeseries_style(axis="", thresholds=False, stacked=False)
+        below = fields.mappings(latency.p50, self.settings)
+        return self._panel(
+            "timeseries",
+            tuple(names.values()),
+            # No mean of percentiles: 0 stands for a percentile below the resolution.
+            options=panels.timeseries_options(calcs=("lastNotNull",)),
+            shown=fields.drawn(latency.mean, self.settings, style),
+            targets=[
+                self._series(signal, ref, level=Level.MODEL, name=name) | self._exemplars()
+                for (name, signal), ref in zip(names.items(), ascii_uppercase, strict=False)
+            ],
+            size=(12, TALL),
+            title=latency.title,
+            description=latency.description,
+            overrides=[override("byFrameRefID", ref, mappings=below) for ref in "BCD"],
+        )
+
+    def heatmap(self, signal: Signal) -> Panel:
+        """A histogram over time, summed over everything selected."""
+        expr = self._scope(Level.MODEL)(Aggregate("sum", lambda _: ("le",), signal))
+        return self._panel(
+            "heatmap",
+            (signal,),
+            options=panels.heatmap_options(signal.unit.grafana),
+            shown={
+                "custom": panels.HEATMAP_STYLE,
+                "unit": signal.unit.grafana,
+                "noValue": signal.empty,
+                "thresholds": fields.NO_THRESHOLDS,
+            },
+            targets=[query(expr, "A", legend="{{le}}", form="heatmap") | self._exemplars()],
+            size=(12, 8),
+        )
+
+    def scatter(self, across: Signal, up: Signal) -> Panel:
+        """One signal over another: a point for each moment, a colour for each model."""
+        signals = {"A": across, "B": up}
+        return self._panel(
+            "xychart",
+            (across, up),
+            options=panels.SCATTER,
+            shown=fields.drawn(up, self.settings, panels.SCATTER_STYLE),
+            targets=[query(self._in_one_label(signal), ref, form="table") for ref, signal in signals.items()],
+            size=(12, 10),
+            title=f"{up.title} over {within(across.title)}",
+            transformations=columns.one_frame_a_series(signals),
+        )
+
+    def bars(self, signal: Signal) -> Panel:
+        """Latest values of a signal by its own label, in numeric order, models side by side."""
+        return self._panel(
+            "barchart",
+            (signal,),
+            options=panels.BARCHART,
+            shown=fields.drawn(signal, self.settings, panels.barchart_style(fields.axis(signal))),
+            targets=[query(self._in_one_label(signal), "A", instant=True, form="table")],
+            size=(8, 8),
+            transformations=columns.one_column_a_series(signal.by[0]),
+        )
+
+    def timeline(self, signal: Signal, *, level: Level | None = None) -> Panel:
+        """A signal of few values over time, as bands."""
+        level = level or signal.levels[-1]
+        return self._panel(
+            "state-timeline",
+            (signal,),
+            options=panels.STATE_TIMELINE,
+            shown=self._by_threshold(signal) | {"custom": panels.STATE_TIMELINE_STYLE},
+            targets=[self._series(signal, level=level)],
+            size=(12, TALL if level is Level.ENGINE else 8),
+        )
+
+    def stat(self, signal: Signal, *, width: int = 12) -> Panel:
+        """Latest value of a signal, large, coloured by its steps."""
+        return self._panel(
+            "stat",
+            (signal,),
+            options=panels.STAT,
+            shown=self._by_threshold(signal),
+            targets=[self._series(signal, level=signal.levels[-1], instant=True)],
+            size=(width, 5),
+        )
+
+    def table(self, question: str, *signals: Signal) -> Panel:
+        """Latest values: a row for each model, a column for each signal, and a link to the model's depth."""
+        scope = self._scope(Level.MODEL)
+        return self._panel(
+            "table",
+            signals,
+            options=panels.TABLE,
+            shown={
+                "custom": {"align": "auto", "filterable": True},
+                "noValue": signals[0].empty,
+                "unit": "short",
+                "thresholds": fields.NO_THRESHOLDS,
+            },
+            targets=[
+                query(scope(signal), ref, instant=True, form="table")
+                for ref, signal in zip(ascii_uppercase, signals, strict=False)
+            ],
+            size=(GRID_WIDTH, 9),
+            title=question,
+            overrides=columns.of_signals(signals, self.settings, uid("depth", self.edition)),
+            transformations=columns.one_row_a_model(signals, self.settings),
+        )
+
+    def listing(self, signal: Signal, *, width: int = 12) -> Panel:
+        """The series of a signal: a row for each, a column for each label."""
+        return self._panel(
+            "table",
+            (signal,),
+            options=panels.TABLE,
+            shown=fields.defaults(signal, self.settings) | {"custom": {"align": "auto"}},
+            targets=[query(self._scope(signal.levels[-1])(signal), "A", instant=True, form="table")],
+            size=(width, 8),
+            transformations=columns.labels_only(signal, self.settings),
+        )
+
+    def _scope(self, level: Level) -> Scope:
+        return Scope(self.settings, level, self.edition)
+
+    def _series(
+        self, signal: Signal, ref: str = "A", *, level: Level, name: str = "", instant: bool = False
+    ) -> dict[str, Any]:
+        """A query whose series are named by the labels that tell them apart, after `name`."""
+        labels = [f"{{{{{label}}}}}" for label in level.labels(self.settings)]
+        own = [_LEGEND_OF.get(label, f"{{{{{label}}}}}") for label in signal.by]
+        legend = " ".join([*([name] if name else []), *labels, *own])
+        return query(self._scope(level)(signal), ref, legend=legend, instant=instant)
+
+    def _in_one_label(self, signal: Signal) -> str:
+        """A model's labels in one, so that each model is one series of a chart."""
+        return self._scope(Level.MODEL)(LabelJoin(signal, lambda _: columns.SERIES, " ", lambda scope: scope.labels))
+
+    def _exemplars(self) -> dict[str, Any]:
+        """Ask for exemplars, which only raw series carry."""
+        return {"exemplar": True} if self.edition is Edition.RAW else {}
+
+    def _by_threshold(self, signal: Signal) -> dict[str, Any]:
+        return fields.defaults(signal, self.settings) | {"color": {"mode": "thresholds"}}
+
+    def _panel(
+        self,
+        kind: str,
+        signals: Sequence[Signal],
+        *,
+        shown: dict[str, Any],
+        targets: list[dict[str, Any]],
+        title: str = "",
+        description: str = "",
+        **rest: Any,  # noqa: ANN401  (fields of an untyped class)
+    ) -> Panel:
+        title = title or " and ".join(signal.title for signal in signals)
+        self.shows += [(signal.name, title) for signal in signals]
+        rules, raw = self.settings.rules, self.edition is Edition.RAW
+        pace = str(rules.scrape_interval if raw else rules.evaluation_interval)
+        if not raw and any(signal.record for signal in signals):
+            shown = shown | {"noValue": f"{shown['noValue']}, or the rules are not loaded"}
+        # $__rate_interval follows the query's own step; the panel's step keeps graphs from finer queries.
+        rest |= {
+            "title": title,
+            "targets": [target | ({"interval": pace} if raw else {}) for target in targets],
+            "description": description or _described(signals),
+            "dataSource": DATASOURCE,
+            "interval": pace,
+        }
+        return ModernPanel(type=kind, fields=shown, **rest)
+
+
+def _described(signals: Sequence[Signal]) -> str:
+    if len(signals) == 1:
+        return f"{signals[0].question} {signals[0].description}"
+    return "\n\n".join(f"**{signal.title}.** {signal.description}" for signal in signals)

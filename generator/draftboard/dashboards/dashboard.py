@@ -1,0 +1,139 @@
+"""A Page is a dashboard in the making: rows of panels, each made from signals for the page's edition."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import attr
+from grafanalib import core
+from grafanalib._gen import DashboardEncoder
+
+from draftboard.catalogue import serving
+from draftboard.dashboards.charts import GRID_WIDTH, Charts, uid
+from draftboard.dashboards.panels import Panel
+from draftboard.dashboards.variables import DATASOURCE_VARIABLE, annotations, label_variables, what_if_variables
+from draftboard.expr.scope import Matcher
+from draftboard.expr.tree import Raw
+from draftboard.signals import Edition, Level, Scope
+from draftboard.signals.traffic import generation_tokens
+
+SCHEMA_VERSION = 42
+# grafanalib can only add keys. What the current schema does not know, or we do not set, is removed by these lists.
+_DASHBOARD_KEYS = frozenset(
+    {"annotations", "description", "editable", "graphTooltip", "links", "panels", "refresh", "schemaVersion", "tags"}
+    | {"templating", "time", "timezone", "title", "uid"}
+)
+_PANEL_KEYS = frozenset(
+    {"datasource", "description", "fieldConfig", "gridPos", "id", "interval", "links", "options", "targets", "title"}
+    | {"transformations", "transparent", "type"}
+)
+_ROW_KEYS = frozenset({"collapsed", "gridPos", "id", "panels", "title", "type"})
+
+
+@dataclass(frozen=True)
+class Dashboard:
+    """A finished dashboard, and which signals its panels show."""
+
+    uid: str
+    document: dict[str, Any]
+    """Grafana's JSON."""
+    shows: tuple[tuple[str, str], ...]
+    """Signal name and panel title."""
+
+
+@dataclass
+class Page(Charts):
+    """One dashboard."""
+
+    description: str
+    by_engine: bool = False
+    """Whether a panel shows engines one by one, so that they can be selected."""
+    what_if: bool = False
+    """Whether draft cost and verify inflation can be selected."""
+    _placed: list[Panel] = field(default_factory=list, init=False)
+    _top: int = field(default=0, init=False)
+
+    def row(self, question: str, *shown: Panel, collapsed: bool = False) -> None:
+        """Add a row below the others; its title is the question that its panels answer.
+
+        A collapsed row runs no query until it is opened.
+        """
+        inside, below = _flowed(shown, self._top + 1)
+        place = core.GridPos(h=1, w=GRID_WIDTH, x=0, y=self._top)
+        hidden, visible = (inside, []) if collapsed else ([], inside)
+        self._placed += [core.RowPanel(title=question, collapsed=collapsed, gridPos=place, panels=hidden), *visible]
+        self._top = self._top + 1 if collapsed else below
+
+    def build(self) -> Dashboard:
+        """The dashboard."""
+        tags = ["draftboard", self.edition.value]
+        shared = core.DashboardLink(title="Draftboard", tags=tags, asDropdown=True, includeVars=True, keepTime=True)
+        dashboard = core.Dashboard(
+            title=f"Draftboard / {self.subject.capitalize()}" + (" (raw)" if self.edition is Edition.RAW else ""),
+            description=self.description,
+            uid=uid(self.subject, self.edition),
+            tags=["vllm", "speculative-decoding", *tags],
+            schemaVersion=SCHEMA_VERSION,
+            editable=False,
+            graphTooltip=1,
+            timezone="browser",
+            refresh=str(self.settings.dashboards.refresh),
+            time=core.Time(f"now-{self.settings.dashboards.time_range}", "now"),
+            links=[shared],
+            annotations=core.Annotations(annotations(Scope(self.settings, Level.MODEL, self.edition))),
+            templating=core.Templating(self._variables()),
+            panels=self._placed,
+        )
+        return Dashboard(uid(self.subject, self.edition), _finished(dashboard), tuple(self.shows))
+
+    def _variables(self) -> list[dict[str, Any]]:
+        raw = self.edition is Edition.RAW
+        labels = label_variables(self.settings, self._series_of_every_server, by_engine=raw or self.by_engine)
+        return [DATASOURCE_VARIABLE, *labels, *(what_if_variables(self.settings) if self.what_if else ())]
+
+    def _series_of_every_server(self, chosen: tuple[Matcher, ...]) -> str:
+        """A series that every server has, speculating or not, so that each can be selected."""
+        scope = Scope(self.settings, Level.ENGINE if self.by_engine else Level.MODEL, only=chosen)
+        return scope(Raw(serving.GENERATION_TOKENS) if self.edition is Edition.RAW else generation_tokens)
+
+
+def _flowed(shown: Sequence[Panel], top: int) -> tuple[list[Panel], int]:
+    """The panels from left to right, and the first free line below; panels side by side have the same height."""
+    lines: list[list[Panel]] = [[]]
+    for panel in shown:
+        if sum(other.size[0] for other in lines[-1]) + panel.size[0] > GRID_WIDTH:
+            lines.append([])
+        lines[-1].append(panel)
+    placed = []
+    for line in lines:
+        left, height = 0, max(panel.size[1] for panel in line)
+        for panel in line:
+            width = panel.size[0]
+            placed.append(attr.evolve(panel, gridPos=core.GridPos(h=height, w=width, x=left, y=top)))
+            left += width
+        top += height
+    return placed, top
+
+
+def _finished(dashboard: core.Dashboard) -> dict[str, Any]:
+    """The dashboard as JSON with unique panel ids, without legacy keys and without nulls that mean nothing."""
+    raw = json.loads(json.dumps(dashboard.auto_panel_ids().to_json_data(), cls=DashboardEncoder))
+    clean: dict[str, Any] = _without_nulls({key: value for key, value in raw.items() if key in _DASHBOARD_KEYS})
+    return clean | {"panels": [_clean(panel) for panel in clean["panels"]]}
+
+
+def _clean(panel: dict[str, Any]) -> dict[str, Any]:
+    known = _ROW_KEYS if panel["type"] == "row" else _PANEL_KEYS
+    clean = {key: value for key, value in panel.items() if key in known}
+    return clean | {"panels": [_clean(inner) for inner in clean["panels"]]} if "panels" in clean else clean
+
+
+def _without_nulls(value: Any, parent: str = "") -> Any:  # noqa: ANN401  (any JSON value)
+    """Drop nulls, except the bounds of the lowest threshold and of open ranges: there null says "no bound"."""
+    if isinstance(value, list):
+        return [_without_nulls(inner, parent) for inner in value]
+    if not isinstance(value, dict):
+        return value
+    bounds = {"steps": {"value"}, "options": {"from", "to"}}.get(parent, set())
+    return {key: _without_nulls(inner, key) for key, inner in value.items() if inner is not None or key in bounds}
