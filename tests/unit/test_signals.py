@@ -6,8 +6,11 @@ from pathlib import Path
 
 from draftboard.catalogue import CATALOGUE, Owner, around, speculation
 from draftboard.dashboards.fields import COLOURS
+from draftboard.expr.scope import Matcher
 from draftboard.settings import Settings
 from draftboard.signals import ALL, Edition, Level, Scope, Signal
+from draftboard.signals.depth import first_position
+from draftboard.signals.economics import with_a_drafter
 from draftboard.signals.signal import Unit
 from draftboard.status import Status
 
@@ -67,7 +70,7 @@ def test_no_two_signals_have_the_same_name_title_question_description_or_record(
 
 def test_no_two_signals_have_the_same_expression(settings: Settings) -> None:
     # A verdict is the expected speedup read as words.
-    expressions = [Scope(settings, signal.levels[-1]).definition(signal) for signal in ALL if signal.name != "verdict"]
+    expressions = [signal.definition(Scope(settings, signal.levels[-1])) for signal in ALL if signal.name != "verdict"]
     assert len(expressions) == len(set(expressions))
 
 
@@ -81,7 +84,7 @@ def test_every_code_has_words_for_its_values(settings: Settings) -> None:
     wordless = {
         one.name
         for one in ALL
-        if one.unit is Unit.CODE and not one.codes and not all(step.says for step in one.steps(settings))
+        if one.unit is Unit.CODE and not one.codes and not all(band.says for band in one.bands(settings))
     }
     assert wordless == WITHOUT_WORDS
     values = {one.name: [code.value for code in one.codes] for one in ALL}
@@ -90,12 +93,12 @@ def test_every_code_has_words_for_its_values(settings: Settings) -> None:
 
 def test_every_value_falls_in_exactly_one_step(settings: Settings) -> None:
     def wrong(signal: Signal) -> bool:
-        steps = signal.steps(settings)
-        first, *bounds = [step.at for step in steps]
+        bands = signal.bands(settings)
+        first, *bounds = [band.at for band in bands]
         if first is not None or None in bounds or bounds != sorted(bounds, key=float):
             return True
         return any(
-            signal.step_of(value, settings) != [step for step in steps if step.at is None or step.at <= value][-1]
+            signal.step_of(value, settings) != [band for band in bands if band.at is None or band.at <= value][-1]
             for value in (-1e9, -3.0, 0.0, 0.1, 0.3, 0.4, 0.6, 0.7, 0.98, 1.0, 1.1, 1e9)
         )
 
@@ -121,7 +124,7 @@ def test_the_raw_edition_reads_no_record_and_the_rules_read_no_variable(settings
             raw = Scope(settings, level, Edition.RAW)(signal)
             assert not re.search(r"\b(engine|model|target):", raw), signal.name
             # label_replace has a $1 of its own.
-            assert not re.search(r"\$(?!1\b|\{1\})", Scope(settings, level).definition(signal)), signal.name
+            assert not re.search(r"\$(?!1\b|\{1\})", signal.definition(Scope(settings, level))), signal.name
 
 
 def test_every_metric_of_the_catalogue_is_read_and_each_once_described(settings: Settings) -> None:
@@ -133,7 +136,7 @@ def test_every_metric_of_the_catalogue_is_read_and_each_once_described(settings:
 
 
 def test_a_metric_s_selector_carries_only_labels_that_its_series_have(settings: Settings) -> None:
-    scope = Scope(settings, Level.ENGINE, Edition.RAW).where("position", "0")
+    scope = Scope(settings, Level.ENGINE, Edition.RAW).where(Matcher.of("position", "0"))
     assert "model_name" not in scope.raw(around.UP)
     assert around.UP.owner is Owner.TARGET
     assert "position" not in scope.raw(speculation.DRAFTS)
@@ -150,6 +153,6 @@ def test_dashboards_write_no_title_description_or_expression_of_their_own() -> N
 
 
 def test_no_lookup_methods_leave_no_series_out() -> None:
-    scope = Scope(Settings.model_validate({"methods": {"lookup": []}}))
-    assert scope.where_not("spec_method") == scope
-    assert scope.where_not("spec_method", "ngram")(ALL[0]).endswith('{spec_method!="ngram"}')
+    every = Scope(Settings.model_validate({"methods": {"lookup": []}}))
+    assert every(with_a_drafter(first_position)).endswith('{spec_method!=""}')
+    assert Scope(Settings())(with_a_drafter(first_position)).endswith('spec_method!~"ngram|ngram_gpu|suffix"}')

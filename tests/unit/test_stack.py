@@ -222,9 +222,7 @@ def met(matcher: str, labels: dict[str, str]) -> bool:
 @settings(deadline=None)
 @given(st.fixed_dictionaries({alert.name: st.sampled_from(SEVERITIES) for alert in ALERTS}))
 def test_alerts_of_no_severities_silence_each_other_or_a_more_severe_one(severities: dict[str, str]) -> None:
-    defaults = Settings().alerts
-    chosen = {name: getattr(defaults, name).model_copy(update={"severity": to}) for name, to in severities.items()}
-    settings = Settings().model_copy(update={"alerts": defaults.model_copy(update=chosen)})
+    settings = Settings.model_validate({"alerts": {name: {"severity": to} for name, to in severities.items()}})
     silenced = silenced_by(settings)
     for effect, causes in silenced.items():
         for cause in causes:
