@@ -1,4 +1,4 @@
-"""The mathematics, against the golden tables; R numbers name the requirement that each table settles."""
+"""The mathematics, against the golden tables."""
 
 import random
 
