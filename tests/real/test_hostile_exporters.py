@@ -1,4 +1,4 @@
-"""Exporters gone wrong: the limits of the generated prometheus.yml hold, and the other servers stay monitored."""
+"""Hostile exporters: the limits of the generated prometheus.yml apply, and other servers stay monitored."""
 
 import threading
 import time
@@ -51,7 +51,7 @@ def a_million_label_values(handler: BaseHTTPRequestHandler) -> None:
 
 
 def too_many_samples(handler: BaseHTTPRequestHandler) -> None:
-    """Within the limit of bytes, beyond that of samples."""
+    """Within the body size limit, over the sample limit."""
     _page(handler)
     handler.wfile.write("".join(f'x{{a="{number}"}} 1\n' for number in range(60_000)).encode())
 
@@ -85,10 +85,10 @@ def serving(answer: Answer) -> Iterator[str]:
             try:
                 answer(self)
             except OSError:
-                """Prometheus hung up, as it should."""
+                """Prometheus closed the connection, as expected."""
 
         def log_message(self, *_: object) -> None:
-            """Nobody reads it."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         server.daemon_threads = True
@@ -101,7 +101,7 @@ def serving(answer: Answer) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wiring]:
-    """One healthy server among hostile ones, until each of these has been judged."""
+    """One healthy server and hostile ones, after a failed scrape of each hostile one."""
     programs, settings = Programs(program("prometheus"), program("alertmanager")), load(ROOT / "deploy/demo/drill.toml")
     ending = threading.Event()
     with ExitStack() as stack:
@@ -126,7 +126,7 @@ def _ended(ending: threading.Event) -> None:
 
 
 def errors(wiring: Wiring) -> dict[str, str]:
-    """What Prometheus says of each hostile target; empty before its first scrape."""
+    """Last scrape error of each hostile target; empty before its first scrape."""
     found = httpx.get(f"{wiring.prometheus_url}/api/v1/targets").json()["data"]["activeTargets"]
     return {one["labels"]["is"]: one["lastError"] for one in found if "is" in one["labels"]}
 
@@ -142,16 +142,16 @@ def drafting(wiring: Wiring) -> list[Series]:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_page_is_refused_by_name(watched: Wiring, name: str) -> None:
+def test_a_hostile_page_is_rejected_with_its_reason(watched: Wiring, name: str) -> None:
     _, says = HOSTILE[name]
     assert says in errors(watched)[name]
 
 
-def test_a_server_that_never_answers_is_given_up(watched: Wiring) -> None:
+def test_a_server_that_never_answers_times_out(watched: Wiring) -> None:
     assert "context deadline exceeded" in errors(watched)[SILENT]
 
 
-def test_nothing_of_a_hostile_page_is_stored(watched: Wiring) -> None:
+def test_no_sample_of_a_hostile_page_is_stored(watched: Wiring) -> None:
     with Client(watched.prometheus_url) as client:
         stored = client.query('count by (__name__) (last_over_time({is!=""}[1h]))', time.time())
     assert {one.labels["__name__"] for one in stored} <= {"up"} | {
@@ -165,7 +165,7 @@ def test_nothing_of_a_hostile_page_is_stored(watched: Wiring) -> None:
     }
 
 
-def test_the_rest_of_the_fleet_stays_monitored(watched: Wiring) -> None:
+def test_other_servers_stay_monitored(watched: Wiring) -> None:
     with Client(watched.prometheus_url) as client:
         healthy = client.query('min(min_over_time(up{job="vllm", is=""}[1h]))', time.time())
     assert drafting(watched)
