@@ -1,5 +1,5 @@
-# For pint (https://cloudflare.github.io/pint/): the same policy that tests/unit/test_rules.py holds offline. With a
-# Prometheus at hand, add a `prometheus` block and pint checks the series too.
+# Configuration of pint (https://cloudflare.github.io/pint/): the policy of tests/unit/test_rules.py. To check the series
+# too, add a `prometheus` block.
 # pint lint --fail-on=warning alerts/*.rules.yaml
 
 rule {

@@ -1,4 +1,4 @@
-"""What tests share: settings, built files, and a real Prometheus that holds the recorded run."""
+"""Shared fixtures: settings, generated files, and a real Prometheus with the recorded run."""
 
 import os
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ DEMO_SETTINGS = ROOT / "deploy/demo/draftboard.toml"
 
 
 def program(name: str) -> Path:
-    """PROMETHEUS, DOCKER_COMPOSE and so on as the Makefile names them, else the fetched one."""
+    """The program of the environment variable PROMETHEUS, DOCKER_COMPOSE, ..., else the fetched one."""
     return Path(os.environ.get(name.upper().replace("-", "_"), ROOT / ".tools/bin" / name))
 
 
@@ -42,14 +42,14 @@ def promtool() -> Path:
 
 @pytest.fixture(scope="session")
 def demo_run(demo_settings: Settings) -> Iterator[Replay]:
-    """The recorded run under the demo's short windows."""
+    """The recorded run with the demo's short windows."""
     with _replay(demo_settings) as replay:
         yield replay
 
 
 @pytest.fixture(scope="session")
 def default_run(settings: Settings) -> Iterator[Replay]:
-    """The recorded run under the settings that the committed files are built with."""
+    """The recorded run with the settings of the committed files."""
     with _replay(settings) as replay:
         yield replay
 

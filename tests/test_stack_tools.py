@@ -1,4 +1,4 @@
-"""promtool and amtool on the stack's configuration, as committed and as settings would have it."""
+"""promtool and amtool check the stack's configuration, as committed and with other settings."""
 
 import json
 import re
@@ -47,7 +47,7 @@ def run(tool: str, *arguments: str | Path, within: Path) -> str:
 
 @pytest.fixture(params=VARIATIONS, scope="module")
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The files as the containers see them: the rules beside prometheus.yml."""
+    """The files as containers see them: rules next to prometheus.yml."""
     out = tmp_path_factory.mktemp("stack")
     write(render(Settings.model_validate({"stack": VARIATIONS[request.param]})), out)
     (out / "alerts").rename(out / "deploy/prometheus/rules")
@@ -80,7 +80,7 @@ def test_amtool_accepts_the_configuration_and_its_templates(folder: Path) -> Non
 
 
 def documented() -> dict[str, str]:
-    """Receiver by severity, and by the watchdog's name, as the documentation says."""
+    """Documented receiver by severity, and that of the watchdog."""
     rows = re.findall(r"^\| `(\w+)` \| `(\w+)` \|", (ROOT / "docs/notifications.md").read_text(), re.MULTILINE)
     return dict(rows)
 
@@ -97,7 +97,7 @@ def test_each_alert_reaches_the_receiver_that_the_documentation_says(alert: Aler
     assert said.split() == [documented()[name if name == WATCHDOG else severity]]
 
 
-def test_an_alert_of_unknown_severity_still_reaches_somebody() -> None:
+def test_an_alert_of_unknown_severity_goes_to_the_warning_receiver() -> None:
     said = run(
         "amtool",
         *("config", "routes", "test", "--config.file=deploy/alertmanager/alertmanager.yml", "alertname=Other"),
@@ -144,15 +144,15 @@ def message(template: str, data: dict[str, Any], folder: Path) -> str:
 ONE = {**MESSAGE, "alerts": MESSAGE["alerts"][:1]}
 
 
-def test_the_title_says_how_bad_it_is_of_what_model_and_what(tmp_path: Path) -> None:
+def test_the_title_has_severity_model_and_summary(tmp_path: Path) -> None:
     assert message("draftboard.title", ONE, tmp_path) == "CRITICAL: llama: Requests end in errors."
 
 
-def test_a_title_of_the_same_alert_on_several_counts_them(tmp_path: Path) -> None:
+def test_the_title_of_one_alert_on_several_servers_has_their_number(tmp_path: Path) -> None:
     assert message("draftboard.title", MESSAGE, tmp_path) == "CRITICAL: llama: Requests end in errors. (2 alerts)"
 
 
-def test_a_title_of_many_alerts_names_three_and_counts_them(tmp_path: Path) -> None:
+def test_the_title_of_many_alerts_has_three_names_and_their_number(tmp_path: Path) -> None:
     alerts = [MESSAGE["alerts"][0] | {"labels": {"alertname": f"A{number}"}} for number in range(60)]
     labels = {"model_name": "llama", "severity": "warning"}
     many = {**MESSAGE, "alerts": alerts, "commonAnnotations": {}, "commonLabels": labels}
@@ -168,14 +168,14 @@ def test_a_title_of_many_alerts_names_three_and_counts_them(tmp_path: Path) -> N
     ],
     ids=["a server", "several servers", "all"],
 )
-def test_a_title_without_a_model_names_the_server_or_what_they_share(
+def test_a_title_without_a_model_names_the_server_or_the_shared_job(
     tmp_path: Path, labels: dict[str, str], who: str
 ) -> None:
     down = {**ONE, "status": "resolved", "commonLabels": labels}
     assert message("draftboard.title", down, tmp_path) == f"Resolved: {who}: Requests end in errors."
 
 
-def test_the_text_says_what_to_do_and_where_to_look(tmp_path: Path) -> None:
+def test_the_text_has_links_to_runbook_and_dashboard(tmp_path: Path) -> None:
     assert message("draftboard.text", MESSAGE, tmp_path) == (
         "VLLMErrors, since 2026-11-21 12:00:00 UTC\n"
         "llama (eagle3): 7% of requests end in an error.\n"

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Write down which servers of the compose file are scraped, then become the program that is named: Prometheus.
+# Write the scrape targets of the compose file, then start the given program: Prometheus.
 #
-# Prometheus expands no environment variable in a target's labels, so the labels that .env gives are written here. The
-# targets are fixed names, not what DNS answers: a container that has stopped has no name any more, and a target that
-# nobody lists is not down but forgotten. They follow PROFILES, for a target that never ran would wake somebody.
+# Prometheus does not expand environment variables in target labels, so the labels of .env are written here. Targets are
+# static: a stopped container has no DNS name, and a target without a name would disappear instead of being down. They
+# depend on PROFILES, because a target that was never started would raise an alert.
 set -euf
 
 fail() {
@@ -14,16 +14,16 @@ fail() {
 # These become part of a YAML file.
 for text in "$SPEC_METHOD" "$HOST_LABEL"; do
     case $text in
-        *[!A-Za-z0-9._:-]*) fail "'$text' may use only letters, digits and . _ : -: correct deploy/.env" ;;
+        *[!A-Za-z0-9._:-]*) fail "'$text' in deploy/.env may contain only letters, digits and . _ : -" ;;
     esac
 done
 
-# Compose takes blanks between profiles for nothing, and a profile that it does not know for one that nobody needs.
+# Compose ignores blanks between profiles, and profiles that it does not know.
 PROFILES=$(printf %s "$PROFILES" | tr -d ' \t\r\n')
 for profile in $(printf %s "$PROFILES" | tr , ' '); do
     case $profile in
         gpu | demo | monitoring | baseline | load | exporters) ;;
-        *) fail "COMPOSE_PROFILES in deploy/.env names '$profile', which is no profile: see deploy/.env.example" ;;
+        *) fail "COMPOSE_PROFILES in deploy/.env: unknown profile '$profile', see deploy/.env.example" ;;
     esac
 done
 
@@ -41,7 +41,7 @@ address() { # host:port, or an IPv6 address in brackets
     printf '%s\n' "$1" | grep -Eqx '([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}'
 }
 
-# Both labels of a GPU host are those of `labels.host` and `labels.spec_method` in the settings.
+# The label names are those of `labels.host` and `labels.spec_method` in the settings.
 target() { # job, address, further labels
     echo "      - targets: ['$2']"
     echo "        labels: {job: $1, host: '$HOST_LABEL'${3:+, $3}}"
@@ -79,6 +79,6 @@ jobs() {
 }
 
 runs gpu || runs demo || runs monitoring ||
-    fail "COMPOSE_PROFILES=$PROFILES in deploy/.env names none of gpu, demo and monitoring: nothing would be watched"
+    fail "COMPOSE_PROFILES=$PROFILES in deploy/.env needs one of gpu, demo, monitoring"
 jobs >"$SCRAPE_FOLDER/stack.yaml"
 exec "$@"

@@ -1,210 +1,225 @@
-"""Put real tools into a private folder, installing nothing on the system.
+"""Put Prometheus, Alertmanager and Docker Compose into a private folder; the system is not changed.
 
 Usage: python3 deploy/tools/fetch.py prometheus alertmanager docker-compose --into .tools
-Afterwards .tools/bin holds the named binaries; a second run finds them there and does nothing.
-
-The official release is tried first, then Debian unstable through an apt configuration of its own.
-Exit status: 0 the binaries are there and run, 2 they could not be had (one line on stderr).
+The programs go to .tools/bin. A program that is there, runs and is new enough is kept. Otherwise the pinned official
+release is downloaded; where it is not reachable, Debian unstable's packages are unpacked.
+Exit status: 0 success, 2 failure (one line on stderr).
 """
 
 import argparse
+import hashlib
+import http.client
+import io
+import os
 import platform
 import re
 import shutil
+import subprocess
 import sys
+import tarfile
 import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
+import urllib.request
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
-from attempt import FetchError, UnavailableError, run, say
-from debian import unpacked
-from release import download, extract
-
-
-@dataclass(frozen=True)
-class Release:
-    """An official archive that holds all the binaries."""
-
-    version: str
-    url: str  # with {version} and {platform}
-    sha256: Mapping[str, str]  # platform -> sum of the archive; no entry: not downloaded
+STALL_SECONDS = 10  # to connect, and between two reads
+COMMAND_SECONDS = 900  # for one command; apt is the slow one
+MAX_BYTES = 256 * 1024 * 1024  # of a download; the largest has 120 MB
 
 
-@dataclass(frozen=True)
-class ToolSet:
-    """What one name on the command line stands for."""
+class Tool(NamedTuple):
+    """Programs that come together."""
 
-    minimum: tuple[int, int]  # oldest (major, minor) accepted, wherever it comes from
-    release: Release | None  # None: no sum of an official download is known well enough
-    packages: tuple[str, ...]  # Debian packages that hold the binaries
-    binaries: Mapping[str, str]  # name in the archive and in bin/ -> path in the packages
-    reads: str = ""  # folder below usr/share without which the packages' binaries do not run
+    minimum: tuple[int, int]  # oldest version accepted
+    release: str  # address of the official release, below GITHUB
+    packages: tuple[str, ...]  # of Debian
+    programs: dict[str, str]  # name: path in the packages
 
 
-# A sum goes in here only when independent public sources quote the same one: a sum downloaded
-# beside the archive would only say that the two were changed together.
-TOOLS: dict[str, ToolSet] = {
-    "alertmanager": ToolSet(
+GITHUB = "https://github.com/"
+TOOLS = {
+    "alertmanager": Tool(
         minimum=(0, 28),
-        release=Release(
-            version="0.33.1",
-            url="https://github.com/prometheus/alertmanager/releases/download/"
-            "v{version}/alertmanager-{version}.{platform}.tar.gz",
-            sha256={
-                "linux-amd64": "93d802cba6a8d27239d747ce117df7648d326ab67394e32247540b030e9842ba",
-                "linux-arm64": "50b32a346c3c29da411643dfa84990440e8fd03800380d7e664f22a863b7a0cf",
-            },
-        ),
+        release="prometheus/alertmanager/releases/download/v0.33.1/",
         packages=("prometheus-alertmanager",),
-        binaries={"alertmanager": "usr/bin/prometheus-alertmanager", "amtool": "usr/bin/amtool"},
-        reads="prometheus",  # Debian takes the default templates out of the binary
+        programs={"alertmanager": "usr/bin/prometheus-alertmanager", "amtool": "usr/bin/amtool"},
     ),
-    "docker-compose": ToolSet(
+    "docker-compose": Tool(
         minimum=(2, 24),
-        release=None,
+        release="docker/compose/releases/download/v2.40.3/",
         packages=("docker-compose",),
-        binaries={"docker-compose": "usr/libexec/docker/cli-plugins/docker-compose"},
+        programs={"docker-compose": "usr/libexec/docker/cli-plugins/docker-compose"},
     ),
-    "prometheus": ToolSet(
+    "prometheus": Tool(
         minimum=(3, 5),
-        release=Release(
-            version="3.13.2",
-            url="https://github.com/prometheus/prometheus/releases/download/"
-            "v{version}/prometheus-{version}.{platform}.tar.gz",
-            sha256={
-                "linux-amd64": "0e8c4d46101bd025ea8265e377d2caabc57f488fc1be1c367f37db69ea41be6f",
-                "linux-arm64": "7cecb17a6f41d59814e1a0581a1f81f79051ad5973d1ecf39e23a9f747d6572a",
-                "darwin-amd64": "e57095aed0b69e10edaee28b92718d4a65f46d466bf93aeda54075e901d15c2a",
-                "darwin-arm64": "f68ca4f1dbedd6366bbfdd8ac5d2c0b7ba1f273474acc8d38eb33202fbeec7a4",
-            },
-        ),
+        release="prometheus/prometheus/releases/download/v3.13.2/",
         packages=("prometheus", "promtool"),
-        binaries={"prometheus": "usr/bin/prometheus", "promtool": "usr/bin/promtool"},
+        programs={"prometheus": "usr/bin/prometheus", "promtool": "usr/bin/promtool"},
     ),
 }
+# Each sum equals the release's own list and pins in independent repositories; a file without such evidence is left out.
+SHA256 = """
+93d802cba6a8d27239d747ce117df7648d326ab67394e32247540b030e9842ba alertmanager-0.33.1.linux-amd64.tar.gz
+50b32a346c3c29da411643dfa84990440e8fd03800380d7e664f22a863b7a0cf alertmanager-0.33.1.linux-arm64.tar.gz
+dba9d98e1ba5bfe11d88c99b9bd32fc4a0624a30fafe68eea34d61a3e42fd372 docker-compose-linux-x86_64
+d26373b19e89160546d15407516cc59f453030d9bc5b43ba7faf16f7b4980137 docker-compose-linux-aarch64
+53528ecff0182546d92d7cc3f50dc78f9b387c3da68b4a3fd0cf2c48dab77133 docker-compose-darwin-x86_64
+8cd7eb5f95bacb536cc407111662e2c205d67d9abfea5dcb8400be8418db60d1 docker-compose-darwin-aarch64
+0e8c4d46101bd025ea8265e377d2caabc57f488fc1be1c367f37db69ea41be6f prometheus-3.13.2.linux-amd64.tar.gz
+7cecb17a6f41d59814e1a0581a1f81f79051ad5973d1ecf39e23a9f747d6572a prometheus-3.13.2.linux-arm64.tar.gz
+e57095aed0b69e10edaee28b92718d4a65f46d466bf93aeda54075e901d15c2a prometheus-3.13.2.darwin-amd64.tar.gz
+f68ca4f1dbedd6366bbfdd8ac5d2c0b7ba1f273474acc8d38eb33202fbeec7a4 prometheus-3.13.2.darwin-arm64.tar.gz
+"""
+MACHINES = {"x86_64": "amd64|x86_64", "amd64": "amd64|x86_64", "aarch64": "arm64|aarch64", "arm64": "arm64|aarch64"}
 
-ARCHITECTURES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
-# Shows one process a folder of ours as if it stood in /usr/share, and changes nothing there: the kernel lays one over
-# the other in a name space of the process' own. The process keeps its id.
+# Reads one source and writes below one folder. The machine's own proxies still count; its hooks do not run.
+APT_CONFIGURATION = """
+#clear APT::Update;
+Dir {{ State "{work}"; State::Status "/dev/null"; Cache "{work}"; Etc::SourceList "{work}/sources.list"; }};
+Dir::Etc {{ SourceParts "/dev/null"; Preferences "/dev/null"; PreferencesParts "/dev/null"; }};
+APT {{ Default-Release "unstable"; Sandbox::User "root"; Update::Error-Mode "any"; }};
+Acquire {{ AllowInsecureRepositories "false"; Retries "1"; http::Timeout "10"; }};
+"""
+APT_SOURCE = "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg target=Packages] {mirror} unstable main\n"
+# Debian's Alertmanager reads its default templates from /usr/share: the launcher lays ours over it for one process.
+SHARED = "usr/share/prometheus/alertmanager"
 LAUNCHER = """#!/bin/sh
 home=$(dirname "$(dirname "$(readlink -f "$0")")")
 exec unshare --mount --map-root-user sh -c \\
-  'mount -t overlay overlay -o "lowerdir=$0/share:/usr/share" /usr/share && exec "$@"' "$home" "$home/lib/{name}" "$@"
+  'mount -t overlay overlay -o "lowerdir=$0/usr/share:/usr/share" /usr/share && exec "$0/lib/{name}" "$@"' "$home" "$@"
 """
 
 
-def check(tools: ToolSet, folder: Path) -> str:
-    """Run every binary, because a file being there does not say that it works here."""
-    versions = []
-    for name in tools.binaries:
-        found = re.search(r"(\d+)\.(\d+)\.\d+", run([str(folder / name), "--version"], folder))
-        if not found:
-            raise UnavailableError(f"{name} does not say its version")
-        if (int(found[1]), int(found[2])) < tools.minimum:
-            raise UnavailableError(f"{name} is only {found[0]}")
-        versions.append(found[0])
-    return versions[0]
+class FetchError(Exception):
+    """Nothing else may be tried, or nothing else is left."""
 
 
-def from_release(tools: ToolSet, work: Path, staged: Path) -> None:
-    """Stage the binaries of the official release archive, if its sum is the pinned one."""
-    release = tools.release
-    if release is None:
-        raise UnavailableError("no sum of it is known well enough to trust a download")
-    machine = platform.machine().lower()
-    system = f"{platform.system().lower()}-{ARCHITECTURES.get(machine, machine)}"
-    pinned = release.sha256.get(system)
-    if pinned is None:
-        raise UnavailableError(f"no pinned sum is known for {system}")
-    url = release.url.format(version=release.version, platform=system)
-    archive = work / "archive"
-    actual = download(url, archive)
-    if actual != pinned:
-        raise FetchError(f"sha256 of {url} is {actual}, pinned is {pinned}: not used")
-    extract(archive, tools.binaries, staged / "bin")
+class UnavailableError(Exception):
+    """This source does not work here; the next one may."""
 
 
-def from_debian(tools: ToolSet, work: Path, staged: Path) -> None:
-    """Stage the binaries of Debian unstable's packages without touching the machine's apt."""
-    packages = unpacked(tools.packages, work)
-    for name, path in tools.binaries.items():
-        binary = packages / path
-        if binary.is_symlink() or not binary.is_file():
-            raise UnavailableError(f"the packages hold no {path}")
-        shutil.copyfile(binary, staged / "bin" / name)
-    if tools.reads:
-        launched(tools, packages / "usr" / "share" / tools.reads, staged)
+def run(*command: str | Path, within: Path) -> str:
+    """Run a command and return its output; its first error line is the reason of a failure."""
+    name, environment = Path(command[0]).name, os.environ | {"LC_ALL": "C"}
+    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "errors": "replace"}
+    try:
+        done = subprocess.run(command, cwd=within, env=environment, timeout=COMMAND_SECONDS, check=False, **streams)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise UnavailableError(f"{name} does not run: {error}") from error
+    if done.returncode:
+        lines = done.stdout.splitlines() or [f"exit status {done.returncode}"]
+        raise UnavailableError(f"{name} failed: {next((line for line in lines if line.startswith('E:')), lines[-1])}")
+    return done.stdout
 
 
-def launched(tools: ToolSet, share: Path, staged: Path) -> None:
-    """Put the binaries aside, what they read beside them, and in their place what shows them the one in the other."""
-    shutil.copytree(share, staged / "share" / tools.reads)
-    (staged / "lib").mkdir()
-    for name in tools.binaries:
-        (staged / "bin" / name).rename(staged / "lib" / name)
-        (staged / "lib" / name).chmod(0o755)
-        (staged / "bin" / name).write_text(LAUNCHER.format(name=name))
+def version(tool: Tool, folder: Path) -> str:
+    """Run every program and return the version of the last."""
+    for name in tool.programs:
+        output = run(folder / name, "--version", within=folder)
+        if not (found := re.search(r"(\d+)\.(\d+)\.\d+", output)) or (int(found[1]), int(found[2])) < tool.minimum:
+            raise UnavailableError(f"{name} is only {found[0] if found else 'of an unknown version'}")
+    return found[0]
 
 
-def install(tools: ToolSet, staged: Path, into: Path) -> str:
-    """Move checked binaries into place, each in one step: nobody sees a half-written one."""
-    for name in tools.binaries:
-        (staged / "bin" / name).chmod(0o755)
-    version = check(tools, staged / "bin")
-    for folder in filter(lambda name: (staged / name).is_dir(), ("share", "lib", "bin")):  # what is read comes first
-        (into / folder).mkdir(exist_ok=True)
-        for entry in (staged / folder).glob("*"):
-            if (into / folder / entry.name).is_dir():
-                shutil.rmtree(into / folder / entry.name)
-            entry.replace(into / folder / entry.name)
-    return version
+def stage(staged: Path, program: str, content: bytes) -> None:
+    """Write a program."""
+    (staged / "bin" / program).write_bytes(content)
+    (staged / "bin" / program).chmod(0o755)
+
+
+def official_release(name: str, work: Path) -> None:
+    """Download the pinned release and stage its programs; paths in the archive never become paths here."""
+    system, machine = platform.system().lower(), platform.machine().lower()
+    pin = re.search(rf"(\w+) ({name}\S*{system}-(?:{MACHINES.get(machine, machine)})\b\S*)", SHA256)
+    if not pin:
+        raise UnavailableError(f"no pinned sum for {system} {machine}")
+    url = GITHUB + TOOLS[name].release + pin[2]
+    try:
+        with urllib.request.urlopen(url, timeout=STALL_SECONDS) as answer:
+            content = answer.read(MAX_BYTES)
+            if answer.length:
+                raise UnavailableError(f"{url} ended after {len(content)} bytes")
+    except (OSError, http.client.HTTPException) as error:
+        raise UnavailableError(f"{url} is not reachable: {error}") from error
+    actual = hashlib.sha256(content).hexdigest()
+    if actual != pin[1]:
+        raise FetchError(f"{url} has the sha256 {actual}, not the pinned {pin[1]}: not used")
+    if not url.endswith(".tar.gz"):
+        stage(work / "staged", name, content)
+        return
+    with tarfile.open(fileobj=io.BytesIO(content)) as members:
+        for member in members:
+            program = PurePosixPath(member.name).name
+            if program in TOOLS[name].programs and member.isfile() and (file := members.extractfile(member)):
+                stage(work / "staged", program, file.read())
+
+
+def debian_unstable(name: str, work: Path) -> None:
+    """Unpack Debian's packages and stage their programs; the machine's own apt is left alone."""
+    listed = run("apt-get", "update", "--print-uris", within=work)  # the machine's own mirror is reachable
+    mirror = re.search(r"'(https?://[^']*debian)/dists/", listed)
+    (work / "sources.list").write_text(
+        APT_SOURCE.format(mirror=mirror[1] if mirror else "http://deb.debian.org/debian")
+    )
+    (work / "apt.conf").write_text(APT_CONFIGURATION.format(work=work))
+    run("apt-get", "-c", work / "apt.conf", "update", within=work)
+    run("apt-get", "-c", work / "apt.conf", "download", *TOOLS[name].packages, within=work)
+    for package in work.glob("*.deb"):
+        run("dpkg-deb", "-x", package, "unpacked", within=work)
+    shared, staged = work / "unpacked" / SHARED, work / "staged"
+    if shared.is_dir():
+        shutil.copytree(shared, staged / SHARED)
+        (staged / "lib").mkdir()
+    for program, path in TOOLS[name].programs.items():
+        (work / "unpacked" / path).rename(staged / ("lib" if shared.is_dir() else "bin") / program)
+        if shared.is_dir():
+            stage(staged, program, LAUNCHER.format(name=program).encode())
 
 
 def provide(name: str, into: Path) -> str:
-    """Make sure the tools are there, by the first way that works; return the line to print."""
-    tools, target = TOOLS[name], into / "bin"
+    """Provide a tool from the first source that works; return the line to print."""
+    tool, failures = TOOLS[name], []
     try:
-        return f"{name} {check(tools, target)} is already in {target}"
+        return f"{name} {version(tool, into / 'bin')} is already in {into / 'bin'}"
     except UnavailableError:
         into.mkdir(parents=True, exist_ok=True)
-    official = f"the official release {tools.release.version if tools.release else ''}".strip()
-    ways = ((official, from_release), ("Debian unstable", from_debian))
-    failures = []
-    for label, way in ways:
-        say(f"trying {label} ...")
-        # Below `into`, so that the move into place stays within one file system.
-        with tempfile.TemporaryDirectory(prefix=".fetch-", dir=into) as temporary:
-            work, staged = Path(temporary), Path(temporary, "staged")
+    for source in (official_release, debian_unstable):
+        label = source.__name__.replace("_", " ")
+        print(f"fetch.py: {name}: trying {label} ...", file=sys.stderr, flush=True)
+        with tempfile.TemporaryDirectory(prefix=".fetch-", dir=into) as work:  # files then move within one file system
+            staged = Path(work, "staged")
             (staged / "bin").mkdir(parents=True)
             try:
-                way(tools, work, staged)
-                return f"{name} {install(tools, staged, into)} from {label} is now in {target}"
+                source(name, Path(work))
+                found = version(tool, staged / "bin")
             except UnavailableError as error:
-                say(f"{label}: {error}")
                 failures.append(f"{label} ({error})")
-    variables = " and ".join(binary.upper().replace("-", "_") for binary in tools.binaries)
-    minimum = ".".join(map(str, tools.minimum))
-    raise FetchError(
-        f"{name} could not be had; tried {', '.join(failures)}. "
-        f"Set {variables} to existing binaries of {minimum} or newer."
-    )
+                continue
+            for file in sorted(filter(Path.is_file, staged.rglob("*")), reverse=True):  # those of bin come last
+                target = into / file.relative_to(staged)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                file.replace(target)
+            return f"{name} {found} from {label} is now in {into / 'bin'}"
+    variables = " and ".join(program.upper().replace("-", "_") for program in tool.programs)
+    oldest = ".".join(map(str, tool.minimum))
+    reasons = "; ".join(failures)
+    raise FetchError(f"{name} is not available: {reasons}. Set {variables} to programs of version {oldest} or newer.")
 
 
 def main() -> int:
-    """Parse the command line and turn every foreseeable failure into one line."""
-    parser = argparse.ArgumentParser(description="Put real tools into a private folder.")
+    """Parse the command line; report every failure in one line."""
+    parser = argparse.ArgumentParser(description="Put Prometheus, Alertmanager and Docker Compose into a folder.")
     parser.add_argument("tools", choices=sorted(TOOLS), nargs="+", metavar="tool", help=", ".join(sorted(TOOLS)))
-    parser.add_argument("--into", type=Path, required=True, help="folder; binaries go to its bin/")
+    parser.add_argument("--into", type=Path, required=True, help="folder; programs go to its bin/")
     arguments = parser.parse_args()
     try:
         for name in arguments.tools:
             print(provide(name, arguments.into.resolve()), flush=True)
-    except (FetchError, OSError) as error:
-        say(" ".join(str(error).split()))
+    except (FetchError, OSError, tarfile.TarError) as error:
+        print("fetch.py:", " ".join(str(error).split()), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        say("stopped")
+        print("fetch.py: stopped", file=sys.stderr)
         return 130
     return 0
 

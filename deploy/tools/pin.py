@@ -1,10 +1,10 @@
-"""Turn the tags of the images into the digests that they stand for now: the same bytes tomorrow, whoever moves a tag.
+"""Pin the images of docker-compose.yml by digest, because a tag can be moved.
 
 Usage: python3 deploy/tools/pin.py [--write] [docker-compose.yml]
-Prints each image with its digest; --write puts them into the file, `name:tag@sha256:...`, all of them or none. An image
-that has a digest is asked for again by its tag, so that a new tag gets its own digest. Needs a way to the registries.
+Prints each image with the digest of its tag; --write puts them into the file as `name:tag@sha256:...`, all of them or
+none. Existing digests are replaced. Requires access to the registries.
 
-Exit status: 0 all digests are known, 2 one could not be had (one line on stderr; the file is as it was).
+Exit status: 0 success, 2 failure (one line on stderr; the file is unchanged).
 """
 
 import argparse
@@ -22,16 +22,16 @@ from pathlib import Path
 
 COMPOSE = Path(__file__).parent.parent / "docker-compose.yml"
 SECONDS = 10  # to connect, and between two reads
-MAX_BYTES = 1024 * 1024  # of a token's page; no manifest is read
+MAX_BYTES = 1024 * 1024  # of a token answer; manifests are not read
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
-# A list of manifests is wanted: its digest holds for every architecture.
+# Preferably a list of manifests, whose digest is valid for every architecture.
 MANIFESTS = [
     "application/vnd.oci.image.index.v1+json",
     "application/vnd.docker.distribution.manifest.list.v2+json",
     "application/vnd.oci.image.manifest.v1+json",
     "application/vnd.docker.distribution.manifest.v2+json",
 ]
-# One line of x-images: a name, an anchor, an image that may have a digest, and may be what a variable falls back to.
+# One line of x-images: name, anchor, image with or without digest, possibly the default of a variable.
 LINE = re.compile(
     r'^(?P<before>  [\w-]+: &[\w-]+ "?(?:\$\{\w+:-)?)'
     r"(?P<name>[\w./:-]+):(?P<tag>[\w.-]+)(?:@sha256:[0-9a-f]{64})?"
@@ -41,25 +41,25 @@ LINE = re.compile(
 
 
 class PinError(Exception):
-    """A digest could not be had; the message says whose and why."""
+    """A digest is not available."""
 
 
 @dataclass(frozen=True)
 class Image:
-    """An image as compose names it, without a digest."""
+    """An image of the compose file, without its digest."""
 
     name: str
     tag: str
 
     @property
     def registry(self) -> str:
-        """Host of its registry: named by a first part with a dot or a port, else Docker Hub."""
+        """Host of the registry: the first part of the name if it has a dot or a port, else Docker Hub."""
         first, slash, _ = self.name.partition("/")
         return first if slash and ("." in first or ":" in first) else "registry-1.docker.io"
 
     @property
     def repository(self) -> str:
-        """Its path there; Docker Hub keeps official images under library/."""
+        """Path in the registry; official images of Docker Hub are below library/."""
         if self.name.startswith(f"{self.registry}/"):
             return self.name.removeprefix(f"{self.registry}/")
         return self.name if "/" in self.name else f"library/{self.name}"
@@ -69,13 +69,13 @@ class Image:
 
 
 def manifest_url(image: Image) -> str:
-    """Where its manifest lies. A registry on this machine speaks plain http, as Docker has it too."""
+    """Return the URL of the manifest; registries on loopback use plain http, as in Docker."""
     scheme = "http" if image.registry.startswith(("127.0.0.1:", "localhost:")) else "https"
     return f"{scheme}://{image.registry}/v2/{image.repository}/manifests/{image.tag}"
 
 
 def ask(url: str, method: str, headers: Mapping[str, str]) -> tuple[int, Mapping[str, str], bytes]:
-    """Status, headers and bounded body of an answer, whatever its status."""
+    """Return status, headers and bounded body of an answer of any status."""
     request = urllib.request.Request(url, method=method, headers=dict(headers))
     try:
         with urllib.request.urlopen(request, timeout=SECONDS) as answer:
@@ -88,38 +88,38 @@ def ask(url: str, method: str, headers: Mapping[str, str]) -> tuple[int, Mapping
 
 
 def token(challenge: str) -> str:
-    """Follow a registry's challenge to its token server, as anybody may for public images."""
+    """Request an anonymous token from the server that the registry's challenge names."""
     fields = dict(re.findall(r'(\w+)="([^"]*)"', challenge))
     if not challenge.lower().startswith("bearer ") or not fields.get("realm", "").startswith(("https://", "http://")):
-        raise PinError("the registry asks for a password: it is not public")
+        raise PinError("authentication required: the image is not public")
     query = urllib.parse.urlencode({key: fields[key] for key in ("service", "scope") if key in fields})
     status, _, body = ask(f"{fields['realm']}?{query}", "GET", {})
     try:
         page = json.loads(body)
         return str(page.get("token") or page["access_token"])
     except (ValueError, KeyError, AttributeError) as error:
-        raise PinError(f"the token server answered {status} and no token") from error
+        raise PinError(f"the token server answered HTTP {status} without a token") from error
 
 
 def digest(image: Image) -> str:
-    """Ask the registry which digest the tag stands for."""
+    """Request the digest of the image's tag."""
     url, headers = manifest_url(image), {"Accept": ", ".join(MANIFESTS)}
     status, answered, _ = ask(url, "HEAD", headers)
     if status == http.client.UNAUTHORIZED:
         headers["Authorization"] = f"Bearer {token(answered.get('WWW-Authenticate', ''))}"
         status, answered, _ = ask(url, "HEAD", headers)
     if status == http.client.NOT_FOUND:
-        raise PinError("there is no such tag")
+        raise PinError("unknown tag")
     if status != http.client.OK:
-        raise PinError(f"the registry answered {status}")
+        raise PinError(f"the registry answered HTTP {status}")
     found = answered.get("Docker-Content-Digest", "")
     if not DIGEST.fullmatch(found):
-        raise PinError("the registry told no sha256 digest")
+        raise PinError("the answer has no sha256 digest")
     return found
 
 
 def block(text: str) -> tuple[int, int]:
-    """Where the images stand in the file."""
+    """Return start and end of the images in the file."""
     found = re.search(r"^x-images:\n(?:  .*\n)+", text, re.MULTILINE)
     if not found:
         raise PinError("the file has no x-images")
@@ -127,7 +127,7 @@ def block(text: str) -> tuple[int, int]:
 
 
 def pinned(text: str) -> tuple[str, list[str]]:
-    """The file's text with a digest at every image, and the images."""
+    """Return the text with a digest at every image, and the images."""
     start, end = block(text)
     images: list[str] = []
 
@@ -142,12 +142,12 @@ def pinned(text: str) -> tuple[str, list[str]]:
     images_text = LINE.sub(pin, text[start:end])
     unread = text[start:end].count("&") - len(images)
     if unread:
-        raise PinError(f"{unread} line(s) of x-images are no image with a tag")
+        raise PinError(f"{unread} line(s) of x-images are not an image with a tag")
     return text[:start] + images_text + text[end:], images
 
 
 def replace(path: Path, text: str) -> None:
-    """Put the new text in place in one step."""
+    """Replace the file in one step."""
     with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
         file.write(text)
     temporary = Path(file.name)
@@ -160,10 +160,10 @@ def replace(path: Path, text: str) -> None:
 
 
 def main() -> int:
-    """Parse the command line and turn every foreseeable failure into one line."""
-    parser = argparse.ArgumentParser(description="Turn tags of images into digests.")
+    """Parse the command line; report every failure in one line."""
+    parser = argparse.ArgumentParser(description="Pin the images of docker-compose.yml by digest.")
     parser.add_argument("file", nargs="?", type=Path, default=COMPOSE)
-    parser.add_argument("--write", action="store_true", help="put the digests into the file")
+    parser.add_argument("--write", action="store_true", help="write the digests to the file")
     arguments = parser.parse_args()
     try:
         text, images = pinned(arguments.file.read_text())

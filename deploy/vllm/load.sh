@@ -1,8 +1,8 @@
 #!/bin/sh
-# Send requests to vLLM with its own benchmark, which tells its figures in the log of this container.
+# Send requests to vLLM with its own benchmark; results go to the log of this container.
 #
-# Random text has nothing that a drafter could guess: it loads the server, and says nothing about speculation. A data
-# set of the Hugging Face hub, such as philschmid/mt-bench, does.
+# A drafter cannot predict random text: it loads the server and shows nothing about speculation. A data set of the
+# Hugging Face hub, such as philschmid/mt-bench, does.
 set -eu
 
 secrets=${SECRETS:-/run/secrets}

@@ -1,19 +1,19 @@
 #!/bin/sh
-# Start vLLM as .env describes it. The API key goes from its file into this process alone: no argument, no compose file.
+# Start vLLM with the variables of .env. The API key is read from its file: it is in no argument and no compose file.
 set -eu
 
 secrets=${SECRETS:-/run/secrets}
 VLLM_API_KEY=$(cat "$secrets/vllm_api_key")
 [ -n "$VLLM_API_KEY" ] || {
-    echo "serve.sh: deploy/secrets/vllm_api_key is empty, so anybody could use the server. Delete it and run: make secrets" >&2
+    echo "serve.sh: deploy/secrets/vllm_api_key is empty, so authentication would be off. Delete the file and run: make secrets" >&2
     exit 2
 }
 export VLLM_API_KEY
 [ -w "$HF_HOME" ] || {
-    echo "serve.sh: user $(id -u) may not write to the cache of models, $HF_HOME: let that user write to the folder that HF_CACHE in deploy/.env names, or unset HF_CACHE" >&2
+    echo "serve.sh: user $(id -u) may not write to the model cache $HF_HOME: grant write access to the folder HF_CACHE in deploy/.env, or unset HF_CACHE" >&2
     exit 2
 }
-# Public models need no token: an empty file stands for none.
+# An empty file means no token; public models need none.
 if [ -s "$secrets/hf_token" ]; then
     export HF_TOKEN_PATH="$secrets/hf_token"
 fi
@@ -28,7 +28,7 @@ set -- vllm serve "$MODEL" \
 if [ -n "$SPEC_CONFIG" ]; then
     set -- "$@" --speculative-config "$SPEC_CONFIG"
 fi
-# Further options are words: to be split here, but no pattern of file names.
+# Further options are split into words, without file name expansion.
 set -f
 # shellcheck disable=SC2086
 exec "$@" $VLLM_ARGS

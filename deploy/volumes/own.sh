@@ -1,5 +1,5 @@
 #!/bin/sh
-# Hand new volumes, which are root's, to OWNER; leave alone what is anybody else's, and say so.
+# Change the owner of new volumes from root to OWNER; fail if a volume belongs to another user.
 set -eu
 
 for folder in "${VOLUMES:-/volumes}"/*; do
@@ -8,7 +8,7 @@ for folder in "${VOLUMES:-/volumes}"/*; do
         chown "$OWNER" "$folder"
     elif [ "$uid" != "${OWNER%:*}" ]; then
         echo "own.sh: the volume of ${folder##*/} belongs to user $uid, and STACK_UID in deploy/.env is ${OWNER%:*}." \
-            "Set it back, or remove the volume with what it holds: docker volume ls" >&2
+            "Restore STACK_UID, or remove the volume and its data: docker volume ls" >&2
         exit 2
     fi
 done

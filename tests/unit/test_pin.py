@@ -1,4 +1,4 @@
-"""Tags become digests by the registry's word: all of them or none."""
+"""Images are pinned by the digests of their registries: all of them or none."""
 
 import re
 import subprocess
@@ -19,7 +19,7 @@ TOKEN = "let-me"  # noqa: S105  (a test's)
 
 
 class Registry(BaseHTTPRequestHandler):
-    """As public registries answer: a challenge first, then the digest of a known tag."""
+    """A public registry: a challenge first, then the digest of a known tag."""
 
     def do_HEAD(self) -> None:
         host = self.headers["Host"]
@@ -65,7 +65,7 @@ def written(folder: Path, *images: str) -> Path:
     return file
 
 
-def test_every_tag_gets_the_digest_that_the_registry_tells(tmp_path: Path) -> None:
+def test_every_tag_gets_the_digest_of_its_registry(tmp_path: Path) -> None:
     with registry() as host:
         file = written(tmp_path, f"{host}/a/b:v1.2", f'"${{IMAGE:-{host}/c:v1.2}}"')
         done = pin(file, "--write")
@@ -77,7 +77,7 @@ def test_every_tag_gets_the_digest_that_the_registry_tells(tmp_path: Path) -> No
         assert file.read_text() == pinned
 
 
-def test_without_being_asked_to_it_writes_nothing(tmp_path: Path) -> None:
+def test_without_write_the_file_is_unchanged(tmp_path: Path) -> None:
     with registry() as host:
         file = written(tmp_path, f"{host}/a/b:v1.2")
         before = file.read_text()
@@ -86,20 +86,20 @@ def test_without_being_asked_to_it_writes_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("image", "told"), [("a/b:v9", "there is no such tag"), ("broken:v1.2", "the registry told no sha256 digest")]
+    ("image", "error"), [("a/b:v9", "unknown tag"), ("broken:v1.2", "the answer has no sha256 digest")]
 )
-def test_one_that_cannot_be_had_leaves_all_as_they_were(tmp_path: Path, image: str, told: str) -> None:
+def test_one_unavailable_digest_leaves_the_file_unchanged(tmp_path: Path, image: str, error: str) -> None:
     with registry() as host:
         file = written(tmp_path, f"{host}/a/b:v1.2", f"{host}/{image}")
         before = file.read_text()
         done = pin(file, "--write")
         assert done.returncode == 2
-        assert done.stderr == f"pin.py: {host}/{image}: {told}\n"
+        assert done.stderr == f"pin.py: {host}/{image}: {error}\n"
         assert file.read_text() == before
         assert list(tmp_path.iterdir()) == [file]
 
 
-def test_a_registry_out_of_reach_is_one_line(tmp_path: Path) -> None:
+def test_an_unreachable_registry_is_one_line(tmp_path: Path) -> None:
     with registry() as host:
         pass
     done = pin(written(tmp_path, f"{host}/a/b:v1.2"), "--write")
@@ -108,11 +108,11 @@ def test_a_registry_out_of_reach_is_one_line(tmp_path: Path) -> None:
     assert "is not reachable" in done.stderr
 
 
-def test_what_it_cannot_read_is_said(tmp_path: Path) -> None:
-    assert "no image with a tag" in pin(written(tmp_path, "no-tag")).stderr
+def test_a_line_without_a_tag_is_an_error(tmp_path: Path) -> None:
+    assert "not an image with a tag" in pin(written(tmp_path, "no-tag")).stderr
 
 
-def test_the_stack_names_its_images_as_it_reads_them() -> None:
+def test_the_compose_file_has_the_expected_form() -> None:
     text = (ROOT / "deploy/docker-compose.yml").read_text()
     lines = re.search(r"^x-images:\n((?:  .*\n)+)", text, re.MULTILINE)
     assert lines

@@ -1,4 +1,4 @@
-"""What installs a real vLLM for tests: it does nothing twice, and fails in one line."""
+"""Installation of a real vLLM for tests: a second run does nothing, and a failure is one line."""
 
 import importlib.util
 import shutil
@@ -14,7 +14,7 @@ from conftest import ROOT
 
 @pytest.fixture
 def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The script, on a machine with room, where no command may be run."""
+    """The script, on a machine with enough disk, where no command may run."""
     spec = importlib.util.spec_from_file_location("vllm_install", ROOT / "tests/scripts/install_vllm.py")
     assert spec
     assert spec.loader
@@ -45,26 +45,26 @@ def test_a_second_run_does_nothing(
     assert out == f"vLLM 0.32.0 is already in {tmp_path}\n"
 
 
-def test_a_machine_that_it_is_not_built_for_is_refused(
+def test_another_platform_is_an_error(
     script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(script.platform, "machine", lambda: "arm64")
     code, _, errors = ended(script, tmp_path / "new", monkeypatch, capsys)
     assert code == 2
-    assert errors == "install_vllm.py: the pinned build of vLLM runs on Linux x86_64, and this is Linux arm64\n"
+    assert errors == "install_vllm.py: the pinned build of vLLM requires Linux x86_64; this is Linux arm64\n"
     assert not (tmp_path / "new").exists()
 
 
-def test_a_full_disk_is_told_before_anything_is_fetched(
+def test_a_full_disk_is_an_error_before_the_download(
     script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=2e9))
     code, _, errors = ended(script, tmp_path / "new", monkeypatch, capsys)
     assert code == 2
-    assert errors == f"install_vllm.py: {tmp_path} has 2.0 GB free, and 5 GB are needed\n"
+    assert errors == f"install_vllm.py: {tmp_path} has 2.0 GB free; 5 GB are required\n"
 
 
-def test_of_what_pip_says_when_it_fails_one_line_is_left(
+def test_a_failure_of_pip_is_reduced_to_one_line(
     script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     said = "WARNING: slow\nERROR: No matching distribution found for torch==2.13.0\n\n[notice] a newer pip\n"
@@ -80,7 +80,7 @@ def test_of_what_pip_says_when_it_fails_one_line_is_left(
     assert not (tmp_path / script.DONE).exists()
 
 
-def test_what_is_pinned_is_names_and_versions_only() -> None:
+def test_requirements_are_pinned_by_name_and_version_only() -> None:
     lines = (ROOT / "tests/scripts/vllm-requirements.txt").read_text().splitlines()
     pins = [line for line in lines if not line.startswith("#")]
     assert len(pins) > 100
