@@ -14,9 +14,9 @@ from draftboard.expr.scope import Edition, Level, Scope
 from draftboard.expr.vector import Labels, Vector
 from draftboard.prometheus import Client, Promtool, Server
 from draftboard.settings import Settings
-from draftboard.signals import ALL, Signal, comparison
+from draftboard.signals import ALL, Signal
 from draftboard.signals.capacity import queue_growth
-from draftboard.signals.comparison import acceptance_change
+from draftboard.signals.comparison import acceptance_change, length_anomaly, length_baseline, length_deviation
 from draftboard.signals.decisions import ADVICE, STATES, advice, state
 from draftboard.signals.depth import each_k
 from draftboard.signals.economics import best_k, speedup_at
@@ -208,7 +208,7 @@ def test_the_made_up_fleet_shows_what_signals_distinguish(counts: Counts) -> Non
     every = {choice for name, choice in STATES.choices.items() if name != "starting"}
     assert {STATES.of(value) for value in counts.read(state, Level.ENGINE).values()} >= every
     assert max(counts.read(each_k).values()) == 11
-    asks_the_past = {acceptance_change, *comparison.SIGNALS[1:4], tail_change, queue_growth}
+    asks_the_past = {acceptance_change, length_baseline, length_deviation, length_anomaly, tail_change, queue_growth}
     assert {signal for signal, level in CASES if not counts.read(signal, level)} == asks_the_past | {firing_alerts}
 
 

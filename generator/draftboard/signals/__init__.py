@@ -1,5 +1,8 @@
 """The heart: one Signal per operator's question. `ALL` holds every one, each after those it is made of."""
 
+from collections.abc import Iterator
+from types import ModuleType
+
 from draftboard.expr.scope import Edition, Level, Scope
 from draftboard.signals import (
     acceptance,
@@ -20,29 +23,34 @@ from draftboard.signals import (
 )
 from draftboard.signals.signal import Signal
 
+
+def _signals_in(part: object) -> Iterator[Signal]:
+    if isinstance(part, Signal):
+        yield part
+    elif isinstance(part, dict):
+        yield from (inner for inner in part.values() if isinstance(inner, Signal))
+
+
+def _of(*modules: ModuleType) -> tuple[Signal, ...]:
+    """The signals of modules in the order of their definition."""
+    return tuple(
+        dict.fromkeys(found for module in modules for part in vars(module).values() for found in _signals_in(part))
+    )
+
+
 FAMILIES: dict[str, tuple[Signal, ...]] = {
-    "speculation": (
-        *traffic.SIGNALS,
-        *acceptance.SIGNALS,
-        *depth.SIGNALS,
-        *comparison.SIGNALS,
-        *economics.SIGNALS,
-        *decisions.SIGNALS,
-        *state.SIGNALS,
-        *events.SIGNALS,
-        *integrity.SIGNALS,
-    ),
-    "requests": (*requests.SIGNALS, *capacity.SIGNALS),
-    "objectives": slo.SIGNALS,
+    "speculation": _of(traffic, acceptance, depth, comparison, economics, decisions, state, events, integrity),
+    "requests": _of(requests, capacity),
+    "objectives": _of(slo),
     "latency-first-token": latency.first_token.signals,
-    "latency-per-token": (*latency.per_token.signals, *users.SIGNALS),
+    "latency-per-token": (*latency.per_token.signals, users.measured_speedup, users.tail_change),
     "latency-step": latency.step.signals,
     "latency-end-to-end": latency.end_to_end.signals,
     "latency-queue": latency.queue.signals,
     "latency-prefill": latency.prefill.signals,
     "latency-decode": latency.decode.signals,
     "latency-inference": latency.inference.signals,
-    "gpu": gpu.SIGNALS,
+    "gpu": _of(gpu),
 }
 """Signals that are made of each other, and of none of another family: each family can be evaluated by itself."""
 ALL: tuple[Signal, ...] = tuple(signal for family in FAMILIES.values() for signal in family)

@@ -106,13 +106,3 @@ share_from_drafts = Signal(
     expr=accepted_tokens / generation_tokens,
     empty="idle",
 )
-
-SIGNALS = (
-    acceptance,
-    acceptance_length,
-    draft_length,
-    coverage,
-    tokens_per_step,
-    draft_efficiency,
-    share_from_drafts,
-)

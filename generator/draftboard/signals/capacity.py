@@ -168,19 +168,3 @@ prefix_cache_hits = Signal(
 step_tokens_buckets, step_tokens_mean = distribution_of(
     latency.STEP_TOKENS, name="step_tokens", what="Tokens in an engine step", unit=Unit.TOKENS
 )
-
-SIGNALS = (
-    batch,
-    waiting_by_reason,
-    queue_growth,
-    kv_cache_usage,
-    kv_cache_usage_mean,
-    kv_cache_capacity,
-    preemptions,
-    preemptions_per_request,
-    prompt_tokens,
-    prompt_tokens_by_source,
-    prefix_cache_hits,
-    step_tokens_buckets,
-    step_tokens_mean,
-)

@@ -113,5 +113,3 @@ length_to_others = Signal(
     bands=lambda settings: good_from(settings.thresholds.outlier, good="in-line", under="outlier"),
     empty="fewer than two engines draft",
 )
-
-SIGNALS = (acceptance_change, length_baseline, length_deviation, length_anomaly, length_to_others)

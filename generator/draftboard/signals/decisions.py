@@ -130,22 +130,6 @@ ADVICE = Decision(
     }
 )
 
-state = Signal(
-    name="state",
-    title="Speculation state",
-    question="Is it drafting, and if not, why?",
-    description="Down: the target does not answer. Starting: it is new and has not answered yet. Speculation off: "
-    "it answers, without speculative series. Idle: nothing is generated. Serving without drafting: tokens, but no "
-    "drafts. Drafting. Answers without vLLM metrics: labelled as vLLM, but started with --disable-log-stats. Of a "
-    "model: its busiest engine's.",
-    unit=Unit.CODE,
-    expr=over_level("max", STATES.expr.at(Level.ENGINE)),
-    record="vllm_spec_decode_state:enum_rate{window}",
-    levels=BOTH_LEVELS,
-    rollup="max",
-    codes=STATES.codes,
-    empty="no vLLM target is scraped",
-)
 verdict = Signal(
     name="verdict",
     title="Verdict",
@@ -170,5 +154,19 @@ advice = Signal(
     record="vllm_spec_decode_advice:enum_rate{window}",
     codes=ADVICE.codes,
 )
-
-SIGNALS = (verdict, advice, state)
+state = Signal(
+    name="state",
+    title="Speculation state",
+    question="Is it drafting, and if not, why?",
+    description="Down: the target does not answer. Starting: it is new and has not answered yet. Speculation off: "
+    "it answers, without speculative series. Idle: nothing is generated. Serving without drafting: tokens, but no "
+    "drafts. Drafting. Answers without vLLM metrics: labelled as vLLM, but started with --disable-log-stats. Of a "
+    "model: its busiest engine's.",
+    unit=Unit.CODE,
+    expr=over_level("max", STATES.expr.at(Level.ENGINE)),
+    record="vllm_spec_decode_state:enum_rate{window}",
+    levels=BOTH_LEVELS,
+    rollup="max",
+    codes=STATES.codes,
+    empty="no vLLM target is scraped",
+)

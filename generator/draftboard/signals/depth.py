@@ -174,16 +174,3 @@ alpha_hat = Signal(
     # Survival never rises with position, so the last position is the smallest.
     expr=accepted_tokens / (accepted_tokens + drafts - accepted_tokens_per_pos.min("position")),
 )
-
-SIGNALS = (
-    survival,
-    at_least_accepted,
-    conditional_acceptance,
-    accepted_length_share,
-    each_k,
-    configured_k,
-    tokens_per_step_at,
-    first_position,
-    last_position,
-    alpha_hat,
-)

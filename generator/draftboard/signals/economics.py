@@ -162,13 +162,3 @@ tail_costs = (_full & last_token("<")) & (best_k < configured_k)
 """Models that mostly draft to K, whose last token yields less than it costs, and that a shorter k would speed up."""
 tail_pays = last_token(">=")
 """Models whose last drafted token yields at least what it costs."""
-
-SIGNALS = (
-    draft_cost,
-    break_even,
-    expected_speedup,
-    speedup_at,
-    best_speedup,
-    best_k,
-    what_if_speedup,
-)

@@ -61,5 +61,3 @@ heartbeat = Signal(
     codes=(Code(1, "evaluated", Status.GOOD),),
     empty="no rules are evaluated",
 )
-
-SIGNALS = (restarts, firing_alerts, heartbeat)

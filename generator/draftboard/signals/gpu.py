@@ -83,5 +83,3 @@ gpu_xid = replace(
     codes=(Code(0, "none", Status.GOOD),),
     bands=lambda _: good_under(1, good="none", beyond="reported"),
 )
-
-SIGNALS = (gpu_utilisation, gpu_memory, gpu_power, gpu_xid)

@@ -70,5 +70,3 @@ metrics_missing = Signal(
     codes=(Code(1, "missing", Status.BAD),),
     empty="none is missing",
 )
-
-SIGNALS = (identity_error, metrics_missing)

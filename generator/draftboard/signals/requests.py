@@ -134,15 +134,3 @@ http_error_ratio = Signal(
     bands=_of_errors,
     empty="no HTTP error was answered",
 )
-
-SIGNALS = (
-    requests_running,
-    requests_waiting,
-    requests_finished,
-    request_rate,
-    error_ratio,
-    requests_rejected,
-    rejection_ratio,
-    http_requests,
-    http_error_ratio,
-)

@@ -247,16 +247,3 @@ budget_left = Signal(
     empty="no request in the objective's window",
     least=-1,
 )
-
-SIGNALS = (
-    events,
-    bad_events,
-    budget,
-    error_ratio_now,
-    *ERROR_RATIOS.values(),
-    *BURNS.values(),
-    burning_fast,
-    burning_slowly,
-    attainment,
-    budget_left,
-)

@@ -43,4 +43,3 @@ engines_by_state = Signal(
     empty="no vLLM target is scraped",
     decimals=0,
 )
-SIGNALS = (engines_by_state, target_up)

@@ -111,14 +111,3 @@ wasted_tokens = Signal(
     expr=draft_tokens - accepted_tokens,
     empty="speculation is off",
 )
-
-SIGNALS = (
-    drafts,
-    draft_tokens,
-    accepted_tokens,
-    accepted_tokens_per_pos,
-    generation_tokens,
-    decode_steps,
-    first_tokens,
-    wasted_tokens,
-)

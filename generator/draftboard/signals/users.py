@@ -79,5 +79,3 @@ tail_change = Signal(
     empty="too little history to call anything usual, or the median is below resolution",
     decimals=2,
 )
-
-SIGNALS = (measured_speedup, tail_change)
