@@ -16,6 +16,19 @@ def _counted_in_words() -> Expr:
     return counts
 
 
+engines_by_state = Signal(
+    name="engines_by_state",
+    title="Engines by state",
+    question="How many engines are doing what?",
+    description="Number of engines in each speculation state.",
+    unit=Unit.ENGINES,
+    expr=_counted_in_words(),
+    record="vllm_spec_decode_engines:count_rate{window}",
+    by=("state",),
+    kinds=tuple((code.says, code.status) for code in STATES.codes),
+    empty="no vLLM target is scraped",
+    decimals=0,
+)
 target_up = Signal(
     name="target_up",
     title="Servers that answer",
@@ -29,17 +42,4 @@ target_up = Signal(
     levels=(Level.TARGET,),
     codes=(STATES["down"], Code(1, "answers, or starts", Status.GOOD)),
     empty="no vLLM target is scraped",
-)
-engines_by_state = Signal(
-    name="engines_by_state",
-    title="Engines by state",
-    question="How many engines are doing what?",
-    description="Number of engines in each speculation state.",
-    unit=Unit.ENGINES,
-    expr=_counted_in_words(),
-    record="vllm_spec_decode_engines:count_rate{window}",
-    by=("state",),
-    kinds=tuple((code.says, code.status) for code in STATES.codes),
-    empty="no vLLM target is scraped",
-    decimals=0,
 )
