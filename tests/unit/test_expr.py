@@ -107,7 +107,7 @@ def test_a_matcher_fits_what_prometheus_would_select() -> None:
 def test_several_partners_without_a_group_are_refused_as_prometheus_refuses_them() -> None:
     one, two = frozenset({("k", "1")}), frozenset({("k", "2")})
     with pytest.raises(ValueError, match="several elements match"):
-        vector.combined({one: 1.0}, "+", {one: 1.0, two: 2.0}, vector.Match(("k",)))
+        vector.combined({one: 1.0}, "+", {one: 1.0, two: 2.0}, lambda labels: vector.dropped(labels, ("k",)))
 
 
 # What is a number even at rest: gauges, and what follows from the settings.

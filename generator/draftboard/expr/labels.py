@@ -22,13 +22,11 @@ class LabelReplace(Expr):
     pattern: str
 
     def promql(self, scope: Scope) -> str:
-        """A call."""
         source, label = self.source(scope.settings), self.label(scope.settings)
         quoted = (f'"{part}"' for part in (label, self.replacement, source, self.pattern))
         return promql.call("label_replace", self.argument.promql(scope), *quoted)
 
     def values(self, view: View) -> Vector | float:
-        """The same."""
         settings = view.scope.settings
         return vector.relabelled(
             vector_of(self.argument, view),
@@ -93,12 +91,10 @@ class LabelJoin(Expr):
     sources: Names
 
     def promql(self, scope: Scope) -> str:
-        """A call of `label_join`."""
         parts = (self.label(scope.settings), self.separator, *self.sources(scope))
         return promql.call("label_join", self.argument.promql(scope), *(f'"{part}"' for part in parts))
 
     def values(self, view: View) -> Vector | float:
-        """The same."""
         label, sources = self.label(view.scope.settings), self.sources(view.scope)
         return {
             vector.with_label(
@@ -116,11 +112,9 @@ class CountValues(Expr):
     argument: Expr
 
     def promql(self, scope: Scope) -> str:
-        """`count_values by (...) ("label", ...)`."""
         return promql.count_values(self.label, scope.labels, self.argument.promql(scope))
 
     def values(self, view: View) -> Vector | float:
-        """The same."""
         counts: dict[Labels, float] = {}
         for labels, value in vector_of(self.argument, view).items():
             group = vector.with_label(vector.kept(labels, view.scope.labels), self.label, f"{value:g}")

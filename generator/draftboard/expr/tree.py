@@ -8,14 +8,13 @@ from what a server counted. The tree holds what the signals need: it is no evalu
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 from draftboard.catalogue import Metric
 from draftboard.durations import Duration
 from draftboard.expr import promql, vector
 from draftboard.expr.counts import View
 from draftboard.expr.scope import Level, Matcher, Scope
-from draftboard.expr.vector import NOTHING, Match, Vector
+from draftboard.expr.vector import NOTHING, Group, Key, Vector
 from draftboard.settings import Settings
 
 Span = Callable[[Settings], Duration]
@@ -136,12 +135,10 @@ class Number(Expr):
     """The dashboard's variable in its place, where dashboards have one."""
 
     def promql(self, scope: Scope) -> str:
-        """The variable on dashboards, else the number."""
         on_dashboard = self.variable and scope.edition.on_dashboard
         return f"${self.variable}" if on_dashboard else promql.number(self.value(scope.settings))
 
     def values(self, view: View) -> Vector | float:
-        """The number."""
         return self.value(view.scope.settings)
 
 
@@ -150,9 +147,7 @@ def expr(operand: Operand) -> Expr:
     return operand if isinstance(operand, Expr) else Number(lambda _, value=operand: value)  # type: ignore[misc]
 
 
-def setting(value: Callable[[Settings], float], variable: str = "") -> Number:
-    """A number of the settings."""
-    return Number(value, variable)
+setting = Number
 
 
 @dataclass(frozen=True)
@@ -161,27 +156,27 @@ class Matching:
 
     labels: Names = lambda _: ()
     just: bool = False
-    group: Literal["", "left", "right"] = ""
+    group: Group = ""
 
     def promql(self, scope: Scope) -> str:
-        """The clause; empty where all labels count."""
         labels = self.labels(scope)
         group = f" group_{self.group} ()" if self.group else ""
         if self.just:
             return f"on ({', '.join(labels)}){group}"
         return f"ignoring ({', '.join(labels)}){group}" if labels else ""
 
-    def match(self, scope: Scope) -> Match:
-        """The same for numbers."""
-        return Match(self.labels(scope), self.just, self.group)
+    def key(self, scope: Scope) -> Key:
+        """The labels that must be equal."""
+        names, pick = self.labels(scope), vector.kept if self.just else vector.dropped
+        return lambda labels: pick(labels, names)
 
 
-def ignoring(*labels: str, group: Literal["", "left", "right"] = "") -> Matching:
+def ignoring(*labels: str, group: Group = "") -> Matching:
     """By all labels but these."""
     return Matching(lambda _: labels, group=group)
 
 
-def on(labels: Names, group: Literal["", "left", "right"] = "") -> Matching:
+def on(labels: Names, group: Group = "") -> Matching:
     """By these labels."""
     return Matching(labels, just=True, group=group)
 
@@ -196,14 +191,11 @@ class Binary(Expr):
     matching: Matching = Matching()
 
     def promql(self, scope: Scope) -> str:
-        """Either side in parentheses where it needs them."""
         return promql.binary(self.left.promql(scope), self.how, self.right.promql(scope), self.matching.promql(scope))
 
     def values(self, view: View) -> Vector | float:
-        """Matched as Prometheus matches."""
-        return vector.combined(
-            self.left.values(view), self.how, self.right.values(view), self.matching.match(view.scope)
-        )
+        left, right = self.left.values(view), self.right.values(view)
+        return vector.combined(left, self.how, right, self.matching.key(view.scope), self.matching.group)
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,7 +209,6 @@ class Raw(Expr):
     """Labels by which the scope selects, where not by all that the series carry."""
 
     def promql(self, scope: Scope) -> str:
-        """A selector."""
         return scope.raw(
             self.metric,
             window=self.window(scope),
@@ -226,7 +217,6 @@ class Raw(Expr):
         )
 
     def values(self, view: View) -> Vector | float:
-        """The series that were counted."""
         carried = self.chosen_by(view.scope) if self.chosen_by else view.scope.carried(self.metric)
         found = view.counts.series.get(self.metric.name, NOTHING)
         return view.selected(found, carried, self.matchers(view.scope.settings))
@@ -250,11 +240,9 @@ class Function(Expr):
     argument: Expr
 
     def promql(self, scope: Scope) -> str:
-        """A call."""
         return promql.call(self.name, self.argument.promql(scope))
 
     def values(self, view: View) -> Vector | float:
-        """What the function gives within one window; nothing where it needs more than that."""
         found = self.argument.values(view)
         if self.name == "vector" and not isinstance(found, Mapping):
             return {frozenset(): found}
@@ -272,11 +260,9 @@ class Quantile(Expr):
     buckets: Expr
 
     def promql(self, scope: Scope) -> str:
-        """A call."""
         return promql.call("histogram_quantile", promql.number(self.share), self.buckets.promql(scope))
 
     def values(self, view: View) -> Vector | float:
-        """The same estimate."""
         return vector.quantile(self.share, vector_of(self.buckets, view))
 
 
@@ -289,11 +275,9 @@ class Aggregate(Expr):
     argument: Expr
 
     def promql(self, scope: Scope) -> str:
-        """`sum by (...) (...)`."""
         return promql.aggregate(self.how, self.by(scope), self.argument.promql(scope))
 
     def values(self, view: View) -> Vector | float:
-        """The same."""
         names = self.by(view.scope)
         return vector.aggregated(self.how, vector_of(self.argument, view), lambda labels: vector.kept(labels, names))
 
@@ -312,11 +296,9 @@ class Reduce(Expr):
     argument: Expr
 
     def promql(self, scope: Scope) -> str:
-        """`sum without (label) (...)`."""
         return promql.reduce(self.how, self.label, self.argument.promql(scope))
 
     def values(self, view: View) -> Vector | float:
-        """The same."""
         return vector.aggregated(
             self.how, vector_of(self.argument, view), lambda labels: vector.dropped(labels, (self.label,))
         )
@@ -329,11 +311,9 @@ class FirstOf(Expr):
     alternatives: tuple[Expr, ...]
 
     def promql(self, scope: Scope) -> str:
-        """A line for each alternative."""
         return promql.first_of(*(one.promql(scope) for one in self.alternatives))
 
     def values(self, view: View) -> Vector | float:
-        """The same."""
         return vector.first_of(vector_of(one, view) for one in self.alternatives)
 
 
@@ -350,11 +330,9 @@ class Constant(Expr):
     like: Expr
 
     def promql(self, scope: Scope) -> str:
-        """`value + 0 * like`."""
         return promql.constant(self.value(scope.settings), self.like.promql(scope))
 
     def values(self, view: View) -> Vector | float:
-        """The same."""
         value = self.value(view.scope.settings)
         return dict.fromkeys(vector_of(self.like, view), value)
 
@@ -381,11 +359,9 @@ class Where(Expr):
         return scope.where(Matcher.of(self.label(scope.settings), *accepted, negated=self.negated))
 
     def promql(self, scope: Scope) -> str:
-        """The expression with the matcher in its selectors."""
         return self._seen(scope)(self.argument)
 
     def values(self, view: View) -> Vector | float:
-        """The same."""
         return self.argument.values(view.through(self._seen(view.scope)))
 
 
@@ -397,11 +373,9 @@ class Seen(Expr):
     change: Callable[[Scope], Scope]
 
     def promql(self, scope: Scope) -> str:
-        """The expression from there."""
         return self.argument.promql(self.change(scope))
 
     def values(self, view: View) -> Vector | float:
-        """The same."""
         return self.argument.values(view.through(self.change(view.scope)))
 
 
@@ -413,11 +387,9 @@ class Ago(Expr):
     span: Span
 
     def promql(self, scope: Scope) -> str:
-        """With an offset."""
         return self.argument.promql(scope.ago(self.span(scope.settings)))
 
     def values(self, view: View) -> Vector | float:  # noqa: ARG002
-        """Nothing: counts know one window."""
         return NOTHING
 
 
@@ -432,7 +404,6 @@ class OverTime(Expr):
     """How much of the latest past is left out."""
 
     def promql(self, scope: Scope) -> str:
-        """Of a record where one can be read."""
         settings = scope.settings
         span, offset = str(self.span(settings)), str(self.offset(settings)) if self.offset else ""
         record = recorded(self.argument, scope, window=span, offset=offset)
@@ -442,7 +413,6 @@ class OverTime(Expr):
         return promql.call(self.function, record)
 
     def values(self, view: View) -> Vector | float:  # noqa: ARG002
-        """Nothing: counts know one window."""
         return NOTHING
 
 
@@ -453,11 +423,9 @@ class Given(Expr):
     build: Callable[[Scope], Expr]
 
     def promql(self, scope: Scope) -> str:
-        """Of what is built."""
         return self.build(scope).promql(scope)
 
     def values(self, view: View) -> Vector | float:
-        """The same."""
         return self.build(view.scope).values(view)
 
 

@@ -8,27 +8,16 @@ import math
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Literal
 
 Labels = frozenset[tuple[str, str]]
 Vector = Mapping[Labels, float]
+Key = Callable[[Labels], Labels]
+"""What two elements must have in common to match."""
+Group = Literal["", "left", "right"]
+"""The side that may have several partners of one on the other."""
 NOTHING: Vector = {}
-
-
-@dataclass(frozen=True)
-class Match:
-    """Which labels two vectors are matched by: all but some, or just some; and which side may have several partners."""
-
-    labels: tuple[str, ...] = ()
-    just: bool = False
-    """Whether these labels alone count (`on`), rather than all others (`ignoring`)."""
-    group: Literal["", "left", "right"] = ""
-
-    def key(self, labels: Labels) -> Labels:
-        """What must be equal on both sides."""
-        return kept(labels, self.labels) if self.just else dropped(labels, self.labels)
 
 
 def kept(labels: Labels, names: Iterable[str]) -> Labels:
@@ -64,7 +53,7 @@ _AGGREGATIONS: Mapping[str, Callable[[list[float]], float]] = {
 }
 
 
-def aggregated(how: str, vector: Vector, key: Callable[[Labels], Labels]) -> Vector:
+def aggregated(how: str, vector: Vector, key: Key) -> Vector:
     """One value for all elements with the same key."""
     groups: dict[Labels, list[float]] = {}
     for labels, value in vector.items():
@@ -103,12 +92,12 @@ _COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
 _SETS = {"and", "unless", "or"}
 
 
-def combined(left: Vector | float, how: str, right: Vector | float, match: Match) -> Vector | float:
-    """`left how right`, matched by `match`."""
+def combined(left: Vector | float, how: str, right: Vector | float, key: Key, group: Group = "") -> Vector | float:
+    """`left how right`: elements match by key, on the side of the group several with one."""
     if how in _SETS:
-        return _set(_vector(left), how, _vector(right), match)
+        return _set(_vector(left), how, _vector(right), key)
     if isinstance(left, Mapping):
-        return _grouped(left, how, right, match) if isinstance(right, Mapping) else _scaled(left, how, right)
+        return _grouped(left, how, right, key, group) if isinstance(right, Mapping) else _scaled(left, how, right)
     if isinstance(right, Mapping):
         return {labels: _ARITHMETIC[how](left, value) for labels, value in right.items()}
     return _ARITHMETIC[how](left, right)
@@ -134,29 +123,29 @@ def _compared(found: Iterable[tuple[Labels, float, float]], how: str) -> Vector:
     return {labels: left for labels, left, right in found if holds(left, right)}
 
 
-def _set(left: Vector, how: str, right: Vector, match: Match) -> Vector:
+def _set(left: Vector, how: str, right: Vector, key: Key) -> Vector:
     if how == "or":
-        there = {match.key(labels) for labels in left}
-        return {**left, **{labels: value for labels, value in right.items() if match.key(labels) not in there}}
-    there = {match.key(labels) for labels in right}
-    return {labels: value for labels, value in left.items() if (match.key(labels) in there) == (how == "and")}
+        there = {key(labels) for labels in left}
+        return {**left, **{labels: value for labels, value in right.items() if key(labels) not in there}}
+    there = {key(labels) for labels in right}
+    return {labels: value for labels, value in left.items() if (key(labels) in there) == (how == "and")}
 
 
-def _grouped(left: Vector, how: str, right: Vector, match: Match) -> Vector:
+def _grouped(left: Vector, how: str, right: Vector, key: Key, group: Group) -> Vector:
     """Arithmetic or a comparison of two vectors; the side of the group keeps its labels."""
-    many, one = (right, left) if match.group == "right" else (left, right)
+    many, one = (right, left) if group == "right" else (left, right)
     partners: dict[Labels, float] = {}
     for labels, value in one.items():
-        key = match.key(labels)
-        if key in partners:
-            raise ValueError(f"several elements match {sorted(key)}: a group is needed on that side")
-        partners[key] = value
+        own = key(labels)
+        if own in partners:
+            raise ValueError(f"several elements match {sorted(own)}: a group is needed on that side")
+        partners[own] = value
     pairs = []
     for labels, value in many.items():
-        key = match.key(labels)
-        if key in partners:
-            sides = (partners[key], value) if match.group == "right" else (value, partners[key])
-            pairs.append((labels if match.group else key, *sides))
+        own = key(labels)
+        if own in partners:
+            sides = (partners[own], value) if group == "right" else (value, partners[own])
+            pairs.append((labels if group else own, *sides))
     if how in _ARITHMETIC:
         return {labels: _ARITHMETIC[how](a, b) for labels, a, b in pairs}
     return _compared(pairs, how)
