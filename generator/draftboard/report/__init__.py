@@ -8,8 +8,10 @@ from draftboard.reading.growth import Growth, Since, Tally, growth, lifetime, to
 from draftboard.reading.page import Page, read
 from draftboard.reading.saved import is_saved
 from draftboard.reading.sources import Lifetime, Pages, Recorded, Servers, Source
+from draftboard.report.from_pages import Reading, judged
+from draftboard.report.lines import named, time_in_words, verdict_of, warnings
 from draftboard.report.markdown import as_markdown
-from draftboard.report.objects import ModelReport, Report, Sampling
+from draftboard.report.objects import Latency, ModelReport, Origin, Report, Sample, Sampling, Verdict
 from draftboard.report.plot import draw, require_drawable
 from draftboard.report.reporting import report, report_each
 from draftboard.report.schema import as_json, load_report, schema
@@ -17,26 +19,33 @@ from draftboard.report.show import show
 
 __all__ = [
     "Growth",
+    "Latency",
     "Lifetime",
     "Limits",
     "ModelReport",
+    "Origin",
     "Page",
     "Pages",
+    "Reading",
     "Recorded",
     "Report",
+    "Sample",
     "Sampling",
     "Servers",
     "Since",
     "Source",
     "Tally",
+    "Verdict",
     "as_json",
     "as_markdown",
     "draw",
     "growth",
     "is_saved",
+    "judged",
     "lifetime",
     "load",
     "load_report",
+    "named",
     "read",
     "report",
     "report_each",
@@ -44,5 +53,8 @@ __all__ = [
     "schema",
     "scrape",
     "show",
+    "time_in_words",
     "together",
+    "verdict_of",
+    "warnings",
 ]

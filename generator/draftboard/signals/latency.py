@@ -131,3 +131,5 @@ queue = _latency(latency.QUEUE_TIME, name="queue", what="Queue time")
 prefill = _latency(latency.PREFILL_TIME, name="prefill", what="Prefill time")
 decode = _latency(latency.DECODE_TIME, name="decode", what="Decode time")
 inference = _latency(latency.INFERENCE_TIME, name="inference", what="Inference time")
+FELT = {"first_token": first_token, "per_token": per_token, "step": step, "end_to_end": end_to_end}
+"""What reports tell of time: what users wait for, and how long steps take."""
