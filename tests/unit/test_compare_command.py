@@ -12,11 +12,12 @@ from typing import Any
 
 import jsonschema
 import pytest
+from pydantic import TypeAdapter
 from rich.console import Console
 
 from conftest import DEMO_SETTINGS, RECORDING
 from draftboard.cli import main
-from draftboard.compare import Side, compare, document, sides
+from draftboard.compare import Comparison, Side, compare, document, sides
 from draftboard.compare import saved as saved_side
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
@@ -32,6 +33,7 @@ ROOT = Path(__file__).parent.parent.parent
 SCHEMA = ROOT / "docs/compare.schema.json"
 PLAIN = ran(times=[0.04] * 200)
 FAST = ran(times=[0.02] * 200, acceptance=0.5, method="eagle3")
+FAST_JSON = as_json(FAST.report)
 SECOND_MINUTE = (1795248913.0, 1795248973.0)
 
 
@@ -209,11 +211,11 @@ def test_the_committed_schema_is_the_objects_own(capsys: pytest.CaptureFixture[s
 
 
 def spoilt(**changes: Any) -> str:
-    return json.dumps(json.loads(as_json(FAST.report)) | changes)
+    return json.dumps(json.loads(FAST_JSON) | changes)
 
 
 def inside(*path: str | int, value: object) -> str:
-    document: Any = json.loads(as_json(FAST.report))
+    document: Any = json.loads(FAST_JSON)
     part = document
     for step in path[:-1]:
         part = part[step]
@@ -272,15 +274,15 @@ def leaves(part: Any, *at: str | int) -> Iterator[tuple[str | int, ...]]:
 
 @pytest.mark.parametrize("value", [0, -1, 1e-300, 1e29, None], ids=str)
 def test_no_number_of_a_report_leads_to_a_traceback(value: float | None, tmp_path: Path) -> None:
-    path, compared = tmp_path / "odd.json", 0
-    for at in leaves(json.loads(as_json(FAST.report))):
+    path, compared, written = tmp_path / "odd.json", 0, TypeAdapter(Comparison)
+    for at in leaves(json.loads(FAST_JSON)):
         path.write_text(inside(*at, value=value))
         with contextlib.suppress(DraftboardError):
             odd = saved_side(path)
             for pair in ((odd, FAST), (FAST, odd)):
                 found = compare(*pair, force=True, min_speedup=1, gpu_hour_price=1, confirmation=odd)
                 as_markdown(document(found, Settings()))
-                json.loads(as_json(found))
+                assert written.dump_json(found)
                 compared += 1
             show(document(found, Settings()), Console(file=io.StringIO()))
     assert compared > 50
