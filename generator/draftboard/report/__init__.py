@@ -8,7 +8,8 @@ from draftboard.reading.growth import Growth, Since, Tally, growth, lifetime, to
 from draftboard.reading.page import Page, read
 from draftboard.reading.saved import is_saved
 from draftboard.reading.sources import Lifetime, Pages, Recorded, Servers, Source
-from draftboard.report.from_pages import Reading, judged
+from draftboard.report.from_pages import Reading
+from draftboard.report.judge import Judgement, judge
 from draftboard.report.lines import named, time_in_words, verdict_of, warnings
 from draftboard.report.markdown import as_markdown
 from draftboard.report.objects import Latency, ModelReport, Origin, Report, Sample, Sampling, Verdict
@@ -16,6 +17,8 @@ from draftboard.report.plot import draw, require_drawable
 from draftboard.report.reporting import report, report_each
 from draftboard.report.schema import as_json, load_report, schema
 from draftboard.report.show import show
+from draftboard.report.totals import totals
+from draftboard.settings import Settings
 
 __all__ = [
     "Growth",
@@ -58,3 +61,8 @@ __all__ = [
     "verdict_of",
     "warnings",
 ]
+
+
+def judged(tally: Tally, seconds: float | None, method: str, settings: Settings) -> Judgement:
+    """One engine's counts, judged by themselves."""
+    return judge(totals([tally]), seconds, method, settings)

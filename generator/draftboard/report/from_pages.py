@@ -84,11 +84,6 @@ class Reading:
         return judge(sums, self.grown.seconds, self.method, self.settings, state=state, broken=broken)
 
 
-def judged(tally: Tally, seconds: float | None, method: str, settings: Settings) -> Judgement:
-    """One engine's counts, judged by themselves."""
-    return judge(totals([tally]), seconds, method, settings)
-
-
 def _named(tally: Tally, *, several: bool) -> str:
     number = f"engine {tally.engine}" if tally.engine else "the engine"
     return f"{number} of {tally.source}" if several else number
