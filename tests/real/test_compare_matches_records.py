@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from conftest import DEMO_SETTINGS
-from draftboard.compare import Comparison, Looking, compare, sides
+from draftboard.compare import Comparison, compare, recorded
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.lab.replay import Replay
+from draftboard.reading import Recorded
 from draftboard.signals import Level, Signal
 from draftboard.signals.acceptance import acceptance
 from draftboard.signals.latency import end_to_end, first_token, per_token, step
@@ -25,12 +26,12 @@ TIMES = (first_token, per_token, step, end_to_end)
 MINUTE_TWO = 1795248973
 
 
-def looking(replay: Replay, at: float) -> Looking:
-    return Looking(prometheus=replay.client.url, span=replay.settings.rules.rate_window, at=at)
+def asked(replay: Replay, at: float) -> Recorded:
+    return Recorded(replay.client.url, replay.settings.rules.rate_window, at=at)
 
 
 def compared(replay: Replay, at: float) -> Comparison:
-    return compare(*sides(*ARMS, replay.settings, looking(replay, at)), replay.settings, force=True)
+    return compare(*recorded(asked(replay, at), ARMS, replay.settings), replay.settings, force=True)
 
 
 def record(replay: Replay, signal: Signal, method: str, at: float) -> float | None:
@@ -44,9 +45,9 @@ def test_speedup_and_every_time_are_those_of_the_records(demo_run: Replay) -> No
     for number in range(0, 110, 6):
         at = demo_run.start + 60 + number * demo_run.step
         found = compared(demo_run, at)
-        recorded = record(demo_run, measured_speedup, "ngram", at)
-        if recorded is not None:
-            assert found.measured.speedup == pytest.approx(recorded, rel=1e-9), at
+        speedup = record(demo_run, measured_speedup, "ngram", at)
+        if speedup is not None:
+            assert found.measured.speedup == pytest.approx(speedup, rel=1e-9), at
             speedups += 1
         rows = {row.name: row for group in found.groups for row in group.rows}
         for signal in (acceptance, *(said for time in TIMES for said in (time.mean, time.p50, time.p95, time.p99))):
@@ -80,20 +81,26 @@ def test_the_command_asks_prometheus_and_gates(demo_run: Replay) -> None:
 @pytest.mark.parametrize(
     ("selectors", "reason"),
     [
-        (("none", "ngram"), "'none' selects nothing: with --prometheus, a side is variant=VALUE or spec_method=VALUE"),
-        (("spec_method=", "spec_method=ngram"), "nothing is 'spec_method=' there, but 'tiny (ngram, job=vllm)'"),
-        (("spec_method=eagle", ARMS[1]), "nothing is 'spec_method=eagle' there"),
-        (("job=vllm", ARMS[1]), "'job=vllm' is 'tiny (ngram, job=vllm)', 'tiny (none, job=vllm)': add a label"),
+        (
+            ("none", "ngram"),
+            "'none' is not a selector: with --prometheus, a side is variant=VALUE or spec_method=VALUE",
+        ),
+        (("spec_method=", "spec_method=ngram"), "no model for 'spec_method=' (available: 'tiny (ngram, job=vllm)'"),
+        (("spec_method=eagle", ARMS[1]), "no model for 'spec_method=eagle' "),
+        (
+            ("job=vllm", ARMS[1]),
+            "2 models for 'job=vllm' (available: 'tiny (ngram, job=vllm)', 'tiny (none, job=vllm)'): add a label",
+        ),
     ],
 )
 def test_a_selector_that_is_not_one_model_is_a_mistake(selectors: Any, reason: str, demo_run: Replay) -> None:
     with pytest.raises(DraftboardError) as refused:
-        sides(*selectors, demo_run.settings, looking(demo_run, MINUTE_TWO))
+        recorded(asked(demo_run, MINUTE_TWO), selectors, demo_run.settings)
     assert reason in str(refused.value)
     assert "\n" not in str(refused.value)
 
 
 def test_labels_can_be_joined_to_tell_arms_apart(demo_run: Replay) -> None:
-    asked = Looking(prometheus=demo_run.client.url, span=Duration(60), at=MINUTE_TWO, model="tiny")
-    first, second = sides("job=vllm,spec_method=none", "spec_method=ngram, job=vllm", demo_run.settings, asked)
+    source = Recorded(demo_run.client.url, Duration(60), "tiny", MINUTE_TWO)
+    first, second = recorded(source, ("job=vllm,spec_method=none", "spec_method=ngram, job=vllm"), demo_run.settings)
     assert (first.model.method, second.model.method) == ("none", "ngram")

@@ -4,6 +4,7 @@ import io
 import json
 import os
 import signal
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,9 @@ import pytest
 from rich.console import Console
 
 from draftboard.cli import main
+from draftboard.output import show
 from draftboard.settings import Settings
-from draftboard.sweep import Plan, show, sweep
+from draftboard.sweep import Plan, document, sweep
 from support.fake_vllm import COMPLETED, FakeVLLM, accepting
 from support.loopback import answering, page
 
@@ -49,7 +51,14 @@ def _no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VLLM_API_KEY", raising=False)
 
 
-@pytest.mark.requirement("R125", "R128", "R129")
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Ctrl-C as on a terminal: shells start background jobs with SIGINT ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def test_every_temperature_has_a_line_and_production_the_first_word(capsys: pytest.CaptureFixture[str]) -> None:
     with answering(FakeVLLM(FALLING, level="detailed")) as place:
         code, out, err = run(place, *QUICK, "--production-temperature", "0.9", capsys=capsys)
@@ -58,13 +67,13 @@ def test_every_temperature_has_a_line_and_production_the_first_word(capsys: pyte
     lines = out.splitlines()
     assert f"m at http://{place}: 8 prompts (built-in prompts), up to 200 tokens each, 4 at a time" in lines[0]
     assert lines[2].startswith("At production's 0.9  pays: ")
-    assert "0.9 was not swept: this is measured at 1, the nearest" in out
+    assert "0.9 was not swept, 1 is the nearest" in out
     for temperature, share, thumb in (("0", "81.0%", "likely benefit"), ("0.8", "52.0%", "near break-even")):
         assert any(
             line.split()[:1] == [temperature] and share in line and thumb in line and "400" in line for line in lines
         )
     for title in (
-        "What the client saw",
+        "Measured by the client",
         "Acceptance of single requests",
         "Acceptance of single drafts",
         "verdict by tag",
@@ -77,13 +86,13 @@ def test_it_is_readable_on_a_terminal(width: int) -> None:
     with answering(FakeVLLM(FALLING, level="detailed")) as place:
         found = sweep(Plan(server=place, requests=4), sleep=lambda _: None)
     console = Console(width=width, record=True, force_terminal=True, file=io.StringIO())
-    show(found, Settings(), console)
+    show(document(found, Settings()), console)
     told = console.export_text()
     assert max(map(len, told.splitlines())) <= width
     for row in found.rows:
         assert f"{row.server.speculation.acceptance:.1%}" in told if row.server.speculation else False
     assert "…" not in told
-    for last in ("Drafts", "Tokens/s", "Max"):
+    for last in ("Drafts", "Tokens/s", "CV"):
         assert any(line.rstrip().endswith(last) or line.startswith(f"{last}: ") for line in told.splitlines())
 
 
@@ -101,18 +110,20 @@ def test_json_holds_it_all(capsys: pytest.CaptureFixture[str]) -> None:
     assert first["time_per_token"]["count"] == 4
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_prints_what_is_done_so_far(capsys: pytest.CaptureFixture[str]) -> None:
     with answering(interrupting(at=11)) as place:
         code, out, err = run(place, *QUICK, "--concurrency", "1", "--production-temperature", "1", capsys=capsys)
     assert (code, err) == (130, "")
-    assert "Interrupted: this is what was done so far." in out
+    assert "Interrupted: these are the results so far." in out
     assert "4 of 4" in out
     assert "0.4 (2 of 4)" in out
     assert "81.0%" in out
     assert "52.0%" not in out
-    assert "this is measured at 0.4" in out
+    assert "0.4 is the nearest" in out
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_before_anything_is_done_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     with answering(interrupting(at=1)) as place:
         code, out, err = run(place, "--concurrency", "1", capsys=capsys)
@@ -120,7 +131,6 @@ def test_ctrl_c_before_anything_is_done_says_so(capsys: pytest.CaptureFixture[st
     assert "interrupted before a request was answered" in out
 
 
-@pytest.mark.requirement("R142")
 @pytest.mark.parametrize("form", [(), ("--json",)])
 def test_prompts_and_completions_are_neither_printed_nor_stored(
     form: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -177,7 +187,7 @@ def test_a_closed_server_asks_for_a_key_without_telling_the_one_it_got(
         code, out, err = run(address, "--token-file", tmp_path / "token", capsys=capsys)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert f"http://***@{place}: none of 2 requests to m" in err
-    assert "give its key with --token-file" in err
+    assert "use --token-file" in err
     assert PASSWORD not in err
 
 
@@ -201,7 +211,7 @@ def test_a_server_that_breaks_half_way_leaves_what_is_done_and_ends_with_2(capsy
         ((), "Missing argument"),
         (("h:1", "--temperatures", "0,warm"), "'warm' must be a number from 0 to 2"),
         (("h:1", "--temperatures", "nan"), "'nan' must be a number"),
-        (("h:1", "--temperatures", "0,0.0"), "name each temperature once"),
+        (("h:1", "--temperatures", "0,0.0"), "each temperature once"),
         (("h:1", "--temperatures", "3"), "'3' must be"),
         (("h:1", "--production-temperature", "-1"), "'-1' must be"),
         (("h:1", "--requests", "0"), "--requests"),

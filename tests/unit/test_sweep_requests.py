@@ -1,18 +1,16 @@
 """What single requests tell of their own drafts, together and by tag; and the prompts that are asked."""
 
-import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from draftboard.errors import DraftboardError
 from draftboard.settings import Settings
 from draftboard.sweep import BUILT_IN, Plan, Prompt, Prompts, read_prompts, sweep
-from draftboard.sweep.answers import Completion, Drafts, completion
-from draftboard.sweep.client import Outcome
-from draftboard.sweep.objects import PerRequest
-from draftboard.sweep.rows import per_request
-from draftboard.sweep.spread import Spread, spread
+from draftboard.sweep.client import Completion, Outcome
+from draftboard.sweep.result import PerRequest, Spread
+from draftboard.sweep.rows import Rows
 from support.fake_vllm import FakeVLLM, accepting, drafts_of
 from support.loopback import answering
 
@@ -21,41 +19,38 @@ HISTOGRAM = [39, 1, 0, 3]
 
 def of(*histograms: list[int], detailed: bool = False) -> PerRequest | None:
     """What responses with these histograms say together."""
-    told = [Drafts.model_validate(drafts_of(histogram, detailed=detailed)) for histogram in histograms]
-    return per_request([Outcome("", 1.0, Completion(10, drafts)) for drafts in told], Settings())
+    return read(*(drafts_of(histogram, detailed=detailed) for histogram in histograms))
 
 
-@pytest.mark.requirement("R139", "R224")
+def read(*reported: dict[str, Any]) -> PerRequest | None:
+    """What responses with these metrics say together."""
+    bodies = [
+        {"choices": [{}], "usage": {"completion_tokens": 10}, "metrics": {"speculative_decoding": drafts}}
+        for drafts in reported
+    ]
+    outcomes = [Outcome("", 1.0, Completion.model_validate(body)) for body in bodies]
+    return Rows(Plan(server="a:1"), "m", Settings()).drafts(outcomes)[0]
+
+
 def test_a_request_of_43_drafts_has_the_length_and_acceptance_that_vllm_tells() -> None:
-    answer = {
-        "choices": [{"text": ""}],
-        "usage": {"completion_tokens": 53},
-        "metrics": {
-            "speculative_decoding": {
-                "mean_acceptance_length": 1.2325581395348837,
-                "draft_acceptance_rate": 0.07751937984496124,
-                "acceptance_histogram": HISTOGRAM,
-                "num_spec_steps": 43,
-                "num_accepted_draft_tokens": 10,
-                "num_draft_tokens": 129,
-                "num_spec_tokens": 3,
-            }
-        },
-    }
-    read = completion(json.dumps(answer).encode())
-    assert read
-    assert read.drafts
-    assert read.drafts.acceptance_length == pytest.approx(1.2325581395348837, abs=1e-12)
-    assert read.drafts.acceptance == pytest.approx(0.07751937984496124, abs=1e-12)
-    found = per_request([Outcome("", 1.0, read)], Settings())
+    found = read(
+        {
+            "mean_acceptance_length": 1.2325581395348837,
+            "draft_acceptance_rate": 0.07751937984496124,
+            "acceptance_histogram": HISTOGRAM,
+            "num_spec_steps": 43,
+            "num_accepted_draft_tokens": 10,
+            "num_draft_tokens": 129,
+            "num_spec_tokens": 3,
+        }
+    )
     assert found
     assert found.acceptance
-    assert found.acceptance.p50 == pytest.approx(0.0775, abs=5e-5)
+    assert found.acceptance.p50 == pytest.approx(0.07751937984496124, abs=1e-12)
     assert found.acceptance_length
-    assert found.acceptance_length.p50 == pytest.approx(1.2326, abs=5e-5)
+    assert found.acceptance_length.p50 == pytest.approx(1.2325581395348837, abs=1e-12)
 
 
-@pytest.mark.requirement("R139")
 def test_percentiles_are_of_requests_while_the_sample_is_of_drafts() -> None:
     found = of(*[accepting(percent) for percent in range(0, 101, 10)])
     assert found
@@ -72,8 +67,7 @@ def test_percentiles_are_of_requests_while_the_sample_is_of_drafts() -> None:
     assert long_and_short.sample.accepted_tokens / long_and_short.sample.draft_tokens == 0.1
 
 
-@pytest.mark.requirement("R147")
-def test_consistency_is_told_as_standard_deviation_over_mean() -> None:
+def test_consistency_is_standard_deviation_over_mean() -> None:
     steady, varied, alone = of(accepting(50), accepting(50)), of(accepting(25), accepting(75)), of(accepting(50))
     assert steady
     assert steady.acceptance
@@ -82,7 +76,7 @@ def test_consistency_is_told_as_standard_deviation_over_mean() -> None:
     assert varied.acceptance
     assert varied.acceptance.variation == pytest.approx(0.5)
     assert alone
-    assert alone.acceptance == spread([0.5])
+    assert alone.acceptance == Spread.of([0.5])
     never = of(accepting(0))
     assert never
     assert never.acceptance
@@ -90,14 +84,13 @@ def test_consistency_is_told_as_standard_deviation_over_mean() -> None:
 
 
 def test_of_one_value_every_percentile_is_that_value() -> None:
-    assert spread([3.0]) == Spread(
+    assert Spread.of([3.0]) == Spread(
         count=1, mean=3, std=0, minimum=3, p10=3, p50=3, p90=3, p95=3, maximum=3, variation=0
     )
-    assert spread([]) is None
+    assert Spread.of([]) is None
 
 
-@pytest.mark.requirement("R143")
-def test_single_drafts_are_told_of_where_the_server_tells_in_detail() -> None:
+def test_single_drafts_are_known_where_the_server_reports_details() -> None:
     found = of([5, 0, 0, 0, 15], detailed=True)
     assert found
     assert found.step_acceptance
@@ -109,18 +102,21 @@ def test_single_drafts_are_told_of_where_the_server_tells_in_detail() -> None:
     assert plain.step_acceptance is None
 
 
-@pytest.mark.requirement("R143")
 def test_a_mean_over_drafts_of_unlike_length_is_not_their_acceptance() -> None:
-    told = drafts_of([1, 1, 0, 0]) | {"per_step_accepted": [0, 1], "per_step_drafted": [3, 1], "num_draft_tokens": 4}
-    drafts = Drafts.model_validate(told)
-    assert drafts.step_acceptance == [0, 1]
-    assert drafts.acceptance == 0.25
+    found = read(
+        drafts_of([1, 1, 0, 0]) | {"per_step_accepted": [0, 1], "per_step_drafted": [3, 1], "num_draft_tokens": 4}
+    )
+    assert found
+    assert found.step_acceptance
+    assert found.acceptance
+    assert (found.step_acceptance.mean, found.acceptance.mean) == (0.5, 0.25)
 
 
 def test_a_summary_says_null_where_details_would_list_single_drafts() -> None:
-    told = drafts_of([5, 0, 0, 0, 15]) | {"per_step_accepted": None, "per_step_drafted": None}
-    assert Drafts.model_validate(told).acceptance == 0.75
-    assert Drafts.model_validate(told).step_acceptance == []
+    found = read(drafts_of([5, 0, 0, 0, 15]) | {"per_step_accepted": None, "per_step_drafted": None})
+    assert found
+    assert found.acceptance
+    assert (found.acceptance.mean, found.step_acceptance) == (0.75, None)
 
 
 def test_requests_without_a_draft_have_no_acceptance_but_are_counted() -> None:
@@ -140,7 +136,6 @@ def test_responses_that_say_nothing_of_drafts_make_a_note_of_how_to_have_it() ->
     assert found.notes[-1].endswith("with --per-request-spec-decode-metrics summary")
 
 
-@pytest.mark.requirement("R140")
 def test_tags_show_who_gains_and_who_does_not() -> None:
     def drafted(prompt: str) -> list[int]:
         return {"a": accepting(90), "b": accepting(2), "c": [0, 0]}[prompt]
@@ -174,18 +169,18 @@ def test_a_file_of_json_lines_may_carry_tags(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"", "holds no prompt"),
-        (b" \n\n", "holds no prompt"),
+        (b"", "contains no prompt"),
+        (b" \n\n", "contains no prompt"),
         (b"\xff\xfe", "not UTF-8"),
-        (b"x" * 16_000_001, "larger than 16 MB"),
-        (b"x\n" * 10_001, "10,001 prompts: at most 10,000"),
-        (b'{"prompt": "a"}\nsecret', "line 2 is no JSON of the form"),
-        (b'{"prompt": 7}', "line 1 is no JSON of the form"),
-        (b'{"prompt": ""}', "line 1 is no JSON of the form"),
-        (b'{"prompt": "\\ud800"}', "line 1 is no JSON of the form"),
+        (b"x" * 16_000_001, "more than 16,000,000 bytes"),
+        (b"x\n" * 10_001, "more than 10,000 prompts"),
+        (b'{"prompt": "a"}\nsecret', "line 2 is not JSON of the form"),
+        (b'{"prompt": 7}', "line 1 is not JSON of the form"),
+        (b'{"prompt": ""}', "line 1 is not JSON of the form"),
+        (b'{"prompt": "\\ud800"}', "line 1 is not JSON of the form"),
         (b'{"prompt": "secret", "tag": "a\\nb"}', "line 1: the tag must be"),
         (b'{"prompt": "secret", "tag": 5}', "line 1: the tag must be"),
-        (b'{"a":' * 50_000, "line 1 is no JSON of the form"),
+        (b'{"a":' * 50_000, "line 1 is not JSON of the form"),
     ],
     ids=range(12),
 )
@@ -201,9 +196,9 @@ def test_a_file_that_holds_no_prompts_gets_one_line_that_quotes_nothing(
         read_prompts(tmp_path / "absent")
 
 
-def test_more_tags_than_can_be_told_apart_are_refused(tmp_path: Path) -> None:
+def test_more_than_50_tags_are_refused(tmp_path: Path) -> None:
     (tmp_path / "p").write_text("".join(f'{{"prompt": "a", "tag": "{n}"}}\n' for n in range(51)))
-    with pytest.raises(DraftboardError, match="51 tags: at most 50"):
+    with pytest.raises(DraftboardError, match="more than 50 tags"):
         read_prompts(tmp_path / "p")
 
 

@@ -1,26 +1,16 @@
 """`compare`: two runs side by side, and a gate for CI."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from draftboard import compare as compare_room
+from draftboard import output
 from draftboard.access import Access
-from draftboard.cli.shared import (
-    FILE,
-    Number,
-    access_options,
-    at_option,
-    config_option,
-    console,
-    json_option,
-    progress_bar,
-    range_option,
-    require,
-    wait,
-)
+from draftboard.cli import shared
+from draftboard.compare import SCHEMA_VERSION, Comparison, compare, document, recorded, saved, sides
 from draftboard.durations import Duration
-from draftboard.reading.sources import WINDOW
+from draftboard.reading import WINDOW, Recorded
 from draftboard.settings import load
 
 _MOST = 1e9
@@ -28,41 +18,44 @@ _MOST = 1e9
 
 def _print_schema(context: click.Context, _option: click.Parameter, asked: bool) -> None:
     if asked:
-        click.echo(compare_room.schema(), nl=False)
+        click.echo(output.schema(Comparison, SCHEMA_VERSION), nl=False)
         context.exit()
 
 
-@click.command("compare")
+@click.command("compare", short_help="Compare two runs and check gates for CI.")
 @click.argument("baseline")
 @click.argument("candidate")
 @click.option(
     "--window",
     metavar="DURATION",
-    callback=wait,
-    help=f"Between the two readings of servers. Default: {WINDOW}.",
+    callback=shared.wait,
+    help=f"Time between the two readings of servers. Default: {WINDOW}.",
 )
-@click.option("--prometheus", metavar="URL", default="", help="Ask a Prometheus; the sides are then LABEL=VALUE.")
-@range_option
-@at_option
-@click.option("--model", default="", help="The model to compare, where a side has several.")
-@click.option("--method", default="", help="How the candidate drafts, if it is a server: it decides the draft cost.")
-@click.option("--baseline-method", default="", help="The same of the baseline.")
-@click.option("--force", is_flag=True, help="Compare runs of another model, load or temperature, too.")
+@click.option("--prometheus", metavar="URL", default="", help="Read from Prometheus; the sides are LABEL=VALUE.")
+@shared.range_option
+@shared.at_option
+@click.option("--model", default="", help="Model to compare, where a side has several.")
+@click.option("--method", default="", help="Drafting method of the candidate (servers only); sets the draft cost.")
+@click.option("--baseline-method", default="", help="Drafting method of the baseline (servers only).")
+@click.option("--force", is_flag=True, help="Compare in spite of different models, loads or sampling.")
 @click.option(
-    "--max-drop-pp", type=Number(0, 100), help="Gate: percentage points by which acceptance may fall.", metavar="POINTS"
+    "--max-drop-pp",
+    type=shared.Number(0, 100),
+    metavar="POINTS",
+    help="Gate: largest acceptance drop, in percentage points.",
 )
-@click.option("--min-speedup", type=Number(0, _MOST), help="Gate: measured speedup to reach.", metavar="TIMES")
-@click.option("--gpu-hour-price", type=Number(0, _MOST), help="Of one GPU, in any currency.", metavar="PRICE")
-@click.option("--gpus", type=click.IntRange(1, 100_000), help="On each side. Default: 1.")
+@click.option("--min-speedup", type=shared.Number(0, _MOST), metavar="TIMES", help="Gate: least measured speedup.")
+@click.option("--gpu-hour-price", type=shared.Number(0, _MOST), metavar="PRICE", help="Price of one GPU-hour.")
+@click.option("--gpus", type=click.IntRange(1, 100_000), help="GPUs on each side. Default: 1.")
 @click.option(
     "--confirm",
-    type=FILE,
+    type=shared.FILE,
     metavar="REPORT",
-    help="The candidate under the same load of homogeneous work: is mixed work why its tail is worse?",
+    help="Report of the candidate under homogeneous work: is mixed work the cause of a worse tail?",
 )
-@access_options()
-@config_option
-@json_option
+@shared.access_options()
+@shared.config_option
+@shared.json_option
 @click.option("--markdown", "in_markdown", is_flag=True, help="Print Markdown.")
 @click.option(
     "--schema",
@@ -70,11 +63,9 @@ def _print_schema(context: click.Context, _option: click.Parameter, asked: bool)
     is_eager=True,
     expose_value=False,
     callback=_print_schema,
-    help="Print the JSON Schema of --json, and look at nothing.",
+    help="Print the JSON Schema of --json and exit.",
 )
-@click.pass_context
 def compare_command(
-    context: click.Context,
     *,
     baseline: str,
     candidate: str,
@@ -85,10 +76,6 @@ def compare_command(
     model: str,
     method: str,
     baseline_method: str,
-    force: bool,
-    max_drop_pp: float | None,
-    min_speedup: float | None,
-    gpu_hour_price: float | None,
     gpus: int | None,
     confirm: Path | None,
     token_file: Path | None,
@@ -96,43 +83,37 @@ def compare_command(
     config: Path | None,
     as_json: bool,
     in_markdown: bool,
+    **judged: Any,  # noqa: ANN401  (--force, the gates and the price)
 ) -> None:
-    """Say what CANDIDATE gives users that BASELINE does not.
+    """Compare CANDIDATE with BASELINE (latency, throughput, acceptance) and check the gates.
 
-    Each is a report that `draftboard report --json` saved, or a running server; servers are read over the same time.
+    Each is a report saved with `draftboard report --json`, or a running server; servers are read over the same time.
     With --prometheus, each is a label and its value, such as variant=a or spec_method=none.
 
-    Exit code 0: compared, all gates met. 1: a gate was missed or cannot be judged. 2: not comparable, or a mistake.
+    Exit code 0: compared, all gates met. 1: a gate was missed or cannot be judged. 2: not comparable, or an error.
     """
+    require, priced = shared.require, judged["gpu_hour_price"] is not None
     require(not (as_json and in_markdown), "--json and --markdown exclude each other: choose one")
-    require(prometheus or (span is None and at is None), "--range and --at go with --prometheus: servers are read now")
-    require(not (prometheus and window), "--window goes with servers: Prometheus is asked over --range")
-    require(gpus is None or gpu_hour_price is not None, "--gpus goes with --gpu-hour-price: alone it says nothing")
-    settings = load(config)
-    with progress_bar() as progress:
-        looking = compare_room.Looking(
-            prometheus=prometheus,
-            span=span,
-            at=at,
-            window=window or WINDOW,
-            model=model,
-            methods=(baseline_method, method),
-            access=Access.from_files(token_file, ca_file),
-            progress=progress,
-        )
-        both = compare_room.sides(baseline, candidate, settings, looking)
-    found = compare_room.compare(
-        *both,
-        settings,
-        force=force,
-        limits=compare_room.Limits(max_drop_pp, min_speedup),
-        price=None if gpu_hour_price is None else compare_room.Price(gpu_hour_price, gpus or 1),
-        confirmation=compare_room.saved(confirm, model) if confirm else None,
+    require(prometheus or (span is None and at is None), "--range and --at require --prometheus")
+    require(not (prometheus and window), "--window applies to servers: use --range with --prometheus")
+    require(
+        not (prometheus and (method or baseline_method)), "--method applies to servers: Prometheus has a label for it"
     )
+    require(gpus is None or priced, "--gpus requires --gpu-hour-price")
+    settings, access, names = load(config), Access.from_files(token_file, ca_file), (baseline, candidate)
+    with shared.progress_bar() as progress:
+        if prometheus:
+            both = recorded(Recorded(prometheus, span, model, at, access), names, settings, progress)
+        else:
+            methods, window = (baseline_method, method), window or WINDOW
+            both = sides(names, settings, model=model, methods=methods, window=window, access=access, progress=progress)
+    third = saved(confirm, model) if confirm else None
+    found = compare(*both, settings, gpus=gpus or 1, confirmation=third, **judged)
     if as_json:
-        click.echo(compare_room.as_json(found))
+        click.echo(output.as_json(found))
     elif in_markdown:
-        click.echo(compare_room.as_markdown(found, settings), nl=False)
+        click.echo(output.as_markdown(document(found, settings)), nl=False)
     else:
-        compare_room.show(found, settings, console())
-    context.exit(0 if found.passed else 1)
+        output.show(document(found, settings), shared.console())
+    if not found.passed:
+        raise SystemExit(1)

@@ -1,29 +1,21 @@
 """`sweep`: what temperature does to speculation, on a running vLLM."""
 
 import math
+import signal
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
+from draftboard import output
 from draftboard.access import API_KEY, Access
-from draftboard.cli.shared import (
-    FILE,
-    INTERRUPTED,
-    access_options,
-    config_option,
-    console,
-    json_option,
-    progress_bar,
-    wait,
-)
+from draftboard.cli import shared
 from draftboard.durations import Duration
 from draftboard.settings import load
-from draftboard.sweep import BUILT_IN, Plan, read_prompts, show, sweep
-from draftboard.sweep import as_json as sweep_as_json
-from draftboard.sweep.plan import CONCURRENCY, MAX_TOKENS, REQUESTS, TEMPERATURES, WARM_UP, RequestLimits
+from draftboard.sweep import BUILT_IN, Plan, document, read_prompts, sweep
 
-_HOTTEST = 2
-_MOST_TEMPERATURES = 20
+_HOTTEST, _MOST_TEMPERATURES = 2, 20
 
 
 def _temperature(given: str) -> float:
@@ -43,99 +35,78 @@ def _one(_context: click.Context, _option: click.Parameter, given: str | None) -
 def _several(_context: click.Context, _option: click.Parameter, given: str) -> tuple[float, ...]:
     values = tuple(_temperature(part.strip()) for part in given.split(","))
     if len(set(values)) < len(values) or len(values) > _MOST_TEMPERATURES:
-        raise click.BadParameter(f"name each temperature once, and at most {_MOST_TEMPERATURES}")
+        raise click.BadParameter(f"each temperature once, and at most {_MOST_TEMPERATURES}")
     return values
 
 
-@click.command("sweep")
+def _count(name: str, least: int, most: int, words: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    option, bounds = f"--{name.replace('_', '-')}", click.IntRange(least, most)
+    return click.option(option, type=bounds, default=getattr(Plan, name), show_default=True, help=words)
+
+
+@click.command("sweep", short_help="Measure speculation at several temperatures.")
 @click.argument("url")
 @click.option(
     "--temperatures",
     metavar="T,T,...",
     callback=_several,
-    default=",".join(f"{value:g}" for value in TEMPERATURES),
+    default=",".join(f"{value:g}" for value in Plan.temperatures),
     show_default=True,
-    help="One after the other.",
+    help="Sampling temperatures, in this order.",
 )
+@_count("requests", 1, 100_000, "Requests per temperature.")
 @click.option(
-    "--requests", type=click.IntRange(1, 100_000), default=REQUESTS, show_default=True, help="At each temperature."
+    "--prompts", type=shared.FILE, help='Prompts: plain text, one per line, or JSON lines {"prompt": ..., "tag": ...}.'
 )
-@click.option("--prompts", type=FILE, help='Plain text, one prompt a line, or JSON lines {"prompt": ..., "tag": ...}.')
+@_count("concurrency", 1, 256, "Requests in flight.")
+@_count("max_tokens", 1, 100_000, "Maximum tokens per completion.")
+@click.option("--model", default="", help="Served model name. Default: the first that the server lists.")
+@click.option("--method", default="", help="Drafting method; sets the draft cost.")
 @click.option(
-    "--concurrency", type=click.IntRange(1, 256), default=CONCURRENCY, show_default=True, help="Requests at a time."
+    "--production-temperature",
+    metavar="T",
+    callback=_one,
+    help="Temperature of production traffic; the verdict refers to it.",
 )
-@click.option(
-    "--max-tokens", type=click.IntRange(1, 100_000), default=MAX_TOKENS, show_default=True, help="Of each completion."
-)
-@click.option("--model", default="", help="As the server names it. Default: the first that it serves.")
-@click.option("--method", default="", help="How tokens are drafted, which decides the draft cost.")
-@click.option(
-    "--production-temperature", metavar="T", callback=_one, help="Where your traffic runs: the verdict is for it."
-)
-@click.option(
-    "--warm-up",
-    type=click.IntRange(0, 1000),
-    default=WARM_UP,
-    show_default=True,
-    help="Requests before each temperature that no number counts.",
-)
+@_count("warm_up", 0, 1000, "Warm-up requests per temperature, excluded from results.")
 @click.option(
     "--timeout",
     metavar="DURATION",
-    callback=wait,
-    default=str(Duration(int(RequestLimits().seconds))),
+    callback=shared.wait,
+    default=str(Duration(int(Plan.timeout))),
     show_default=True,
-    help="For one request.",
+    help="Maximum time per request.",
 )
-@access_options(f" Default: the variable {API_KEY}.")
-@config_option
-@json_option
+@shared.access_options(f" Default: the variable {API_KEY}.")
+@shared.config_option
+@shared.json_option
 def sweep_command(
     *,
     url: str,
-    temperatures: tuple[float, ...],
-    requests: int,
     prompts: Path | None,
-    concurrency: int,
-    max_tokens: int,
-    model: str,
-    method: str,
-    production_temperature: float | None,
-    warm_up: int,
     timeout: Duration,
     token_file: Path | None,
     ca_file: Path | None,
     config: Path | None,
     as_json: bool,
+    **planned: Any,  # noqa: ANN401  (fields of the plan)
 ) -> None:
-    """Send completions to the vLLM at URL at one temperature after the other, and judge speculation at each.
+    """Send completions to the vLLM at URL at several temperatures and judge speculation at each.
 
-    This is real load on that server. Prompts and completions are neither stored nor printed. Ctrl-C prints what is done
+    This is real load on that server. Prompts and completions are neither stored nor printed. Ctrl-C prints the results
     so far.
     """
-    settings = load(config)
-    plan = Plan(
-        server=url,
-        model=model,
-        temperatures=temperatures,
-        requests=requests,
-        prompts=read_prompts(prompts) if prompts else BUILT_IN,
-        concurrency=concurrency,
-        max_tokens=max_tokens,
-        warm_up=warm_up,
-        production_temperature=production_temperature,
-        method=method,
-        access=Access.of_api_server(token_file, ca_file),
-        limits=RequestLimits(seconds=timeout.seconds),
-    )
-    with progress_bar() as progress:
+    settings, access = load(config), Access.of_api_server(token_file, ca_file)
+    text = read_prompts(prompts) if prompts else BUILT_IN
+    plan = Plan(server=url, prompts=text, timeout=timeout.seconds, access=access, **planned)
+    with shared.progress_bar() as progress:
         found = sweep(plan, settings, progress=progress)
     if as_json:
-        click.echo(sweep_as_json(found))
+        click.echo(output.as_json(found))
     else:
-        show(found, settings, console())
+        output.show(document(found, settings), shared.console())
     if found.failure:
         click.echo(f"draftboard: {found.failure}", err=True)
         raise SystemExit(2)
     if found.interrupted:
-        raise SystemExit(INTERRUPTED)
+        raise SystemExit(128 + signal.SIGINT)

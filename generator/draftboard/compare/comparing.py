@@ -1,36 +1,28 @@
-"""The comparison: what two sides say of each other, and what follows from it."""
+"""The comparison itself: speedup, cost, verdict, gates and notes of two sides."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
 
-from draftboard import theory
-from draftboard.compare.alike import differences, unknown
-from draftboard.compare.gates import Limits, gates
-from draftboard.compare.objects import SCHEMA_VERSION, Arm, Comparison, Cost, Measured, Verdict
+from draftboard.compare.objects import SCHEMA_VERSION, Arm, Comparison, Cost, Gate, Measured, Verdict
 from draftboard.compare.rows import groups
-from draftboard.compare.sides import Side, over
+from draftboard.compare.sides import Side, Sides, conditions, over, trend
 from draftboard.compare.tail import tail
 from draftboard.errors import DraftboardError
-from draftboard.report import warnings
+from draftboard.report import named, warnings
 from draftboard.settings import Settings
-from draftboard.signals.acceptance import coverage, draft_length, tokens_per_step
+from draftboard.signals.acceptance import acceptance, coverage, draft_length, tokens_per_step
 from draftboard.signals.economics import break_even, expected_speedup
 from draftboard.signals.latency import per_token, step
 from draftboard.signals.signal import within
 from draftboard.signals.users import measured_speedup
 from draftboard.signals.wording import worded
 
-_DEFAULTS, _NO_LIMITS = Settings(), Limits()
+_DEFAULTS = Settings()
+_DROP, _SPEEDUP = "--max-drop-pp", "--min-speedup"
+_MEAN = "model.latency.per_token.mean"
 _WHOLE = 0.99
 """Coverage from which nearly every step drafts."""
-
-
-@dataclass(frozen=True)
-class Price:
-    """Of what serves, in any currency."""
-
-    gpu_hour: float
-    gpus: int = 1
-    """On each side."""
+_TOLERANCE = 1e-9
+"""0.76 - 0.71 is a little more than 0.05 in floating point."""
 
 
 def compare(
@@ -39,194 +31,153 @@ def compare(
     settings: Settings = _DEFAULTS,
     *,
     force: bool = False,
-    limits: Limits = _NO_LIMITS,
-    price: Price | None = None,
+    max_drop_pp: float | None = None,
+    min_speedup: float | None = None,
+    gpu_hour_price: float | None = None,
+    gpus: int = 1,
     confirmation: Side | None = None,
 ) -> Comparison:
     """Compare a candidate with a baseline.
 
-    Args:
-        baseline: What it is compared with; one without speculation makes the implied verify inflation known.
-        candidate: What is judged.
-        settings: Thresholds, and how much traffic a verdict takes.
-        force: Whether runs that are not alike are compared all the same.
-        limits: Gates to judge.
-        price: What the GPUs cost.
-        confirmation: The candidate again, under the same load of homogeneous work: whether its tail tightens.
+    `force` compares runs in spite of their differences. Gates: `max_drop_pp`, percentage points by which acceptance may
+    fall, inclusive; `min_speedup`, measured speedup to reach. `gpu_hour_price` is of one GPU, `gpus` are on each side.
+    `confirmation` is the candidate again, under the same load of homogeneous work, to explain a worse tail.
 
     Raises:
-        DraftboardError: the runs are not alike, or a gate makes no sense of them.
+        DraftboardError: the runs differ, or a gate is not applicable to the baseline.
     """
-    unlike = differences(baseline, candidate, settings)
+    sides = baseline, candidate
+    unlike, unknown = conditions(sides, settings)
     if unlike and not force:
         raise DraftboardError(
             f"not comparable: {'; '.join(unlike)} (load and lengths may differ by {settings.thresholds.load:.0%}); "
-            "--force compares all the same"
+            "use --force to compare anyway"
         )
-    enough = min(baseline.requests, candidate.requests) >= settings.traffic.requests_to_compare
-    measured = _measured(baseline, candidate)
+    measured, compared = _measured(sides), groups(sides)
+    drop = None if max_drop_pp is None else _drop_gate(sides, max_drop_pp, settings)
+    speedup = None if min_speedup is None else _speedup_gate(sides, measured.speedup, min_speedup, settings)
     return Comparison(
         schema_version=SCHEMA_VERSION,
         baseline=_arm(baseline),
         candidate=_arm(candidate),
         unlike=unlike,
-        verdict=_verdict(baseline, candidate, measured, settings)
-        if enough
-        else _too_few(baseline, candidate, settings),
+        verdict=_verdict(sides, measured, settings),
         measured=measured,
-        tail=tail(baseline, candidate, settings, confirmation),
-        cost=_cost(baseline, candidate, price) if price else None,
-        groups=groups(baseline, candidate),
-        gates=gates(baseline, candidate, measured.speedup if enough else None, limits, settings),
-        notes=_notes(baseline, candidate, measured, settings),
+        tail=tail(sides, {row.name: row for group in compared for row in group.rows}, settings, confirmation),
+        cost=None if gpu_hour_price is None else _cost(sides, gpu_hour_price, gpus),
+        groups=compared,
+        gates=tuple(gate for gate in (drop, speedup) if gate),
+        notes=tuple(_notes(sides, measured, unknown, settings)),
     )
 
 
 def _arm(side: Side) -> Arm:
-    model, report = side.model, side.report
-    return Arm(
-        name=side.name,
-        model=model.model,
-        method=model.method,
-        labels=model.labels,
-        state=model.state,
-        origin=report.origin,
-        sources=report.sources,
-        taken_at=report.taken_at,
-        seconds=report.seconds,
-        sampling=report.sampling,
-        requests=side.requests,
-        drafts=side.drafts,
-    )
+    of_model = {name: getattr(side.model, name) for name in ("model", "method", "labels", "state")}
+    of_report = {name: getattr(side.report, name) for name in ("origin", "sources", "taken_at", "seconds", "sampling")}
+    return Arm(name=named(side.model), requests=side.requests, drafts=side.drafts, **of_model, **of_report)
 
 
-def _measured(baseline: Side, candidate: Side) -> Measured:
-    traffic, steps = (baseline.model.traffic, candidate.model.traffic), _steps(baseline, candidate)
-    speedup = over(_mean(baseline), _mean(candidate))
-    yielded = over(traffic[1].tokens_per_step, traffic[0].tokens_per_step)
-    plain, found = baseline.model.speculation is None, candidate.model.speculation
-    implied = steps - found.draft_length * found.draft_cost if plain and found and steps else None
+def _measured(sides: Sides) -> Measured:
+    def gain(path: str) -> float | None:
+        return over(sides[1].at(path), sides[0].at(path))
+
+    drafting = None if sides[0].model.speculation else sides[1].model.speculation
+    steps, speedup = gain("model.latency.step.mean"), over(sides[0].at(_MEAN), sides[1].at(_MEAN))
+    implied = steps - drafting.draft_length * drafting.draft_cost if drafting and steps else None
     return Measured(
         speedup=speedup,
-        throughput=over(traffic[1].generation_tokens, traffic[0].generation_tokens),
+        throughput=gain("model.traffic.generation_tokens"),
         step_cost=steps,
-        speedup_by_steps=over(yielded, steps),
+        speedup_by_steps=over(gain("model.traffic.tokens_per_step"), steps),
         implied_v=implied,
-        draft_cost=found.draft_cost if found and implied is not None else None,
-        saving=theory.saving(speedup) if speedup else None,
+        draft_cost=drafting.draft_cost if drafting and steps else None,
+        saving=1 - 1 / speedup if speedup else None,
     )
 
 
-def _mean(side: Side) -> float | None:
-    return side.per_token.mean if side.per_token else None
+def _cost(sides: Sides, gpu_hour_price: float, gpus: int) -> Cost:
+    rates = [side.at("model.traffic.generation_tokens") for side in sides]
+    before, after = (gpu_hour_price * gpus / (rate * 3600) * 1e6 if rate and rate > 0 else None for rate in rates)
+    return Cost(gpu_hour_price=gpu_hour_price, gpus=gpus, baseline=before, candidate=after)
 
 
-def _steps(baseline: Side, candidate: Side) -> float | None:
-    before, after = baseline.model.latency.step, candidate.model.latency.step
-    return over(after.mean, before.mean) if before and after else None
+def _few(sides: Sides, what: str, least: float, *, known: bool = False) -> str:
+    """Which sides have too small a sample; empty if none. With `known`, sides without any sample do not count."""
+    counts = {name: getattr(side, what) for name, side in zip(("baseline", "candidate"), sides, strict=True)}
+    few = [f"{name} {count:,.0f}" for name, count in counts.items() if count < least and (count or not known)]
+    return f"too few {what}: {', '.join(few)} (minimum {least:,.0f} on each side)" if few else ""
 
 
-def _cost(baseline: Side, candidate: Side, price: Price) -> Cost:
-    def of(side: Side) -> float | None:
-        tokens = side.model.traffic.generation_tokens
-        return theory.cost_per_million(price.gpu_hour, price.gpus, tokens) if tokens and tokens > 0 else None
-
-    return Cost(gpu_hour_price=price.gpu_hour, gpus=price.gpus, baseline=of(baseline), candidate=of(candidate))
-
-
-def _too_few(baseline: Side, candidate: Side, settings: Settings) -> Verdict:
-    counts = f"{baseline.requests:,.0f} and {candidate.requests:,.0f} finished requests"
-    reason = f"too few: {counts}, and a verdict takes {settings.traffic.requests_to_compare:,.0f} on each side"
-    return Verdict(says=None, reasons=(reason,))
-
-
-def _verdict(baseline: Side, candidate: Side, found: Measured, settings: Settings) -> Verdict:
-    if found.speedup is None:
-        return Verdict(says=None, reasons=(f"{per_token.title} is 0 on a side: nothing can be divided by it",))
-    before, after = (worded(per_token.mean, _mean(side)) for side in (baseline, candidate))
-    says = measured_speedup.step_of(found.speedup, settings).says
-    reason = f"{per_token.mean.title} {before} against {after}: {within(measured_speedup.title)} {found.speedup:.2f}"
-    return Verdict(
-        says=says, reasons=(reason, *_by_steps(baseline, candidate, found), *_by_throughput(found, settings))
-    )
-
-
-def _by_steps(baseline: Side, candidate: Side, found: Measured) -> tuple[str, ...]:
-    """Why: what a step costs more, and what it yields more."""
-    if found.step_cost is None or found.speedup_by_steps is None:
-        return ()
-    plain, yields = (worded(tokens_per_step, side.model.traffic.tokens_per_step) for side in (baseline, candidate))
-    told = (
-        f"A step takes {found.step_cost:.2f} times as long and yields {yields} tokens, where the baseline's yields "
-        f"{plain}: {found.speedup_by_steps:.2f} by decode steps alone"
-    )
-    return (told,)
-
-
-def _by_throughput(found: Measured, settings: Settings) -> tuple[str, ...]:
-    """Where it and the speedup go apart: clients who keep so many requests in flight would see both alike."""
-    noise, speedup, throughput = settings.thresholds.slower, found.speedup, found.throughput
-    if speedup is None or throughput is None:
-        return ()
-    told = f"Throughput is {throughput:.2f} times the baseline's, and yet each user waits"
-    if speedup < noise and throughput * noise > 1:
-        return (f"{told} longer",)
-    if speedup * noise > 1 and throughput < noise:
-        return (f"{told} less: do fewer requests fit (KV cache), or did fewer come?",)
-    return ()
-
-
-def _notes(baseline: Side, candidate: Side, found: Measured, settings: Settings) -> tuple[str, ...]:
-    return (
-        *(
-            f"Not known of both, so not checked: {', '.join(names)}"
-            for names in [unknown(baseline, candidate)]
-            if names
-        ),
-        *_of_drafts(baseline, candidate, settings),
-        *_of_lengths(baseline, candidate),
-        *_of_inflation(candidate, found, settings),
-        *_of_side("Baseline", baseline),
-        *_of_side("Candidate", candidate),
-    )
-
-
-def _of_drafts(baseline: Side, candidate: Side, settings: Settings) -> tuple[str, ...]:
-    least = settings.traffic.drafts_to_judge
-    few = {name: side.drafts for name, side in (("baseline", baseline), ("candidate", candidate))}
-    told = [f"{name} {drafts:,.0f}" for name, drafts in few.items() if 0 < drafts < least]
-    return (f"Too few drafts to judge acceptance by: {', '.join(told)}, and it takes {least:,.0f}",) if told else ()
-
-
-def _of_lengths(baseline: Side, candidate: Side) -> tuple[str, ...]:
-    before, after = baseline.model.speculation, candidate.model.speculation
-    if not before or not after or before.configured_k == after.configured_k:
-        return ()
-    drafted = (worded(draft_length, found.draft_length) for found in (before, after))
-    return (f"Acceptance is not comparable across K: {' against '.join(drafted)} tokens drafted; go by the speedup",)
-
-
-def _of_inflation(candidate: Side, found: Measured, settings: Settings) -> tuple[str, ...]:
-    """Step latency is of all steps; those without a draft cost what a plain one does."""
-    drafting = candidate.model.speculation
-    if found.implied_v is None or found.step_cost is None or not drafting:
-        return ()
-    share, alone, notes = drafting.coverage, found.implied_v, []
-    if share and share < _WHOLE:
-        alone = 1 + (found.step_cost - 1) / share - drafting.draft_length * drafting.draft_cost
-        notes.append(
-            f"{coverage.title} is {worded(coverage, share)}: {within(step.title)} is of plain steps, too; of steps "
-            f"with a draft alone, the implied v is {alone:.2f}"
+def _verdict(sides: Sides, found: Measured, settings: Settings) -> Verdict:
+    few, speedup = _few(sides, "requests", settings.traffic.requests_to_compare), found.speedup
+    if few or speedup is None:
+        return Verdict(says=None, reasons=(few or f"{per_token.title} is 0 on a side: no ratio exists",))
+    before, after = (worded(per_token.mean, side.at(_MEAN)) for side in sides)
+    reasons = [f"{per_token.mean.title} {before} against {after}: {within(measured_speedup.title)} {speedup:.2f}"]
+    if found.step_cost is not None and found.speedup_by_steps is not None:
+        plain, yielded = (worded(tokens_per_step, side.model.traffic.tokens_per_step) for side in sides)
+        reasons.append(
+            f"A step takes {found.step_cost:.2f} times as long and yields {yielded} tokens, the baseline's {plain}: "
+            f"speedup by decode steps {found.speedup_by_steps:.2f}"
         )
-    assumed, noise = drafting.verify_inflation, settings.thresholds.slower
-    if alone < noise * assumed or assumed < noise * alone:
-        notes.append(
-            f"{expected_speedup.title} and {within(break_even.title)} rest on v = {assumed:g}, where this run had "
-            f"{alone:.2f} (settings, draft_cost.verify_inflation)"
+    # Clients that keep a fixed number of requests in flight would make both equal.
+    if found.throughput is not None and trend(speedup, 1, settings) * trend(found.throughput, 1, settings) < 0:
+        waits = "longer" if speedup < 1 else "less: fewer requests fit (KV cache), or fewer arrived"
+        reasons.append(f"Throughput is {found.throughput:.2f} times the baseline's, but each user waits {waits}")
+    return Verdict(says=measured_speedup.step_of(speedup, settings).says, reasons=tuple(reasons))
+
+
+def _drop_gate(sides: Sides, limit: float, settings: Settings) -> Gate:
+    before, after = (side.model.speculation for side in sides)
+    if before is None:
+        raise DraftboardError(
+            f"{_DROP} is not applicable: the baseline has no drafts ({sides[0].model.state}), hence no acceptance; "
+            f"use {_SPEEDUP} instead"
         )
-    return tuple(notes)
+    says, drop = _few(sides, "drafts", settings.traffic.drafts_to_judge), None
+    if after and not says:
+        drop = (before.acceptance - after.acceptance) * 100
+        moved = f"from {worded(acceptance, before.acceptance)} to {worded(acceptance, after.acceptance)}"
+        points = f"{'down' if drop > 0 else 'up'} {abs(drop):.3g} points" if drop else "no change"
+        says = f"{within(acceptance.title)} {moved}, {points}"
+    return _gate(_DROP, limit, drop, says, met=drop is not None and drop <= limit + _TOLERANCE)
 
 
-def _of_side(name: str, side: Side) -> tuple[str, ...]:
-    told = (*warnings(side.model), *side.model.notes, *side.report.notes)
-    return tuple(f"{name}: {note}" for note in told)
+def _speedup_gate(sides: Sides, speedup: float | None, limit: float, settings: Settings) -> Gate:
+    few = _few(sides, "requests", settings.traffic.requests_to_compare)
+    if few or speedup is None:
+        return _gate(_SPEEDUP, limit, None, few or "no time per output token")
+    says = f"{within(measured_speedup.title)} {speedup:.3f}"
+    return _gate(_SPEEDUP, limit, speedup, says, met=speedup >= limit - _TOLERANCE)
+
+
+def _gate(option: str, limit: float, measured: float | None, why: str, *, met: bool = False) -> Gate:
+    result = "cannot be judged" if measured is None else "met" if met else "missed"
+    return Gate(option=option, limit=limit, measured=measured, met=met, says=f"{result}: {why}")
+
+
+def _notes(sides: Sides, found: Measured, unknown: tuple[str, ...], settings: Settings) -> Iterator[str]:
+    if unknown:
+        yield f"Unknown on at least one side, so not checked: {', '.join(unknown)}"
+    if few := _few(sides, "drafts", settings.traffic.drafts_to_judge, known=True):
+        yield f"Acceptance is not judged: {few}"
+    before, after = (side.model.speculation for side in sides)
+    if before and after and before.configured_k != after.configured_k:
+        drafted = " against ".join(worded(draft_length, each.draft_length) for each in (before, after))
+        yield f"Acceptance is not comparable across K: {drafted} tokens drafted; compare by speedup"
+    if after and found.implied_v is not None and found.step_cost is not None:
+        share, alone, assumed = after.coverage, found.implied_v, after.verify_inflation
+        if share and share < _WHOLE:
+            # Steps without a draft take as long as plain ones, and are in the mean.
+            alone = 1 + (found.step_cost - 1) / share - after.draft_length * after.draft_cost
+            yield (
+                f"{coverage.title} is {worded(coverage, share)}, so {within(step.title)} includes plain steps; the "
+                f"implied v of steps with a draft is {alone:.2f}"
+            )
+        if trend(alone, assumed, settings):
+            yield (
+                f"{expected_speedup.title} and {within(break_even.title)} assume v = {assumed:g} (settings, "
+                f"draft_cost.verify_inflation); this run had {alone:.2f}"
+            )
+    for name, side in zip(("Baseline", "Candidate"), sides, strict=True):
+        yield from (f"{name}: {note}" for note in (*warnings(side.model), *side.model.notes, *side.report.notes))

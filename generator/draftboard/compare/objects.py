@@ -1,63 +1,52 @@
-"""A comparison as typed objects. JSON is made of these same objects, and `docs/compare.schema.json` describes them.
+"""A comparison as typed objects, which `docs/compare.schema.json` describes.
 
-Shares run from 0 to 1, times are in seconds, rates are per second. None says that something is not known.
+Shares run from 0 to 1, times are in seconds, rates are per second. None: unknown.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from pydantic import ConfigDict
-
+from draftboard.output import Described
 from draftboard.report import Origin, Sampling
 
 SCHEMA_VERSION = 1
-"""Grows whenever a field is removed or means something else; new fields do not change it."""
-
-
-class _Described:
-    """Docstrings of fields become descriptions of the schema."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(use_attribute_docstrings=True)
+"""Raised when a field is removed or changes its meaning; new fields do not change it."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arm(_Described):
+class Arm(Described):
     """One side of the comparison."""
 
     name: str
     """Model, method and labels in words."""
     model: str
     method: str | None
-    """Of drafting, as given or labelled; vLLM does not export it."""
+    """Drafting method, as given or labelled; vLLM does not export it."""
     labels: dict[str, str]
-    """Further labels, as Prometheus keeps them."""
     state: str
-    """What it was doing, in the words of the signal of that name."""
     origin: Origin
     sources: tuple[str, ...]
     taken_at: float | None
-    """End of the time, in Unix seconds."""
+    """End of the time range, in Unix seconds."""
     seconds: float | None
-    """How long it was."""
     sampling: Sampling
     requests: float
-    """Finished requests whose time per output token is known: what the measured speedup rests on."""
+    """Finished requests with a known time per output token: the sample of the measured speedup."""
     drafts: float
-    """What acceptance rests on; 0 without speculation."""
+    """The sample of acceptance; 0 without speculation."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Value(_Described):
-    """What a side says of a number."""
+class Value(Described):
+    """A number on one side."""
 
     value: float | None
-    """None where it is not known."""
+    """None where it is unknown."""
     under: float | None = None
-    """It is less than this, the histogram's first bound, and nobody knows by how much."""
+    """Set where the value is below resolution: it is less than this, the histogram's first bound."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row(_Described):
+class Row(Described):
     """A number on both sides."""
 
     name: str
@@ -65,17 +54,17 @@ class Row(_Described):
     title: str
     unit: str
     better: str
-    """Which way is good: higher, lower or neither."""
+    """Which direction is good: higher, lower or neither."""
     baseline: Value
     candidate: Value
     ratio: float | None
-    """Candidate over baseline; None where one of them is 0, not known, or below resolution."""
+    """Candidate / baseline; None where one of them is 0, unknown or below resolution."""
     difference: float | None
-    """Candidate minus baseline: for shares this, times 100, is percentage points."""
+    """Candidate - baseline: for shares, times 100 it is percentage points."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Group(_Described):
+class Group(Described):
     """Numbers that rest on the same samples."""
 
     title: str
@@ -87,92 +76,88 @@ class Group(_Described):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured(_Described):
-    """What the two sides say of each other."""
+class Measured(Described):
+    """Both sides set against each other."""
 
     speedup: float | None
-    """Mean time per output token of the baseline over that of the candidate: over 1, users wait less."""
+    """Mean time per output token, baseline / candidate: over 1, users wait less."""
     throughput: float | None
-    """Generated tokens per second, candidate over baseline: no speedup where clients send at a fixed rate."""
+    """Generated tokens per second, candidate / baseline: not a speedup where clients send at a fixed rate."""
     step_cost: float | None
-    """Mean step latency, candidate over baseline."""
+    """Mean step latency, candidate / baseline."""
     speedup_by_steps: float | None
-    """Tokens per decode step, candidate over baseline, over the step cost: what decoding alone makes of it."""
+    """Tokens per decode step, candidate / baseline, / step cost: the speedup of decoding alone."""
     implied_v: float | None
-    """Step cost - mean draft length x c: the verify inflation that this run had. Only against plain decoding."""
+    """Step cost - mean draft length x c: the verify inflation of this run. Only against plain decoding."""
     draft_cost: float | None
-    """The c that it assumes."""
+    """The c that implied_v assumes."""
     saving: float | None
-    """1 - 1 / speedup: share of the cost of a token on the same GPUs, while they are kept busy; negative is a loss."""
+    """1 - 1 / speedup: share of a token's cost on the same, fully used GPUs; negative is a loss."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cost(_Described):
-    """Of a million generated tokens at the throughput seen, in the currency of the price."""
+class Cost(Described):
+    """Price of a million generated tokens at the measured throughput; `gpus` are on each side."""
 
     gpu_hour_price: float
     gpus: int
-    """On each side."""
     baseline: float | None
     candidate: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict(_Described):
+class Verdict(Described):
     """Whether the candidate serves users better."""
 
     says: str | None
     """In the words of the measured speedup; None where too few requests finished."""
     reasons: tuple[str, ...]
-    """In sentences, the weightiest first."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tail(_Described):
-    """Whether the slowest requests fared as the others did."""
+class Tail(Described):
+    """Whether the slowest requests gained or lost as the others did."""
 
     says: str | None
-    """None where that cannot be told."""
+    """None where it cannot be judged."""
     of: str | None
-    """The time that it is told by."""
+    """The latency that it is judged by."""
     reasons: tuple[str, ...]
     next: str | None
-    """What to run to find out more."""
+    """The test to run next."""
     confirmed: bool | None
-    """Whether a third run, of homogeneous work, showed that mixed work is the reason; None without such a run."""
+    """Whether a third run, of homogeneous work, confirmed mixed work as the reason; None without such a run."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gate(_Described):
-    """A limit that was asked for."""
+class Gate(Described):
+    """A requested limit."""
 
     option: str
     limit: float
     measured: float | None
-    """None where it cannot be judged, which fails."""
+    """None where it cannot be judged, which fails the gate."""
     met: bool
     says: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison(_Described):
+class Comparison(Described):
     """A candidate against a baseline."""
 
     schema_version: int
     baseline: Arm
     candidate: Arm
     unlike: tuple[str, ...]
-    """How the two runs differ, so that they should not be compared; empty unless forced."""
+    """Differences that forbid a comparison; empty unless forced."""
     verdict: Verdict
     measured: Measured
     tail: Tail
     cost: Cost | None
-    """None without a price."""
     groups: tuple[Group, ...]
     gates: tuple[Gate, ...]
-    """Those that were asked for."""
     notes: tuple[str, ...]
-    """What must be known to read the numbers."""
+    """What limits the numbers."""
 
     @property
     def passed(self) -> bool:

@@ -1,11 +1,26 @@
-"""The two sides of a comparison: a report, and the model of it that is compared."""
+"""The two sides of a comparison: where they come from, and whether they are comparable."""
 
-from dataclasses import dataclass
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
 
-from draftboard.report import Latency, ModelReport, Report, named
+from draftboard.access import Access
+from draftboard.durations import Duration
+from draftboard.errors import DraftboardError
+from draftboard.reading import WINDOW, Recorded, Servers, is_saved
+from draftboard.report import ModelReport, Report, Sampling, load_report, named, report, report_each
+from draftboard.settings import Settings
 
+Progress = Callable[[str, int, int], None]
+_NO_ACCESS = Access()
 _SMALLEST = 1e-15
-_LONGEST = 60
+_LONGEST, _MOST_NAMED = 60, 5
+_RATES = {"requests/s": "model.traffic.request_rate", "in flight": "requests_in_flight"}
+_LENGTHS = {"prompt": "model.traffic.prompt_length", "answer": "model.traffic.answer_length"}
+_SAMPLING = {field.name: f"report.sampling.{field.name}" for field in fields(Sampling)}
 
 
 @dataclass(frozen=True)
@@ -15,40 +30,148 @@ class Side:
     report: Report
     model: ModelReport
 
-    @property
-    def name(self) -> str:
-        """Model, method and labels in words."""
-        return named(self.model)
-
-    @property
-    def per_token(self) -> Latency | None:
-        """Time per output token; None where no request finished."""
-        return self.model.latency.per_token
+    def at(self, path: str) -> float | None:
+        """A number by its path of attributes, such as `model.latency.step.mean`; None where a part is unknown."""
+        found: Any = self
+        for name in path.split("."):
+            found = None if found is None else getattr(found, name)
+        return None if found is None else float(found)
 
     @property
     def requests(self) -> float:
-        """Finished requests that say how long a token took."""
-        return self.per_token.count if self.per_token else 0.0
+        """Finished requests with a known time per output token."""
+        return self.at("model.latency.per_token.count") or 0.0
 
     @property
     def drafts(self) -> float:
         """Drafts verified."""
-        return self.model.sample.drafts if self.model.sample else 0.0
+        return self.at("model.sample.drafts") or 0.0
 
     @property
-    def in_flight(self) -> float | None:
+    def requests_in_flight(self) -> float | None:
         """Mean number of requests between arrival and last token: rate x time there (Little's law)."""
-        rate, whole = self.model.traffic.request_rate, self.model.latency.end_to_end
-        return rate * whole.mean if rate is not None and whole else None
+        rate, latency = self.at("model.traffic.request_rate"), self.at("model.latency.end_to_end.mean")
+        return None if rate is None or latency is None else rate * latency
+
+
+Sides = tuple[Side, Side]
+"""Baseline and candidate."""
+
+
+def sides(
+    names: tuple[str, str],
+    settings: Settings,
+    *,
+    model: str = "",
+    methods: tuple[str, str] = ("", ""),
+    window: Duration = WINDOW,
+    access: Access = _NO_ACCESS,
+    progress: Progress = lambda *_: None,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Sides:
+    """Baseline and candidate, each the path of a saved report or the address of a server.
+
+    `methods` are the drafting methods of servers, which are read twice, `window` apart. `model` selects one of several.
+
+    Raises:
+        DraftboardError: a side cannot be read, or is not one model.
+    """
+    live = [(name, method) for name, method in zip(names, methods, strict=True) if not is_saved(name)]
+    if any(methods) and [method for _, method in live if method] != [method for method in methods if method]:
+        raise DraftboardError("--method and --baseline-method apply to servers: a saved report contains its method")
+    read: dict[str, Side] = {}
+    if live:
+        servers = Servers(tuple(name for name, _ in live), window, access)
+        found = report_each(servers, settings, [method for _, method in live], progress=progress, sleep=sleep)
+        read = {name: _only(each, model, each.sources[0]) for (name, _), each in zip(live, found, strict=True)}
+    first, second = (read.get(name) or saved(Path(name), model) for name in names)
+    return first, second
+
+
+def saved(path: Path, model: str = "") -> Side:
+    """The model of a saved report; its name is required where there are several.
+
+    Raises:
+        DraftboardError: it cannot be read, is not a report, or does not hold one such model.
+    """
+    return _only(load_report(path), model, str(path))
+
+
+def recorded(
+    source: Recorded, selectors: tuple[str, str], settings: Settings, progress: Progress = lambda *_: None
+) -> Sides:
+    """Baseline and candidate from one Prometheus, each selected by LABEL=VALUE, several joined with commas.
+
+    Raises:
+        DraftboardError: Prometheus does not answer, or a selector does not match exactly one model.
+    """
+    found, labels, chosen = report(source, settings, progress=progress), settings.labels, []
+    own = [(model, model.labels | {labels.spec_method: model.method or ""}) for model in found.models]
+    for selector in selectors:
+        wanted = [part.partition("=") for part in selector.split(",")]
+        if not all(name and equals for name, equals, _ in wanted):
+            raise DraftboardError(
+                f"{_quoted(selector)} is not a selector: with --prometheus, a side is {labels.variant}=VALUE or "
+                f"{labels.spec_method}=VALUE, several joined with commas"
+            )
+        pairs = {(name.strip(), text.strip()) for name, _, text in wanted}
+        fitting = [model for model, carried in own if pairs <= carried.items()]
+        chosen.append(_one(found, fitting, selector, found.sources[0]))
+    return chosen[0], chosen[1]
+
+
+def _only(found: Report, model: str, where: str) -> Side:
+    return _one(found, [one for one in found.models if model in {"", one.model}], model, where)
+
+
+def _one(found: Report, fitting: Sequence[ModelReport], wanted: str, where: str) -> Side:
+    if len(fitting) == 1:
+        return Side(found, fitting[0])
+    listed = fitting or found.models
+    names = ", ".join(_quoted(named(model)) for model in listed[:_MOST_NAMED]) or "none"
+    more = f" and {len(listed) - _MOST_NAMED} more" if len(listed) > _MOST_NAMED else ""
+    count = f"{len(fitting) or 'no'} model{'s' if fitting else ''}" + (f" for {_quoted(wanted)}" if wanted else "")
+    hint = "add a label that only one has, or select it with --model" if "=" in wanted else "select one with --model"
+    raise DraftboardError(f"{where}: {count} (available: {names}{more}): {hint}")
+
+
+def _quoted(name: str) -> str:
+    """A foreign name, fit for an error message of one line."""
+    return repr(name if len(name) <= _LONGEST else name[:_LONGEST] + "...")
 
 
 def over(part: float | None, whole: float | None) -> float | None:
-    """A ratio of what is known and more than nothing."""
+    """A ratio of known, positive numbers."""
     if part is None or whole is None or part < _SMALLEST or whole < _SMALLEST:
         return None
     return part / whole
 
 
-def quoted(name: str) -> str:
-    """A name from elsewhere as it stands in one line."""
-    return repr(name if len(name) <= _LONGEST else name[:_LONGEST] + "...")
+def trend(first: float, second: float, settings: Settings) -> int:
+    """1 where the first is larger by more than noise, -1 where it is smaller, else 0."""
+    noise = settings.thresholds.slower
+    return -1 if first < noise * second else 1 if second < noise * first else 0
+
+
+def conditions(sides: Sides, settings: Settings) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Known differences, which forbid a comparison, and what is unknown on a side."""
+    tolerance = settings.thresholds.load
+    names, rates = [side.model.model for side in sides], _known(_RATES, sides)
+    lengths, sampling = _known(_LENGTHS, sides), _known(_SAMPLING, sides)
+    unlike = [f"model {_quoted(names[0])} against {_quoted(names[1])}"] if names[0] != names[1] else []
+    # Clients send at a fixed rate or keep a fixed number in flight; a faster server changes the other one.
+    if rates and not any(math.isclose(a, b, rel_tol=tolerance) for a, b in rates.values()):
+        unlike.append("load " + " and ".join(f"{a:.3g} against {b:.3g} {unit}" for unit, (a, b) in rates.items()))
+    far = {what: pair for what, pair in lengths.items() if not math.isclose(*pair, rel_tol=tolerance)}
+    unlike += [f"{what}s of {a:,.0f} against {b:,.0f} tokens" for what, (a, b) in far.items()]
+    unlike += [f"{name} {a:g} against {b:g}" for name, (a, b) in sampling.items() if a != b]
+    unknown = [] if rates else ["load (no rates without a time)"]
+    unknown += [f"{what} length" for what in _LENGTHS if what not in lengths]
+    unknown += [] if "temperature" in sampling else ["temperature"]
+    return tuple(unlike), tuple(unknown)
+
+
+def _known(paths: Mapping[str, str], sides: Sides) -> dict[str, tuple[float, float]]:
+    """Both sides' values, by name; without those that a side does not know."""
+    pairs = {name: (sides[0].at(path), sides[1].at(path)) for name, path in paths.items()}
+    return {name: (a, b) for name, (a, b) in pairs.items() if a is not None and b is not None}

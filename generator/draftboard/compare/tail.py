@@ -1,137 +1,95 @@
-"""Whether the slowest requests fared as the others did: a mean hides who lost.
+"""Whether the slowest requests gained or lost as the others did, which a mean hides.
 
-The median better and the slowest worse is the mark of mixed work in one model: some requests draft well and gain,
-others do not and wait for steps that grew longer.
+A better median with a worse P99 indicates mixed work in one model: some requests draft well and gain, others do not and
+wait for steps that became longer.
 """
 
+import math
+from collections.abc import Mapping
 from dataclasses import replace
-from enum import Enum
 
-from draftboard.compare.objects import Tail
-from draftboard.compare.sides import Side, over
-from draftboard.report import Latency
-from draftboard.report.totals import LATENCIES
+from draftboard.compare.objects import Row, Tail, Value
+from draftboard.compare.rows import in_words, value_of
+from draftboard.compare.sides import Side, Sides, over
 from draftboard.settings import Settings
-from draftboard.signals.latency import end_to_end, per_token
+from draftboard.signals.latency import FELT
 from draftboard.signals.signal import Code, within
-from draftboard.signals.wording import worded
 from draftboard.status import Status
 
-MIXED = Code(3, "mixed workload: most gain, the slowest lose", Status.WARN)
-APART = Code(2, "the slowest have grown apart", Status.WARN)
-LESS = Code(1, "the slowest gain, too, but less", Status.GOOD)
-TOGETHER = Code(0, "the slowest fare as the others do", Status.GOOD)
+MIXED = Code(3, "mixed workload: median better, P99 worse", Status.WARN)
+APART = Code(2, "P99 further above the median, and not better", Status.WARN)
+LESS = Code(1, "P99 better, but by less than the median", Status.GOOD)
+TOGETHER = Code(0, "P99 in line with the median", Status.GOOD)
 CODES = (TOGETHER, LESS, APART, MIXED)
-_TOLD_BY = ("per_token", "end_to_end")
-"""The first of them that tells."""
+_JUDGED_BY = ("per_token", "end_to_end")
+_COARSE = (
+    f"P50 or P99 of {' and '.join(within(FELT[name].title) for name in _JUDGED_BY)} is below the histogram's "
+    "resolution: use finer buckets (--custom-histogram-buckets, vLLM 0.32 and newer)"
+)
 _NEXT = (
     "Run the same load on the candidate with homogeneous prompts at a low temperature, save its report, and compare "
-    "again with --confirm REPORT: if its P99 tightens, mixed work is the reason."
+    "again with --confirm REPORT: a better P99 there confirms mixed work as the reason."
 )
 
 
-class _Moved(Enum):
-    """Where a percentile went, by more than the noise of a measured speedup."""
-
-    BETTER = "better"
-    WORSE = "worse"
-    EVEN = "even"
-
-
-def tail(baseline: Side, candidate: Side, settings: Settings, confirmation: Side | None = None) -> Tail:
-    """Judge the tail; `confirmation` is the candidate again, under the same load of homogeneous work."""
-    least = settings.traffic.requests_to_compare_tails
-    fewest = min(baseline.requests, candidate.requests)
-    if fewest < least:
-        return _untold(f"too few: {fewest:,.0f} requests on a side, and their slowest hundredth takes {least:,.0f}")
-    for name in _TOLD_BY:
-        before, after = _time(name, baseline), _time(name, candidate)
-        verdict = _verdict(before, after, settings) if before and after else None
-        if before and after and verdict:
-            told = Tail(
-                says=verdict.says, of=name, reasons=(_in_words(name, before, after),), next=None, confirmed=None
-            )
-            if verdict not in {MIXED, APART}:
-                return told
-            return _confirmed(told, after, confirmation, settings) if confirmation else replace(told, next=_NEXT)
-    titles = " and ".join(within(title) for title in (per_token.title, end_to_end.title))
-    return _untold(
-        f"P50 or P99 of {titles} cannot be compared below the histogram's resolution: finer buckets cure it (vLLM's "
-        "--custom-histogram-buckets, 0.32 and newer)"
-    )
+def tail(sides: Sides, rows: Mapping[str, Row], settings: Settings, third: Side | None = None) -> Tail:
+    """Judge the tail by the first latency with enough resolution; `third` is the candidate with homogeneous work."""
+    least, fewest = settings.traffic.requests_to_compare_tails, min(side.requests for side in sides)
+    few = f"too few requests: {fewest:,.0f} on a side (minimum {least:,.0f})" if fewest < least else ""
+    for name in () if few else _JUDGED_BY:
+        p50, p99 = rows.get(f"{name}_p50"), rows.get(f"{name}_p99")
+        code = _code(p50, p99, settings) if p50 and p99 else None
+        if p50 and p99 and code:
+            was, now = over(p99.baseline.value, p50.baseline.value), over(p99.candidate.value, p50.candidate.value)
+            ratios = f"; P99 / median {was:.2f} to {now:.2f}" if was and now else ""
+            reason = f"{FELT[name].title}: P50 {_move(p50)}, P99 {_move(p99)}{ratios}"
+            found = Tail(says=code.says, of=name, reasons=(reason,), next=None, confirmed=None)
+            return _explained(found, p99, third, settings) if code in {MIXED, APART} else found
+    return Tail(says=None, of=None, reasons=(few or _COARSE,), next=None, confirmed=None)
 
 
-def _verdict(before: Latency, after: Latency, settings: Settings) -> Code | None:
-    """None where resolution does not tell."""
+def _code(p50: Row, p99: Row, settings: Settings) -> Code | None:
+    """None where the resolution is too low."""
     noise = settings.thresholds.slower
-    most, slowest = _moved(before, after, "p50", noise), _moved(before, after, "p99", noise)
-    if most is None or slowest is None:
+    median, slowest = (_gain(row.baseline, row.candidate, noise) for row in (p50, p99))
+    if median is None or slowest is None:
         return None
-    if most is _Moved.BETTER and slowest is _Moved.WORSE:
+    if median > 0 > slowest:
         return MIXED
-    if not _widened(before, after, settings.thresholds.tail):
+    # Even a median below resolution bounds its ratio to P99.
+    now, was = over(p99.candidate.value, _range(p50.candidate)[1]), over(_range(p99.baseline)[1], p50.baseline.value)
+    if now is None or was is None or now <= settings.thresholds.tail * was:
         return TOGETHER
-    return LESS if slowest is _Moved.BETTER else APART
+    return LESS if slowest > 0 else APART
 
 
-def _moved(before: Latency, after: Latency, part: str, noise: float) -> _Moved | None:
-    """What is below resolution is still known to be less than it."""
-    first, second = getattr(before, part), getattr(after, part)
-    if _most(after, part) < noise * first:
-        return _Moved.BETTER
-    if _most(before, part) < noise * second:
-        return _Moved.WORSE
-    return _Moved.EVEN if first > 0 and second > 0 else None
+def _explained(found: Tail, p99: Row, third: Side | None, settings: Settings) -> Tail:
+    """Whether P99 is better with homogeneous work, or how to find out."""
+    if third is None:
+        return replace(found, next=_NEXT)
+    alone, least = value_of(third, f"model.latency.{found.of}.p99"), settings.traffic.requests_to_compare_tails
+    gain = _gain(p99.candidate, alone, settings.thresholds.slower) if third.requests >= least else None
+    runs = f"P99 {in_words(p99, alone)} with homogeneous work, {in_words(p99, p99.candidate)} without"
+    says = f"Not confirmed: {runs}: look for another reason, such as load or preemptions"
+    if gain is None:
+        says = "Inconclusive: the third run has too few requests, or P99 is below the histogram's resolution"
+    elif gain > 0:
+        says = f"Confirmed: {runs}: mixed work is the reason"
+    return replace(found, reasons=(*found.reasons, says), confirmed=None if gain is None else gain > 0)
 
 
-def _most(time: Latency, part: str) -> float:
-    """The percentile, or what it is less than."""
-    value: float = getattr(time, part)
-    return value if value > 0 else time.resolution
+def _gain(before: Value, after: Value, noise: float) -> int | None:
+    """1 better, -1 worse, 0 within the noise; None where the resolution is too low to tell."""
+    (least_before, most_before), (least_after, most_after) = _range(before), _range(after)
+    if most_after < noise * least_before:
+        return 1
+    return -1 if most_before < noise * least_after else 0 if least_before and least_after else None
 
 
-def _widened(before: Latency, after: Latency, limit: float) -> bool:
-    """Whether P99 over P50 grew beyond the limit, even where a median is only known to be less than something."""
-    gap, was = over(after.p99, _most(after, "p50")), over(_most(before, "p99"), before.p50)
-    return gap is not None and was is not None and gap > limit * was
+def _range(value: Value) -> tuple[float, float]:
+    """Below resolution it is anywhere under the first bucket."""
+    return value.value or 0.0, value.value or value.under or math.inf
 
 
-def _confirmed(told: Tail, after: Latency, confirmation: Side, settings: Settings) -> Tail:
-    """Whether P99 tightens once all requests are of one kind."""
-    name = told.of or ""
-    alone = _time(name, confirmation)
-    enough = confirmation.requests >= settings.traffic.requests_to_compare_tails
-    moved = _moved(after, alone, "p99", settings.thresholds.slower) if alone and enough else None
-    if alone is None or moved is None:
-        said = "The third run cannot say: too few requests, or P99 below the histogram's resolution"
-        return replace(told, reasons=(*told.reasons, said))
-    p99 = f"P99 {_percentile(name, alone, 'p99')} with homogeneous work, {_percentile(name, after, 'p99')} without"
-    if moved is _Moved.BETTER:
-        said = f"Confirmed: {p99}: mixed work is the reason"
-    else:
-        said = f"Not confirmed: {p99}: look for another reason, such as load or preemptions"
-    return replace(told, reasons=(*told.reasons, said), confirmed=moved is _Moved.BETTER)
-
-
-def _time(name: str, side: Side) -> Latency | None:
-    time: Latency | None = getattr(side.model.latency, name)
-    return time
-
-
-def _in_words(name: str, before: Latency, after: Latency) -> str:
-    moved = (
-        f"{part.upper()} {_percentile(name, before, part)} to {_percentile(name, after, part)}"
-        for part in ("p50", "p99")
-    )
-    gaps = over(before.p99, before.p50), over(after.p99, after.p50)
-    told = f"; P99 is {gaps[1]:.2f} times the median, was {gaps[0]:.2f}" if gaps[0] and gaps[1] else ""
-    return f"{LATENCIES[name][0].title}: {', '.join(moved)}{told}"
-
-
-def _percentile(name: str, time: Latency, part: str) -> str:
-    said, value = LATENCIES[name][0], _most(time, part)
-    return f"{'' if getattr(time, part) > 0 else '< '}{worded(said.mean, value)}"
-
-
-def _untold(reason: str) -> Tail:
-    return Tail(says=None, of=None, reasons=(reason,), next=None, confirmed=None)
+def _move(row: Row) -> str:
+    return f"{in_words(row, row.baseline)} to {in_words(row, row.candidate)}"

@@ -1,10 +1,12 @@
-"""A comparison in words: what a terminal and Markdown show alike."""
+"""A comparison as a document: verdict, tail and gates, then the numbers side by side."""
 
 from collections.abc import Iterator
 
-from draftboard.compare.objects import Arm, Comparison, Group, Row, Value
-from draftboard.compare.rows import FIGURES
+from draftboard.compare.objects import Arm, Comparison, Row
+from draftboard.compare.rows import SIGNALS, in_words
+from draftboard.compare.sides import trend
 from draftboard.compare.tail import CODES
+from draftboard.output import Bullets, Cell, Column, Document, Heading, Note, Sentence, Table, Text, columns
 from draftboard.report import time_in_words
 from draftboard.settings import Settings
 from draftboard.signals.signal import Better, Unit, within
@@ -12,114 +14,102 @@ from draftboard.signals.users import measured_speedup
 from draftboard.signals.wording import NOTHING
 from draftboard.status import Status
 
-UNKNOWN = "no verdict"
-_NAMED_UNITS = (Unit.TOKENS, Unit.TOKENS_PER_SECOND, Unit.REQUESTS_PER_SECOND)
-"""Others stand at the number, or in the title."""
-REST = (
-    "Measured speedup is mean time per output token, baseline over candidate. Percentiles are estimated within a "
-    "bucket: a change smaller than a bucket may be none. Only runs of the same load say something of each other."
+_SUFFIXED = (Unit.TOKENS, Unit.TOKENS_PER_SECOND, Unit.REQUESTS_PER_SECOND)
+"""Units that neither the number nor the title contains."""
+_STATUSES: dict[str | None, Status] = {code.says: code.status for code in CODES}
+_NOTE = (
+    "Measured speedup is mean time per output token, baseline / candidate. Percentiles are estimates within a "
+    "histogram bucket: a smaller change is not significant. Only runs under the same load are comparable."
 )
 
 
-def arm_in_words(arm: Arm) -> str:
-    """Whose numbers these are, of what time, and on how much they rest."""
-    sampled = [f"temperature {arm.sampling.temperature:g}"] if arm.sampling.temperature is not None else []
-    counts = (
-        f"{arm.requests:,.0f} requests, {arm.drafts:,.0f} drafts" if arm.drafts else f"{arm.requests:,.0f} requests"
+def document(comparison: Comparison, settings: Settings) -> Document:
+    """The comparison for people."""
+    verdict, speedup, tail, notes = comparison.verdict, comparison.measured.speedup, comparison.tail, comparison.notes
+    says = Text("no verdict", Status.QUIET)
+    if verdict.says is not None and speedup is not None:
+        status = measured_speedup.step_of(speedup, settings).status
+        says = Text(f"{verdict.says}: {within(measured_speedup.title)} {speedup:.2f}", status)
+    gates = [
+        Heading(f"Gate {gate.option} {gate.limit:g}", Text(gate.says, Status.GOOD if gate.met else Status.BAD))
+        for gate in comparison.gates
+    ]
+    compared = columns("", numbers=("Baseline", "Candidate", "Change"))
+    return Document.of(
+        (
+            Sentence(f"Baseline   {_arm(comparison.baseline)}", Status.QUIET),
+            Sentence(f"Candidate  {_arm(comparison.candidate)}", Status.QUIET),
+            Sentence("Not alike, compared because of --force:" if comparison.unlike else "", Status.BAD),
+            Bullets(comparison.unlike, Status.BAD),
+            *(Heading("Verdict", says), Bullets(verdict.reasons)),
+            Heading("Tail", Text(tail.says or "no verdict", _STATUSES.get(tail.says, Status.QUIET))),
+            Bullets((*tail.reasons, *([tail.next] if tail.next else []))),
+            *gates,
+            *((Heading("Notes"), Bullets(notes, Status.WARN)) if notes else ()),
+            Table((Column(""), Column("Value", number=True), Column("Meaning")), tuple(_figures(comparison)), "Ratios"),
+            Table(compared, tuple(_rows(comparison, settings)), "Side by side"),
+            Note(_NOTE),
+        )
     )
+
+
+def _arm(arm: Arm) -> str:
+    """What was measured, when, and how large the sample is."""
+    sampled = [f"temperature {arm.sampling.temperature:g}"] if arm.sampling.temperature is not None else []
+    drafts = [f"{arm.drafts:,.0f} drafts"] if arm.drafts else []
     when = time_in_words(arm.seconds, arm.taken_at)
-    return ", ".join((f"{arm.name}: {arm.origin} ({', '.join(arm.sources)})", *when, *sampled, counts, arm.state))
+    source = f"{arm.name}: {arm.origin} ({', '.join(arm.sources)})"
+    return ", ".join((source, *when, *sampled, f"{arm.requests:,.0f} requests", *drafts, arm.state))
 
 
-def headline(comparison: Comparison, settings: Settings) -> tuple[str, Status]:
-    """The verdict."""
-    speedup = comparison.measured.speedup
-    if comparison.verdict.says is None or speedup is None:
-        return UNKNOWN, Status.QUIET
-    step = measured_speedup.step_of(speedup, settings)
-    return f"{comparison.verdict.says}: {within(measured_speedup.title)} {speedup:.2f}", step.status
-
-
-def tail_headline(comparison: Comparison) -> tuple[str, Status]:
-    """What became of the slowest."""
-    status = next((code.status for code in CODES if code.says == comparison.tail.says), Status.QUIET)
-    return comparison.tail.says or UNKNOWN, status
-
-
-def tail_reasons(comparison: Comparison) -> tuple[str, ...]:
-    """Why, and what to do next."""
-    return (*comparison.tail.reasons, *([comparison.tail.next] if comparison.tail.next else []))
-
-
-def samples(group: Group) -> tuple[str, str]:
-    """How much a group's numbers rest on."""
-
-    def told(count: float | None) -> str:
-        return f"{count:,.0f} {group.counted}" if count else f"no {group.counted}"
-
-    return told(group.baseline_samples), told(group.candidate_samples)
-
-
-def cells(row: Row) -> tuple[str, str, str, str]:
-    """Title, both sides, and the change."""
-    unit = FIGURES[row.name].unit
-    named = unit in _NAMED_UNITS and unit.words not in row.title.lower()
-    title = f"{row.title}, {unit.words}" if named else row.title
-    return title, _value(row, row.baseline), _value(row, row.candidate), _change(row)
-
-
-def change_status(row: Row, settings: Settings) -> Status:
-    """Whether it went the good way, by more than noise."""
-    if row.ratio is None or row.better == Better.NEITHER.value:
-        return Status.NEUTRAL
-    gain = row.ratio if row.better == Better.HIGHER.value else 1 / row.ratio
-    noise = settings.thresholds.slower
-    if gain < noise:
-        return Status.BAD
-    return Status.GOOD if gain * noise > 1 else Status.NEUTRAL
-
-
-def figures(comparison: Comparison) -> Iterator[tuple[str, str, str]]:
-    """Title, value and meaning of what the two say of each other."""
+def _figures(comparison: Comparison) -> Iterator[tuple[str, str, str]]:
+    """Title, value and meaning of each number that sets both sides against each other."""
     found, cost = comparison.measured, comparison.cost
-    numbers = (
+    of_v = f"step cost - mean draft length x c, assuming c = {found.draft_cost or 0:g}"
+    if found.implied_v is None:
+        of_v = "requires a candidate that drafts, with step latency"
+        if comparison.baseline.drafts:
+            of_v = "requires a baseline without speculation"
+    for title, number, means in (
         (measured_speedup.title, found.speedup, "mean time per output token, baseline / candidate"),
         ("Speedup by decode steps", found.speedup_by_steps, "tokens per step, candidate / baseline, / step cost"),
-        ("Throughput", found.throughput, "generated tokens/s, candidate / baseline: follows the load"),
+        ("Throughput", found.throughput, "generated tokens/s, candidate / baseline: depends on the load"),
         ("Step cost", found.step_cost, "mean step latency, candidate / baseline"),
-        ("Implied v", found.implied_v, _of_v(comparison)),
-    )
-    for title, number, means in numbers:
+        ("Implied v", found.implied_v, of_v),
+    ):
         yield title, NOTHING if number is None else f"{number:.2f}", means
     if cost:
-        both = (NOTHING if money is None else f"{money:,.2f}" for money in (cost.baseline, cost.candidate))
-        told = (
-            f"at the throughput seen, {cost.gpus} GPU{'s' if cost.gpus > 1 else ''} at {cost.gpu_hour_price:g} an hour"
-        )
-        yield "Cost of a million tokens", " / ".join(both), f"baseline / candidate, {told}"
+        both = " / ".join(NOTHING if money is None else f"{money:,.2f}" for money in (cost.baseline, cost.candidate))
+        gpus = f"{cost.gpus} GPU{'s' if cost.gpus > 1 else ''} at {cost.gpu_hour_price:g} an hour"
+        yield "Cost of a million tokens", both, f"baseline / candidate, at the measured throughput, {gpus}"
     if found.saving is not None:
-        means = "1 - 1 / measured speedup, of a token's cost on the same GPUs while they are kept busy"
-        yield "Saving", f"{found.saving:.1%}", means + (": a loss" if found.saving < 0 else "")
+        loss = ": a loss" if found.saving < 0 else ""
+        means = f"1 - 1 / measured speedup, of a token's cost on the same, fully used GPUs{loss}"
+        yield "Saving", f"{found.saving:.1%}", means
 
 
-def _of_v(comparison: Comparison) -> str:
-    if comparison.measured.implied_v is not None:
-        return f"step cost - mean draft length x c, with c = {comparison.measured.draft_cost:g} assumed"
-    if comparison.baseline.drafts:
-        return "known only against a baseline without speculation"
-    return "known only of a candidate that drafts, where steps are timed"
+def _rows(comparison: Comparison, settings: Settings) -> Iterator[tuple[Cell, ...]]:
+    """Each group's samples, then its numbers."""
+    for group in comparison.groups:
+        counts = (group.baseline_samples, group.candidate_samples)
+        samples = (
+            Text(f"{count:,.0f} {group.counted}" if count else f"no {group.counted}", Status.QUIET) for count in counts
+        )
+        yield group.title, *samples, ""
+        for row in group.rows:
+            signal = SIGNALS[row.name]
+            named = signal.unit in _SUFFIXED and signal.unit.words not in row.title.lower()
+            title = f"  {row.title}, {signal.unit.words}" if named else f"  {row.title}"
+            yield title, in_words(row, row.baseline), in_words(row, row.candidate), _change(row, settings)
 
 
-def _value(row: Row, value: Value) -> str:
-    figure = FIGURES[row.name]
-    if value.under is not None:
-        return f"< {figure.words(value.under)}"
-    return NOTHING if value.value is None else figure.words(value.value)
-
-
-def _change(row: Row) -> str:
+def _change(row: Row, settings: Settings) -> Text:
+    """The change in words, coloured where it is beyond noise."""
     if row.baseline.under is not None or row.candidate.under is not None:
-        return "not compared"
-    if FIGURES[row.name].unit is Unit.RATIO and row.difference is not None:
-        return f"{row.difference * 100:+.1f} points"
-    return NOTHING if row.ratio is None else f"{row.ratio - 1:+.1%}"
+        return Text("not compared")
+    sign = {Better.HIGHER.value: 1, Better.LOWER.value: -1}.get(row.better, 0)
+    change = 0 if row.ratio is None else sign * trend(row.ratio, 1, settings)
+    status = {1: Status.GOOD, -1: Status.BAD}.get(change, Status.NEUTRAL)
+    if SIGNALS[row.name].unit is Unit.RATIO and row.difference is not None:
+        return Text(f"{row.difference * 100:+.1f} points", status)
+    return Text(NOTHING if row.ratio is None else f"{row.ratio - 1:+.1%}", status)

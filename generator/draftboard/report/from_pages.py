@@ -44,7 +44,7 @@ class Reading:
             schema_version=SCHEMA_VERSION,
             origin=origin,
             sources=tuple(page.source for page in (*earlier, *self.pages)),
-            taken_at=self.pages[0].at,
+            taken_at=next((page.at for page in self.pages), None),
             seconds=self.grown.seconds,
             models=tuple(self._model(tallies) for tallies in by_model.values() or [[]]),
             notes=((_LIFETIME,) if origin is Origin.LIFETIME else ()) + self._notes(),

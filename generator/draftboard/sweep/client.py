@@ -1,52 +1,90 @@
-"""Talking to vLLM's OpenAI endpoint: bounded in size and time; failures have names, and never quote an answer."""
+"""Requests to vLLM's OpenAI endpoint, bounded in size and time; failures are named and never quote an answer."""
 
 import asyncio
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Annotated, Self
 
 import httpx
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import AfterValidator, AliasPath, BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
 from draftboard.access import parsed_url, shown
 from draftboard.errors import DraftboardError
-from draftboard.sweep.answers import Completion, completion
-from draftboard.sweep.plan import Plan
-from draftboard.sweep.prompts import Prompt
+from draftboard.sweep.plan import PRINTABLE, Plan, Prompt
 
-_CHUNK = 65_536
-_VERSION = "/v1"
-_PAGE = "/metrics"
-_LONGEST_NAME = 500
+_CHUNK, _MOST_BYTES = 65_536, 8_000_000
+"""An answer of 200 tokens has 1 kB; with the details of every step a few more."""
 _HINTS = {
-    HTTPStatus.UNAUTHORIZED: "give its key with --token-file",
-    HTTPStatus.FORBIDDEN: "give its key with --token-file",
-    HTTPStatus.NOT_FOUND: "is the model served under that name, and is this vLLM's API server?",
-    HTTPStatus.BAD_REQUEST: "is a prompt with its completion longer than the model's context? See --max-tokens",
+    "HTTP 400": "is a prompt with its completion longer than the model's context? See --max-tokens",
+    "HTTP 401": "authentication required: use --token-file",
+    "HTTP 403": "access denied: use --token-file",
+    "HTTP 404": "is the model served under that name, and is this vLLM's API server?",
 }
+_Count = Annotated[int, Field(ge=0, le=10_000_000)]
+_Counts = Annotated[tuple[_Count, ...], Field(max_length=1_000_000)]
+_Steps = Annotated[_Counts, BeforeValidator(lambda given: () if given is None else given)]
+"""vLLM's `summary` has null where `detailed` has a list."""
 
 
-class Failure(Exception):  # noqa: N818  (no error of ours: it is counted)
-    """A request that brought no answer to use, in a few words."""
+class Drafts(BaseModel):
+    """One request's drafts, as `metrics.speculative_decoding` counts them."""
+
+    acceptance_histogram: Annotated[_Counts, Field(min_length=1)]
+    """Entry j: drafts with exactly j accepted tokens."""
+    num_spec_steps: _Count
+    num_accepted_draft_tokens: _Count
+    num_draft_tokens: _Count
+    per_step_accepted: _Steps = ()
+    """With `detailed`: accepted tokens of each draft, in order."""
+    per_step_drafted: _Steps = ()
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        histogram = self.acceptance_histogram
+        if (
+            sum(histogram) != self.num_spec_steps
+            or sum(j * drafts for j, drafts in enumerate(histogram)) != self.num_accepted_draft_tokens
+            or self.num_accepted_draft_tokens > self.num_draft_tokens
+            or (self.num_draft_tokens > 0) != (self.num_spec_steps > 0)
+            or len(self.per_step_accepted) != len(self.per_step_drafted)
+        ):
+            raise ValueError("counts that contradict each other")
+        return self
+
+
+class Completion(BaseModel):
+    """An answer without its text."""
+
+    choice: Annotated[object, Field(validation_alias=AliasPath("choices", 0)), AfterValidator(lambda _: None)]
+    """Required, and dropped."""
+    tokens: Annotated[_Count, Field(validation_alias=AliasPath("usage", "completion_tokens"))]
+    drafts: Annotated[
+        Drafts | Annotated[None, BeforeValidator(lambda _: None)],
+        Field(validation_alias=AliasPath("metrics", "speculative_decoding"), union_mode="left_to_right"),
+    ] = None
+    """None where the server does not report them, or in an unknown form."""
+
+
+class Failure(Exception):  # noqa: N818  (counted, not reported as an error)
+    """A request without a usable answer, in a few words."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one request."""
+    """Result of one request."""
 
     tag: str
     seconds: float
-    """From sending to the last byte, as the client saw it."""
+    """From sending to the last byte, measured by the client."""
     completion: Completion | None
     failure: str = ""
-    """Why there is no completion."""
 
 
 @dataclass
 class Batch:
-    """What became of the requests sent so far; whole whenever it is looked at."""
+    """Results of the requests sent so far; consistent at any time."""
 
     outcomes: list[Outcome]
     begun: int = 0
@@ -54,58 +92,53 @@ class Batch:
     """From the first request to the last answer."""
 
     @property
-    def given_up(self) -> int:
-        """Requests that were under way when all was broken off."""
-        return self.begun - len(self.outcomes)
+    def answers(self) -> list[Completion]:
+        """Completions received."""
+        return [outcome.completion for outcome in self.outcomes if outcome.completion]
+
+    @property
+    def tokens(self) -> int:
+        """Of all completions."""
+        return sum(answer.tokens for answer in self.answers)
+
+
+class _Models(BaseModel):
+    first: Annotated[str, Field(validation_alias=AliasPath("data", 0, "id"), max_length=500, pattern=f"^{PRINTABLE}+$")]
 
 
 class Api:
     """A server's endpoint."""
 
     def __init__(self, plan: Plan) -> None:
-        """Raise DraftboardError where the address, or the file of certificates, cannot be used."""
+        """Raise DraftboardError where the address or the certificates are invalid."""
         url = parsed_url(plan.server)
-        path = url.path.rstrip("/").removesuffix(_PAGE).removesuffix(_VERSION)
-        self.base = url.copy_with(path=path or "/")
+        path = url.path.rstrip("/").removesuffix("/metrics").removesuffix("/v1")
+        self.base, self._plan = url.copy_with(path=path or "/"), plan
         self.name = shown(self.base)
-        self._plan = plan
         self._verify = plan.access.certificates if url.scheme == "https" else False
 
-    @property
-    def page(self) -> str:
-        """The address of the page of metrics."""
-        return str(self._at(_PAGE))
-
     def first_model(self) -> str:
-        """The first model that the server names.
+        """The first model that the server lists.
 
         Raises:
-            DraftboardError: it names none.
+            DraftboardError: it lists none.
         """
 
-        async def asked() -> bytes:
+        async def ask() -> bytes:
             async with self._client() as client:
-                return await self._ask(client, "GET", f"{_VERSION}/models")
+                return await self._ask(client, "GET", "/v1/models")
 
         try:
-            name = _Models.model_validate_json(asyncio.run(asked())).data[0].id
+            return _Models.model_validate_json(asyncio.run(ask())).first
         except Failure as failure:
-            raise DraftboardError(f"{self.name}: cannot learn the model's name: {explained(str(failure))}") from None
+            raise DraftboardError(f"{self.name}: cannot determine the model: {explained(str(failure))}") from None
         except ValidationError:
-            name = ""
-        if not name.isprintable() or not name:
-            raise DraftboardError(f"{self.name}: names no model at {_VERSION}/models; give its name with --model")
-        return name
+            raise DraftboardError(f"{self.name}: lists no model at /v1/models: use --model") from None
 
     def complete(
-        self, prompts: Iterable[Prompt], model: str, temperature: float, batch: Batch, tell: Callable[[], None]
+        self, prompts: Iterable[Prompt], model: str, temperature: float, batch: Batch, ended: Callable[[], None]
     ) -> None:
-        """Have all prompts completed, some at a time; outcomes go to the batch as they come, and each is told."""
-        asyncio.run(self._complete_all(prompts, model, temperature, batch, tell))
-
-    async def _complete_all(
-        self, prompts: Iterable[Prompt], model: str, temperature: float, batch: Batch, tell: Callable[[], None]
-    ) -> None:
+        """Have all prompts completed, several at a time; after every request the batch grows and `ended` is called."""
         waiting, start = iter(prompts), time.monotonic()
 
         async def worker(client: httpx.AsyncClient) -> None:
@@ -113,76 +146,55 @@ class Api:
                 batch.begun += 1
                 batch.outcomes.append(await self._complete(client, prompt, model, temperature))
                 batch.seconds = time.monotonic() - start
-                tell()
+                ended()
 
-        async with self._client() as client, asyncio.TaskGroup() as group:
-            for _ in range(self._plan.concurrency):
-                group.create_task(worker(client))
+        async def work() -> None:
+            async with self._client() as client, asyncio.TaskGroup() as group:
+                for _ in range(self._plan.concurrency):
+                    group.create_task(worker(client))
+
+        asyncio.run(work())
 
     async def _complete(self, client: httpx.AsyncClient, prompt: Prompt, model: str, temperature: float) -> Outcome:
-        body = {
-            "model": model,
-            "prompt": prompt.text,
-            "temperature": temperature,
-            "max_tokens": self._plan.max_tokens,
-        }
+        body = {"model": model, "prompt": prompt.text, "temperature": temperature, "max_tokens": self._plan.max_tokens}
         start = time.monotonic()
         try:
-            content = await self._ask(client, "POST", f"{_VERSION}/completions", body)
-        except Failure as failure:
-            return Outcome(prompt.tag, time.monotonic() - start, None, str(failure))
-        seconds, answer = time.monotonic() - start, completion(content)
-        return Outcome(prompt.tag, seconds, answer, "" if answer else "not a completion")
+            content = await self._ask(client, "POST", "/v1/completions", body)
+            seconds = time.monotonic() - start
+            return Outcome(prompt.tag, seconds, Completion.model_validate_json(content))
+        except Failure as error:
+            failure = str(error)
+        except ValidationError:
+            failure = "not a completion"
+        return Outcome(prompt.tag, time.monotonic() - start, None, failure)
 
-    async def _ask(
-        self, client: httpx.AsyncClient, method: str, path: str, body: dict[str, Any] | None = None
-    ) -> bytes:
-        limits = self._plan.limits
+    async def _ask(self, client: httpx.AsyncClient, method: str, path: str, body: object = None) -> bytes:
+        url, content = self.base.copy_with(path=self.base.path.rstrip("/") + path), bytearray()
         try:
-            async with (
-                asyncio.timeout(limits.seconds),
-                client.stream(method, self._at(path), json=body) as answer,
-            ):
+            async with asyncio.timeout(self._plan.timeout), client.stream(method, url, json=body) as answer:
                 if answer.status_code != HTTPStatus.OK:
                     raise Failure(f"HTTP {answer.status_code}")
-                content = bytearray()
                 async for chunk in answer.aiter_raw(_CHUNK):
                     content += chunk
-                    if len(content) > limits.bytes:
-                        raise Failure(f"an answer over {limits.bytes / 1e6:g} MB")
+                    if len(content) > _MOST_BYTES:
+                        raise Failure(f"response exceeds {_MOST_BYTES / 1e6:g} MB")
         except (TimeoutError, httpx.TimeoutException):
-            raise Failure(f"no answer within {limits.seconds:g} s") from None
-        except httpx.ConnectError:
-            raise Failure("no connection") from None
-        except httpx.HTTPError:
-            raise Failure("connection broken off") from None
+            raise Failure(f"no answer within {self._plan.timeout:g} s") from None
+        except httpx.HTTPError as error:
+            raise Failure("no connection" if isinstance(error, httpx.ConnectError) else "connection lost") from None
         return bytes(content)
 
     def _client(self) -> httpx.AsyncClient:
-        # A redirect is a failure, for it might lead a key or a prompt elsewhere.
+        # A redirect is a failure: it might send a key or a prompt elsewhere.
+        headers = self._plan.access.headers | {"Accept-Encoding": "identity"}
+        limits = httpx.Limits(max_connections=self._plan.concurrency)
         return httpx.AsyncClient(
-            headers=self._plan.access.headers | {"Accept-Encoding": "identity"},
-            verify=self._verify,
-            timeout=self._plan.limits.seconds,
-            limits=httpx.Limits(max_connections=self._plan.concurrency),
-            follow_redirects=False,
+            headers=headers, verify=self._verify, timeout=self._plan.timeout, limits=limits, follow_redirects=False
         )
-
-    def _at(self, path: str) -> httpx.URL:
-        return self.base.copy_with(path=self.base.path.rstrip("/") + path)
-
-
-class _Model(BaseModel):
-    id: Annotated[str, Field(max_length=_LONGEST_NAME)]
-
-
-class _Models(BaseModel):
-    data: Annotated[list[_Model], Field(min_length=1)]
 
 
 def explained(failure: str) -> str:
-    """A failure with what to do about it, where that is known."""
-    hint = next((hint for status, hint in _HINTS.items() if failure == f"HTTP {status.value}"), "")
-    if not hint and failure.startswith("HTTP 3"):
-        hint = "it redirects; name the address of the server itself"
+    """A failure with the remedy, where one is known."""
+    redirects = "the server redirects; use its final address" if failure.startswith("HTTP 3") else ""
+    hint = _HINTS.get(failure, redirects)
     return f"{failure}: {hint}" if hint else failure

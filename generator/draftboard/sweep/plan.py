@@ -1,64 +1,125 @@
-"""What a sweep is to do."""
+"""What a sweep sends: the settings of a run, and prompts, whose text goes to the server and nowhere else."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import cycle, islice
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, TypeAdapter, ValidationError
 
 from draftboard.access import Access
-from draftboard.sweep.prompts import BUILT_IN, Prompt, Prompts
+from draftboard.errors import DraftboardError
 
-TEMPERATURES = (0.0, 0.4, 0.8, 1.0)
-REQUESTS = 20
-CONCURRENCY = 4
-MAX_TOKENS = 200
-WARM_UP = 2
-_NOBODY = Access()
+PRINTABLE = r"[^\p{C}\p{Zl}\p{Zp}]"
+"""A character that a terminal shows, as pydantic's regular expressions spell it."""
+_MOST = {"bytes": 16_000_000, "prompts": 10_000, "tags": 50}
+_NO_ACCESS = Access()
 
 
 @dataclass(frozen=True)
-class RequestLimits:
-    """How much of an answer is taken, and how long it is waited for."""
+class Prompt:
+    """A text to complete."""
 
-    bytes: int = 8_000_000
-    """An answer of 200 tokens has 1 kB; with the arrays of every step a few more."""
-    seconds: float = 120.0
-    """From the connection to the last byte."""
+    text: Annotated[str, Field(alias="prompt", min_length=1)] = field(repr=False)
+    tag: Annotated[str, Field(max_length=60, pattern=f"^{PRINTABLE}*$")] = ""
+    """The kind of request that it represents."""
 
 
-_USUAL = RequestLimits()
+@dataclass(frozen=True)
+class Prompts:
+    """The prompts of a sweep, sent in turn."""
+
+    all: tuple[Prompt, ...]
+    source: str
+
+
+_PROMPT = TypeAdapter(Prompt)
+_TURNS = "User: My parcel has not arrived.\nAgent: I am sorry to hear that. May I have your order number?\n"
+_REPORT = (
+    "The pump was serviced in March. The pump ran without a fault until June. In June the pump lost pressure twice, "
+    "and the seal of the pump was replaced. Since the seal was replaced the pump has run without a fault."
+)
+BUILT_IN = Prompts(
+    (
+        Prompt("def is_prime(n: int) -> bool:\n    '''Whether n is a prime number.'''\n", "code"),
+        Prompt("class Stack:\n    def __init__(self):\n        self.items = []\n\n    def push(self, item):\n", "code"),
+        Prompt(f"{_REPORT}\n\nThe same in one sentence: ", "summary"),
+        Prompt(f"Correct the spelling and repeat the text otherwise unchanged.\n\n{_REPORT}\n\n", "editing"),
+        Prompt('{"name": "Ada", "born": 1815}\n{"name": "Alan", "born": 1912}\n{"name": "Grace", "born": ', "data"),
+        Prompt(f"{_TURNS}User: It is 4711.\nAgent:", "chat"),
+        Prompt("Explain step by step why the sky is blue in the day and red in the evening.\n", "explanation"),
+        Prompt("A lighthouse keeper writes to her sister about the strangest night of the winter.\n\nDear ", "story"),
+    ),
+    "built-in prompts",
+)
+"""For a first look: from repetitive text, which drafts well, to free text. No substitute for production prompts."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """Which server, what is asked of it, and how often."""
+    """The server and the load."""
 
     server: str
     """`host:port` or a base address."""
     model: str = ""
-    """As the server names it; empty: the first that it serves."""
-    temperatures: tuple[float, ...] = TEMPERATURES
+    """As the server names it; empty: the first model that it serves."""
+    temperatures: tuple[float, ...] = (0.0, 0.4, 0.8, 1.0)
     """In this order."""
-    requests: int = REQUESTS
-    """At each temperature."""
+    requests: int = 20
+    """Per temperature."""
     prompts: Prompts = BUILT_IN
-    concurrency: int = CONCURRENCY
-    """Requests at a time."""
-    max_tokens: int = MAX_TOKENS
-    """Of each completion."""
-    warm_up: int = WARM_UP
-    """Requests before each temperature that no number counts: the first ones compile, and fill caches."""
+    concurrency: int = 4
+    max_tokens: int = 200
+    """Per completion."""
+    warm_up: int = 2
+    """Requests before each temperature, excluded from results: the first ones compile, and fill caches."""
     production_temperature: float | None = None
-    """The one that the verdict is for."""
+    """The one that the verdict refers to."""
     method: str = ""
-    """How tokens are drafted, which vLLM does not say."""
-    access: Access = _NOBODY
-    limits: RequestLimits = _USUAL
-
-    @property
-    def steps(self) -> int:
-        """Requests in all."""
-        return len(self.temperatures) * (self.warm_up + self.requests)
+    """Drafting method, which vLLM does not export."""
+    timeout: float = 120.0
+    """Seconds per request, from the connection to the last byte."""
+    access: Access = _NO_ACCESS
 
     def asked(self, requests: int) -> Iterator[Prompt]:
         """The prompts in turn, the same at each temperature."""
         return islice(cycle(self.prompts.all), requests)
+
+
+def read_prompts(path: Path) -> Prompts:
+    """Prompts of a file: plain text, one a line, or JSON lines `{"prompt": ..., "tag": ...}`, if the first begins so.
+
+    Empty lines and other keys are ignored.
+
+    Raises:
+        DraftboardError: the file cannot be read or is too large, or a line is not a prompt; lines are not quoted.
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(_MOST["bytes"] + 1)
+        text = content.decode("utf-8-sig")
+    except OSError as error:
+        raise DraftboardError(f"{path}: cannot read the prompts: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise DraftboardError(f"{path}: the prompts are not UTF-8 text") from None
+    lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    if not lines:
+        raise DraftboardError(f"{path}: contains no prompt: write one per line")
+    in_json = lines[0][1].lstrip().startswith("{")
+    prompts = [_from_json(line, f"{path}: line {n}") if in_json else Prompt(line.strip("\r")) for n, line in lines]
+    counts = {"bytes": len(content), "prompts": len(prompts), "tags": len({prompt.tag for prompt in prompts})}
+    for what, most in _MOST.items():
+        if counts[what] > most:
+            raise DraftboardError(f"{path}: more than {most:,} {what}, the maximum")
+    return Prompts(tuple(prompts), str(path))
+
+
+def _from_json(line: str, where: str) -> Prompt:
+    try:
+        return _PROMPT.validate_json(line)
+    except ValidationError as error:
+        tag = "tag" in error.errors(include_url=False, include_input=False)[0]["loc"]
+    if tag:
+        raise DraftboardError(f"{where}: the tag must be at most 60 printable characters")
+    raise DraftboardError(f'{where} is not JSON of the form {{"prompt": "...", "tag": "..."}}')

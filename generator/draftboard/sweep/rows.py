@@ -1,23 +1,19 @@
-"""One temperature: what the server counted, what the client saw, and what the responses say of themselves."""
+"""One temperature: what the server counted, what the client measured, and what the responses report."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
-from draftboard.reading.growth import Growth
-from draftboard.reading.page import Page
-from draftboard.report import ModelReport, Origin, Reading, Sample, warnings
-from draftboard.report.judge import judge
-from draftboard.report.totals import Totals
+from draftboard.catalogue import Metric, serving, speculation
+from draftboard.reading import Growth, Page, Since, Tally, growth
+from draftboard.report import Origin, Reading, Verdict, judged, warnings
 from draftboard.settings import Settings
 from draftboard.signals.acceptance import acceptance
 from draftboard.status import Status
-from draftboard.sweep.answers import Drafts, pooled_histogram
 from draftboard.sweep.client import Batch, Outcome, explained
-from draftboard.sweep.foreign import foreign, in_words
-from draftboard.sweep.objects import PerRequest, Row, Tagged
 from draftboard.sweep.plan import Plan
-from draftboard.sweep.spread import Spread, spread
+from draftboard.sweep.result import Foreign, PerRequest, Row, Spread, Tagged
 
 RULES_OF_THUMB = {
     Status.BAD: "disable",
@@ -26,7 +22,7 @@ RULES_OF_THUMB = {
     Status.BEST: "likely benefit",
     Status.ODD: "likely benefit, unless it is a repetition loop",
 }
-"""What acceptance alone is said to mean, by its band in the settings. HEUR."""
+"""What acceptance alone suggests, by its band in the settings. HEUR."""
 
 
 @dataclass(frozen=True)
@@ -37,126 +33,142 @@ class Rows:
     model: str
     settings: Settings
 
-    def row(self, temperature: float, before: Page, after: Page, grown: Growth, batch: Batch) -> Row:
+    def row(self, temperature: float, before: Page, after: Page, batch: Batch) -> Row:
         """What happened between two pages, while a batch was sent."""
-        server, notes = self._server(after, grown)
-        outcomes = batch.outcomes
+        grown, outcomes = growth(before, after), batch.outcomes
+        report = Reading([after], grown, self.settings, self.plan.method).report(Origin.SCRAPES)
+        # vLLM counts adapters and further names under the first name that it serves.
+        server = next((model for model in report.models if model.model == self.model), report.models[0])
+        foreign, tags = (
+            self._foreign(before, after, grown, batch),
+            sorted({prompt.tag for prompt in self.plan.prompts.all}),
+        )
         failures = Counter(outcome.failure for outcome in outcomes if outcome.completion is None)
-        tokens = _tokens(outcomes)
-        found = foreign(before, grown, batch, self.plan.max_tokens, self.settings)
-        told = in_words(found) if found else None
+        notes = [f"{count} of {len(outcomes)} requests failed: {explained(why)}" for why, count in failures.items()]
+        notes += [*_foreign_notes(foreign), *warnings(server)]
+        if server.model != self.model and len(report.models) > 1:
+            notes.append(f"the server has several models, none named {self.model}: these numbers are of {server.model}")
+        thumb = None
+        if server.speculation and server.verdict.says is not None:
+            thumb = RULES_OF_THUMB[acceptance.step_of(server.speculation.acceptance, self.settings).status]
         return Row(
             temperature=temperature,
             requests=self.plan.requests,
-            answered=len(outcomes) - failures.total(),
+            answered=len(batch.answers),
             failures=dict(sorted(failures.items())),
-            given_up=batch.given_up,
-            tokens=tokens,
+            given_up=batch.begun - len(outcomes),
+            tokens=batch.tokens,
             seconds=batch.seconds,
-            tokens_per_second=tokens / batch.seconds if batch.seconds else None,
+            tokens_per_second=batch.tokens / batch.seconds if batch.seconds else None,
             time_per_token=_time_per_token(outcomes),
             server=server,
-            rule_of_thumb=rule_of_thumb(server, self.settings),
-            by_request=per_request(outcomes, self.settings),
-            by_tag=self._by_tag(outcomes),
-            foreign=found,
-            notes=(
-                *(f"{count} of {len(outcomes)} requests failed: {explained(why)}" for why, count in failures.items()),
-                *((told,) if told else ()),
-                *notes,
-            ),
+            rule_of_thumb=thumb,
+            by_request=self.drafts(outcomes)[0],
+            by_tag=tuple(self._tagged(tag, outcomes) for tag in tags if tags != [""]),
+            foreign=foreign,
+            notes=(*notes, *report.notes),
         )
 
-    def _server(self, after: Page, grown: Growth) -> tuple[ModelReport, tuple[str, ...]]:
-        """The swept model's report: vLLM counts adapters and further names under the first one that it serves."""
-        report = Reading([after], grown, self.settings, self.plan.method).report(Origin.SCRAPES)
-        named = [model for model in report.models if model.model == self.model]
-        found = (named or list(report.models))[0]
-        others: tuple[str, ...] = ()
-        if not named and len(report.models) > 1:
-            others = (
-                f"the server tells of several models, none named {self.model}: these are {found.model}'s numbers",
-            )
-        return found, (*warnings(found), *others, *report.notes)
-
-    def _by_tag(self, outcomes: Sequence[Outcome]) -> tuple[Tagged, ...]:
-        tags = sorted({prompt.tag for prompt in self.plan.prompts.all})
-        if tags == [""]:
-            return ()
-        of_tags = {tag: [outcome for outcome in outcomes if outcome.tag == tag] for tag in tags}
-        return tuple(self._tagged(tag, of_tag) for tag, of_tag in of_tags.items() if of_tag)
+    def drafts(self, outcomes: Sequence[Outcome]) -> tuple[PerRequest | None, Verdict | None]:
+        """Drafts as the responses report them, judged as if a server had counted them alone; None where none does."""
+        answers = [outcome.completion for outcome in outcomes if outcome.completion]
+        reported = [answer.drafts for answer in answers if answer.drafts]
+        if not reported:
+            return None, None
+        drafting = [drafts for drafts in reported if drafts.num_draft_tokens]
+        histogram = tuple(map(sum, zip_longest(*(drafts.acceptance_histogram for drafts in reported), fillvalue=0)))
+        counted: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {
+            (serving.GENERATION_TOKENS.name, ()): sum(answer.tokens for answer in answers),
+            (speculation.DRAFTS.name, ()): sum(histogram),
+            (speculation.DRAFT_TOKENS.name, ()): sum(drafts.num_draft_tokens for drafts in drafting),
+            (speculation.ACCEPTED_TOKENS.name, ()): sum(drafts.num_accepted_draft_tokens for drafts in drafting),
+        }
+        for j in range(1, len(histogram)):
+            counted[speculation.ACCEPTED_TOKENS_PER_POS.name, (("position", str(j - 1)),)] = sum(histogram[j:])
+        found = judged(Tally("", self.model, "", counted, {}), None, self.plan.method, self.settings)
+        each = [(one.num_accepted_draft_tokens, one.num_draft_tokens, one.num_spec_steps) for one in drafting]
+        steps = [step for one in drafting for step in zip(one.per_step_accepted, one.per_step_drafted, strict=True)]
+        of_requests = PerRequest(
+            requests=len(reported),
+            undrafted=len(reported) - len(drafting),
+            sample=found.sample,
+            histogram=histogram,
+            acceptance=Spread.of([accepted / drafted for accepted, drafted, _ in each]),
+            acceptance_length=Spread.of([1 + accepted / drafts for accepted, _, drafts in each]),
+            step_acceptance=Spread.of([accepted / drafted for accepted, drafted in steps if drafted]),
+        )
+        return of_requests, found.verdict
 
     def _tagged(self, tag: str, outcomes: Sequence[Outcome]) -> Tagged:
-        drafts = per_request(outcomes, self.settings)
-        verdict = None
-        if drafts:
-            verdict = judge(_totals(outcomes, drafts), None, self.plan.method, self.settings).verdict
+        own = [outcome for outcome in outcomes if outcome.tag == tag]
+        drafts, verdict = self.drafts(own)
         return Tagged(
             tag=tag,
-            requests=len(outcomes),
-            answered=sum(outcome.completion is not None for outcome in outcomes),
-            time_per_token=_time_per_token(outcomes),
+            requests=len(own),
+            answered=sum(outcome.completion is not None for outcome in own),
+            time_per_token=_time_per_token(own),
             drafts=drafts,
             verdict=verdict,
         )
 
-
-def rule_of_thumb(server: ModelReport, settings: Settings) -> str | None:
-    """What acceptance alone is said to mean; None where there are too few drafts."""
-    if server.speculation is None or server.verdict.says is None:
-        return None
-    return RULES_OF_THUMB[acceptance.step_of(server.speculation.acceptance, settings).status]
-
-
-def per_request(outcomes: Sequence[Outcome], settings: Settings) -> PerRequest | None:
-    """What responses say of their own drafts; None where none says anything."""
-    told = [outcome.completion.drafts for outcome in outcomes if outcome.completion and outcome.completion.drafts]
-    if not told:
-        return None
-    drafting = [drafts for drafts in told if drafts.num_draft_tokens]
-    return PerRequest(
-        requests=len(told),
-        undrafted=len(told) - len(drafting),
-        sample=_sample(drafting, settings),
-        histogram=pooled_histogram(told),
-        acceptance=spread([drafts.acceptance for drafts in drafting]),
-        acceptance_length=spread([drafts.acceptance_length for drafts in drafting]),
-        step_acceptance=spread([share for drafts in drafting for share in drafts.step_acceptance]),
-    )
-
-
-def _sample(drafting: Sequence[Drafts], settings: Settings) -> Sample | None:
-    if not drafting:
-        return None
-    histogram = pooled_histogram(drafting)
-    return Sample(
-        drafts=sum(histogram),
-        draft_tokens=sum(drafts.num_draft_tokens for drafts in drafting),
-        accepted_tokens=sum(drafts.num_accepted_draft_tokens for drafts in drafting),
-        accepted_per_position=tuple(float(sum(histogram[j:])) for j in range(1, len(histogram))),
-        least=settings.traffic.drafts_to_judge,
-    )
+    def _foreign(self, before: Page, after: Page, grown: Growth, batch: Batch) -> Foreign | None:
+        """What the server counted beyond our responses; None where its counters do not tell."""
+        tokens, drafts = total(grown, serving.GENERATION_TOKENS), total(grown, speculation.DRAFTS)
+        requests = total(grown, serving.REQUESTS_FINISHED)
+        if tokens is None or any(tally.since is Since.RESTART for tally in grown.tallies):
+            return None
+        # A request without a response may have generated up to max_tokens, and may be running still.
+        lost, beyond, tolerance = (
+            batch.begun - len(batch.answers),
+            tokens - batch.tokens,
+            self.settings.thresholds.foreign,
+        )
+        beyond = max(beyond - lost * self.plan.max_tokens, 0.0) if beyond > 0 else beyond
+        reported = [answer.drafts.num_spec_steps for answer in batch.answers if answer.drafts]
+        known = drafts is not None and reported and len(reported) == batch.begun
+        more_drafts = max((drafts or 0.0) - sum(reported), 0.0) if known else None
+        more_requests = None if requests is None else max(requests - batch.begun, 0.0)
+        running = running_on(before) + (0.0 if lost else running_on(after))
+        many = beyond > tolerance * tokens or (more_drafts or 0.0) > tolerance * (drafts or 0.0) + batch.begun
+        return Foreign(
+            generated=tokens,
+            unexplained_tokens=beyond,
+            unexplained_requests=more_requests,
+            unexplained_drafts=more_drafts,
+            running=running,
+            tolerance=tolerance,
+            found=bool(more_requests or running) or many,
+        )
 
 
-def _totals(outcomes: Sequence[Outcome], drafts: PerRequest) -> Totals:
-    """A tag's requests as counters would have counted them."""
-    sample, tokens = drafts.sample, float(_tokens(outcomes))
-    if sample is None:
-        return Totals(drafts=0.0, generation_tokens=tokens)
-    return Totals(
-        drafts=sample.drafts,
-        draft_tokens=sample.draft_tokens,
-        accepted_tokens=sample.accepted_tokens,
-        accepted_by_position=dict(enumerate(sample.accepted_per_position)),
-        configured_k=float(len(sample.accepted_per_position)),
-        generation_tokens=tokens,
-    )
+def total(grown: Growth, metric: Metric) -> float | None:
+    """Growth of a counter over all engines; None where it is not exposed."""
+    found = [growth for tally in grown.tallies if (growth := tally.total(metric)) is not None]
+    return sum(found) if found else None
 
 
-def _tokens(outcomes: Sequence[Outcome]) -> int:
-    return sum(outcome.completion.tokens for outcome in outcomes if outcome.completion)
+def running_on(page: Page) -> float:
+    """Requests running or waiting on a server."""
+    return sum(sum(page.of(metric).values()) for metric in (serving.REQUESTS_RUNNING, serving.REQUESTS_WAITING))
+
+
+def _foreign_notes(found: Foreign | None) -> Iterator[str]:
+    if found and found.unexplained_tokens < -found.tolerance * found.generated:
+        yield (
+            f"the server counted {-found.unexplained_tokens:,.0f} tokens fewer than it returned: is this a load "
+            "balancer? Use the address of a single server"
+        )
+    elif found and found.found:
+        counts = (found.unexplained_requests, found.unexplained_tokens, found.unexplained_drafts)
+        named = zip(counts, ("requests", "tokens", "drafts"), strict=True)
+        parts = [f"{count:,.0f} {what}" for count, what in named if count and count > 0]
+        parts += [f"{found.running:,.0f} running requests"] if found.running else []
+        yield (
+            f"foreign traffic: {', '.join(parts)} besides ours (tolerance: {found.tolerance:.0%} of tokens); these "
+            "numbers are not of this temperature alone"
+        )
 
 
 def _time_per_token(outcomes: Sequence[Outcome]) -> Spread | None:
     answered = [(outcome.seconds, outcome.completion.tokens) for outcome in outcomes if outcome.completion]
-    return spread([seconds / tokens for seconds, tokens in answered if tokens])
+    return Spread.of([seconds / tokens for seconds, tokens in answered if tokens])

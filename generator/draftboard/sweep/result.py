@@ -1,0 +1,135 @@
+"""A sweep as typed objects, which are also its JSON.
+
+Shares run from 0 to 1, times are in seconds. None: unknown.
+"""
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from draftboard.output import Described
+from draftboard.report import ModelReport, Sample, Verdict
+
+SCHEMA_VERSION = 1
+"""Raised when a field is removed or changes its meaning; new fields do not change it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spread(Described):
+    """Distribution of a sample: exact values, not estimates from buckets."""
+
+    count: int
+    mean: float
+    std: float
+    """Of the sample itself (divided by count)."""
+    minimum: float
+    p10: float
+    p50: float
+    p90: float
+    p95: float
+    maximum: float
+    variation: float | None
+    """Coefficient of variation: std / mean; None where the mean is 0."""
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Self | None:
+        """None without values. Percentiles are interpolated."""
+        if not values:
+            return None
+        mean, std = statistics.fmean(values), statistics.pstdev(values)
+        # One value is every percentile of itself.
+        at = statistics.quantiles(values if len(values) > 1 else [*values, *values], n=100, method="inclusive")
+        p10, p50, p90, p95 = (at[percent - 1] for percent in (10, 50, 90, 95))
+        ends = {"minimum": min(values), "maximum": max(values)}
+        shares = {"p10": p10, "p50": p50, "p90": p90, "p95": p95, **ends}
+        return cls(count=len(values), mean=mean, std=std, **shares, variation=std / mean if mean else None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PerRequest(Described):
+    """Drafts as the responses report them; requires vLLM's per-request metrics."""
+
+    requests: int
+    undrafted: int
+    sample: Sample | None
+    histogram: tuple[int, ...]
+    acceptance: Spread | None
+    acceptance_length: Spread | None
+    step_acceptance: Spread | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tagged(Described):
+    """The requests of one tag."""
+
+    tag: str
+    requests: int
+    answered: int
+    time_per_token: Spread | None
+    drafts: PerRequest | None
+    verdict: Verdict | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Foreign(Described):
+    """What the server counted beyond our responses."""
+
+    generated: float
+    unexplained_tokens: float
+    unexplained_requests: float | None
+    unexplained_drafts: float | None
+    running: float
+    tolerance: float
+    found: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row(Described):
+    """One temperature."""
+
+    temperature: float
+    requests: int
+    answered: int
+    failures: dict[str, int]
+    given_up: int
+    tokens: int
+    seconds: float
+    tokens_per_second: float | None
+    time_per_token: Spread | None
+    server: ModelReport
+    rule_of_thumb: str | None
+    by_request: PerRequest | None
+    by_tag: tuple[Tagged, ...]
+    foreign: Foreign | None
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Production(Described):
+    """The verdict at the temperature of production."""
+
+    temperature: float
+    measured_at: float
+    verdict: Verdict
+    rule_of_thumb: str | None
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sweep(Described):
+    """A sweep, complete or interrupted."""
+
+    schema_version: int
+    server: str
+    model: str
+    prompts: int
+    prompts_source: str
+    concurrency: int
+    max_tokens: int
+    warm_up: int
+    rows: tuple[Row, ...]
+    production: Production | None
+    interrupted: bool
+    failure: str | None
+    notes: tuple[str, ...]

@@ -1,0 +1,122 @@
+"""A sweep as a document: the verdict first, then a table for each question, then what limits the numbers."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import astuple
+
+from draftboard.output import Block, Bullets, Cell, Document, Heading, Note, Sentence, Table, Text, columns
+from draftboard.report import verdict_of
+from draftboard.settings import Settings
+from draftboard.signals.acceptance import acceptance, acceptance_length
+from draftboard.signals.economics import expected_speedup
+from draftboard.signals.latency import per_token
+from draftboard.signals.traffic import drafts
+from draftboard.signals.wording import NOTHING, worded
+from draftboard.status import Status
+from draftboard.sweep.result import Row, Spread, Sweep, Tagged
+
+_NUMBERS = (acceptance, acceptance_length, expected_speedup)
+_SPREAD = columns("Temp.", numbers=("Count", "Mean", "Std", "Min", "P10", "P50", "P90", "P95", "Max", "CV"))
+"""In the order of the fields."""
+_NOTE = (
+    "Verdicts compare acceptance length with break-even, which depends on c and v of the settings (assumed). The rule "
+    "of thumb uses acceptance alone, without draft length and cost; it is not based on measurements. "
+    f"{per_token.title} is measured by the client: the whole time of a request / its tokens, including queue and "
+    "prefill; tokens/s are of all requests together."
+)
+
+
+def document(sweep: Sweep, settings: Settings) -> Document:
+    """The sweep for people."""
+    return Document.of(_blocks(sweep, settings))
+
+
+def _blocks(sweep: Sweep, settings: Settings) -> Iterator[Block]:
+    yield Sentence(
+        f"{sweep.model} at {sweep.server}: {sweep.prompts:,} prompts ({sweep.prompts_source}), up to "
+        f"{sweep.max_tokens:,} tokens each, {sweep.concurrency} at a time, {sweep.warm_up} warm-up requests "
+        "before each temperature",
+        Status.QUIET,
+    )
+    if found := sweep.production:
+        says = f"{found.verdict.says}: {found.verdict.advice}" if found.verdict.says else "no verdict"
+        withheld = f": {found.verdict.withheld}" if found.verdict.withheld else ""
+        thumb = f" (rule of thumb: {found.rule_of_thumb})" if found.rule_of_thumb else ""
+        yield Heading(f"At production's {found.temperature:g}", Text(says + withheld + thumb))
+        yield Bullets(found.verdict.reasons)
+        yield Bullets(found.warnings, Status.WARN)
+    if not sweep.rows:
+        yield Sentence("interrupted before a request was answered: no results")
+        return
+    yield _by_temperature(sweep.rows, settings)
+    yield _by_client(sweep.rows)
+    told = [(_named(row), row.by_request) for row in sweep.rows if row.by_request]
+    yield _spreads("requests", [(name, found.acceptance) for name, found in told])
+    yield _spreads("drafts", [(name, found.step_acceptance) for name, found in told])
+    if told:
+        yield _by_tag("Acceptance and verdict by tag", _drafted, sweep.rows)
+    yield _by_tag(f"{per_token.title} by tag, mean", _waited, sweep.rows)
+    notes = [f"at {row.temperature:g}: {note}" for row in sweep.rows for note in row.notes]
+    notes += dict.fromkeys(note for row in sweep.rows for note in row.server.notes)
+    yield Bullets((*notes, *sweep.notes), Status.WARN)
+    if sweep.interrupted:
+        yield Sentence("Interrupted: these are the results so far.", Status.WARN)
+    yield Note(_NOTE)
+
+
+def _by_temperature(rows: Sequence[Row], settings: Settings) -> Table:
+    made: list[tuple[Cell, ...]] = []
+    for row in rows:
+        found, sample, status = row.server.speculation, row.server.sample, Status.NEUTRAL
+        if found and row.server.verdict.says is not None:
+            status = expected_speedup.step_of(found.expected_speedup, settings).status
+        verdict = Text(row.server.verdict.withheld or verdict_of(row.server), status)
+        numbers = (worded(signal, getattr(found, signal.name, None)) for signal in _NUMBERS)
+        drafted = f"{sample.drafts:,.0f}" if sample else NOTHING
+        made.append((_named(row), verdict, row.rule_of_thumb or NOTHING, *numbers, drafted))
+    words = (*(signal.title for signal in _NUMBERS), drafts.title)
+    return Table(columns("Temp.", "Verdict", "Rule of thumb", numbers=words), tuple(made), "Speculation by temperature")
+
+
+def _by_client(rows: Sequence[Row]) -> Table:
+    made = []
+    for row in rows:
+        times = (worded(per_token.mean, getattr(row.time_per_token, part, None)) for part in ("mean", "p50", "p95"))
+        rate = NOTHING if row.tokens_per_second is None else f"{row.tokens_per_second:,.1f}"
+        made.append((_named(row), f"{row.answered:,} of {row.requests:,}", *times, rate))
+    words = ("Answered", f"{per_token.title}, mean", "P50", "P95", "Tokens/s")
+    return Table(columns("Temp.", numbers=words), tuple(made), "Measured by the client")
+
+
+def _spreads(what: str, found: Sequence[tuple[str, Spread | None]]) -> Table:
+    made = []
+    for name, spread in found if any(spread for _, spread in found) else ():
+        count, *shares, variation = astuple(spread) if spread else (0, *[None] * 9)
+        numbers = (worded(acceptance, share) for share in shares)
+        made.append((name, f"{count:,}", *numbers, NOTHING if variation is None else f"{variation:.2f}"))
+    return Table(_SPREAD, tuple(made), f"Acceptance of single {what} (CV: std / mean)")
+
+
+def _by_tag(title: str, cell: Callable[[Tagged], str], rows: Sequence[Row]) -> Table:
+    """A line for each tag, a column for each temperature."""
+    cells = [{tagged.tag: cell(tagged) for tagged in row.by_tag} for row in rows]
+    tags = sorted({tag for of_row in cells for tag in of_row})
+    made = ((tag or NOTHING, *(of_row.get(tag, NOTHING) for of_row in cells)) for tag in tags)
+    return Table(columns("Tag", numbers=map(_named, rows)), tuple(made), title)
+
+
+def _drafted(tagged: Tagged) -> str:
+    """Acceptance, and the verdict or why there is none."""
+    if tagged.drafts is None or tagged.verdict is None:
+        return NOTHING
+    sample = tagged.drafts.sample
+    share = worded(acceptance, sample.accepted_tokens / sample.draft_tokens) if sample else "no drafts"
+    return f"{share} {tagged.verdict.says or tagged.verdict.withheld or (NOTHING if sample else '')}".rstrip()
+
+
+def _waited(tagged: Tagged) -> str:
+    return worded(per_token.mean, tagged.time_per_token.mean if tagged.time_per_token else None)
+
+
+def _named(row: Row) -> str:
+    done = row.answered + sum(row.failures.values())
+    return f"{row.temperature:g}" + ("" if done == row.requests else f" ({done:,} of {row.requests:,})")
