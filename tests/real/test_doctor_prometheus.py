@@ -18,9 +18,8 @@ from draftboard import build as build_room
 from draftboard.build.files import ALERTING, RECORDING
 from draftboard.catalogue import Presence, around
 from draftboard.doctor import Examination, Finding, Severity, examine_prometheus
-from draftboard.doctor.command.buckets import FINER
-from draftboard.doctor.running.readers import all_readers, silenced_by
-from draftboard.doctor.running.series import NAMES
+from draftboard.doctor.buckets import FINER
+from draftboard.doctor.series import NAMES, all_readers, silenced_by
 from draftboard.durations import Duration
 from draftboard.lab.replay import Replay
 from draftboard.prometheus import Client, Server
@@ -116,7 +115,7 @@ def test_without_rules_labels_and_gpus_each_is_told_with_what_stays_empty(tmp_pa
     assert "draftboard-capacity: GPU utilisation" not in rules.empty.panels
     assert "VLLMTargetDown" in rules.empty.alerts
     assert "model:vllm_spec_decode_acceptance:ratio_rate1m" in rules.empty.records
-    assert "dashboards/standalone need none" in rules.fix
+    assert "dashboards/standalone require none" in rules.fix
     label = about(examination, "no target label spec_method")
     assert label.where.endswith(" of job vllm")
     gpus = about(examination, "no GPU exporter")
@@ -130,11 +129,10 @@ def test_without_rules_labels_and_gpus_each_is_told_with_what_stays_empty(tmp_pa
 def test_rules_of_another_window_are_told_apart_from_missing_ones(tmp_path: Path) -> None:
     with scraping(tmp_path, [(NGRAM, {"spec_method": "ngram"})], fast(window="2m")) as (client, now):
         found = about(examine_prometheus(client, fast(), now), "another window")
-    assert "model:vllm_spec_decode_state:enum_rate2m is there" in found.what
-    assert "--settings" in found.fix
+    assert "model:vllm_spec_decode_state:enum_rate2m exists" in found.what
+    assert "--config" in found.fix
 
 
-@pytest.mark.requirement("R32")
 def test_every_fault_of_a_server_has_its_own_cause_and_fix(tmp_path: Path) -> None:
     old = "".join(line for line in NGRAM.splitlines(keepends=True) if "kv_cache_usage_perc" not in line)
     old += 'vllm:gpu_cache_usage_perc{engine="0",model_name="m"} 0.5\n'
@@ -153,7 +151,7 @@ def test_every_fault_of_a_server_has_its_own_cause_and_fix(tmp_path: Path) -> No
     assert about(examination, "started with --disable-log-stats").where == "no-statistics of job vllm"
     assert about(examination, "speculation is off: no series").where == "unlabelled of job vllm"
     assert about(examination, "but exposes no series of speculation").where == "switched-off of job vllm"
-    assert about(examination, "no baseline").where == "no-baseline of job vllm"
+    assert about(examination, "not a baseline").where == "no-baseline of job vllm"
     assert about(examination, "down: up is 0").where == "down of job vllm"
     assert about(examination, "the last scrape failed").where == "down of job vllm"
     version = about(examination, "older than vLLM")
@@ -175,13 +173,13 @@ def test_of_the_recorded_run_only_gpus_are_missing_once_its_queue_is_resolved(de
     examination = examine_prometheus(demo_run.client, demo_run.settings, demo_run.end - 60)
     faults = [f.what for f in examination.findings if f.severity is not Severity.NOTE]
     assert faults == ["no GPU exporter is scraped: there is no DCGM_FI_DEV_GPU_UTIL"]
-    assert "another ruler makes them" in about(examination, "this Prometheus evaluates none").what
+    assert "another server evaluates them" in about(examination, "this Prometheus evaluates none").what
 
 
 @pytest.mark.xdist_group("demo_run")
 def test_a_median_under_the_first_bound_is_told_with_the_flag_that_resolves_it(demo_run: Replay) -> None:
     examination = examine_prometheus(demo_run.client, demo_run.settings, demo_run.start + 120)
-    found = about(examination, "lie under the first bound")
+    found = about(examination, "are under the first bound")
     assert "step latency" in found.what
     name, value = shlex.split(found.paste)
     assert name == "--custom-histogram-buckets"

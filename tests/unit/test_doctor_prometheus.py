@@ -5,11 +5,9 @@ import dataclasses
 import pytest
 
 from draftboard.catalogue import speculation
-from draftboard.doctor import Finding, Severity, examine_prometheus
-from draftboard.doctor.running import loaded, scrapes
-from draftboard.doctor.running.readers import all_readers
-from draftboard.doctor.running.server import Server, named
-from draftboard.doctor.running.stored import Stored
+from draftboard.doctor import Finding, Severity, examine_prometheus, prometheus
+from draftboard.doctor.prometheus import Stored
+from draftboard.doctor.series import Server, all_readers, named
 from draftboard.errors import DraftboardError
 from draftboard.prometheus import Client, LoadedRule, Target
 from draftboard.rules import alerting_groups, recording_groups
@@ -21,7 +19,7 @@ SETTINGS = Settings()
 READERS = all_readers(SETTINGS)
 STATE = "model:vllm_spec_decode_state:enum_rate5m"
 SERVER = Server("a:8000 of job vllm", frozenset({speculation.DRAFTS.name}), method="eagle3")
-STORED = Stored((SERVER,), {}, frozenset(), frozenset({STATE}))
+STORED = Stored((SERVER,), {}, frozenset({STATE}))
 TARGET = Target({"job": "vllm", "instance": "a:8000"}, "15s", "")
 
 
@@ -35,11 +33,11 @@ def every_rule() -> list[LoadedRule]:
 
 
 def of_rules(rules: list[LoadedRule] | None, stored: Stored = STORED) -> list[Finding]:
-    return list(loaded.explain(rules, stored, SETTINGS, READERS))
+    return list(prometheus.of_rules(rules, stored, SETTINGS, READERS))
 
 
 def of_scrapes(*targets: Target, stored: Stored = STORED) -> list[Finding]:
-    return [f for f in scrapes.explain(targets, stored, SETTINGS) if f.severity is not Severity.NOTE]
+    return [f for f in prometheus.of_scrapes(targets, stored, SETTINGS) if f.severity is not Severity.NOTE]
 
 
 def test_rules_that_are_all_loaded_and_record_are_all_well() -> None:
@@ -65,14 +63,14 @@ def test_rules_that_are_missing_are_counted_and_named() -> None:
 
 
 def test_rules_that_recorded_nothing_are_a_warning() -> None:
-    (found,) = of_rules(every_rule(), dataclasses.replace(STORED, state_records=frozenset()))
+    (found,) = of_rules(every_rule(), dataclasses.replace(STORED, beside=frozenset()))
     assert found.severity is Severity.WARNING
 
 
 def test_records_of_another_ruler_are_a_note() -> None:
     (found,) = of_rules(None)
     assert found.severity is Severity.NOTE
-    assert "another ruler" in found.what
+    assert "another server evaluates them" in found.what
 
 
 def test_a_scrape_interval_within_the_settings_is_all_well() -> None:
@@ -89,7 +87,7 @@ def test_a_scrape_interval_longer_than_the_settings_say_is_a_warning() -> None:
 def test_a_scrape_interval_too_long_for_the_window_is_a_problem() -> None:
     (found,) = of_scrapes(dataclasses.replace(TARGET, interval="1m16s"))
     assert found.severity is Severity.PROBLEM
-    assert "the window of 5m, which must hold 4 scrapes" in found.what
+    assert "the window of 5m, which must contain 4 scrapes" in found.what
 
 
 def test_targets_of_other_jobs_are_none_of_ours() -> None:
@@ -98,11 +96,11 @@ def test_targets_of_other_jobs_are_none_of_ours() -> None:
 
 def test_two_targets_with_the_same_labels_are_a_problem() -> None:
     (found,) = of_scrapes(TARGET, TARGET)
-    assert "2 targets have these same labels" in found.what
+    assert "2 targets have the same labels" in found.what
 
 
 def test_a_server_in_two_jobs_is_a_warning() -> None:
-    twice = dataclasses.replace(STORED, jobs_by_instance={"a:8000": frozenset({"vllm", "gpu"})})
+    twice = dataclasses.replace(STORED, jobs_by_instance={"a:8000": {"vllm", "gpu"}})
     (found,) = of_scrapes(TARGET, stored=twice)
     assert "scraped by 2 jobs: gpu, vllm" in found.what
 
