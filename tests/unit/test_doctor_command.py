@@ -45,7 +45,7 @@ def test_a_server_is_read_twice(capsys: pytest.CaptureFixture[str]) -> None:
     assert "idle: nothing was generated within 1 s" in out
 
 
-def test_problems_end_with_1_and_what_to_write_instead(capsys: pytest.CaptureFixture[str]) -> None:
+def test_problems_end_with_1_and_the_command_to_write_instead(capsys: pytest.CaptureFixture[str]) -> None:
     old = "vllm serve M --speculative-model [ngram] --num-speculative-tokens 3"
     code, out, _ = doctor("--command", old, capsys=capsys)
     assert code == 1
@@ -126,7 +126,7 @@ def test_text_that_looks_like_markup_is_printed_as_it_is(capsys: pytest.CaptureF
     assert "'[red]x[/red]' is not a method" in out
 
 
-def test_what_servers_say_cannot_steer_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+def test_text_of_servers_cannot_control_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     finding = problem("a\x1b[31m", "b\x9b", "c\u202e")
     show(document(Diagnosis((Examination("d\x07", (finding,), "e\x1b"),))), Console(width=100))
     out = capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""The doctor's page lists what its code knows."""
+"""docs/doctor.md lists all dead flags, keys and metrics of the code."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ def test_the_page_lists_every_dead_flag_and_key_beside_its_replacement() -> None
     assert any("vllm.entrypoints.openai.api_server" in row and "`vllm serve M`" in row for row in rows)
 
 
-def test_the_page_lists_every_metric_of_old_articles() -> None:
+def test_the_page_lists_every_removed_metric() -> None:
     for old in REMOVED:
         (row,) = (line for line in TEXT.splitlines() if line.startswith("|") and f"`{old.name}`" in line)
         assert old.instead.startswith("nothing") == (" | nothing" in row), old.name

@@ -1,4 +1,4 @@
-"""Pages of servers before the doctor: what they lack, whether they move, and whether they can be true."""
+"""Pages of servers: missing series, counters that stand still, counters that contradict each other."""
 
 import re
 from pathlib import Path
@@ -15,6 +15,7 @@ from draftboard.doctor.series import NAMES, all_readers, silenced_by
 from draftboard.errors import DraftboardError
 from draftboard.report import Page, read
 from draftboard.settings import Settings
+from draftboard.signals.acceptance import acceptance, draft_efficiency
 from support.pages import page as one_engine
 
 DATA = Path(__file__).parent.parent / "data"
@@ -50,12 +51,12 @@ def raised(text: str, name: str, by: float) -> str:
 
 
 @pytest.mark.parametrize("text", [LOAD, IDLE, DP2], ids=["load", "idle", "data parallel"])
-def test_it_is_content_with_a_real_page_of_a_speculating_server(text: str) -> None:
+def test_a_real_page_of_a_speculating_server_has_no_problem(text: str) -> None:
     examination = examined(text)
     assert examination.content, examination.findings
 
 
-def test_a_server_without_speculation_is_told_with_what_stays_empty() -> None:
+def test_a_server_without_speculation_is_a_warning_with_what_stays_empty() -> None:
     examination = examined(BASELINE)
     found = about(examination, "speculation is off")
     assert found.severity is Severity.WARNING
@@ -77,13 +78,13 @@ def test_a_page_without_any_engine_is_one_without_statistics() -> None:
 
 
 @pytest.mark.parametrize("prefix", ["ray_vllm_", "ray_vllm:"])
-def test_rays_names_are_told_with_the_relabelling_and_everything_that_stays_empty(prefix: str) -> None:
+def test_names_of_ray_are_a_problem_with_the_relabelling_and_what_stays_empty(prefix: str) -> None:
     found = about(examined(LOAD.replace("vllm:", prefix)), "Ray Serve exposes it")
     assert "replacement: 'vllm:$1'" in found.paste
     assert "draftboard-overview: Draft acceptance" in found.empty.panels
 
 
-def test_an_old_server_is_told_from_which_release_on_it_has_all() -> None:
+def test_an_old_server_is_a_warning_with_the_release_that_has_all_series() -> None:
     old = without(LOAD, serving.ADMISSION_REJECTIONS.name, latency.TIME_PER_OUTPUT_TOKEN.name)
     found = about(examined(old), "older than vLLM 0.32.0")
     assert latency.TIME_PER_OUTPUT_TOKEN.name in found.what
@@ -102,13 +103,18 @@ def test_an_old_server_is_told_from_which_release_on_it_has_all() -> None:
         ("vllm:time_per_output_token_seconds", latency.STEP_LATENCY.name),
     ],
 )
-def test_a_metric_of_old_articles_leads_to_where_its_answer_is_today(old: str, new: str) -> None:
+def test_a_removed_metric_names_its_replacement(old: str, new: str) -> None:
     (found,) = (entry for entry in REMOVED if entry.name == old)
     assert new in found.instead
     assert old not in {metric.name for metric in PAGE}
 
 
-def test_a_page_of_the_v0_engine_is_told_what_to_read_instead() -> None:
+def test_a_removed_metric_names_signals_that_exist() -> None:
+    assert REMOVED[0].instead.split(";")[0].endswith(f" the signal {acceptance.name}")
+    assert REMOVED[1].instead.endswith(f" {draft_efficiency.name}")
+
+
+def test_a_page_of_the_v0_engine_is_a_problem_with_what_to_read_instead() -> None:
     v0 = without(LOAD, "vllm:spec_decode") + 'vllm:spec_decode_draft_acceptance_rate{model_name="m"} 0.7\n'
     found = about(examined(v0), "V0 engine")
     assert f"vllm:spec_decode_efficiency -> {REMOVED[1].instead}" in found.fix
@@ -126,7 +132,7 @@ def test_tokens_without_drafts_are_a_warning_once_the_page_is_read_twice() -> No
     assert found.what == "500 tokens were generated within 10 s, but none was drafted"
 
 
-def test_drafts_that_move_are_all_well() -> None:
+def test_moving_drafts_are_no_problem() -> None:
     later = raised(raised(LOAD, GENERATED, 500), DRAFTS, 100)
     examination = examined(LOAD, later=later)
     assert examination.content
@@ -161,7 +167,7 @@ def test_low_acceptance_is_a_note_with_its_usual_causes_and_the_size_of_the_samp
 
 
 @pytest.mark.parametrize(("accepted", "band"), [(700, "optimal"), (600, "healthy"), (400, "fair"), (399, "poor")])
-def test_acceptance_is_called_as_the_signal_calls_it(accepted: int, band: str) -> None:
+def test_acceptance_is_named_by_the_band_of_the_signal(accepted: int, band: str) -> None:
     found = about(examined(one_engine([accepted], drafts=1000)), "1,000 drafted tokens")
     assert f"which is {band} (a rule of thumb)" in found.what
 
@@ -173,7 +179,7 @@ def test_few_drafts_are_counted_and_not_judged() -> None:
     assert "poor" in about(examined(one_engine([0], drafts=least)), "drafted tokens").what
 
 
-def test_more_positions_than_dashboards_look_at_are_a_warning() -> None:
+def test_more_positions_than_dashboards_cover_are_a_warning() -> None:
     found = about(examined(LOAD, settings=Settings(max_draft_tokens=2)), "cover only 2")
     assert "max_draft_tokens = 4" in found.fix
 
@@ -185,7 +191,7 @@ def test_bounds_that_the_settings_do_not_declare_are_a_warning() -> None:
     assert found.paste == "--custom-histogram-buckets '{\"inter_token_latency\": [0.001, 0.1]}'"
 
 
-def test_hit_rate_and_memory_are_known_to_be_read() -> None:
+def test_panels_of_hit_rate_and_memory_read_their_series() -> None:
     readers = all_readers(Settings())
     for metric in (serving.PREFIX_CACHE_HITS, serving.KV_CACHE_USAGE, around.GPU_MEMORY_USED):
         assert any(metric.name in reader.reads and reader.feeds.panels for reader in readers), metric.name
@@ -218,14 +224,14 @@ VALUES = st.sampled_from(["0", "1", "1e300", "5e-324", "123456789.5"])
 
 @hypothesis_settings(deadline=None, max_examples=40)
 @given(st.dictionaries(st.integers(0, len(LINES) - 1), VALUES | st.none(), max_size=12))
-def test_whatever_a_readable_page_lacks_or_counts_is_told_in_lines(changes: dict[int, str | None]) -> None:
+def test_any_readable_page_is_examined_in_printable_lines(changes: dict[int, str | None]) -> None:
     lines = list(LINES)
     for place, value in changes.items():
         lines[place] = f"{lines[place].rpartition(' ')[0]} {value}\n" if value and lines[place][0] != "#" else ""
     try:
         examination = examined("".join(lines), later=LOAD)
     except DraftboardError:
-        return  # no page, or two of different servers
+        return  # not a page, or pages of different servers
     for found in examination.findings:
         assert all((found.where, found.what, found.fix))
         assert (found.where + found.what + found.fix).isprintable()

@@ -1,4 +1,4 @@
-"""What a Prometheus says of its scrapes and rules, judged without one."""
+"""Scrapes and rules of a Prometheus, examined without one."""
 
 import dataclasses
 
@@ -40,7 +40,7 @@ def of_scrapes(*targets: Target, stored: Stored = STORED) -> list[Finding]:
     return [f for f in prometheus.of_scrapes(targets, stored, SETTINGS) if f.severity is not Severity.NOTE]
 
 
-def test_rules_that_are_all_loaded_and_record_are_all_well() -> None:
+def test_loaded_rules_that_record_have_no_finding() -> None:
     assert of_rules(every_rule()) == []
 
 
@@ -51,7 +51,7 @@ def test_a_rule_that_cannot_be_evaluated_is_a_problem_in_prometheus_words() -> N
     assert "many-to-many matching" in found.what
 
 
-def test_somebody_elses_broken_rule_is_none_of_ours() -> None:
+def test_a_broken_rule_of_another_project_is_ignored() -> None:
     assert of_rules([*every_rule(), LoadedRule("other:rule", "other", "broken")]) == []
 
 
@@ -67,13 +67,24 @@ def test_rules_that_recorded_nothing_are_a_warning() -> None:
     assert found.severity is Severity.WARNING
 
 
-def test_records_of_another_ruler_are_a_note() -> None:
+def test_rules_of_another_window_are_a_problem_with_both_names() -> None:
+    other = STATE.replace("5m", "2m")
+    loaded = [dataclasses.replace(rule, name=rule.name.replace("rate5m", "rate2m")) for rule in every_rule()]
+    recorded = dataclasses.replace(STORED, beside=frozenset({other}))
+    for found in (*of_rules(loaded), *of_rules([], recorded)):
+        assert (found.severity, found.where) == (Severity.PROBLEM, "rules")
+        assert found.what == f"built with another window: {other} exists, {STATE} does not"
+        assert "--config" in found.fix
+        assert STATE in found.empty.records
+
+
+def test_records_that_another_server_evaluates_are_a_note() -> None:
     (found,) = of_rules(None)
     assert found.severity is Severity.NOTE
     assert "another server evaluates them" in found.what
 
 
-def test_a_scrape_interval_within_the_settings_is_all_well() -> None:
+def test_a_scrape_interval_within_the_settings_has_no_finding() -> None:
     assert of_scrapes(TARGET) == []
     assert of_scrapes(dataclasses.replace(TARGET, interval="500ms")) == []
 
@@ -90,7 +101,7 @@ def test_a_scrape_interval_too_long_for_the_window_is_a_problem() -> None:
     assert "the window of 5m, which must contain 4 scrapes" in found.what
 
 
-def test_targets_of_other_jobs_are_none_of_ours() -> None:
+def test_targets_of_other_jobs_are_ignored() -> None:
     assert of_scrapes(Target({"job": "node", "instance": "a:9100"}, "10m", "broken")) == []
 
 
@@ -105,7 +116,7 @@ def test_a_server_in_two_jobs_is_a_warning() -> None:
     assert "scraped by 2 jobs: gpu, vllm" in found.what
 
 
-def test_a_failed_scrape_is_told_without_the_address_that_may_hold_a_password() -> None:
+def test_a_failed_scrape_is_a_problem_without_the_address_that_may_hold_a_password() -> None:
     error = 'Get "http://u:s3cr3t@a:8000/metrics": dial tcp: connection refused'
     (found,) = of_scrapes(dataclasses.replace(TARGET, error=error))
     assert found.what == "the last scrape failed: dial tcp: connection refused"
@@ -129,7 +140,7 @@ def test_many_servers_are_counted_not_listed() -> None:
     ],
     ids=["a page", "a list", "a list of data", "no data", "a closed door"],
 )
-def test_what_is_no_prometheus_cannot_be_looked_at(answer: Answer, words: str) -> None:
+def test_a_server_that_is_not_a_prometheus_is_an_error(answer: Answer, words: str) -> None:
     with (
         answering(answer) as place,
         Client(f"http://u:s3cr3t@{place}") as client,

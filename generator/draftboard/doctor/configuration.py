@@ -32,7 +32,7 @@ MOVED = {
 }
 """Dead flags, by name with underscores as in keyword arguments: the key that has their value today."""
 _REPLACED = (
-    (f'leave it out; the nearest is "{PER_BATCH_SIZE}": [[lowest, highest, K], ...], by batch size',
+    (f'leave it out; the nearest replacement is "{PER_BATCH_SIZE}": [[lowest, highest, K], ...]',
      "speculative_disable_by_batch_size enable_adaptive_k", "disable_by_batch_size"),
     ('leave it out, or write "rejection_sample_method": "standard" or "block" in --speculative-config',
      # All but the first: OLD

@@ -1,4 +1,4 @@
-"""A speculative configuration, examined before a server runs with it."""
+"""The value of --speculative-config, examined before a server runs with it."""
 
 import json
 from typing import Any
@@ -29,13 +29,12 @@ def examined(config: dict[str, Any], settings: Settings | None = None) -> Examin
     return examine_config(json.dumps(config), settings or Settings())
 
 
-def told(examination: Examination, where: str) -> str:
-    """What is said of a key, with what to do."""
+def words_on(examination: Examination, where: str) -> str:
     return "\n".join(f"{found.what}; {found.fix}" for found in examination.findings if where in found.where)
 
 
 @pytest.mark.parametrize("config", GOOD, ids=lambda config: str(config.get("method")))
-def test_a_configuration_that_vllm_takes_is_all_well(config: dict[str, Any]) -> None:
+def test_a_valid_configuration_has_no_problem(config: dict[str, Any]) -> None:
     examination = examined(config)
     assert examination.content, examination.findings
     assert examination.write_instead == ""
@@ -62,8 +61,8 @@ def test_a_configuration_that_vllm_takes_is_all_well(config: dict[str, Any]) -> 
 def test_a_dead_key_is_a_problem_with_its_replacement(old: str, new: str) -> None:
     examination = examined(NGRAM | {old: 1})
     assert not examination.content
-    assert "it is gone" in told(examination, old)
-    assert f'"{new}"' in told(examination, old)
+    assert "it is gone" in words_on(examination, old)
+    assert f'"{new}"' in words_on(examination, old)
 
 
 def test_keyword_arguments_of_old_articles_are_rewritten_as_todays_configuration() -> None:
@@ -78,7 +77,7 @@ def test_keyword_arguments_of_old_articles_are_rewritten_as_todays_configuration
         "model": "small-7b",
         "num_speculative_tokens": 4,
     }
-    assert "draft_model is a guess from the drafter's name" in told(examination, "method")
+    assert "draft_model is a guess from the drafter's name" in words_on(examination, "method")
 
 
 def test_the_ngram_of_old_articles_is_a_method_today() -> None:
@@ -91,33 +90,36 @@ def test_the_ngram_of_old_articles_is_a_method_today() -> None:
 
 
 @pytest.mark.parametrize("dead", DEAD_KEYS)
-def test_what_is_written_instead_of_a_dead_key_is_all_well(dead: str) -> None:
+def test_the_rewritten_configuration_has_no_refused_key(dead: str) -> None:
     instead = examined(GOOD[1] | {dead: 3}).write_instead
     assert set(json.loads(instead)) <= set(KEYS)
     again = examine_config(instead, Settings())
     assert not [f for f in again.findings if "refuses this key" in f.what]
 
 
-def test_a_mistyped_key_is_told_the_nearest_one() -> None:
+def test_a_mistyped_key_is_a_problem_with_the_nearest_key() -> None:
     examination = examined({"method": "ngram", "num_speculative_token": 3})
-    assert 'write "num_speculative_tokens"' in told(examination, "num_speculative_token")
+    assert 'write "num_speculative_tokens"' in words_on(examination, "num_speculative_token")
     assert json.loads(examination.write_instead)["num_speculative_tokens"] == 3
+    assert 'write "enable_adaptive_verification"' in words_on(
+        examined(NGRAM | {"adaptive_verification": 1}), "adaptive"
+    )
 
 
 def test_a_key_that_resembles_none_is_to_be_left_out() -> None:
-    assert "leave it out" in told(examined(NGRAM | {"colour": "blue"}), "colour")
+    assert "leave it out" in words_on(examined(NGRAM | {"colour": "blue"}), "colour")
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_of_vllm_is_known(method: str) -> None:
-    assert "is not a method" not in told(
+    assert "is not a method" not in words_on(
         examined({"method": method, "model": "M", "num_speculative_tokens": 3}), "method"
     )
 
 
 def test_an_unknown_method_is_a_problem_with_the_nearest_one() -> None:
     examination = examined({"method": "eagle-3", "model": "M", "num_speculative_tokens": 3})
-    assert "'eagle-3' is not a method of vLLM 0.32; write \"eagle3\"" in told(examination, "method")
+    assert "'eagle-3' is not a method of vLLM 0.32; write \"eagle3\"" in words_on(examination, "method")
 
 
 def test_a_deprecated_method_is_a_warning_with_its_new_name() -> None:
@@ -128,19 +130,19 @@ def test_a_deprecated_method_is_a_warning_with_its_new_name() -> None:
 
 def test_a_method_without_a_drafter_in_vllm_is_a_problem() -> None:
     examination = examined({"method": "mlp_speculator", "model": "M", "num_speculative_tokens": 3})
-    assert "V1 engine has no such drafter" in told(examination, "method")
+    assert "V1 engine has no such drafter" in words_on(examination, "method")
     assert not examination.content
 
 
 @pytest.mark.parametrize("method", ["ngram", "suffix", "medusa", "custom_class"])
-def test_methods_that_end_asynchronous_scheduling_say_so_in_a_note(method: str) -> None:
+def test_methods_that_disable_asynchronous_scheduling_have_a_note(method: str) -> None:
     examination = examined({"method": method, "model": "M", "num_speculative_tokens": 3})
-    assert "disables asynchronous scheduling" in told(examination, "method")
+    assert "disables asynchronous scheduling" in words_on(examination, "method")
     assert examination.content
 
 
 def test_a_method_that_drafts_with_a_model_needs_one() -> None:
-    assert "missing: eagle3 drafts with a model" in told(
+    assert "missing: eagle3 drafts with a model" in words_on(
         examined({"method": "eagle3", "num_speculative_tokens": 3}), "model"
     )
 
@@ -150,7 +152,7 @@ def test_neither_method_nor_model_is_a_problem() -> None:
 
 
 def test_no_draft_length_is_a_warning_except_for_suffix() -> None:
-    assert "missing" in told(examined({"method": "eagle3", "model": "m"}), "num_speculative_tokens")
+    assert "missing" in words_on(examined({"method": "eagle3", "model": "m"}), "num_speculative_tokens")
     assert examined({"method": "suffix"}).content
 
 
@@ -161,23 +163,23 @@ def test_without_a_drafter_no_draft_length_is_a_problem(config: dict[str, str]) 
     assert "has no drafter that defines it" in found.what
 
 
-def test_drafts_longer_than_dashboards_look_are_a_warning_with_the_setting() -> None:
+def test_drafts_longer_than_dashboards_cover_are_a_warning_with_the_setting() -> None:
     examination = examined({"method": "suffix", "suffix_decoding_max_tree_depth": 32})
-    assert "max_draft_tokens = 32" in told(examination, "num_speculative_tokens")
+    assert "max_draft_tokens = 32" in words_on(examination, "num_speculative_tokens")
     assert examined({"method": "suffix"}, Settings(max_draft_tokens=24)).content
     assert not examined({"method": "suffix"}, Settings(max_draft_tokens=23)).content
 
 
-def test_a_draft_model_is_told_that_equal_sizes_are_not_the_same_tokenizer() -> None:
-    told_of = told(examined(DRAFT_MODEL), "method")
-    assert "equal size is not the same tokenizer" in told_of
-    assert "compare the tokenizer files" in told_of
+def test_a_draft_model_has_a_note_that_equal_sizes_are_not_the_same_tokenizer() -> None:
+    words = words_on(examined(DRAFT_MODEL), "method")
+    assert "equal size is not the same tokenizer" in words
+    assert "compare the tokenizer files" in words
 
 
-def test_synthetic_rejection_is_a_warning_that_numbers_are_invented() -> None:
+def test_synthetic_rejection_is_a_warning_that_figures_are_invented() -> None:
     examination = examined(NGRAM | {"rejection_sample_method": "synthetic", "synthetic_acceptance_rates": [0.8, 0.5]})
     assert not examination.content
-    assert "are invented, not measured" in told(examination, "rejection_sample_method")
+    assert "are invented, not measured" in words_on(examination, "rejection_sample_method")
 
 
 @pytest.mark.parametrize(
@@ -197,15 +199,16 @@ def test_synthetic_rejection_is_a_warning_that_numbers_are_invented() -> None:
         ("enforce_eager", "yes"),
         ("method", ["ngram"]),
         ("model", {}),
+        ("suffix_decoding_min_token_prob", 10**400),
     ],
 )
-def test_a_value_that_vllm_refuses_is_a_problem_that_says_what_is_allowed(key: str, value: object) -> None:
-    found = told(examined(NGRAM | {key: value}), f"--speculative-config {key}")
+def test_a_refused_value_is_a_problem_with_what_is_allowed(key: str, value: object) -> None:
+    found = words_on(examined(NGRAM | {key: value}), f"--speculative-config {key}")
     assert "is not allowed; write " in found
 
 
 def test_lookup_bounds_the_wrong_way_round_are_a_problem() -> None:
-    assert "is over prompt_lookup_max" in told(examined(NGRAM | {"prompt_lookup_min": 4}), "prompt_lookup_min")
+    assert "is over prompt_lookup_max" in words_on(examined(NGRAM | {"prompt_lookup_min": 4}), "prompt_lookup_min")
 
 
 @pytest.mark.parametrize(
@@ -227,7 +230,7 @@ def test_lookup_bounds_the_wrong_way_round_are_a_problem() -> None:
         ('{"a": "\x1b[31m"}', r"contains the character '\x1b', which is not text"),
     ],
 )
-def test_what_is_no_json_object_cannot_be_looked_at_and_is_told_in_one_line(text: str, words: str) -> None:
+def test_what_is_not_a_json_object_is_a_one_line_error(text: str, words: str) -> None:
     with pytest.raises(DraftboardError) as error:
         examine_config(text, Settings())
     line = str(error.value)
@@ -246,12 +249,12 @@ JSON = st.recursive(
 
 @hypothesis_settings(deadline=None)
 @given(st.dictionaries(st.sampled_from([*KEYS, *DEAD_KEYS]) | st.text(), JSON, max_size=6))
-def test_any_object_is_examined_and_what_is_written_instead_holds_known_keys_only(config: dict[str, Any]) -> None:
+def test_any_object_is_examined_and_rewritten_with_known_keys_only(config: dict[str, Any]) -> None:
     text = json.dumps(config)
     try:
         examination = examine_config(text, Settings())
     except DraftboardError:
-        return  # no text that a shell passes on
+        return  # not text that a shell passes on
     for found in examination.findings:
         assert all((found.where, found.what, found.fix))
         assert "\n" not in found.where + found.what + found.fix
