@@ -1,4 +1,4 @@
-"""The doctor before a real Prometheus: content where all is there, and each fault named with what stays empty."""
+"""The doctor with a real Prometheus: no problem in a complete setup; every fault with what stays empty."""
 
 import json
 import shlex
@@ -18,9 +18,8 @@ from draftboard import build as build_room
 from draftboard.build.files import ALERTING, RECORDING
 from draftboard.catalogue import Presence, around
 from draftboard.doctor import Examination, Finding, Severity, examine_prometheus
-from draftboard.doctor.command.buckets import FINER
-from draftboard.doctor.running.readers import all_readers, silenced_by
-from draftboard.doctor.running.series import NAMES
+from draftboard.doctor.buckets import FINER
+from draftboard.doctor.series import NAMES, all_readers, silenced_by
 from draftboard.durations import Duration
 from draftboard.lab.replay import Replay
 from draftboard.prometheus import Client, Server
@@ -101,14 +100,14 @@ def about(examination: Examination, words: str) -> Finding:
     return found
 
 
-def test_it_is_content_where_everything_is_scraped_labelled_and_loaded(tmp_path: Path) -> None:
+def test_a_complete_setup_has_no_problem(tmp_path: Path) -> None:
     labelled = [(NGRAM, {"spec_method": "ngram"}), (BASELINE, {"spec_method": "none"}), (GPU, {})]
     with scraping(tmp_path, labelled, fast()) as (client, now):
         examination = examine_prometheus(client, fast(), now)
     assert examination.content, examination.findings
 
 
-def test_without_rules_labels_and_gpus_each_is_told_with_what_stays_empty(tmp_path: Path) -> None:
+def test_missing_rules_labels_and_gpus_are_found_with_what_stays_empty(tmp_path: Path) -> None:
     with scraping(tmp_path, [(NGRAM, {})]) as (client, now):
         examination = examine_prometheus(client, fast(), now)
     rules = about(examination, "not loaded")
@@ -116,7 +115,7 @@ def test_without_rules_labels_and_gpus_each_is_told_with_what_stays_empty(tmp_pa
     assert "draftboard-capacity: GPU utilisation" not in rules.empty.panels
     assert "VLLMTargetDown" in rules.empty.alerts
     assert "model:vllm_spec_decode_acceptance:ratio_rate1m" in rules.empty.records
-    assert "dashboards/standalone need none" in rules.fix
+    assert "dashboards/standalone require none" in rules.fix
     label = about(examination, "no target label spec_method")
     assert label.where.endswith(" of job vllm")
     gpus = about(examination, "no GPU exporter")
@@ -127,11 +126,11 @@ def test_without_rules_labels_and_gpus_each_is_told_with_what_stays_empty(tmp_pa
     assert {f.severity for f in examination.findings if f is not rules} == {Severity.WARNING, Severity.NOTE}
 
 
-def test_rules_of_another_window_are_told_apart_from_missing_ones(tmp_path: Path) -> None:
+def test_rules_of_another_window_are_not_called_missing(tmp_path: Path) -> None:
     with scraping(tmp_path, [(NGRAM, {"spec_method": "ngram"})], fast(window="2m")) as (client, now):
         found = about(examine_prometheus(client, fast(), now), "another window")
-    assert "model:vllm_spec_decode_state:enum_rate2m is there" in found.what
-    assert "--settings" in found.fix
+    assert "model:vllm_spec_decode_state:enum_rate2m exists" in found.what
+    assert "--config" in found.fix
 
 
 def test_every_fault_of_a_server_has_its_own_cause_and_fix(tmp_path: Path) -> None:
@@ -152,7 +151,7 @@ def test_every_fault_of_a_server_has_its_own_cause_and_fix(tmp_path: Path) -> No
     assert about(examination, "started with --disable-log-stats").where == "no-statistics of job vllm"
     assert about(examination, "speculation is off: no series").where == "unlabelled of job vllm"
     assert about(examination, "but exposes no series of speculation").where == "switched-off of job vllm"
-    assert about(examination, "no baseline").where == "no-baseline of job vllm"
+    assert about(examination, "not a baseline").where == "no-baseline of job vllm"
     assert about(examination, "down: up is 0").where == "down of job vllm"
     assert about(examination, "the last scrape failed").where == "down of job vllm"
     version = about(examination, "older than vLLM")
@@ -162,7 +161,7 @@ def test_every_fault_of_a_server_has_its_own_cause_and_fix(tmp_path: Path) -> No
     assert not any(f.empty.panels for f in examination.findings)
 
 
-def test_a_prometheus_that_scrapes_no_vllm_is_told_what_to_scrape(tmp_path: Path) -> None:
+def test_a_prometheus_that_scrapes_no_vllm_is_a_problem_with_a_scrape_job(tmp_path: Path) -> None:
     with scraping(tmp_path, [(GPU, {})]) as (client, now):
         found = about(examine_prometheus(client, fast(), now), "no vLLM server is scraped")
     assert yaml.safe_load(found.paste)["scrape_configs"][0]["job_name"] == "vllm"
@@ -173,14 +172,14 @@ def test_a_prometheus_that_scrapes_no_vllm_is_told_what_to_scrape(tmp_path: Path
 def test_of_the_recorded_run_only_gpus_are_missing_once_its_queue_is_resolved(demo_run: Replay) -> None:
     examination = examine_prometheus(demo_run.client, demo_run.settings, demo_run.end - 60)
     faults = [f.what for f in examination.findings if f.severity is not Severity.NOTE]
-    assert faults == ["no GPU exporter is scraped: there is no DCGM_FI_DEV_GPU_UTIL"]
-    assert "another ruler makes them" in about(examination, "this Prometheus evaluates none").what
+    assert faults == ["no GPU exporter is scraped: no DCGM_FI_DEV_GPU_UTIL"]
+    assert "another server evaluates them" in about(examination, "this Prometheus evaluates none").what
 
 
 @pytest.mark.xdist_group("demo_run")
-def test_a_median_under_the_first_bound_is_told_with_the_flag_that_resolves_it(demo_run: Replay) -> None:
+def test_a_median_under_the_first_bound_is_a_warning_with_the_flag_that_resolves_it(demo_run: Replay) -> None:
     examination = examine_prometheus(demo_run.client, demo_run.settings, demo_run.start + 120)
-    found = about(examination, "lie under the first bound")
+    found = about(examination, "are under the first bound")
     assert "step latency" in found.what
     name, value = shlex.split(found.paste)
     assert name == "--custom-histogram-buckets"
@@ -194,8 +193,8 @@ def test_a_median_under_the_first_bound_is_told_with_the_flag_that_resolves_it(d
 
 
 @pytest.mark.xdist_group("demo_run")
-def test_what_is_said_to_stay_empty_without_speculation_is_empty_on_the_baseline(demo_run: Replay) -> None:
-    """The static rule against the truth: of the run's baseline, records that it names have no sample."""
+def test_records_listed_as_empty_without_speculation_are_empty_on_the_baseline(demo_run: Replay) -> None:
+    """The static rule against stored data: no record in the list has a sample of the run's baseline."""
     records = silenced_by(NAMES[Presence.SPECULATING], all_readers(demo_run.settings)).records
     names = "|".join(records)
     span = (demo_run.start, demo_run.end, demo_run.step)

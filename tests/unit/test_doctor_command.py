@@ -7,8 +7,9 @@ import pytest
 from rich.console import Console
 
 from draftboard.cli import main
-from draftboard.doctor import Examination, show
+from draftboard.doctor import Diagnosis, Examination, document
 from draftboard.doctor.finding import problem
+from draftboard.output import show
 from support.loopback import answering, page
 
 DATA = Path(__file__).parent.parent / "data"
@@ -25,16 +26,16 @@ def doctor(*arguments: str | Path, capsys: pytest.CaptureFixture[str]) -> tuple[
     return int(ended.value.code or 0), out, err
 
 
-def test_all_well_ends_with_0(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, err = doctor("--config", GOOD, capsys=capsys)
+def test_no_problem_ends_with_0(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = doctor("--speculative-config", GOOD, capsys=capsys)
     assert (code, err) == (0, "")
-    assert out.splitlines()[0] == "speculative configuration: all well"
+    assert out.splitlines()[0] == "speculative configuration  all well"
 
 
-def test_a_saved_page_is_looked_at(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_saved_page_is_examined(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = doctor(LOAD, capsys=capsys)
     assert code == 0
-    assert out.startswith(f"{LOAD}: all well")
+    assert out.startswith(f"{LOAD}  all well")
 
 
 def test_a_server_is_read_twice(capsys: pytest.CaptureFixture[str]) -> None:
@@ -44,28 +45,30 @@ def test_a_server_is_read_twice(capsys: pytest.CaptureFixture[str]) -> None:
     assert "idle: nothing was generated within 1 s" in out
 
 
-def test_problems_end_with_1_and_what_to_write_instead(capsys: pytest.CaptureFixture[str]) -> None:
+def test_problems_end_with_1_and_the_command_to_write_instead(capsys: pytest.CaptureFixture[str]) -> None:
     old = "vllm serve M --speculative-model [ngram] --num-speculative-tokens 3"
     code, out, _ = doctor("--command", old, capsys=capsys)
     assert code == 1
-    assert "command line: 2 problems\n" in out
+    assert "command line  2 problems\n" in out
     instead = """vllm serve M --speculative-config '{"method": "ngram", "num_speculative_tokens": 3}'"""
     assert f"Write instead:\n{instead}\n" in out
 
 
-def test_several_things_are_looked_at_in_one_go(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = doctor(LOAD, "--config", GOOD, "--command", "vllm serve M --disable-log-stats", capsys=capsys)
+def test_several_subjects_are_examined_in_one_run(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = doctor(
+        LOAD, "--speculative-config", GOOD, "--command", "vllm serve M --disable-log-stats", capsys=capsys
+    )
     assert code == 1
-    assert [line.partition(":")[0] for line in out.splitlines() if line.endswith((": all well", "problem"))] == [
+    assert [line.partition("  ")[0] for line in out.splitlines() if line.endswith(("  all well", "  1 problem"))] == [
         "speculative configuration",
         "command line",
         str(LOAD),
     ]
     assert "panels: draftboard-overview: " in out
-    assert "more (--json names all)" in out
+    assert "more (--json has all)" in out
 
 
-def test_as_json_everything_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_names_everything(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = doctor("--json", "--command", "vllm serve M --disable-log-stats", capsys=capsys)
     document = json.loads(out)
     assert code == 1
@@ -80,22 +83,22 @@ def test_as_json_everything_is_named(capsys: pytest.CaptureFixture[str]) -> None
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((), "nothing to look at"),
-        (("--config", "{"), "not JSON"),
-        (("--command", "ls"), "starts no vLLM server"),
-        (("--settings", "/nowhere.toml", "--config", GOOD), "/nowhere.toml"),
+        ((), "nothing to examine"),
+        (("--speculative-config", "{"), "not JSON"),
+        (("--command", "ls"), "does not start a vLLM server"),
+        (("--config", "/nowhere.toml", "--speculative-config", GOOD), "/nowhere.toml"),
         (("--prometheus", "ftp://x"), "not valid"),
         (("/nowhere.prom",), "no such file, and no address"),
         (("--window", "0s", "x"), "longer than 0s"),
         (("--window", "2d", "x"), "at most 1d"),
-        (("--window", "2s", "--config", GOOD), "--window goes with servers"),
-        (("--at", "now-6h", "--config", GOOD), "--at goes with --prometheus"),
+        (("--window", "2s", "--speculative-config", GOOD), "--window requires a SOURCE"),
+        (("--at", "now-6h", "--speculative-config", GOOD), "--at requires --prometheus"),
         (("--at", "soon", "--prometheus", "x:1"), "is not a time"),
-        (("--ca-file", "/nowhere", "--config", GOOD), "go with servers and --prometheus"),
+        (("--ca-file", "/nowhere", "--speculative-config", GOOD), "require a SOURCE or --prometheus"),
         (("x:1", "--token-file", "/nowhere"), "/nowhere"),
     ],
 )
-def test_what_cannot_be_looked_at_ends_with_2(
+def test_what_cannot_be_examined_ends_with_2(
     arguments: tuple[str, ...], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, out, err = doctor(*arguments, capsys=capsys)
@@ -119,12 +122,12 @@ def test_no_credential_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_text_that_looks_like_markup_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = doctor("--config", '{"method": "[red]x[/red]", "num_speculative_tokens": 1}', capsys=capsys)
-    assert "'[red]x[/red]' is no method" in out
+    _, out, _ = doctor("--speculative-config", '{"method": "[red]x[/red]", "num_speculative_tokens": 1}', capsys=capsys)
+    assert "'[red]x[/red]' is not a method" in out
 
 
-def test_what_servers_say_cannot_steer_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+def test_text_of_servers_cannot_control_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     finding = problem("a\x1b[31m", "b\x9b", "c\u202e")
-    show([Examination("d\x07", (finding,), "e\x1b")], Console(width=100))
+    show(document(Diagnosis((Examination("d\x07", (finding,), "e\x1b"),))), Console(width=100))
     out = capsys.readouterr().out
     assert all(character.isprintable() or character == "\n" for character in out)

@@ -1,4 +1,4 @@
-"""Pages of servers before the doctor: what they lack, whether they move, and whether they can be true."""
+"""Pages of servers: missing series, counters that stand still, counters that contradict each other."""
 
 import re
 from pathlib import Path
@@ -9,13 +9,13 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from draftboard.catalogue import CATALOGUE, PAGE, Presence, around, latency, serving, speculation
+from draftboard.catalogue.removed import REMOVED
 from draftboard.doctor import Examination, Finding, Severity, examine_pages
-from draftboard.doctor.running.names import OLD
-from draftboard.doctor.running.readers import SAMPLES, all_readers, silenced_by
-from draftboard.doctor.running.series import NAMES
+from draftboard.doctor.series import NAMES, all_readers, silenced_by
 from draftboard.errors import DraftboardError
 from draftboard.reading import Page, read
 from draftboard.settings import Settings
+from draftboard.signals.acceptance import acceptance, draft_efficiency
 from support.pages import page as one_engine
 
 DATA = Path(__file__).parent.parent / "data"
@@ -50,14 +50,13 @@ def raised(text: str, name: str, by: float) -> str:
     return re.sub(rf"^({re.escape(name)}\S* )(\S+)$", lambda m: m[1] + str(float(m[2]) + by), text, flags=re.MULTILINE)
 
 
-@pytest.mark.requirement("R201")
 @pytest.mark.parametrize("text", [LOAD, IDLE, DP2], ids=["load", "idle", "data parallel"])
-def test_it_is_content_with_a_real_page_of_a_speculating_server(text: str) -> None:
+def test_a_real_page_of_a_speculating_server_has_no_problem(text: str) -> None:
     examination = examined(text)
     assert examination.content, examination.findings
 
 
-def test_a_server_without_speculation_is_told_with_what_stays_empty() -> None:
+def test_a_server_without_speculation_is_a_warning_with_what_stays_empty() -> None:
     examination = examined(BASELINE)
     found = about(examination, "speculation is off")
     assert found.severity is Severity.WARNING
@@ -79,13 +78,13 @@ def test_a_page_without_any_engine_is_one_without_statistics() -> None:
 
 
 @pytest.mark.parametrize("prefix", ["ray_vllm_", "ray_vllm:"])
-def test_rays_names_are_told_with_the_relabelling_and_everything_that_stays_empty(prefix: str) -> None:
+def test_names_of_ray_are_a_problem_with_the_relabelling_and_what_stays_empty(prefix: str) -> None:
     found = about(examined(LOAD.replace("vllm:", prefix)), "Ray Serve exposes it")
     assert "replacement: 'vllm:$1'" in found.paste
     assert "draftboard-overview: Draft acceptance" in found.empty.panels
 
 
-def test_an_old_server_is_told_from_which_release_on_it_has_all() -> None:
+def test_an_old_server_is_a_warning_with_the_release_that_has_all_series() -> None:
     old = without(LOAD, serving.ADMISSION_REJECTIONS.name, latency.TIME_PER_OUTPUT_TOKEN.name)
     found = about(examined(old), "older than vLLM 0.32.0")
     assert latency.TIME_PER_OUTPUT_TOKEN.name in found.what
@@ -93,7 +92,6 @@ def test_an_old_server_is_told_from_which_release_on_it_has_all() -> None:
     assert "model:vllm_request_time_per_output_token_seconds:p99_rate5m" in found.empty.records
 
 
-@pytest.mark.requirement("R221")
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -105,17 +103,21 @@ def test_an_old_server_is_told_from_which_release_on_it_has_all() -> None:
         ("vllm:time_per_output_token_seconds", latency.STEP_LATENCY.name),
     ],
 )
-def test_a_metric_of_old_articles_leads_to_where_its_answer_is_today(old: str, new: str) -> None:
-    (found,) = (entry for entry in OLD if entry.name == old)
+def test_a_removed_metric_names_its_replacement(old: str, new: str) -> None:
+    (found,) = (entry for entry in REMOVED if entry.name == old)
     assert new in found.instead
     assert old not in {metric.name for metric in PAGE}
 
 
-@pytest.mark.requirement("R221")
-def test_a_page_of_the_v0_engine_is_told_what_to_read_instead() -> None:
+def test_a_removed_metric_names_signals_that_exist() -> None:
+    assert REMOVED[0].instead.split(";")[0].endswith(f" the signal {acceptance.name}")
+    assert REMOVED[1].instead.endswith(f" {draft_efficiency.name}")
+
+
+def test_a_page_of_the_v0_engine_is_a_problem_with_what_to_read_instead() -> None:
     v0 = without(LOAD, "vllm:spec_decode") + 'vllm:spec_decode_draft_acceptance_rate{model_name="m"} 0.7\n'
     found = about(examined(v0), "V0 engine")
-    assert f"vllm:spec_decode_efficiency -> {OLD[1].instead}" in found.fix
+    assert f"vllm:spec_decode_efficiency -> {REMOVED[1].instead}" in found.fix
 
 
 def test_a_series_that_every_release_has_is_dropped_on_the_way() -> None:
@@ -124,15 +126,13 @@ def test_a_series_that_every_release_has_is_dropped_on_the_way() -> None:
     assert "metric_relabel_configs" in found.fix
 
 
-@pytest.mark.requirement("R201")
 def test_tokens_without_drafts_are_a_warning_once_the_page_is_read_twice() -> None:
     found = about(examined(LOAD, later=raised(LOAD, GENERATED, 500)), "none was drafted")
     assert found.severity is Severity.WARNING
-    assert found.what == "500 tokens were generated within 10 s, and none was drafted"
+    assert found.what == "500 tokens were generated within 10 s, but none was drafted"
 
 
-@pytest.mark.requirement("R201")
-def test_drafts_that_move_are_all_well() -> None:
+def test_moving_drafts_are_no_problem() -> None:
     later = raised(raised(LOAD, GENERATED, 500), DRAFTS, 100)
     examination = examined(LOAD, later=later)
     assert examination.content
@@ -152,7 +152,6 @@ def test_an_idle_server_is_a_note() -> None:
     assert about(examined(IDLE, later=IDLE), "idle: nothing was generated within 10 s").severity is Severity.NOTE
 
 
-@pytest.mark.requirement("R201")
 @pytest.mark.parametrize("name", [speculation.ACCEPTED_TOKENS.name, speculation.ACCEPTED_TOKENS_PER_POS.name])
 def test_counters_that_contradict_each_other_are_a_problem(name: str) -> None:
     examination = examined(raised(LOAD, name + "{", 1e6))
@@ -161,15 +160,14 @@ def test_counters_that_contradict_each_other_are_a_problem(name: str) -> None:
     assert {f.severity for f in found} == {Severity.PROBLEM}
 
 
-@pytest.mark.requirement("R199")
 def test_low_acceptance_is_a_note_with_its_usual_causes_and_the_size_of_the_sample() -> None:
     found = about(examined(LOAD), "6% of 8,942 drafted tokens")
-    assert "of another family, tokenizer or fine-tune" in found.what
+    assert "or of another family, tokenizer or fine-tune" in found.what
     assert "draftboard report" in found.fix
 
 
 @pytest.mark.parametrize(("accepted", "band"), [(700, "optimal"), (600, "healthy"), (400, "fair"), (399, "poor")])
-def test_acceptance_is_called_as_the_signal_calls_it(accepted: int, band: str) -> None:
+def test_acceptance_is_named_by_the_band_of_the_signal(accepted: int, band: str) -> None:
     found = about(examined(one_engine([accepted], drafts=1000)), "1,000 drafted tokens")
     assert f"which is {band} (a rule of thumb)" in found.what
 
@@ -181,8 +179,8 @@ def test_few_drafts_are_counted_and_not_judged() -> None:
     assert "poor" in about(examined(one_engine([0], drafts=least)), "drafted tokens").what
 
 
-def test_more_positions_than_dashboards_look_at_are_a_warning() -> None:
-    found = about(examined(LOAD, settings=Settings(max_draft_tokens=2)), "no deeper than 2")
+def test_more_positions_than_dashboards_cover_are_a_warning() -> None:
+    found = about(examined(LOAD, settings=Settings(max_draft_tokens=2)), "cover only 2")
     assert "max_draft_tokens = 4" in found.fix
 
 
@@ -193,16 +191,17 @@ def test_bounds_that_the_settings_do_not_declare_are_a_warning() -> None:
     assert found.paste == "--custom-histogram-buckets '{\"inter_token_latency\": [0.001, 0.1]}'"
 
 
-@pytest.mark.requirement("R174")
-def test_hit_rate_and_memory_are_known_to_be_read() -> None:
+def test_panels_of_hit_rate_and_memory_read_their_series() -> None:
     readers = all_readers(Settings())
     for metric in (serving.PREFIX_CACHE_HITS, serving.KV_CACHE_USAGE, around.GPU_MEMORY_USED):
-        assert any(metric.name in reader.reads and reader.panels for reader in readers), metric.name
+        assert any(metric.name in reader.reads and reader.feeds.panels for reader in readers), metric.name
 
 
 def test_every_panel_and_record_reads_a_known_series_except_the_heartbeat() -> None:
     unread = [reader for reader in all_readers(Settings()) if not reader.reads]
-    assert {name for reader in unread for name in (*reader.panels, *reader.alerts, *reader.records)} == {
+    assert {
+        name for reader in unread for name in (*reader.feeds.panels, *reader.feeds.alerts, *reader.feeds.records)
+    } == {
         "DraftboardWatchdog",
         "fleet:draftboard_heartbeat:bool",
     }
@@ -212,7 +211,7 @@ def test_every_series_of_the_catalogue_is_read_by_something() -> None:
     read_ones = frozenset().union(*(reader.reads for reader in all_readers(Settings())))
     families = {metric.name for metric in CATALOGUE if {part.name for part in metric.parts} & read_ones}
     assert families == {metric.name for metric in CATALOGUE}
-    assert read_ones <= SAMPLES
+    assert read_ones <= {name for names in NAMES.values() for name in names}
 
 
 def test_a_gpu_exporter_is_all_that_gpu_panels_need() -> None:
@@ -225,14 +224,14 @@ VALUES = st.sampled_from(["0", "1", "1e300", "5e-324", "123456789.5"])
 
 @hypothesis_settings(deadline=None, max_examples=40)
 @given(st.dictionaries(st.integers(0, len(LINES) - 1), VALUES | st.none(), max_size=12))
-def test_whatever_a_readable_page_lacks_or_counts_is_told_in_lines(changes: dict[int, str | None]) -> None:
+def test_any_readable_page_is_examined_in_printable_lines(changes: dict[int, str | None]) -> None:
     lines = list(LINES)
     for place, value in changes.items():
         lines[place] = f"{lines[place].rpartition(' ')[0]} {value}\n" if value and lines[place][0] != "#" else ""
     try:
         examination = examined("".join(lines), later=LOAD)
     except DraftboardError:
-        return  # no page, or two of different servers
+        return  # not a page, or pages of different servers
     for found in examination.findings:
         assert all((found.where, found.what, found.fix))
         assert (found.where + found.what + found.fix).isprintable()

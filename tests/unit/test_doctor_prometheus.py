@@ -1,15 +1,13 @@
-"""What a Prometheus says of its scrapes and rules, judged without one."""
+"""Scrapes and rules of a Prometheus, examined without one."""
 
 import dataclasses
 
 import pytest
 
 from draftboard.catalogue import speculation
-from draftboard.doctor import Finding, Severity, examine_prometheus
-from draftboard.doctor.running import loaded, scrapes
-from draftboard.doctor.running.readers import all_readers
-from draftboard.doctor.running.server import Server, named
-from draftboard.doctor.running.stored import Stored
+from draftboard.doctor import Finding, Severity, examine_prometheus, prometheus
+from draftboard.doctor.prometheus import Stored
+from draftboard.doctor.series import Server, all_readers, named
 from draftboard.errors import DraftboardError
 from draftboard.prometheus import Client, LoadedRule, Target
 from draftboard.rules import RecordingRule, alerting_groups, recording_groups
@@ -20,7 +18,7 @@ SETTINGS = Settings()
 READERS = all_readers(SETTINGS)
 STATE = "model:vllm_spec_decode_state:enum_rate5m"
 SERVER = Server("a:8000 of job vllm", frozenset({speculation.DRAFTS.name}), method="eagle3")
-STORED = Stored((SERVER,), {}, frozenset(), frozenset({STATE}))
+STORED = Stored((SERVER,), {}, frozenset({STATE}))
 TARGET = Target({"job": "vllm", "instance": "a:8000"}, "15s", "")
 
 
@@ -34,14 +32,14 @@ def every_rule() -> list[LoadedRule]:
 
 
 def of_rules(rules: list[LoadedRule] | None, stored: Stored = STORED) -> list[Finding]:
-    return list(loaded.explain(rules, stored, SETTINGS, READERS))
+    return list(prometheus.of_rules(rules, stored, SETTINGS, READERS))
 
 
 def of_scrapes(*targets: Target, stored: Stored = STORED) -> list[Finding]:
-    return [f for f in scrapes.explain(targets, stored, SETTINGS) if f.severity is not Severity.NOTE]
+    return [f for f in prometheus.of_scrapes(targets, stored, SETTINGS) if f.severity is not Severity.NOTE]
 
 
-def test_rules_that_are_all_loaded_and_record_are_all_well() -> None:
+def test_loaded_rules_that_record_have_no_finding() -> None:
     assert of_rules(every_rule()) == []
 
 
@@ -52,7 +50,7 @@ def test_a_rule_that_cannot_be_evaluated_is_a_problem_in_prometheus_words() -> N
     assert "many-to-many matching" in found.what
 
 
-def test_somebody_elses_broken_rule_is_none_of_ours() -> None:
+def test_a_broken_rule_of_another_project_is_ignored() -> None:
     assert of_rules([*every_rule(), LoadedRule("other:rule", "other", "broken")]) == []
 
 
@@ -64,17 +62,28 @@ def test_rules_that_are_missing_are_counted_and_named() -> None:
 
 
 def test_rules_that_recorded_nothing_are_a_warning() -> None:
-    (found,) = of_rules(every_rule(), dataclasses.replace(STORED, state_records=frozenset()))
+    (found,) = of_rules(every_rule(), dataclasses.replace(STORED, beside=frozenset()))
     assert found.severity is Severity.WARNING
 
 
-def test_records_of_another_ruler_are_a_note() -> None:
+def test_rules_of_another_window_are_a_problem_with_both_names() -> None:
+    other = STATE.replace("5m", "2m")
+    loaded = [dataclasses.replace(rule, name=rule.name.replace("rate5m", "rate2m")) for rule in every_rule()]
+    recorded = dataclasses.replace(STORED, beside=frozenset({other}))
+    for found in (*of_rules(loaded), *of_rules([], recorded)):
+        assert (found.severity, found.where) == (Severity.PROBLEM, "rules")
+        assert found.what == f"built with another window: {other} exists, {STATE} does not"
+        assert "--config" in found.fix
+        assert STATE in found.empty.records
+
+
+def test_records_that_another_server_evaluates_are_a_note() -> None:
     (found,) = of_rules(None)
     assert found.severity is Severity.NOTE
-    assert "another ruler" in found.what
+    assert "another server evaluates them" in found.what
 
 
-def test_a_scrape_interval_within_the_settings_is_all_well() -> None:
+def test_a_scrape_interval_within_the_settings_has_no_finding() -> None:
     assert of_scrapes(TARGET) == []
     assert of_scrapes(dataclasses.replace(TARGET, interval="500ms")) == []
 
@@ -88,25 +97,25 @@ def test_a_scrape_interval_longer_than_the_settings_say_is_a_warning() -> None:
 def test_a_scrape_interval_too_long_for_the_window_is_a_problem() -> None:
     (found,) = of_scrapes(dataclasses.replace(TARGET, interval="1m16s"))
     assert found.severity is Severity.PROBLEM
-    assert "the window of 5m, which must hold 4 scrapes" in found.what
+    assert "the window of 5m, which must contain 4 scrapes" in found.what
 
 
-def test_targets_of_other_jobs_are_none_of_ours() -> None:
+def test_targets_of_other_jobs_are_ignored() -> None:
     assert of_scrapes(Target({"job": "node", "instance": "a:9100"}, "10m", "broken")) == []
 
 
 def test_two_targets_with_the_same_labels_are_a_problem() -> None:
     (found,) = of_scrapes(TARGET, TARGET)
-    assert "2 targets have these same labels" in found.what
+    assert "2 targets have the same labels" in found.what
 
 
 def test_a_server_in_two_jobs_is_a_warning() -> None:
-    twice = dataclasses.replace(STORED, jobs_by_instance={"a:8000": frozenset({"vllm", "gpu"})})
+    twice = dataclasses.replace(STORED, jobs_by_instance={"a:8000": {"vllm", "gpu"}})
     (found,) = of_scrapes(TARGET, stored=twice)
     assert "scraped by 2 jobs: gpu, vllm" in found.what
 
 
-def test_a_failed_scrape_is_told_without_the_address_that_may_hold_a_password() -> None:
+def test_a_failed_scrape_is_a_problem_without_the_address_that_may_hold_a_password() -> None:
     error = 'Get "http://u:s3cr3t@a:8000/metrics": dial tcp: connection refused'
     (found,) = of_scrapes(dataclasses.replace(TARGET, error=error))
     assert found.what == "the last scrape failed: dial tcp: connection refused"
@@ -130,7 +139,7 @@ def test_many_servers_are_counted_not_listed() -> None:
     ],
     ids=["a page", "a list", "a list of data", "no data", "a closed door"],
 )
-def test_what_is_no_prometheus_cannot_be_looked_at(answer: Answer, words: str) -> None:
+def test_a_server_that_is_not_a_prometheus_is_an_error(answer: Answer, words: str) -> None:
     with (
         answering(answer) as place,
         Client(f"http://u:s3cr3t@{place}") as client,

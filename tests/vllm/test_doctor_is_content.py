@@ -11,7 +11,7 @@ from support.vllm_traffic import send
 
 pytestmark = pytest.mark.vllm
 
-SETTINGS = ("--settings", ROOT / "deploy/draftboard.toml")
+SETTINGS = ("--config", ROOT / "deploy/draftboard.toml")
 
 
 def test_of_a_server_that_speculates(vllm: Vllm) -> None:
@@ -23,4 +23,5 @@ def test_of_a_server_that_speculates(vllm: Vllm) -> None:
 
 
 def test_of_the_words_that_started_it(vllm: Vllm) -> None:
-    succeeded(draftboard("doctor", "--command", shlex.join(vllm.command), "--config", SPECULATION, *SETTINGS))
+    words = ("--command", shlex.join(vllm.command), "--speculative-config", SPECULATION)
+    succeeded(draftboard("doctor", *words, *SETTINGS))

@@ -27,7 +27,7 @@ def test_the_command_says_so_to_people(plain_vllm: Vllm) -> None:
 
 
 def test_the_doctor_names_it_and_what_stays_empty(plain_vllm: Vllm) -> None:
-    done = draftboard("doctor", plain_vllm.url, "--window", "1s", "--settings", ROOT / "deploy/draftboard.toml")
+    done = draftboard("doctor", plain_vllm.url, "--window", "1s", "--config", ROOT / "deploy/draftboard.toml")
     assert done.returncode == 1, done.stdout + done.stderr
     assert "speculation is off" in done.stdout
     assert "Stays empty" in done.stdout

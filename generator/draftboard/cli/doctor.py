@@ -1,13 +1,22 @@
-"""`doctor`: is everything in place, and what is missing?"""
+"""`doctor`: what keeps dashboards and rules empty or wrong."""
 
 import time
 from pathlib import Path
 
 import click
 
-from draftboard import doctor
+from draftboard import doctor, output
 from draftboard.access import Access
-from draftboard.cli.shared import FILE, access_options, at_option, console, json_option, progress_bar, require, wait
+from draftboard.cli.shared import (
+    access_options,
+    at_option,
+    config_option,
+    console,
+    json_option,
+    progress_bar,
+    require,
+    wait,
+)
 from draftboard.durations import Duration
 from draftboard.prometheus import Client
 from draftboard.settings import load
@@ -17,17 +26,12 @@ _WINDOW = Duration(10)
 
 @click.command("doctor")
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
-@click.option(
-    "--window",
-    metavar="DURATION",
-    callback=wait,
-    help=f"Between two readings of a server. Default: {_WINDOW}.",
-)
-@click.option("--prometheus", metavar="URL", help="Examine what a Prometheus scrapes, holds and evaluates.")
+@click.option("--window", metavar="DURATION", callback=wait, help=f"Time between two readings. Default: {_WINDOW}.")
+@click.option("--prometheus", metavar="URL", help="Examine a Prometheus: scrapes, stored series, rules.")
 @at_option
-@click.option("--config", metavar="JSON", help="Examine the value of vLLM's --speculative-config.")
-@click.option("--command", metavar="COMMANDLINE", help="Examine a command line that starts a vLLM server.")
-@click.option("--settings", type=FILE, help="Settings that overlay the defaults, as TOML.")
+@click.option("--speculative-config", metavar="JSON", help="Examine a value of vLLM's --speculative-config.")
+@click.option("--command", metavar="COMMANDLINE", help="Examine the command line of a vLLM server.")
+@config_option
 @access_options()
 @json_option
 def doctor_command(
@@ -36,41 +40,42 @@ def doctor_command(
     window: Duration | None,
     prometheus: str | None,
     at: float | None,
-    config: str | None,
+    speculative_config: str | None,
     command: str | None,
-    settings: Path | None,
+    config: Path | None,
     token_file: Path | None,
     ca_file: Path | None,
     as_json: bool,
 ) -> None:
-    """Say what is wrong, where, and what to do: 0 all well, 1 problems or warnings, 2 cannot look.
+    """Find what is missing or wrong, and how to correct it.
 
-    SOURCE is a vLLM server's address or a page of it that was saved.
+    SOURCE is the address of a vLLM server, or a saved /metrics page. Exit codes: 0 no problem, 1 problems or warnings,
+    2 nothing could be examined.
     """
-    require(at is None or prometheus is not None, "--at goes with --prometheus: servers are read now")
-    require(window is None or sources, "--window goes with servers: name one")
+    require(at is None or prometheus is not None, "--at requires --prometheus: servers are read now")
+    require(window is None or sources, "--window requires a SOURCE")
     require(
         not (token_file or ca_file) or prometheus is not None or sources,
-        "--token-file and --ca-file go with servers and --prometheus: name one",
+        "--token-file and --ca-file require a SOURCE or --prometheus",
     )
-    chosen, access = load(settings), Access.from_files(token_file, ca_file)
+    settings, access = load(config), Access.from_files(token_file, ca_file)
     examinations: list[doctor.Examination] = []
-    if config is not None:
-        examinations.append(doctor.examine_config(config, chosen))
+    if speculative_config is not None:
+        examinations.append(doctor.examine_config(speculative_config, settings))
     if command is not None:
-        examinations.append(doctor.examine_command(command, chosen))
+        examinations.append(doctor.examine_command(command, settings))
     if prometheus is not None:
         with Client(prometheus, access) as client:
-            examinations.append(doctor.examine_prometheus(client, chosen, time.time() if at is None else at))
+            examinations.append(doctor.examine_prometheus(client, settings, time.time() if at is None else at))
     if sources:
         with progress_bar() as progress:
-            found = doctor.examine_sources(sources, chosen, window=window or _WINDOW, access=access, progress=progress)
-            examinations.extend(found)
+            examinations += doctor.examine_sources(sources, settings, window or _WINDOW, access, progress)
     if not examinations:
-        raise click.UsageError("nothing to look at: give a SOURCE, --prometheus, --config or --command")
+        raise click.UsageError("nothing to examine: give a SOURCE, --prometheus, --speculative-config or --command")
+    diagnosis = doctor.Diagnosis(tuple(examinations))
     if as_json:
-        click.echo(doctor.as_json(examinations))
+        click.echo(output.as_json(diagnosis))
     else:
-        doctor.show(examinations, console())
-    if not all(examination.content for examination in examinations):
+        output.show(doctor.document(diagnosis), console())
+    if not diagnosis.content:
         raise SystemExit(1)

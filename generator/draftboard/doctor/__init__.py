@@ -1,22 +1,19 @@
-"""Is everything in place for the dashboards and rules to show something, and if not, what is missing and why?"""
+"""What keeps dashboards and rules empty or wrong: command lines, pages of servers and a Prometheus are examined."""
 
-from draftboard.doctor.command.examine import examine_command, examine_config
-from draftboard.doctor.finding import Empty, Examination, Finding, Severity
-from draftboard.doctor.running.pages import examine_pages
-from draftboard.doctor.running.prometheus import examine_prometheus
-from draftboard.doctor.running.sources import examine_sources
-from draftboard.doctor.show import as_json, show
+from draftboard.doctor.command import examine_command, examine_config
+from draftboard.doctor.finding import Diagnosis, Examination, Finding, Severity, document
+from draftboard.doctor.pages import examine_pages, examine_sources
+from draftboard.doctor.prometheus import examine_prometheus
 
 __all__ = [
-    "Empty",
+    "Diagnosis",
     "Examination",
     "Finding",
     "Severity",
-    "as_json",
+    "document",
     "examine_command",
     "examine_config",
     "examine_pages",
     "examine_prometheus",
     "examine_sources",
-    "show",
 ]

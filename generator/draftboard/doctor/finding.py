@@ -1,34 +1,37 @@
-"""A finding: what is wrong, where, what to do, and what stays empty until then."""
+"""Findings: what is wrong, where, and what to do; printed through `draftboard.output`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 
-_SHOWN = 60
+from pydantic import computed_field
+
+from draftboard.output import Block, Bullets, Described, Document, Heading, Sentence, Table, Text, Verbatim, columns
+from draftboard.status import Status
 
 
 class Severity(Enum):
-    """How bad it is. Notes tell; they do not change the exit code."""
+    """How bad a finding is. Notes do not change the exit code."""
 
-    PROBLEM = "problem"
-    """vLLM refuses to start, or something stays empty or wrong."""
-    WARNING = "warning"
-    """It works, but not as it looks."""
+    PROBLEM = "problem"  # vLLM refuses to start, or something stays empty or wrong
+    WARNING = "warning"  # it works, but not as it seems
     NOTE = "note"
 
 
 @dataclass(frozen=True)
-class Empty:
-    """What has no sample, by name: panels (dashboard and title), alerts, records."""
+class Empty(Described):
+    """Names of what has no sample."""
 
     panels: tuple[str, ...] = ()
+    """Dashboard and title of each."""
     alerts: tuple[str, ...] = ()
     records: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class Finding:
-    """One thing that is not as it should be, or that one should know."""
+class Finding(Described):
+    """A fault, or a fact to know."""
 
     severity: Severity
     where: str
@@ -37,46 +40,77 @@ class Finding:
     empty: Empty = Empty()
     """What stays empty because of it, where that is known."""
     paste: str = ""
-    """What to copy as it is, where `fix` speaks of it as standing below."""
+    """Text to copy, which `fix` refers to as "below"."""
 
 
 @dataclass(frozen=True)
-class Examination:
-    """What was looked at, and what was found."""
+class Examination(Described):
+    """What was examined, and what was found."""
 
     looked_at: str
     findings: tuple[Finding, ...]
     write_instead: str = ""
-    """The command or JSON without what is dead; empty where nothing needs to change. Holds no secret."""
+    """The command or JSON without dead flags and keys; empty where nothing changes. Contains no credential."""
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def content(self) -> bool:
-        """Whether there is nothing but notes."""
+        """Whether all findings are notes."""
         return all(finding.severity is Severity.NOTE for finding in self.findings)
 
 
-def problem(where: str, what: str, fix: str, paste: str = "") -> Finding:
-    """A finding that must be mended."""
-    return Finding(Severity.PROBLEM, where, what, fix, paste=paste)
+@dataclass(frozen=True)
+class Diagnosis(Described):
+    """All examinations of one command."""
+
+    examinations: tuple[Examination, ...]
+    schema_version: int = 1
+    """Raised when a key changes its meaning or is removed."""
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def content(self) -> bool:
+        """Whether all examinations found nothing but notes."""
+        return all(examination.content for examination in self.examinations)
 
 
-def warning(where: str, what: str, fix: str, paste: str = "") -> Finding:
-    """A finding that ought to be mended."""
-    return Finding(Severity.WARNING, where, what, fix, paste=paste)
+problem = partial(Finding, Severity.PROBLEM)
+warning = partial(Finding, Severity.WARNING)
+note = partial(Finding, Severity.NOTE)
 
 
-def note(where: str, what: str, fix: str) -> Finding:
-    """A finding to know of."""
-    return Finding(Severity.NOTE, where, what, fix)
-
-
-def few(names: Sequence[str], most: int = 4) -> str:
-    """Some of the names, and how many more there are."""
+def few(names: Sequence[str], most: int = 4, where: str = "") -> str:
+    """The first names, how many more there are, and `where` they are."""
     more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+    return ", ".join(names[:most]) + (f" and {more} more{where}" if more > 0 else "")
 
 
 def shown(value: object) -> str:
-    """What a user wrote, as it may stand in a message: short, and without anything that a terminal obeys."""
+    """A user's value, quoted in a message: short and printable."""
     text = repr(value)
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
+    return text if len(text) <= 60 else text[:60] + "..."  # noqa: PLR2004
+
+
+def document(diagnosis: Diagnosis) -> Document:
+    """For each examination a table of findings, then what stays empty and what to copy."""
+    statuses = {Severity.PROBLEM: Status.BAD, Severity.WARNING: Status.WARN, Severity.NOTE: Status.QUIET}
+    blocks: list[Block] = []
+    for examination in diagnosis.examinations:
+        found = {severity: [f for f in examination.findings if f.severity is severity] for severity in statuses}
+        counts = {
+            severity: len(found[severity]) for severity in (Severity.PROBLEM, Severity.WARNING) if found[severity]
+        }
+        says = ", ".join(f"{count} {severity.value}{'s' * (count > 1)}" for severity, count in counts.items())
+        worst = statuses[next(iter(counts))] if counts else Status.GOOD
+        rows = ((Text(s.value, statuses[s]), f.where, f.what, f.fix) for s, findings in found.items() for f in findings)
+        table = Table(columns("", "Where", "What", "What to do"), tuple(rows))
+        blocks += [Heading(examination.looked_at, Text(says or "all well", worst)), table]
+        for one in examination.findings:
+            if kinds := {kind: names for kind, names in vars(one.empty).items() if names}:
+                lines = (f"{len(names)} {kind}: {few(names, 6, ' (--json has all)')}" for kind, names in kinds.items())
+                blocks += [Sentence(f"Stays empty ({one.where}: {one.what}):"), Bullets(tuple(lines))]
+        for paste in dict.fromkeys(one.paste for one in examination.findings if one.paste):
+            blocks += [Sentence("To copy:"), Verbatim(paste)]
+        if examination.write_instead:
+            blocks += [Sentence("Write instead:"), Verbatim(examination.write_instead)]
+    return Document.of(blocks)

@@ -4,7 +4,7 @@ An expression that fits a line stays on one; a longer one breaks at its operator
 Operands that need parentheses are told by their type: an expression with an operator at its top is a `Compound`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 WIDTH = 100
 SHORT = 24
@@ -73,13 +73,6 @@ def constant(value: float, like: str) -> Compound:
     """`value` for every series of the vector `like`, with that vector's labels."""
     zero = f"0 * {_operand(like)}"
     return Compound(f"{number(value)} + {zero}" if value else zero)
-
-
-def told_apart(label: str, vectors: Mapping[str, str]) -> str:
-    """Vectors in one, each with its name in `label`."""
-    return first_of(
-        *(call("label_replace", vector, f'"{label}"', f'"{name}"', '""', '""') for name, vector in vectors.items())
-    )
 
 
 def _operand(expression: str) -> str:

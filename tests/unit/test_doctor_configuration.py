@@ -1,4 +1,4 @@
-"""A speculative configuration, examined before a server runs with it."""
+"""The value of --speculative-config, examined before a server runs with it."""
 
 import json
 from typing import Any
@@ -9,9 +9,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from draftboard.doctor import Examination, Severity, examine_config
-from draftboard.doctor.command.dead import KEYS as DEAD
-from draftboard.doctor.command.keys import KEYS
-from draftboard.doctor.command.methods import METHODS
+from draftboard.doctor.configuration import DEAD_KEYS, KEYS, METHODS
 from draftboard.errors import DraftboardError
 from draftboard.settings import Settings
 
@@ -31,19 +29,17 @@ def examined(config: dict[str, Any], settings: Settings | None = None) -> Examin
     return examine_config(json.dumps(config), settings or Settings())
 
 
-def told(examination: Examination, where: str) -> str:
-    """What is said of a key, with what to do."""
+def words_on(examination: Examination, where: str) -> str:
     return "\n".join(f"{found.what}; {found.fix}" for found in examination.findings if where in found.where)
 
 
 @pytest.mark.parametrize("config", GOOD, ids=lambda config: str(config.get("method")))
-def test_a_configuration_that_vllm_takes_is_all_well(config: dict[str, Any]) -> None:
+def test_a_valid_configuration_has_no_problem(config: dict[str, Any]) -> None:
     examination = examined(config)
     assert examination.content, examination.findings
     assert examination.write_instead == ""
 
 
-@pytest.mark.requirement("R218", "R180", "R181")
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -58,7 +54,6 @@ def test_a_configuration_that_vllm_takes_is_all_well(config: dict[str, Any]) -> 
         ("acceptance_method", "rejection_sample_method"),
         ("posterior_threshold", "rejection_sample_method"),
         ("typical_acceptance_sampler_posterior_alpha", "rejection_sample_method"),
-        ("adaptive_verification", "enable_adaptive_verification"),
         ("synthetic_acceptance_rate", "synthetic_acceptance_rates"),
         ("enable_adaptive_k", "num_speculative_tokens_per_batch_size"),
     ],
@@ -66,11 +61,10 @@ def test_a_configuration_that_vllm_takes_is_all_well(config: dict[str, Any]) -> 
 def test_a_dead_key_is_a_problem_with_its_replacement(old: str, new: str) -> None:
     examination = examined(NGRAM | {old: 1})
     assert not examination.content
-    assert "it is gone" in told(examination, old)
-    assert f'"{new}"' in told(examination, old)
+    assert "it is gone" in words_on(examination, old)
+    assert f'"{new}"' in words_on(examination, old)
 
 
-@pytest.mark.requirement("R219")
 def test_keyword_arguments_of_old_articles_are_rewritten_as_todays_configuration() -> None:
     old = {"speculative_model": "small-7b", "num_speculative_tokens": 4, "use_v2_block_manager": True}
     examination = examined(old)
@@ -83,7 +77,7 @@ def test_keyword_arguments_of_old_articles_are_rewritten_as_todays_configuration
         "model": "small-7b",
         "num_speculative_tokens": 4,
     }
-    assert "draft_model is a guess by the drafter's name" in told(examination, "method")
+    assert "draft_model is a guess from the drafter's name" in words_on(examination, "method")
 
 
 def test_the_ngram_of_old_articles_is_a_method_today() -> None:
@@ -95,32 +89,37 @@ def test_the_ngram_of_old_articles_is_a_method_today() -> None:
     }
 
 
-@pytest.mark.parametrize("dead", DEAD)
-def test_what_is_written_instead_of_a_dead_key_is_all_well(dead: str) -> None:
+@pytest.mark.parametrize("dead", DEAD_KEYS)
+def test_the_rewritten_configuration_has_no_refused_key(dead: str) -> None:
     instead = examined(GOOD[1] | {dead: 3}).write_instead
     assert set(json.loads(instead)) <= set(KEYS)
     again = examine_config(instead, Settings())
     assert not [f for f in again.findings if "refuses this key" in f.what]
 
 
-def test_a_mistyped_key_is_told_the_nearest_one() -> None:
+def test_a_mistyped_key_is_a_problem_with_the_nearest_key() -> None:
     examination = examined({"method": "ngram", "num_speculative_token": 3})
-    assert 'write "num_speculative_tokens"' in told(examination, "num_speculative_token")
+    assert 'write "num_speculative_tokens"' in words_on(examination, "num_speculative_token")
     assert json.loads(examination.write_instead)["num_speculative_tokens"] == 3
+    assert 'write "enable_adaptive_verification"' in words_on(
+        examined(NGRAM | {"adaptive_verification": 1}), "adaptive"
+    )
 
 
 def test_a_key_that_resembles_none_is_to_be_left_out() -> None:
-    assert "leave it out" in told(examined(NGRAM | {"colour": "blue"}), "colour")
+    assert "leave it out" in words_on(examined(NGRAM | {"colour": "blue"}), "colour")
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_of_vllm_is_known(method: str) -> None:
-    assert "is no method" not in told(examined({"method": method, "model": "M", "num_speculative_tokens": 3}), "method")
+    assert "is not a method" not in words_on(
+        examined({"method": method, "model": "M", "num_speculative_tokens": 3}), "method"
+    )
 
 
 def test_an_unknown_method_is_a_problem_with_the_nearest_one() -> None:
     examination = examined({"method": "eagle-3", "model": "M", "num_speculative_tokens": 3})
-    assert "'eagle-3' is no method of vLLM 0.32; write \"eagle3\"" in told(examination, "method")
+    assert "'eagle-3' is not a method of vLLM 0.32; write \"eagle3\"" in words_on(examination, "method")
 
 
 def test_a_deprecated_method_is_a_warning_with_its_new_name() -> None:
@@ -131,19 +130,21 @@ def test_a_deprecated_method_is_a_warning_with_its_new_name() -> None:
 
 def test_a_method_without_a_drafter_in_vllm_is_a_problem() -> None:
     examination = examined({"method": "mlp_speculator", "model": "M", "num_speculative_tokens": 3})
-    assert "V1 engine has no such drafter" in told(examination, "method")
+    assert "V1 engine has no such drafter" in words_on(examination, "method")
     assert not examination.content
 
 
 @pytest.mark.parametrize("method", ["ngram", "suffix", "medusa", "custom_class"])
-def test_methods_that_end_asynchronous_scheduling_say_so_in_a_note(method: str) -> None:
+def test_methods_that_disable_asynchronous_scheduling_have_a_note(method: str) -> None:
     examination = examined({"method": method, "model": "M", "num_speculative_tokens": 3})
-    assert "asynchronous scheduling off" in told(examination, "method")
+    assert "disables asynchronous scheduling" in words_on(examination, "method")
     assert examination.content
 
 
 def test_a_method_that_drafts_with_a_model_needs_one() -> None:
-    assert "none is named" in told(examined({"method": "eagle3", "num_speculative_tokens": 3}), "model")
+    assert "missing: eagle3 drafts with a model" in words_on(
+        examined({"method": "eagle3", "num_speculative_tokens": 3}), "model"
+    )
 
 
 def test_neither_method_nor_model_is_a_problem() -> None:
@@ -151,7 +152,7 @@ def test_neither_method_nor_model_is_a_problem() -> None:
 
 
 def test_no_draft_length_is_a_warning_except_for_suffix() -> None:
-    assert "not given" in told(examined({"method": "eagle3", "model": "m"}), "num_speculative_tokens")
+    assert "missing" in words_on(examined({"method": "eagle3", "model": "m"}), "num_speculative_tokens")
     assert examined({"method": "suffix"}).content
 
 
@@ -159,27 +160,26 @@ def test_no_draft_length_is_a_warning_except_for_suffix() -> None:
 def test_without_a_drafter_no_draft_length_is_a_problem(config: dict[str, str]) -> None:
     (found,) = (f for f in examined(config).findings if "num_speculative_tokens" in f.where)
     assert found.severity is Severity.PROBLEM
-    assert "has no drafter that says how many" in found.what
+    assert "has no drafter that defines it" in found.what
 
 
-def test_drafts_longer_than_dashboards_look_are_a_warning_with_the_setting() -> None:
+def test_drafts_longer_than_dashboards_cover_are_a_warning_with_the_setting() -> None:
     examination = examined({"method": "suffix", "suffix_decoding_max_tree_depth": 32})
-    assert "max_draft_tokens = 32" in told(examination, "num_speculative_tokens")
+    assert "max_draft_tokens = 32" in words_on(examination, "num_speculative_tokens")
     assert examined({"method": "suffix"}, Settings(max_draft_tokens=24)).content
     assert not examined({"method": "suffix"}, Settings(max_draft_tokens=23)).content
 
 
-@pytest.mark.requirement("R153")
-def test_a_draft_model_is_told_that_equal_sizes_are_not_the_same_tokenizer() -> None:
-    told_of = told(examined(DRAFT_MODEL), "method")
-    assert "equal size is not the same tokenizer" in told_of
-    assert "compare the tokenizer files" in told_of
+def test_a_draft_model_has_a_note_that_equal_sizes_are_not_the_same_tokenizer() -> None:
+    words = words_on(examined(DRAFT_MODEL), "method")
+    assert "equal size is not the same tokenizer" in words
+    assert "compare the tokenizer files" in words
 
 
-def test_synthetic_rejection_is_a_warning_that_numbers_are_invented() -> None:
+def test_synthetic_rejection_is_a_warning_that_figures_are_invented() -> None:
     examination = examined(NGRAM | {"rejection_sample_method": "synthetic", "synthetic_acceptance_rates": [0.8, 0.5]})
     assert not examination.content
-    assert "acceptance is invented" in told(examination, "rejection_sample_method")
+    assert "are invented, not measured" in words_on(examination, "rejection_sample_method")
 
 
 @pytest.mark.parametrize(
@@ -199,41 +199,42 @@ def test_synthetic_rejection_is_a_warning_that_numbers_are_invented() -> None:
         ("enforce_eager", "yes"),
         ("method", ["ngram"]),
         ("model", {}),
+        ("suffix_decoding_min_token_prob", 10**400),
     ],
 )
-def test_a_value_that_vllm_refuses_is_a_problem_that_says_what_is_allowed(key: str, value: object) -> None:
-    found = told(examined(NGRAM | {key: value}), f"--speculative-config {key}")
+def test_a_refused_value_is_a_problem_with_what_is_allowed(key: str, value: object) -> None:
+    found = words_on(examined(NGRAM | {key: value}), f"--speculative-config {key}")
     assert "is not allowed; write " in found
 
 
 def test_lookup_bounds_the_wrong_way_round_are_a_problem() -> None:
-    assert "is over prompt_lookup_max" in told(examined(NGRAM | {"prompt_lookup_min": 4}), "prompt_lookup_min")
+    assert "is over prompt_lookup_max" in words_on(examined(NGRAM | {"prompt_lookup_min": 4}), "prompt_lookup_min")
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('{"method": "mtp"', "not JSON: Expecting ',' delimiter at line 1 column 17"),
-        ("", "not JSON: Expecting value at line 1 column 1"),
-        ("[1]", "JSON, but a list"),
-        ("null", "JSON, but null"),
-        ("3", "JSON, but a number"),
-        ('{"a": NaN}', "not JSON: NaN is no number there"),
-        ("{method: ngram}", "put single quotes around the whole"),
-        ("$SPEC", "holds a variable of the shell"),
-        ("--speculative-model x", "a command line goes to --command"),
-        ("[" * 50_000, "nested too deeply"),
+        ('{"method": "mtp"', "not JSON: EOF while parsing an object at line 1 column 16"),
+        ("", "not JSON: EOF while parsing a value at line 1 column 0"),
+        ("[1]", "JSON, but not an object"),
+        ("null", "JSON, but not an object"),
+        ("3", "JSON, but not an object"),
+        ('{"a": NaN}', "not JSON: expected value at line 1 column 7"),
+        ("{method: ngram}", "in single quotes"),
+        ("$SPEC", "give vLLM's JSON in single quotes, such as"),
+        ("--speculative-model x", "--command takes a command line"),
+        ("[" * 50_000, "recursion limit exceeded"),
         ('{"a": "' + "x" * 1_000_000 + '"}', "longer than 100,000 characters"),
-        ('{"a": "\0"}', r"holds the character '\x00', which is no text"),
-        ('{"a": "\udcff"}', r"holds the character '\udcff', which is no text"),
-        ('{"a": "\x1b[31m"}', r"holds the character '\x1b', which is no text"),
+        ('{"a": "\0"}', r"contains the character '\x00', which is not text"),
+        ('{"a": "\udcff"}', r"contains the character '\udcff', which is not text"),
+        ('{"a": "\x1b[31m"}', r"contains the character '\x1b', which is not text"),
     ],
 )
-def test_what_is_no_json_object_cannot_be_looked_at_and_is_told_in_one_line(text: str, words: str) -> None:
+def test_what_is_not_a_json_object_is_a_one_line_error(text: str, words: str) -> None:
     with pytest.raises(DraftboardError) as error:
         examine_config(text, Settings())
     line = str(error.value)
-    assert line.startswith("--config: ")
+    assert line.startswith("--speculative-config: ")
     assert words in line
     assert "\n" not in line
     assert len(line) < 300
@@ -247,13 +248,13 @@ JSON = st.recursive(
 
 
 @hypothesis_settings(deadline=None)
-@given(st.dictionaries(st.sampled_from([*KEYS, *DEAD]) | st.text(), JSON, max_size=6))
-def test_any_object_is_examined_and_what_is_written_instead_holds_known_keys_only(config: dict[str, Any]) -> None:
+@given(st.dictionaries(st.sampled_from([*KEYS, *DEAD_KEYS]) | st.text(), JSON, max_size=6))
+def test_any_object_is_examined_and_rewritten_with_known_keys_only(config: dict[str, Any]) -> None:
     text = json.dumps(config)
     try:
         examination = examine_config(text, Settings())
     except DraftboardError:
-        return  # no text that a shell passes on
+        return  # not text that a shell passes on
     for found in examination.findings:
         assert all((found.where, found.what, found.fix))
         assert "\n" not in found.where + found.what + found.fix
