@@ -13,6 +13,7 @@ from pydantic import AfterValidator, AliasPath, BaseModel, BeforeValidator, Fiel
 from draftboard.access import parsed_url, shown
 from draftboard.errors import DraftboardError
 from draftboard.sweep.plan import PRINTABLE, Plan, Prompt
+from draftboard.sweep.result import Spread
 
 _CHUNK, _MOST_BYTES = 65_536, 8_000_000
 """An answer of 200 tokens has 1 kB; with the details of every step a few more."""
@@ -100,6 +101,12 @@ class Batch:
     def tokens(self) -> int:
         """Of all completions."""
         return sum(answer.tokens for answer in self.answers)
+
+    @property
+    def time_per_token(self) -> Spread | None:
+        """Over requests, in seconds."""
+        answered = [(outcome.seconds, outcome.completion.tokens) for outcome in self.outcomes if outcome.completion]
+        return Spread.of([seconds / tokens for seconds, tokens in answered if tokens])
 
 
 class _Models(BaseModel):
