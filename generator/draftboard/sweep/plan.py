@@ -11,8 +11,6 @@ from pydantic import Field, TypeAdapter, ValidationError
 from draftboard.access import Access
 from draftboard.errors import DraftboardError
 
-PRINTABLE = r"[^\p{C}\p{Zl}\p{Zp}]"
-"""A character that a terminal shows, as pydantic's regular expressions spell it."""
 _MOST = {"bytes": 16_000_000, "prompts": 10_000, "tags": 50}
 _NO_ACCESS = Access()
 
@@ -22,8 +20,8 @@ class Prompt:
     """A text to complete."""
 
     text: Annotated[str, Field(alias="prompt", min_length=1)] = field(repr=False)
-    tag: Annotated[str, Field(max_length=60, pattern=f"^{PRINTABLE}*$")] = ""
-    """The kind of request that it represents."""
+    tag: Annotated[str, Field(max_length=60, pattern=r"^[^\p{C}\p{Zl}\p{Zp}]*$")] = ""
+    """The kind of request that it represents: printable characters."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +84,7 @@ class Plan:
     server: str
     """`host:port` or a base address."""
     model: str = ""
-    """As the server names it; empty: the first model that it serves."""
+    """As the server names it; empty: the name on its page of metrics."""
     temperatures: tuple[float, ...] = (0.0, 0.4, 0.8, 1.0)
     """In this order."""
     requests: int = 20
