@@ -53,8 +53,6 @@ class FakeVLLM:
         path = request.path.partition("?")[0]
         if path == "/metrics":
             loopback.page(self.page())(request)
-        elif path == "/v1/models":
-            loopback.page(json.dumps({"data": [{"id": pages.MODEL}]}))(request)
         elif path == "/v1/completions":
             body = json.loads(request.rfile.read(int(request.headers["Content-Length"])))
             with self.lock:

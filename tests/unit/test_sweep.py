@@ -280,20 +280,6 @@ def refused(answer: Any, **planned: Any) -> str:
     return line
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{}", '{"data": []}', '{"data": [{"id": "\\u001b[31m"}]}', '{"data": [{"id": ""}]}']
-)
-def test_a_server_that_lists_no_model_requires_its_name(text: str) -> None:
-    def answer(request: BaseHTTPRequestHandler) -> None:
-        (page(text) if request.path == "/v1/models" else page(FakeVLLM().page()))(request)
-
-    with (
-        answering(answer) as place,
-        pytest.raises(DraftboardError, match=r"lists no model at /v1/models: use --model$"),
-    ):
-        sweep(Plan(server=place))
-
-
 def test_counts_that_contradict_each_other_are_ignored() -> None:
     def instead(server: FakeVLLM, request: BaseHTTPRequestHandler, body: dict[str, Any]) -> bool:
         told = server.complete(body)

@@ -8,7 +8,7 @@ import pytest
 from draftboard.errors import DraftboardError
 from draftboard.settings import Settings
 from draftboard.sweep import BUILT_IN, Plan, Prompt, Prompts, read_prompts, sweep
-from draftboard.sweep.client import Completion, Outcome
+from draftboard.sweep.client import Batch, Completion, Outcome
 from draftboard.sweep.result import PerRequest, Spread
 from draftboard.sweep.rows import Rows
 from support.fake_vllm import FakeVLLM, accepting, drafts_of
@@ -29,7 +29,7 @@ def read(*reported: dict[str, Any]) -> PerRequest | None:
         for drafts in reported
     ]
     outcomes = [Outcome("", 1.0, Completion.model_validate(body)) for body in bodies]
-    return Rows(Plan(server="a:1"), "m", Settings()).drafts(outcomes)[0]
+    return Rows(Plan(server="a:1"), "m", Settings()).drafts(Batch(outcomes))[0]
 
 
 def test_a_request_of_43_drafts_has_the_length_and_acceptance_that_vllm_tells() -> None:
@@ -153,6 +153,13 @@ def test_tags_show_who_gains_and_who_does_not() -> None:
         "poetry": (3, "costs more than it saves"),
     }
     assert row.server.verdict.says == "pays"
+
+
+def test_a_tag_that_was_not_sent_has_no_row() -> None:
+    prompts = Prompts((Prompt("a", "code"), Prompt("b", "poetry")), "a file")
+    with answering(FakeVLLM({0.0: accepting(50)})) as place:
+        (row,) = sweep(Plan(server=place, prompts=prompts, temperatures=(0.0,), requests=1), sleep=lambda _: None).rows
+    assert [tagged.tag for tagged in row.by_tag] == ["code"]
 
 
 def test_a_file_of_plain_text_is_one_prompt_a_line(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """`sweep`: what temperature does to speculation, on a running vLLM."""
 
-import math
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -15,25 +14,11 @@ from draftboard.durations import Duration
 from draftboard.settings import load
 from draftboard.sweep import BUILT_IN, Plan, document, read_prompts, sweep
 
-_HOTTEST, _MOST_TEMPERATURES = 2, 20
+_TEMPERATURE, _MOST_TEMPERATURES = shared.Number(0, 2), 20
 
 
-def _temperature(given: str) -> float:
-    try:
-        value = float(given)
-    except ValueError:
-        value = math.nan
-    if not 0 <= value <= _HOTTEST:
-        raise click.BadParameter(f"{given!r} must be a number from 0 to {_HOTTEST}")
-    return value
-
-
-def _one(_context: click.Context, _option: click.Parameter, given: str | None) -> float | None:
-    return None if given is None else _temperature(given)
-
-
-def _several(_context: click.Context, _option: click.Parameter, given: str) -> tuple[float, ...]:
-    values = tuple(_temperature(part.strip()) for part in given.split(","))
+def _several(context: click.Context, option: click.Parameter, given: str) -> tuple[float, ...]:
+    values = tuple(_TEMPERATURE.convert(part.strip(), option, context) for part in given.split(","))
     if len(set(values)) < len(values) or len(values) > _MOST_TEMPERATURES:
         raise click.BadParameter(f"each temperature once, and at most {_MOST_TEMPERATURES}")
     return values
@@ -60,12 +45,12 @@ def _count(name: str, least: int, most: int, words: str) -> Callable[[Callable[.
 )
 @_count("concurrency", 1, 256, "Requests in flight.")
 @_count("max_tokens", 1, 100_000, "Maximum tokens per completion.")
-@click.option("--model", default="", help="Served model name. Default: the first that the server lists.")
+@click.option("--model", default="", help="Served model name. Default: the first one.")
 @click.option("--method", default="", help="Drafting method; sets the draft cost.")
 @click.option(
     "--production-temperature",
+    type=_TEMPERATURE,
     metavar="T",
-    callback=_one,
     help="Temperature of production traffic; the verdict refers to it.",
 )
 @_count("warm_up", 0, 1000, "Warm-up requests per temperature, excluded from results.")

@@ -11,8 +11,8 @@ import httpx
 from pydantic import AfterValidator, AliasPath, BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
 from draftboard.access import parsed_url, shown
-from draftboard.errors import DraftboardError
-from draftboard.sweep.plan import PRINTABLE, Plan, Prompt
+from draftboard.sweep.plan import Plan, Prompt
+from draftboard.sweep.result import Spread
 
 _CHUNK, _MOST_BYTES = 65_536, 8_000_000
 """An answer of 200 tokens has 1 kB; with the details of every step a few more."""
@@ -101,9 +101,11 @@ class Batch:
         """Of all completions."""
         return sum(answer.tokens for answer in self.answers)
 
-
-class _Models(BaseModel):
-    first: Annotated[str, Field(validation_alias=AliasPath("data", 0, "id"), max_length=500, pattern=f"^{PRINTABLE}+$")]
+    @property
+    def time_per_token(self) -> Spread | None:
+        """Over requests, in seconds."""
+        answered = [(outcome.seconds, outcome.completion.tokens) for outcome in self.outcomes if outcome.completion]
+        return Spread.of([seconds / tokens for seconds, tokens in answered if tokens])
 
 
 class Api:
@@ -116,24 +118,6 @@ class Api:
         self.base, self._plan = url.copy_with(path=path or "/"), plan
         self.name = shown(self.base)
         self._verify = plan.access.certificates if url.scheme == "https" else False
-
-    def first_model(self) -> str:
-        """The first model that the server lists.
-
-        Raises:
-            DraftboardError: it lists none.
-        """
-
-        async def ask() -> bytes:
-            async with self._client() as client:
-                return await self._ask(client, "GET", "/v1/models")
-
-        try:
-            return _Models.model_validate_json(asyncio.run(ask())).first
-        except Failure as failure:
-            raise DraftboardError(f"{self.name}: cannot determine the model: {explained(str(failure))}") from None
-        except ValidationError:
-            raise DraftboardError(f"{self.name}: lists no model at /v1/models: use --model") from None
 
     def complete(
         self, prompts: Iterable[Prompt], model: str, temperature: float, batch: Batch, ended: Callable[[], None]
@@ -159,7 +143,7 @@ class Api:
         body = {"model": model, "prompt": prompt.text, "temperature": temperature, "max_tokens": self._plan.max_tokens}
         start = time.monotonic()
         try:
-            content = await self._ask(client, "POST", "/v1/completions", body)
+            content = await self._ask(client, body)
             seconds = time.monotonic() - start
             return Outcome(prompt.tag, seconds, Completion.model_validate_json(content))
         except Failure as error:
@@ -168,10 +152,10 @@ class Api:
             failure = "not a completion"
         return Outcome(prompt.tag, time.monotonic() - start, None, failure)
 
-    async def _ask(self, client: httpx.AsyncClient, method: str, path: str, body: object = None) -> bytes:
-        url, content = self.base.copy_with(path=self.base.path.rstrip("/") + path), bytearray()
+    async def _ask(self, client: httpx.AsyncClient, body: object) -> bytes:
+        url, content = self.base.copy_with(path=f"{self.base.path.rstrip('/')}/v1/completions"), bytearray()
         try:
-            async with asyncio.timeout(self._plan.timeout), client.stream(method, url, json=body) as answer:
+            async with asyncio.timeout(self._plan.timeout), client.stream("POST", url, json=body) as answer:
                 if answer.status_code != HTTPStatus.OK:
                     raise Failure(f"HTTP {answer.status_code}")
                 async for chunk in answer.aiter_raw(_CHUNK):

@@ -1,7 +1,7 @@
 """What a sweep sends: the settings of a run, and prompts, whose text goes to the server and nowhere else."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Annotated
@@ -11,8 +11,6 @@ from pydantic import Field, TypeAdapter, ValidationError
 from draftboard.access import Access
 from draftboard.errors import DraftboardError
 
-PRINTABLE = r"[^\p{C}\p{Zl}\p{Zp}]"
-"""A character that a terminal shows, as pydantic's regular expressions spell it."""
 _MOST = {"bytes": 16_000_000, "prompts": 10_000, "tags": 50}
 _NO_ACCESS = Access()
 
@@ -22,8 +20,8 @@ class Prompt:
     """A text to complete."""
 
     text: Annotated[str, Field(alias="prompt", min_length=1)] = field(repr=False)
-    tag: Annotated[str, Field(max_length=60, pattern=f"^{PRINTABLE}*$")] = ""
-    """The kind of request that it represents."""
+    tag: Annotated[str, Field(max_length=60, pattern=r"^[^\p{C}\p{Zl}\p{Zp}]*$")] = ""
+    """The kind of request that it represents: printable characters."""
 
 
 @dataclass(frozen=True)
@@ -35,56 +33,6 @@ class Prompts:
 
 
 _PROMPT = TypeAdapter(Prompt)
-_TURNS = "User: My parcel has not arrived.\nAgent: I am sorry to hear that. May I have your order number?\n"
-_REPORT = (
-    "The pump was serviced in March. The pump ran without a fault until June. In June the pump lost pressure twice, "
-    "and the seal of the pump was replaced. Since the seal was replaced the pump has run without a fault."
-)
-BUILT_IN = Prompts(
-    (
-        Prompt("def is_prime(n: int) -> bool:\n    '''Whether n is a prime number.'''\n", "code"),
-        Prompt("class Stack:\n    def __init__(self):\n        self.items = []\n\n    def push(self, item):\n", "code"),
-        Prompt(f"{_REPORT}\n\nThe same in one sentence: ", "summary"),
-        Prompt(f"Correct the spelling and repeat the text otherwise unchanged.\n\n{_REPORT}\n\n", "editing"),
-        Prompt('{"name": "Ada", "born": 1815}\n{"name": "Alan", "born": 1912}\n{"name": "Grace", "born": ', "data"),
-        Prompt(f"{_TURNS}User: It is 4711.\nAgent:", "chat"),
-        Prompt("Explain step by step why the sky is blue in the day and red in the evening.\n", "explanation"),
-        Prompt("A lighthouse keeper writes to her sister about the strangest night of the winter.\n\nDear ", "story"),
-    ),
-    "built-in prompts",
-)
-"""For a first look: from repetitive text, which drafts well, to free text. No substitute for production prompts."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Plan:
-    """The server and the load."""
-
-    server: str
-    """`host:port` or a base address."""
-    model: str = ""
-    """As the server names it; empty: the first model that it serves."""
-    temperatures: tuple[float, ...] = (0.0, 0.4, 0.8, 1.0)
-    """In this order."""
-    requests: int = 20
-    """Per temperature."""
-    prompts: Prompts = BUILT_IN
-    concurrency: int = 4
-    max_tokens: int = 200
-    """Per completion."""
-    warm_up: int = 2
-    """Requests before each temperature, excluded from results: the first ones compile, and fill caches."""
-    production_temperature: float | None = None
-    """The one that the verdict refers to."""
-    method: str = ""
-    """Drafting method, which vLLM does not export."""
-    timeout: float = 120.0
-    """Seconds per request, from the connection to the last byte."""
-    access: Access = _NO_ACCESS
-
-    def asked(self, requests: int) -> Iterator[Prompt]:
-        """The prompts in turn, the same at each temperature."""
-        return islice(cycle(self.prompts.all), requests)
 
 
 def read_prompts(path: Path) -> Prompts:
@@ -123,3 +71,38 @@ def _from_json(line: str, where: str) -> Prompt:
     if tag:
         raise DraftboardError(f"{where}: the tag must be at most 60 printable characters")
     raise DraftboardError(f'{where} is not JSON of the form {{"prompt": "...", "tag": "..."}}')
+
+
+BUILT_IN = replace(read_prompts(Path(__file__).with_name("prompts.jsonl")), source="built-in prompts")
+"""For a first look: from repetitive text, which drafts well, to free text. No substitute for production prompts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """The server and the load."""
+
+    server: str
+    """`host:port` or a base address."""
+    model: str = ""
+    """As the server names it; empty: the name on its page of metrics."""
+    temperatures: tuple[float, ...] = (0.0, 0.4, 0.8, 1.0)
+    """In this order."""
+    requests: int = 20
+    """Per temperature."""
+    prompts: Prompts = BUILT_IN
+    concurrency: int = 4
+    max_tokens: int = 200
+    """Per completion."""
+    warm_up: int = 2
+    """Requests before each temperature, excluded from results: the first ones compile, and fill caches."""
+    production_temperature: float | None = None
+    """The one that the verdict refers to."""
+    method: str = ""
+    """Drafting method, which vLLM does not export."""
+    timeout: float = 120.0
+    """Seconds per request, from the connection to the last byte."""
+    access: Access = _NO_ACCESS
+
+    def asked(self, requests: int) -> Iterator[Prompt]:
+        """The prompts in turn, the same at each temperature."""
+        return islice(cycle(self.prompts.all), requests)

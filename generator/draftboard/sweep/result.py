@@ -1,4 +1,4 @@
-"""A sweep as typed objects, which are also its JSON.
+"""A sweep as typed objects, which are also its JSON; docs/sweep.md describes the fields.
 
 Shares run from 0 to 1, times are in seconds. None: unknown.
 """

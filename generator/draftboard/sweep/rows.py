@@ -39,10 +39,8 @@ class Rows:
         report = Reading([after], grown, self.settings, self.plan.method).report(Origin.SCRAPES)
         # vLLM counts adapters and further names under the first name that it serves.
         server = next((model for model in report.models if model.model == self.model), report.models[0])
-        foreign, tags = (
-            self._foreign(before, after, grown, batch),
-            sorted({prompt.tag for prompt in self.plan.prompts.all}),
-        )
+        foreign = self._foreign(before, after, grown, batch)
+        tags = {outcome.tag for outcome in outcomes} if any(prompt.tag for prompt in self.plan.prompts.all) else ()
         failures = Counter(outcome.failure for outcome in outcomes if outcome.completion is None)
         notes = [f"{count} of {len(outcomes)} requests failed: {explained(why)}" for why, count in failures.items()]
         notes += [*_foreign_notes(foreign), *warnings(server)]
@@ -60,25 +58,24 @@ class Rows:
             tokens=batch.tokens,
             seconds=batch.seconds,
             tokens_per_second=batch.tokens / batch.seconds if batch.seconds else None,
-            time_per_token=_time_per_token(outcomes),
+            time_per_token=batch.time_per_token,
             server=server,
             rule_of_thumb=thumb,
-            by_request=self.drafts(outcomes)[0],
-            by_tag=tuple(self._tagged(tag, outcomes) for tag in tags if tags != [""]),
+            by_request=self.drafts(batch)[0],
+            by_tag=tuple(self._tagged(tag, outcomes) for tag in sorted(tags)),
             foreign=foreign,
             notes=(*notes, *report.notes),
         )
 
-    def drafts(self, outcomes: Sequence[Outcome]) -> tuple[PerRequest | None, Verdict | None]:
+    def drafts(self, batch: Batch) -> tuple[PerRequest | None, Verdict | None]:
         """Drafts as the responses report them, judged as if a server had counted them alone; None where none does."""
-        answers = [outcome.completion for outcome in outcomes if outcome.completion]
-        reported = [answer.drafts for answer in answers if answer.drafts]
+        reported = [answer.drafts for answer in batch.answers if answer.drafts]
         if not reported:
             return None, None
         drafting = [drafts for drafts in reported if drafts.num_draft_tokens]
         histogram = tuple(map(sum, zip_longest(*(drafts.acceptance_histogram for drafts in reported), fillvalue=0)))
         counted: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {
-            (serving.GENERATION_TOKENS.name, ()): sum(answer.tokens for answer in answers),
+            (serving.GENERATION_TOKENS.name, ()): batch.tokens,
             (speculation.DRAFTS.name, ()): sum(histogram),
             (speculation.DRAFT_TOKENS.name, ()): sum(drafts.num_draft_tokens for drafts in drafting),
             (speculation.ACCEPTED_TOKENS.name, ()): sum(drafts.num_accepted_draft_tokens for drafts in drafting),
@@ -100,44 +97,37 @@ class Rows:
         return of_requests, found.verdict
 
     def _tagged(self, tag: str, outcomes: Sequence[Outcome]) -> Tagged:
-        own = [outcome for outcome in outcomes if outcome.tag == tag]
-        drafts, verdict = self.drafts(own)
+        own = Batch([outcome for outcome in outcomes if outcome.tag == tag])
+        (drafts, verdict), requests, answered = self.drafts(own), len(own.outcomes), len(own.answers)
+        times = own.time_per_token
         return Tagged(
-            tag=tag,
-            requests=len(own),
-            answered=sum(outcome.completion is not None for outcome in own),
-            time_per_token=_time_per_token(own),
-            drafts=drafts,
-            verdict=verdict,
+            tag=tag, requests=requests, answered=answered, time_per_token=times, drafts=drafts, verdict=verdict
         )
 
     def _foreign(self, before: Page, after: Page, grown: Growth, batch: Batch) -> Foreign | None:
         """What the server counted beyond our responses; None where its counters do not tell."""
-        tokens, drafts = total(grown, serving.GENERATION_TOKENS), total(grown, speculation.DRAFTS)
-        requests = total(grown, serving.REQUESTS_FINISHED)
-        if tokens is None or any(tally.since is Since.RESTART for tally in grown.tallies):
+        generated, finished = total(grown, serving.GENERATION_TOKENS), total(grown, serving.REQUESTS_FINISHED)
+        if generated is None or any(tally.since is Since.RESTART for tally in grown.tallies):
             return None
-        # A request without a response may have generated up to max_tokens, and may be running still.
-        lost, beyond, tolerance = (
-            batch.begun - len(batch.answers),
-            tokens - batch.tokens,
-            self.settings.thresholds.foreign,
-        )
-        beyond = max(beyond - lost * self.plan.max_tokens, 0.0) if beyond > 0 else beyond
-        reported = [answer.drafts.num_spec_steps for answer in batch.answers if answer.drafts]
-        known = drafts is not None and reported and len(reported) == batch.begun
-        more_drafts = max((drafts or 0.0) - sum(reported), 0.0) if known else None
-        more_requests = None if requests is None else max(requests - batch.begun, 0.0)
+        lost, tokens = batch.begun - len(batch.answers), generated - batch.tokens
+        if tokens > 0:
+            # A request without a response may have generated up to max_tokens, and may be running still.
+            tokens = max(tokens - lost * self.plan.max_tokens, 0.0)
+        requests = None if finished is None else max(finished - batch.begun, 0.0)
         running = running_on(before) + (0.0 if lost else running_on(after))
-        many = beyond > tolerance * tokens or (more_drafts or 0.0) > tolerance * (drafts or 0.0) + batch.begun
+        tolerance, counted, drafts = self.settings.thresholds.foreign, total(grown, speculation.DRAFTS), None
+        reported = [answer.drafts.num_spec_steps for answer in batch.answers if answer.drafts]
+        if counted is not None and reported and len(reported) == batch.begun:
+            drafts = max(counted - sum(reported), 0.0)
+        many = tokens > tolerance * generated or (drafts or 0.0) > tolerance * (counted or 0.0) + batch.begun
         return Foreign(
-            generated=tokens,
-            unexplained_tokens=beyond,
-            unexplained_requests=more_requests,
-            unexplained_drafts=more_drafts,
+            generated=generated,
+            unexplained_tokens=tokens,
+            unexplained_requests=requests,
+            unexplained_drafts=drafts,
             running=running,
             tolerance=tolerance,
-            found=bool(more_requests or running) or many,
+            found=bool(requests or running) or many,
         )
 
 
@@ -167,8 +157,3 @@ def _foreign_notes(found: Foreign | None) -> Iterator[str]:
             f"foreign traffic: {', '.join(parts)} besides ours (tolerance: {found.tolerance:.0%} of tokens); these "
             "numbers are not of this temperature alone"
         )
-
-
-def _time_per_token(outcomes: Sequence[Outcome]) -> Spread | None:
-    answered = [(outcome.seconds, outcome.completion.tokens) for outcome in outcomes if outcome.completion]
-    return Spread.of([seconds / tokens for seconds, tokens in answered if tokens])

@@ -45,7 +45,7 @@ def sweep(
     if total(grown, speculation.DRAFTS) is None or page.v0:
         model = Reading([page], grown, settings, "").report(Origin.LIFETIME).models[0]
         raise DraftboardError(f"{page.source}: nothing to sweep: {model.state}: {model.verdict.reasons[0]}")
-    run = _Run(Rows(plan, plan.model or api.first_model(), settings), api, progress, sleep)
+    run = _Run(Rows(plan, plan.model or grown.tallies[0].model, settings), api, progress, sleep)
     failure, interrupted, wanted = None, False, plan.production_temperature
     try:
         for temperature in plan.temperatures:
