@@ -123,13 +123,13 @@ $(VENV)/.runtime: $(VENV)/.pip pyproject.toml
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable .
 	@touch $@
 
-$(VENV)/.demo: $(VENV)/.runtime
+$(VENV)/.demo: $(VENV)/.pip pyproject.toml
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[lab]'
-	@touch $@
+	@touch $(VENV)/.runtime $@
 
-$(VENV)/.dev: $(VENV)/.runtime
+$(VENV)/.dev: $(VENV)/.pip pyproject.toml
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[plots,lab]' --group dev
-	@touch $@
+	@touch $(VENV)/.runtime $(VENV)/.demo $@
 
 $(TOOL)/prometheus $(TOOL)/alertmanager $(TOOL)/docker-compose: deploy/tools/fetch.py
 	$(PYTHON) deploy/tools/fetch.py $(@F) --into $(TOOLS)
