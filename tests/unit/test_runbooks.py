@@ -44,7 +44,7 @@ class Runbook:
     def of(cls, alert: Alert, files: dict[str, str]) -> "Runbook":
         text = files[f"alerts/runbooks/{alert.name}.md"]
         first, *rest = re.split(r"^## ", text, flags=re.MULTILINE)
-        head = re.fullmatch(r"<!--.+?-->\n\n# (\w+)\n\n\*\*(.+?)\*\*\n\n((?:(?!\*\*).)+)", first, re.DOTALL)
+        head = re.fullmatch(r"# (\w+)\n\n<!--.+?-->\n\n\*\*(.+?)\*\*\n\n((?:(?!\*\*).)+)", first, re.DOTALL)
         assert head is not None, "under the title stand one bold line and the conditions"
         sections = {title.strip(): body for title, _, body in (part.partition("\n") for part in rest)}
         return cls(head[1], head[2], head[3], sections, text)

@@ -22,9 +22,9 @@ from draftboard.settings.objectives import FAST, SLOW
 from draftboard.signals import ALL, Level
 
 _HEAD = """\
-<!-- Made by `draftboard build`: edit the template in generator/draftboard/alerts/runbooks/, not this file. -->
-
 # {name}
+
+<!-- Made by `draftboard build`: edit the template in generator/draftboard/alerts/runbooks/, not this file. -->
 
 **Fires when {when}. For: {hold}. Severity: `{severity}`.**
 
