@@ -3,12 +3,14 @@
 import json
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from draftboard import build as build_room
 from draftboard.alerts import ALERTS
 from draftboard.settings import Settings, load
+from draftboard.settings.alerts import AlertName
 
 RENAMED = """
 selector = 'prometheus="blue",stage=~"a.*"'
@@ -153,6 +155,7 @@ def renamed(tmp_path_factory: pytest.TempPathFactory) -> Settings:
         f'\n[alerts.{alert.name}]\nfor = "{index + 61}m"\nkeep_firing_for = "{index + 91}m"\n'
         f'severity = "{"warning" if alert.severity == "critical" else "critical"}"\n'
         for index, alert in enumerate(ALERTS)
+        if alert.name in get_args(AlertName)
     )
     path.write_text(RENAMED + alerts)
     return load(path)
