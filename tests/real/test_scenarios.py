@@ -36,7 +36,7 @@ def test_exactly_the_alerts_that_a_scenario_names_fire_in_time(name: str, tmp_pa
     assert [line for line in page if line.startswith(f"| `{name}` |")] == rows(name, told, fired), "run `make detect`"
 
 
-@pytest.mark.parametrize("seed", [2, 3])
+@pytest.mark.parametrize("seed", [2])
 @pytest.mark.parametrize("name", ["disagg-phantom-drafts", "mixed-temperature", "spec-off"])
 def test_a_story_does_not_hang_on_its_seed(name: str, seed: int, tmp_path: Path) -> None:
     told = find(name)

@@ -50,7 +50,8 @@ def status_of(alert: Alert) -> Status | None:
 
 @of_every_alert
 def test_an_alert_lacks_none_of_its_parts(alert: Alert) -> None:
-    assert [part for part, is_there in PARTS.items() if not is_there(alert)] == []
+    missing = [part for part, is_there in PARTS.items() if not is_there(alert)]
+    assert not missing, f"{alert.name} lacks " + "; ".join(missing)
 
 
 def test_every_name_and_every_runbook_belongs_to_an_alert() -> None:
@@ -146,7 +147,8 @@ def test_a_mistake_in_an_alert_is_one_line_that_names_it(fields: dict[str, str],
 
 
 def test_settings_change_one_value_of_an_alert_and_leave_the_others() -> None:
-    alert, other = ALERTS[:2]
+    by_name = {alert.name: alert for alert in ALERTS}
+    alert, other = by_name["SpecDecodeNotPaying"], by_name["SpecDecodeAcceptanceDrop"]
     own = alert.patience(Settings())
     chosen = Settings.model_validate({"alerts": {alert.name: {"for": "0s"}}})
     assert alert.patience(chosen) == replace(own, hold=Duration(0))

@@ -27,7 +27,10 @@ RECORD = re.compile(r"\b(?:engine|model|target):\w[\w:]*")
 RAW_SERIES = re.compile(r"(?<![\w:])vllm:\w+")
 DASHBOARD_OR_BOLD = re.compile(r"`(draftboard-\w+)`|\*\*(.+?)\*\*")
 
-of_every_alert = pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert.name)
+# Another test says which alert has no runbook.
+WRITTEN = [alert for alert in ALERTS if alert.name in runbook.runbooks(ALERTS, Settings())]
+
+of_every_alert = pytest.mark.parametrize("alert", WRITTEN, ids=lambda alert: alert.name)
 
 
 @dataclass(frozen=True)
@@ -183,7 +186,7 @@ def test_queries_read_records_that_are_made_and_series_of_a_real_page(document: 
     built = alert_files(Settings.model_validate(document))
     made = {rule["record"] for rule in rules(built, "record")}
     exposed = set(re.findall(r"^(vllm:\w+)", PAGE.read_text(), re.MULTILINE)) | set(catalogue.series())
-    for alert in ALERTS:
+    for alert in WRITTEN:
         found = Runbook.of(alert, built)
         assert set(RECORD.findall(found.text)) <= made, alert.name
         for query in found.blocks("promql"):

@@ -32,8 +32,9 @@ def test_naming_one_key_of_a_table_keeps_its_other_defaults(tmp_path: Path) -> N
 
 
 def test_an_alert_s_own_values_are_kept_but_for_those_that_the_file_names(tmp_path: Path) -> None:
-    settings = loaded(tmp_path, f'[alerts.{ALERTS[0].name}]\nseverity = "critical"')
-    assert ALERTS[0].patience(settings) == replace(ALERTS[0].patience(Settings()), severity="critical")
+    settings = loaded(tmp_path, '[alerts.SpecDecodeNotPaying]\nseverity = "critical"')
+    (alert,) = (alert for alert in ALERTS if alert.name == "SpecDecodeNotPaying")
+    assert alert.patience(settings) == replace(alert.patience(Settings()), severity="critical")
 
 
 def test_a_cost_of_one_method_is_added_to_the_others(tmp_path: Path) -> None:
