@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from draftboard.catalogue import PAGE, Histogram
+from draftboard.catalogue import CATALOGUE, Histogram
 from draftboard.doctor.command.text import read_object
 from draftboard.doctor.finding import Finding, problem, shown, warning
 from draftboard.settings import Settings
@@ -14,10 +14,8 @@ FLAG = "custom_histogram_buckets"
 WRITTEN = "--custom-histogram-buckets"
 SINCE = "0.32.0"
 _LARGEST = 1e9
-_CONDITIONAL = "kv_cache_residency"
-FAMILIES = frozenset({metric.custom for metric in PAGE if isinstance(metric, Histogram) and metric.custom}) | {
-    _CONDITIONAL
-}
+_UNREAD = {"kv_cache_residency", "request_num_preemptions", "request_params_n", "request_tokens"}
+FAMILIES = frozenset({metric.custom for metric in CATALOGUE if isinstance(metric, Histogram)}) | _UNREAD
 """Names that the flag takes."""
 FINER: dict[str, tuple[float, ...]] = {
     "time_to_first_token": (

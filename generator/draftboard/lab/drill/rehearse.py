@@ -1,34 +1,32 @@
-"""The drill: a scenario is lived through, and every alert that it names must arrive."""
+"""The drill: a scenario runs on real servers, and every alert that it names must arrive."""
 
 import tempfile
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from draftboard.errors import DraftboardError
 from draftboard.lab.drill.receiver import Arrival, receiving
 from draftboard.lab.drill.wiring import Programs, wired
 from draftboard.lab.simulator import Expected, find
+from draftboard.output import Bullets, Described, Document, Heading, Note, Table, columns
 from draftboard.rules.alerts import WATCHDOG
 from draftboard.settings import Settings
 
-_SCHEMA_VERSION = 1
-"""Of the JSON: grows whenever a key is removed or means something else."""
 _PATIENCE = 3.0
-"""A drill waits so many times as long as its scenario says that the last alert takes."""
+"""A drill waits this many times as long as its scenario says that the last alert takes."""
 _LEAST_SECONDS = 30.0
 """Starting the processes and scraping twice takes its time, however fast the scenario."""
 
 
 @dataclass(frozen=True)
-class Told:
+class Told(Described):
     """One expected alert, and how long it took from its cause to the receiver."""
 
     alert: str
     after_seconds: float | None
-    """From its cause in the scenario to the webhook, in real seconds; None when it did not arrive."""
+    """From its cause in the scenario to the webhook, in real seconds; null when it did not arrive."""
     receiver: str = ""
     says: str = ""
     """Its description, as it reached the receiver."""
@@ -36,23 +34,18 @@ class Told:
 
 
 @dataclass(frozen=True)
-class Drill:
-    """What came of it."""
+class Drill(Described):
+    """The outcome of a drill."""
 
     scenario: str
     speed: float
     told: tuple[Told, ...]
     others: tuple[str, ...]
     """Alerts that arrived without being expected, but for the watchdog."""
-
-    @property
-    def passed(self) -> bool:
-        """Whether all that was expected arrived, and nothing else."""
-        return not self.others and all(one.after_seconds is not None for one in self.told)
-
-    def as_json(self) -> dict[str, Any]:
-        """As plain data."""
-        return {"schema_version": _SCHEMA_VERSION} | asdict(self) | {"passed": self.passed}
+    passed: bool
+    """Whether all expected alerts arrived, and no other."""
+    schema_version: int = 1
+    """Grows whenever a key is removed or its meaning changes."""
 
 
 def rehearse(
@@ -68,59 +61,58 @@ def rehearse(
     Raises:
         DraftboardError: a program cannot run, or the scenario expects nothing.
     """
-    told = find(scenario)
-    expected = told.expect
+    script = find(scenario)
+    expected = script.expect
     if not expected:
         raise DraftboardError(f"{scenario}: expects no alert, so there is nothing to drill: add an [[expect]]")
-    steps = len(expected) + 1
-    with tempfile.TemporaryDirectory(prefix="draftboard-drill-") as temporary, receiving() as (receiver, webhook):
-        with wired(settings, programs, Path(temporary), webhook) as wiring:
-            progress("starting Alertmanager and Prometheus", 0, steps)
-            wiring.start_alertmanager()
-            wiring.start_prometheus()
-            wiring.start_simulator(scenario, speed=speed)
-            began = time.time()
-            progress("waiting for the alerts", 1, steps)
-            missing = {one.alert for one in expected}
-            receiver.wait_for(
-                lambda arrivals: missing <= {arrival.name for arrival in arrivals},
-                max(_LEAST_SECONDS, _PATIENCE * max(_latest(one) for one in expected) / speed),
-            )
-            progress("listening until the scenario ends, for what is not expected", steps, steps)
-            names = missing | {WATCHDOG}
-            receiver.wait_for(
-                lambda arrivals: any(arrival.name not in names for arrival in arrivals),
-                began + told.duration.seconds / speed - time.time(),
-            )
-        return _outcome(scenario, speed, expected, began, receiver.arrivals)
-
-
-def _latest(one: Expected) -> int:
-    return one.since.seconds + one.within.seconds
-
-
-def _outcome(
-    scenario: str, speed: float, expected: Sequence[Expected], began: float, arrivals: Sequence[Arrival]
-) -> Drill:
-    first: dict[str, Arrival] = {}
-    for arrival in arrivals:
-        first.setdefault(arrival.name, arrival)
-    names = {one.alert for one in expected}
-    return Drill(
-        scenario=scenario,
-        speed=speed,
-        told=tuple(_told(one, first.get(one.alert), began + one.since.seconds / speed) for one in expected),
-        others=tuple(sorted(first.keys() - names - {WATCHDOG})),
-    )
+    steps, names = len(expected) + 1, {one.alert for one in expected}
+    latest = max(one.since.seconds + one.within.seconds for one in expected)
+    with (
+        tempfile.TemporaryDirectory(prefix="draftboard-drill-") as temporary,
+        receiving() as (receiver, webhook),
+        wired(settings, programs, Path(temporary), webhook) as wiring,
+    ):
+        progress("starting Alertmanager and Prometheus", 0, steps)
+        wiring.start_alertmanager()
+        wiring.start_prometheus()
+        wiring.start_simulator(scenario, speed=speed)
+        began = time.time()
+        progress("waiting for the alerts", 1, steps)
+        receiver.wait_for(
+            lambda arrivals: names <= {arrival.name for arrival in arrivals},
+            max(_LEAST_SECONDS, _PATIENCE * latest / speed),
+        )
+        progress("waiting for the end of the scenario: no other alert may arrive", steps, steps)
+        receiver.wait_for(
+            lambda arrivals: any(arrival.name not in names | {WATCHDOG} for arrival in arrivals),
+            began + script.duration.seconds / speed - time.time(),
+        )
+    first = {arrival.name: arrival for arrival in reversed(receiver.arrivals)}
+    told = tuple(_told(one, first.get(one.alert), began + one.since.seconds / speed) for one in expected)
+    others = tuple(sorted(first.keys() - names - {WATCHDOG}))
+    return Drill(scenario, speed, told, others, passed=not others and first.keys() >= names)
 
 
 def _told(expected: Expected, arrival: Arrival | None, caused: float) -> Told:
     if arrival is None:
         return Told(expected.alert, after_seconds=None)
-    return Told(
-        expected.alert,
-        after_seconds=round(arrival.at - caused, 1),
-        receiver=arrival.receiver,
-        says=arrival.annotations.get("description", ""),
-        runbook_url=arrival.annotations.get("runbook_url", ""),
+    notes = arrival.annotations
+    after, says, runbook = round(arrival.at - caused, 1), notes.get("description", ""), notes.get("runbook_url", "")
+    return Told(expected.alert, after, arrival.receiver, says, runbook)
+
+
+def shown(drill: Drill) -> Document:
+    """A line for each expected alert, and the unexpected ones."""
+    rows = tuple(
+        (one.alert, "-", "-", "It did not arrive in time.")
+        if one.after_seconds is None
+        else (one.alert, f"receiver {one.receiver}", f"{one.after_seconds:.1f} s", one.says)
+        for one in drill.told
     )
+    headings = columns("Alert", "Reached", numbers=["After"]) + columns("Says")
+    unexpected = tuple(f"{name} arrived too, which the scenario does not expect." for name in drill.others)
+    pace = (
+        f"The scenario ran {drill.speed:g} times as fast, with the holds and windows of the settings. "
+        "On a real server an alert takes as long as its own hold."
+    )
+    return Document.of((Heading("From counter to webhook"), Table(headings, rows), Bullets(unexpected), Note(pace)))

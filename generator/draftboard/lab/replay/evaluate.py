@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from draftboard.errors import DraftboardError
-from draftboard.lab.replay.recording import Recording, unpacked
+from draftboard.lab.replay.recording import unpack
 from draftboard.prometheus import Client, Promtool, Server
 from draftboard.rules import recording_groups, to_yaml
 from draftboard.rules.group import Group, RecordingRule
@@ -47,22 +47,32 @@ def replaying(
 ) -> Iterator[Replay]:
     """Load a recording, evaluate the rules over it, and serve both for the time of a `with`.
 
-    The data stays in `keep_in`, if that is given. `progress` is told what is being done, how many steps are done and
-    how many there are.
+    The data stays in `keep_in`, if that is given. `progress` gets the task, the steps done and their number.
 
     Raises:
         DraftboardError: the recording, a program or a setting does not allow it.
     """
+    passes, interval = in_passes(recording_groups(settings)), settings.rules.evaluation_interval.seconds
     with ExitStack() as stack:
         folder = keep_in or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="draftboard-")))
-        server = _server(folder, settings, prometheus)
-        start, end = _load(source, settings, server, Promtool(promtool), progress)
+        server, loader = _server(folder, settings, prometheus), Promtool(promtool)
+        progress("loading the recording", 0, len(passes) + 1)
+        recording, rules = folder / "recording.om", folder / "pass.rules.yaml"
+        first, last = unpack(source, recording)
+        loader.load_openmetrics(recording, server.storage)
+        recording.unlink()
+        start, end = math.floor(first / interval) * interval, math.ceil(last / interval) * interval
+        for done, group in enumerate(passes, start=1):
+            progress("evaluating the rules", done, len(passes) + 1)
+            rules.write_text(to_yaml([group]))
+            with server.running() as url:
+                loader.load_rules(rules, server.storage, url=url, start=start, end=end)
         with server.running() as url, Client(url) as client:
             yield Replay(settings, client, *_evaluated(client, settings, start, end))
 
 
 def leave_running(folder: Path, settings: Settings, prometheus: Path) -> tuple[int, str]:
-    """Serve what a replay kept in a folder, by a process that stays: returns its id and the URL."""
+    """Serve the data that a replay kept in a folder, by a process that stays: returns its id and the URL."""
     process, url = _server(folder, settings, prometheus).start(lasting=True)
     return process.pid, url
 
@@ -78,37 +88,8 @@ def _server(folder: Path, settings: Settings, program: Path) -> Server:
     return Server(program, folder, lookback=rules.evaluation_interval)
 
 
-def _load(
-    source: Path,
-    settings: Settings,
-    server: Server,
-    promtool: Promtool,
-    progress: Callable[[str, int, int], None],
-) -> tuple[float, float]:
-    passes = in_passes(recording_groups(settings))
-    progress("loading the recording", 0, len(passes) + 1)
-    recording = unpacked(source, server.folder)
-    promtool.load_openmetrics(recording.path, server.storage)
-    recording.path.unlink()
-    start, end = _grid(recording, settings)
-    for done, group in enumerate(passes, start=1):
-        progress("evaluating the rules", done, len(passes) + 1)
-        rules = server.folder / "pass.rules.yaml"
-        rules.write_text(to_yaml([group]))
-        with server.running() as url:
-            promtool.load_rules(rules, server.storage, url=url, start=start, end=end)
-    progress("evaluating the rules", len(passes) + 1, len(passes) + 1)
-    return start, end
-
-
-def _grid(recording: Recording, settings: Settings) -> tuple[float, float]:
-    """First and last evaluation: whole multiples of the interval, from the first sample to just after the last."""
-    interval = settings.rules.evaluation_interval.seconds
-    return math.floor(recording.first / interval) * interval, math.ceil(recording.last / interval) * interval
-
-
 def _evaluated(client: Client, settings: Settings, start: float, end: float) -> tuple[float, float]:
-    """First and last time at which the rules were really evaluated, asked of the records themselves.
+    """First and last time at which promtool evaluated the rules, read from the records themselves.
 
     Raises:
         DraftboardError: nothing was recorded.
@@ -130,9 +111,8 @@ def in_passes(groups: Sequence[Group]) -> list[Group]:
     number: dict[str, int] = {}
     passes: list[list[RecordingRule]] = []
     for rule in (rule for group in groups for rule in group.rules if isinstance(rule, RecordingRule)):
-        number[rule.record] = max(
-            (number[name] + 1 for name in _RECORD.findall(rule.expr) if name in number), default=0
-        )
+        before = (number[name] + 1 for name in _RECORD.findall(rule.expr) if name in number)
+        number[rule.record] = max(before, default=0)
         if number[rule.record] == len(passes):
             passes.append([])
         passes[number[rule.record]].append(rule)

@@ -1,18 +1,19 @@
-"""Which alerts would have fired, from when to when: the patience of Prometheus' rule manager, on a replayed past."""
+"""Which alerts would have fired, from when to when: the holds of Prometheus' rule manager, on a replayed past."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from draftboard.durations import Duration
 from draftboard.lab.replay.evaluate import Replay
+from draftboard.output import Described
 from draftboard.rules import alerting_groups
 from draftboard.rules.alerts import WATCHDOG
 from draftboard.rules.group import AlertingRule
 
 
 @dataclass(frozen=True)
-class Firing:
-    """One alert for one series: when it fired, until when, and the value that it fired with."""
+class Firing(Described):
+    """One alert for one series, from its first to its last evaluation (Unix seconds), and its value at the first."""
 
     alert: str
     severity: str
@@ -24,7 +25,7 @@ class Firing:
 
 
 def firings(replay: Replay) -> list[Firing]:
-    """All that say something of the recording, in the order in which they would have fired."""
+    """All but the watchdog's, in the order in which they would have fired."""
     rules = (rule for group in alerting_groups(replay.settings) for rule in group.rules)
     watching = (rule for rule in rules if isinstance(rule, AlertingRule) and rule.alert != WATCHDOG)
     found = (firing for rule in watching for firing in _of_rule(rule, replay))
@@ -32,32 +33,18 @@ def firings(replay: Replay) -> list[Firing]:
 
 
 def _of_rule(rule: AlertingRule, replay: Replay) -> Iterator[Firing]:
+    count = round((replay.end - replay.start) / replay.step) + 1
+    evaluations = [replay.start + index * replay.step for index in range(count)]
+    severity, summary = rule.labels["severity"], rule.annotations["summary"]
     for series in replay.client.query_range(rule.expr, replay.start, replay.end, replay.step):
         values = dict(series.samples)
         labels = {name: value for name, value in series.labels.items() if name != "__name__"}
-        evaluations = _evaluations(replay)
         for since, until in stretches(values, evaluations, rule.hold, rule.keep_firing_for):
-            yield Firing(
-                alert=rule.alert,
-                severity=rule.labels["severity"],
-                summary=rule.annotations["summary"],
-                labels=labels,
-                since=since,
-                until=until,
-                value=values[since],
-            )
-
-
-def _evaluations(replay: Replay) -> list[float]:
-    count = round((replay.end - replay.start) / replay.step) + 1
-    return [replay.start + index * replay.step for index in range(count)]
+            yield Firing(rule.alert, severity, summary, labels, since, until, values[since])
 
 
 def stretches(
-    holding: Iterable[float],
-    evaluations: Iterable[float],
-    hold: Duration,
-    keep_firing_for: Duration,
+    holding: Iterable[float], evaluations: Iterable[float], hold: Duration, keep_firing_for: Duration
 ) -> Iterator[tuple[float, float]]:
     """First and last evaluation of each firing, given the evaluations at which the expression held.
 

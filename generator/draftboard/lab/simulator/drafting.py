@@ -6,11 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from draftboard.lab.simulator.request import Batch, Integers
+from draftboard.lab.simulator.arrivals import Batch, Integers
 from draftboard.lab.simulator.scenario import Requests, Server
-from draftboard.settings import Settings
-
-_LOOKUP = Settings().methods.lookup
 
 
 @dataclass(frozen=True)
@@ -28,22 +25,20 @@ class Steps:
 
 
 class Drafter:
-    """How one server drafts and what of it is accepted, by kind of request."""
+    """How one engine drafts and what of it is accepted, by kind of request."""
 
     def __init__(self, server: Server, chance: np.random.Generator) -> None:
         self.longest = server.k or 0
         self._chance = chance
-        self._lookup = server.method in _LOOKUP
+        self._lookup = server.looks_up
         self._up_to_length = np.cumsum(server.draft_lengths)[:-1]
         self.cover(server.coverage)
         self.take(server.requests)
 
     def cover(self, coverage: float) -> None:
         """From now on such a share of steps finds a draft."""
-        lengths = self._up_to_length
         self._coverage = coverage if self.longest else 0.0
-        mean_length = self.longest - lengths.sum() if len(lengths) else self.longest
-        self.drafted_per_step = float(self._coverage * mean_length)
+        self.drafted_per_step = float(self._coverage * (self.longest - self._up_to_length.sum()))
         """Mean tokens that a request drafts in a step."""
 
     def take(self, kinds: Sequence[Requests]) -> None:

@@ -5,17 +5,23 @@ request enters, decodes and finishes at a step of its own.
 """
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from draftboard.lab.simulator.arrivals import Arrivals
-from draftboard.lab.simulator.books import Books, phantoms_among
+from draftboard.lab.simulator.arrivals import (
+    Arrivals,
+    Batch,
+    Floats,
+    Integers,
+    blocks,
+    joined,
+    no_requests,
+    uncomputed,
+)
+from draftboard.lab.simulator.books import Books
 from draftboard.lab.simulator.drafting import Drafter, Steps
-from draftboard.lab.simulator.request import Batch, Floats, Integers, blocks, joined, no_requests, uncomputed
-from draftboard.lab.simulator.scenario import Event, Requests, Server
-from draftboard.settings import Settings
+from draftboard.lab.simulator.scenario import Event, Server
 from draftboard.theory import step_cost
 
 _TICK_SECONDS = 1.0
@@ -29,24 +35,24 @@ _JITTER = 0.08
 class Engine:
     """The state of one engine; `advance` moves it on."""
 
-    def __init__(self, server: Server, number: int, born: float, chance: np.random.Generator) -> None:
+    def __init__(self, server: Server, books: Books, born: float, chance: np.random.Generator) -> None:
         self._server = server
+        self._books = books
         self._chance = chance
         self._arrivals = Arrivals(server, chance)
         self._drafter = Drafter(server, chance)
-        self._cost = _draft_cost(server)
         self._slowdown = 1.0
         self._ticked = born
         self._now = born
         self._running, self._waiting = no_requests(), no_requests()
-        self.books = Books(server, number)
-        self.rejected = 0
-        """Requests that the full queue turned away since this was last set to 0."""
 
     def change(self, event: Event) -> None:
-        """What an event says of requests, load, drafting and speed."""
+        """Take over what an event says of requests, load, drafting and speed."""
         if event.requests:
-            self._take(event.requests)
+            self._arrivals.take(event.requests)
+            self._drafter.take(event.requests)
+            for batch in (self._running, self._waiting):
+                batch["kind"] = np.minimum(batch["kind"], len(event.requests) - 1)
         if event.load is not None:
             self._arrivals.load = event.load
         if event.coverage is not None:
@@ -54,20 +60,17 @@ class Engine:
         if event.slowdown is not None:
             self._slowdown = event.slowdown
 
-    def _take(self, kinds: Sequence[Requests]) -> None:
-        self._arrivals.take(kinds)
-        self._drafter.take(kinds)
-        for batch in (self._running, self._waiting):
-            batch["kind"] = np.minimum(batch["kind"], len(kinds) - 1)
-
     def advance(self, until: float) -> None:
-        """Go on for as many whole ticks as end by `until`: how often one looks changes nothing."""
+        """Go on for as many whole ticks as end by `until`: the number of calls changes nothing."""
         while self._ticked + _TICK_SECONDS <= until:
             parts = _TICKS_WHILE_WAITING if len(self._waiting) else 1
             for _ in range(parts):
                 self._tick(self._ticked, _TICK_SECONDS / parts)
                 self._ticked += _TICK_SECONDS / parts
-        self.books.stand(self._running, len(self._waiting))
+
+    def settle(self) -> None:
+        """Bring its series up to date."""
+        self._books.settle(self._running, len(self._waiting))
 
     def _step_seconds(self, requests: float) -> float:
         """Mean length of a decode step of so many requests: t * (v + K * c), all of which grow with the batch."""
@@ -75,7 +78,7 @@ class Engine:
         saturation = self._server.saturation_tokens
         plain = 1 + requests / saturation
         inflation = (1 + requests * (1 + drafted) / saturation) / plain
-        return self._server.step_seconds * self._slowdown * plain * step_cost(drafted, self._cost, inflation)
+        return self._server.step_seconds * self._slowdown * plain * step_cost(drafted, self._server.c, inflation)
 
     def _tick(self, start: float, seconds: float) -> None:
         self._queue(start, seconds)
@@ -93,13 +96,10 @@ class Engine:
 
     def _queue(self, start: float, seconds: float) -> None:
         arrived = self._arrivals.during(start, seconds, len(self._running) + len(self._waiting))
-        if not len(arrived):
-            return
-        if self._server.queue_limit is not None:
-            room = max(
-                0, self._server.queue_limit - len(self._waiting) + self._server.max_num_seqs - len(self._running)
-            )
-            self.rejected += max(0, len(arrived) - room)
+        if self._server.queue_limit is not None and len(arrived):
+            free = self._server.queue_limit - len(self._waiting) + self._server.max_num_seqs - len(self._running)
+            room = max(0, free)
+            self._books.rejected(len(arrived[room:]))
             arrived = arrived[:room]
         self._waiting = joined(self._waiting, arrived)
 
@@ -148,20 +148,20 @@ class Engine:
         batch = joined(self._running, entering)
         begins = np.concatenate([np.full(len(self._running), -1), begin])
         steps = self._drafter.decode(batch, begins, count)
-        self.books.decoded(steps, seconds, outputs=np.bincount(begin, minlength=count), computed=prompts)
+        self._books.decoded(steps, seconds, outputs=np.bincount(begin, minlength=count), computed=prompts)
         self._progress(batch, begins, steps, ends)
         self._now = float(ends[-1])
 
     def _enter(self, entering: Batch, fresh: NDArray[np.bool_], out: Floats, seconds: Floats) -> None:
         """Each gives a token at the end of its step: the first, or the next after a preemption."""
-        phantoms = phantoms_among(entering)
+        phantoms = int(np.count_nonzero(uncomputed(entering) == 1))
         if not fresh.all():
-            self.books.resumed((out - entering["last"])[~fresh])
+            self._books.resumed((out - entering["last"])[~fresh])
         entering["scheduled"][fresh] = (out - seconds)[fresh]
         entering["first"][fresh] = out[fresh]
         entering["last"] = out
         entering["made"] += 1
-        self.books.entered(entering[fresh], phantoms)
+        self._books.entered(entering[fresh], phantoms)
 
     def _progress(self, batch: Batch, begins: Integers, steps: Steps, ends: Floats) -> None:
         taken = steps.active.sum(axis=1)
@@ -169,7 +169,7 @@ class Engine:
         batch["last"] = np.where(taken > 0, ends[begins + taken], batch["last"])
         done = batch["made"] >= batch["wanted"]
         if done.any():
-            self.books.finished(batch[done])
+            self._books.finished(batch[done])
             batch = batch[~done]
         self._running = batch
 
@@ -179,13 +179,6 @@ class Engine:
         keep = int(held.searchsorted(self._server.kv_blocks, side="right"))
         if keep < len(self._running):
             back = self._running[keep:]
-            back["preempted"] += 1
             back["cached"] = 0
             self._running, self._waiting = self._running[:keep], joined(back, self._waiting)
-            self.books.preempted(len(back))
-
-
-def _draft_cost(server: Server) -> float:
-    """As the scenario says, else as the rules assume of the method."""
-    costs = Settings().draft_cost
-    return costs.by_method.get(server.method, costs.default) if server.draft_cost is None else server.draft_cost
+            self._books.preempted(len(back))
