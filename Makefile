@@ -120,11 +120,11 @@ $(VENV)/.runtime: $(VENV)/.pip pyproject.toml
 	@touch $@
 
 $(VENV)/.demo: $(VENV)/.runtime
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[simulator]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[lab]'
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.runtime
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[plots,simulator]' --group dev
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[plots,lab]' --group dev
 	@touch $@
 
 $(TOOL)/prometheus $(TOOL)/alertmanager $(TOOL)/docker-compose: deploy/tools/fetch.py
