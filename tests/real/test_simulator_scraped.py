@@ -12,7 +12,7 @@ from conftest import program
 from draftboard.durations import Duration
 from draftboard.lab.simulator import find
 from draftboard.lab.simulator.fleet import targets
-from draftboard.lab.simulator.ledger import PAGE
+from draftboard.lab.simulator.layout import PAGE
 from draftboard.lab.simulator.serve import serving
 from draftboard.prometheus import Client, Server
 

@@ -9,7 +9,7 @@ from draftboard import theory
 from draftboard.catalogue import Histogram
 from draftboard.lab.simulator import find, names
 from draftboard.lab.simulator.fleet import Instance, targets
-from draftboard.lab.simulator.ledger import PAGE
+from draftboard.lab.simulator.layout import PAGE
 from support.simulated import Values, scenario, scrapes, started, values
 
 SPEC = "vllm:spec_decode_num_"

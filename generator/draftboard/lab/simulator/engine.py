@@ -5,6 +5,7 @@ request enters, decodes and finishes at a step of its own.
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +20,8 @@ from draftboard.lab.simulator.arrivals import (
     no_requests,
     uncomputed,
 )
-from draftboard.lab.simulator.books import Books
-from draftboard.lab.simulator.drafting import Drafter, Steps
-from draftboard.lab.simulator.scenario import Event, Server
+from draftboard.lab.simulator.books import Books, Steps
+from draftboard.lab.simulator.scenario import Event, Requests, Server
 from draftboard.theory import step_cost
 
 _TICK_SECONDS = 1.0
@@ -30,6 +30,61 @@ _BATCHED_TOKENS = 8192
 """Prompt tokens that one step may compute: vLLM's max_num_batched_tokens."""
 _JITTER = 0.08
 """Standard deviation of the logarithm of a step's length. HEUR."""
+
+
+class Drafter:
+    """How one engine drafts and what of it is accepted, by kind of request."""
+
+    def __init__(self, server: Server, chance: np.random.Generator) -> None:
+        self.longest = server.k or 0
+        self._chance = chance
+        self._lookup = server.looks_up
+        self._up_to_length = np.cumsum(server.draft_lengths)[:-1]
+        self.cover(server.coverage)
+        self.take(server.requests)
+
+    def cover(self, coverage: float) -> None:
+        """From now on such a share of steps finds a draft."""
+        self._coverage = coverage if self.longest else 0.0
+        self.drafted_per_step = float(self._coverage * (self.longest - self._up_to_length.sum()))
+        """Mean tokens that a request drafts in a step."""
+
+    def take(self, kinds: Sequence[Requests]) -> None:
+        """From now on the kinds of request are these."""
+        # A uniform draw is compared with the shares rejected up to each position. Kind by kind they lie in one rising
+        # list, at kind + share, so that one search serves rows of every kind.
+        rejected = [
+            number + 1 - share
+            for number, kind in enumerate(kinds)
+            for share in kind.survival(self.longest, lookup=self._lookup)
+        ]
+        self._rejected = np.array(rejected)
+
+    def decode(self, batch: Batch, begin: Integers, steps: int) -> Steps:
+        """Requests decode, each after its step `begin`, until its answer is complete or the steps are over."""
+        shape = (len(batch), steps)
+        drafted = self._drafted(shape)
+        accepted = np.minimum(self._accepted(batch["kind"], shape), drafted)
+        gained = (accepted + 1) * (np.arange(steps) > begin[:, None])
+        missing = (batch["wanted"] - batch["made"])[:, None] - (gained.cumsum(axis=1) - gained)
+        emitted = np.clip(missing, 0, gained)
+        active = emitted > 0
+        return Steps(drafted * active, accepted * active, emitted)
+
+    def _drafted(self, shape: tuple[int, int]) -> Integers:
+        lengths = np.full(shape, self.longest)
+        if len(self._up_to_length):
+            lengths = 1 + self._up_to_length.searchsorted(self._chance.random(shape), side="right")
+        if self._coverage < 1:
+            lengths = np.where(self._chance.random(shape) < self._coverage, lengths, 0)
+        return lengths
+
+    def _accepted(self, kind: Integers, shape: tuple[int, int]) -> Integers:
+        """Positions that a full-length draft would be accepted to."""
+        if not self.longest:
+            return np.zeros(shape, int)
+        drawn = kind[:, None] + self._chance.random(shape)
+        return self._rejected.searchsorted(drawn, side="right") - kind[:, None] * self.longest
 
 
 class Engine:
@@ -97,8 +152,8 @@ class Engine:
     def _queue(self, start: float, seconds: float) -> None:
         arrived = self._arrivals.during(start, seconds, len(self._running) + len(self._waiting))
         if self._server.queue_limit is not None and len(arrived):
-            free = self._server.queue_limit - len(self._waiting) + self._server.max_num_seqs - len(self._running)
-            room = max(0, free)
+            limit = self._server.queue_limit + self._server.max_num_seqs
+            room = max(0, limit - len(self._waiting) - len(self._running))
             self._books.rejected(len(arrived[room:]))
             arrived = arrived[:room]
         self._waiting = joined(self._waiting, arrived)
@@ -164,7 +219,7 @@ class Engine:
         self._books.entered(entering[fresh], phantoms)
 
     def _progress(self, batch: Batch, begins: Integers, steps: Steps, ends: Floats) -> None:
-        taken = steps.active.sum(axis=1)
+        taken = (steps.emitted > 0).sum(axis=1)
         batch["made"] += steps.emitted.sum(axis=1)
         batch["last"] = np.where(taken > 0, ends[begins + taken], batch["last"])
         done = batch["made"] >= batch["wanted"]

@@ -8,7 +8,7 @@ from draftboard.catalogue import Presence, around
 from draftboard.lab.simulator.arrivals import Floats
 from draftboard.lab.simulator.books import Books
 from draftboard.lab.simulator.engine import Engine
-from draftboard.lab.simulator.ledger import Child, Ledger, children
+from draftboard.lab.simulator.layout import Child, children
 from draftboard.lab.simulator.scenario import Event, Scenario, Server
 
 
@@ -99,20 +99,18 @@ class Instance:
         self._born = at
         self._speculates = server.speculates
         self._row = np.zeros(self.children[-1].at.stop)
-        frontend = Ledger(self._row, self.children, None)
-        if server.engines == 1:
-            frontend.put(around.PROCESS_START_TIME, self.created)
-        self._engines = [self._engine(server, number, frontend) for number in range(server.engines)]
+        for child in (child for child in self.children if child.metric is around.PROCESS_START_TIME):
+            self._row[child.at] = self.created
+        self._engines = [self._engine(server, number) for number in range(server.engines)]
         for event in self._happened:
             for engine in self._engines:
                 engine.change(event)
 
-    def _engine(self, server: Server, number: int, frontend: Ledger) -> Engine:
-        books = Books(server, Ledger(self._row, self.children, number), frontend)
+    def _engine(self, server: Server, number: int) -> Engine:
         seed, index = self._seed
         chance = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(index, self._starts)))
         self._starts += 1
-        return Engine(server, books, self._born, chance)
+        return Engine(server, Books(server, number, self.children, self._row), self._born, chance)
 
     def _go(self, until: float) -> None:
         self._time = until
