@@ -9,9 +9,8 @@ from types import ModuleType
 import click
 
 from draftboard.cli.shared import console, duration, factor_option, optional_part, progress_bar, require
-from draftboard.durations import Duration
+from draftboard.durations import LATEST, Duration
 from draftboard.errors import DraftboardError
-from draftboard.lab.replay.recording import LATEST
 from draftboard.lab.simulator import Scenario, find, names
 from draftboard.output import Block, Document, Heading, Sentence, show
 from draftboard.status import Status

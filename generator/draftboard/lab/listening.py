@@ -25,11 +25,7 @@ class Listener(ThreadingMixIn, WSGIServer):
     daemon_threads = True
 
     def __init__(self, host: str, port: int, answer: WSGIApplication) -> None:
-        """Bind the port, or any free one where it is 0.
-
-        Raises:
-            DraftboardError: it is taken or not allowed.
-        """
+        """Bind the port, or any free one where it is 0. Raise DraftboardError where that is not possible."""
         try:
             super().__init__((host, port), _Handler)
         except OSError as error:

@@ -18,11 +18,9 @@ _NOBODY = Access()
 _MOST_WORDS = 300
 _MOST_BYTES = 256_000_000
 _MOST_SECONDS = 120.0
-_MOST_POINTS = 10_000
-"""Prometheus answers at most 11,000 points a series: longer times are asked for in pieces."""
+_MOST_POINTS = 10_000  # Prometheus answers at most 11,000 points a series: longer times are asked for in pieces
 _Row = TypeVar("_Row")
-_Sample = tuple[float, float]
-"""Unix seconds, and the value; JSON holds it as text, because it has no NaN and no infinity."""
+_Sample = tuple[float, float]  # Unix seconds, and the value; JSON holds it as text, as it has no NaN and no infinity
 
 
 def _short(words: object) -> str:
@@ -47,21 +45,17 @@ class Target:
     """A server that Prometheus scrapes."""
 
     labels: dict[str, str]
-    interval: Annotated[str, Field(alias="scrapeInterval")] = ""
-    """Between two scrapes, as Prometheus writes it."""
-    error: _Error = ""
-    """Why the last scrape failed, in Prometheus' words; empty where it did not."""
+    interval: Annotated[str, Field(alias="scrapeInterval")] = ""  # between two scrapes, as Prometheus writes it
+    error: _Error = ""  # why the last scrape failed, in Prometheus' words; empty where it did not
 
 
 @dataclass(frozen=True)
 class LoadedRule:
     """A rule that Prometheus evaluates."""
 
-    name: str
-    """Of the record or alert."""
+    name: str  # of the record or alert
     group: str
-    error: str
-    """Why the last evaluation failed; empty where it did not."""
+    error: str  # why the last evaluation failed; empty where it did not
 
 
 @dataclass(frozen=True)
@@ -153,10 +147,14 @@ class Client:
                 try:
                     return rows.validate_python(result)
                 except ValidationError as error:
-                    raise DraftboardError(f"{self.url}: {_mistake(error)}") from None
+                    row = _short(".".join(map(str, error.errors(include_url=False)[0]["loc"])))
+                    wrong = (
+                        f"Prometheus gives no answer that can be read: row {row} has another shape than Prometheus' own"
+                    )
+                    raise DraftboardError(f"{self.url}: {wrong}") from None
             case {"error": reason}:
                 raise DraftboardError(f"{self.url}: Prometheus refuses the query: {_short(reason)}")
-        raise DraftboardError(f"{self.url}: Prometheus gives no answer: this is no Prometheus")
+        raise DraftboardError(f"{self.url}: Prometheus gives no answer: not a Prometheus server")
 
     def _content(self, question: str, parameters: dict[str, Any] | None) -> bytes:
         """What it answers, within limits of size and time."""
@@ -173,8 +171,3 @@ class Client:
                 if len(content) > _MOST_BYTES or time.monotonic() > until:
                     raise DraftboardError(f"{self.url}: Prometheus answers too much, or too slowly")
         return bytes(content)
-
-
-def _mistake(error: ValidationError) -> str:
-    where = ".".join(map(str, error.errors(include_url=False)[0]["loc"]))
-    return f"Prometheus gives no answer that can be read: row {_short(where)} has another shape than Prometheus' own"

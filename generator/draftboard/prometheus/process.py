@@ -25,14 +25,12 @@ class Program:
     name: str
     command: Sequence[str | Path]
     ready: re.Pattern[str]
-    help: str
-    """What to do where the program cannot be run."""
+    help: str  # what to do where the program cannot be run
 
     def start(self, log: Path, *, lasting: bool = False) -> "tuple[subprocess.Popen[bytes], re.Match[str]]":
-        """Start it and wait until it is ready. A lasting one outlives this process and its terminal, others neither.
+        """Start it and wait until it is ready; returns the process, and what `ready` matched in its log.
 
-        Returns:
-            The process, and what `ready` matched in its log.
+        A lasting one outlives this process and its terminal; others end with this process.
 
         Raises:
             DraftboardError: the program cannot run, or stops before it is ready.

@@ -1,4 +1,4 @@
-"""A private Prometheus and a private Alertmanager, both on loopback."""
+"""A private Prometheus and a private Alertmanager, both on loopback. `start` raises what `Program.start` does."""
 
 import re
 import subprocess
@@ -41,11 +41,7 @@ class Server:
             stop(process)
 
     def start(self, *, lasting: bool = False) -> tuple[subprocess.Popen[bytes], str]:
-        """Start it and wait until it answers; a lasting one outlives this process and its terminal.
-
-        Raises:
-            DraftboardError: the program cannot run, or stops before it is ready.
-        """
+        """Start it and wait until it answers; a lasting one outlives this process and its terminal."""
         configuration = self.folder / "prometheus.yml"
         configuration.write_text(self.configuration)
         program = Program(
@@ -74,11 +70,7 @@ class Alertmanager:
     port: int
 
     def start(self) -> subprocess.Popen[bytes]:
-        """Start it and wait until it answers.
-
-        Raises:
-            DraftboardError: the program cannot run, its configuration is wrong, or its port is taken.
-        """
+        """Start it and wait until it answers."""
         program = Program(
             name="Alertmanager",
             command=(

@@ -15,14 +15,11 @@ _MOST_BYTES = 10_000_000
 
 @dataclass(frozen=True)
 class Arrival:
-    """One alert in one message."""
+    """One alert in one message: at which Unix time, to which receiver, and whether it is `firing` or `resolved`."""
 
     at: float
-    """Unix seconds of the message."""
     receiver: str
-    """By its name in Alertmanager's configuration."""
     status: str
-    """`firing` or `resolved`."""
     labels: dict[str, str]
     annotations: dict[str, str]
 
@@ -36,29 +33,23 @@ class Receiver:
     """All arrivals so far, in order; other threads may wait for more."""
 
     def __init__(self) -> None:
-        self._arrivals: list[Arrival] = []
+        self.arrivals: tuple[Arrival, ...] = ()
         self._news = threading.Condition()
 
-    @property
-    def arrivals(self) -> list[Arrival]:
-        """All of them until now."""
-        with self._news:
-            return list(self._arrivals)
-
-    def wait_for(self, enough: Callable[[list[Arrival]], bool], seconds: float) -> bool:
+    def wait_for(self, enough: Callable[[tuple[Arrival, ...]], bool], seconds: float) -> bool:
         """Wait until the arrivals are enough; False when they are not in so many seconds."""
         with self._news:
-            return self._news.wait_for(lambda: enough(self._arrivals), seconds)
+            return self._news.wait_for(lambda: enough(self.arrivals), seconds)
 
     def __call__(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
         """Take a message as Alertmanager posts it (version 4 of its webhook)."""
         length = min(int(environ["CONTENT_LENGTH"] or 0), _MOST_BYTES)
         message, now = json.loads(environ["wsgi.input"].read(length)), time.time()
         with self._news:
-            self._arrivals += [
+            self.arrivals += tuple(
                 Arrival(now, message["receiver"], alert["status"], alert["labels"], alert["annotations"])
                 for alert in message["alerts"]
-            ]
+            )
             self._news.notify_all()
         return respond(start)
 

@@ -9,43 +9,36 @@ from pathlib import Path
 from draftboard.errors import DraftboardError
 from draftboard.lab.drill.receiver import Arrival, receiving
 from draftboard.lab.drill.wiring import Programs, wired
-from draftboard.lab.simulator import Expected, find
-from draftboard.output import Bullets, Described, Document, Heading, Note, Table, columns
+from draftboard.lab.simulator import find
+from draftboard.output import Bullets, Document, Heading, Note, Table, columns
 from draftboard.rules.alerts import WATCHDOG
 from draftboard.settings import Settings
 
-_PATIENCE = 3.0
-"""A drill waits this many times as long as its scenario says that the last alert takes."""
-_LEAST_SECONDS = 30.0
-"""Starting the processes and scraping twice takes its time, however fast the scenario."""
+_PATIENCE = 3.0  # times as long as the scenario says that the last alert takes
+_LEAST_SECONDS = 30.0  # starting the processes and scraping twice takes its time, however fast the scenario
 
 
 @dataclass(frozen=True)
-class Told(Described):
-    """One expected alert, and how long it took from its cause to the receiver."""
+class Told:
+    """One expected alert."""
 
     alert: str
-    after_seconds: float | None
-    """From its cause in the scenario to the webhook, in real seconds; null when it did not arrive."""
+    after_seconds: float | None = None  # real seconds from its cause to the webhook; null when it did not arrive
     receiver: str = ""
-    says: str = ""
-    """Its description, as it reached the receiver."""
+    says: str = ""  # its description, as it reached the receiver
     runbook_url: str = ""
 
 
 @dataclass(frozen=True)
-class Drill(Described):
+class Drill:
     """The outcome of a drill."""
 
     scenario: str
     speed: float
     told: tuple[Told, ...]
-    others: tuple[str, ...]
-    """Alerts that arrived without being expected, but for the watchdog."""
-    passed: bool
-    """Whether all expected alerts arrived, and no other."""
-    schema_version: int = 1
-    """Grows whenever a key is removed or its meaning changes."""
+    others: tuple[str, ...]  # alerts that arrived without being expected, but for the watchdog
+    passed: bool  # whether all expected alerts arrived, and no other
+    schema_version: int = 1  # grows whenever a key is removed or its meaning changes
 
 
 def rehearse(
@@ -65,40 +58,39 @@ def rehearse(
     expected = script.expect
     if not expected:
         raise DraftboardError(f"{scenario}: expects no alert, so there is nothing to drill: add an [[expect]]")
-    steps, names = len(expected) + 1, {one.alert for one in expected}
+    names = {one.alert for one in expected}
     latest = max(one.since.seconds + one.within.seconds for one in expected)
     with (
         tempfile.TemporaryDirectory(prefix="draftboard-drill-") as temporary,
         receiving() as (receiver, webhook),
         wired(settings, programs, Path(temporary), webhook) as wiring,
     ):
-        progress("starting Alertmanager and Prometheus", 0, steps)
+        progress("starting Alertmanager and Prometheus", 0, 3)
         wiring.start_alertmanager()
         wiring.start_prometheus()
         wiring.start_simulator(scenario, speed=speed)
         began = time.time()
-        progress("waiting for the alerts", 1, steps)
+        progress("waiting for the alerts", 1, 3)
         receiver.wait_for(
             lambda arrivals: names <= {arrival.name for arrival in arrivals},
             max(_LEAST_SECONDS, _PATIENCE * latest / speed),
         )
-        progress("waiting for the end of the scenario: no other alert may arrive", steps, steps)
+        progress("waiting for the end of the scenario: no other alert may arrive", 2, 3)
         receiver.wait_for(
             lambda arrivals: any(arrival.name not in names | {WATCHDOG} for arrival in arrivals),
             began + script.duration.seconds / speed - time.time(),
         )
     first = {arrival.name: arrival for arrival in reversed(receiver.arrivals)}
-    told = tuple(_told(one, first.get(one.alert), began + one.since.seconds / speed) for one in expected)
+    told = tuple(_told(one.alert, first.get(one.alert), began + one.since.seconds / speed) for one in expected)
     others = tuple(sorted(first.keys() - names - {WATCHDOG}))
     return Drill(scenario, speed, told, others, passed=not others and first.keys() >= names)
 
 
-def _told(expected: Expected, arrival: Arrival | None, caused: float) -> Told:
+def _told(alert: str, arrival: Arrival | None, caused: float) -> Told:
     if arrival is None:
-        return Told(expected.alert, after_seconds=None)
-    notes = arrival.annotations
-    after, says, runbook = round(arrival.at - caused, 1), notes.get("description", ""), notes.get("runbook_url", "")
-    return Told(expected.alert, after, arrival.receiver, says, runbook)
+        return Told(alert)
+    says, runbook = (arrival.annotations.get(name, "") for name in ("description", "runbook_url"))
+    return Told(alert, round(arrival.at - caused, 1), arrival.receiver, says, runbook)
 
 
 def shown(drill: Drill) -> Document:
@@ -111,8 +103,7 @@ def shown(drill: Drill) -> Document:
     )
     headings = columns("Alert", "Reached", numbers=["After"]) + columns("Says")
     unexpected = tuple(f"{name} arrived too, which the scenario does not expect." for name in drill.others)
-    pace = (
-        f"The scenario ran {drill.speed:g} times as fast, with the holds and windows of the settings. "
-        "On a real server an alert takes as long as its own hold."
-    )
-    return Document.of((Heading("From counter to webhook"), Table(headings, rows), Bullets(unexpected), Note(pace)))
+    pace = f"The scenario ran {drill.speed:g} times as fast, with the holds and windows of the settings."
+    real = "On a real server an alert takes as long as its own hold."
+    title, note = Heading("From counter to webhook"), Note(f"{pace} {real}")
+    return Document.of((title, Table(headings, rows), Bullets(unexpected), note))

@@ -37,8 +37,7 @@ class Wiring:
     programs: Programs
     folder: Path
     alertmanager_port: int
-    running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
-    """By name: `alertmanager`, `prometheus`, and the names of simulators."""
+    running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)  # by name
     prometheus_url: str = ""
 
     def start_simulator(self, scenario: str, *, speed: float, port: int = 0, name: str = "simulator") -> list[str]:
@@ -63,14 +62,13 @@ class Wiring:
 
     def start_alertmanager(self) -> None:
         """Start it with its stored data."""
-        alertmanager = Alertmanager(self.programs.alertmanager, self.folder / "alertmanager", self.alertmanager_port)
-        self.running["alertmanager"] = alertmanager.start()
+        folder, port = self.folder / "alertmanager", self.alertmanager_port
+        self.running["alertmanager"] = Alertmanager(self.programs.alertmanager, folder, port).start()
 
     def start_prometheus(self) -> None:
         """Start it with its stored data, on a free port."""
         text = (self.folder / "prometheus.yml").read_text()
-        lookback = self.settings.rules.rate_window
-        server = Server(self.programs.prometheus, self.folder, lookback=lookback, configuration=text)
+        server = Server(self.programs.prometheus, self.folder, self.settings.rules.rate_window, configuration=text)
         self.running["prometheus"], self.prometheus_url = server.start()
 
     def kill(self, name: str) -> None:
@@ -103,8 +101,8 @@ def wired(settings: Settings, programs: Programs, folder: Path, webhook: str) ->
     }.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text)
-    for name in ("scrape", "targets"):
-        (folder / name).mkdir()
+    (folder / "scrape").mkdir()
+    (folder / "targets").mkdir()
     wiring = Wiring(local, programs, folder, port)
     try:
         yield wiring

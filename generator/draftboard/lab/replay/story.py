@@ -1,12 +1,15 @@
-"""A replay as data: each model window by window, read from the records, and the alerts."""
+"""A replay as data: each model window by window, read from the records, and which alerts would have fired."""
 
 import math
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from draftboard.durations import Duration
 from draftboard.lab.replay.evaluate import Replay
-from draftboard.lab.replay.firing import Firing, firings
-from draftboard.output import Described
+from draftboard.rules import alerting_groups
+from draftboard.rules.alerts import WATCHDOG
+from draftboard.rules.group import AlertingRule
 from draftboard.settings import Settings
 from draftboard.signals import Scope, Signal
 from draftboard.signals.acceptance import acceptance, acceptance_length, draft_length, tokens_per_step
@@ -18,36 +21,44 @@ from draftboard.signals.state import state
 from draftboard.signals.traffic import drafts
 from draftboard.signals.users import measured_speedup
 
-MOST_MOMENTS = 60
+_MOST_MOMENTS = 60
 SPEEDUP = (acceptance_length, break_even, expected_speedup, measured_speedup)
 DEPTH = (acceptance, draft_length, tokens_per_step, best_k)
 LATENCY = (request_rate, requests_waiting, first_token.mean, per_token.mean, step.mean, end_to_end.mean, end_to_end.p99)
 _NUMBERS = (*SPEEDUP, *DEPTH, *LATENCY)
 _Model = tuple[tuple[str, str], ...]
-_Read = dict[tuple[str, float, _Model], dict[str, float]]
-"""By signal, time and model; within by the value of the signal's own label, or by "" where it has none."""
+_Read = dict[tuple[str, float, _Model], dict[str, float]]  # by signal, time and model; then by the signal's own label
 
 
 @dataclass(frozen=True)
-class Moment(Described):
+class Firing:
+    """One alert for one series, from its first to its last evaluation (Unix seconds), and its value at the first."""
+
+    alert: str
+    severity: str
+    summary: str
+    labels: dict[str, str]
+    since: float
+    until: float
+    value: float
+
+
+@dataclass(frozen=True)
+class Moment:
     """A model over the window that ends `at` (Unix seconds). A number without a sample is null: the state says why."""
 
     at: float
     state: str
-    drafts: float
-    """Drafts in the window: the size of the sample."""
-    numbers: dict[str, float | None]
-    """By signal; shares from 0 to 1, times in seconds."""
-    survival: tuple[float, ...]
-    """By position: share of drafts accepted at least so deep."""
+    drafts: float  # in the window: the size of the sample
+    numbers: dict[str, float | None]  # by signal; shares from 0 to 1, times in seconds
+    survival: tuple[float, ...]  # by position: share of drafts accepted at least so deep
     verdict: str | None
     advice: str | None
-    slower: bool
-    """Whether the measured time per output token is above the baseline's, whatever the verdict expects."""
+    slower: bool  # whether the measured time per output token is above the baseline's, whatever the verdict expects
 
 
 @dataclass(frozen=True)
-class Chapter(Described):
+class Chapter:
     """One model, by its labels, in the order of time."""
 
     model: dict[str, str]
@@ -55,7 +66,7 @@ class Chapter(Described):
 
 
 @dataclass(frozen=True)
-class Story(Described):
+class Story:
     """All models, and the alerts that would have fired; times are Unix seconds, the window is in seconds."""
 
     start: float
@@ -64,15 +75,14 @@ class Story(Described):
     verify_inflation: float
     chapters: tuple[Chapter, ...]
     firings: tuple[Firing, ...]
-    schema_version: int = 1
-    """Grows whenever a field is removed or its meaning changes."""
+    schema_version: int = 1  # grows whenever a field is removed or its meaning changes
 
 
 def tell(replay: Replay) -> Story:
     """Read the records at the end of every window; of a long recording, at the end of some."""
     settings = replay.settings
     window = settings.rules.rate_window.seconds
-    stride = window * max(1, math.ceil((replay.end - replay.start) / window / MOST_MOMENTS))
+    stride = window * max(1, math.ceil((replay.end - replay.start) / window / _MOST_MOMENTS))
     times = [replay.start + stride * number for number in range(1, int((replay.end - replay.start) // stride) + 1)]
     read: _Read = defaultdict(dict)
     for signal in (*_NUMBERS, drafts, survival, state, verdict, advice) if times else ():
@@ -86,8 +96,8 @@ def tell(replay: Replay) -> Story:
     chapters = tuple(
         Chapter(dict(model), tuple(_moment(settings, read, at, model) for at in times)) for model in models
     )
-    inflation = settings.draft_cost.verify_inflation
-    return Story(replay.start, replay.end, window, inflation, chapters, tuple(firings(replay)))
+    inflation, fired = settings.draft_cost.verify_inflation, tuple(firings(replay))
+    return Story(replay.start, replay.end, window, inflation, chapters, fired)
 
 
 def _moment(settings: Settings, read: _Read, at: float, model: _Model) -> Moment:
@@ -109,3 +119,47 @@ def _moment(settings: Settings, read: _Read, at: float, model: _Model) -> Moment
         advice=words(advice),
         slower=measured is not None and measured < settings.thresholds.slower,
     )
+
+
+def firings(replay: Replay) -> list[Firing]:
+    """All but the watchdog's, in the order in which they would have fired."""
+    count = round((replay.end - replay.start) / replay.step) + 1
+    evaluations = [replay.start + index * replay.step for index in range(count)]
+    found = []
+    for rule in (rule for group in alerting_groups(replay.settings) for rule in group.rules):
+        if not isinstance(rule, AlertingRule) or rule.alert == WATCHDOG:
+            continue
+        of_rule = rule.alert, rule.labels["severity"], rule.annotations["summary"]
+        for series in replay.client.query_range(rule.expr, replay.start, replay.end, replay.step):
+            values = dict(series.samples)
+            labels = {name: value for name, value in series.labels.items() if name != "__name__"}
+            for since, until in stretches(values, evaluations, rule.hold, rule.keep_firing_for):
+                found.append(Firing(*of_rule, labels, since, until, values[since]))
+    return sorted(found, key=lambda firing: (firing.since, firing.alert, sorted(firing.labels.items())))
+
+
+def stretches(
+    holding: Iterable[float], evaluations: Iterable[float], hold: Duration, keep_firing_for: Duration
+) -> Iterator[tuple[float, float]]:
+    """First and last evaluation of each firing, given the evaluations at which the expression held.
+
+    An alert is pending from the first evaluation that holds and fires at the first that is `hold` later, if all
+    between hold too. It resolves at the first that does not, or, once firing, when none has held for `keep_firing_for`.
+    """
+    held = set(holding)
+    pending = firing = failing = None  # since when
+    last = 0.0
+    for now in evaluations:
+        if now in held:
+            pending, failing = (now if pending is None else pending), None
+            if firing is None and now - pending >= hold.seconds:
+                firing = now
+        else:
+            failing = now if failing is None else failing
+            if firing is None or now - failing >= keep_firing_for.seconds:
+                if firing is not None:
+                    yield firing, last
+                pending = firing = None
+        last = now
+    if firing is not None:
+        yield firing, last

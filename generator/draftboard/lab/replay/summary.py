@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 
-from draftboard.lab.replay.story import DEPTH, LATENCY, SPEEDUP, Chapter, Moment, Story
+from draftboard.lab.replay.story import DEPTH, LATENCY, SPEEDUP, Chapter, Firing, Moment, Story
 from draftboard.output import Block, Bullets, Cell, Column, Document, Heading, Note, Sentence, Table, Text, columns
 from draftboard.signals import Signal
 from draftboard.signals.depth import survival
@@ -16,20 +16,15 @@ from draftboard.status import Status
 
 def summary(story: Story) -> Document:
     """Tables for each model, then the alerts, then what limits the figures."""
-    begun, ended = (datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S") for at in (story.start, story.end))
-    alerts = tuple(
-        (
-            *(_clock(firing.since - story.start), _clock(firing.until - story.start), firing.severity, firing.alert),
-            *(f"{firing.value:.3g}", _named(firing.labels)),
-        )
-        for firing in story.firings
-    )
+    start = story.start
+    begun, ended = (datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S") for at in (start, story.end))
+    alerts = tuple(_alert(firing, start) for firing in story.firings)
     headings = columns("From", "To", "Severity", "Alert", numbers=["Value"]) + columns("Of")
     meanings = dict.fromkeys(f"{firing.alert}: {firing.summary}" for firing in story.firings)
     return Document.of(
         (
             Sentence(f"Replayed from {begun} to {ended} UTC. Each line is the {story.window:g} s up to its time."),
-            *(block for chapter in story.chapters for block in _chapter(chapter, story.start)),
+            *(block for chapter in story.chapters for block in _chapter(chapter, start)),
             Heading("Alerts that would have fired", Text("" if alerts else "none")),
             Table(headings, alerts),
             Bullets(tuple(meanings)),
@@ -49,36 +44,39 @@ def _chapter(chapter: Chapter, start: float) -> Iterator[Block]:
     yield Heading(_named(chapter.model), Text("" if drafted else f"no drafts in all this time ({states})"))
 
     def table(question: str, headings: tuple[Column, ...], cells: Callable[[Moment], tuple[Cell, ...]]) -> Table:
-        rows = tuple((_clock(moment.at - start), *cells(moment)) for moment in chapter.moments)
+        rows = tuple((_clock(start, moment.at), *cells(moment)) for moment in chapter.moments)
         return Table((Column("Until"), *headings), rows, question)
 
-    def judged(moment: Moment) -> tuple[Cell, ...]:
-        return (moment.state, f"{moment.drafts:,.0f}", moment.verdict or NOTHING, moment.advice or NOTHING)
-
-    def deep(moment: Moment) -> tuple[Cell, ...]:
-        return (*_cells(DEPTH)(moment), " ".join(f"{share:.2f}" for share in moment.survival) or NOTHING)
-
     if drafted:
-        words = columns(verdict.title, advice.title)
-        yield table("Does it pay?", columns("State", numbers=["Drafts"]) + words, judged)
-        yield table("How much?", _titles(SPEEDUP), _cells(SPEEDUP))
-        yield table("How deep?", _titles(DEPTH) + columns(survival.title), deep)
+        yield table(
+            "Does it pay?",
+            columns("State", numbers=["Drafts"]) + columns(verdict.title, advice.title),
+            lambda now: (now.state, f"{now.drafts:,.0f}", now.verdict or NOTHING, now.advice or NOTHING),
+        )
+        yield table("How much?", _titles(SPEEDUP), lambda now: _numbers(now, SPEEDUP))
+        yield table(
+            "How deep?",
+            _titles(DEPTH) + columns(survival.title),
+            lambda now: (*_numbers(now, DEPTH), " ".join(f"{share:.2f}" for share in now.survival) or NOTHING),
+        )
     if any(moment.numbers[request_rate.name] for moment in chapter.moments):
-        yield table("Do users wait?", _titles(LATENCY), _cells(LATENCY))
+        yield table("Do users wait?", _titles(LATENCY), lambda now: _numbers(now, LATENCY))
 
 
 def _titles(signals: Sequence[Signal]) -> tuple[Column, ...]:
     return columns(numbers=[signal.title for signal in signals])
 
 
-def _cells(signals: Sequence[Signal]) -> Callable[[Moment], tuple[Cell, ...]]:
-    """The signals' numbers; a measured slowdown is marked, because it outweighs the verdict."""
+def _numbers(moment: Moment, signals: Sequence[Signal]) -> tuple[Cell, ...]:
+    """In words; a measured slowdown is marked, because it outweighs the verdict."""
+    words = {signal: worded(signal, moment.numbers[signal.name]) for signal in signals}
+    slower = measured_speedup if moment.slower else None
+    return tuple(Text(f"{word} slower", Status.BAD) if signal is slower else word for signal, word in words.items())
 
-    def cell(moment: Moment, signal: Signal) -> Cell:
-        words = worded(signal, moment.numbers[signal.name])
-        return Text(f"{words} slower", Status.BAD) if moment.slower and signal is measured_speedup else words
 
-    return lambda moment: tuple(cell(moment, signal) for signal in signals)
+def _alert(one: Firing, start: float) -> tuple[Cell, ...]:
+    since, until = _clock(start, one.since), _clock(start, one.until)
+    return (since, until, one.severity, one.alert, f"{one.value:.3g}", _named(one.labels))
 
 
 def _named(labels: dict[str, str]) -> str:
@@ -86,6 +84,6 @@ def _named(labels: dict[str, str]) -> str:
     return " ".join(value for _, value in sorted(labels.items()))
 
 
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
+def _clock(start: float, at: float) -> str:
+    minutes, rest = divmod(round(at - start), 60)
     return f"{minutes:02d}:{rest:02d}"

@@ -1,7 +1,6 @@
 """Servers that behave like vLLM where there is no GPU: their pages, live or as a past.
 
-Scenarios are read without any further package. The modules that run them (`fleet`, `serve`, `backfill`) need the extra
-`lab`, and are imported by name where they are used.
+Scenarios need no further package. The modules that run them need the extra `lab`; import them by name.
 """
 
 from draftboard.lab.simulator.scenario import Expected, Scenario, find, names

@@ -10,6 +10,7 @@ from draftboard.documents import Table
 from draftboard.theory import LONGEST_DRAFT, conditional_acceptance, require_survival
 
 Share = Annotated[float, Field(ge=0, le=1)]
+Shares = Annotated[tuple[Share, ...], Field(strict=False, max_length=LONGEST_DRAFT)]
 Workload = Literal["chat", "code", "summarisation", "creative"]
 
 _LEARNED = {"chat": 0.75, "code": 0.82, "summarisation": 0.78, "creative": 0.68}
@@ -23,12 +24,9 @@ _COOLING = ((0.0, 1.0), (0.4, 0.877), (0.8, 0.642), (1.0, 0.469), (2.0, 0.2))
 class Profile(Table):
     """The probability that a drafted token is accepted: one of alpha, rates and workload, lowered by temperature."""
 
-    alpha: Share | None = None
-    """The same at every position, given that all before were accepted."""
-    rates: Annotated[tuple[Share, ...], Field(strict=False, max_length=LONGEST_DRAFT)] = ()
-    """By position: share of drafts accepted at least so deep. Never rises."""
-    workload: Workload | None = None
-    """Alpha that is usual for such text and the server's method."""
+    alpha: Share | None = None  # the same at every position, given that all before were accepted
+    rates: Shares = ()  # by position: share of drafts accepted at least so deep; never rises
+    workload: Workload | None = None  # alpha that is usual for such text and the server's method
     temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
 
     @model_validator(mode="after")
@@ -43,12 +41,7 @@ class Profile(Table):
         usual = _LOOKUP if lookup else _LEARNED
         alpha = usual[self.workload] if self.workload else self.alpha or 0.0
         known = conditional_acceptance(self.rates[:positions]) if self.rates else ()
-        factor = _factor(self.temperature)
+        (low, at_low), (high, at_high) = next(pair for pair in pairwise(_COOLING) if self.temperature <= pair[1][0])
+        factor = at_low + (at_high - at_low) * (self.temperature - low) / (high - low)
         chances = (*known, *(alpha,) * (positions - len(known)))
         return tuple(accumulate((chance * factor for chance in chances), mul))
-
-
-def _factor(temperature: float) -> float:
-    """Linear between the temperatures that are known."""
-    (low, at_low), (high, at_high) = next(pair for pair in pairwise(_COOLING) if temperature <= pair[1][0])
-    return at_low + (at_high - at_low) * (temperature - low) / (high - low)

@@ -8,30 +8,18 @@ from numpy.typing import NDArray
 
 from draftboard.lab.simulator.scenario import Load, Requests, Server
 
-Batch = NDArray[np.void]
-"""Rows of `_REQUEST`."""
+Batch = NDArray[np.void]  # rows of _REQUEST
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
+_TIMES = ("arrived", "scheduled", "first", "last")  # in simulated seconds; first and last token, NaN before the first
+_TOKENS = ("prompt", "cached", "wanted", "made")  # "cached" need not be computed, "made" is what is answered so far
 _REQUEST = np.dtype(
-    [
-        ("kind", "i8"),  # which of the server's kinds of request
-        ("arrived", "f8"),  # all times are in simulated seconds
-        ("scheduled", "f8"),
-        ("first", "f8"),  # of its first token; NaN before
-        ("last", "f8"),  # of its last token so far
-        ("prompt", "i8"),  # tokens
-        ("cached", "i8"),  # tokens of the prompt that need not be computed
-        ("wanted", "i8"),  # tokens of the whole answer
-        ("cut", "?"),  # whether the answer would be longer
-        ("made", "i8"),  # tokens so far
-    ]
+    [("kind", "i8"), *((name, "f8") for name in _TIMES), *((name, "i8") for name in _TOKENS), ("cut", "?")]
 )
 _DAY_SECONDS = 86_400
 _STOCK = 256
-_PROMPT_SPREAD = 0.5
-_ANSWER_SPREAD = 0.7
-"""Standard deviations of the logarithm of a length. HEUR."""
+_PROMPT_SPREAD, _ANSWER_SPREAD = 0.5, 0.7  # standard deviations of the logarithm of a length. HEUR
 
 
 def no_requests() -> Batch:

@@ -5,6 +5,7 @@ each server is simulated through all its past, its series are written to one fil
 joined. Memory holds one server at a time.
 """
 
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -63,15 +64,12 @@ def _simulate(target: Target, times: range, spools: dict[str, TextIO]) -> None:
 
 def _lines(series: Sequence[tuple[str, dict[str, str]]], stamps: Floats, values: Floats) -> Iterator[str]:
     """Sample lines: all series of a metric at one time, then at the next."""
-    names = [_sample(name, labels) for name, labels in series]
+    names = []
+    for name, labels in series:
+        inside = ",".join(f'{label}="{_escaped(value)}"' for label, value in sorted(labels.items()))
+        names.append(f"{name}{{{inside}}}")
     for stamp, row in zip(stamps.tolist(), values.tolist(), strict=True):
-        for name, value in zip(names, row, strict=True):
-            yield f"{name} {value!r} {stamp}\n"
-
-
-def _sample(name: str, labels: dict[str, str]) -> str:
-    inside = ",".join(f'{label}="{_escaped(value)}"' for label, value in sorted(labels.items()))
-    return f"{name}{{{inside}}}"
+        yield from (f"{name} {value!r} {stamp}\n" for name, value in zip(names, row, strict=True))
 
 
 def _join(metric: Metric, spool: TextIO, text: TextIO) -> None:
@@ -80,8 +78,7 @@ def _join(metric: Metric, spool: TextIO, text: TextIO) -> None:
         text.write(f"# TYPE {metric.family} {metric.kind.value}\n")
         text.write(f"# HELP {metric.family} {_escaped(metric.help)}\n" if metric.help else "")
         spool.seek(0)
-        while chunk := spool.read(1 << 20):
-            text.write(chunk)
+        shutil.copyfileobj(spool, text)
 
 
 def _escaped(text: str) -> str:

@@ -18,12 +18,11 @@ _CPU_SECONDS_PER_REQUEST = 0.02
 
 
 class Steps(NamedTuple):
-    """What requests (rows) did in steps (columns), in tokens; those that accept what the end cuts off count it."""
+    """What requests (rows) did in steps (columns), in tokens."""
 
     drafted: Integers
-    accepted: Integers
-    emitted: Integers
-    """Given to the user."""
+    accepted: Integers  # those that the end of the answer cuts off included
+    emitted: Integers  # to the user
 
 
 class Books:
@@ -45,13 +44,12 @@ class Books:
     def entered(self, fresh: Batch, phantoms: int) -> None:
         """Requests gave their first token; so many, fresh or resumed, had had one uncomputed token."""
         prompt, cached = int(fresh["prompt"].sum()), int(fresh["cached"].sum())
-        self._add(serving.PREFIX_CACHE_QUERIES, prompt)
+        hits, source = serving.PREFIX_CACHE_HITS, "local_cache_hit"
         if self._server.kv_transfer:
+            hits, source = serving.EXTERNAL_PREFIX_CACHE_HITS, "external_kv_transfer"
             self._add(serving.EXTERNAL_PREFIX_CACHE_QUERIES, prompt)
-            self._add(serving.EXTERNAL_PREFIX_CACHE_HITS, cached)
-        else:
-            self._add(serving.PREFIX_CACHE_HITS, cached)
-        source = "external_kv_transfer" if self._server.kv_transfer else "local_cache_hit"
+        self._add(serving.PREFIX_CACHE_QUERIES, prompt)
+        self._add(hits, cached)
         self._add(serving.PROMPT_TOKENS, prompt)
         self._add(serving.PROMPT_TOKENS_BY_SOURCE, cached, source)
         self._add(serving.PROMPT_TOKENS_BY_SOURCE, prompt - cached, "local_compute")

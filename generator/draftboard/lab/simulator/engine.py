@@ -10,26 +10,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from draftboard.lab.simulator.arrivals import (
-    Arrivals,
-    Batch,
-    Floats,
-    Integers,
-    blocks,
-    joined,
-    no_requests,
-    uncomputed,
-)
+from draftboard.lab.simulator.arrivals import Arrivals, Batch, Floats, Integers, blocks, joined, no_requests, uncomputed
 from draftboard.lab.simulator.books import Books, Steps
 from draftboard.lab.simulator.scenario import Event, Requests, Server
 from draftboard.theory import step_cost
 
-_TICK_SECONDS = 1.0
-_TICKS_WHILE_WAITING = 2
-_BATCHED_TOKENS = 8192
-"""Prompt tokens that one step may compute: vLLM's max_num_batched_tokens."""
-_JITTER = 0.08
-"""Standard deviation of the logarithm of a step's length. HEUR."""
+_TICK_SECONDS, _TICKS_WHILE_WAITING = 1.0, 2
+_BATCHED_TOKENS = 8192  # of prompts that one step may compute: vLLM's max_num_batched_tokens
+_JITTER = 0.08  # standard deviation of the logarithm of a step's length. HEUR
 
 
 class Drafter:
@@ -53,18 +41,14 @@ class Drafter:
         """From now on the kinds of request are these."""
         # A uniform draw is compared with the shares rejected up to each position. Kind by kind they lie in one rising
         # list, at kind + share, so that one search serves rows of every kind.
-        rejected = [
-            number + 1 - share
-            for number, kind in enumerate(kinds)
-            for share in kind.survival(self.longest, lookup=self._lookup)
-        ]
-        self._rejected = np.array(rejected)
+        survivals = [kind.survival(self.longest, lookup=self._lookup) for kind in kinds]
+        self._rejected = np.array([number + 1 - share for number, of in enumerate(survivals) for share in of])
 
     def decode(self, batch: Batch, begin: Integers, steps: int) -> Steps:
         """Requests decode, each after its step `begin`, until its answer is complete or the steps are over."""
         shape = (len(batch), steps)
         drafted = self._drafted(shape)
-        accepted = np.minimum(self._accepted(batch["kind"], shape), drafted)
+        accepted = np.minimum(self._accepted(batch["kind"][:, None], shape), drafted)
         gained = (accepted + 1) * (np.arange(steps) > begin[:, None])
         missing = (batch["wanted"] - batch["made"])[:, None] - (gained.cumsum(axis=1) - gained)
         emitted = np.clip(missing, 0, gained)
@@ -83,8 +67,7 @@ class Drafter:
         """Positions that a full-length draft would be accepted to."""
         if not self.longest:
             return np.zeros(shape, int)
-        drawn = kind[:, None] + self._chance.random(shape)
-        return self._rejected.searchsorted(drawn, side="right") - kind[:, None] * self.longest
+        return self._rejected.searchsorted(kind + self._chance.random(shape), side="right") - kind * self.longest
 
 
 class Engine:
@@ -108,12 +91,10 @@ class Engine:
             self._drafter.take(event.requests)
             for batch in (self._running, self._waiting):
                 batch["kind"] = np.minimum(batch["kind"], len(event.requests) - 1)
-        if event.load is not None:
-            self._arrivals.load = event.load
         if event.coverage is not None:
             self._drafter.cover(event.coverage)
-        if event.slowdown is not None:
-            self._slowdown = event.slowdown
+        self._arrivals.load = event.load or self._arrivals.load
+        self._slowdown = event.slowdown or self._slowdown
 
     def advance(self, until: float) -> None:
         """Go on for as many whole ticks as end by `until`: the number of calls changes nothing."""
@@ -152,8 +133,9 @@ class Engine:
     def _queue(self, start: float, seconds: float) -> None:
         arrived = self._arrivals.during(start, seconds, len(self._running) + len(self._waiting))
         if self._server.queue_limit is not None and len(arrived):
-            limit = self._server.queue_limit + self._server.max_num_seqs
-            room = max(0, limit - len(self._waiting) - len(self._running))
+            room = max(
+                0, self._server.queue_limit + self._server.max_num_seqs - len(self._waiting) - len(self._running)
+            )
             self._books.rejected(len(arrived[room:]))
             arrived = arrived[:room]
         self._waiting = joined(self._waiting, arrived)

@@ -29,9 +29,8 @@ class Child:
 def children(server: Server) -> tuple[Child, ...]:
     """All that a server exposes, family by family."""
     found: list[Child] = []
-    speculation_off = set() if server.speculates else {Presence.SPECULATING}
-    absent = speculation_off | (set() if server.engines == 1 else {Presence.ONE_PROCESS})
-    for metric in (metric for metric in PAGE if metric.presence not in absent):
+    absent = {Presence.SPECULATING: not server.speculates, Presence.ONE_PROCESS: server.engines > 1}
+    for metric in (metric for metric in PAGE if not absent.get(metric.presence)):
         for labels in _labels(metric, server):
             start = found[-1].at.stop if found else 0
             series = tuple(_series(metric, labels))
@@ -51,36 +50,21 @@ def _series(metric: Metric, labels: dict[str, str]) -> Iterator[tuple[str, dict[
 
 def _labels(metric: Metric, server: Server) -> Iterator[dict[str, str]]:
     """Every combination of the values that its labels have, engine by engine."""
+    model, engines = {"model_name": server.model}, [{"engine": str(number)} for number in range(server.engines)]
+    owners = {Owner.ENGINE: [model | engine for engine in engines], Owner.CONFIG: engines, Owner.FRONTEND: [model]}
     tokens = server.kv_blocks * server.block_size
     values: dict[str, tuple[object, ...]] = {
         **metric.values,
-        # of HTTP requests
         "handler": ("/v1/chat/completions",),
         "method": ("POST",),
         "status": ("2xx", "5xx"),
-        # of accepted tokens
         "position": tuple(range(server.k or 0)),
-        # of the cache's configuration
         "block_size": (server.block_size,),
         "cache_dtype": ("auto",),
         "kv_cache_max_concurrency": (tokens / server.max_model_len,),
         "kv_cache_size_tokens": (tokens,),
         "num_gpu_blocks": (server.kv_blocks,),
     }
-    for owner in _owners(metric, server):
+    for owner in owners.get(metric.owner, [{}]):
         for own in product(*(values[label] for label in metric.own_labels)):
             yield dict(zip(metric.own_labels, map(str, own), strict=True)) | owner
-
-
-def _owners(metric: Metric, server: Server) -> list[dict[str, str]]:
-    engines = [{"engine": str(number)} for number in range(server.engines)]
-    model = {"model_name": server.model}
-    match metric.owner:
-        case Owner.ENGINE:
-            return [model | engine for engine in engines]
-        case Owner.CONFIG:
-            return engines
-        case Owner.FRONTEND:
-            return [model]
-        case _:
-            return [{}]

@@ -59,41 +59,40 @@ def serving(targets: Sequence[Target], host: str, port: int, speed: float) -> It
     Raises:
         DraftboardError: a port is taken or not allowed.
     """
-    last = port + len(targets) - 1
-    if port and last > _LAST_PORT:
-        raise DraftboardError(
-            f"--port {port}: {len(targets)} servers need ports up to {last}, and the last is {_LAST_PORT}: "
-            "name a lower one",
-        )
-    started, epoch = time.monotonic(), time.time()
+    if port and (last := port + len(targets) - 1) > _LAST_PORT:
+        needed = f"{len(targets)} servers need ports up to {last}, and the last is {_LAST_PORT}"
+        raise DraftboardError(f"--port {port}: {needed}: name a lower one")
+    epoch = time.time()
     listeners: list[Listener] = []
 
-    def now() -> float:
-        return (time.monotonic() - started) * speed
-
-    def places(host: str) -> list[str]:
-        return [f"{host}:{one.server_port}" for one in listeners]
-
     def listed(asked_as: str) -> bytes:
-        return _discovery(targets, places(asked_as or host))
+        """The targets for Prometheus' HTTP service discovery, under the host's name that the client uses."""
+        groups = [
+            {
+                "targets": [f"{asked_as or host}:{one.server_port}"],
+                "labels": {name: text for name, text in target.labels.items() if name in _DISCOVERED},
+            }
+            for target, one in zip(targets, listeners, strict=True)
+        ]
+        return json.dumps(groups, indent=2).encode()
 
     with ExitStack() as stack:
         for index, target in enumerate(targets):
-            site = _site(Instance(target, epoch, speed), now, listed)
+            site = _site(Instance(target, epoch, speed), speed, listed)
             listeners.append(stack.enter_context(Listener(host, port and port + index, site)))
         stack.enter_context(answering(listeners))
-        yield places(host)
+        yield [f"{host}:{one.server_port}" for one in listeners]
 
 
-def _site(instance: Instance, now: Callable[[], float], listed: Callable[[str], bytes]) -> WSGIApplication:
+def _site(instance: Instance, speed: float, listed: Callable[[str], bytes]) -> WSGIApplication:
     """What one instance answers. Its time goes on when its page is asked for."""
-    asked = threading.Lock()
+    asked, started = threading.Lock(), time.monotonic()
 
     def answer(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
         match environ["PATH_INFO"].rstrip("/"):
             case "/metrics":
                 with asked:
-                    instance.advance(now())
+                    instance.advance((time.monotonic() - started) * speed)
                     if instance.up:
                         return respond(start, page(instance), CONTENT_TYPE_LATEST)
                 return respond(start, b"The server restarts.\n", status=HTTPStatus.SERVICE_UNAVAILABLE)
@@ -106,15 +105,3 @@ def _site(instance: Instance, now: Callable[[], float], listed: Callable[[str], 
                 return respond(start, b"Here are /metrics, /health and /targets.\n", status=HTTPStatus.NOT_FOUND)
 
     return answer
-
-
-def _discovery(targets: Sequence[Target], places: Sequence[str]) -> bytes:
-    """The targets for Prometheus' HTTP service discovery, with the labels that vLLM does not export.
-
-    They are under the host's name that the client uses: a server that listens on 0.0.0.0 has no name of its own.
-    """
-    groups = [
-        {"targets": [place], "labels": {name: text for name, text in target.labels.items() if name in _DISCOVERED}}
-        for target, place in zip(targets, places, strict=True)
-    ]
-    return json.dumps(groups, indent=2).encode()
