@@ -1,6 +1,7 @@
 """Shared fixtures: settings, generated files, and a real Prometheus with the recorded run."""
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,18 @@ DEMO_SETTINGS = ROOT / "deploy/demo/draftboard.toml"
 def program(name: str) -> Path:
     """The program of the environment variable PROMETHEUS, DOCKER_COMPOSE, ..., else the fetched one."""
     return Path(os.environ.get(name.upper().replace("-", "_"), ROOT / ".tools/bin" / name))
+
+
+@pytest.fixture
+def sigint() -> Iterator[None]:
+    """SIGINT interrupts, for the test and the programs that it starts, as in a terminal.
+
+    A shell without job control starts a background process, such as `pytest &`, with SIGINT ignored, and its children
+    inherit that.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,8 @@ _UNITS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _PATTERN = re.compile(r"(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
 
 _RELATIVE = re.compile(r"now(?:-(\w+))?")
-_LATEST = 4_102_444_800  # the year 2100
+LATEST = 4_102_444_800
+"""Unix seconds: the year 2100."""
 
 
 @total_ordering
@@ -63,6 +64,6 @@ def moment(text: str, now: float) -> float:
             found = (given if given.tzinfo else given.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         found = -1
-    if not 0 <= found < _LATEST:
+    if not 0 <= found < LATEST:
         raise ValueError("is not a time; write now-6h, Unix seconds, or 2026-05-01T12:00:00")
     return found

@@ -82,7 +82,7 @@ def answering(wiring: Wiring, count: int) -> Callable[[], bool]:
     return holds
 
 
-def of(name: str, status: str) -> Callable[[list[Arrival]], bool]:
+def of(name: str, status: str) -> Callable[[tuple[Arrival, ...]], bool]:
     return lambda arrivals: any(one.name == name and one.status == status for one in arrivals)
 
 

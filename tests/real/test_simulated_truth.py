@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import pytest
 
 from conftest import program
-from draftboard import theory
 from draftboard.lab.replay import Replay
 from draftboard.lab.simulator.scenario import Scenario
 from draftboard.settings import Settings
 from scripts.detection import replayed
+from support import theory
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("simulated_truth")]
 

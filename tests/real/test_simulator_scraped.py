@@ -9,11 +9,11 @@ import pytest
 import yaml
 
 from conftest import program
-from draftboard.catalogue import PAGE
 from draftboard.durations import Duration
 from draftboard.lab.simulator import find
 from draftboard.lab.simulator.fleet import targets
-from draftboard.lab.simulator.serve import Address, serving
+from draftboard.lab.simulator.layout import PAGE
+from draftboard.lab.simulator.serve import serving
 from draftboard.prometheus import Client, Server
 
 pytestmark = pytest.mark.prometheus
@@ -42,7 +42,7 @@ def wait_for(client: Client, process: subprocess.Popen[bytes], expr: str) -> flo
 def test_prometheus_scrapes_a_fleet_that_it_discovers(tmp_path: Path) -> None:
     server = Server(program("prometheus"), tmp_path, lookback=Duration(60))
     fleet = targets(find("baseline-vs-spec"), seed=1)
-    with serving(fleet, Address("127.0.0.1", 0), speed=20) as places:
+    with serving(fleet, "127.0.0.1", 0, speed=20) as places:
         process, url = server.start()
         try:
             (tmp_path / "prometheus.yml").write_text(configuration(places[0]))

@@ -13,7 +13,7 @@ from conftest import ROOT, program
 from draftboard.durations import Duration
 from draftboard.lab.simulator import find
 from draftboard.lab.simulator.fleet import targets
-from draftboard.lab.simulator.serve import Address, serving
+from draftboard.lab.simulator.serve import serving
 from draftboard.prometheus import Client, Server
 from draftboard.prometheus.client import Series
 
@@ -96,7 +96,7 @@ def test_a_server_that_does_not_run_is_a_target_that_is_down(tmp_path: Path) -> 
 
 
 def test_the_simulators_servers_are_found_with_their_labels_and_belong_to_the_job_of_vllm(tmp_path: Path) -> None:
-    with serving(targets(find("baseline-vs-spec"), seed=1), Address("127.0.0.1", 0), speed=1) as places:
+    with serving(targets(find("baseline-vs-spec"), seed=1), "127.0.0.1", 0, speed=1) as places:
         written(tmp_path, "demo")
         file = tmp_path / "scrape/stack.yaml"
         file.write_text(file.read_text().replace("simulator:8000", places[0]))  # a name that only the stack knows

@@ -6,10 +6,10 @@ import time
 from pathlib import Path
 
 from draftboard.lab.simulator import find, names
-from draftboard.lab.simulator.backfill import Past, backfill
+from draftboard.lab.simulator.backfill import backfill
 from draftboard.lab.simulator.fleet import Target, targets
 
-HOUR = Past(1_800_000_000, 1_800_003_600, 15)
+HOUR = range(1_800_000_000, 1_800_003_601, 15)
 
 
 def cpu_seconds(fleet: tuple[Target, ...], folder: Path) -> float:

@@ -13,7 +13,7 @@ from pathlib import Path
 from draftboard.durations import Duration
 from draftboard.lab.replay import Firing, Replay, firings, replaying
 from draftboard.lab.simulator import Scenario, find, names
-from draftboard.lab.simulator.backfill import Past, backfill
+from draftboard.lab.simulator.backfill import backfill
 from draftboard.lab.simulator.fleet import targets
 from draftboard.settings import Settings
 
@@ -35,7 +35,7 @@ def replayed(told: Scenario, folder: Path, programs: tuple[Path, Path], seed: in
     """A Prometheus that holds a scenario's past and what the rules made of it."""
     prometheus, promtool = programs
     past = folder / "past.om"
-    backfill(targets(told, seed), Past(START, START + told.duration.seconds, 15), past)
+    backfill(targets(told, seed), range(START, START + told.duration.seconds + 1, 15), past)
     with replaying(past, Settings(), prometheus=prometheus, promtool=promtool) as replay:
         yield replay
 

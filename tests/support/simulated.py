@@ -1,12 +1,10 @@
 """Simulated servers for tests: a scenario in a line, and counters read off its pages."""
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
-from draftboard.lab.simulator.fleet import targets
-from draftboard.lab.simulator.instance import Clock, Instance
+from draftboard.lab.simulator.fleet import Instance, targets
 from draftboard.lab.simulator.scenario import Scenario
 
 Values = dict[tuple[str, ...], float]
@@ -21,16 +19,17 @@ def scenario(*events: dict[str, Any], **server: Any) -> Scenario:
 
 def started(told: Scenario, seed: int = 1) -> Instance:
     """Its first server."""
-    return targets(told, seed)[0].start(Clock(1_800_000_000.0))
+    return Instance(targets(told, seed)[0], 1_800_000_000.0)
 
 
 def values(instance: Instance) -> Values:
     """All series of a server of one engine."""
+    row = instance.row()
     return {
-        (child.metric.name + column.suffix, *own(child.labels), *([column.le] if column.le else [])): float(value)
-        for _, rows in instance.pages()
-        for child, row in rows
-        for column, value in zip(child.columns, np.asarray(row).tolist(), strict=True)
+        (name, *own(labels)): value
+        for child in instance.children
+        for (name, labels), value in zip(child.series, row[child.at].tolist(), strict=True)
+        if not math.isnan(value)
     }
 
 

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from draftboard.catalogue import PAGE
 from draftboard.errors import DraftboardError
 from draftboard.lab.simulator import find
-from draftboard.lab.simulator.backfill import Past, backfill
+from draftboard.lab.simulator.backfill import backfill
 from draftboard.lab.simulator.fleet import targets
+from draftboard.lab.simulator.layout import PAGE
 from support.simulated import scenario, started, values
 
 START = 1_800_000_000
-PAST = Past(START, START + 600, 15)
+PAST = range(START, START + 601, 15)
 EAGLE = {"method": "eagle3", "k": 3, "load": {"rate": 1.0}}
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from draftboard.catalogue import CATALOGUE, PAGE, Presence, around, latency, serving, speculation
+from draftboard.catalogue import CATALOGUE, Presence, around, latency, serving, speculation
 from draftboard.catalogue.removed import REMOVED
 from draftboard.doctor import Examination, Finding, Severity, examine_pages
 from draftboard.doctor.series import NAMES, all_readers, silenced_by
@@ -106,7 +106,7 @@ def test_an_old_server_is_a_warning_with_the_release_that_has_all_series() -> No
 def test_a_removed_metric_names_its_replacement(old: str, new: str) -> None:
     (found,) = (entry for entry in REMOVED if entry.name == old)
     assert new in found.instead
-    assert old not in {metric.name for metric in PAGE}
+    assert old not in {metric.name for metric in CATALOGUE}
 
 
 def test_a_removed_metric_names_signals_that_exist() -> None:

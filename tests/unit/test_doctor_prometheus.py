@@ -132,9 +132,9 @@ def test_many_servers_are_counted_not_listed() -> None:
     ("answer", "words"),
     [
         (page("<html>"), "gives no answer"),
-        (page("[]"), "this is no Prometheus"),
-        (page('{"status": "success", "data": []}'), "this is no Prometheus"),
-        (page('{"status": "success"}'), "this is no Prometheus"),
+        (page("[]"), "not a Prometheus server"),
+        (page('{"status": "success", "data": []}'), "not a Prometheus server"),
+        (page('{"status": "success"}'), "not a Prometheus server"),
         (page("{}", 401), "--token-file"),
     ],
     ids=["a page", "a list", "a list of data", "no data", "a closed door"],

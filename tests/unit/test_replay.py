@@ -7,9 +7,8 @@ import pytest
 
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
-from draftboard.lab.replay.evaluate import in_passes, replaying
-from draftboard.lab.replay.firing import stretches
-from draftboard.lab.replay.recording import unpacked
+from draftboard.lab.replay.evaluate import in_passes, replaying, unpack
+from draftboard.lab.replay.story import stretches
 from draftboard.rules import recording_groups
 from draftboard.settings import Settings
 from support import rulefiles
@@ -68,8 +67,8 @@ def test_a_recording_is_unpacked_and_its_times_are_known(tmp_path: Path) -> None
     source = tmp_path / "run.om.gz"
     text = b'# TYPE x counter\nx_total{a="b c}"} 1 1000.5\nx_total 2 2000 # {id="}"} 1 9\ny 3 1500\n# EOF\n'
     source.write_bytes(gzip.compress(text))
-    recording = unpacked(source, tmp_path)
-    assert (recording.first, recording.last) == (1000.5, 2000.0)
+    assert unpack(source, tmp_path / "unpacked.om") == (1000.5, 2000.0)
+    assert (tmp_path / "unpacked.om").read_bytes() == text
 
 
 @pytest.mark.parametrize(
@@ -88,10 +87,8 @@ def test_a_recording_is_unpacked_and_its_times_are_known(tmp_path: Path) -> None
 def test_what_is_no_recording_is_told_in_one_line(tmp_path: Path, content: bytes, told: str) -> None:
     source = tmp_path / "run.om"
     source.write_bytes(content)
-    folder = tmp_path / "unpacked"
-    folder.mkdir()
     with pytest.raises(DraftboardError, match=told) as raised:
-        unpacked(source, folder)
+        unpack(source, tmp_path / "unpacked.om")
     assert str(source) in str(raised.value)
     assert "\n" not in str(raised.value)
 
@@ -101,7 +98,7 @@ def test_a_broken_archive_is_told_in_one_line(tmp_path: Path, content: bytes) ->
     source = tmp_path / "run.om.gz"
     source.write_bytes(content)
     with pytest.raises(DraftboardError, match="cannot read the recording"):
-        unpacked(source, tmp_path)
+        unpack(source, tmp_path / "unpacked.om")
 
 
 def test_a_replay_needs_an_evaluation_no_shorter_than_a_scrape(tmp_path: Path) -> None:
@@ -116,7 +113,5 @@ def test_a_replay_needs_an_evaluation_no_shorter_than_a_scrape(tmp_path: Path) -
 def test_times_in_milliseconds_are_told_to_be_none(tmp_path: Path) -> None:
     source = tmp_path / "run.om"
     source.write_text("x 1 1795248852916\n# EOF\n")
-    folder = tmp_path / "unpacked"
-    folder.mkdir()
     with pytest.raises(DraftboardError, match="line 1: timestamps must be seconds since 1970, not 1795248852916"):
-        unpacked(source, folder)
+        unpack(source, tmp_path / "unpacked.om")

@@ -60,8 +60,9 @@ def test_list_names_every_scenario_with_its_alerts(capsys: pytest.CaptureFixture
     assert "SpecDecodeEngineOutlier" in out
 
 
+@pytest.mark.usefixtures("sigint")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_it_serves_until_told_to_end_and_ends_well(number: signal.Signals) -> None:
+def test_it_serves_until_it_is_interrupted_or_terminated_and_ends_with_0(number: signal.Signals) -> None:
     with live("--scenario", "baseline-vs-spec") as (process, addresses):
         *pages, listed = addresses
         assert len(pages) == 2
@@ -80,6 +81,20 @@ def test_it_serves_until_told_to_end_and_ends_well(number: signal.Signals) -> No
         assert process.wait(30) == 0
         assert process.stderr is not None
         assert process.stderr.read() == "Ended.\n"
+
+
+def test_in_the_background_of_a_shell_which_ignores_sigint_it_ends_with_sigterm() -> None:
+    script = f"{sys.executable} -m draftboard simulate --scenario idle --port 0 & echo $!; wait $!; echo ended with $?"
+    environment = os.environ | {"PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(["/bin/sh", "-c", script], stdout=subprocess.PIPE, text=True, env=environment) as shell:
+        assert shell.stdout is not None
+        lines = iter(shell.stdout)
+        pid = int(next(lines))
+        try:
+            assert any("/targets" in line for line in lines)
+        finally:
+            os.kill(pid, signal.SIGTERM)
+        assert list(lines) == ["ended with 0\n"]
 
 
 def test_time_goes_on_as_fast_as_asked_and_a_restart_gives_no_page(tmp_path: Path) -> None:
@@ -180,7 +195,7 @@ def test_engines_too_few_for_the_story_are_one_line_and_exit_code_2(capsys: pyte
 def test_a_past_before_1970_is_one_line_and_exit_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = run("--backfill", "1h", "--until", "100", "--out", tmp_path / "run.om", capsys=capsys)
     assert code == 2
-    assert err == "draftboard: --backfill 1h --until 100: the past would begin before 1970\n"
+    assert err == "draftboard: --backfill 1h --until 100: the history would begin before 1970\n"
 
 
 def test_a_past_ends_when_asked_and_says_how_to_load_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -210,7 +225,7 @@ def test_without_the_extra_the_command_names_it_and_others_work() -> None:
     assert done.returncode == 2
     assert (
         done.stderr
-        == "draftboard: simulate needs the package numpy: install the extra, pip install 'draftboard[simulator]'\n"
+        == "draftboard: simulate needs the package numpy: install the extra, pip install 'draftboard[lab]'\n"
     )
     listed = subprocess.run(
         [sys.executable, "-c", code.replace("'--scenario', 'idle'", "'--list'")], capture_output=True, check=False

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from draftboard import theory
-from draftboard.catalogue import PAGE, Histogram
+from draftboard.catalogue import Histogram
 from draftboard.lab.simulator import find, names
-from draftboard.lab.simulator.fleet import targets
-from draftboard.lab.simulator.instance import Clock
+from draftboard.lab.simulator.fleet import Instance, targets
+from draftboard.lab.simulator.layout import PAGE
+from support import theory
 from support.simulated import Values, scenario, scrapes, started, values
 
 SPEC = "vllm:spec_decode_num_"
@@ -92,11 +92,10 @@ def test_tokens_requests_and_times_add_up(pages: list[Values]) -> None:
             "prompt_tokens_total"
         )
         assert of("iteration_tokens_total_sum") == of("generation_tokens_total") + computed
-        assert of("prompt_tokens_cached_total") == of("prompt_tokens_total") - computed
         hits = of("prefix_cache_hits_total") + of("external_prefix_cache_hits_total")
-        assert sum(v for k, v in page.items() if k[0] == "vllm:prompt_tokens_cached_by_source_total") == hits
+        assert hits == of("prompt_tokens_total") - computed
         done = sum(v for k, v in page.items() if k[0] == "vllm:request_success_total")
-        assert done == of("e2e_request_latency_seconds_count") == of("request_num_preemptions_count")
+        assert done == of("e2e_request_latency_seconds_count")
         running = of("num_requests_running")
         assert of("num_requests_waiting") == of("num_requests_waiting_by_reason", "capacity")
         assert of("time_to_first_token_seconds_count") >= done
@@ -117,7 +116,6 @@ def test_once_all_answers_are_complete_steps_lasted_as_long_as_decoding() -> Non
         page = values(instance)
         assert page["vllm:num_requests_running",] == 0
         assert page[f"{STEPS}_sum",] == pytest.approx(page["vllm:request_decode_time_seconds_sum",], rel=1e-9)
-        assert page["vllm:request_generation_tokens_sum",] == page["vllm:generation_tokens_total",]
 
 
 def test_a_full_cache_preempts_and_requests_wait_for_room() -> None:
@@ -208,7 +206,7 @@ def test_how_often_one_looks_changes_nothing() -> None:
 @pytest.mark.parametrize("name", names())
 def test_the_same_seed_makes_the_same_numbers_and_another_makes_others(name: str) -> None:
     told = find(name)
-    first, again, other = (targets(told, seed)[0].start(Clock(0.0)) for seed in (1, 1, 2))
+    first, again, other = (Instance(targets(told, seed)[0], 0.0) for seed in (1, 1, 2))
     for instance in (first, again, other):
         instance.advance(300)
     once = values(first)

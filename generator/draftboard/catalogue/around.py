@@ -21,6 +21,30 @@ PROCESS_START_TIME = Metric(
     presence=Presence.ONE_PROCESS,
     owner=Owner.TARGET,
 )
+LASTING = (
+    Metric(
+        name="process_cpu_seconds_total",
+        kind=Kind.COUNTER,
+        unit="seconds",
+        meaning="Processor time of the API server's process.",
+        help="Total user and system CPU time spent in seconds.",
+        presence=Presence.ONE_PROCESS,
+        owner=Owner.TARGET,
+    ),
+    Metric(
+        name="python_gc_collections_total",
+        kind=Kind.COUNTER,
+        unit="collections",
+        meaning="Runs of Python's garbage collector, by generation.",
+        help="Number of times this generation was collected",
+        presence=Presence.ONE_PROCESS,
+        own_labels=("generation",),
+        values={"generation": ("0", "1", "2")},
+        owner=Owner.TARGET,
+    ),
+)
+"""What only rises while a process lives, whatever happens to its engines. No signal reads it: the order of two pages
+follows from it."""
 UP = Metric(
     name="up",
     kind=Kind.GAUGE,

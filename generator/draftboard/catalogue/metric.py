@@ -10,7 +10,6 @@ class Kind(Enum):
     COUNTER = "counter"  # only rate() and increase() of it mean anything
     GAUGE = "gauge"
     HISTOGRAM = "histogram"  # exposes _bucket, _sum and _count
-    SUMMARY = "summary"  # exposes _sum and _count
 
 
 class Presence(Enum):
@@ -19,7 +18,6 @@ class Presence(Enum):
     ALWAYS = "always, unless --disable-log-stats"
     SPECULATING = "only with a speculative configuration; then from the start, at 0"
     HTTP = "always, from the first request on"
-    SERVER = "always"
     ONE_PROCESS = "only where one process serves: not with several API servers"
     PROMETHEUS = "made by Prometheus"
     GPU_EXPORTER = "where dcgm-exporter runs"
@@ -63,17 +61,26 @@ class Metric:
 
     @property
     def parts(self) -> "tuple[Metric, ...]":
-        """What is exposed of it, each with a name of its own: of a histogram three parts, of a summary two."""
+        """What is exposed of it, each with a name of its own: of a histogram three parts."""
         return (self,)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Summary(Metric):
-    """Two families of counters: the sum of samples and their number. The pages that are read have no quantiles."""
+class Histogram(Metric):
+    """A classic histogram: three families of counters, for the sum, the number and the bounds of its samples."""
 
-    kind: Kind = Kind.SUMMARY
+    kind: Kind = Kind.HISTOGRAM
     counts: str
     """What one sample is."""
+    buckets: tuple[float, ...]
+    """Upper bounds, without +Inf, unless the server was started with others."""
+    custom: str = ""
+    """Its name in vLLM's `--custom-histogram-buckets` (0.32 and newer); empty where that cannot replace it."""
+
+    @property
+    def bucket(self) -> Metric:
+        """Samples up to each upper bound `le`."""
+        return self._part("_bucket", self.counts, "le")
 
     @property
     def sum(self) -> Metric:
@@ -87,8 +94,8 @@ class Summary(Metric):
 
     @property
     def parts(self) -> tuple[Metric, ...]:
-        """Sum and number."""
-        return (self.sum, self.count)
+        """Bounds, sum and number."""
+        return (self.bucket, self.sum, self.count)
 
     def _part(self, suffix: str, unit: str, *labels: str) -> Metric:
         return Metric(
@@ -101,32 +108,3 @@ class Summary(Metric):
             own_labels=(*self.own_labels, *labels),
             owner=self.owner,
         )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Histogram(Summary):
-    """A classic histogram: a summary, and a third family that counts samples up to each of some bounds."""
-
-    kind: Kind = Kind.HISTOGRAM
-    buckets: tuple[float, ...]
-    """Upper bounds, without +Inf, unless the server was started with others."""
-    within_model_len: bool = False
-    """Whether a server exposes only the bounds up to its `--max-model-len`."""
-    custom: str = ""
-    """Its name in vLLM's `--custom-histogram-buckets` (0.32 and newer); empty where that cannot replace it."""
-
-    def bounds(self, max_model_len: int) -> tuple[float, ...]:
-        """The upper bounds that a server with this longest sequence exposes, without +Inf."""
-        if not self.within_model_len:
-            return self.buckets
-        return tuple(bound for bound in self.buckets if bound <= max_model_len)
-
-    @property
-    def bucket(self) -> Metric:
-        """Samples up to each upper bound `le`."""
-        return self._part("_bucket", self.counts, "le")
-
-    @property
-    def parts(self) -> tuple[Metric, ...]:
-        """Bounds, sum and number."""
-        return (self.bucket, *super().parts)

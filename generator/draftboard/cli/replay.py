@@ -7,10 +7,12 @@ import click
 
 from draftboard.cli.shared import config_option, console, json_option, program_option, progress_bar
 from draftboard.lab import replay
+from draftboard.output import as_json as to_json
+from draftboard.output import show
 from draftboard.settings import load
 
 
-@click.command("replay")
+@click.command("replay", short_help="Evaluate the rules over a recording.")
 @click.argument("recording", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @config_option
 @json_option
@@ -20,7 +22,10 @@ from draftboard.settings import load
 def replay_command(
     recording: Path, config: Path | None, *, as_json: bool, keep: bool, prometheus: Path, promtool: Path
 ) -> None:
-    """Evaluate the rules over RECORDING, OpenMetrics text with timestamps (may be .gz), and tell what they found."""
+    """Evaluate the rules over RECORDING and print each model's judgement and the alerts that would have fired.
+
+    RECORDING is OpenMetrics text with timestamps; it may be compressed (.gz).
+    """
     settings = load(config)
     folder = Path(tempfile.mkdtemp(prefix="draftboard-kept-")) if keep else None
     with (
@@ -31,9 +36,9 @@ def replay_command(
     ):
         story = replay.tell(replayed)
     if as_json:
-        click.echo(replay.as_json(story))
+        click.echo(to_json(story))
     else:
-        replay.show(story, console())
+        show(replay.summary(story), console())
     if folder:
         pid, url = replay.leave_running(folder, settings, prometheus)
         click.echo(f"Prometheus stays at {url} (process {pid}, data in {folder}); end it with: kill {pid}", err=True)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from annotated_types import Predicate
 from pydantic import Field, TypeAdapter
 
-from draftboard.catalogue import PAGE, Histogram
+from draftboard.catalogue import CATALOGUE, Histogram
 from draftboard.doctor.configuration import fits, read_object
 from draftboard.doctor.finding import Finding, problem, shown, warning
 from draftboard.settings import Settings
@@ -26,7 +26,8 @@ FINER: dict[str, tuple[float, ...]] = {family: tuple(bounds) for family, bounds 
 }""").items()}  # fmt: skip
 """Bounds for a fast server. README, compose file and the stack's settings repeat them; tests compare."""
 _WRITTEN = "--custom-histogram-buckets"
-_CUSTOM = {metric.custom for metric in PAGE if isinstance(metric, Histogram) and metric.custom} | {"kv_cache_residency"}
+_UNREAD = {"kv_cache_residency", "request_num_preemptions", "request_params_n", "request_tokens"}
+_CUSTOM = {metric.custom for metric in CATALOGUE if isinstance(metric, Histogram) and metric.custom} | _UNREAD
 _Bound = Annotated[float, Field(strict=True, gt=0, lt=1e9)]
 _BOUNDS = TypeAdapter[Any](Annotated[list[_Bound], Field(min_length=1), Predicate(lambda b: b == sorted(set(b)))])
 _VLLMS_OWN: dict[str, tuple[float, ...]] = Settings().buckets.model_dump()

@@ -2,8 +2,8 @@
 
 from rich import bar, table, text
 from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.console import Console
-from rich.measure import Measurement
 
 from draftboard.output.document import Bar, Block, Bullets, Cell, Document, Heading, Note, Sentence, Table, Verbatim
 from draftboard.output.document import Text as Words
@@ -19,11 +19,8 @@ STYLES = {
     Status.NEUTRAL: "",
 }
 _BAR = 16
-"""Characters."""
-_ENDLESS = 100_000
-"""Characters."""
-_CUT = "\N{HORIZONTAL ELLIPSIS}"
-"""What Rich writes in place of the rest of a word."""
+_WIDE, _NARROW = 3, 2
+"""Characters: of a bar, between columns."""
 
 
 def show(document: Document, console: Console) -> None:
@@ -60,18 +57,10 @@ def _show(block: Block, console: Console) -> None:
 
 
 def _show_table(found: Table, console: Console) -> None:
-    drawn = table.Table(title=found.title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
-    drawn.title = found.title or None
-    drawn.show_header = any(column.heading for column in found.columns)
-    for column in found.columns:
-        drawn.add_column(
-            column.heading, justify="right" if column.number else "left", no_wrap=column.number, overflow="fold"
-        )
-    for row in found.rows:
-        drawn.add_row(*(_cell(cell) for cell in row))
-    if _fits(drawn, console):
-        console.print(drawn)
-        return
+    for gap in (_WIDE, _NARROW):
+        if drawn := _drawn(found, console.width, gap):
+            console.print(drawn)
+            return
     if found.title:
         console.print(text.Text(found.title, "bold"))
     for row in found.rows:
@@ -81,6 +70,48 @@ def _show_table(found: Table, console: Console) -> None:
             if isinstance(words, text.Text) and words:
                 console.print(text.Text.assemble(f"{column.heading}: " if column.heading else "", words))
     console.print()
+
+
+def _drawn(found: Table, width: int, gap: int) -> table.Table | None:
+    """The table with such gaps between columns; None where its longest words have no room.
+
+    Where gaps are narrow, headings of numbers may take several lines.
+    """
+    headings = [text.Text(column.heading) for column in found.columns]
+    rows = [[_cell(cell) for cell in row] for row in found.rows]
+    least, most = [], []
+    for number, column in enumerate(found.columns):
+        cells = [row[number] for row in rows]
+        whole = max(map(_width, cells), default=0)
+        longest = max(map(_longest_word, (headings[number], *cells)))
+        most.append(max(whole, longest if column.number and gap == _NARROW else _width(headings[number])))
+        least.append(max(most[-1], longest) if column.number else longest)
+    room = width - 2 - gap * (len(least) - 1) - sum(least)
+    if room < 0:
+        return None
+    drawn = table.Table(title=found.title or None, title_justify="left", title_style="bold", box=SIMPLE_HEAD)
+    drawn.pad_edge, drawn.padding = False, (0, 1, 0, gap - _NARROW)
+    drawn.show_header = any(column.heading for column in found.columns)
+    widths = list(least)
+    # The columns that need least come first, so that what they leave is shared by the others.
+    growing = sorted(range(len(least)), key=lambda number: most[number] - least[number])
+    for left, number in zip(range(len(growing), 0, -1), growing, strict=True):
+        more = min(most[number] - least[number], room // left)
+        widths[number] += more
+        room -= more
+    for heading, column, own in zip(headings, found.columns, widths, strict=True):
+        drawn.add_column(heading, justify="right" if column.number else "left", width=own)
+    for row in rows:
+        drawn.add_row(*row)
+    return drawn
+
+
+def _width(cell: text.Text | bar.Bar) -> int:
+    return cell.cell_len if isinstance(cell, text.Text) else _BAR
+
+
+def _longest_word(cell: text.Text | bar.Bar) -> int:
+    return max(map(cell_len, cell.plain.split()), default=0) if isinstance(cell, text.Text) else _BAR
 
 
 def _cell(cell: Cell) -> text.Text | bar.Bar:
@@ -95,9 +126,3 @@ def _cell(cell: Cell) -> text.Text | bar.Bar:
 
 def _styled(words: Words) -> text.Text:
     return text.Text(printable(words.words), style=STYLES[words.status])
-
-
-def _fits(drawn: table.Table, console: Console) -> bool:
-    """Whether the longest words of all columns find room together, and Rich gives it to them."""
-    needed = Measurement.get(console, console.options.update(max_width=_ENDLESS), drawn).minimum
-    return needed <= console.width and not any(_CUT in segment.text for segment in console.render(drawn))

@@ -1,10 +1,8 @@
 """Real servers: asking a Prometheus over HTTP, running private ones, and loading them with a past."""
 
-from draftboard.prometheus.alertmanager import Alertmanager
 from draftboard.prometheus.client import Client, LoadedRule, Series, Target
-from draftboard.prometheus.process import Program, stop
-from draftboard.prometheus.promtool import Promtool
-from draftboard.prometheus.server import Server
+from draftboard.prometheus.process import Program, Promtool, stop
+from draftboard.prometheus.server import Alertmanager, Server
 
 __all__ = [
     "Alertmanager",

@@ -1,28 +1,35 @@
-"""The questions of Prometheus' HTTP API that Draftboard asks."""
+"""The questions of Prometheus' HTTP API that Draftboard asks, and the parts of the answers that it reads."""
 
 import json
 import time
 from dataclasses import dataclass
 from http import HTTPStatus
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
 import httpx
-from pydantic import ValidationError
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
 from draftboard.access import Access, parsed_url, reason_of, shown
 from draftboard.errors import DraftboardError
-from draftboard.prometheus.answers import GROUPS, MATRIX, TARGETS, VECTOR, Rows
-
-_Row = TypeVar("_Row")
 
 _TIMEOUT_SECONDS = 30.0
 _NOBODY = Access()
 _MOST_WORDS = 300
 _MOST_BYTES = 256_000_000
 _MOST_SECONDS = 120.0
-MOST_POINTS = 10_000
-"""Prometheus answers at most 11,000 points a series: longer times are asked for in pieces."""
+_MOST_POINTS = 10_000  # Prometheus answers at most 11,000 points a series: longer times are asked for in pieces
+_Row = TypeVar("_Row")
+_Sample = tuple[float, float]  # Unix seconds, and the value; JSON holds it as text, as it has no NaN and no infinity
+
+
+def _short(words: object) -> str:
+    """One line, whatever the server said."""
+    text = " ".join(str(words).split())
+    return text if len(text) <= _MOST_WORDS else text[:_MOST_WORDS] + "..."
+
+
+_Error = Annotated[str, Field(alias="lastError"), AfterValidator(_short)]
 
 
 @dataclass(frozen=True)
@@ -30,7 +37,7 @@ class Series:
     """Labels, and samples as (Unix seconds, value)."""
 
     labels: dict[str, str]
-    samples: tuple[tuple[float, float], ...]
+    samples: tuple[_Sample, ...]
 
 
 @dataclass(frozen=True)
@@ -38,25 +45,53 @@ class Target:
     """A server that Prometheus scrapes."""
 
     labels: dict[str, str]
-    interval: str
-    """Between two scrapes, as Prometheus writes it."""
-    error: str
-    """Why the last scrape failed, in Prometheus' words; empty where it did not."""
+    interval: Annotated[str, Field(alias="scrapeInterval")] = ""  # between two scrapes, as Prometheus writes it
+    error: _Error = ""  # why the last scrape failed, in Prometheus' words; empty where it did not
 
 
 @dataclass(frozen=True)
 class LoadedRule:
     """A rule that Prometheus evaluates."""
 
-    name: str
-    """Of the record or alert."""
+    name: str  # of the record or alert
     group: str
-    error: str
-    """Why the last evaluation failed; empty where it did not."""
+    error: str  # why the last evaluation failed; empty where it did not
+
+
+@dataclass(frozen=True)
+class _Instant:
+    metric: dict[str, str]
+    value: _Sample
+
+
+@dataclass(frozen=True)
+class _Range:
+    metric: dict[str, str]
+    values: tuple[_Sample, ...]
+
+
+@dataclass(frozen=True)
+class _Rule:
+    name: str
+    error: _Error = ""
+
+
+@dataclass(frozen=True)
+class _Group:
+    name: str
+    rules: tuple[_Rule, ...]
+
+
+_VECTOR, _MATRIX = TypeAdapter(list[_Instant]), TypeAdapter(list[_Range])
+_TARGETS, _GROUPS = TypeAdapter(list[Target]), TypeAdapter(list[_Group])
 
 
 class Client:
-    """A Prometheus server, asked over HTTP. Use as a context manager."""
+    """A Prometheus server over HTTP. Use as a context manager.
+
+    Every question raises DraftboardError where the server cannot be reached, refuses the query, or, as a server that
+    only stores, has no targets or rules.
+    """
 
     def __init__(self, url: str, access: Access = _NOBODY) -> None:
         """Raise DraftboardError where the address, or the file of certificates, cannot be used."""
@@ -72,69 +107,54 @@ class Client:
         self._http.close()
 
     def query(self, expr: str, time: float) -> list[Series]:
-        """Value of every series at one time.
-
-        Raises:
-            DraftboardError: the server cannot be reached or refuses the query.
-        """
-        result = self._ask("query", VECTOR, {"query": expr, "time": time})
-        return [Series(row.metric, (row.value,)) for row in result]
+        """Value of every series at one time."""
+        found = self._ask("query", "result", _VECTOR, {"query": expr, "time": time})
+        return [Series(row.metric, (row.value,)) for row in found]
 
     def query_range(self, expr: str, start: float, end: float, step: float) -> list[Series]:
-        """Values of every series from start to end, in steps of so many seconds.
-
-        Raises:
-            DraftboardError: the server cannot be reached or refuses the query.
-        """
-        found: dict[tuple[tuple[str, str], ...], list[tuple[float, float]]] = {}
-        stretch = (MOST_POINTS - 1) * step
+        """Values of every series from start to end, in steps of so many seconds."""
+        found: dict[tuple[tuple[str, str], ...], list[_Sample]] = {}
+        stretch = (_MOST_POINTS - 1) * step
         begin = start
         while begin <= end:
-            until = min(begin + stretch, end)
-            span = {"start": begin, "end": until, "step": step}
-            for row in self._ask("query_range", MATRIX, {"query": expr} | span):
+            asked = {"query": expr, "start": begin, "end": min(begin + stretch, end), "step": step}
+            for row in self._ask("query_range", "result", _MATRIX, asked):
                 found.setdefault(tuple(sorted(row.metric.items())), []).extend(row.values)
             begin += stretch + step
         return [Series(dict(labels), tuple(samples)) for labels, samples in found.items()]
 
     def targets(self) -> list[Target]:
-        """What is scraped now.
-
-        Raises:
-            DraftboardError: the server cannot be reached, or knows no targets, as one that only stores.
-        """
-        found = self._ask("targets?state=active", TARGETS)
-        return [Target(row.labels, row.interval, _short(row.error)) for row in found]
+        """All targets that are scraped now."""
+        return self._ask("targets?state=active", "activeTargets", _TARGETS)
 
     def rules(self) -> list[LoadedRule]:
-        """What is evaluated.
+        """All rules that are evaluated."""
+        groups = self._ask("rules", "groups", _GROUPS)
+        return [LoadedRule(rule.name, group.name, rule.error) for group in groups for rule in group.rules]
 
-        Raises:
-            DraftboardError: the server cannot be reached, or evaluates no rules at all.
-        """
-        return [
-            LoadedRule(rule.name, group.name, _short(rule.error))
-            for group in self._ask("rules", GROUPS)
-            for rule in group.rules
-        ]
-
-    def _ask(self, question: str, rows: Rows[_Row], parameters: dict[str, Any] | None = None) -> list[_Row]:
-        """Those rows of the answer; long questions have parameters, which do not fit into an address."""
+    def _ask(
+        self, question: str, part: str, rows: TypeAdapter[list[_Row]], parameters: dict[str, Any] | None = None
+    ) -> list[_Row]:
+        """The rows of a part of the answer; long questions have parameters, which do not fit into an address."""
         try:
             answer = json.loads(self._content(question, parameters))
         except httpx.HTTPError as error:
             raise DraftboardError(f"{self.url}: Prometheus gives no answer: {_short(reason_of(error))}") from None
         except (ValueError, RecursionError):
-            raise DraftboardError(f"{self.url}: Prometheus gives no answer: this is no Prometheus") from None
+            answer = None
         match answer:
-            case {"status": "success", "data": dict(data)} if isinstance(result := data.get(rows.part), list):
+            case {"status": "success", "data": dict(data)} if isinstance(result := data.get(part), list):
                 try:
-                    return rows.read(result)
+                    return rows.validate_python(result)
                 except ValidationError as error:
-                    raise DraftboardError(f"{self.url}: {_mistake(error)}") from None
+                    row = _short(".".join(map(str, error.errors(include_url=False)[0]["loc"])))
+                    wrong = (
+                        f"Prometheus gives no answer that can be read: row {row} has another shape than Prometheus' own"
+                    )
+                    raise DraftboardError(f"{self.url}: {wrong}") from None
             case {"error": reason}:
                 raise DraftboardError(f"{self.url}: Prometheus refuses the query: {_short(reason)}")
-        raise DraftboardError(f"{self.url}: Prometheus gives no answer: this is no Prometheus")
+        raise DraftboardError(f"{self.url}: Prometheus gives no answer: not a Prometheus server")
 
     def _content(self, question: str, parameters: dict[str, Any] | None) -> bytes:
         """What it answers, within limits of size and time."""
@@ -142,7 +162,8 @@ class Client:
         method = "POST" if parameters else "GET"
         with self._http.stream(method, f"/api/v1/{question}", data=parameters) as response:
             if response.status_code in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
-                raise DraftboardError(f"{self.url}: authentication required: use --token-file")
+                reason = f"authentication required (HTTP {response.status_code}): use --token-file"
+                raise DraftboardError(f"{self.url}: {reason}")
             if response.is_redirect:
                 raise DraftboardError(f"{self.url}: redirects; name the address of Prometheus itself")
             for chunk in response.iter_bytes():
@@ -150,14 +171,3 @@ class Client:
                 if len(content) > _MOST_BYTES or time.monotonic() > until:
                     raise DraftboardError(f"{self.url}: Prometheus answers too much, or too slowly")
         return bytes(content)
-
-
-def _short(words: object) -> str:
-    """One line, whatever the server said."""
-    text = " ".join(str(words).split())
-    return text if len(text) <= _MOST_WORDS else text[:_MOST_WORDS] + "..."
-
-
-def _mistake(error: ValidationError) -> str:
-    where = ".".join(map(str, error.errors(include_url=False)[0]["loc"]))
-    return f"Prometheus gives no answer that can be read: row {_short(where)} has another shape than Prometheus' own"

@@ -1,4 +1,4 @@
-"""A private Prometheus: on loopback, on a free port of its own choosing."""
+"""A private Prometheus and a private Alertmanager, both on loopback. `start` raises what `Program.start` does."""
 
 import re
 import subprocess
@@ -10,7 +10,7 @@ from pathlib import Path
 from draftboard.durations import Duration
 from draftboard.prometheus.process import Program, stop
 
-# In whichever order it says both.
+# In either order.
 READY = re.compile(
     r'(?s)\A(?=.*msg="Server is ready to receive web requests\.").*?msg="Listening on"[^\n]* address=(?P<address>\S+)'
 )
@@ -18,13 +18,13 @@ READY = re.compile(
 
 @dataclass(frozen=True)
 class Server:
-    """Where a private Prometheus keeps its data, what it scrapes, and how far back an instant query may look."""
+    """A Prometheus on a free port: its data, what it scrapes, and how far back an instant query may look."""
 
     program: Path
     folder: Path
     lookback: Duration
     configuration: str = "global: {}\n"
-    """What it is told: by default to scrape nothing. Paths in it are relative to the folder."""
+    """By default it scrapes nothing. Paths in it are relative to the folder."""
 
     @property
     def storage(self) -> Path:
@@ -41,11 +41,7 @@ class Server:
             stop(process)
 
     def start(self, *, lasting: bool = False) -> tuple[subprocess.Popen[bytes], str]:
-        """Start it and wait until it answers; a lasting one is no child of the terminal and outlives it.
-
-        Raises:
-            DraftboardError: the program cannot run, or stops before it is ready.
-        """
+        """Start it and wait until it answers; a lasting one outlives this process and its terminal."""
         configuration = self.folder / "prometheus.yml"
         configuration.write_text(self.configuration)
         program = Program(
@@ -63,3 +59,30 @@ class Server:
         )
         process, ready = program.start(self.folder / "prometheus.log", lasting=lasting)
         return process, f"http://{ready['address']}"
+
+
+@dataclass(frozen=True)
+class Alertmanager:
+    """An Alertmanager without peers: its data, its `alertmanager.yml` with `templates/`, and its port."""
+
+    program: Path
+    folder: Path
+    port: int
+
+    def start(self) -> subprocess.Popen[bytes]:
+        """Start it and wait until it answers."""
+        program = Program(
+            name="Alertmanager",
+            command=(
+                self.program,
+                f"--config.file={self.folder / 'alertmanager.yml'}",
+                f"--storage.path={self.folder / 'data'}",
+                f"--web.listen-address=127.0.0.1:{self.port}",
+                "--cluster.listen-address=",
+                "--data.maintenance-interval=1s",  # when it is killed, it loses at most one second
+            ),
+            ready=re.compile(r'msg="Listening on"[^\n]* address=127\.0\.0\.1:\d+'),
+            help="set ALERTMANAGER, or run `make tools`",
+        )
+        process, _ = program.start(self.folder / "alertmanager.log")
+        return process

@@ -4,14 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from draftboard.catalogue import Metric, around, unread
+from draftboard.catalogue import Metric, around
 from draftboard.errors import DraftboardError
 from draftboard.reading.page import ENGINE, MODEL, REPLICA, VLLM, Labels, Page, Series
 
 _COUNTED = ("_total", "_bucket", "_sum", "_count")
 """How the names of counters end; the others are gauges."""
-_LASTING = (unread.CPU_SECONDS, unread.GC_COLLECTIONS)
-"""What only rises while a process lives, whatever happens to its engines."""
 
 
 class Since(Enum):
@@ -156,7 +154,7 @@ def _require_order(before: Page, after: Page) -> None:
     """Elastic scaling resets an engine's counters, and a restart all; neither turns back the process's own."""
     started = before.of(around.PROCESS_START_TIME)
     same_process = bool(started) and started == after.of(around.PROCESS_START_TIME)
-    rising = (around.PROCESS_START_TIME, *(_LASTING if same_process else ()))
+    rising = (around.PROCESS_START_TIME, *(around.LASTING if same_process else ()))
     if any(_fell(before.of(metric), after.of(metric)) for metric in rising):
         raise DraftboardError(
             f"{before.source} and {after.source}: the counters go backwards, and no restart explains it: "

@@ -1,58 +1,44 @@
-"""The drill: a scenario is lived through, and every alert that it names must arrive."""
+"""The drill: a scenario runs on real servers, and every alert that it names must arrive."""
 
 import tempfile
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from draftboard.alerts import WATCHDOG
 from draftboard.errors import DraftboardError
 from draftboard.lab.drill.receiver import Arrival, receiving
 from draftboard.lab.drill.wiring import Programs, wired
-from draftboard.lab.simulator import Expected, find
+from draftboard.lab.simulator import find
+from draftboard.output import Bullets, Document, Heading, Note, Table, columns
 from draftboard.settings import Settings
 
-_SCHEMA_VERSION = 1
-"""Of the JSON: grows whenever a key is removed or means something else."""
-_PATIENCE = 3.0
-"""A drill waits so many times as long as its scenario says that the last alert takes."""
-_LEAST_SECONDS = 30.0
-"""Starting the processes and scraping twice takes its time, however fast the scenario."""
+_PATIENCE = 3.0  # times as long as the scenario says that the last alert takes
+_LEAST_SECONDS = 30.0  # starting the processes and scraping twice takes its time, however fast the scenario
 
 
 @dataclass(frozen=True)
 class Told:
-    """One expected alert, and how long it took from its cause to the receiver."""
+    """One expected alert."""
 
     alert: str
-    after_seconds: float | None
-    """From its cause in the scenario to the webhook, in real seconds; None when it did not arrive."""
+    after_seconds: float | None = None  # real seconds from its cause to the webhook; null when it did not arrive
     receiver: str = ""
-    says: str = ""
-    """Its description, as it reached the receiver."""
+    says: str = ""  # its description, as it reached the receiver
     runbook_url: str = ""
 
 
 @dataclass(frozen=True)
 class Drill:
-    """What came of it."""
+    """The outcome of a drill."""
 
     scenario: str
     speed: float
     told: tuple[Told, ...]
-    others: tuple[str, ...]
-    """Alerts that arrived without being expected, but for the watchdog."""
-
-    @property
-    def passed(self) -> bool:
-        """Whether all that was expected arrived, and nothing else."""
-        return not self.others and all(one.after_seconds is not None for one in self.told)
-
-    def as_json(self) -> dict[str, Any]:
-        """As plain data."""
-        return {"schema_version": _SCHEMA_VERSION} | asdict(self) | {"passed": self.passed}
+    others: tuple[str, ...]  # alerts that arrived without being expected, but for the watchdog
+    passed: bool  # whether all expected alerts arrived, and no other
+    schema_version: int = 1  # grows whenever a key is removed or its meaning changes
 
 
 def rehearse(
@@ -68,59 +54,56 @@ def rehearse(
     Raises:
         DraftboardError: a program cannot run, or the scenario expects nothing.
     """
-    told = find(scenario)
-    expected = told.expect
+    script = find(scenario)
+    expected = script.expect
     if not expected:
         raise DraftboardError(f"{scenario}: expects no alert, so there is nothing to drill: add an [[expect]]")
-    steps = len(expected) + 1
-    with tempfile.TemporaryDirectory(prefix="draftboard-drill-") as temporary, receiving() as (receiver, webhook):
-        with wired(settings, programs, Path(temporary), webhook) as wiring:
-            progress("starting Alertmanager and Prometheus", 0, steps)
-            wiring.start_alertmanager()
-            wiring.start_prometheus()
-            wiring.start_simulator(scenario, speed=speed)
-            began = time.time()
-            progress("waiting for the alerts", 1, steps)
-            missing = {one.alert for one in expected}
-            receiver.wait_for(
-                lambda arrivals: missing <= {arrival.name for arrival in arrivals},
-                max(_LEAST_SECONDS, _PATIENCE * max(_latest(one) for one in expected) / speed),
-            )
-            progress("listening until the scenario ends, for what is not expected", steps, steps)
-            names = missing | {WATCHDOG}
-            receiver.wait_for(
-                lambda arrivals: any(arrival.name not in names for arrival in arrivals),
-                began + told.duration.seconds / speed - time.time(),
-            )
-        return _outcome(scenario, speed, expected, began, receiver.arrivals)
-
-
-def _latest(one: Expected) -> int:
-    return one.since.seconds + one.within.seconds
-
-
-def _outcome(
-    scenario: str, speed: float, expected: Sequence[Expected], began: float, arrivals: Sequence[Arrival]
-) -> Drill:
-    first: dict[str, Arrival] = {}
-    for arrival in arrivals:
-        first.setdefault(arrival.name, arrival)
     names = {one.alert for one in expected}
-    return Drill(
-        scenario=scenario,
-        speed=speed,
-        told=tuple(_told(one, first.get(one.alert), began + one.since.seconds / speed) for one in expected),
-        others=tuple(sorted(first.keys() - names - {WATCHDOG})),
-    )
+    latest = max(one.since.seconds + one.within.seconds for one in expected)
+    with (
+        tempfile.TemporaryDirectory(prefix="draftboard-drill-") as temporary,
+        receiving() as (receiver, webhook),
+        wired(settings, programs, Path(temporary), webhook) as wiring,
+    ):
+        progress("starting Alertmanager and Prometheus", 0, 3)
+        wiring.start_alertmanager()
+        wiring.start_prometheus()
+        wiring.start_simulator(scenario, speed=speed)
+        began = time.time()
+        progress("waiting for the alerts", 1, 3)
+        receiver.wait_for(
+            lambda arrivals: names <= {arrival.name for arrival in arrivals},
+            max(_LEAST_SECONDS, _PATIENCE * latest / speed),
+        )
+        progress("waiting for the end of the scenario: no other alert may arrive", 2, 3)
+        receiver.wait_for(
+            lambda arrivals: any(arrival.name not in names | {WATCHDOG} for arrival in arrivals),
+            began + script.duration.seconds / speed - time.time(),
+        )
+    first = {arrival.name: arrival for arrival in reversed(receiver.arrivals)}
+    told = tuple(_told(one.alert, first.get(one.alert), began + one.since.seconds / speed) for one in expected)
+    others = tuple(sorted(first.keys() - names - {WATCHDOG}))
+    return Drill(scenario, speed, told, others, passed=not others and first.keys() >= names)
 
 
-def _told(expected: Expected, arrival: Arrival | None, caused: float) -> Told:
+def _told(alert: str, arrival: Arrival | None, caused: float) -> Told:
     if arrival is None:
-        return Told(expected.alert, after_seconds=None)
-    return Told(
-        expected.alert,
-        after_seconds=round(arrival.at - caused, 1),
-        receiver=arrival.receiver,
-        says=arrival.annotations.get("description", ""),
-        runbook_url=arrival.annotations.get("runbook_url", ""),
+        return Told(alert)
+    says, runbook = (arrival.annotations.get(name, "") for name in ("description", "runbook_url"))
+    return Told(alert, round(arrival.at - caused, 1), arrival.receiver, says, runbook)
+
+
+def shown(drill: Drill) -> Document:
+    """A line for each expected alert, and the unexpected ones."""
+    rows = tuple(
+        (one.alert, "-", "-", "It did not arrive in time.")
+        if one.after_seconds is None
+        else (one.alert, f"receiver {one.receiver}", f"{one.after_seconds:.1f} s", one.says)
+        for one in drill.told
     )
+    headings = columns("Alert", "Reached", numbers=["After"]) + columns("Says")
+    unexpected = tuple(f"{name} arrived too, which the scenario does not expect." for name in drill.others)
+    pace = f"The scenario ran {drill.speed:g} times as fast, with the holds and windows of the settings."
+    real = "On a real server an alert takes as long as its own hold."
+    title, note = Heading("From counter to webhook"), Note(f"{pace} {real}")
+    return Document.of((title, Table(headings, rows), Bullets(unexpected), note))

@@ -1,8 +1,7 @@
-"""Replaying a recording: what the rules would have recorded, which alerts would have fired, and the story in short."""
+"""Replaying a recording: what the rules would have recorded, which alerts would have fired, and a summary of both."""
 
 from draftboard.lab.replay.evaluate import Replay, leave_running, replaying
-from draftboard.lab.replay.firing import Firing, firings
-from draftboard.lab.replay.show import as_json, show
-from draftboard.lab.replay.story import Story, tell
+from draftboard.lab.replay.story import Firing, Story, firings, tell
+from draftboard.lab.replay.summary import summary
 
-__all__ = ["Firing", "Replay", "Story", "as_json", "firings", "leave_running", "replaying", "show", "tell"]
+__all__ = ["Firing", "Replay", "Story", "firings", "leave_running", "replaying", "summary", "tell"]

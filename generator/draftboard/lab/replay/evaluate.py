@@ -1,15 +1,17 @@
-"""Evaluating the rules over a recording, as Prometheus would have done at the time."""
+"""Evaluating the rules over a recording, OpenMetrics text with timestamps, as Prometheus would have at the time."""
 
+import gzip
 import math
 import re
 import tempfile
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from draftboard.durations import LATEST
 from draftboard.errors import DraftboardError
-from draftboard.lab.replay.recording import Recording, unpacked
 from draftboard.prometheus import Client, Promtool, Server
 from draftboard.rules import Group, RecordingRule, recording_groups, to_yaml
 from draftboard.settings import Settings
@@ -17,6 +19,8 @@ from draftboard.signals import Level
 from draftboard.signals.traffic import generation_tokens
 
 _RECORD = re.compile(r"[a-z_]+:vllm_\w+:\w+")
+_SAMPLE = re.compile(r'(?P<series>[\w:]+(?:\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\})?) \S+ (?P<time>\S+)(?: # .*)?\n?')
+_MOST_BYTES, _CHUNK = 4_000_000_000, 1 << 20
 
 
 @dataclass(frozen=True)
@@ -46,74 +50,48 @@ def replaying(
 ) -> Iterator[Replay]:
     """Load a recording, evaluate the rules over it, and serve both for the time of a `with`.
 
-    The data stays in `keep_in`, if that is given. `progress` is told what is being done, how many steps are done and
-    how many there are.
+    The data stays in `keep_in`, if that is given. `progress` gets the task, the steps done and their number.
 
     Raises:
         DraftboardError: the recording, a program or a setting does not allow it.
     """
+    passes, interval = in_passes(recording_groups(settings)), settings.rules.evaluation_interval.seconds
     with ExitStack() as stack:
         folder = keep_in or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="draftboard-")))
-        server = _server(folder, settings, prometheus)
-        start, end = _load(source, settings, server, Promtool(promtool), progress)
+        server, loader = _server(folder, settings, prometheus), Promtool(promtool)
+        progress("loading the recording", 0, len(passes) + 1)
+        recording, rules = folder / "recording.om", folder / "pass.rules.yaml"
+        first, last = unpack(source, recording)
+        loader.load_openmetrics(recording, server.storage)
+        recording.unlink()
+        start, end = math.floor(first / interval) * interval, math.ceil(last / interval) * interval
+        for done, group in enumerate(passes, start=1):
+            progress("evaluating the rules", done, len(passes) + 1)
+            rules.write_text(to_yaml([group]))
+            with server.running() as url:
+                loader.load_rules(rules, server.storage, url=url, start=start, end=end)
         with server.running() as url, Client(url) as client:
             yield Replay(settings, client, *_evaluated(client, settings, start, end))
 
 
 def leave_running(folder: Path, settings: Settings, prometheus: Path) -> tuple[int, str]:
-    """Serve what a replay kept in a folder, by a process that stays: returns its id and the URL."""
+    """Serve the data that a replay kept in a folder, by a process that stays: returns its id and the URL."""
     process, url = _server(folder, settings, prometheus).start(lasting=True)
     return process.pid, url
 
 
 def _server(folder: Path, settings: Settings, program: Path) -> Server:
     """With a look-back of one evaluation: backfilled series end without the marks that would make them stale."""
-    rules = settings.rules
-    if rules.scrape_interval > rules.evaluation_interval:
-        raise DraftboardError(
-            f"rules.evaluation_interval = {rules.evaluation_interval}: a replay needs it no shorter than "
-            f"rules.scrape_interval, {rules.scrape_interval}",
-        )
-    return Server(program, folder, lookback=rules.evaluation_interval)
-
-
-def _load(
-    source: Path,
-    settings: Settings,
-    server: Server,
-    promtool: Promtool,
-    progress: Callable[[str, int, int], None],
-) -> tuple[float, float]:
-    passes = in_passes(recording_groups(settings))
-    progress("loading the recording", 0, len(passes) + 1)
-    recording = unpacked(source, server.folder)
-    promtool.load_openmetrics(recording.path, server.storage)
-    recording.path.unlink()
-    start, end = _grid(recording, settings)
-    for done, group in enumerate(passes, start=1):
-        progress("evaluating the rules", done, len(passes) + 1)
-        rules = server.folder / "pass.rules.yaml"
-        rules.write_text(to_yaml([group]))
-        with server.running() as url:
-            promtool.load_rules(rules, server.storage, url=url, start=start, end=end)
-    progress("evaluating the rules", len(passes) + 1, len(passes) + 1)
-    return start, end
-
-
-def _grid(recording: Recording, settings: Settings) -> tuple[float, float]:
-    """First and last evaluation: whole multiples of the interval, from the first sample to just after the last."""
-    interval = settings.rules.evaluation_interval.seconds
-    return math.floor(recording.first / interval) * interval, math.ceil(recording.last / interval) * interval
+    scraped, evaluated = settings.rules.scrape_interval, settings.rules.evaluation_interval
+    if scraped > evaluated:
+        needed = f"a replay needs it no shorter than rules.scrape_interval, {scraped}"
+        raise DraftboardError(f"rules.evaluation_interval = {evaluated}: {needed}")
+    return Server(program, folder, lookback=evaluated)
 
 
 def _evaluated(client: Client, settings: Settings, start: float, end: float) -> tuple[float, float]:
-    """First and last time at which the rules were really evaluated, asked of the records themselves.
-
-    Raises:
-        DraftboardError: nothing was recorded.
-    """
-    interval = settings.rules.evaluation_interval.seconds
-    record = generation_tokens.record_at(Level.ENGINE, settings)
+    """First and last time at which promtool evaluated the rules, read from the records themselves."""
+    interval, record = settings.rules.evaluation_interval.seconds, generation_tokens.record_at(Level.ENGINE, settings)
     stamps = client.query_range(f"timestamp({record})", start, end, interval)
     if not stamps:
         raise DraftboardError("the recording holds no vLLM series that the rules read: was a vLLM server scraped?")
@@ -127,12 +105,51 @@ def in_passes(groups: Sequence[Group]) -> list[Group]:
     promtool evaluates one rule over all time, not all rules at one time, hence a pass for each step of dependency.
     """
     number: dict[str, int] = {}
-    passes: list[list[RecordingRule]] = []
+    passes: dict[int, list[RecordingRule]] = {}
     for rule in (rule for group in groups for rule in group.rules if isinstance(rule, RecordingRule)):
-        number[rule.record] = max(
-            (number[name] + 1 for name in _RECORD.findall(rule.expr) if name in number), default=0
-        )
-        if number[rule.record] == len(passes):
-            passes.append([])
-        passes[number[rule.record]].append(rule)
-    return [replace(groups[0], rules=tuple(rules)) for rules in passes]
+        before = (number[name] + 1 for name in _RECORD.findall(rule.expr) if name in number)
+        number[rule.record] = max(before, default=0)
+        passes.setdefault(number[rule.record], []).append(rule)
+    return [replace(groups[0], rules=tuple(rules)) for _, rules in sorted(passes.items())]
+
+
+def unpack(source: Path, target: Path) -> tuple[float, float]:
+    """Write the recording as plain text; returns the Unix times of its first and last sample.
+
+    Raises:
+        DraftboardError: it cannot be read, is too large, or has a sample without a timestamp or out of order.
+    """
+    opened = gzip.open if source.suffix == ".gz" else open
+    try:
+        with opened(source, "rb") as packed, target.open("wb") as plain:
+            while (chunk := packed.read(_CHUNK)) and plain.tell() <= _MOST_BYTES:
+                plain.write(chunk)
+        return _span(target)
+    except (OSError, EOFError, zlib.error) as error:
+        raise DraftboardError(f"{source}: cannot read the recording: {error}") from None
+    except ValueError as error:
+        expected = "OpenMetrics text with a timestamp on every sample, in order"
+        raise DraftboardError(f"{source}: not {expected}: {error}") from None
+
+
+def _span(path: Path) -> tuple[float, float]:
+    """Times of the first and last sample."""
+    if path.stat().st_size > _MOST_BYTES:
+        raise OSError(f"larger than {_MOST_BYTES} bytes unpacked")
+    first, last = math.inf, -math.inf
+    series, since = "", 0.0
+    with path.open(encoding="utf-8") as text:
+        for number, line in ((number, line) for number, line in enumerate(text, start=1) if not line.startswith("#")):
+            sample = _SAMPLE.fullmatch(line)
+            if not sample:
+                raise ValueError(f"line {number}")
+            time = float(sample["time"])
+            if not 0 <= time < LATEST:
+                raise ValueError(f"line {number}: timestamps must be seconds since 1970, not {sample['time']}")
+            if sample["series"] == series and time <= since:  # promtool would leave it out without a word
+                raise ValueError(f"line {number}: the samples of a series must follow each other in time")
+            series, since = sample["series"], time
+            first, last = min(first, time), max(last, time)
+    if first > last:
+        raise ValueError("no sample")
+    return first, last

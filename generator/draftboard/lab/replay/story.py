@@ -1,10 +1,15 @@
-"""The story of a replay: each model window by window, read from the records, in the words of the signals."""
+"""A replay as data: each model window by window, read from the records, and which alerts would have fired."""
 
 import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from draftboard.alerts import WATCHDOG
+from draftboard.durations import Duration
 from draftboard.lab.replay.evaluate import Replay
-from draftboard.lab.replay.firing import Firing, firings
+from draftboard.rules import AlertingRule, alerting_groups
+from draftboard.settings import Settings
 from draftboard.signals import Scope, Signal
 from draftboard.signals.acceptance import acceptance, acceptance_length, draft_length, tokens_per_step
 from draftboard.signals.decisions import advice, state, verdict
@@ -15,34 +20,45 @@ from draftboard.signals.requests import request_rate, requests_waiting
 from draftboard.signals.traffic import drafts
 from draftboard.signals.users import measured_speedup
 
-MOST_MOMENTS = 60
-JUDGED_BY = (acceptance_length, break_even, expected_speedup, measured_speedup)
-IN_DEPTH = (acceptance, draft_length, tokens_per_step, best_k)
-FELT = (request_rate, requests_waiting, first_token.mean, per_token.mean, step.mean, end_to_end.mean, end_to_end.p99)
-NUMBERS = (*JUDGED_BY, *IN_DEPTH, *FELT)
-
+_MOST_MOMENTS = 60
+SPEEDUP = (acceptance_length, break_even, expected_speedup, measured_speedup)
+DEPTH = (acceptance, draft_length, tokens_per_step, best_k)
+LATENCY = (request_rate, requests_waiting, first_token.mean, per_token.mean, step.mean, end_to_end.mean, end_to_end.p99)
+_NUMBERS = (*SPEEDUP, *DEPTH, *LATENCY)
 _Model = tuple[tuple[str, str], ...]
+_Read = dict[tuple[str, float, _Model], dict[str, float]]  # by signal, time and model; then by the signal's own label
+
+
+@dataclass(frozen=True)
+class Firing:
+    """One alert for one series, from its first to its last evaluation (Unix seconds), and its value at the first."""
+
+    alert: str
+    severity: str
+    summary: str
+    labels: dict[str, str]
+    since: float
+    until: float
+    value: float
 
 
 @dataclass(frozen=True)
 class Moment:
-    """A model over the window that ends `at` (Unix seconds). What has no sample is None: the state says why."""
+    """A model over the window that ends `at` (Unix seconds). A number without a sample is null: the state says why."""
 
     at: float
     state: str
-    drafts: float
-    """Drafts in the window: the size of the sample."""
-    numbers: dict[str, float | None]
-    survival: tuple[float, ...]
+    drafts: float  # in the window: the size of the sample
+    numbers: dict[str, float | None]  # by signal; shares from 0 to 1, times in seconds
+    survival: tuple[float, ...]  # by position: share of drafts accepted at least so deep
     verdict: str | None
     advice: str | None
-    slower: bool
-    """Whether users are measured to wait longer than the baseline's, whatever the verdict expects."""
+    slower: bool  # whether the measured time per output token is above the baseline's, whatever the verdict expects
 
 
 @dataclass(frozen=True)
 class Chapter:
-    """One model, in the order of time."""
+    """One model, by its labels, in the order of time."""
 
     model: dict[str, str]
     moments: tuple[Moment, ...]
@@ -50,7 +66,7 @@ class Chapter:
 
 @dataclass(frozen=True)
 class Story:
-    """All models, and the alerts that would have fired."""
+    """All models, and the alerts that would have fired; times are Unix seconds, the window is in seconds."""
 
     start: float
     end: float
@@ -58,67 +74,91 @@ class Story:
     verify_inflation: float
     chapters: tuple[Chapter, ...]
     firings: tuple[Firing, ...]
+    schema_version: int = 1  # grows whenever a field is removed or its meaning changes
 
 
 def tell(replay: Replay) -> Story:
     """Read the records at the end of every window; of a long recording, at the end of some."""
-    window = replay.settings.rules.rate_window.seconds
-    stride = window * max(1, math.ceil((replay.end - replay.start) / window / MOST_MOMENTS))
-    count = int((replay.end - replay.start) // stride)
-    times = [replay.start + stride * number for number in range(1, count + 1)]
-    read = {
-        signal.name: _read(replay, signal, times) for signal in (*NUMBERS, drafts, survival, state, verdict, advice)
-    }
-    models = sorted({model for values in read[state.name].values() for model in values})
+    settings = replay.settings
+    window = settings.rules.rate_window.seconds
+    stride = window * max(1, math.ceil((replay.end - replay.start) / window / _MOST_MOMENTS))
+    times = [replay.start + stride * number for number in range(1, int((replay.end - replay.start) // stride) + 1)]
+    read: _Read = defaultdict(dict)
+    for signal in (*_NUMBERS, drafts, survival, state, verdict, advice) if times else ():
+        own = signal.by[0] if signal.by else ""
+        for series in replay.client.query_range(Scope(settings)(signal), times[0], times[-1], stride):
+            model = tuple(sorted((name, text) for name, text in series.labels.items() if name not in {"__name__", own}))
+            for at, value in series.samples:
+                nearest = times[round((at - times[0]) / stride)]
+                read[signal.name, nearest, model][series.labels.get(own, "")] = value
+    models = sorted({model for name, _, model in read if name == state.name})
     chapters = tuple(
-        Chapter(
-            dict(model),
-            tuple(_moment(replay, {name: read[name][at].get(model, {}) for name in read}, at) for at in times),
-        )
-        for model in models
+        Chapter(dict(model), tuple(_moment(settings, read, at, model) for at in times)) for model in models
     )
-    return Story(
-        start=replay.start,
-        end=replay.end,
-        window=window,
-        verify_inflation=replay.settings.draft_cost.verify_inflation,
-        chapters=chapters,
-        firings=tuple(firings(replay)),
-    )
+    inflation, fired = settings.draft_cost.verify_inflation, tuple(firings(replay))
+    return Story(replay.start, replay.end, window, inflation, chapters, fired)
 
 
-def _read(replay: Replay, signal: Signal, times: list[float]) -> dict[float, dict[_Model, dict[str, float]]]:
-    """The signal's values by time, by model, and by its own label, or by "" where it has none."""
-    own = signal.by[0] if signal.by else ""
-    values: dict[float, dict[_Model, dict[str, float]]] = {at: {} for at in times}
-    if not times:
-        return values
-    step = times[1] - times[0] if len(times) > 1 else 1.0
-    for series in replay.client.query_range(Scope(replay.settings)(signal), times[0], times[-1], step):
-        model = tuple(sorted((name, text) for name, text in series.labels.items() if name not in {"__name__", own}))
-        for at, value in series.samples:
-            nearest = times[round((at - times[0]) / step)]
-            values[nearest].setdefault(model, {})[series.labels.get(own, "")] = value
-    return values
-
-
-def _moment(replay: Replay, values: dict[str, dict[str, float]], at: float) -> Moment:
+def _moment(settings: Settings, read: _Read, at: float, model: _Model) -> Moment:
     def value(signal: Signal) -> float | None:
-        return values[signal.name].get("")
+        return read[signal.name, at, model].get("")
 
-    code, told, advised = value(state), value(verdict), value(advice)
-    by_position, measured = values[survival.name], value(measured_speedup)
+    def words(signal: Signal) -> str | None:
+        return next((code.says for code in signal.codes if code.value == value(signal)), None)
+
+    judged, measured = value(verdict), value(measured_speedup)
+    by_position = read[survival.name, at, model]
     return Moment(
         at=at,
-        state="unknown" if code is None else _says(state, code),
-        drafts=(value(drafts) or 0.0) * replay.settings.rules.rate_window.seconds,
-        numbers={signal.name: value(signal) for signal in NUMBERS},
+        state=words(state) or "unknown",
+        drafts=(value(drafts) or 0.0) * settings.rules.rate_window.seconds,
+        numbers={signal.name: value(signal) for signal in _NUMBERS},
         survival=tuple(by_position[position] for position in sorted(by_position, key=int)),
-        verdict=None if told is None else verdict.step_of(told, replay.settings).says,
-        advice=None if advised is None else _says(advice, advised),
-        slower=measured is not None and measured < replay.settings.thresholds.slower,
+        verdict=None if judged is None else verdict.step_of(judged, settings).says,
+        advice=words(advice),
+        slower=measured is not None and measured < settings.thresholds.slower,
     )
 
 
-def _says(signal: Signal, value: float) -> str:
-    return next(code.says for code in signal.codes if code.value == value)
+def firings(replay: Replay) -> list[Firing]:
+    """All but the watchdog's, in the order in which they would have fired."""
+    count = round((replay.end - replay.start) / replay.step) + 1
+    evaluations = [replay.start + index * replay.step for index in range(count)]
+    found = []
+    for rule in (rule for group in alerting_groups(replay.settings) for rule in group.rules):
+        if not isinstance(rule, AlertingRule) or rule.alert == WATCHDOG:
+            continue
+        of_rule = rule.alert, rule.labels["severity"], rule.annotations["summary"]
+        for series in replay.client.query_range(rule.expr, replay.start, replay.end, replay.step):
+            values = dict(series.samples)
+            labels = {name: value for name, value in series.labels.items() if name != "__name__"}
+            for since, until in stretches(values, evaluations, rule.hold, rule.keep_firing_for):
+                found.append(Firing(*of_rule, labels, since, until, values[since]))
+    return sorted(found, key=lambda firing: (firing.since, firing.alert, sorted(firing.labels.items())))
+
+
+def stretches(
+    holding: Iterable[float], evaluations: Iterable[float], hold: Duration, keep_firing_for: Duration
+) -> Iterator[tuple[float, float]]:
+    """First and last evaluation of each firing, given the evaluations at which the expression held.
+
+    An alert is pending from the first evaluation that holds and fires at the first that is `hold` later, if all
+    between hold too. It resolves at the first that does not, or, once firing, when none has held for `keep_firing_for`.
+    """
+    held = set(holding)
+    pending = firing = failing = None  # since when
+    last = 0.0
+    for now in evaluations:
+        if now in held:
+            pending, failing = (now if pending is None else pending), None
+            if firing is None and now - pending >= hold.seconds:
+                firing = now
+        else:
+            failing = now if failing is None else failing
+            if firing is None or now - failing >= keep_firing_for.seconds:
+                if firing is not None:
+                    yield firing, last
+                pending = firing = None
+        last = now
+    if firing is not None:
+        yield firing, last

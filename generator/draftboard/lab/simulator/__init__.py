@@ -1,10 +1,8 @@
-"""Servers that behave like vLLM where nobody has a GPU: their pages, live or as a past.
+"""Servers that behave like vLLM where there is no GPU: their pages, live or as a past.
 
-Scenarios are read without any further package. The modules that tell them (`fleet`, `serve`, `backfill`) need the
-extra `simulator`, and are imported by name where they are used.
+Scenarios need no further package. The modules that run them need the extra `lab`; import them by name.
 """
 
-from draftboard.lab.simulator.library import find, names
-from draftboard.lab.simulator.scenario import Expected, Scenario
+from draftboard.lab.simulator.scenario import Expected, Scenario, find, names
 
 __all__ = ["Expected", "Scenario", "find", "names"]

@@ -1,22 +1,59 @@
-"""Requests that arrive: when, how many, and what they want."""
+"""Requests, many in one array: when they arrive, what each needs, and how far it is."""
 
 import math
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-from draftboard.lab.simulator.request import REQUEST, Batch, Floats, joined, no_requests
 from draftboard.lab.simulator.scenario import Load, Requests, Server
 
+Batch = NDArray[np.void]  # rows of _REQUEST
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+_TIMES = ("arrived", "scheduled", "first", "last")  # in simulated seconds; first and last token, NaN before the first
+_TOKENS = ("prompt", "cached", "wanted", "made")  # "cached" need not be computed, "made" is what is answered so far
+_REQUEST = np.dtype(
+    [("kind", "i8"), *((name, "f8") for name in _TIMES), *((name, "i8") for name in _TOKENS), ("cut", "?")]
+)
 _DAY_SECONDS = 86_400
 _STOCK = 256
-_PROMPT_SPREAD = 0.5
-_ANSWER_SPREAD = 0.7
-"""Standard deviations of the logarithm of a length. HEUR."""
+_PROMPT_SPREAD, _ANSWER_SPREAD = 0.5, 0.7  # standard deviations of the logarithm of a length. HEUR
+
+
+def no_requests() -> Batch:
+    """An empty batch."""
+    return np.empty(0, _REQUEST)
+
+
+def joined(*batches: Batch) -> Batch:
+    """All of them, in this order. numpy's own concatenation compares the types of all fields each time."""
+    parts = [batch for batch in batches if len(batch)]
+    if len(parts) < 2:  # noqa: PLR2004
+        return parts[0] if parts else no_requests()
+    whole = np.empty(sum(map(len, parts)), _REQUEST)
+    end = 0
+    for part in parts:
+        begin, end = end, end + len(part)
+        whole[begin:end] = part
+    return whole
+
+
+def uncomputed(batch: Batch) -> Integers:
+    """Tokens that each must compute before it goes on: of its prompt, and after a preemption of its answer too."""
+    held: Integers = batch["prompt"] - batch["cached"] + batch["made"]
+    return held
+
+
+def blocks(batch: Batch, block_size: int) -> Integers:
+    """KV-cache blocks that each holds or needs."""
+    needed: Integers = -(-(batch["prompt"] + batch["made"]) // block_size)
+    return needed
 
 
 class Arrivals:
-    """The requests that one engine is sent."""
+    """The requests that one engine receives."""
 
     def __init__(self, server: Server, chance: np.random.Generator) -> None:
         self._server = server
@@ -28,16 +65,14 @@ class Arrivals:
         """From now on requests are of these kinds."""
         shares = np.array([kind.share for kind in kinds])
         self._up_to = np.cumsum(shares / shares.sum())
-        self._prompt, self._answer, self._most = (
-            np.array([getattr(kind, name) for kind in kinds], float)
-            for name in ("prompt_tokens", "output_tokens", "max_tokens")
-        )
-        self._cached = np.array([kind.cached for kind in kinds])
-        self._fully = np.array([kind.fully_cached for kind in kinds])
+        self._kinds = {
+            name: np.array([getattr(kind, name) for kind in kinds], float)
+            for name in ("prompt_tokens", "output_tokens", "max_tokens", "cached", "fully_cached")
+        }
         self._stock = no_requests()
 
     def during(self, start: float, seconds: float, in_system: int) -> Batch:
-        """Those that arrive in a stretch of time, in their order, when so many of the clients' are being served."""
+        """Arrivals in a stretch of time, in order, while so many of the clients' requests are being served."""
         count = self._count(start, seconds, in_system)
         if not count:
             return no_requests()
@@ -55,25 +90,24 @@ class Arrivals:
         return int(self._chance.poisson(mean)) if mean else 0
 
     def _drawn(self, count: int) -> Batch:
-        """Requests that will arrive some time: many are drawn as fast as one."""
-        batch = np.zeros(count, REQUEST)
+        """Future requests: many are drawn as fast as one."""
+        batch = np.zeros(count, _REQUEST)
         kind = self._up_to[:-1].searchsorted(self._chance.random(count))
-        batch["kind"] = kind
-        batch["first"] = np.nan
-        most = self._most[kind]
-        answer = np.ceil(self._spread(self._answer[kind], _ANSWER_SPREAD))
-        room = self._server.max_model_len - most
-        prompt = np.clip(np.rint(self._spread(self._prompt[kind], _PROMPT_SPREAD)), 2, room).astype(int)
+        of = {name: values[kind] for name, values in self._kinds.items()}
+        answer = np.ceil(self._spread(of["output_tokens"], _ANSWER_SPREAD))
+        room = self._server.max_model_len - of["max_tokens"]
+        prompt = np.clip(np.rint(self._spread(of["prompt_tokens"], _PROMPT_SPREAD)), 2, room).astype(int)
         size = self._server.block_size
-        fully = self._chance.random(len(kind)) < self._fully[kind]
+        fully = self._chance.random(count) < of["fully_cached"]
         # A whole number of blocks is found in the cache, and always one token is left to compute.
         prompt = np.where(fully, np.maximum((prompt - 1) // size, 1) * size + 1, prompt)
-        found = np.where(fully, prompt - 1, (prompt - 1) * self._cached[kind]).astype(int) // size * size
+        found = np.where(fully, prompt - 1, (prompt - 1) * of["cached"]).astype(int) // size * size
+        batch["kind"] = kind
+        batch["first"] = np.nan
         batch["prompt"] = prompt
         batch["cached"] = prompt - 1 if self._server.kv_transfer else found
-        batch["most"] = most
-        batch["wanted"] = np.minimum(answer, most)
-        batch["cut"] = answer > most
+        batch["wanted"] = np.minimum(answer, of["max_tokens"])
+        batch["cut"] = answer > of["max_tokens"]
         return batch
 
     def _spread(self, mean: Floats, deviation: float) -> Floats:
@@ -83,7 +117,7 @@ class Arrivals:
 
 
 def rate_at(load: Load, time: float) -> float:
-    """Requests a second that arrive at a time, by the day's curve and the bursts."""
+    """Requests a second that arrive at a time: the day's curve and the bursts."""
     rate = load.rate * (1 + load.daily_swing * math.sin(2 * math.pi * time / _DAY_SECONDS))
     if load.burst_every is not None and time % load.burst_every.seconds < load.burst_for.seconds:
         rate *= load.burst_factor

@@ -1,142 +1,84 @@
 """A scenario's past as OpenMetrics text with timestamps, for `promtool tsdb create-blocks-from openmetrics`.
 
-OpenMetrics wants all samples of one metric side by side, in the order of time; servers make them page by page. So each
-server is simulated through all its past, its series are written to one file for each family, and the files are joined.
-Memory holds one server at a time.
+OpenMetrics requires all samples of one metric side by side, in the order of time; servers make them page by page. So
+each server is simulated through all its past, its series are written to one file for each family, and the files are
+joined. Memory holds one server at a time.
 """
 
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
 import numpy as np
-from numpy.typing import NDArray
 
-from draftboard.catalogue import PAGE, Metric, around
-from draftboard.lab.simulator.fleet import Target
-from draftboard.lab.simulator.instance import Clock
-from draftboard.lab.simulator.shape import Child
+from draftboard.catalogue import Metric, around
+from draftboard.lab.simulator.arrivals import Floats
+from draftboard.lab.simulator.fleet import Instance, Target
+from draftboard.lab.simulator.layout import PAGE
 from draftboard.wholefile import whole
 
-_PROMETHEUS_MAKES = (around.UP,)
-
-
-@dataclass(frozen=True)
-class Past:
-    """When it is: Unix times of the first and last scrape, and seconds between scrapes."""
-
-    start: int
-    end: int
-    step: int
-
-    @property
-    def scrapes(self) -> range:
-        """Their Unix times."""
-        return range(self.start, self.end + 1, self.step)
-
-
-@dataclass
-class _Rows:
-    """A child's values, scrape by scrape, and the indices of the scrapes that they are from."""
-
-    child: Child
-    scrapes: list[int] = field(default_factory=list)
-    values: bytearray = field(default_factory=bytearray)
-
-    @property
-    def table(self) -> NDArray[np.float64]:
-        """A row for each scrape."""
-        return np.frombuffer(self.values).reshape(len(self.scrapes), -1)
+_FAMILIES = (around.UP, *PAGE)
 
 
 def backfill(
-    targets: Sequence[Target], past: Past, out: Path, progress: Callable[[str, int, int], None] = lambda *_: None
+    targets: Sequence[Target], times: range, out: Path, progress: Callable[[str, int, int], None] = lambda *_: None
 ) -> None:
-    """Write what a Prometheus would have scraped from all targets. The file appears when it is complete.
+    """Write what a Prometheus would have scraped at these Unix times. The file appears when it is complete.
 
     Raises:
         DraftboardError: the file cannot be written.
     """
     with whole(out, "past") as joined, ExitStack() as stack:
-        spools = _Spools(joined.parent, stack)
+        spools: dict[str, TextIO] = {
+            metric.name: stack.enter_context((joined.parent / f"{number}.om").open("w+"))
+            for number, metric in enumerate(_FAMILIES)
+        }
         for done, target in enumerate(targets):
             progress("simulating", done, len(targets))
-            _simulate(target, past, spools)
+            _simulate(target, times, spools)
         progress("writing", len(targets), len(targets))
-        spools.join(joined)
+        with joined.open("w") as text:
+            for metric in _FAMILIES:
+                _join(metric, spools[metric.name], text)
+            text.write("# EOF\n")
 
 
-class _Spools:
-    """One file for each family, joined in the end."""
-
-    def __init__(self, folder: Path, stack: ExitStack) -> None:
-        metrics = (*_PROMETHEUS_MAKES, *PAGE)
-        self._files: dict[str, TextIO] = {
-            metric.name: stack.enter_context((folder / f"{number}.om").open("w+"))
-            for number, metric in enumerate(metrics)
-        }
-        self._metrics = metrics
-
-    def write(self, metric: Metric, lines: Iterator[str]) -> None:
-        self._files[metric.name].writelines(lines)
-
-    def join(self, out: Path) -> None:
-        """All families that have samples, each under its type and help."""
-        with out.open("w") as joined:
-            for metric in self._metrics:
-                spool = self._files[metric.name]
-                if spool.tell():
-                    joined.write(f"# TYPE {metric.family} {metric.kind.value}\n")
-                    joined.write(f"# HELP {metric.family} {_escaped(metric.help)}\n" if metric.help else "")
-                    spool.seek(0)
-                    while chunk := spool.read(1 << 20):
-                        joined.write(chunk)
-            joined.write("# EOF\n")
-
-
-def _simulate(target: Target, past: Past, spools: _Spools) -> None:
+def _simulate(target: Target, times: range, spools: dict[str, TextIO]) -> None:
     """One server through all the past, into the spools."""
-    instance = target.start(Clock(past.start))
-    rows: dict[tuple[str, ...], _Rows] = {}
-    up = []
-    for index, at in enumerate(past.scrapes):
-        instance.advance(at - past.start)
-        up.append(float(instance.up))
-        if instance.up:
-            for metric, shown in instance.pages():
-                for child, values in shown:
-                    row = rows.setdefault((metric.name, *child.labels.values()), _Rows(child))
-                    row.scrapes.append(index)
-                    row.values.extend(values.tobytes())
-    stamps = [str(at) for at in past.scrapes]
-    spools.write(around.UP, _lines([f"up{{{_labels(target.labels)}}}"], stamps, np.array(up)[:, None]))
-    for row in rows.values():
-        spools.write(
-            row.child.metric,
-            _lines(_series(row.child, target.labels), [stamps[index] for index in row.scrapes], row.table),
-        )
+    instance = Instance(target, times.start)
+    table = np.empty((len(times), instance.children[-1].at.stop))
+    up = np.empty((len(times), 1))
+    for index, at in enumerate(times):
+        instance.advance(at - times.start)
+        table[index], up[index] = instance.row(), instance.up
+    stamps = np.array(times)
+    spools[around.UP.name].writelines(_lines([("up", target.labels)], stamps, up))
+    for child in instance.children:
+        values = table[:, child.at]
+        exposed = ~np.isnan(values[:, 0])
+        series = [(name, labels | target.labels) for name, labels in child.series]
+        spools[child.metric.name].writelines(_lines(series, stamps[exposed], values[exposed]))
 
 
-def _series(child: Child, target: dict[str, str]) -> list[str]:
-    """The child's series as they stand in sample lines."""
-    labels = child.labels | target
-    return [
-        f"{child.metric.name}{column.suffix}{{{_labels(labels | ({'le': column.le} if column.le else {}))}}}"
-        for column in child.columns
-    ]
-
-
-def _labels(labels: dict[str, str]) -> str:
-    return ",".join(f'{name}="{_escaped(value)}"' for name, value in sorted(labels.items()))
-
-
-def _lines(series: Sequence[str], stamps: Sequence[str], values: NDArray[np.float64]) -> Iterator[str]:
+def _lines(series: Sequence[tuple[str, dict[str, str]]], stamps: Floats, values: Floats) -> Iterator[str]:
     """Sample lines: all series of a metric at one time, then at the next."""
-    for stamp, row in zip(stamps, values.tolist(), strict=True):
-        for name, value in zip(series, row, strict=True):
-            yield f"{name} {value!r} {stamp}\n"
+    names = []
+    for name, labels in series:
+        inside = ",".join(f'{label}="{_escaped(value)}"' for label, value in sorted(labels.items()))
+        names.append(f"{name}{{{inside}}}")
+    for stamp, row in zip(stamps.tolist(), values.tolist(), strict=True):
+        yield from (f"{name} {value!r} {stamp}\n" for name, value in zip(names, row, strict=True))
+
+
+def _join(metric: Metric, spool: TextIO, text: TextIO) -> None:
+    """A family under its type and help, if it has samples."""
+    if spool.tell():
+        text.write(f"# TYPE {metric.family} {metric.kind.value}\n")
+        text.write(f"# HELP {metric.family} {_escaped(metric.help)}\n" if metric.help else "")
+        spool.seek(0)
+        shutil.copyfileobj(spool, text)
 
 
 def _escaped(text: str) -> str:

@@ -10,64 +10,102 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from draftboard.lab.simulator.arrivals import Arrivals
-from draftboard.lab.simulator.books import Books, phantoms_among
-from draftboard.lab.simulator.drafting import Drafter, Steps
-from draftboard.lab.simulator.request import Batch, Floats, Integers, blocks, joined, no_requests, uncomputed
+from draftboard.lab.simulator.arrivals import Arrivals, Batch, Floats, Integers, blocks, joined, no_requests, uncomputed
+from draftboard.lab.simulator.books import Books, Steps
 from draftboard.lab.simulator.scenario import Event, Requests, Server
-from draftboard.settings import Settings
-from draftboard.theory import step_cost
 
-_TICK_SECONDS = 1.0
-_TICKS_WHILE_WAITING = 2
-_BATCHED_TOKENS = 8192
-"""Prompt tokens that one step may compute: vLLM's max_num_batched_tokens."""
-_JITTER = 0.08
-"""Standard deviation of the logarithm of a step's length. HEUR."""
+_TICK_SECONDS, _TICKS_WHILE_WAITING = 1.0, 2
+_BATCHED_TOKENS = 8192  # of prompts that one step may compute: vLLM's max_num_batched_tokens
+_JITTER = 0.08  # standard deviation of the logarithm of a step's length. HEUR
+
+
+class Drafter:
+    """How one engine drafts and what of it is accepted, by kind of request."""
+
+    def __init__(self, server: Server, chance: np.random.Generator) -> None:
+        self.longest = server.k or 0
+        self._chance = chance
+        self._lookup = server.looks_up
+        self._up_to_length = np.cumsum(server.draft_lengths)[:-1]
+        self.cover(server.coverage)
+        self.take(server.requests)
+
+    def cover(self, coverage: float) -> None:
+        """From now on such a share of steps finds a draft."""
+        self._coverage = coverage if self.longest else 0.0
+        self.drafted_per_step = float(self._coverage * (self.longest - self._up_to_length.sum()))
+        """Mean tokens that a request drafts in a step."""
+
+    def take(self, kinds: Sequence[Requests]) -> None:
+        """From now on the kinds of request are these."""
+        # A uniform draw is compared with the shares rejected up to each position. Kind by kind they lie in one rising
+        # list, at kind + share, so that one search serves rows of every kind.
+        survivals = [kind.survival(self.longest, lookup=self._lookup) for kind in kinds]
+        self._rejected = np.array([number + 1 - share for number, of in enumerate(survivals) for share in of])
+
+    def decode(self, batch: Batch, begin: Integers, steps: int) -> Steps:
+        """Requests decode, each after its step `begin`, until its answer is complete or the steps are over."""
+        shape = (len(batch), steps)
+        drafted = self._drafted(shape)
+        accepted = np.minimum(self._accepted(batch["kind"][:, None], shape), drafted)
+        gained = (accepted + 1) * (np.arange(steps) > begin[:, None])
+        missing = (batch["wanted"] - batch["made"])[:, None] - (gained.cumsum(axis=1) - gained)
+        emitted = np.clip(missing, 0, gained)
+        active = emitted > 0
+        return Steps(drafted * active, accepted * active, emitted)
+
+    def _drafted(self, shape: tuple[int, int]) -> Integers:
+        lengths = np.full(shape, self.longest)
+        if len(self._up_to_length):
+            lengths = 1 + self._up_to_length.searchsorted(self._chance.random(shape), side="right")
+        if self._coverage < 1:
+            lengths = np.where(self._chance.random(shape) < self._coverage, lengths, 0)
+        return lengths
+
+    def _accepted(self, kind: Integers, shape: tuple[int, int]) -> Integers:
+        """Positions that a full-length draft would be accepted to."""
+        if not self.longest:
+            return np.zeros(shape, int)
+        return self._rejected.searchsorted(kind + self._chance.random(shape), side="right") - kind * self.longest
 
 
 class Engine:
     """The state of one engine; `advance` moves it on."""
 
-    def __init__(self, server: Server, number: int, born: float, chance: np.random.Generator) -> None:
+    def __init__(self, server: Server, books: Books, born: float, chance: np.random.Generator) -> None:
         self._server = server
+        self._books = books
         self._chance = chance
         self._arrivals = Arrivals(server, chance)
         self._drafter = Drafter(server, chance)
-        self._cost = _draft_cost(server)
         self._slowdown = 1.0
         self._ticked = born
         self._now = born
         self._running, self._waiting = no_requests(), no_requests()
-        self.books = Books(server, number)
-        self.rejected = 0
-        """Requests that the full queue turned away since this was last set to 0."""
 
     def change(self, event: Event) -> None:
-        """What an event says of requests, load, drafting and speed."""
+        """Take over what an event says of requests, load, drafting and speed."""
         if event.requests:
-            self._take(event.requests)
-        if event.load is not None:
-            self._arrivals.load = event.load
+            self._arrivals.take(event.requests)
+            self._drafter.take(event.requests)
+            for batch in (self._running, self._waiting):
+                batch["kind"] = np.minimum(batch["kind"], len(event.requests) - 1)
         if event.coverage is not None:
             self._drafter.cover(event.coverage)
-        if event.slowdown is not None:
-            self._slowdown = event.slowdown
-
-    def _take(self, kinds: Sequence[Requests]) -> None:
-        self._arrivals.take(kinds)
-        self._drafter.take(kinds)
-        for batch in (self._running, self._waiting):
-            batch["kind"] = np.minimum(batch["kind"], len(kinds) - 1)
+        self._arrivals.load = event.load or self._arrivals.load
+        self._slowdown = event.slowdown or self._slowdown
 
     def advance(self, until: float) -> None:
-        """Go on for as many whole ticks as end by `until`: how often one looks changes nothing."""
+        """Go on for as many whole ticks as end by `until`: the number of calls changes nothing."""
         while self._ticked + _TICK_SECONDS <= until:
             parts = _TICKS_WHILE_WAITING if len(self._waiting) else 1
             for _ in range(parts):
                 self._tick(self._ticked, _TICK_SECONDS / parts)
                 self._ticked += _TICK_SECONDS / parts
-        self.books.stand(self._running, len(self._waiting))
+
+    def settle(self) -> None:
+        """Bring its series up to date."""
+        self._books.settle(self._running, len(self._waiting))
 
     def _step_seconds(self, requests: float) -> float:
         """Mean length of a decode step of so many requests: t * (v + K * c), all of which grow with the batch."""
@@ -75,7 +113,7 @@ class Engine:
         saturation = self._server.saturation_tokens
         plain = 1 + requests / saturation
         inflation = (1 + requests * (1 + drafted) / saturation) / plain
-        return self._server.step_seconds * self._slowdown * plain * step_cost(drafted, self._cost, inflation)
+        return self._server.step_seconds * self._slowdown * plain * (drafted * self._server.c + inflation)
 
     def _tick(self, start: float, seconds: float) -> None:
         self._queue(start, seconds)
@@ -93,13 +131,11 @@ class Engine:
 
     def _queue(self, start: float, seconds: float) -> None:
         arrived = self._arrivals.during(start, seconds, len(self._running) + len(self._waiting))
-        if not len(arrived):
-            return
-        if self._server.queue_limit is not None:
+        if self._server.queue_limit is not None and len(arrived):
             room = max(
-                0, self._server.queue_limit - len(self._waiting) + self._server.max_num_seqs - len(self._running)
+                0, self._server.queue_limit + self._server.max_num_seqs - len(self._waiting) - len(self._running)
             )
-            self.rejected += max(0, len(arrived) - room)
+            self._books.rejected(len(arrived[room:]))
             arrived = arrived[:room]
         self._waiting = joined(self._waiting, arrived)
 
@@ -148,28 +184,28 @@ class Engine:
         batch = joined(self._running, entering)
         begins = np.concatenate([np.full(len(self._running), -1), begin])
         steps = self._drafter.decode(batch, begins, count)
-        self.books.decoded(steps, seconds, outputs=np.bincount(begin, minlength=count), computed=prompts)
+        self._books.decoded(steps, seconds, outputs=np.bincount(begin, minlength=count), computed=prompts)
         self._progress(batch, begins, steps, ends)
         self._now = float(ends[-1])
 
     def _enter(self, entering: Batch, fresh: NDArray[np.bool_], out: Floats, seconds: Floats) -> None:
         """Each gives a token at the end of its step: the first, or the next after a preemption."""
-        phantoms = phantoms_among(entering)
+        phantoms = int(np.count_nonzero(uncomputed(entering) == 1))
         if not fresh.all():
-            self.books.resumed((out - entering["last"])[~fresh])
+            self._books.resumed((out - entering["last"])[~fresh])
         entering["scheduled"][fresh] = (out - seconds)[fresh]
         entering["first"][fresh] = out[fresh]
         entering["last"] = out
         entering["made"] += 1
-        self.books.entered(entering[fresh], phantoms)
+        self._books.entered(entering[fresh], phantoms)
 
     def _progress(self, batch: Batch, begins: Integers, steps: Steps, ends: Floats) -> None:
-        taken = steps.active.sum(axis=1)
+        taken = (steps.emitted > 0).sum(axis=1)
         batch["made"] += steps.emitted.sum(axis=1)
         batch["last"] = np.where(taken > 0, ends[begins + taken], batch["last"])
         done = batch["made"] >= batch["wanted"]
         if done.any():
-            self.books.finished(batch[done])
+            self._books.finished(batch[done])
             batch = batch[~done]
         self._running = batch
 
@@ -179,13 +215,6 @@ class Engine:
         keep = int(held.searchsorted(self._server.kv_blocks, side="right"))
         if keep < len(self._running):
             back = self._running[keep:]
-            back["preempted"] += 1
             back["cached"] = 0
             self._running, self._waiting = self._running[:keep], joined(back, self._waiting)
-            self.books.preempted(len(back))
-
-
-def _draft_cost(server: Server) -> float:
-    """As the scenario says, else as the rules assume of the method."""
-    costs = Settings().draft_cost
-    return costs.by_method.get(server.method, costs.default) if server.draft_cost is None else server.draft_cost
+            self._books.preempted(len(back))

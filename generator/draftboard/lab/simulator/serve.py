@@ -1,157 +1,107 @@
-"""Live servers over HTTP: each instance on a port of its own, as vLLM would be."""
+"""Live servers over HTTP: each instance on a port of its own, with the page that vLLM would have."""
 
 import json
-import selectors
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from http import HTTPStatus
-from socketserver import ThreadingMixIn
-from typing import Any
-from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+from itertools import groupby
+from math import isnan
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.metrics_core import Metric as Family
+from prometheus_client.registry import Collector
+
+from draftboard.catalogue import Kind, Presence
 from draftboard.errors import DraftboardError
-from draftboard.lab.simulator.fleet import Target
-from draftboard.lab.simulator.instance import Clock, Instance
-from draftboard.lab.simulator.page import CONTENT_TYPE, page
+from draftboard.lab.listening import Listener, answering, respond
+from draftboard.lab.simulator.fleet import Instance, Target
 
-_Answer = tuple[HTTPStatus, str, bytes]
-_NOT_HERE: _Answer = (HTTPStatus.NOT_FOUND, "text/plain", b"Here are /metrics, /health and /targets.\n")
-_RESTARTING: _Answer = (HTTPStatus.SERVICE_UNAVAILABLE, "text/plain", b"The server restarts.\n")
 _LAST_PORT = 65_535
+_DISCOVERED = {"spec_method", "variant"}
 
 
-@dataclass(frozen=True)
-class Address:
-    """Where the first instance listens; each further one has the next port, or any free one where port is 0."""
+class _Page(Collector):
+    """What an instance exposes at this moment."""
 
-    host: str
-    port: int
-
-    def at(self, index: int) -> int:
-        """The port of an instance."""
-        return self.port + index if self.port else 0
-
-
-class _Server(ThreadingMixIn, WSGIServer):
-    daemon_threads = True
-    timeout = 0  # a connection that is gone again is not waited for
-
-
-class _Quiet(WSGIRequestHandler):
-    timeout = 10  # who connects and asks nothing keeps no thread
-
-    def log_message(self, *_: Any) -> None:  # noqa: ANN401  (as the base class has it)
-        """Scrapes are no news."""
-
-
-class _Site:
-    """What one instance answers. Its time goes on when it is asked."""
-
-    def __init__(self, instance: Instance, now: Callable[[], float], listed: Callable[[str], bytes]) -> None:
+    def __init__(self, instance: Instance) -> None:
         self._instance = instance
-        self._now = now
-        self._listed = listed
-        self._asked = threading.Lock()
 
-    def __call__(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
-        status, kind, body = self._answer(environ["PATH_INFO"], environ.get("HTTP_HOST", ""))
-        start(f"{status.value} {status.phrase}", [("Content-Type", kind), ("Content-Length", str(len(body)))])
-        return [body]
+    def collect(self) -> Iterator[Family]:
+        """Families in the catalogue's order. Pages of several processes have no `_created`, as vLLM's have none."""
+        with_created, row = self._instance.server.engines == 1, self._instance.row()
+        for _, group in groupby(self._instance.children, key=lambda child: child.metric.name):
+            children = list(group)
+            metric = children[0].metric
+            family = Family(metric.family, metric.help, metric.kind.value)
+            for child in (child for child in children if not isnan(row[child.at.start])):
+                for (name, labels), value in zip(child.series, row[child.at].tolist(), strict=True):
+                    family.add_sample(name, labels, value)
+                if with_created and metric.kind is not Kind.GAUGE and metric.presence is not Presence.ONE_PROCESS:
+                    family.add_sample(f"{metric.family}_created", child.labels, self._instance.created)
+            if family.samples or metric.presence is Presence.HTTP:
+                yield family
 
-    def _answer(self, path: str, asked_as: str) -> _Answer:
-        match path.rstrip("/"):
-            case "/metrics":
-                return self._metrics()
-            case "/health":
-                return HTTPStatus.OK, "text/plain", b""
-            case "/targets":
-                return HTTPStatus.OK, "application/json", self._listed(asked_as.rpartition(":")[0])
-            case _:
-                return _NOT_HERE
 
-    def _metrics(self) -> _Answer:
-        with self._asked:
-            self._instance.advance(self._now())
-            return (HTTPStatus.OK, CONTENT_TYPE, page(self._instance)) if self._instance.up else _RESTARTING
+def page(instance: Instance) -> bytes:
+    """The text of `/metrics`: the classic format, whatever is asked for, as vLLM does."""
+    return generate_latest(_Page(instance))
 
 
 @contextmanager
-def serving(targets: Sequence[Target], address: Address, speed: float) -> Iterator[list[str]]:
-    """Serve all targets for the time of a `with`; yields where each listens, as host:port.
+def serving(targets: Sequence[Target], host: str, port: int, speed: float) -> Iterator[list[str]]:
+    """Serve all targets for the time of a `with`, the first at this port and each further one at the next.
+
+    Where the port is 0, each has any free one. Yields where they listen, as host:port.
 
     Raises:
         DraftboardError: a port is taken or not allowed.
     """
-    last = address.at(len(targets) - 1)
-    if last > _LAST_PORT:
-        raise DraftboardError(
-            f"--port {address.port}: {len(targets)} servers need ports up to {last}, and the last is {_LAST_PORT}: "
-            "name a lower one",
-        )
-    started, clock = time.monotonic(), Clock(time.time(), speed)
-    servers: list[_Server] = []
+    if port and (last := port + len(targets) - 1) > _LAST_PORT:
+        needed = f"{len(targets)} servers need ports up to {last}, and the last is {_LAST_PORT}"
+        raise DraftboardError(f"--port {port}: {needed}: name a lower one")
+    epoch = time.time()
+    listeners: list[Listener] = []
 
-    def now() -> float:
-        return (time.monotonic() - started) * speed
-
-    def listed(host: str) -> bytes:
-        return _discovery(targets, [f"{host or address.host}:{server.server_port}" for server in servers])
+    def listed(asked_as: str) -> bytes:
+        """The targets for Prometheus' HTTP service discovery, under the host's name that the client uses."""
+        groups = [
+            {
+                "targets": [f"{asked_as or host}:{one.server_port}"],
+                "labels": {name: text for name, text in target.labels.items() if name in _DISCOVERED},
+            }
+            for target, one in zip(targets, listeners, strict=True)
+        ]
+        return json.dumps(groups, indent=2).encode()
 
     with ExitStack() as stack:
         for index, target in enumerate(targets):
-            site = _Site(target.start(clock), now, listed)
-            servers.append(stack.enter_context(_listening(site, address.host, address.at(index))))
-        stack.enter_context(_answering(servers))
-        yield [f"{address.host}:{server.server_port}" for server in servers]
+            site = _site(Instance(target, epoch, speed), speed, listed)
+            listeners.append(stack.enter_context(Listener(host, port and port + index, site)))
+        stack.enter_context(answering(listeners))
+        yield [f"{host}:{one.server_port}" for one in listeners]
 
 
-def _discovery(targets: Sequence[Target], places: Sequence[str]) -> bytes:
-    """The targets as Prometheus' HTTP service discovery wants them, with the labels that vLLM does not export.
+def _site(instance: Instance, speed: float, listed: Callable[[str], bytes]) -> WSGIApplication:
+    """What one instance answers. Its time goes on when its page is asked for."""
+    asked, started = threading.Lock(), time.monotonic()
 
-    They are named as the one who asks names this host: who listens everywhere has no name of its own.
-    """
-    groups = [
-        {
-            "targets": [place],
-            "labels": {name: text for name, text in target.labels.items() if name not in {"job", "instance"}},
-        }
-        for target, place in zip(targets, places, strict=True)
-    ]
-    return json.dumps(groups, indent=2).encode()
+    def answer(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+        match environ["PATH_INFO"].rstrip("/"):
+            case "/metrics":
+                with asked:
+                    instance.advance((time.monotonic() - started) * speed)
+                    if instance.up:
+                        return respond(start, page(instance), CONTENT_TYPE_LATEST)
+                return respond(start, b"The server restarts.\n", status=HTTPStatus.SERVICE_UNAVAILABLE)
+            case "/health":
+                return respond(start)
+            case "/targets":
+                host = environ.get("HTTP_HOST", "").rpartition(":")[0]
+                return respond(start, listed(host), "application/json")
+            case _:
+                return respond(start, b"Here are /metrics, /health and /targets.\n", status=HTTPStatus.NOT_FOUND)
 
-
-def _listening(site: _Site, host: str, port: int) -> _Server:
-    try:
-        return make_server(host, port, site, _Server, _Quiet)
-    except OSError as error:
-        raise DraftboardError(f"{host}:{port}: cannot listen: {error.strerror}; name another --port") from None
-
-
-@contextmanager
-def _answering(servers: Sequence[_Server]) -> Iterator[None]:
-    """One thread waits for all of them at once, so that a hundred ports cost no more than one and end together."""
-    ending, ended = socket.socketpair()
-
-    def answer() -> None:
-        with selectors.DefaultSelector() as ready:
-            ready.register(ended, selectors.EVENT_READ)
-            for server in servers:
-                ready.register(server, selectors.EVENT_READ, server)
-            while asked := [key.data for key, _ in ready.select()]:
-                if None in asked:
-                    return
-                for server in asked:
-                    server.handle_request()
-
-    with ending, ended:
-        thread = threading.Thread(target=answer, name="simulated servers", daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            ending.send(b"\0")
-            thread.join()
+    return answer
