@@ -45,7 +45,10 @@ def test_an_edit_by_hand_is_shown_as_a_diff(tmp_path: Path, files: dict[str, str
 
 @pytest.mark.parametrize(
     "stray",
-    ["dashboards/draftboard-old.json", "dashboards/standalone/draftboard-old-raw.json", "alerts/old.rules.yaml"],
+    [
+        *("dashboards/draftboard-old.json", "dashboards/standalone/draftboard-old-raw.json"),
+        *("alerts/old.rules.yaml", "alerts/runbooks/VLLMOld.md"),
+    ],
 )
 def test_a_file_that_nothing_builds_any_more_is_left_over(tmp_path: Path, files: dict[str, str], stray: str) -> None:
     build_room.write(files, tmp_path)
