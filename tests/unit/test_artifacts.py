@@ -43,7 +43,10 @@ def test_an_edit_by_hand_is_shown_as_a_diff(tmp_path: Path, files: dict[str, str
 
 @pytest.mark.parametrize(
     "stray",
-    ["dashboards/draftboard-old.json", "dashboards/standalone/draftboard-old-raw.json", "alerts/old.rules.yaml"],
+    [
+        *("dashboards/draftboard-old.json", "dashboards/standalone/draftboard-old-raw.json"),
+        *("alerts/old.rules.yaml", "alerts/runbooks/VLLMOld.md"),
+    ],
 )
 def test_a_file_that_is_not_generated_any_more_is_left_over(tmp_path: Path, files: dict[str, str], stray: str) -> None:
     write(files, tmp_path)
