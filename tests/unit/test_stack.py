@@ -14,8 +14,7 @@ from draftboard.alerts import ALERTS, WATCHDOG
 from draftboard.build import stack
 from draftboard.build.inhibition import OURS, inhibitions
 from draftboard.errors import DraftboardError
-from draftboard.settings import Settings, load
-from draftboard.settings.alerts import SEVERITIES
+from draftboard.settings import SEVERITIES, Settings, load
 
 ALL_CHANNELS = {
     "notify": {

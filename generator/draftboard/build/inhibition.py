@@ -4,9 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from draftboard.alerts import ALERTS, Alert
-from draftboard.settings import Settings
-from draftboard.settings.alerts import SEVERITIES
-from draftboard.settings.model import Labels
+from draftboard.settings import SEVERITIES, Labels, Settings
 
 OURS = "(SpecDecode|VLLM).+"
 """Our alerts but the watchdog, which nothing may silence."""

@@ -6,6 +6,7 @@ import click
 
 from draftboard import compare as compare_room
 from draftboard.access import Access
+from draftboard.alerts import load
 from draftboard.cli.shared import (
     FILE,
     Number,
@@ -21,7 +22,6 @@ from draftboard.cli.shared import (
 )
 from draftboard.durations import Duration
 from draftboard.reading.sources import WINDOW
-from draftboard.settings import load
 
 _MOST = 1e9
 

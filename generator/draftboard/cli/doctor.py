@@ -7,10 +7,10 @@ import click
 
 from draftboard import doctor
 from draftboard.access import Access
+from draftboard.alerts import load
 from draftboard.cli.shared import FILE, access_options, at_option, console, json_option, progress_bar, require, wait
 from draftboard.durations import Duration
 from draftboard.prometheus import Client
-from draftboard.settings import load
 
 _WINDOW = Duration(10)
 

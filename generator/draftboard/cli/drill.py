@@ -6,9 +6,9 @@ from pathlib import Path
 import click
 from rich.table import Table
 
+from draftboard.alerts import load
 from draftboard.cli.shared import config_option, console, factor_option, json_option, program_option, progress_bar
 from draftboard.lab import drill
-from draftboard.settings import load
 
 
 @click.command("drill")

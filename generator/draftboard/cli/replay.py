@@ -5,9 +5,9 @@ from pathlib import Path
 
 import click
 
+from draftboard.alerts import load
 from draftboard.cli.shared import config_option, console, json_option, program_option, progress_bar
 from draftboard.lab import replay
-from draftboard.settings import load
 
 
 @click.command("replay")

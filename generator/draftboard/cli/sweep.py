@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from draftboard.access import API_KEY, Access
+from draftboard.alerts import load
 from draftboard.cli.shared import (
     FILE,
     INTERRUPTED,
@@ -17,7 +18,6 @@ from draftboard.cli.shared import (
     wait,
 )
 from draftboard.durations import Duration
-from draftboard.settings import load
 from draftboard.sweep import BUILT_IN, Plan, read_prompts, show, sweep
 from draftboard.sweep import as_json as sweep_as_json
 from draftboard.sweep.plan import CONCURRENCY, MAX_TOKENS, REQUESTS, TEMPERATURES, WARM_UP, RequestLimits
