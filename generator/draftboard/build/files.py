@@ -8,7 +8,7 @@ from functools import partial
 from draftboard.alerts import ALERTS, runbook
 from draftboard.build import stack
 from draftboard.dashboards import DASHBOARDS, Dashboard, uid
-from draftboard.rules import WHY_LONG_GROUPS, alerting_groups, recording_groups, to_yaml
+from draftboard.rules import alerting_groups, recording_groups, to_yaml
 from draftboard.settings import Settings
 from draftboard.signals import Edition
 
@@ -16,13 +16,17 @@ RECORDING = "alerts/recording.rules.yaml"
 ALERTING = "alerts/alerting.rules.yaml"
 _FOLDERS = {Edition.RECORDS: "dashboards", Edition.RAW: "dashboards/standalone"}
 RUNBOOKS = "alerts/runbooks"
-_OURS = ("SpecDecode", "VLLM", "Draftboard")
 PATTERNS = (
     "alerts/*.rules.yaml",
-    *(f"{RUNBOOKS}/{prefix}*.md" for prefix in _OURS),
+    *(f"{RUNBOOKS}/{prefix}*.md" for prefix in ("SpecDecode", "VLLM", "Draftboard")),
     *(f"{folder}/draftboard-*.json" for folder in _FOLDERS.values()),
 )
 """Paths in folders that hold generated files only: what matches and is not built any more is left over."""
+_WHY_LONG_GROUPS = """\
+A group is a family of signals that are made of each other, because the order is the point: a record that reads another
+must be evaluated after it and at the same time, which only rules of one group are. So two groups have more than the
+usual twenty rules.
+"""
 _MADE_BY = "Made by `draftboard build`: edit the generator or your settings, not this file."
 
 
@@ -33,16 +37,15 @@ def render(settings: Settings) -> dict[str, str]:
 
 def artifacts(settings: Settings) -> dict[str, Callable[[], str]]:
     """All files by path, each as the function that makes its text."""
-    dashboards = {
-        f"{folder}/{uid(build.__name__, edition)}.json": partial(_dashboard, build, settings, edition)
-        for build in DASHBOARDS
-        for edition, folder in _FOLDERS.items()
-    }
     return {
-        RECORDING: lambda: _commented(_MADE_BY, WHY_LONG_GROUPS) + to_yaml(recording_groups(settings)),
+        RECORDING: lambda: _commented(_MADE_BY, _WHY_LONG_GROUPS) + to_yaml(recording_groups(settings)),
         ALERTING: lambda: _commented(_MADE_BY) + to_yaml(alerting_groups(settings)),
         **{f"{RUNBOOKS}/{alert.name}.md": partial(runbook, alert, settings) for alert in ALERTS},
-        **dashboards,
+        **{
+            f"{folder}/{uid(build.__name__, edition)}.json": partial(_dashboard, build, settings, edition)
+            for build in DASHBOARDS
+            for edition, folder in _FOLDERS.items()
+        },
         **{path: partial(stack.text, path, settings, _MADE_BY) for path in stack.TEMPLATES},
     }
 

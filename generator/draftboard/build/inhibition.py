@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from draftboard.alerts import ALERTS, Alert
-from draftboard.settings import SEVERITIES, Labels, Settings
+from draftboard.settings import SEVERITIES, Settings
 
 OURS = "(SpecDecode|VLLM).+"
 """Our alerts but the watchdog, which nothing may silence."""
@@ -22,7 +22,7 @@ class Inhibition:
 
 def inhibitions(settings: Settings) -> tuple[Inhibition, ...]:
     """First what explains what, then critical over the rest."""
-    return (*_explanations(settings), *_critical_first(settings.labels))
+    return (*_explanations(settings), *_critical_first(settings))
 
 
 def _explanations(settings: Settings) -> Iterator[Inhibition]:
@@ -30,49 +30,40 @@ def _explanations(settings: Settings) -> Iterator[Inhibition]:
 
     Neither could both silence each other then, for an inhibited alert still inhibits.
     """
+
+    def carried(alert: Alert) -> tuple[str, ...]:
+        return (*alert.level.labels(settings), *alert.signal.by)
+
+    rank = {alert.name: SEVERITIES.index(alert.patience(settings).severity) for alert in ALERTS}
     for cause in ALERTS:
         by_labels: dict[tuple[str, ...], list[str]] = {}
         for alert in ALERTS:
-            if cause.name in alert.explained_by and _rank(cause, settings) >= _rank(alert, settings):
-                by_labels.setdefault(_shared(cause, alert, settings), []).append(alert.name)
+            if cause.name in alert.explained_by and rank[cause.name] >= rank[alert.name]:
+                # A label that only one of them has would never be equal.
+                shared = tuple(label for label in carried(cause) if label in carried(alert))
+                by_labels.setdefault(shared, []).append(alert.name)
         for equal, names in by_labels.items():
-            yield Inhibition(
-                why=f"{cause.name} explains it.",
-                source=(f'alertname="{cause.name}"',),
-                target=(f'alertname=~"{"|".join(names)}"',),
-                equal=equal,
-            )
+            source, target = f'alertname="{cause.name}"', f'alertname=~"{"|".join(names)}"'
+            yield Inhibition(f"{cause.name} explains it.", (source,), (target,), equal)
 
 
-def _rank(alert: Alert, settings: Settings) -> int:
-    return SEVERITIES.index(alert.patience(settings).severity)
-
-
-def _shared(cause: Alert, alert: Alert, settings: Settings) -> tuple[str, ...]:
-    """Labels that both carry: one that only one of them has would never be equal."""
-    carried = (*alert.level.labels(settings), *alert.signal.by)
-    return tuple(label for label in (*cause.level.labels(settings), *cause.signal.by) if label in carried)
-
-
-def _critical_first(labels: Labels) -> Iterator[Inhibition]:
+def _critical_first(settings: Settings) -> Iterator[Inhibition]:
     """Of a model or a server in critical trouble, lesser alerts can wait. What others' alerts mean is not known.
 
-    Alerts on one of several things of a model (objectives, identities) are told all the same: the critical one may be
+    Alerts on one of several things of a model (objectives, identities) are sent all the same: the critical one may be
     about another.
     """
+    labels = settings.labels
     one_of_several = "|".join(alert.name for alert in ALERTS if alert.signal.by)
     ours, critical = f'alertname=~"{OURS}"', 'severity="critical"'
     lesser = ('severity=~"warning|info"', ours, f'alertname!~"{one_of_several}"')
-    of_a_model, of_a_server = f'{labels.model_name}!=""', f'{labels.instance}!=""'
-    yield Inhibition(
-        why="While a model is in critical trouble, its lesser troubles and those of its engines can wait.",
-        source=(critical, ours, of_a_model, f'{labels.engine}=""'),
-        target=(*lesser, of_a_model),
-        equal=labels.model_level,
-    )
-    yield Inhibition(
-        why="While a server is in critical trouble, its lesser troubles and those of its engines can wait.",
-        source=(critical, ours, of_a_server, f'{labels.model_name}=""'),
-        target=(*lesser, of_a_server),
-        equal=labels.target_level,
-    )
+    for kind, own, wider, equal in (
+        ("model", labels.model_name, labels.engine, labels.model_level),
+        ("server", labels.instance, labels.model_name, labels.target_level),
+    ):
+        yield Inhibition(
+            why=f"While a {kind} is in critical trouble, its lesser troubles and those of its engines can wait.",
+            source=(critical, ours, f'{own}!=""', f'{wider}=""'),
+            target=(*lesser, f'{own}!=""'),
+            equal=equal,
+        )

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from functools import cache
 
 import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -24,6 +23,19 @@ TEMPLATES = {
 }
 """Template of each file, by the file's path."""
 _CHECKS_A_BEAT = 5
+# Square brackets instead of braces, which belong to Alertmanager's own templates.
+_environment = Environment(
+    loader=PackageLoader("draftboard.build"),
+    variable_start_string="[[",
+    variable_end_string="]]",
+    block_start_string="[%",
+    block_end_string="%]",
+    comment_start_string="[#",
+    comment_end_string="#]",
+    undefined=StrictUndefined,
+    keep_trailing_newline=True,
+    autoescape=False,  # noqa: S701  (YAML, not HTML: its texts go through the filter `yaml`)
+)
 
 
 def render(settings: Settings, made_by: str) -> dict[str, str]:
@@ -34,45 +46,20 @@ def render(settings: Settings, made_by: str) -> dict[str, str]:
 def text(path: str, settings: Settings, made_by: str) -> str:
     """One of the files."""
     labels = settings.labels
-    return (
-        _environment()
-        .get_template(TEMPLATES[path])
-        .render(
-            made_by=made_by,
-            stack=settings.stack,
-            rules=settings.rules,
-            labels=labels,
-            watchdog=WATCHDOG,
-            grouping=(*labels.scope, labels.job, labels.model_name),
-            heartbeat_check=Duration(max(1, settings.stack.notify.heartbeat_interval.seconds // _CHECKS_A_BEAT)),
-            inhibitions=inhibitions(settings),
-        )
+    return _environment.get_template(TEMPLATES[path]).render(
+        dict(settings),
+        made_by=made_by,
+        watchdog=WATCHDOG,
+        grouping=(*labels.scope, labels.job, labels.model_name),
+        heartbeat_check=Duration(max(1, settings.stack.notify.heartbeat_interval.seconds // _CHECKS_A_BEAT)),
+        inhibitions=inhibitions(settings),
     )
-
-
-@cache
-def _environment() -> Environment:
-    """Square brackets instead of braces, which belong to Alertmanager's own templates.
-
-    The files are not HTML, so nothing is escaped as HTML; text in YAML goes through the filter `yaml`.
-    """
-    environment = Environment(
-        loader=PackageLoader("draftboard.build"),
-        variable_start_string="[[",
-        variable_end_string="]]",
-        block_start_string="[%",
-        block_end_string="%]",
-        comment_start_string="[#",
-        comment_end_string="#]",
-        undefined=StrictUndefined,
-        keep_trailing_newline=True,
-        autoescape=False,  # noqa: S701
-    )
-    environment.filters["yaml"] = _in_yaml
-    return environment
 
 
 def _in_yaml(value: str | Sequence[str]) -> str:
     """A text or a list of texts on one line, quoted where YAML requires it."""
     plain = value if isinstance(value, str) else list(value)
     return yaml.safe_dump(plain, default_flow_style=True, width=math.inf).removesuffix("...\n").strip()
+
+
+_environment.filters["yaml"] = _in_yaml

@@ -22,11 +22,7 @@ class Difference:
 
 
 def write(files: Mapping[str, str], out: Path) -> None:
-    """Write all files below `out`: every text is on disk before the first old file is replaced.
-
-    Raises:
-        DraftboardError: a folder or file cannot be written; then no file has changed.
-    """
+    """Write all files below `out`, or none: every text is on disk before the first old file is replaced."""
     with ExitStack() as staging:
         for path, text in sorted(files.items()):
             target = out / path
@@ -48,7 +44,9 @@ def compare(files: Mapping[str, str], out: Path) -> list[Difference]:
         if actual is None:
             differences.append(Difference(path, "missing"))
         elif actual != expected:
-            differences.append(Difference(path, "differs", _diff(path, actual, expected)))
+            old, new = actual.splitlines(keepends=True), expected.splitlines(keepends=True)
+            diff = difflib.unified_diff(old, new, f"{path} on disk", f"{path} as built", n=2)
+            differences.append(Difference(path, "differs", "".join(diff)))
     return differences + [Difference(path, "left over") for path in left_over(files, out)]
 
 
@@ -59,11 +57,6 @@ def _read(path: Path) -> str | None:
         return None
     except (OSError, UnicodeDecodeError) as error:
         raise DraftboardError(f"{path}: cannot read: {error}; run `draftboard build`") from None
-
-
-def _diff(path: str, actual: str, expected: str) -> str:
-    before, after = (text.splitlines(keepends=True) for text in (actual, expected))
-    return "".join(difflib.unified_diff(before, after, f"{path} on disk", f"{path} as built", n=2))
 
 
 def left_over(files: Mapping[str, str], out: Path) -> list[str]:
