@@ -41,7 +41,7 @@ def inventory(settings: Settings) -> Inventory:
     """All signals under these settings."""
     dashboards = [build(settings, Edition.RECORDS) for build in DASHBOARDS]
     shown = [(name, f"{dashboard.uid}: {panel}") for dashboard in dashboards for name, panel in dashboard.shows]
-    entries = (
+    signals = tuple(
         Entry(
             name=signal.name,
             title=signal.title,
@@ -56,4 +56,4 @@ def inventory(settings: Settings) -> Inventory:
         )
         for signal in ALL
     )
-    return Inventory(1, tuple(entries))
+    return Inventory(1, signals)

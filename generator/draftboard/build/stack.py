@@ -1,15 +1,15 @@
 """The files below `deploy/` that follow from the settings."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from draftboard.alerts import WATCHDOG
-from draftboard.build.inhibition import inhibitions
+from draftboard.alerts import ALERTS, WATCHDOG, Alert
 from draftboard.durations import Duration
-from draftboard.settings import Settings
+from draftboard.settings import SEVERITIES, Settings
 
 PROMETHEUS = "deploy/prometheus/prometheus.yml"
 ALERTMANAGER = "deploy/alertmanager/alertmanager.yml"
@@ -22,16 +22,12 @@ TEMPLATES = {
     "deploy/grafana/provisioning/dashboards/draftboard.yaml": "dashboards.yaml.j2",
 }
 """Template of each file, by the file's path."""
-_CHECKS_A_BEAT = 5
+OURS = "(SpecDecode|VLLM).+"
+"""Our alerts but the watchdog, which nothing may silence."""
 # Square brackets instead of braces, which belong to Alertmanager's own templates.
 _environment = Environment(
+    *("[%", "%]", "[[", "]]", "[#", "#]"),  # of blocks, variables, comments
     loader=PackageLoader("draftboard.build"),
-    variable_start_string="[[",
-    variable_end_string="]]",
-    block_start_string="[%",
-    block_end_string="%]",
-    comment_start_string="[#",
-    comment_end_string="#]",
     undefined=StrictUndefined,
     keep_trailing_newline=True,
     autoescape=False,  # noqa: S701  (YAML, not HTML: its texts go through the filter `yaml`)
@@ -51,7 +47,8 @@ def text(path: str, settings: Settings, made_by: str) -> str:
         made_by=made_by,
         watchdog=WATCHDOG,
         grouping=(*labels.scope, labels.job, labels.model_name),
-        heartbeat_check=Duration(max(1, settings.stack.notify.heartbeat_interval.seconds // _CHECKS_A_BEAT)),
+        # Five checks a beat: one just before the next beat must not delay it by a whole interval.
+        heartbeat_check=Duration(max(1, settings.stack.notify.heartbeat_interval.seconds // 5)),
         inhibitions=inhibitions(settings),
     )
 
@@ -63,3 +60,58 @@ def _in_yaml(value: str | Sequence[str]) -> str:
 
 
 _environment.filters["yaml"] = _in_yaml
+
+
+@dataclass(frozen=True)
+class Inhibition:
+    """While an alert matches `source`, those that match `target` with the same labels `equal` reach nobody."""
+
+    why: str
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    equal: tuple[str, ...]
+
+
+def inhibitions(settings: Settings) -> tuple[Inhibition, ...]:
+    """First what explains what, then critical over the rest."""
+    return (*_explanations(settings), *_critical_first(settings))
+
+
+def _explanations(settings: Settings) -> Iterator[Inhibition]:
+    """What explains an alert silences it, unless it is less severe: no page is held back, no two silence each other."""
+
+    def carried(alert: Alert) -> tuple[str, ...]:
+        return (*alert.level.labels(settings), *alert.signal.by)
+
+    rank = {alert.name: SEVERITIES.index(alert.patience(settings).severity) for alert in ALERTS}
+    for cause in ALERTS:
+        by_labels: dict[tuple[str, ...], list[str]] = {}
+        for alert in ALERTS:
+            if cause.name in alert.explained_by and rank[cause.name] >= rank[alert.name]:
+                # A label that only one of them has would never be equal.
+                shared = tuple(label for label in carried(cause) if label in carried(alert))
+                by_labels.setdefault(shared, []).append(alert.name)
+        for equal, names in by_labels.items():
+            source, target = f'alertname="{cause.name}"', f'alertname=~"{"|".join(names)}"'
+            yield Inhibition(f"{cause.name} explains it.", (source,), (target,), equal)
+
+
+def _critical_first(settings: Settings) -> Iterator[Inhibition]:
+    """Of a model or a server in critical trouble, lesser alerts of ours can wait.
+
+    Except those on one of several things of a model (objectives, identities): the critical one may be about another.
+    """
+    labels = settings.labels
+    one_of_several = "|".join(alert.name for alert in ALERTS if alert.signal.by)
+    ours, critical = f'alertname=~"{OURS}"', 'severity="critical"'
+    lesser = ('severity=~"warning|info"', ours, f'alertname!~"{one_of_several}"')
+    for kind, own, wider, equal in (
+        ("model", labels.model_name, labels.engine, labels.model_level),
+        ("server", labels.instance, labels.model_name, labels.target_level),
+    ):
+        yield Inhibition(
+            why=f"While a {kind} is in critical trouble, its lesser troubles and those of its engines can wait.",
+            source=(critical, ours, f'{own}!=""', f'{wider}=""'),
+            target=(*lesser, f'{own}!=""'),
+            equal=equal,
+        )
