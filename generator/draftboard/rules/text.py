@@ -52,6 +52,7 @@ class _Dumper(yaml.SafeDumper):
 
 
 _Dumper.add_representer(str, _Dumper.text)
+_Dumper.add_multi_representer(str, _Dumper.text)  # PromQL
 
 
 def to_yaml(groups: Iterable[Group]) -> str:
