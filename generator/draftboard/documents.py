@@ -46,9 +46,6 @@ def first_mistake(error: ValidationError, model: type[BaseModel], what: str) -> 
     match first["type"]:
         case "extra_forbidden":
             text = f"unknown key {key!r}; known here: {_known_keys(model, first['loc'])}"
-        case "literal_error" if first["loc"][-1] == "[key]":
-            known = first["ctx"]["expected"].replace("'", "")
-            text = f"unknown key {key.removesuffix('.[key]')!r}; known here: {known}"
         case "missing":
             text = f"{key} is missing: it has no default"
         case "value_error":

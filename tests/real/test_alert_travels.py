@@ -14,8 +14,7 @@ from draftboard.alerts import WATCHDOG
 from draftboard.durations import Duration
 from draftboard.lab.drill import Arrival, Programs, Receiver, Wiring, receiving, rehearse, wired
 from draftboard.prometheus import Client
-from draftboard.settings import Settings, load
-from draftboard.settings.alerts import Overlay
+from draftboard.settings import Overlay, Settings, load
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("drill")]
 

@@ -92,6 +92,19 @@ def test_a_mistake_in_the_settings_is_one_line_and_exit_code_2(
     assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize("command", [("build",), ("report", "host:1"), ("replay", "nowhere.om")], ids=" ".join)
+def test_an_unknown_alert_in_the_settings_is_one_line_that_names_the_known_ones(
+    command: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("nowhere.om").write_text("")
+    Path("own.toml").write_text('[alerts.NoSuchAlert]\nseverity = "info"\n')
+    code, out, err = run(*command, "--config", "own.toml", capsys=capsys)
+    assert (code, out) == (2, "")
+    assert err.startswith("draftboard: own.toml: unknown alert 'NoSuchAlert' in [alerts]; known: SpecDecodeNotPaying, ")
+    assert err.count("\n") == 1
+
+
 def test_an_output_that_cannot_be_written_is_one_line_and_exit_code_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -12,9 +12,10 @@ import promql_parser
 import pytest
 
 from draftboard import build as build_room
-from draftboard.alerts import ALERTS, Alert, runbook
+from draftboard.alerts import ALERTS, Alert, load, runbook
+from draftboard.alerts import alert as alert_room
 from draftboard.errors import DraftboardError
-from draftboard.settings import Settings, load
+from draftboard.settings import Settings
 from support import catalogue, grafana
 from support.rulefiles import rule_of, rules
 
@@ -250,9 +251,9 @@ def test_the_silence_to_copy_is_for_this_alert(alert: Alert, files: dict[str, st
 def test_a_mistake_in_a_template_is_one_line_that_names_it(
     template: str, says: str, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runbook._environment, "loader", jinja2.DictLoader({"SpecDecodeNotPaying.md.j2": template}))  # noqa: SLF001
+    monkeypatch.setattr(alert_room._environment, "loader", jinja2.DictLoader({"SpecDecodeNotPaying.md.j2": template}))  # noqa: SLF001
     with pytest.raises(DraftboardError) as raised:
-        runbook.runbooks(ALERTS, settings)
+        runbook(ALERTS[0], settings)
     assert str(raised.value).startswith("runbook template SpecDecodeNotPaying.md.j2: ")
     assert says in str(raised.value)
     assert "\n" not in str(raised.value)

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from draftboard.alerts import ALERTS
+from draftboard.alerts import ALERTS, load
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
-from draftboard.settings import Settings, load
+from draftboard.settings import Settings
 from draftboard.signals.slo import either_spelling
 
 
@@ -58,7 +58,8 @@ def test_exactly_four_scrapes_are_enough(tmp_path: Path) -> None:
     [
         ("windw = 1", "unknown key 'windw'; known here: selector, max_draft_tokens, labels,"),
         ("[rules]\nwindow_size = 1", "unknown key 'rules.window_size'; known here: scrape_interval, window,"),
-        ('[alerts.NoSuchAlert]\nfor = "1m"', "unknown key 'alerts.NoSuchAlert'; known here: SpecDecodeNotPaying,"),
+        ('[alerts.NoSuchAlert]\nfor = "1m"', "unknown alert 'NoSuchAlert' in [alerts]; known: SpecDecodeNotPaying,"),
+        ('[alerts."a b"]\nfor = "1m"', "= 'a b' must be the name of an alert: letters only"),
         ('[alerts.SpecDecodeInactive]\nhold = "1m"', "unknown key 'alerts.SpecDecodeInactive.hold'; known here: for,"),
         ("[rules]\nwindow = 5", "rules.window = 5 must be a duration in quotes"),
         ('[rules]\nwindow = "5 minutes"', "rules.window = '5 minutes' must be a duration such as 15s"),

@@ -12,10 +12,9 @@ from pydantic import ValidationError
 
 from draftboard.alerts import ALERTS, WATCHDOG
 from draftboard.build import stack
-from draftboard.build.inhibition import OURS, inhibitions
+from draftboard.build.stack import OURS, inhibitions
 from draftboard.errors import DraftboardError
-from draftboard.settings import Settings, load
-from draftboard.settings.alerts import SEVERITIES
+from draftboard.settings import SEVERITIES, Settings, load
 
 ALL_CHANNELS = {
     "notify": {

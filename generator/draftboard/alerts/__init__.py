@@ -1,12 +1,24 @@
 """The alerts: what each watches, when it fires, how urgent it is; and the runbook of each, a template of its name."""
 
-from draftboard.alerts.alert import Alert
-from draftboard.alerts.runbook import runbook
+from pathlib import Path
+
+from draftboard import settings
+from draftboard.alerts.alert import Alert, runbook
 from draftboard.alerts.serving import ON_SERVING, WATCHDOG
 from draftboard.alerts.speculation import ON_SPECULATION
+from draftboard.errors import DraftboardError
 
 SUBJECTS: dict[str, tuple[Alert, ...]] = {"speculation": ON_SPECULATION, "serving": ON_SERVING}
 """Each subject is a rule group."""
 ALERTS = (*ON_SPECULATION, *ON_SERVING)
 
-__all__ = ["ALERTS", "SUBJECTS", "WATCHDOG", "Alert", "runbook"]
+__all__ = ["ALERTS", "SUBJECTS", "WATCHDOG", "Alert", "load", "runbook"]
+
+
+def load(path: Path | None) -> settings.Settings:
+    """The settings in `path` over the defaults; every alert that they name must exist."""
+    found, known = settings.load(path), [alert.name for alert in ALERTS]
+    for name in found.alerts:
+        if name not in known:
+            raise DraftboardError(f"{path}: unknown alert {name!r} in [alerts]; known: {', '.join(known)}")
+    return found

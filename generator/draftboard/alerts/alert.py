@@ -1,26 +1,58 @@
-"""What an alert is: a signal, the band of it that is worth a message, the least traffic, patience and severity."""
+"""What an alert is: a signal, the band of it that is worth a message, the least traffic, patience and severity.
+
+Its runbook is a Markdown template of its name. There `${...}` holds every setting (`${thresholds.drop}`), and:
+
+- `${model.acceptance}`, `${engine.state}`, `${target.restarts}`: the record of a signal at a level;
+- `${title.acceptance}`: the title of a signal;
+- `${MODEL}`, `${HOST}`: matchers for one model or one server, as in `${model.acceptance}${MODEL}`;
+- `${pace["6h"]}`: the burn rate that fires over a window;
+- `${patience}`, `${rebuild}`, `${silence("2h", "rollout")}`: what the last section of every runbook says.
+"""
 
 from dataclasses import dataclass
 from typing import Literal
 
+from jinja2 import Environment, PackageLoader, StrictUndefined, TemplateError
+
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.expr.tree import Expr, ignoring, setting
-from draftboard.settings import Settings
-from draftboard.settings.alerts import AlertName, Overlay, Severity
-from draftboard.signals import Level, Scope, Signal
+from draftboard.settings import Overlay, Settings, Severity
+from draftboard.settings.objectives import FAST, SLOW
+from draftboard.signals import ALL, Level, Scope, Signal
 from draftboard.signals.requests import request_rate
 from draftboard.signals.signal import Better, Unit
 from draftboard.signals.traffic import drafts, generation_tokens
 
 LEAST_DRAFTS = setting(lambda settings: settings.traffic.drafts_per_second)
 LEAST_REQUESTS = setting(lambda settings: settings.traffic.requests_per_second)
+# Enough of each for a ratio of them.
 enough_drafts = drafts > LEAST_DRAFTS
-"""Drafts enough for a ratio of them."""
 enough_tokens = generation_tokens > setting(lambda settings: settings.traffic.tokens_per_second)
-"""Tokens enough to call it traffic."""
 enough_requests = request_rate > LEAST_REQUESTS
-"""Finished requests enough for a ratio of them."""
+_HEAD = """\
+# {name}
+
+<!-- Made by `draftboard build`: edit the template in generator/draftboard/alerts/runbooks/, not this file. -->
+
+**Fires when {when}. For: {hold}. Severity: `{severity}`.**
+
+"""
+_TERMS = "`[alerts.{name}]` sets `for` ({hold}), `keep_firing_for` ({keep_firing_for}) and `severity` (`{severity}`)."
+_SILENCE = """\
+```sh
+amtool silence add --alertmanager.url=http://127.0.0.1:9093 --duration={duration} --comment="{comment}" \\
+  {matchers}
+```"""
+_environment = Environment(
+    loader=PackageLoader("draftboard.alerts", "runbooks"),
+    variable_start_string="${",
+    variable_end_string="}",
+    undefined=StrictUndefined,
+    finalize=lambda value: f"{value:g}" if isinstance(value, float) else value,
+    keep_trailing_newline=True,
+    autoescape=False,  # noqa: S701  (Markdown, not HTML)
+)
 
 
 @dataclass(frozen=True)
@@ -36,7 +68,7 @@ class Patience:
 class Alert:
     """Fires while its signal lies in a band or beyond it, under the guard's traffic."""
 
-    name: AlertName
+    name: str
     signal: Signal
     beyond: str
     """The band or code of the signal, by name. Limit and direction follow from it."""
@@ -45,8 +77,6 @@ class Alert:
     """Bridges short recoveries of a value that moves around its limit."""
     severity: Severity = "warning"
     """`critical` pages: users wait now, and a person can act. `warning` is work for the day, `info` is advice."""
-    why: str
-    """The reason for patience and severity, for the runbook."""
     level: Level = Level.MODEL
     guard: Expr | None = enough_drafts
     """Least traffic worth a judgement; None where silence itself is the finding."""
@@ -58,7 +88,7 @@ class Alert:
     description: str
     """The message about {who}; {value} is the signal's value, formatted for its unit."""
     dashboard: str
-    explained_by: tuple[AlertName, ...] = ()
+    explained_by: tuple[str, ...] = ()
     """Alerts on the cause: while one of them fires on the same labels, this one is inhibited."""
 
     def threshold(self, settings: Settings) -> tuple[Literal["<", ">", "=="], float]:
@@ -66,9 +96,6 @@ class Alert:
 
         Beyond the lowest band, and beyond any but the highest of a signal that should be high, means under the band's
         upper bound; else over its lower bound.
-
-        Raises:
-            DraftboardError: the signal has no band or code of that name.
         """
         codes = {code.name or code.says: code.value for code in self.signal.codes}
         if self.beyond in codes:
@@ -80,10 +107,9 @@ class Alert:
                     return "<", upper
                 if band.at is not None:
                     return ">", band.at
-        known = ", ".join([*codes, *(band.name for band in bands if len(bands) > 1)])
+        known = ", ".join([*codes, *(band.name for band in bands if len(bands) > 1)]) or "none: give it bands"
         raise DraftboardError(
-            f"alert {self.name}: signal {self.signal.name!r} has no band or code {self.beyond!r}; "
-            + (f"it has {known}" if known else "give it bands"),
+            f"alert {self.name}: signal {self.signal.name!r} has no band or code {self.beyond!r}; it has {known}"
         )
 
     def condition(self, settings: Settings) -> str:
@@ -94,11 +120,7 @@ class Alert:
         return Scope(settings, self.level)(guarded or beyond)
 
     def patience(self, settings: Settings) -> Patience:
-        """The alert's own patience and severity, under what the settings say.
-
-        Raises:
-            DraftboardError: `for_` or `keep_firing_for` is not a duration.
-        """
+        """The alert's own patience and severity, under what the settings say."""
         chosen = settings.alerts.get(self.name, Overlay())
         try:
             hold, keep = Duration.parse(self.for_), Duration.parse(self.keep_firing_for)
@@ -108,16 +130,12 @@ class Alert:
 
     def fires_when(self, settings: Settings) -> str:
         """The condition in words: for the head of the runbook and the table of alerts."""
-        _, limit = self.threshold(settings)
-        size = f"{abs(limit) * 100:.4g} %" if self.signal.unit is Unit.RATIO else f"{abs(limit):.4g}"
+        limit = abs(self.threshold(settings)[1])
+        size = f"{limit * 100:.4g} %" if self.signal.unit is Unit.RATIO else f"{limit:.4g}"
         return self.filled(self.when, settings, limit=size)
 
     def filled(self, text: str, settings: Settings, **values: str) -> str:
-        """A text of the alert with its placeholders filled in.
-
-        Raises:
-            DraftboardError: it has a placeholder that is unknown.
-        """
+        """A text of the alert with its placeholders filled in."""
         known = {**settings.spans, **values}
         try:
             return text.format(**known)
@@ -125,3 +143,35 @@ class Alert:
             raise DraftboardError(
                 f"alert {self.name}: cannot fill in {text!r}: {error}; known here: {', '.join(known)}"
             ) from None
+
+
+def _records(level: Level, settings: Settings) -> dict[str, str]:
+    return {signal.name: record for signal in ALL if (record := signal.record_at(level, settings))}
+
+
+def runbook(alert: Alert, settings: Settings) -> str:
+    """The runbook of an alert; a template that names what does not exist is a DraftboardError."""
+    labels, words = settings.labels, vars(alert.patience(settings)) | {"name": alert.name}
+    names = {labels.model_name: "MODEL", labels.instance: "HOST:8000"}
+    own = " ".join(f'{label}="{name}"' for label, name in names.items() if label in alert.level.labels(settings))
+
+    def silence(duration: str, comment: str, matchers: str = own) -> str:
+        matchers = f"alertname={alert.name} {matchers}".rstrip()
+        return _SILENCE.format(duration=duration, comment=comment, matchers=matchers)
+
+    try:
+        return _HEAD.format(when=alert.fires_when(settings), **words) + _environment.get_template(
+            f"{alert.name}.md.j2"
+        ).render(
+            dict(settings),
+            **{level.value: _records(level, settings) for level in Level},
+            title={signal.name: signal.title for signal in ALL},
+            pace={str(pace.long): pace.factor(settings.slo.window) for pace in (*FAST, *SLOW)},
+            MODEL=f'{{{labels.model_name}="MODEL"}}',
+            HOST=f'{{{labels.instance}="HOST:8000"}}',
+            patience=_TERMS.format(**words),
+            rebuild="Then run `draftboard build --config draftboard.toml` and reload Prometheus.",
+            silence=silence,
+        )
+    except (TemplateError, TypeError) as error:
+        raise DraftboardError(f"runbook template {alert.name}.md.j2: {error}") from None

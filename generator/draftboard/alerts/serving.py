@@ -1,44 +1,24 @@
-"""Alerts on serving: whether users get answers, in time, and whether there is room for more.
-
-Those that mean users without answers page by default.
-"""
+"""Alerts on serving: those that mean users without answers page by default."""
 
 from draftboard.alerts.alert import LEAST_REQUESTS, Alert, enough_requests, enough_tokens
 from draftboard.expr.tree import setting
-from draftboard.settings.alerts import AlertName
-from draftboard.signals import Level
-from draftboard.signals.capacity import kv_cache_usage, preemptions_per_request, queue_growth
-from draftboard.signals.events import heartbeat, restarts
-from draftboard.signals.requests import (
-    error_ratio,
-    http_error_ratio,
-    http_requests,
-    rejection_ratio,
-    request_rate,
-    requests_rejected,
-)
-from draftboard.signals.slo import burning_fast, burning_slowly, events
-from draftboard.signals.state import target_up
-from draftboard.signals.users import measured_speedup, tail_change
+from draftboard.signals import Level, capacity, events, requests, slo, state, users
 
-WATCHDOG: AlertName = "DraftboardWatchdog"
-
-
-_enough_for_a_tail = request_rate > setting(lambda settings: settings.traffic.requests_per_second_for_tail)
-_enough_promises = events.max("slo") > LEAST_REQUESTS
+WATCHDOG = "DraftboardWatchdog"
+_enough_for_a_tail = requests.request_rate > setting(lambda settings: settings.traffic.requests_per_second_for_tail)
+_enough_promises = slo.events.max("slo") > LEAST_REQUESTS
 """Requests of the objective that has most: finished ones, or where hardly any is finished, rejected ones."""
-_enough_answers = http_requests.sum("status") > LEAST_REQUESTS
-_enough_arrivals = requests_rejected.sum("reason") + request_rate > LEAST_REQUESTS
+_enough_answers = requests.http_requests.sum("status") > LEAST_REQUESTS
+_enough_arrivals = requests.requests_rejected.sum("reason") + requests.request_rate > LEAST_REQUESTS
 """Rejected requests are traffic too, even where none is served."""
 
 ON_SERVING = (
     Alert(
         name="VLLMTargetDown",
-        signal=target_up,
+        signal=state.target_up,
         beyond="down",
         for_="3m",
         severity="critical",
-        why="Users get no answers from it. Three minutes are longer than a lost packet or a reload of the network.",
         level=Level.TARGET,
         guard=None,
         when="a server fails two consecutive scrapes and stays away",
@@ -48,28 +28,25 @@ ON_SERVING = (
     ),
     Alert(
         name="VLLMRestarted",
-        signal=restarts,
+        signal=events.restarts,
         beyond="restarted",
         for_="1m",
         severity="info",
-        why="A restart is over when it is seen. The alert records it and pages nobody.",
         level=Level.TARGET,
         guard=None,
         when="a server has restarted within the last {remember}",
         summary="A vLLM server has started anew.",
         description="{who}: it started anew {value} time(s) within {remember}. Requests in flight may be lost.",
         dashboard="latency",
-        # While it is down, that is what matters.
-        explained_by=("VLLMTargetDown",),
+        explained_by=("VLLMTargetDown",),  # While it is down, that is what matters.
     ),
     Alert(
         name="VLLMErrors",
-        signal=error_ratio,
+        signal=requests.error_ratio,
         beyond="too-many-errors",
         for_="5m",
         keep_firing_for="10m",
         severity="critical",
-        why="Users get errors now. Five minutes are one window of the rate, so a single burst does not page.",
         guard=enough_requests,
         when="more than {limit} of finished requests end in an error",
         summary="Requests end in an error.",
@@ -78,29 +55,26 @@ ON_SERVING = (
     ),
     Alert(
         name="VLLMHTTPErrors",
-        signal=http_error_ratio,
+        signal=requests.http_error_ratio,
         beyond="too-many-errors",
         for_="5m",
         keep_firing_for="10m",
         severity="critical",
-        why="Users get errors now. Five minutes are one window of the rate, so a single burst does not page.",
         level=Level.TARGET,
         guard=_enough_answers,
-        watched=http_error_ratio.where("status", "5xx"),
+        watched=requests.http_error_ratio.where("status", "5xx"),
         when="more than {limit} of the HTTP responses of a server are 5xx",
         summary="A vLLM server answers with 5xx.",
         description="{who}: {value} of its HTTP answers are 5xx.",
         dashboard="latency",
-        # What still counts within the window of a rate.
-        explained_by=("VLLMTargetDown",),
+        explained_by=("VLLMTargetDown",),  # What still counts within the window of a rate.
     ),
     Alert(
         name="VLLMAdmissionRejected",
-        signal=rejection_ratio,
+        signal=requests.rejection_ratio,
         beyond="rejected",
         for_="5m",
         keep_firing_for="10m",
-        why="Rejection is what the limit is for. It is a lack of capacity, and the other requests are served in time.",
         guard=_enough_arrivals,
         when="more than {limit} of requests are rejected by a limit of the queue",
         summary="Requests are turned away by a limit of the queue.",
@@ -109,12 +83,11 @@ ON_SERVING = (
     ),
     Alert(
         name="VLLMErrorBudgetBurnsFast",
-        signal=burning_fast,
+        signal=slo.burning_fast,
         beyond="burns",
         for_="2m",
         keep_firing_for="15m",
         severity="critical",
-        why="The budget is gone within days. Two windows already smooth the rate, so a short wait is enough.",
         guard=_enough_promises,
         when="an error budget of {slo} loses 2 % in 1h or 5 % in 6h, and still burns",
         summary="An error budget will be gone within days.",
@@ -124,27 +97,24 @@ ON_SERVING = (
     ),
     Alert(
         name="VLLMErrorBudgetBurnsSlowly",
-        signal=burning_slowly,
+        signal=slo.burning_slowly,
         beyond="burns",
         for_="1h",
         keep_firing_for="1h",
-        why="The budget lasts for days yet: a ticket, not a page. It moves slowly, and so does the alert.",
         guard=_enough_promises,
         when="an error budget of {slo} loses 10 % in 1d or in 3d, and still burns",
         summary="An error budget will not last.",
         description="{who}: {value} of requests miss the objective {{{{ $labels.slo }}}}. At this pace the budget of "
         "{slo} is spent before its time.",
         dashboard="latency",
-        # The same, sooner.
-        explained_by=("VLLMErrorBudgetBurnsFast",),
+        explained_by=("VLLMErrorBudgetBurnsFast",),  # The same, sooner.
     ),
     Alert(
         name="VLLMTailLatency",
-        signal=tail_change,
+        signal=users.tail_change,
         beyond="wider-than-usual",
         for_="15m",
         keep_firing_for="15m",
-        why="Most users notice nothing. P99 of a few hundred requests is noisy from minute to minute.",
         guard=_enough_for_a_tail,
         when="P99 over P50 of the time per output token is above {limit} times its own {baseline} mean",
         summary="Slow requests have grown apart from the others.",
@@ -156,11 +126,10 @@ ON_SERVING = (
     ),
     Alert(
         name="VLLMSpeculationSlowsUsers",
-        signal=measured_speedup,
+        signal=users.measured_speedup,
         beyond="slower",
         for_="30m",
         keep_firing_for="15m",
-        why="Lost speed is work for the day. Half an hour averages out unlike load on the two sides.",
         guard=enough_requests,
         when="the measured speedup over the model's baseline is below {limit}",
         summary="Users get their tokens later than without speculation.",
@@ -169,28 +138,24 @@ ON_SERVING = (
     ),
     Alert(
         name="VLLMKVCachePressure",
-        signal=kv_cache_usage,
+        signal=capacity.kv_cache_usage,
         beyond="nearly-full",
         for_="10m",
         keep_firing_for="10m",
-        why="Users are not affected yet. Usage is a sample a minute, and peaks are normal.",
         guard=enough_tokens,
         when="more than {limit} of the KV cache of an engine is in use",
         summary="The KV cache is nearly full.",
         description="{who}: the fullest engine holds {value} of its KV cache. The next long request waits or preempts.",
         dashboard="capacity",
-        # Pressure that has become harm.
-        explained_by=("VLLMPreemptions",),
+        explained_by=("VLLMPreemptions",),  # Pressure that has become harm.
     ),
     Alert(
         name="VLLMPreemptions",
-        signal=preemptions_per_request,
+        signal=capacity.preemptions_per_request,
         beyond="thrashing",
         for_="10m",
         keep_firing_for="10m",
-        why="Answers slow down but arrive. Two windows of the rate tell thrashing from a peak.",
-        # Not by requests: the more are thrown out, the fewer finish.
-        guard=enough_tokens,
+        guard=enough_tokens,  # Not by requests: the more are thrown out, the fewer finish.
         when="there are more than {limit} preemptions for each finished request",
         summary="Running requests are thrown out of the KV cache.",
         description="{who}: {value} preemptions for each finished request. Their prompts are computed again.",
@@ -198,27 +163,23 @@ ON_SERVING = (
     ),
     Alert(
         name="VLLMQueueGrowing",
-        signal=queue_growth,
+        signal=capacity.queue_growth,
         beyond="grows",
         for_="10m",
         keep_firing_for="5m",
-        why="Every queue grows for some minutes. Ten minutes are two windows of growth in a row.",
-        # An engine that hangs generates nothing while its queue grows.
-        guard=None,
+        guard=None,  # An engine that hangs generates nothing while its queue grows.
         when="the queue is more than {limit} request longer than {window} ago",
         summary="More requests arrive than are served.",
         description="{who}: the queue holds {value} requests more than {window} ago, and grows.",
         dashboard="capacity",
-        # Full caches are why the queue does not move.
-        explained_by=("VLLMPreemptions",),
+        explained_by=("VLLMPreemptions",),  # Full caches are why the queue does not move.
     ),
     Alert(
         name=WATCHDOG,
-        signal=heartbeat,
+        signal=events.heartbeat,
         beyond="evaluated",
         for_="1m",
         severity="info",
-        why="It pages through its silence, not through its severity.",
         level=Level.FLEET,
         guard=None,
         when="the rules are evaluated, which is always",

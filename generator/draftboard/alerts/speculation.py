@@ -1,42 +1,29 @@
-"""Alerts on speculation: whether it pays, whether it changed, whether its numbers can be trusted.
-
-None is about latency or outage, so none pages by default.
-"""
+"""Alerts on speculation: none is about latency or outage, so none pages by default."""
 
 from draftboard.alerts.alert import LEAST_DRAFTS, Alert, enough_drafts, enough_tokens
-from draftboard.signals import Level
-from draftboard.signals.acceptance import acceptance
-from draftboard.signals.comparison import acceptance_change, before, length_anomaly, length_to_others, other_engines
-from draftboard.signals.decisions import state
-from draftboard.signals.depth import first_position, last_position
-from draftboard.signals.economics import expected_speedup, tail_costs, tail_pays, with_a_drafter
-from draftboard.signals.integrity import identity_error, metrics_missing
-from draftboard.signals.traffic import drafts
+from draftboard.signals import Level, acceptance, comparison, decisions, depth, economics, integrity, traffic
 
 ON_SPECULATION = (
     Alert(
         name="SpecDecodeNotPaying",
-        signal=expected_speedup,
+        signal=economics.expected_speedup,
         beyond="loses",
         for_="30m",
         keep_firing_for="15m",
-        why="Lost speed is work for the day, and a loss that lasts half an hour is more than a change of traffic.",
         when="the expected speedup is below {limit}: the mean acceptance length is below break-even",
         summary="Speculative decoding costs more than it saves.",
         description="{who}: the mean acceptance length is under break-even, so that decoding runs at {value} of its "
         "plain speed by the assumed draft cost.",
         dashboard="overview",
-        # What changed comes before what it costs.
-        explained_by=("SpecDecodeAcceptanceDrop",),
+        explained_by=("SpecDecodeAcceptanceDrop",),  # What changed comes before what it costs.
     ),
     Alert(
         name="SpecDecodeAcceptanceDrop",
-        signal=acceptance_change,
+        signal=comparison.acceptance_change,
         beyond="dropped",
         for_="15m",
         keep_firing_for="10m",
-        why="A drop costs speed, not answers. Rates over one window settle well within 15 minutes.",
-        guard=enough_drafts & enough_drafts.ago(before),
+        guard=enough_drafts & enough_drafts.ago(comparison.before),
         when="draft acceptance is below {limit} of its value {before} ago, at the same K",
         summary="Draft acceptance has dropped against before.",
         description="{who}: draft acceptance is {value} of what it was {before} ago. The workload or the drafter has "
@@ -45,26 +32,23 @@ ON_SPECULATION = (
     ),
     Alert(
         name="SpecDecodeLengthAnomaly",
-        signal=length_anomaly,
+        signal=comparison.length_anomaly,
         beyond="unusually-low",
         for_="15m",
         keep_firing_for="10m",
-        why="The same patience as for a drop: only the reference differs.",
         when="the mean acceptance length is over {limit} standard deviations below its {baseline} mean, at the same K",
         summary="Mean acceptance length is unusually low for this model.",
         description="{who}: mean acceptance length is {value} standard deviations off its own {baseline} mean.",
         dashboard="overview",
-        # The same drop, seen against a day instead of an hour.
-        explained_by=("SpecDecodeAcceptanceDrop",),
+        explained_by=("SpecDecodeAcceptanceDrop",),  # The same drop, seen against a day instead of an hour.
     ),
     Alert(
         name="SpecDecodeFirstPositionWeak",
-        signal=first_position,
+        signal=depth.first_position,
         beyond="weak",
         for_="30m",
         keep_firing_for="15m",
-        why="A mismatch of drafter and model does not pass by itself, and nothing is broken meanwhile.",
-        watched=with_a_drafter(first_position),
+        watched=economics.with_a_drafter(depth.first_position),
         when="a drafter has its first token accepted in less than {limit} of drafts",
         summary="The drafter often misses the very first token.",
         description="{who}: only {value} of drafts have their first token accepted. The drafter and the model are not "
@@ -73,28 +57,25 @@ ON_SPECULATION = (
     ),
     Alert(
         name="SpecDecodeDraftTooLong",
-        signal=last_position,
+        signal=depth.last_position,
         beyond="too-long",
         for_="1h",
         severity="info",
-        why="Advice for the next planned restart. K is chosen for hours of traffic, not for minutes.",
-        guard=enough_drafts & tail_costs,
+        guard=enough_drafts & economics.tail_costs,
         when="less than {limit} of drafts are accepted to the end, and the last token costs more than it yields",
         summary="Drafts are longer than is accepted.",
         description="{who}: only {value} of drafts are accepted to the last position. A shorter K drafts less for "
         "nothing.",
         dashboard="depth",
-        # K is tuned once the drafter is sound.
-        explained_by=("SpecDecodeNotPaying", "SpecDecodeAcceptanceDrop"),
+        explained_by=("SpecDecodeNotPaying", "SpecDecodeAcceptanceDrop"),  # K is tuned once the drafter is sound.
     ),
     Alert(
         name="SpecDecodeDraftTooShort",
-        signal=last_position,
+        signal=depth.last_position,
         beyond="too-short",
         for_="1h",
         severity="info",
-        why="Advice for the next planned restart. K is chosen for hours of traffic, not for minutes.",
-        guard=enough_drafts & tail_pays,
+        guard=enough_drafts & economics.tail_pays,
         when="more than {limit} of drafts are accepted to the end, and the last token yields what it costs",
         summary="Drafts are shorter than would be accepted.",
         description="{who}: {value} of drafts are accepted to the last position. A longer K may yield more.",
@@ -102,13 +83,12 @@ ON_SPECULATION = (
     ),
     Alert(
         name="SpecDecodeEngineOutlier",
-        signal=length_to_others,
+        signal=comparison.length_to_others,
         beyond="outlier",
         for_="15m",
         keep_firing_for="10m",
-        why="Some users get slower answers. Routing evens out differences of a few minutes.",
         level=Level.ENGINE,
-        guard=enough_drafts & (other_engines(drafts) > LEAST_DRAFTS),
+        guard=enough_drafts & (comparison.other_engines(traffic.drafts) > LEAST_DRAFTS),
         when="the mean acceptance length of an engine is below {limit} of that of the model's other engines",
         summary="One engine accepts far less than its siblings.",
         description="{who}: its mean acceptance length is {value} of that of the model's other engines.",
@@ -116,11 +96,10 @@ ON_SPECULATION = (
     ),
     Alert(
         name="SpecDecodeSuspiciouslyHigh",
-        signal=acceptance,
+        signal=acceptance.acceptance,
         beyond="suspicious",
         for_="30m",
         keep_firing_for="10m",
-        why="One long copy or one benchmark run is over within half an hour.",
         when="draft acceptance is above {limit}: often a repetition loop",
         summary="Nearly every drafted token is accepted.",
         description="{who}: draft acceptance is {value}. So high for so long is often a repetition loop.",
@@ -128,41 +107,36 @@ ON_SPECULATION = (
     ),
     Alert(
         name="SpecDecodeInactive",
-        signal=state,
+        signal=decisions.state,
         beyond="not-drafting",
         for_="30m",
         severity="info",
-        why="Users lose nothing but speed, and lookup methods often find nothing to draft for minutes.",
         level=Level.ENGINE,
         guard=enough_tokens,
         when="an engine with speculation configured generates tokens and drafts none",
         summary="An engine generates tokens but drafts none.",
         description="{who}: it serves traffic with speculation configured, and nothing is drafted.",
         dashboard="depth",
-        # Its last rates outlive it.
-        explained_by=("VLLMTargetDown",),
+        explained_by=("VLLMTargetDown",),  # Its last rates outlive it.
     ),
     Alert(
         name="SpecDecodeMetricsMissing",
-        signal=metrics_missing,
+        signal=integrity.metrics_missing,
         beyond="missing",
         for_="10m",
-        why="The counters exist from the start of the server, so ten minutes rule out a scrape that came too early.",
         level=Level.TARGET,
         guard=None,
         when="a server that is labelled as speculating exposes no draft counter",
         summary="A server that should speculate exposes no speculative metrics.",
         description="{who}: it answers and its label says that it speculates, but it exposes no draft counter.",
         dashboard="overview",
-        # A server that is down says nothing at all.
-        explained_by=("VLLMTargetDown",),
+        explained_by=("VLLMTargetDown",),  # A server that is down says nothing at all.
     ),
     Alert(
         name="SpecDecodeMetricsInconsistent",
-        signal=identity_error,
+        signal=integrity.identity_error,
         beyond="inconsistent",
         for_="15m",
-        why="Users are not affected. Rates of series that have just begun differ for a few minutes.",
         level=Level.ENGINE,
         when="an identity of the draft counters is off by more than {limit}",
         summary="The speculative counters contradict each other.",

@@ -1,29 +1,39 @@
-"""Every generated file as text, by its path below the output folder."""
+"""The generated files by path: their text; written all or none; and compared with what is on disk."""
 
+import difflib
 import json
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from draftboard.alerts import ALERTS, runbook
 from draftboard.build import stack
 from draftboard.dashboards import DASHBOARDS, Dashboard, uid
-from draftboard.rules import WHY_LONG_GROUPS, alerting_groups, recording_groups, to_yaml
+from draftboard.errors import DraftboardError
+from draftboard.rules import alerting_groups, recording_groups, to_yaml
 from draftboard.settings import Settings
 from draftboard.signals import Edition
+from draftboard.wholefile import whole
 
 RECORDING = "alerts/recording.rules.yaml"
 ALERTING = "alerts/alerting.rules.yaml"
 _FOLDERS = {Edition.RECORDS: "dashboards", Edition.RAW: "dashboards/standalone"}
 RUNBOOKS = "alerts/runbooks"
-_OURS = ("SpecDecode", "VLLM", "Draftboard")
-PATTERNS = (
+_PATTERNS = (
     "alerts/*.rules.yaml",
-    *(f"{RUNBOOKS}/{prefix}*.md" for prefix in _OURS),
+    *(f"{RUNBOOKS}/{prefix}*.md" for prefix in ("SpecDecode", "VLLM", "Draftboard")),
     *(f"{folder}/draftboard-*.json" for folder in _FOLDERS.values()),
 )
 """Paths in folders that hold generated files only: what matches and is not built any more is left over."""
 _MADE_BY = "Made by `draftboard build`: edit the generator or your settings, not this file."
+_WHY_LONG_GROUPS = """\
+A group is a family of signals that are made of each other, because the order is the point: a record that reads another
+must be evaluated after it and at the same time, which only rules of one group are. So two groups have more than the
+usual twenty rules.
+"""
 
 
 def render(settings: Settings) -> dict[str, str]:
@@ -33,16 +43,17 @@ def render(settings: Settings) -> dict[str, str]:
 
 def artifacts(settings: Settings) -> dict[str, Callable[[], str]]:
     """All files by path, each as the function that makes its text."""
-    dashboards = {
-        f"{folder}/{uid(build.__name__, edition)}.json": partial(_dashboard, build, settings, edition)
-        for build in DASHBOARDS
-        for edition, folder in _FOLDERS.items()
-    }
     return {
-        RECORDING: lambda: _commented(_MADE_BY, WHY_LONG_GROUPS) + to_yaml(recording_groups(settings)),
-        ALERTING: lambda: _commented(_MADE_BY) + to_yaml(alerting_groups(settings)),
+        RECORDING: lambda: (
+            textwrap.indent(f"{_MADE_BY}\n{_WHY_LONG_GROUPS}", "# ") + to_yaml(recording_groups(settings))
+        ),
+        ALERTING: lambda: f"# {_MADE_BY}\n" + to_yaml(alerting_groups(settings)),
         **{f"{RUNBOOKS}/{alert.name}.md": partial(runbook, alert, settings) for alert in ALERTS},
-        **dashboards,
+        **{
+            f"{folder}/{uid(build.__name__, edition)}.json": partial(_dashboard, build, settings, edition)
+            for build in DASHBOARDS
+            for edition, folder in _FOLDERS.items()
+        },
         **{path: partial(stack.text, path, settings, _MADE_BY) for path in stack.TEMPLATES},
     }
 
@@ -52,5 +63,55 @@ def _dashboard(build: Callable[..., Dashboard], settings: Settings, edition: Edi
     return json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _commented(*texts: str) -> str:
-    return "".join(textwrap.indent(f"{text.rstrip()}\n", "# ") for text in texts)
+@dataclass(frozen=True)
+class Difference:
+    """One file on disk that differs from the build."""
+
+    path: str
+    what: str
+    """`missing`, `differs` or `left over`."""
+    diff: str = ""
+
+
+def write(files: Mapping[str, str], out: Path) -> None:
+    """Write all files below `out`, or none: every text is on disk before the first old file is replaced."""
+    with ExitStack() as staging:
+        for path, text in sorted(files.items()):
+            target = out / path
+            try:
+                target.parent.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise DraftboardError(
+                    f"{target.parent}: cannot write below this path: {error.strerror}; choose another --out"
+                ) from None
+            staged = staging.enter_context(whole(target, "generated file"))
+            staged.write_text(text, encoding="utf-8", newline="\n")
+
+
+def compare(files: Mapping[str, str], out: Path) -> list[Difference]:
+    """How the files below `out` differ from `files`, including files that are left over."""
+    differences = []
+    for path, expected in sorted(files.items()):
+        actual = _read(out / path)
+        if actual is None:
+            differences.append(Difference(path, "missing"))
+        elif actual != expected:
+            old, new = actual.splitlines(keepends=True), expected.splitlines(keepends=True)
+            diff = difflib.unified_diff(old, new, f"{path} on disk", f"{path} as built", n=2)
+            differences.append(Difference(path, "differs", "".join(diff)))
+    return differences + [Difference(path, "left over") for path in left_over(files, out)]
+
+
+def _read(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise DraftboardError(f"{path}: cannot read: {error}; run `draftboard build`") from None
+
+
+def left_over(files: Mapping[str, str], out: Path) -> list[str]:
+    """Files below `out` that an earlier version or other settings generated, and these do not."""
+    found = (str(path.relative_to(out)) for pattern in _PATTERNS for path in out.glob(pattern))
+    return sorted(set(found) - set(files))

@@ -1,4 +1,4 @@
-"""The list of all signals: what each asks, how it is computed, and where it is recorded, shown and watched."""
+"""The list of all signals."""
 
 from dataclasses import dataclass
 
@@ -7,9 +7,6 @@ from draftboard.dashboards import DASHBOARDS
 from draftboard.output import Described
 from draftboard.settings import Settings
 from draftboard.signals import ALL, Edition, Scope
-
-_SCHEMA_VERSION = 1
-"""Rises when a key of the JSON changes its meaning or goes."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +33,7 @@ class Inventory(Described):
     """Every signal, in the order of definition."""
 
     schema_version: int
+    """Rises when a key changes its meaning or goes."""
     signals: tuple[Entry, ...]
 
 
@@ -43,7 +41,7 @@ def inventory(settings: Settings) -> Inventory:
     """All signals under these settings."""
     dashboards = [build(settings, Edition.RECORDS) for build in DASHBOARDS]
     shown = [(name, f"{dashboard.uid}: {panel}") for dashboard in dashboards for name, panel in dashboard.shows]
-    entries = (
+    signals = tuple(
         Entry(
             name=signal.name,
             title=signal.title,
@@ -58,4 +56,4 @@ def inventory(settings: Settings) -> Inventory:
         )
         for signal in ALL
     )
-    return Inventory(_SCHEMA_VERSION, tuple(entries))
+    return Inventory(1, signals)

@@ -1,16 +1,15 @@
 """The files below `deploy/` that follow from the settings."""
 
 import math
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from draftboard.alerts import WATCHDOG
-from draftboard.build.inhibition import inhibitions
+from draftboard.alerts import ALERTS, WATCHDOG, Alert
 from draftboard.durations import Duration
-from draftboard.settings import Settings
+from draftboard.settings import SEVERITIES, Settings
 
 PROMETHEUS = "deploy/prometheus/prometheus.yml"
 ALERTMANAGER = "deploy/alertmanager/alertmanager.yml"
@@ -23,7 +22,16 @@ TEMPLATES = {
     "deploy/grafana/provisioning/dashboards/draftboard.yaml": "dashboards.yaml.j2",
 }
 """Template of each file, by the file's path."""
-_CHECKS_A_BEAT = 5
+OURS = "(SpecDecode|VLLM).+"
+"""Our alerts but the watchdog, which nothing may silence."""
+# Square brackets instead of braces, which belong to Alertmanager's own templates.
+_environment = Environment(
+    *("[%", "%]", "[[", "]]", "[#", "#]"),  # of blocks, variables, comments
+    loader=PackageLoader("draftboard.build"),
+    undefined=StrictUndefined,
+    keep_trailing_newline=True,
+    autoescape=False,  # noqa: S701  (YAML, not HTML: its texts go through the filter `yaml`)
+)
 
 
 def render(settings: Settings, made_by: str) -> dict[str, str]:
@@ -34,45 +42,76 @@ def render(settings: Settings, made_by: str) -> dict[str, str]:
 def text(path: str, settings: Settings, made_by: str) -> str:
     """One of the files."""
     labels = settings.labels
-    return (
-        _environment()
-        .get_template(TEMPLATES[path])
-        .render(
-            made_by=made_by,
-            stack=settings.stack,
-            rules=settings.rules,
-            labels=labels,
-            watchdog=WATCHDOG,
-            grouping=(*labels.scope, labels.job, labels.model_name),
-            heartbeat_check=Duration(max(1, settings.stack.notify.heartbeat_interval.seconds // _CHECKS_A_BEAT)),
-            inhibitions=inhibitions(settings),
-        )
+    return _environment.get_template(TEMPLATES[path]).render(
+        dict(settings),
+        made_by=made_by,
+        watchdog=WATCHDOG,
+        grouping=(*labels.scope, labels.job, labels.model_name),
+        # Five checks a beat: one just before the next beat must not delay it by a whole interval.
+        heartbeat_check=Duration(max(1, settings.stack.notify.heartbeat_interval.seconds // 5)),
+        inhibitions=inhibitions(settings),
     )
-
-
-@cache
-def _environment() -> Environment:
-    """Square brackets instead of braces, which belong to Alertmanager's own templates.
-
-    The files are not HTML, so nothing is escaped as HTML; text in YAML goes through the filter `yaml`.
-    """
-    environment = Environment(
-        loader=PackageLoader("draftboard.build"),
-        variable_start_string="[[",
-        variable_end_string="]]",
-        block_start_string="[%",
-        block_end_string="%]",
-        comment_start_string="[#",
-        comment_end_string="#]",
-        undefined=StrictUndefined,
-        keep_trailing_newline=True,
-        autoescape=False,  # noqa: S701
-    )
-    environment.filters["yaml"] = _in_yaml
-    return environment
 
 
 def _in_yaml(value: str | Sequence[str]) -> str:
     """A text or a list of texts on one line, quoted where YAML requires it."""
     plain = value if isinstance(value, str) else list(value)
     return yaml.safe_dump(plain, default_flow_style=True, width=math.inf).removesuffix("...\n").strip()
+
+
+_environment.filters["yaml"] = _in_yaml
+
+
+@dataclass(frozen=True)
+class Inhibition:
+    """While an alert matches `source`, those that match `target` with the same labels `equal` reach nobody."""
+
+    why: str
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    equal: tuple[str, ...]
+
+
+def inhibitions(settings: Settings) -> tuple[Inhibition, ...]:
+    """First what explains what, then critical over the rest."""
+    return (*_explanations(settings), *_critical_first(settings))
+
+
+def _explanations(settings: Settings) -> Iterator[Inhibition]:
+    """What explains an alert silences it, unless it is less severe: no page is held back, no two silence each other."""
+
+    def carried(alert: Alert) -> tuple[str, ...]:
+        return (*alert.level.labels(settings), *alert.signal.by)
+
+    rank = {alert.name: SEVERITIES.index(alert.patience(settings).severity) for alert in ALERTS}
+    for cause in ALERTS:
+        by_labels: dict[tuple[str, ...], list[str]] = {}
+        for alert in ALERTS:
+            if cause.name in alert.explained_by and rank[cause.name] >= rank[alert.name]:
+                # A label that only one of them has would never be equal.
+                shared = tuple(label for label in carried(cause) if label in carried(alert))
+                by_labels.setdefault(shared, []).append(alert.name)
+        for equal, names in by_labels.items():
+            source, target = f'alertname="{cause.name}"', f'alertname=~"{"|".join(names)}"'
+            yield Inhibition(f"{cause.name} explains it.", (source,), (target,), equal)
+
+
+def _critical_first(settings: Settings) -> Iterator[Inhibition]:
+    """Of a model or a server in critical trouble, lesser alerts of ours can wait.
+
+    Except those on one of several things of a model (objectives, identities): the critical one may be about another.
+    """
+    labels = settings.labels
+    one_of_several = "|".join(alert.name for alert in ALERTS if alert.signal.by)
+    ours, critical = f'alertname=~"{OURS}"', 'severity="critical"'
+    lesser = ('severity=~"warning|info"', ours, f'alertname!~"{one_of_several}"')
+    for kind, own, wider, equal in (
+        ("model", labels.model_name, labels.engine, labels.model_level),
+        ("server", labels.instance, labels.model_name, labels.target_level),
+    ):
+        yield Inhibition(
+            why=f"While a {kind} is in critical trouble, its lesser troubles and those of its engines can wait.",
+            source=(critical, ours, f'{own}!=""', f'{wider}=""'),
+            target=(*lesser, f'{own}!=""'),
+            equal=equal,
+        )

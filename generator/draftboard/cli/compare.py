@@ -7,11 +7,11 @@ import click
 
 from draftboard import output
 from draftboard.access import Access
+from draftboard.alerts import load
 from draftboard.cli import shared
 from draftboard.compare import SCHEMA_VERSION, Comparison, compare, document, recorded, saved, sides
 from draftboard.durations import Duration
 from draftboard.reading import WINDOW, Recorded
-from draftboard.settings import load
 
 _MOST = 1e9
 

@@ -19,7 +19,6 @@ from draftboard.cli.shared import (
 )
 from draftboard.durations import Duration
 from draftboard.prometheus import Client
-from draftboard.settings import load
 
 _WINDOW = Duration(10)
 

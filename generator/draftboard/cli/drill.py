@@ -4,11 +4,11 @@ from pathlib import Path
 
 import click
 
+from draftboard.alerts import load
 from draftboard.cli.shared import config_option, console, factor_option, json_option, program_option, progress_bar
 from draftboard.lab import drill
 from draftboard.output import as_json as to_json
 from draftboard.output import show
-from draftboard.settings import load
 
 
 @click.command("drill", short_help="Run a scenario and check that its alerts arrive.")

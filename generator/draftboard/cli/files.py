@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
+from draftboard.alerts import load
 from draftboard.build import Difference, Inventory, compare, inventory, left_over, render, write
 from draftboard.cli.shared import config_option, console, json_option
 from draftboard.output import Block, Bullets, Document, Heading, Sentence, Table, Text, Verbatim, columns, show
 from draftboard.output import as_json as to_json
-from draftboard.settings import load
 
 out_option = click.option(
     "--out",

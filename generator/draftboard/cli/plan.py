@@ -8,11 +8,12 @@ from typing import Any, get_args
 import click
 
 from draftboard import plan as plan_room
+from draftboard.alerts import load
 from draftboard.cli.shared import FILE, config_option, console, json_option
 from draftboard.errors import DraftboardError
 from draftboard.output import as_json as to_json
 from draftboard.output import show
-from draftboard.settings import Settings, load
+from draftboard.settings import Settings
 
 _Command = Callable[..., None]
 _LONGEST_TEXT = 4_000

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import click
 
+from draftboard.alerts import load
 from draftboard.cli.shared import config_option, console, json_option, program_option, progress_bar
 from draftboard.lab import replay
 from draftboard.output import as_json as to_json
 from draftboard.output import show
-from draftboard.settings import load
 
 
 @click.command("replay", short_help="Evaluate the rules over a recording.")

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from draftboard.access import Access
+from draftboard.alerts import load
 from draftboard.cli.shared import (
     FILE,
     Number,
@@ -23,7 +24,6 @@ from draftboard.output import as_json as to_json
 from draftboard.output import as_markdown, show
 from draftboard.reading import WINDOW, Lifetime, Pages, Recorded, Servers, Source, is_saved
 from draftboard.report import Sampling, document, draw, report, require_drawable, schema
-from draftboard.settings import load
 
 
 @click.command("report")

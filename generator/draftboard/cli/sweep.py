@@ -9,9 +9,9 @@ import click
 
 from draftboard import output
 from draftboard.access import API_KEY, Access
+from draftboard.alerts import load
 from draftboard.cli import shared
 from draftboard.durations import Duration
-from draftboard.settings import load
 from draftboard.sweep import BUILT_IN, Plan, document, read_prompts, sweep
 
 _TEMPERATURE, _MOST_TEMPERATURES = shared.Number(0, 2), 20

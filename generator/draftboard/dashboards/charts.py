@@ -67,6 +67,14 @@ class Charts:
             overrides=[*fields.decimals_of(by_ref), *fields.colours_of(first)],
         )
 
+    def trends(self, *signals: Signal, **options: Any) -> list[Panel]:  # noqa: ANN401  (those of `trend`)
+        """Signals over time, each in a panel of its own."""
+        return [self.trend(signal, **options) for signal in signals]
+
+    def distributions(self, *latencies: Latency) -> list[Panel]:
+        """Percentiles of each, and all of it beside them."""
+        return [panel for one in latencies for panel in (self.percentiles(one), self.heatmap(one.buckets))]
+
     def percentiles(self, latency: Latency) -> Panel:
         """Mean and percentiles of a latency over time; a percentile below the resolution is marked as such."""
         names = {"mean": latency.mean, "P50": latency.p50, "P95": latency.p95, "P99": latency.p99}

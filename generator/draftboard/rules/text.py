@@ -1,4 +1,4 @@
-"""Rules and their groups, as dataclasses and as the text of a rule file."""
+"""Rules and their groups, and the text of a rule file."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,10 +16,6 @@ class RecordingRule:
     record: str
     expr: str
 
-    def as_yaml(self) -> dict[str, Any]:
-        """The rule as the rule file holds it."""
-        return {"record": self.record, "expr": str(self.expr)}
-
 
 @dataclass(frozen=True, kw_only=True)
 class AlertingRule:
@@ -32,15 +28,6 @@ class AlertingRule:
     labels: dict[str, str]
     annotations: dict[str, str]
 
-    def as_yaml(self) -> dict[str, Any]:
-        """The rule as the rule file holds it; a duration of 0s is left out."""
-        durations = {"for": self.hold, "keep_firing_for": self.keep_firing_for}
-        return (
-            {"alert": self.alert, "expr": str(self.expr)}
-            | {key: str(duration) for key, duration in durations.items() if duration.seconds}
-            | {"labels": self.labels, "annotations": self.annotations}
-        )
-
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
@@ -52,28 +39,31 @@ class Group:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Multi-line expressions as blocks: what is reviewed is readable."""
+    """Multi-line expressions as blocks, lists below their key, every rule in full: what is reviewed is readable."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002
-        """Indent lists below their key."""
         super().increase_indent(flow, indentless=False)
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ANN401, ARG002
-        """Write every rule out in full."""
         return True
 
+    def text(self, text: str) -> yaml.ScalarNode:
+        return self.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
 
-def _string(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
 
-
-_Dumper.add_representer(str, _string)
+_Dumper.add_representer(str, _Dumper.text)
+_Dumper.add_multi_representer(str, _Dumper.text)  # PromQL
 
 
 def to_yaml(groups: Iterable[Group]) -> str:
-    """The rule file that holds these groups."""
+    """The rule file that holds these groups; a duration of 0s is left out."""
     document = [
-        {"name": group.name, "interval": str(group.interval), "rules": [rule.as_yaml() for rule in group.rules]}
+        {"name": group.name, "interval": str(group.interval), "rules": [_entry(rule) for rule in group.rules]}
         for group in groups
     ]
     return yaml.dump({"groups": document}, Dumper=_Dumper, sort_keys=False, width=10_000, allow_unicode=True)
+
+
+def _entry(rule: RecordingRule | AlertingRule) -> dict[str, Any]:
+    texts = {"for" if key == "hold" else key: value for key, value in vars(rule).items() if value != Duration(0)}
+    return {key: str(value) if isinstance(value, Duration) else value for key, value in texts.items()}

@@ -29,26 +29,22 @@ def written(pattern: str, rule: str) -> AfterValidator:
 
 
 def _duration(value: object) -> object:
+    if isinstance(value, str):
+        return Duration.parse(value)
     if isinstance(value, Duration):
         return value
-    if not isinstance(value, str):
-        raise ValueError('must be a duration in quotes, such as "15s", "5m" or "1h30m"')  # noqa: TRY004
-    return Duration.parse(value)
+    raise ValueError('must be a duration in quotes, such as "15s", "5m" or "1h30m"')
 
 
-def _at_most(most: str) -> AfterValidator:
+def _at_most(most: str, *, above: int = -1) -> AfterValidator:
     def checked(value: Duration) -> Duration:
+        if value.seconds <= above:
+            raise ValueError(f"must be longer than {above}s")
         if value > Duration.parse(most):
             raise ValueError(f"must be at most {most}")
         return value
 
     return AfterValidator(checked)
-
-
-def _positive(value: Duration) -> Duration:
-    if not value.seconds:
-        raise ValueError("must be longer than 0s")
-    return value
 
 
 def _free(value: str) -> str:
@@ -77,7 +73,7 @@ def _selector(value: str) -> str:
 
 
 _Duration = Annotated[Duration, BeforeValidator(_duration), PlainSerializer(str)]
-Positive = Annotated[_Duration, AfterValidator(_positive), _at_most("366d")]
+Positive = Annotated[_Duration, _at_most("366d", above=0)]
 Hold = Annotated[_Duration, _at_most("7d")]
 LabelKey = Annotated[
     str,
@@ -85,10 +81,8 @@ LabelKey = Annotated[
 ]
 LabelName = Annotated[LabelKey, AfterValidator(_free)]
 MethodName = Annotated[str, written(r"[A-Za-z0-9_-]+", "must be a method name: letters, digits, _ and -")]
-Url = Annotated[
-    str,
-    written(r"https?://[\w.~:/@%+,\[\]-]+(?<!/)", "must be an http(s) address without query or trailing slash"),
-]
+_WEB = r"https?://[\w.~:/@%+,\[\]-]+(?<!/)"
+Url = Annotated[str, written(_WEB, "must be an http(s) address without query or trailing slash")]
 Selector = Annotated[str, AfterValidator(_selector)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 Ratio = Annotated[float, Field(ge=0, le=10, allow_inf_nan=False)]

@@ -4,32 +4,24 @@
 """
 
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Field, ValidationError, model_validator
 
 from draftboard.documents import Table, first_mistake, read_toml
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
-from draftboard.settings.alerts import Overlays
-from draftboard.settings.fields import (
-    LONGEST_DRAFT,
-    RESERVED_LABELS,
-    AboveZero,
-    LabelName,
-    MethodName,
-    Positive,
-    Ratio,
-    Selector,
-    Share,
-    Url,
-)
+from draftboard.settings import fields
+from draftboard.settings.fields import Hold, LabelName, MethodName, Positive, Share, Url, written
 from draftboard.settings.objectives import BURN_WINDOWS, Buckets, Objectives, check_measurable
-from draftboard.settings.planning import Planning
 from draftboard.settings.stack import Stack
-from draftboard.settings.thresholds import Thresholds, Traffic
+from draftboard.settings.thresholds import Planning, Thresholds, Traffic
 
 _LOOK_BACK = Duration(300)
+Severity = Literal["info", "warning", "critical"]
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+"""From the least to the most urgent."""
+AlertName = Annotated[str, written("[A-Za-z]+", "must be the name of an alert: letters only")]
 
 
 class Labels(Table):
@@ -42,12 +34,11 @@ class Labels(Table):
     model_name: LabelName = "model_name"
     engine: LabelName = "engine"
     spec_method: LabelName = "spec_method"
-    """Target label set by the user, because vLLM does not export the drafting method."""
+    """Target label set by the user: vLLM does not export the drafting method."""
     variant: LabelName = "variant"
     """Target label set by the user: an arm of an A/B comparison."""
     host: LabelName = "host"
-    """Optional target label of vLLM and of the GPU exporter: equal values mean the same machine. Without it, the part
-    of `instance` before the port stands for the machine."""
+    """Optional target label of vLLM and of the GPU exporter: the machine. Default: `instance` without its port."""
 
     @property
     def target(self) -> tuple[str, ...]:
@@ -56,17 +47,17 @@ class Labels(Table):
 
     @property
     def target_level(self) -> tuple[str, ...]:
-        """Labels that a record of level `target` keeps."""
+        """Labels that a record of a server keeps."""
         return (*self.target, self.spec_method, self.variant)
 
     @property
     def engine_level(self) -> tuple[str, ...]:
-        """Labels that a record of level `engine` keeps."""
+        """Labels that a record of an engine keeps."""
         return (*self.target, self.model_name, self.engine, self.spec_method, self.variant)
 
     @property
     def model_level(self) -> tuple[str, ...]:
-        """Labels that a record of level `model` keeps."""
+        """Labels that a record of a model keeps."""
         return (*self.scope, self.job, self.model_name, self.spec_method, self.variant)
 
     @property
@@ -77,8 +68,7 @@ class Labels(Table):
     @model_validator(mode="after")
     def _distinct(self) -> Self:
         names = (*self.engine_level, self.host)
-        repeated = sorted({name for name in names if names.count(name) > 1})
-        if repeated:
+        if repeated := sorted({name for name in names if names.count(name) > 1}):
             raise ValueError(f"names the label {repeated[0]!r} twice: every label needs a name of its own")
         return self
 
@@ -88,8 +78,7 @@ class Rules(Table):
 
     scrape_interval: Positive = Duration(15)
     window: Positive | None = None
-    """Window of every rate: at least four scrapes, so that a failed one leaves enough points. Default: four scrapes, at
-    least 5m."""
+    """Window of every rate: at least four scrapes, which bridge a failed one. Default: four scrapes, at least 5m."""
     evaluation_interval: Positive = Duration(60)
     compare_with: Positive = Duration(3600)
     """Offset of comparisons with the past."""
@@ -100,8 +89,7 @@ class Rules(Table):
     remember: Positive = Duration(3600)
     """How long a server that stopped answering counts as down; after that it counts as removed."""
     startup: Positive = Duration(1800)
-    """How long a new target may load its model before it counts as down. A target that returns under its old address
-    has no such grace."""
+    """How long a target with a new address may load its model before it counts as down."""
 
     @property
     def rate_window(self) -> Duration:
@@ -110,33 +98,30 @@ class Rules(Table):
 
     @model_validator(mode="after")
     def _windows_hold_enough(self) -> Self:
-        window, evaluation = self.rate_window, self.evaluation_interval
-        least = self.scrape_interval * 4
-        if self.scrape_interval >= _LOOK_BACK:
-            raise ValueError(
-                f"scrape_interval = {self.scrape_interval} is too long: shorter than {_LOOK_BACK}, after which "
-                "Prometheus treats a series as gone",
-            )
-        if window < least:
-            raise ValueError(f"window = {window} is too short: at least 4 scrapes, so {least} or longer")
-        if window >= BURN_WINDOWS[0]:
-            raise ValueError(f"window = {window} is too long: shorter than {BURN_WINDOWS[0]}, the shortest burn rate's")
-        if evaluation > window:
-            raise ValueError(f"evaluation_interval = {evaluation} is too long: at most the window, {window}")
-        if not evaluation <= self.compare_with <= self.baseline:
-            raise ValueError(
-                f"compare_with = {self.compare_with} is out of range: from evaluation_interval, {evaluation}, "
-                f"to baseline, {self.baseline}",
-            )
+        scrape, window, evaluation = self.scrape_interval, self.rate_window, self.evaluation_interval
+        least, past = scrape * 4, self.compare_with
+        mistakes = {
+            f"scrape_interval = {scrape} is too long: shorter than {_LOOK_BACK}, after which Prometheus treats a "
+            "series as gone": scrape >= _LOOK_BACK,
+            f"window = {window} is too short: at least 4 scrapes, so {least} or longer": window < least,
+            f"window = {window} is too long: shorter than {BURN_WINDOWS[0]}, the shortest burn rate's": (
+                window >= BURN_WINDOWS[0]
+            ),
+            f"evaluation_interval = {evaluation} is too long: at most the window, {window}": evaluation > window,
+            f"compare_with = {past} is out of range: from evaluation_interval, {evaluation}, to baseline, "
+            f"{self.baseline}": not evaluation <= past <= self.baseline,
+        }
+        if found := [words for words, wrong in mistakes.items() if wrong]:
+            raise ValueError(found[0])
         return self
 
 
 class DraftCost(Table):
     """Cost of drafting, for break-even and expected speedup. Assumptions (HEUR) until you measure your own."""
 
-    default: Ratio = 0.1
+    default: fields.Ratio = 0.1
     """Time to draft one token over one target step: a draft model ten times faster, or an unknown method."""
-    by_method: dict[MethodName, Ratio] = Field(
+    by_method: dict[MethodName, fields.Ratio] = Field(
         default={
             # No model runs: the cost is a search on the CPU.
             **dict.fromkeys(("ngram", "ngram_gpu", "suffix"), 0.01),
@@ -147,7 +132,7 @@ class DraftCost(Table):
         },
         max_length=32,
     )
-    verify_inflation: AboveZero = 1.0
+    verify_inflation: fields.AboveZero = 1.0
     """A verify step over a plain step: 1 while the GPU waits for memory, more when it is short of compute."""
 
 
@@ -158,6 +143,14 @@ class Methods(Table):
     """A server without speculation, on purpose."""
     lookup: tuple[MethodName, ...] = Field(default=("ngram", "ngram_gpu", "suffix"), strict=False, max_length=32)
     """Methods that copy from the text: a weak first position comes from the text, not from a misaligned drafter."""
+
+
+class Overlay(Table):
+    """`[alerts.<name>]`: a key that is left out keeps the alert's own value."""
+
+    hold: Hold | None = Field(default=None, alias="for")
+    keep_firing_for: Hold | None = None
+    severity: Severity | None = None
 
 
 class Links(Table):
@@ -177,9 +170,9 @@ class Dashboards(Table):
 class Settings(Table):
     """All settings. The committed files are built with `Settings()`."""
 
-    selector: Selector = ""
+    selector: fields.Selector = ""
     """Matchers on target labels, added to every raw selector: cluster="prod" if one Prometheus holds several."""
-    max_draft_tokens: int = Field(default=24, ge=1, le=LONGEST_DRAFT)
+    max_draft_tokens: int = Field(default=24, ge=1, le=fields.LONGEST_DRAFT)
     """Longest draft that signals by depth cover: the largest default of any method, that of suffix decoding."""
     labels: Labels = Labels()
     rules: Rules = Rules()
@@ -190,7 +183,7 @@ class Settings(Table):
     planning: Planning = Planning()
     buckets: Buckets = Buckets()
     slo: Objectives = Objectives()
-    alerts: Overlays = Field(default={})
+    alerts: dict[AlertName, Overlay] = Field(default={})
     links: Links = Links()
     dashboards: Dashboards = Dashboards()
     stack: Stack = Stack()
@@ -208,16 +201,15 @@ class Settings(Table):
 
     @model_validator(mode="after")
     def _parts_fit_together(self) -> Self:
-        of_engines = {self.labels.model_name, self.labels.engine} | RESERVED_LABELS
-        unfit = sorted(of_engines & {part.partition("=")[0].rstrip("!") for part in self.selector.split(",")})
-        if unfit:
+        of_engines = {self.labels.model_name, self.labels.engine} | fields.RESERVED_LABELS
+        if unfit := sorted(of_engines & {part.partition("=")[0].rstrip("!") for part in self.selector.split(",")}):
             raise ValueError(f"selector names {unfit[0]!r}, which targets do not carry: use target labels only")
         check_measurable(self.slo, self.buckets)
         return self
 
 
 def load(path: Path | None) -> Settings:
-    """Read the settings in `path` over the defaults; without a path, the defaults.
+    """Read the settings in `path` over the defaults; the names of alerts are checked by `draftboard.alerts.load`.
 
     Raises:
         DraftboardError: the file cannot be read, is not TOML, or holds an unknown key or a value that is not allowed.

@@ -18,8 +18,6 @@ HISTOGRAMS: dict[str, Histogram] = {
     "end_to_end": latency.END_TO_END_LATENCY,
 }
 """The histogram that measures each objective of time."""
-_EXACT = 12
-"""Decimals that a share of a window is rounded to."""
 
 
 @dataclass(frozen=True)
@@ -33,18 +31,12 @@ class Pace:
 
     def factor(self, window: Duration) -> float:
         """Burn rate: how many times faster the budget burns than lasts for the SLO's window; at least 1."""
-        return max(1.0, round(self.share * window.seconds / self.long.seconds, _EXACT))
+        return max(1.0, round(self.share * window.seconds / self.long.seconds, 12))
 
 
 # Google's Site Reliability Workbook, chapter "Alerting on SLOs".
-FAST = (
-    Pace(0.02, Duration.parse("1h"), None),
-    Pace(0.05, Duration.parse("6h"), Duration.parse("30m")),
-)
-SLOW = (
-    Pace(0.10, Duration.parse("1d"), Duration.parse("2h")),
-    Pace(0.10, Duration.parse("3d"), Duration.parse("6h")),
-)
+FAST = (Pace(0.02, Duration.parse("1h"), None), Pace(0.05, Duration.parse("6h"), Duration.parse("30m")))
+SLOW = (Pace(0.10, Duration.parse("1d"), Duration.parse("2h")), Pace(0.10, Duration.parse("3d"), Duration.parse("6h")))
 BURN_WINDOWS = sorted({window for pace in (*FAST, *SLOW) for window in (pace.short, pace.long) if window})
 """All of them. The window of every rate must be shorter, the SLO's window longer."""
 
@@ -64,17 +56,16 @@ class Buckets(Table):
         return self
 
 
-class TimeObjective(Table):
-    """At least this share of requests within this time. The defaults are examples (HEUR) until you set your own."""
-
-    objective: Share
-    threshold_seconds: AboveZero
-
-
-class ErrorObjective(Table):
+class Objective(Table):
     """At least this share of requests without an error. The default is an example (HEUR) until you set your own."""
 
     objective: Share
+
+
+class TimeObjective(Objective):
+    """At least this share of requests within this time. The defaults are examples (HEUR) until you set your own."""
+
+    threshold_seconds: AboveZero
 
 
 class Objectives(Table):
@@ -88,11 +79,11 @@ class Objectives(Table):
     time_to_first_token: TimeObjective = TimeObjective(objective=0.99, threshold_seconds=1.0)
     time_per_output_token: TimeObjective = TimeObjective(objective=0.99, threshold_seconds=0.1)
     end_to_end: TimeObjective = TimeObjective(objective=0.95, threshold_seconds=60.0)
-    errors: ErrorObjective = ErrorObjective(objective=0.99)
+    errors: Objective = Objective(objective=0.99)
 
-    def of(self, promise: Promise) -> TimeObjective | ErrorObjective:
+    def of(self, promise: Promise) -> Objective:
         """The objective of that name."""
-        objective: TimeObjective | ErrorObjective = getattr(self, promise)
+        objective: Objective = getattr(self, promise)
         return objective
 
     def threshold(self, promise: Promise) -> float:
@@ -102,10 +93,9 @@ class Objectives(Table):
 
     @model_validator(mode="after")
     def _lasts_longer_than_a_burn(self) -> Self:
-        if self.window <= BURN_WINDOWS[-1]:
-            raise ValueError(
-                f"window = {self.window} is too short: longer than {BURN_WINDOWS[-1]}, the longest burn rate"
-            )
+        longest = BURN_WINDOWS[-1]
+        if self.window <= longest:
+            raise ValueError(f"window = {self.window} is too short: longer than {longest}, the longest burn rate")
         if len(set(self.watched)) < len(self.watched):
             raise ValueError("watched names an objective twice")
         return self
@@ -117,14 +107,13 @@ def check_measurable(objectives: Objectives, buckets: Buckets) -> None:
     Raises:
         ValueError: a time lies between two bounds, or outside of all.
     """
-    for promise in objectives.watched:
-        if promise not in HISTOGRAMS:
-            continue
-        seconds, family = objectives.threshold(promise), HISTOGRAMS[promise].custom
-        bounds: tuple[float, ...] = getattr(buckets, family)
+    for promise in (promise for promise in objectives.watched if promise in HISTOGRAMS):
+        seconds, histogram = objectives.threshold(promise), HISTOGRAMS[promise]
+        bounds: tuple[float, ...] = getattr(buckets, histogram.custom)
         if seconds not in bounds:
-            nearest = [f"{bound:g}" for bound in sorted(sorted(bounds, key=lambda bound: abs(bound - seconds))[:2])]
+            nearest = sorted(sorted(bounds, key=lambda bound: abs(bound - seconds))[:2])
             raise ValueError(
-                f"slo.{promise}.threshold_seconds = {seconds:g} is not a bucket bound of {HISTOGRAMS[promise].name}: "
-                f"the nearest are {' and '.join(nearest)}; take one, or declare the servers' bounds in buckets.{family}"
+                f"slo.{promise}.threshold_seconds = {seconds:g} is not a bucket bound of {histogram.name}: the nearest "
+                f"are {' and '.join(f'{bound:g}' for bound in nearest)}; take one, or declare the servers' bounds in "
+                f"buckets.{histogram.custom}"
             )

@@ -11,10 +11,8 @@ from draftboard.documents import Table
 from draftboard.durations import Duration
 from draftboard.settings.fields import LabelKey, Positive, Url, written
 
-Address = Annotated[
-    str,
-    written(r"([A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\]):[0-9]{1,5}", "must be an address such as alertmanager:9093"),
-]
+_HOST_AND_PORT = r"([A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\]):[0-9]{1,5}"
+Address = Annotated[str, written(_HOST_AND_PORT, "must be an address such as alertmanager:9093")]
 Folder = Annotated[str, written(r"/[\w./-]*[\w-]", "must be an absolute path of letters, digits and . _ - /")]
 MailAddress = Annotated[str, written(r"[\w.+-]+@[\w.-]+", "must be a mail address")]
 Name = Annotated[str, written(r"[\w#@.+-]*", "may use only letters, digits and # @ . + - _")]
@@ -24,10 +22,7 @@ Channels = Annotated[tuple[Channel, ...], Field(strict=False, max_length=4)]
 
 
 class ScrapeLimits(Table):
-    """Limits of one page. A scrape beyond them fails as a whole, and its server counts as down.
-
-    Without limits, one broken server could fill the disk for all.
-    """
+    """Limits of one page, or one broken server could fill the disk. Beyond them its server counts as down."""
 
     samples: int = Field(default=50_000, ge=100, le=10_000_000)
     """A vLLM 0.32 engine exposes about 450; a page holds all engines of its server: a hundred of them."""
@@ -57,16 +52,13 @@ class RemoteWrite(Table):
     def _records_are_read_where_they_are(self) -> Self:
         if self.rules_there and self.query_url is None:
             raise ValueError("rules_there needs query_url, the address for Grafana: only that system has the records")
-        if self.query_url is not None and not self.rules_there:
+        if self.query_url and not self.rules_there:
             raise ValueError("query_url needs rules_there: without it Grafana reads the local Prometheus")
         return self
 
 
 class Notify(Table):
-    """Channels by severity, and how often they are used.
-
-    None by default: until you name a channel, alerts appear in Alertmanager and Grafana only.
-    """
+    """Channels by severity, and how often they are used. By default alerts appear in Grafana and Alertmanager only."""
 
     critical: Channels = ()
     warning: Channels = ()
@@ -102,7 +94,7 @@ class Email(Table):
 
 
 class Stack(Table):
-    """All of it. The defaults are the names and folders within `deploy/docker-compose.yml`."""
+    """The defaults are the names and folders within `deploy/docker-compose.yml`."""
 
     prometheus: Address = "prometheus:9090"
     alertmanager: Address = "alertmanager:9093"

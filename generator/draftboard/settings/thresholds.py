@@ -1,7 +1,4 @@
-"""Where a number changes its meaning, and how much traffic a judgement takes.
-
-"HEUR" marks a rule of thumb without a measurement: a default to start from, not a fact.
-"""
+"""Where a number changes its meaning, and how much traffic a judgement takes; "HEUR" marks a rule of thumb."""
 
 from typing import Self
 
@@ -68,8 +65,7 @@ class Thresholds(Table):
     rejections: Share = 0.01
     """Share of requests rejected by a limit of the queue. HEUR."""
     foreign: Share = 0.01
-    """Share of the tokens generated during a sweep that none of its responses explains, above which the numbers include
-    other traffic. Without other traffic vLLM counts exactly the tokens of its responses."""
+    """Share of the tokens generated during a sweep that none of its responses explains: those are of other traffic."""
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -97,3 +93,12 @@ class Traffic(Table):
     """Finished requests on each side for a verdict of a comparison: as many as a rate needs in its window."""
     requests_to_compare_tails: AboveZero = 100
     """Finished requests on each side for a comparison of P99."""
+
+
+class Planning(Table):
+    """Limits above which `draftboard plan vram` warns. Both are HEUR: authors' advice that nobody has measured."""
+
+    target_share: Share = 0.7
+    """Target weights over all GPU memory, above which a draft model cuts concurrency."""
+    draft_share: Share = 0.15
+    """Draft weights over all GPU memory, above which they take too much of the KV cache."""

@@ -1,10 +1,28 @@
-"""Alerting rules: condition, patience and annotations of every alert."""
+"""Rule groups: a recording rule for every signal with a record, an alerting rule for every alert."""
 
 from draftboard.alerts import SUBJECTS, Alert
-from draftboard.rules.text import AlertingRule, Group
+from draftboard.rules.text import AlertingRule, Group, RecordingRule
 from draftboard.settings import Settings
-from draftboard.signals import Level
+from draftboard.signals import FAMILIES, Level, Scope
 from draftboard.signals.signal import Unit
+
+
+def recording_groups(settings: Settings) -> tuple[Group, ...]:
+    """One group for each family: rates by engine, their sums by model, then what is computed from them."""
+    groups = (
+        Group(
+            name=f"draftboard-{name}",
+            interval=settings.rules.evaluation_interval,
+            rules=tuple(
+                RecordingRule(record=record, expr=signal.definition(Scope(settings, level)))
+                for signal in family
+                for level in sorted(signal.levels, key=list(Level).index)  # engines before the models that sum them
+                if (record := signal.record_at(level, settings))
+            ),
+        )
+        for name, family in FAMILIES.items()
+    )
+    return tuple(group for group in groups if group.rules)
 
 
 def alerting_groups(settings: Settings) -> tuple[Group, ...]:
@@ -13,13 +31,13 @@ def alerting_groups(settings: Settings) -> tuple[Group, ...]:
         Group(
             name=f"draftboard-{subject}-alerts",
             interval=settings.rules.evaluation_interval,
-            rules=tuple(_rule(alert, settings) for alert in alerts),
+            rules=tuple(_alerting_rule(alert, settings) for alert in alerts),
         )
         for subject, alerts in SUBJECTS.items()
     )
 
 
-def _rule(alert: Alert, settings: Settings) -> AlertingRule:
+def _alerting_rule(alert: Alert, settings: Settings) -> AlertingRule:
     patience, who, value = alert.patience(settings), _who(alert.level, settings), _value(alert.signal.unit)
     return AlertingRule(
         alert=alert.name,
@@ -39,26 +57,22 @@ def _rule(alert: Alert, settings: Settings) -> AlertingRule:
 def _who(level: Level, settings: Settings) -> str:
     """The alerting series in words; a label without a value is left out."""
     labels = settings.labels
-    model = f"{_label(labels.model_name)}{_if_set(labels.spec_method, ' ({})')}{_if_set(labels.variant, ' [{}]')}"
-    match level:
-        case Level.MODEL:
-            return model
-        case Level.ENGINE:
-            return f"{model} engine {_label(labels.engine)} at {_label(labels.instance)}"
-        case Level.TARGET:
-            return f"{_label(labels.instance)} of job {_label(labels.job)}{_if_set(labels.spec_method, ' ({})')}"
-        case Level.HOST:
-            return _label(labels.host)
-        case Level.FLEET:
-            return "all servers"
+    method = _if_set(labels.spec_method, " ({})")
+    model = _label(labels.model_name) + method + _if_set(labels.variant, " [{}]")
+    return {
+        Level.MODEL: model,
+        Level.ENGINE: f"{model} engine {_label(labels.engine)} at {_label(labels.instance)}",
+        Level.TARGET: f"{_label(labels.instance)} of job {_label(labels.job)}{method}",
+        Level.HOST: _label(labels.host),
+        Level.FLEET: "all servers",
+    }[level]
 
 
 def _value(unit: Unit) -> str:
     """`$value`, formatted: shares and factors in percent, small numbers with two decimals."""
     if unit is Unit.PREEMPTIONS_PER_REQUEST:
         return '{{ $value | printf "%.2f" }}'
-    template = "humanizePercentage" if unit in {Unit.RATIO, Unit.TIMES} else "humanize"
-    return f"{{{{ $value | {template} }}}}"
+    return f"{{{{ $value | {'humanizePercentage' if unit in {Unit.RATIO, Unit.TIMES} else 'humanize'} }}}}"
 
 
 def _dashboard_url(alert: Alert, settings: Settings) -> str:
@@ -66,9 +80,8 @@ def _dashboard_url(alert: Alert, settings: Settings) -> str:
     labels, carried = settings.labels, alert.level.labels(settings)
     server = (labels.instance,) if alert.level is Level.TARGET else ()
     filters = (labels.job, labels.model_name, labels.spec_method, labels.variant, *server)
-    chosen = [label for label in filters if label in carried]
-    variables = "&".join(f"var-{label}={{{{ $labels.{label} | urlquery }}}}" for label in chosen)
-    return f"{settings.links.grafana}/d/draftboard-{alert.dashboard}" + (f"?{variables}" if variables else "")
+    chosen = "&".join(f"var-{one}={{{{ $labels.{one} | urlquery }}}}" for one in filters if one in carried)
+    return f"{settings.links.grafana}/d/draftboard-{alert.dashboard}" + (f"?{chosen}" if chosen else "")
 
 
 def _label(name: str) -> str:
