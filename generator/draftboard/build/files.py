@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from draftboard.alerts import ALERTS, runbook
+from draftboard.alerts import ALERTS, SUBJECTS, runbook
 from draftboard.build import stack
 from draftboard.dashboards import DASHBOARDS, Dashboard, uid
 from draftboard.errors import DraftboardError
@@ -48,6 +48,7 @@ def artifacts(settings: Settings) -> dict[str, Callable[[], str]]:
             textwrap.indent(f"{_MADE_BY}\n{_WHY_LONG_GROUPS}", "# ") + to_yaml(recording_groups(settings))
         ),
         ALERTING: lambda: f"# {_MADE_BY}\n" + to_yaml(alerting_groups(settings)),
+        "alerts/README.md": partial(_list_of_alerts, settings),
         **{f"{RUNBOOKS}/{alert.name}.md": partial(runbook, alert, settings) for alert in ALERTS},
         **{
             f"{folder}/{uid(build.__name__, edition)}.json": partial(_dashboard, build, settings, edition)
@@ -56,6 +57,16 @@ def artifacts(settings: Settings) -> dict[str, Callable[[], str]]:
         },
         **{path: partial(stack.text, path, settings, _MADE_BY) for path in stack.TEMPLATES},
     }
+
+
+def _list_of_alerts(settings: Settings) -> str:
+    lines = [f"<!-- {_MADE_BY} -->", "", "# Alerts"]
+    for subject, alerts in SUBJECTS.items():
+        lines += ["", f"## On {subject}", "", "| alert | fires when | severity | for |", "|---|---|---|---|"]
+        for alert in alerts:
+            patience, link = alert.patience(settings), f"[`{alert.name}`](runbooks/{alert.name}.md)"
+            lines.append(f"| {link} | {alert.fires_when(settings)} | {patience.severity} | {patience.hold} |")
+    return "\n".join(lines) + "\n"
 
 
 def _dashboard(build: Callable[..., Dashboard], settings: Settings, edition: Edition) -> str:

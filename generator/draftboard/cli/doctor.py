@@ -7,6 +7,7 @@ import click
 
 from draftboard import doctor, output
 from draftboard.access import Access
+from draftboard.alerts import load
 from draftboard.cli.shared import (
     access_options,
     at_option,
