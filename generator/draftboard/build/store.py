@@ -8,7 +8,7 @@ from pathlib import Path
 
 from draftboard.build.files import PATTERNS
 from draftboard.errors import DraftboardError
-from draftboard.wholefile import whole
+from draftboard.files import whole
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from typing import Literal, get_args
 
 from pydantic import Field
 
-from draftboard.documents import Table
+from draftboard.files import Table
 from draftboard.settings.fields import Hold
 
 Severity = Literal["info", "warning", "critical"]

@@ -8,9 +8,9 @@ from typing import Any, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from draftboard.documents import Table, first_mistake, read_toml
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
+from draftboard.files import Table, first_mistake, read_toml
 from draftboard.settings.alerts import Overlays
 from draftboard.settings.fields import (
     LONGEST_DRAFT,

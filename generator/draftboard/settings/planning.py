@@ -3,7 +3,7 @@
 Both are HEUR: authors' advice that nobody has measured. A default to start from.
 """
 
-from draftboard.documents import Table
+from draftboard.files import Table
 from draftboard.settings.fields import Share
 
 

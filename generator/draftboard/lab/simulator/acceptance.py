@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from draftboard.documents import Table
+from draftboard.files import Table
 from draftboard.theory import LONGEST_DRAFT, conditional_acceptance, require_survival
 
 Workload = Literal["chat", "code", "summarisation", "creative"]

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from draftboard.catalogue import PAGE, Metric, around
+from draftboard.files import whole
 from draftboard.lab.simulator.fleet import Target
 from draftboard.lab.simulator.instance import Clock
 from draftboard.lab.simulator.shape import Child
-from draftboard.wholefile import whole
 
 _PROMETHEUS_MAKES = (around.UP,)
 
