@@ -3,18 +3,15 @@
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import total_ordering
 
 _UNITS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
-_PATTERN = re.compile(r"(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
-
+_PATTERN = re.compile("".join(rf"(?:(\d+){unit})?" for unit in _UNITS))
 _RELATIVE = re.compile(r"now(?:-(\w+))?")
 LATEST = 4_102_444_800
 """Unix seconds: the year 2100."""
 
 
-@total_ordering
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class Duration:
     """A whole number of seconds that prints in Prometheus' notation, largest units first."""
 
@@ -22,11 +19,7 @@ class Duration:
 
     @classmethod
     def parse(cls, text: str) -> "Duration":
-        """Read Prometheus' notation.
-
-        Raises:
-            ValueError: the text is not a duration of whole seconds, units from weeks down to seconds.
-        """
+        """Read Prometheus' notation, from weeks to seconds; ValueError where the text is not a duration."""
         match = _PATTERN.fullmatch(text)
         if match is None or not text:
             raise ValueError("must be a duration such as 15s, 5m, 1h30m or 1d")
@@ -37,23 +30,15 @@ class Duration:
         parts, rest = [], self.seconds
         for unit in ("d", "h", "m", "s"):
             count, rest = divmod(rest, _UNITS[unit])
-            if count:
-                parts.append(f"{count}{unit}")
+            parts += [f"{count}{unit}"] if count else []
         return "".join(parts) or "0s"
-
-    def __lt__(self, other: "Duration") -> bool:
-        return self.seconds < other.seconds
 
     def __mul__(self, factor: int) -> "Duration":
         return Duration(self.seconds * factor)
 
 
 def moment(text: str, now: float) -> float:
-    """Unix seconds of `now-6h`, Unix seconds, or ISO 8601 (UTC unless it says otherwise).
-
-    Raises:
-        ValueError: the text is none of these, or a time before 1970 or after 2100.
-    """
+    """Unix seconds of `now-6h`, Unix seconds, or ISO 8601 (UTC by default), from 1970 to 2100; else ValueError."""
     try:
         if relative := _RELATIVE.fullmatch(text):
             found = now - (Duration.parse(relative[1]).seconds if relative[1] else 0)

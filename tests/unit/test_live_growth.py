@@ -28,8 +28,12 @@ def test_counters_grow_and_gauges_stand() -> None:
     idle, busy = load(DATA / "v0.32.0-ngram-idle.prom"), load(DATA / "v0.32.0-ngram-load.prom")
     (tally,) = growth(idle, busy, 30).tallies
     assert tally.total(speculation.DRAFT_TOKENS) == 8942
-    assert tally.by(speculation.ACCEPTED_TOKENS_PER_POS, "position") == {"0": 343, "1": 103, "2": 38, "3": 22}
-    assert tally.now(serving.REQUESTS_RUNNING) == 0
+    per_position = speculation.ACCEPTED_TOKENS_PER_POS.name
+    accepted = {
+        dict(labels)["position"]: value for (name, labels), value in tally.counted.items() if name == per_position
+    }
+    assert accepted == {"0": 343, "1": 103, "2": 38, "3": 22}
+    assert tally.gauges[serving.REQUESTS_RUNNING.name, ()] == 0
     assert tally.total(serving.CACHE_CONFIG) is None
 
 

@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from draftboard.catalogue import serving, speculation
+from draftboard.catalogue import speculation
 from draftboard.errors import DraftboardError
-from draftboard.reading import Limits, Page, lifetime, load, read
+from draftboard.reading import Limits, Page, Reader, counts_of, labels_of, lifetime, load, read
 from draftboard.report import Origin, Reading
 from draftboard.settings import Settings
+from draftboard.signals import Level
+from draftboard.signals.capacity import kv_cache_usage
 
 DATA = Path(__file__).parent.parent / "data"
 LOAD = (DATA / "v0.32.0-ngram-load.prom").read_text()
@@ -89,7 +91,9 @@ def test_two_served_names_are_two_models() -> None:
 def test_a_gauge_of_several_processes_is_its_largest() -> None:
     usage = 'vllm:kv_cache_usage_perc{engine="0",model_name="tiny",pid="%d"} 0.%d\n'
     page = read(usage % (1, 2) + usage % (2, 5), "page")
-    assert lifetime(page).tallies[0].now(serving.KV_CACHE_USAGE) == 0.5
+    tallies = lifetime(page).tallies
+    numbers = Reader(counts_of(tallies, Settings()), Level.ENGINE).of(labels_of(tallies[0], Settings()))
+    assert numbers.value(kv_cache_usage) == 0.5
 
 
 def test_a_page_of_the_v0_engine_is_recognised() -> None:

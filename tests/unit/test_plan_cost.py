@@ -8,7 +8,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from draftboard.errors import DraftboardError
-from draftboard.plan import measured_speedup, plan_cost
+from draftboard.plan.cost import measured_speedup, plan_cost
 
 UNTIMED = hypothesis_settings(deadline=None)
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from draftboard.cli import main
-from draftboard.plan import Gpus, Model, Situation, decide, plan_vram
+from draftboard.plan.decide import Situation, decide
+from draftboard.plan.vram import Gpus, Model, plan_vram
 from draftboard.settings import Settings
 
 TEXT = (Path(__file__).parent.parent.parent / "docs/plan.md").read_text()

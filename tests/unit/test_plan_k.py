@@ -8,7 +8,8 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from draftboard.errors import DraftboardError
-from draftboard.plan import DraftLengthPlan, Term, cost_ratio, plan_draft_length, verify_inflation
+from draftboard.plan.basis import Term, cost_ratio, verify_inflation
+from draftboard.plan.lengths import DraftLengthPlan, plan_draft_length
 from draftboard.settings import Settings
 
 UNTIMED = hypothesis_settings(deadline=None)

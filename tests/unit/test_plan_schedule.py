@@ -9,7 +9,8 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from draftboard.errors import DraftboardError
-from draftboard.plan import SchedulePlan, Term, plan_schedule
+from draftboard.plan.basis import Term
+from draftboard.plan.lengths import SchedulePlan, plan_schedule
 
 UNTIMED = hypothesis_settings(deadline=None)
 HIGH = (0.90, 0.85, 0.78, 0.70)

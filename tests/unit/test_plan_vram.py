@@ -9,7 +9,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from draftboard.errors import DraftboardError
-from draftboard.plan import UTILIZATION, Dtype, Gpus, Model, VramPlan, kv_kib_per_token, plan_vram
+from draftboard.plan.vram import UTILIZATION, Dtype, Gpus, Model, VramPlan, kv_kib_per_token, plan_vram
 from draftboard.settings import Settings
 
 UNTIMED = hypothesis_settings(deadline=None)

@@ -176,7 +176,7 @@ def test_deeply_nested_tables_are_one_error(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DraftboardError, match=r"nowhere\.toml: cannot read the settings: No such file"):
+    with pytest.raises(DraftboardError, match=r"nowhere\.toml: cannot read the settings file: No such file"):
         load(tmp_path / "nowhere.toml")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from draftboard.errors import DraftboardError
-from draftboard.wholefile import whole
+from draftboard.files import whole
 
 
 def test_a_file_appears_when_it_is_complete(tmp_path: Path) -> None:

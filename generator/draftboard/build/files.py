@@ -16,7 +16,7 @@ from draftboard.errors import DraftboardError
 from draftboard.rules import alerting_groups, recording_groups, to_yaml
 from draftboard.settings import Settings
 from draftboard.signals import Edition
-from draftboard.wholefile import whole
+from draftboard.files import whole
 
 RECORDING = "alerts/recording.rules.yaml"
 ALERTING = "alerts/alerting.rules.yaml"

@@ -1,8 +1,10 @@
-"""What plans share: bounds of numbers, assumed costs, survival, and the form of the answer."""
+"""Parts of every plan: bounds of numbers, assumed costs, survival, and the form of the answer."""
 
+import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from importlib import resources
 
 from draftboard.errors import DraftboardError
 from draftboard.output import Block, Bullets, Described, Document, Heading, Table, columns
@@ -10,17 +12,14 @@ from draftboard.plan import theory
 from draftboard.settings import Settings
 from draftboard.settings.fields import LONGEST_DRAFT
 
-DRAFT_MODEL = "draft_model"
-"""vLLM's method that runs a second, smaller model. All others draft with heads of the target, or look up text."""
-_SHOWN = 20
-"""Characters of a number that an error repeats."""
+DRAFT_MODEL = "draft_model"  # vLLM's method that runs a second, smaller model; all others have none
 
 
 def within(name: str, value: float, least: float, most: float) -> float:
     """The value; DraftboardError unless it is a number within both bounds."""
     if not least <= value <= most:
-        shown = str(value) if isinstance(value, int) else f"{value:g}"
-        raise DraftboardError(f"{name} = {shown[:_SHOWN]} is out of range: a number from {least:g} to {most:g}")
+        shown = str(value)[:20] if isinstance(value, int) else f"{value:g}"
+        raise DraftboardError(f"{name} = {shown} is out of range: a number from {least:g} to {most:g}")
     return value
 
 
@@ -33,13 +32,19 @@ class Formula(Described):
     source: str
 
 
+FORMULAS = {
+    plan: tuple(Formula(gives, *words) for gives, words in table.items())
+    for plan, table in tomllib.loads(resources.files(__package__).joinpath("formulas.toml").read_text()).items()
+}
+"""By plan; those of `speedup` are shared."""
+
+
 @dataclass(frozen=True)
 class Term(Described):
     """A number that the plan rests on."""
 
     value: float
-    source: str = "given"
-    """`given`, or the setting it was taken from."""
+    source: str = "given"  # `given`, or the setting it was taken from
     assumed: bool = False
 
     def note(self, name: str) -> tuple[str, ...]:
@@ -53,10 +58,8 @@ class Plan(Described, ABC):
 
     schema_version: int = 1
     plan: str
-    """Name of the command."""
     verdict: str
-    notes: tuple[str, ...]
-    """Assumptions and limits of the figures."""
+    notes: tuple[str, ...]  # assumptions and limits of the figures
     formulas: tuple[Formula, ...]
 
     def document(self, *, explain: bool = False) -> Document:
@@ -80,9 +83,8 @@ def cost_ratio(settings: Settings, ratio: float | None, method: str | None = Non
         raise DraftboardError(
             f"method {method[:40]!r} is unknown: one of {', '.join(known)}, or name it in settings draft_cost.by_method"
         )
-    if method in costs:
-        return Term(costs[method], f"settings: draft_cost.by_method.{method}", assumed=True)
-    return Term(settings.draft_cost.default, "settings: draft_cost.default", assumed=True)
+    key = f"by_method.{method}" if method in costs else "default"
+    return Term(costs.get(method or "", settings.draft_cost.default), f"settings: draft_cost.{key}", assumed=True)
 
 
 def verify_inflation(settings: Settings, inflation: float | None) -> Term:
@@ -93,11 +95,7 @@ def verify_inflation(settings: Settings, inflation: float | None) -> Term:
 
 
 def survival_of(alpha: float | None, survival: Sequence[float] | None, longest: int) -> tuple[float, ...]:
-    """Survival of each position of drafts of up to `longest` tokens: from one alpha for all of them, or as measured.
-
-    Raises:
-        DraftboardError: a number out of range, or not exactly one of both.
-    """
+    """Survival by position for drafts of up to `longest` tokens: from exactly one of alpha and measured shares."""
     if (alpha is None) == (survival is None):
         raise DraftboardError("name one of --alpha and --survival: what is known of acceptance")
     within("max k", longest, 1, LONGEST_DRAFT)

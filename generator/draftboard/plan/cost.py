@@ -1,21 +1,12 @@
-"""What speculation saves: cost of a million tokens before and after, with extra GPUs and lost concurrency."""
+"""The saving of speculation: cost of a million tokens before and after, with extra GPUs and lost concurrency."""
 
 from dataclasses import dataclass
 
 from draftboard.errors import DraftboardError
 from draftboard.output import Block, Heading, Table, columns
-from draftboard.plan.basis import Formula, Plan, within
+from draftboard.plan.basis import FORMULAS, Formula, Plan, within
 
 _LEAST, _MOST, _GPUS = 1e-6, 1e9, 100_000
-_UNSEEN = 5e-4
-"""A saving that prints as 0.0 %."""
-_FORMULAS = (
-    Formula("cost of a million tokens", "price of a GPU-hour x GPUs / (tokens/s x 3600) x 1e6", "derived"),
-    Formula("measured speedup", "tokens/s with speculation / tokens/s without, same load", "definition"),
-    Formula("effective speedup", "S x (1 - lost concurrency) / ((GPUs + extra) / GPUs)", "derived"),
-    Formula("saving", "1 - 1 / effective speedup; 1 - 1 / S with nothing extra and nothing lost", "derived"),
-    Formula("break-even speedup", "((GPUs + extra) / GPUs) / (1 - lost concurrency)", "saving = 0, solved for S"),
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,19 +14,15 @@ class CostPlan(Plan):
     """Costs are in the currency of the price, per million generated tokens; None where it is not given."""
 
     plan: str = "cost"
-    formulas: tuple[Formula, ...] = _FORMULAS
+    formulas: tuple[Formula, ...] = FORMULAS["cost"]
     gpus: int
     extra_gpus: int
     lost_concurrency: float
     """Share of concurrent requests that the draft's memory costs, where that bounds the throughput."""
-    speedup: float
-    """Measured: throughput with speculation over without."""
-    effective_speedup: float
-    """Tokens for the same money, over those without speculation."""
-    break_even_speedup: float
-    """Measured speedup at which nothing is saved."""
-    saving: float
-    """Share of the cost of a token, negative when speculation costs more."""
+    speedup: float  # measured
+    effective_speedup: float  # tokens for the same money, over those without speculation
+    break_even_speedup: float  # measured speedup at which nothing is saved
+    saving: float  # share of the cost of a token, negative when speculation costs more
     cost_without: float | None
     cost_with: float | None
 
@@ -56,7 +43,7 @@ class CostPlan(Plan):
 
 
 def measured_speedup(without: float, with_speculation: float) -> float:
-    """Throughput with speculation over throughput without, in tokens/s; DraftboardError out of range."""
+    """Throughput with speculation over throughput without, in tokens/s."""
     within("tokens/s with speculation", with_speculation, _LEAST, _MOST)
     return with_speculation / within("tokens/s", without, _LEAST, _MOST)
 
@@ -70,11 +57,7 @@ def plan_cost(
     gpu_hour_price: float | None = None,
     tokens_per_second: float | None = None,
 ) -> CostPlan:
-    """Plan from a measured speedup; with a price and the throughput without speculation, in money too.
-
-    Raises:
-        DraftboardError: a number out of range, or a price without a throughput.
-    """
+    """Plan from a measured speedup; a price needs the throughput without speculation."""
     within("speedup", speedup, _LEAST, _MOST)
     growth = 1 + within("extra GPUs", extra_gpus, 0, _GPUS) / within("GPUs", gpus, 1, _GPUS)
     kept = 1 - within("lost concurrency", lost_concurrency, 0, 0.999)
@@ -86,8 +69,11 @@ def plan_cost(
         price = within("GPU-hour price", gpu_hour_price, 0, _MOST) * gpus
         before = price / (within("tokens/s", tokens_per_second, _LEAST, _MOST) * 3600) * 1e6
     saving = 1 - 1 / effective
+    verdict = f"Saves {saving:.1%} of the cost of a token."
+    if saving < 0:
+        verdict = f"Costs {-saving:.1%} more a token than plain decoding: turn speculation off, or change it."
     return CostPlan(
-        verdict=_verdict(saving),
+        verdict="Saves nothing and costs nothing." if f"{abs(saving):.1%}" == "0.0%" else verdict,
         notes=(
             "The saving holds while the GPUs are busy: idle GPUs cost as much with speculation as without.",
             "An expected speedup is not a measured one: use the throughput of both arms under the same load.",
@@ -102,11 +88,3 @@ def plan_cost(
         cost_without=before,
         cost_with=None if before is None else before / effective,
     )
-
-
-def _verdict(saving: float) -> str:
-    if abs(saving) < _UNSEEN:
-        return "Saves nothing and costs nothing."
-    if saving < 0:
-        return f"Costs {-saving:.1%} more a token than plain decoding: turn speculation off, or change it."
-    return f"Saves {saving:.1%} of the cost of a token."

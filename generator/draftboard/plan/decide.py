@@ -1,11 +1,11 @@
-"""Whether to speculate at all: one table of checks, each decided by figures or by how vLLM works."""
+"""Checks of whether to speculate at all, in one table."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from draftboard.output import Block, Described, Heading, Table, Text, columns
-from draftboard.plan.basis import DRAFT_MODEL, Formula, Plan, within
+from draftboard.plan.basis import DRAFT_MODEL, FORMULAS, Formula, Plan, within
 from draftboard.status import Status
 
 Slo = Literal["ttft", "tpot", "throughput"]
@@ -15,29 +15,20 @@ Decision = Literal["use", "measure first", "leave off"]
 
 @dataclass(frozen=True, kw_only=True)
 class Situation:
-    """What is known before speculation runs; None where it is not."""
+    """Input of the checks; None where it is unknown."""
 
     method: str = DRAFT_MODEL
     slo: Slo | None = None
-    vocab_sizes: tuple[int | None, int | None] = (None, None)
-    """`vocab_size` in config.json of target and draft: vLLM compares it; it may be padded."""
-    vocabularies: tuple[Mapping[str, int] | None, Mapping[str, int] | None] = (None, None)
-    """Token to id, of target and draft."""
+    vocab_sizes: tuple[int | None, ...] = (None, None)  # of target and draft: vLLM compares them; they may be padded
+    vocabularies: tuple[Mapping[str, int] | None, ...] = (None, None)  # token to id, of target and draft
     temperature: float | None = None
-    """Of production."""
-    validated_temperature: float | None = None
-    """At which acceptance was measured."""
+    validated_temperature: float | None = None  # at which acceptance was measured
     starts: bool | None = None
-    """Whether the weights of both models fit."""
     requests: int | None = None
-    """Concurrent requests of the planned context that fit with the draft."""
-    tokens_lost: float | None = None
-    """Share of the KV cache's tokens that the draft costs."""
-    speedup: float | None = None
-    """Expected at the best k; 1 where none pays. From `pays_clearly` on it is more than about even."""
+    tokens_lost: float | None = None  # as `VramPlan` has them, with the draft
+    speedup: float | None = None  # expected at the best k; 1 where none pays
     pays_clearly: float = 1.0
-    assumed: bool = True
-    """Whether the speedup rests on a c or v that nobody measured."""
+    assumed: bool = True  # whether the speedup rests on an assumed c or v
 
     def __post_init__(self) -> None:
         for size in self.vocab_sizes:
@@ -51,60 +42,49 @@ class Situation:
         return (self.speedup or 0) * (1 - (self.tokens_lost or 0))
 
 
-_CHECKS: dict[str, tuple[tuple[Outcome, Callable[[Situation], object], str], ...]] = {
-    "objective": (
-        ("fail", lambda s: s.slo == "ttft", "drafts shorten decode steps, not the time to first token"),
-        ("unknown", lambda s: s.slo is None, "give the objective: --slo"),
-        ("pass", lambda _: True, "{s.slo}: decode steps determine it"),
+_CHECKS: tuple[tuple[str, Outcome, Callable[[Situation], object], str], ...] = (
+    ("objective", "fail", lambda s: s.slo == "ttft", "drafts shorten decode steps, not the time to first token"),
+    ("objective", "unknown", lambda s: s.slo is None, "give the objective: --slo"),
+    ("objective", "pass", lambda _: True, "{s.slo}: decode steps determine it"),
+    ("tokenizer", "skipped", lambda s: s.method != DRAFT_MODEL, "{s.method} has no draft model"),
+    ("tokenizer", "fail", lambda s: len({*s.vocab_sizes} - {None}) > 1, "vocab_size differs: {s.vocab_sizes}"),
+    ("tokenizer", "unknown", lambda s: None in s.vocabularies, "give --target-tokenizer and --draft-tokenizer"),
+    ("tokenizer", "fail", lambda s: s.vocabularies[0] != s.vocabularies[1], "ids differ: drafts are noise"),
+    ("tokenizer", "pass", lambda _: True, "ids stand for the same tokens"),
+    ("memory", "unknown", lambda s: s.starts is None, "give --target-params, --draft-params, --gpus and --gpu-gb"),
+    ("memory", "fail", lambda s: not s.starts, "the weights do not fit: see `draftboard plan vram`"),
+    ("memory", "unknown", lambda s: s.requests is None, "give layers, KV heads and head dim of both models"),
+    ("memory", "fail", lambda s: s.requests == 0, "the KV cache is too small for one request of this context"),
+    ("memory", "pass", lambda _: True, "{s.requests} requests of this context fit with the draft"),
+    ("acceptance", "unknown", lambda s: s.speedup is None, "give --alpha or --survival"),
+    (
+        "acceptance",
+        "unknown",
+        lambda s: None in {s.temperature, s.validated_temperature},
+        "give --temperature and --validated-temperature",
     ),
-    "tokenizer": (
-        ("skipped", lambda s: s.method != DRAFT_MODEL, "{s.method} has no draft model"),
-        (
-            "fail",
-            lambda s: len({*s.vocab_sizes} - {None}) > 1,
-            "vocab_size {s.vocab_sizes[0]} is not {s.vocab_sizes[1]}",
-        ),
-        ("unknown", lambda s: None in s.vocabularies, "give --target-tokenizer and --draft-tokenizer"),
-        ("fail", lambda s: s.vocabularies[0] != s.vocabularies[1], "ids stand for different tokens: drafts are noise"),
-        ("pass", lambda _: True, "ids stand for the same tokens"),
+    ("acceptance", "pass", lambda s: s.temperature == s.validated_temperature, "measured at production's temperature"),
+    ("acceptance", "warn", lambda _: True, "measured at {s.validated_temperature:g}: measure at {s.temperature:g}"),
+    ("speedup", "unknown", lambda s: s.speedup is None, "needs acceptance"),
+    ("speedup", "unknown", lambda s: s.assumed, "{s.speedup:.2f}, but with assumed c or v: give both"),
+    ("speedup", "fail", lambda s: s.speedup == 1, "no draft length is expected to be faster than plain decoding"),
+    ("speedup", "warn", lambda s: (s.speedup or 0) < s.pays_clearly, "{s.speedup:.2f} expected: about even"),
+    ("speedup", "pass", lambda _: True, "{s.speedup:.2f} expected"),
+    (
+        "concurrency",
+        "unknown",
+        lambda s: None in {s.speedup, s.tokens_lost},
+        "needs acceptance, and the KV of both models",
     ),
-    "memory": (
-        ("unknown", lambda s: s.starts is None, "give --target-params, --draft-params, --gpus and --gpu-gb"),
-        ("fail", lambda s: not s.starts, "the weights do not fit: see `draftboard plan vram`"),
-        ("unknown", lambda s: s.requests is None, "give layers, KV heads and head dim of both models"),
-        ("fail", lambda s: s.requests == 0, "the KV cache is too small for one request of this context"),
-        ("pass", lambda _: True, "{s.requests} requests of this context fit with the draft"),
+    (
+        "concurrency",
+        "warn",
+        lambda s: s.effective <= 1,
+        "speedup {s.effective:.2f} where the KV cache bounds concurrency",
     ),
-    "acceptance": (
-        ("unknown", lambda s: s.speedup is None, "give --alpha or --survival"),
-        ("unknown", lambda s: s.temperature is None, "give the --temperature of production"),
-        ("unknown", lambda s: s.validated_temperature is None, "give the --validated-temperature of the measurement"),
-        ("pass", lambda s: s.temperature == s.validated_temperature, "measured at the temperature of production"),
-        ("warn", lambda _: True, "measured at {s.validated_temperature:g}: measure at {s.temperature:g}"),
-    ),
-    "speedup": (
-        ("unknown", lambda s: s.speedup is None, "needs acceptance"),
-        ("unknown", lambda s: s.assumed, "{s.speedup:.2f}, but with assumed c or v: give both"),
-        ("fail", lambda s: s.speedup == 1, "no draft length is expected to be faster than plain decoding"),
-        ("warn", lambda s: (s.speedup or 0) < s.pays_clearly, "{s.speedup:.2f} expected: about even"),
-        ("pass", lambda _: True, "{s.speedup:.2f} expected"),
-    ),
-    "concurrency": (
-        ("unknown", lambda s: None in {s.speedup, s.tokens_lost}, "needs acceptance, and the KV of both models"),
-        ("warn", lambda s: s.effective <= 1, "speedup {s.effective:.2f} where the KV cache bounds concurrency"),
-        ("pass", lambda _: True, "speedup {s.effective:.2f} where the KV cache bounds concurrency"),
-    ),
-}
-"""Of each check: outcome, condition, words. The first row whose condition holds is the outcome."""
-_RULES = (
-    Formula("objective", "TPOT or throughput", "the first token needs no decode step"),
-    Formula("tokenizer", "one vocab_size, and one token for each id", "vLLM, unless use_heterogeneous_vocab is set"),
-    Formula("memory", "weights fit, and one request of the context", "plan vram"),
-    Formula("acceptance", "measured at the temperature of production", "sampling decides which tokens are accepted"),
-    Formula("speedup", "best S(k) > 1 with measured c and v; warns below thresholds.pays_clearly", "plan k"),
-    Formula("concurrency", "best S(k) x (1 - tokens lost to the draft) > 1", "plan cost"),
-    Formula("decision", "a failed check: leave off; all pass or are skipped: use; else measure first", "definition"),
+    ("concurrency", "pass", lambda _: True, "speedup {s.effective:.2f} where the KV cache bounds concurrency"),
 )
+"""Check, outcome, condition, words: the first row of a check whose condition holds is its outcome."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +101,7 @@ class DecidePlan(Plan):
     """Checks, and the decision that follows from them."""
 
     plan: str = "decide"
-    formulas: tuple[Formula, ...] = _RULES
+    formulas: tuple[Formula, ...] = FORMULAS["decide"]
     decision: Decision
     checks: tuple[Check, ...]
 
@@ -134,10 +114,11 @@ class DecidePlan(Plan):
 
 def decide(situation: Situation) -> DecidePlan:
     """One failed check forbids speculation; a warning or an unknown asks for a measurement first."""
-    checks = tuple(
-        next(Check(name, outcome, words.format(s=situation)) for outcome, holds, words in rows if holds(situation))
-        for name, rows in _CHECKS.items()
-    )
+    found: dict[str, Check] = {}
+    for name, outcome, holds, words in _CHECKS:
+        if name not in found and holds(situation):
+            found[name] = Check(name, outcome, words.format(s=situation))
+    checks = tuple(found.values())
     failed = "; ".join(f"{check.name} ({check.reason})" for check in checks if check.outcome == "fail")
     unsettled = ", ".join(check.name for check in checks if check.outcome in {"warn", "unknown"})
     decision: Decision = "leave off" if failed else "measure first" if unsettled else "use"

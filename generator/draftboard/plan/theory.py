@@ -48,12 +48,10 @@ def step_cost(k: int, cost: float, inflation: float = 1.0) -> float:
 
 
 def cost_per_drafted_token(k: int, cost: float, inflation: float = 1.0) -> float:
-    """(C(k) - 1) / k = c + (v - 1) / k: time of a step above a plain one, for each of its k drafted tokens.
+    """(C(k) - 1) / k = c + (v - 1) / k: the acceptance (accepted over drafted tokens) at which S(k) = 1.
 
-    It equals the acceptance (accepted over drafted tokens) at which S(k) = 1; above 1 no drafter pays. It also is the c
-    of shorter drafts under load: a verify step reads k + 1 tokens a request, so v, measured at K, is shared out by k:
-    v(k) = 1 + (v - 1) * k / K. While the GPU turns from memory-bound to compute-bound, the true curve lies below this
-    line: the estimate never flatters a shorter draft.
+    It also is the c of shorter drafts under load: a verify step reads k + 1 tokens a request, so v, measured at K, is
+    shared out by k: v(k) = 1 + (v - 1) * k / K. The true curve lies below this line, which never flatters short drafts.
     """
     return cost + (inflation - 1) / k
 
@@ -67,13 +65,7 @@ def speedup_at(survival: Sequence[float], cost: float, inflation: float = 1.0) -
 def best_k(survival: Sequence[float], cost: float, inflation: float = 1.0) -> tuple[int, float]:
     """The smallest k of the highest speedup, and that speedup; 0 and 1 where no draft beats plain decoding."""
     at_each = speedup_at(survival, cost, inflation)
-    best = max(at_each)
-    return at_each.index(best), best
-
-
-def break_even_survival(k: int, speedup_before: float, cost: float, inflation: float = 1.0) -> float:
-    """Survival above which S(k) > S(k-1): c * S(k-1), and c + v - 1 for k = 1. Not merely c, which drafts too far."""
-    return cost * speedup_before if k > 1 else cost_per_drafted_token(1, cost, inflation)
+    return at_each.index(max(at_each)), max(at_each)
 
 
 def break_even_alpha(k: int, cost: float, inflation: float = 1.0) -> float | None:

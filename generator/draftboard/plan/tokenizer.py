@@ -1,28 +1,17 @@
-"""Which token each id of a model stands for, read from its tokenizer.json."""
+"""Vocabulary of a model: the token of each id, read from its tokenizer.json."""
 
 import json
 from pathlib import Path
 
 from draftboard.errors import DraftboardError
+from draftboard.files import saved_bytes
 
-_LARGEST = 128_000_000
-"""Bytes: several times the largest tokenizer.json that is published."""
+_LARGEST = 128_000_000  # bytes: several times the largest published tokenizer.json
 
 
 def read_vocabulary(path: Path) -> dict[str, int]:
-    """Token to id of a Hugging Face tokenizer.json, added tokens included. Merges and normalisers are not read.
-
-    Raises:
-        DraftboardError: it cannot be read, is too large, or has no vocabulary.
-    """
-    try:
-        with path.open("rb") as file:
-            text = file.read(_LARGEST + 1)
-    except OSError as error:
-        reason = error.strerror or error
-        raise DraftboardError(f"{path}: cannot read the tokenizer: {reason}; name a tokenizer.json") from None
-    if len(text) > _LARGEST:
-        raise DraftboardError(f"{path}: larger than {_LARGEST} bytes; this is not a tokenizer.json")
+    """Token to id of a Hugging Face tokenizer.json, added tokens included. Merges and normalisers are not read."""
+    text = saved_bytes(path, "tokenizer", _LARGEST, pipes=True)
     try:
         document = json.loads(text)
         vocab = document["model"]["vocab"]

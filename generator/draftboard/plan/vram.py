@@ -1,35 +1,20 @@
-"""What a draft takes from the KV cache: tokens and concurrent requests. GB is 1e9 bytes, KiB 1024."""
+"""Memory of a draft, in tokens and concurrent requests of the KV cache. GB is 1e9 bytes, KiB 1024."""
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from draftboard.errors import DraftboardError
 from draftboard.output import Block, Described, Heading, Sentence, Table, columns
-from draftboard.plan.basis import Formula, Plan, within
+from draftboard.plan.basis import FORMULAS, Formula, Plan, within
 from draftboard.settings import Settings
 from draftboard.status import Status
 
-UTILIZATION = 0.92
-"""vLLM's default of --gpu-memory-utilization."""
+UTILIZATION = 0.92  # vLLM's default of --gpu-memory-utilization
 Dtype = Literal["bf16", "fp16", "int8", "fp8", "int4"]
-"""How numbers are stored."""
-_BYTES: dict[Dtype, float] = {"bf16": 2.0, "fp16": 2.0, "int8": 1.0, "fp8": 1.0, "int4": 0.5}
-"""Of one number; nominal: scales and zero points of a quantised model come on top."""
-_QUANTISED: tuple[tuple[Dtype, Dtype], ...] = (("int8", "bf16"), ("int8", "int8"), ("int4", "bf16"), ("int4", "int4"))
-"""Target and draft: the draft never coarser than the target."""
+_BYTES: dict[Dtype, float] = {"bf16": 2.0, "fp16": 2.0, "int8": 1.0, "fp8": 1.0, "int4": 0.5}  # of one number, nominal
+_FINE_FIRST: tuple[Dtype, ...] = ("bf16", "int8", "int4")
 _MOST = 100_000
-_GUIDE = "a published guide to speculative decoding in vLLM"
-_NET = "GPUs x (GB x utilization - overhead) - weights of target and draft"
-_FORMULAS = (
-    Formula("weights", "billions of parameters x bytes each: bf16 2, int8 and fp8 1, int4 0.5", "nominal"),
-    Formula("gross", "GPUs x GB - weights", "simple arithmetic"),
-    Formula("net, the KV cache", _NET, "vLLM, config/cache.py"),
-    Formula("KV of a token", "2 x layers x KV heads x head dim x bytes, target and draft each", "keys and values"),
-    Formula("tokens", "net x 1e9 / (KiB per token x 1024), both models' KV added", "derived"),
-    Formula("requests", "tokens / context, rounded down", "derived"),
-)
 
 
 @dataclass(frozen=True)
@@ -37,12 +22,9 @@ class Gpus(Described):
     """The GPUs that one copy of the target runs on."""
 
     count: int
-    gb: float
-    """Memory of each, in GB."""
-    utilization: float = UTILIZATION
-    """Share of it that vLLM may use."""
-    overhead_gb: float = 0.0
-    """On each: peak activations, CUDA graphs, and memory that is not PyTorch's."""
+    gb: float  # memory of each, in GB
+    utilization: float = UTILIZATION  # share of it that vLLM may use
+    overhead_gb: float = 0.0  # on each: peak activations, CUDA graphs, and memory that is not PyTorch's
 
     def __post_init__(self) -> None:
         within("GPUs", self.count, 1, _MOST)
@@ -51,25 +33,18 @@ class Gpus(Described):
         within("overhead GB", self.overhead_gb, 0, self.gb)
 
     @property
-    def gross_gb(self) -> float:
-        """All memory."""
-        return self.count * self.gb
-
-    @property
     def usable_gb(self) -> float:
         """Memory that vLLM may fill with weights and KV cache."""
-        return self.gross_gb * self.utilization - self.count * self.overhead_gb
+        return self.count * self.gb * self.utilization - self.count * self.overhead_gb
 
 
 @dataclass(frozen=True)
 class Model(Described):
     """Size of a model. Lookups, and heads that belong to the target, may have no parameters."""
 
-    params: float
-    """In billions."""
+    params: float  # in billions
     dtype: Dtype = "bf16"
-    kv_kib_per_token: float | None = None
-    """None when it is not known; 0 when the model keeps no KV cache."""
+    kv_kib_per_token: float | None = None  # None when it is not known; 0 when the model keeps no KV cache
 
     def __post_init__(self) -> None:
         within("billions of parameters", self.params, 0, _MOST)
@@ -87,16 +62,12 @@ class Budget(Described):
 
     weights_gb: float
     weights_gb_per_gpu: float
-    gross_gb: float
-    """All memory less weights: more than vLLM gives."""
-    net_gb: float
-    """Usable memory less weights: the KV cache. At 0 or less vLLM does not start."""
+    gross_gb: float  # all memory less weights: more than vLLM gives
+    net_gb: float  # usable memory less weights: the KV cache. At 0 or less vLLM does not start
     starts: bool
     kv_kib_per_token: float | None
-    tokens: int | None
-    """In the KV cache; None when the KV of a token is not known or 0."""
-    requests: int | None
-    """At the planned context, each filled to its end; None with `tokens`."""
+    tokens: int | None  # in the KV cache; None when the KV of a token is not known or 0
+    requests: int | None  # at the planned context, each filled to its end; None with `tokens`
 
 
 @dataclass(frozen=True)
@@ -108,7 +79,7 @@ class Hint(Described):
     limit: float
     broken: bool
     beyond: str
-    source: str = _GUIDE
+    source: str = "a published guide to speculative decoding in vLLM"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,20 +87,16 @@ class VramPlan(Plan):
     """Memory without and with the draft."""
 
     plan: str = "vram"
-    formulas: tuple[Formula, ...] = _FORMULAS
+    formulas: tuple[Formula, ...] = FORMULAS["vram"]
     gpus: Gpus
     target: Model
     draft: Model
-    context: int
-    """Tokens of prompt and answer that each request holds."""
+    context: int  # tokens of prompt and answer that each request holds
     without: Budget
     with_draft: Budget
-    tokens_lost: float | None
-    """Share of the KV cache's tokens, and so of concurrent requests, that the draft costs; None when not known."""
-    tokens_by_weights_alone: int | None
-    """Tokens with the draft if it kept no KV of its own: a common claim, and too high."""
-    pairs: dict[str, Budget]
-    """With the draft, by other dtypes of the weights: target + draft."""
+    tokens_lost: float | None  # share of the KV cache's tokens, and so of concurrent requests, that the draft costs
+    tokens_by_weights_alone: int | None  # with the draft, if it kept no KV of its own: a common claim, and too high
+    pairs: dict[str, Budget]  # with the draft, by other dtypes of the weights: target + draft
     hints: tuple[Hint, ...]
 
     def blocks(self) -> tuple[Block, ...]:
@@ -187,11 +154,7 @@ def plan_vram(
     target_tp: int | None = None,
     draft_tp: int | None = None,
 ) -> VramPlan:
-    """Plan the memory of `target` with `draft` on `gpus`. TP is the number of GPUs where it is not given.
-
-    Raises:
-        DraftboardError: a number out of range, or different TP of a draft model and its target.
-    """
+    """Plan the memory of `target` with `draft` on `gpus`. TP is the number of GPUs where it is not given."""
     within("context", context, 1, 100_000_000)
     tp = int(within("target TP", gpus.count if target_tp is None else target_tp, 1, gpus.count))
     if draft.params and draft_tp not in {None, tp}:
@@ -200,38 +163,44 @@ def plan_vram(
             f'set "draft_tensor_parallel_size": {tp}'
         )
     without, with_draft = _budget(gpus, context, target), _budget(gpus, context, target, draft)
-    lost = 1 - with_draft.tokens / without.tokens if without.tokens and with_draft.tokens is not None else None
     others = {
         f"{of_target}+{of_draft}" if draft.params else of_target: _budget(
             gpus, context, replace(target, dtype=of_target), replace(draft, dtype=of_draft)
         )
-        for of_target, of_draft in (("bf16", "bf16"), *_QUANTISED)
+        for of_target in _FINE_FIRST
+        for of_draft in ("bf16", of_target)
     }
+    limits, total = settings.planning, gpus.count * gpus.gb
+    rules = (
+        ("target weights", target.weights_gb / total, limits.target_share, "a draft cuts concurrency: load-test it"),
+        ("draft weights", draft.weights_gb / total, limits.draft_share, "the draft takes too much of the KV cache"),
+    )
     return VramPlan(
         verdict=_verdict(gpus, without, with_draft),
-        notes=tuple(_notes(gpus, target, draft)),
+        notes=_notes(gpus, target, draft),
         gpus=gpus,
         target=target,
         draft=draft,
         context=context,
         without=without,
         with_draft=with_draft,
-        tokens_lost=lost,
+        tokens_lost=1 - with_draft.tokens / without.tokens
+        if without.tokens and with_draft.tokens is not None
+        else None,
         tokens_by_weights_alone=_tokens(with_draft.net_gb, target.kv_kib_per_token),
         pairs=others,
-        hints=tuple(_hints(settings, gpus, target, draft)),
+        hints=tuple(Hint(r, share, most, share > most, does) for r, share, most, does in rules if draft.params),
     )
 
 
 def _budget(gpus: Gpus, context: int, *models: Model) -> Budget:
-    """What the models leave together: each holds its weights, and KV of its own for every token."""
+    """Budget of all models together: each has its weights, and KV of its own for every token."""
     weights = sum(model.weights_gb for model in models)
     known = [model.kv_kib_per_token for model in models if model.kv_kib_per_token is not None]
     kv = sum(known) if len(known) == len(models) else None
-    net = gpus.usable_gb - weights
-    tokens = _tokens(net, kv)
+    net, tokens = gpus.usable_gb - weights, _tokens(gpus.usable_gb - weights, kv)
     requests = None if tokens is None else tokens // context
-    return Budget(weights, weights / gpus.count, gpus.gross_gb - weights, net, net > 0, kv, tokens, requests)
+    return Budget(weights, weights / gpus.count, gpus.count * gpus.gb - weights, net, net > 0, kv, tokens, requests)
 
 
 def _tokens(net_gb: float, kib_per_token: float | None) -> int | None:
@@ -239,39 +208,27 @@ def _tokens(net_gb: float, kib_per_token: float | None) -> int | None:
     return max(0, math.floor(net_gb * 1e9 / (kib_per_token * 1024))) if kib_per_token else None
 
 
-def _hints(settings: Settings, gpus: Gpus, target: Model, draft: Model) -> Iterator[Hint]:
-    if draft.params:
-        share, limit = target.weights_gb / gpus.gross_gb, settings.planning.target_share
-        yield Hint("target weights", share, limit, share > limit, "a draft cuts concurrency: load-test it")
-        share, limit = draft.weights_gb / gpus.gross_gb, settings.planning.draft_share
-        yield Hint("draft weights", share, limit, share > limit, "the draft takes too much of the KV cache")
-
-
 def _verdict(gpus: Gpus, without: Budget, with_draft: Budget) -> str:
+    if with_draft.starts:
+        enough = ", too little for one request of this context" if with_draft.requests == 0 else ""
+        return f"Starts, with {with_draft.net_gb:.1f} GB for the KV cache{enough}."
     limit = f"GB of weights do not fit into {gpus.usable_gb:.1f} GB that vLLM may use."
-    if not without.starts:
-        advice = "Quantise the target, or add GPUs."
-        return f"Does not start even without the draft: {without.weights_gb:g} {limit} {advice}"
-    if not with_draft.starts:
+    if without.starts:
         advice = "Quantise, take a smaller draft, or add GPUs."
         return f"Does not start with the draft: {with_draft.weights_gb:g} {limit} {advice}"
-    enough = ", too little for one request of this context" if with_draft.requests == 0 else ""
-    return f"Starts, with {with_draft.net_gb:.1f} GB for the KV cache{enough}."
+    return f"Does not start even without the draft: {without.weights_gb:g} {limit} Quantise the target, or add GPUs."
 
 
-def _notes(gpus: Gpus, target: Model, draft: Model) -> Iterator[str]:
+def _notes(gpus: Gpus, target: Model, draft: Model) -> tuple[str, ...]:
+    kv, draft_kv, bare = target.kv_kib_per_token, draft.kv_kib_per_token, not gpus.overhead_gb
     shape = "layers, KV heads and head dim"
-    if not gpus.overhead_gb:
-        yield "Overhead is assumed to be 0 GB: activations, CUDA graphs and other memory take more. vLLM logs it."
-    if target.kv_kib_per_token is None:
-        yield f"Tokens are unknown: give the target's {shape}, or its KV KiB per token."
-    elif not target.kv_kib_per_token:
-        yield "The target keeps no KV cache as given: tokens have no meaning."
-    if draft.kv_kib_per_token is None:
-        yield f"Tokens with the draft are unknown: it holds its own KV; give its {shape}."
-    elif not draft.params and not draft.kv_kib_per_token:
-        yield (
-            "The draft is planned without memory: right for ngram and suffix. EAGLE and MTP layers hold weights and KV "
-            "of their own: give --draft-params and --draft-layers."
-        )
-    yield "Weights are nominal: scales, zero points and padding come on top. Blocks of the cache are not rounded."
+    notes = {
+        "Overhead is assumed to be 0 GB: activations, CUDA graphs and other memory take more. vLLM logs it.": bare,
+        f"Tokens are unknown: give the target's {shape}, or its KV KiB per token.": kv is None,
+        "The target keeps no KV cache as given: tokens have no meaning.": kv == 0,
+        f"Tokens with the draft are unknown: it holds its own KV; give its {shape}.": draft_kv is None,
+        "The draft is planned without memory: right for ngram and suffix. EAGLE and MTP layers hold weights and KV "
+        "of their own: give --draft-params and --draft-layers.": not draft.params and draft_kv == 0,
+        "Weights are nominal: scales, zero points and padding come on top. Blocks of the cache are not rounded.": True,
+    }
+    return tuple(note for note, holds in notes.items() if holds)

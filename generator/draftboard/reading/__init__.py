@@ -1,11 +1,10 @@
-"""Reading a server: its page of metrics, what grew between two readings, and that as counts."""
+"""A server's counts: its page of metrics, the growth between two readings, and signals computed from it."""
 
 from draftboard.reading.counted import Numbers, Reader, counts_of, labels_of
 from draftboard.reading.fetch import Limits, load, scrape
 from draftboard.reading.growth import Growth, Since, Tally, growth, lifetime, together
 from draftboard.reading.page import Page, read
-from draftboard.reading.saved import is_saved, saved_bytes
-from draftboard.reading.sources import WINDOW, Lifetime, Pages, Recorded, Servers, Source
+from draftboard.reading.sources import WINDOW, Lifetime, Pages, Recorded, Servers, Source, is_saved
 
 __all__ = [
     "WINDOW",
@@ -28,7 +27,6 @@ __all__ = [
     "lifetime",
     "load",
     "read",
-    "saved_bytes",
     "scrape",
     "together",
 ]

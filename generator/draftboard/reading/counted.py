@@ -1,4 +1,4 @@
-"""Counts of servers as signals read them: by the labels that Prometheus would have stored."""
+"""Signals of servers, computed from their counts under the labels that Prometheus would have stored."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,42 +12,34 @@ from draftboard.signals import Signal
 
 
 def counts_of(tallies: Sequence[Tally], settings: Settings, method: str = "") -> Counts:
-    """What engines counted, labelled by the settings' names; `method` is how they draft, where that is known."""
+    """Counts of engines, labelled by the settings' names; `method` is how they draft, where that is known."""
     series: dict[str, dict[Labels, float]] = {}
-    known = settings.labels.engine_level
     for tally in tallies:
         whose = labels_of(tally, settings, method)
         for (metric, labels), value in (*tally.counted.items(), *tally.gauges.items()):
-            # What Prometheus adds to a series, a saved page may hold already.
+            # A saved page may already have the labels that Prometheus adds. Servers write one bound as 1, 1.0 or 1e+00.
             own = {
-                (name, _bound(text) if name == "le" else text) for name, text in labels if text and name not in known
+                (name, f"{float(text):g}" if name == "le" else text)
+                for name, text in labels
+                if text and name not in settings.labels.engine_level
             }
-            # Of a gauge with a series for each of the server's processes, the largest counts.
+            # A gauge may have a series for each of the server's processes: the largest counts.
             values = series.setdefault(metric, {})
             values[whose | own] = max(value, values.get(whose | own, value))
     return Counts(settings, series)
 
 
 def labels_of(tally: Tally, settings: Settings, method: str = "") -> Labels:
-    """The labels by which an engine's series are known."""
+    """The labels of an engine's series."""
     names = settings.labels
-    labels = {
-        names.instance: tally.source,
-        names.model_name: tally.model,
-        names.engine: tally.engine,
-        names.spec_method: method,
-    }
-    return frozenset((name, text) for name, text in labels.items() if text)
-
-
-def _bound(text: str) -> str:
-    """Servers and releases write one bound in several ways: 1, 1.0, 1e+00."""
-    return f"{float(text):g}"
+    whose = (names.instance, names.model_name, names.engine, names.spec_method)
+    labels = zip(whose, (tally.source, tally.model, tally.engine, method), strict=True)
+    return frozenset((name, text) for name, text in labels if text)
 
 
 @dataclass(frozen=True)
 class Reader:
-    """Counts at one level, each signal computed and sorted by whose it is once."""
+    """Signals at one level; each is computed once."""
 
     counts: Counts
     level: Level
@@ -64,7 +56,7 @@ class Reader:
         return sorted(found, key=sorted)
 
     def split(self, signal: Signal) -> Mapping[Labels, Mapping[str, float]]:
-        """Values of a signal by whose they are, then by its own label; "" where it has none."""
+        """Values of a signal by model or engine, then by its own label; "" where it has none."""
         if signal.name not in self._split:
             own = signal.by[0] if signal.by else ""
             parts: dict[Labels, dict[str, float]] = {}
@@ -83,7 +75,7 @@ class Numbers:
 
     @property
     def settings(self) -> Settings:
-        """Those that the signals are read with."""
+        """The settings of the counts."""
         return self.reader.counts.settings
 
     def value(self, signal: Signal) -> float | None:
@@ -91,7 +83,7 @@ class Numbers:
         return self.by(signal).get("")
 
     def by(self, signal: Signal) -> Mapping[str, float]:
-        """The values of a signal by its own label, in the order of the numbers there."""
+        """The values of a signal by its own label, in numerical order."""
         found = self.reader.split(signal).get(self.labels, {})
         return dict(sorted(found.items(), key=lambda pair: _order(pair[0])))
 

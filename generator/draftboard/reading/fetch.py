@@ -1,4 +1,4 @@
-"""Fetching pages from servers and files: bounded in size and time, and never showing a credential."""
+"""Pages of servers and files, bounded in size and time; errors never show a credential."""
 
 import asyncio
 import time
@@ -13,8 +13,8 @@ import httpx
 
 from draftboard.access import Access, parsed_url, reason_of, shown
 from draftboard.errors import DraftboardError
+from draftboard.files import saved_bytes
 from draftboard.reading.page import Page, read
-from draftboard.reading.saved import saved_bytes
 
 _PATH = "/metrics"
 _CHUNK = 65_536
@@ -22,62 +22,42 @@ _CHUNK = 65_536
 
 @dataclass(frozen=True)
 class Limits:
-    """How much of a page is taken, and how long it is waited for."""
+    """Bounds of one page."""
 
     bytes: int = 16_000_000
     """A page of one engine has 60 kB."""
     seconds: float = 20.0
-    """From the connection to the last byte, however the bytes come."""
+    """From the connection to the last byte."""
 
 
 _NOBODY, _USUAL = Access(), Limits()
 
 
 def metrics_url(given: str) -> httpx.URL:
-    """The page of a server named as `host:port`, by a base address, or by the page's own.
-
-    Raises:
-        DraftboardError: it is no http(s) address.
-    """
+    """The page of a server named as `host:port`, by a base address, or by the page's own; else DraftboardError."""
     url = parsed_url(given)
     path = url.path.rstrip("/")
     return url.copy_with(path=url.path if path.endswith(_PATH) else path + _PATH)
 
 
 def scrape(servers: Sequence[str], access: Access = _NOBODY, limits: Limits = _USUAL) -> tuple[Page, ...]:
-    """The pages of servers, all asked at once, in their order.
-
-    Raises:
-        DraftboardError: a server is named twice, in whatever spelling, or one of them does not serve a page of metrics
-            within the limits.
-    """
+    """The pages of different servers, asked at once, in their order; DraftboardError where one cannot be read."""
     urls = [metrics_url(given) for given in servers]
-    if len(set(map(_place, urls))) < len(urls):
+    if len({url.copy_with(userinfo=b"", path=url.path.rstrip("/"), fragment=None) for url in urls}) < len(urls):
         raise DraftboardError("a server is named twice, and would be counted twice: name each once")
     certificates = access.certificates if any(url.scheme == "https" for url in urls) else False
 
     async def together() -> list[Page]:
-        # What is not compressed cannot grow on arrival; a redirect is told, for it might lead a token elsewhere.
+        # An uncompressed page cannot grow on arrival; a redirect is an error, as it may carry the token elsewhere.
         headers = access.headers | {"Accept-Encoding": "identity", "Accept": "text/plain"}
-        async with httpx.AsyncClient(
-            headers=headers, verify=certificates, timeout=limits.seconds, follow_redirects=False
-        ) as client:
+        async with httpx.AsyncClient(headers=headers, verify=certificates, timeout=limits.seconds) as client:
             return await asyncio.gather(*(_page(client, url, limits) for url in urls))
 
     return tuple(_run(together()))
 
 
-def _place(url: httpx.URL) -> tuple[str, str, int | None, str, bytes]:
-    """What two spellings of one server's page have in common, whoever asks for it."""
-    return url.scheme, url.host, url.port, url.path.rstrip("/"), url.query
-
-
 def load(path: Path, limits: Limits = _USUAL) -> Page:
-    """A page that somebody saved.
-
-    Raises:
-        DraftboardError: it cannot be read, is too large, or is no page of metrics.
-    """
+    """A saved page; DraftboardError where it cannot be read, is too large, or is not a page of metrics."""
     return read(_decoded(saved_bytes(path, "page of metrics", limits.bytes), str(path)), str(path))
 
 
@@ -96,7 +76,7 @@ async def _page(client: httpx.AsyncClient, url: httpx.URL, limits: Limits) -> Pa
     try:
         async with asyncio.timeout(limits.seconds), client.stream("GET", url) as answer:
             _require_ok(answer, name)
-            content = await _content(answer, name, limits)
+            content = await _content(answer, name, limits.bytes)
             openmetrics = "openmetrics" in answer.headers.get("Content-Type", "")
     except (TimeoutError, httpx.TimeoutException):
         raise DraftboardError(
@@ -107,19 +87,19 @@ async def _page(client: httpx.AsyncClient, url: httpx.URL, limits: Limits) -> Pa
     return read(_decoded(content, name), name, time.time(), openmetrics=openmetrics)
 
 
-async def _content(answer: httpx.Response, name: str, limits: Limits) -> bytes:
+async def _content(answer: httpx.Response, name: str, most: int) -> bytes:
     content = bytearray()
     async for chunk in answer.aiter_raw(_CHUNK):
         content += chunk
-        if len(content) > limits.bytes:
-            raise DraftboardError(f"{name}: {_too_large(limits)}")
+        if len(content) > most:
+            raise DraftboardError(f"{name}: response exceeds {most / 1e6:g} MB: not a /metrics page")
     return bytes(content)
 
 
 def _require_ok(answer: httpx.Response, name: str) -> None:
     if answer.is_redirect:
-        where = answer.headers.get("Location", "")
-        raise DraftboardError(f"{name}: redirects{_to(answer.url, where)}; name the address of the page itself")
+        where = _redirected(answer.url, answer.headers.get("Location", ""))
+        raise DraftboardError(f"{name}: redirects{where}; name the address of the page itself")
     if answer.status_code in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
         raise DraftboardError(f"{name}: authentication required (HTTP {answer.status_code}): use --token-file")
     if answer.status_code != HTTPStatus.OK:
@@ -128,7 +108,7 @@ def _require_ok(answer: httpx.Response, name: str) -> None:
         raise DraftboardError(f"{name}: answers compressed, though it was asked not to; ask the server itself")
 
 
-def _to(url: httpx.URL, where: str) -> str:
+def _redirected(url: httpx.URL, where: str) -> str:
     try:
         return f" to {shown(url.join(where))}" if where else ""
     except (httpx.InvalidURL, ValueError):
@@ -140,7 +120,3 @@ def _decoded(content: bytes, name: str) -> str:
         return content.decode()
     except UnicodeDecodeError:
         raise DraftboardError(f"{name}: not a page of metrics: it is binary") from None
-
-
-def _too_large(limits: Limits) -> str:
-    return f"response exceeds {limits.bytes / 1e6:g} MB: not a /metrics page"

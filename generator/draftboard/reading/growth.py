@@ -1,32 +1,36 @@
-"""What engines counted between two readings of their page, restarts allowed for."""
+"""Growth of engines' counters between two pages, restarts allowed for."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 from draftboard.catalogue import Metric, around
 from draftboard.errors import DraftboardError
-from draftboard.reading.page import ENGINE, MODEL, REPLICA, VLLM, Labels, Page, Series
+from draftboard.reading.page import ENGINE, MODEL, REPLICA, VLLM, Page, Series
 
 _COUNTED = ("_total", "_bucket", "_sum", "_count")
-"""How the names of counters end; the others are gauges."""
+"""Suffixes of counters; the other series are gauges."""
+_Engine = tuple[str, str]
+"""Model and engine."""
+_Own = Mapping[Series, float]
+"""An engine's series, without the labels that name it."""
 
 
 class Since(Enum):
-    """From when an engine's counts are."""
+    """Start of an engine's counts."""
 
-    WINDOW = "since the first reading"
-    RESTART = "since it restarted within the window"
-    BIRTH = "since it appeared within the window"
-    START = "since it started"
+    WINDOW = "the first reading"
+    RESTART = "a restart within the window"
+    BIRTH = "its appearance within the window"
+    START = "its start"
 
 
 @dataclass(frozen=True)
 class Tally:
-    """What one engine counted, and its gauges at the end."""
+    """Growth of one engine's counters, and its gauges at the end."""
 
     source: str
-    """Where it was read, fit to be shown."""
+    """Address or path of its page, without secrets."""
     model: str
     engine: str
     """Its number as vLLM labels it, with Ray's replica where there is one; empty where engines have no number."""
@@ -37,47 +41,31 @@ class Tally:
 
     def total(self, metric: Metric) -> float | None:
         """Growth of a counter over all its labels; None where it is not exposed."""
-        return _over(sum, self.counted, metric)
-
-    def now(self, metric: Metric) -> float | None:
-        """Value of a gauge: where it has several series, one for each of the server's processes, the largest."""
-        return _over(max, self.gauges, metric)
-
-    def by(self, metric: Metric, label: str) -> dict[str, float]:
-        """Growth of a counter for each value of one of its labels."""
-        found: dict[str, float] = {}
-        for (name, labels), value in self.counted.items():
-            if name == metric.name:
-                of = dict(labels).get(label, "")
-                found[of] = found.get(of, 0.0) + value
-        return found
+        found = [value for (name, _), value in self.counted.items() if name == metric.name]
+        return sum(found) if found else None
 
 
 @dataclass(frozen=True)
 class Growth:
-    """What the engines of some servers counted over the same time."""
+    """Growth of engines' counters over the same time."""
 
     tallies: tuple[Tally, ...]
     seconds: float | None
-    """How long the time was; None where nobody knows: rates cannot be told then."""
+    """None where the time is unknown, and with it every rate."""
     gone: tuple[str, ...] = ()
-    """Engines that stopped answering in between, in words."""
+    """Engines that are on the first page only, in words."""
 
 
 def lifetime(page: Page) -> Growth:
-    """What the engines of a page counted since they started."""
-    tallies = [_tally(page, engine, _counted(own), own, Since.START) for engine, own in _by_engine(page).items()]
-    return Growth(tuple(tallies), None)
+    """Counts of a page's engines since they started."""
+    return Growth(tuple(_tally(page, engine, own, Since.START) for engine, own in _by_engine(page).items()), None)
 
 
 def growth(before: Page, after: Page, seconds: float | None = None) -> Growth:
-    """What the engines of a server counted between two pages of it.
+    """Growth between two pages of a server; `seconds` is the time between pages that do not know their own.
 
-    `seconds` between them are needed where the pages do not know when they were read. A counter that fell began again
-    at 0, and all of its engine's with it, which is how Prometheus counts, too. An engine that is new began at 0.
-
-    Raises:
-        DraftboardError: the pages are of different servers, or in the wrong order.
+    A counter that fell restarted at 0, with all counters of its engine, as Prometheus counts. A new engine began at 0.
+    Pages of different servers, or in the wrong order, raise DraftboardError.
     """
     _require_order(before, after)
     old, new = _by_engine(before), _by_engine(after)
@@ -87,11 +75,12 @@ def growth(before: Page, after: Page, seconds: float | None = None) -> Growth:
     tallies = [_grown(after, engine, old.get(engine), own, restarted=restarted) for engine, own in sorted(new.items())]
     if before.at is not None and after.at is not None:
         seconds = after.at - before.at
-    return Growth(tuple(tallies), seconds, tuple(_in_words(engine) for engine in sorted(old.keys() - new.keys())))
+    gone = (f"{model} engine {number}" if number else model for model, number in sorted(old.keys() - new.keys()))
+    return Growth(tuple(tallies), seconds, tuple(gone))
 
 
 def together(growths: Sequence[Growth]) -> Growth:
-    """Several servers over the same time; the longest time counts, for all are read one after the other."""
+    """Several servers as one; the longest time counts, as servers are read one after the other."""
     spans = [each.seconds for each in growths if each.seconds is not None]
     return Growth(
         tuple(tally for each in growths for tally in each.tallies),
@@ -100,15 +89,8 @@ def together(growths: Sequence[Growth]) -> Growth:
     )
 
 
-_Engine = tuple[str, str]
-"""Model and engine."""
-
-
 def _by_engine(page: Page) -> dict[_Engine, dict[Series, float]]:
-    """The engines' series, without the labels that name the engine.
-
-    Where engines are numbered, what has no number is the HTTP side's, and no engine's.
-    """
+    """Series of each engine; where engines are numbered, a series without a number belongs to the HTTP side."""
     numbered = any(ENGINE in dict(labels) for name, labels in page.values if name.startswith(VLLM))
     found: dict[_Engine, dict[Series, float]] = {}
     for (name, labels), value in page.values.items():
@@ -121,31 +103,18 @@ def _by_engine(page: Page) -> dict[_Engine, dict[Series, float]]:
     return found
 
 
-def _over(function: Callable[[list[float]], float], values: Mapping[Series, float], metric: Metric) -> float | None:
-    found = [value for (name, _), value in values.items() if name == metric.name]
-    return function(found) if found else None
-
-
-def _counted(own: Mapping[Series, float]) -> dict[Series, float]:
-    return {series: value for series, value in own.items() if series[0].endswith(_COUNTED)}
-
-
-def _grown(
-    after: Page, engine: _Engine, old: Mapping[Series, float] | None, own: Mapping[Series, float], *, restarted: bool
-) -> Tally:
-    counted = _counted(own)
+def _grown(after: Page, engine: _Engine, old: _Own | None, own: _Own, *, restarted: bool) -> Tally:
     if old is None:
-        return _tally(after, engine, counted, own, Since.BIRTH)
-    fell = any(value < old.get(series, 0.0) for series, value in counted.items())
-    if restarted or fell:
-        return _tally(after, engine, counted, own, Since.RESTART)
-    grown = {series: value - old.get(series, 0.0) for series, value in counted.items()}
-    return _tally(after, engine, grown, own, Since.WINDOW)
+        return _tally(after, engine, own, Since.BIRTH)
+    grown = _tally(after, engine, own, Since.WINDOW, old)
+    if restarted or any(value < 0 for value in grown.counted.values()):
+        return _tally(after, engine, own, Since.RESTART)
+    return grown
 
 
-def _tally(
-    page: Page, engine: _Engine, counted: Mapping[Series, float], own: Mapping[Series, float], since: Since
-) -> Tally:
+def _tally(page: Page, engine: _Engine, own: _Own, since: Since, old: _Own | None = None) -> Tally:
+    start = old or {}
+    counted = {series: value - start.get(series, 0) for series, value in own.items() if series[0].endswith(_COUNTED)}
     gauges = {series: value for series, value in own.items() if not series[0].endswith(_COUNTED)}
     return Tally(page.source, *engine, counted=counted, gauges=gauges, since=since)
 
@@ -154,18 +123,10 @@ def _require_order(before: Page, after: Page) -> None:
     """Elastic scaling resets an engine's counters, and a restart all; neither turns back the process's own."""
     started = before.of(around.PROCESS_START_TIME)
     same_process = bool(started) and started == after.of(around.PROCESS_START_TIME)
-    rising = (around.PROCESS_START_TIME, *(around.LASTING if same_process else ()))
-    if any(_fell(before.of(metric), after.of(metric)) for metric in rising):
-        raise DraftboardError(
-            f"{before.source} and {after.source}: the counters go backwards, and no restart explains it: "
-            "name the earlier page first",
-        )
-
-
-def _fell(before: Mapping[Labels, float], after: Mapping[Labels, float]) -> bool:
-    return any(after.get(labels, value) < value for labels, value in before.items())
-
-
-def _in_words(engine: _Engine) -> str:
-    model, number = engine
-    return f"{model} engine {number}" if number else model
+    for metric in (around.PROCESS_START_TIME, *(around.LASTING if same_process else ())):
+        later = after.of(metric)
+        if any(later.get(labels, value) < value for labels, value in before.of(metric).items()):
+            raise DraftboardError(
+                f"{before.source} and {after.source}: the counters go backwards, and no restart explains it: "
+                "name the earlier page first",
+            )

@@ -1,4 +1,4 @@
-"""One page of metrics as a server serves it or as somebody saved it: read strictly, told apart by its dialect."""
+"""One page of metrics, live or saved: read strictly, in the dialect that it is in."""
 
 import math
 import re
@@ -37,16 +37,16 @@ _PYTHONS = re.compile("unpack|substring|invalid literal")
 
 @dataclass(frozen=True)
 class Page:
-    """What a server counted, at one time. Series are named as vLLM names them, whoever exposed them."""
+    """Samples of a server at one time, under vLLM's names."""
 
     source: str
-    """Where it is from, fit to be shown."""
+    """Address or path, without secrets."""
     values: Mapping[Series, float]
     """Every sample, without the `_created` times that client libraries add."""
     at: float | None = None
-    """Unix seconds of the reading; None of a saved page, which does not tell."""
+    """Unix seconds of the reading; None for a saved page."""
     prefix: str = VLLM
-    """How vLLM's series are named here: Ray Serve has names of its own."""
+    """Prefix of vLLM's series on this page: Ray Serve has its own."""
 
     @cached_property
     def by_name(self) -> Mapping[str, Mapping[Labels, float]]:
@@ -72,19 +72,11 @@ class Page:
 
 
 def read(text: str, source: str, at: float | None = None, *, openmetrics: bool = False) -> Page:
-    """Read classic text or OpenMetrics; `openmetrics` says that the server called it that, so that it has an end.
-
-    Raises:
-        DraftboardError: it is no page of metrics, is cut off, or holds what no vLLM counts: one line says which.
-    """
+    """Read classic text or OpenMetrics, which `openmetrics` asserts; DraftboardError for what no vLLM exposes."""
     try:
         _require_text(text)
-        strict = openmetrics or _END in text.splitlines()
-        samples = [sample for family in (_strictly if strict else _classic)(text) for sample in family.samples]
-        if strict:
-            _require_all_lines(text, len(samples))
-        values, prefix = _values(samples)
-    # The parser raises what its code happens to run into, and some of it has no words.
+        values, prefix = _values(_samples(text, strict=openmetrics or _END in text.splitlines()))
+    # The parser raises whatever its code runs into, some of it without words.
     except (ValueError, IndexError, KeyError, TypeError, AttributeError, OverflowError, UnboundLocalError) as error:
         raise DraftboardError(f"{source}: not a page of metrics: {_line(error)}") from None
     return Page(source, values, at, prefix)
@@ -102,13 +94,20 @@ def _require_text(text: str) -> None:
         raise ValueError("it is binary")
     if not text.endswith("\n") and not text.endswith(_END):
         raise ValueError("it is cut off in its last line")
-    longest = max(map(len, text.splitlines()))
-    if longest > LONGEST_LINE:
+    if (longest := max(map(len, text.splitlines()))) > LONGEST_LINE:
         raise ValueError(f"a line has {longest} characters")
 
 
+def _samples(text: str, *, strict: bool) -> list[Sample]:
+    samples = [sample for family in (_strictly if strict else _classic)(text) for sample in family.samples]
+    # The parser of OpenMetrics silently drops a repeated line.
+    if strict and len(samples) != sum(not line.startswith("#") for line in text.splitlines()):
+        raise ValueError("a series is there twice with the same labels")
+    return samples
+
+
 def _values(samples: Iterable[Sample]) -> tuple[dict[Series, float], str]:
-    """Values by series, and how vLLM's series are named."""
+    """Values by series, and the prefix of vLLM's series."""
     values: dict[Series, float] = {}
     used = VLLM
     for sample in samples:
@@ -118,40 +117,28 @@ def _values(samples: Iterable[Sample]) -> tuple[dict[Series, float], str]:
         used = prefix or used
         name = VLLM + sample.name.removeprefix(prefix) if prefix else sample.name
         series = (name, tuple(sorted(sample.labels.items())))
-        value = float(sample.value)
         if series in values:
             raise ValueError(f"{name} is there twice with the same labels")
-        if name.startswith(VLLM):
-            _require_count(name, value)
-            _require_numbers(name, sample.labels)
-        values[series] = value
+        values[series] = float(sample.value)
+        if prefix:
+            _require_possible(name, values[series], sample.labels)
     if not values:
         raise ValueError("it holds no sample")
     return values, used
 
 
-def _require_count(name: str, value: float) -> None:
-    """Everything that vLLM exposes is 0, or a number of a size that can be computed with."""
+def _require_possible(name: str, value: float, labels: Mapping[str, str]) -> None:
+    """Raise ValueError unless the value is 0 or of a computable size, and bounds and positions are numbers."""
     if value != 0 and not _SMALLEST < value < _LARGEST:
         raise ValueError(f"{name} is {value:g}, which vLLM never says")
-
-
-def _require_numbers(name: str, labels: Mapping[str, str]) -> None:
-    """Labels that are computed with are there, and are numbers."""
     if name.endswith("_bucket") and math.isnan(float(labels.get("le", "nan"))):
         raise ValueError(f"{name} has a bound le that is no number")
     if name == speculation.ACCEPTED_TOKENS_PER_POS.name and not re.fullmatch("[0-9]{1,4}", labels.get("position", "")):
         raise ValueError(f"{name} has a position that is no number")
 
 
-def _require_all_lines(text: str, samples: int) -> None:
-    """The parser of OpenMetrics drops a repeated line without a word."""
-    if samples != sum(not line.startswith("#") for line in text.splitlines()):
-        raise ValueError("a series is there twice with the same labels")
-
-
 def _line(error: Exception) -> str:
-    """The parser's words on one line; they may quote the page at any length, or be Python's, which say nothing."""
+    """The parser's words on one line, cut; generic where they are Python's own."""
     text = _NO_NUMBER.sub(r"\1 is no number", " ".join(str(error).split()))
     if not text or not isinstance(error, ValueError) or _PYTHONS.search(text):
         text = "a line cannot be read"

@@ -7,12 +7,12 @@ from types import ModuleType
 from typing import Any
 
 from draftboard.errors import DraftboardError
+from draftboard.files import whole
 from draftboard.report.document import named
 from draftboard.report.objects import ModelReport, Report, Speculation
 from draftboard.settings import Settings
 from draftboard.signals.depth import conditional_acceptance, survival
 from draftboard.signals.economics import BREAK_EVEN, speedup_at
-from draftboard.wholefile import whole
 
 _FORMATS = (".svg", ".png")
 _WIDTH, _HEIGHT = 11.0, 3.6

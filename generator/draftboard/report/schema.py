@@ -9,7 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from draftboard import output
 from draftboard.errors import DraftboardError
-from draftboard.reading.saved import saved_bytes
+from draftboard.files import saved_bytes
 from draftboard.report.objects import SCHEMA_VERSION, Report, Speculation, Traffic
 from draftboard.signals import ALL
 

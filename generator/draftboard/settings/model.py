@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Field, ValidationError, model_validator
 
-from draftboard.documents import Table, first_mistake, read_toml
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
+from draftboard.files import Table, first_mistake, read_toml
 from draftboard.settings import fields
 from draftboard.settings.fields import Hold, LabelName, MethodName, Positive, Share, Url, written
 from draftboard.settings.objectives import BURN_WINDOWS, Buckets, Objectives, check_measurable

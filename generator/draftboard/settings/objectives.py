@@ -6,8 +6,8 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from draftboard.catalogue import Histogram, latency
-from draftboard.documents import Table
 from draftboard.durations import Duration
+from draftboard.files import Table
 from draftboard.settings.fields import AboveZero, Positive, Share
 
 Bounds = Annotated[tuple[AboveZero, ...], Field(strict=False, min_length=1, max_length=200)]

@@ -7,8 +7,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from draftboard.documents import Table
 from draftboard.durations import Duration
+from draftboard.files import Table
 from draftboard.settings.fields import LabelKey, Positive, Url, written
 
 _HOST_AND_PORT = r"([A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\]):[0-9]{1,5}"

@@ -4,7 +4,7 @@ from typing import Self
 
 from pydantic import model_validator
 
-from draftboard.documents import Table
+from draftboard.files import Table
 from draftboard.settings.fields import AboveZero, Share
 
 

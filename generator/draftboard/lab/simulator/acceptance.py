@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from draftboard.documents import Table
+from draftboard.files import Table
 from draftboard.settings.fields import LONGEST_DRAFT
 
 Share = Annotated[float, Field(ge=0, le=1)]

@@ -14,10 +14,10 @@ from typing import TextIO
 import numpy as np
 
 from draftboard.catalogue import Metric, around
+from draftboard.files import whole
 from draftboard.lab.simulator.arrivals import Floats
 from draftboard.lab.simulator.fleet import Instance, Target
 from draftboard.lab.simulator.layout import PAGE
-from draftboard.wholefile import whole
 
 _FAMILIES = (around.UP, *PAGE)
 

@@ -6,9 +6,9 @@ from typing import Annotated, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from draftboard.documents import Table, first_mistake, read_toml
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
+from draftboard.files import Table, first_mistake, read_toml
 from draftboard.lab.simulator.acceptance import Profile, Share, Shares
 from draftboard.settings import Settings
 from draftboard.settings.fields import LONGEST_DRAFT, AboveZero, Hold, MethodName, Positive, Ratio
