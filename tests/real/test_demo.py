@@ -1,6 +1,7 @@
 """What `make demo` shows: the drop at high load is seen and named, and the run can be repeated."""
 
 import contextlib
+import io
 import json
 import os
 import re
@@ -11,9 +12,12 @@ from typing import Any
 
 import httpx
 import pytest
+from rich.console import Console
 
 from conftest import DEMO_SETTINGS, RECORDING, program
 from draftboard.cli import main
+from draftboard.lab.replay import Replay, summary, tell
+from draftboard.output import show
 
 pytestmark = pytest.mark.prometheus
 
@@ -34,7 +38,8 @@ def test_the_drop_at_high_load_is_seen_and_named(capsys: pytest.CaptureFixture[s
     (busy,) = (line for line in lines if line.split()[:2] == ["02:00", "drafting"])
     assert "costs more than it saves" in busy
     assert "look at what changed" in busy
-    fired = [line.split()[3] for line in lines if re.search(r" (SpecDecode|VLLM)[A-Z]", line)]
+    assert any(line.split() == ["02:00", "1.41", "1.79", "0.79", "0.82", "slower"] for line in lines)
+    fired = [found[1] for line in lines if (found := re.search(r"^ \d\d:\d\d .* ((SpecDecode|VLLM)\w+) ", line))]
     assert fired == [
         "SpecDecodeAcceptanceDrop",
         "SpecDecodeNotPaying",
@@ -50,9 +55,24 @@ def test_the_drop_at_high_load_is_seen_and_named(capsys: pytest.CaptureFixture[s
     ]
     assert any(line.split()[:2] == ["05:00", "down"] for line in lines)
     assert any(line.split()[:2] == ["08:00", "idle"] for line in lines)
-    assert "vllm tiny none: no drafts in all this time (speculation off)." in out
+    assert "vllm tiny none  no drafts in all this time (speculation off)" in out
+    assert "VLLMTargetDown: A vLLM server does not answer." in out
     assert "assumed verify inflation of 1.75" in out
     assert "\x1b" not in out
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_every_number_and_word_is_whole_on_a_narrow_terminal(demo_run: Replay, width: int) -> None:
+    def printed(columns: int) -> str:
+        paper = io.StringIO()
+        show(summary(tell(demo_run)), Console(width=columns, file=paper))
+        return paper.getvalue()
+
+    def words(text: str) -> set[str]:
+        return {word.strip(":\u2500") for word in text.split()}
+
+    assert max(map(len, printed(width).splitlines())) <= width
+    assert words(printed(200)) <= words(printed(width)) | {""}
 
 
 def test_the_same_recording_tells_the_same_story_every_time(capsys: pytest.CaptureFixture[str]) -> None:
@@ -158,4 +178,4 @@ def test_a_program_may_be_named_relative_to_where_one_stands(
             ]
         )
     assert not ended.value.code
-    assert "does it pay?" in capsys.readouterr().out
+    assert "Does it pay?" in capsys.readouterr().out
