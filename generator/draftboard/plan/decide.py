@@ -29,8 +29,8 @@ class Situation:
     assumed: bool = True  # whether the speedup rests on an assumed c or v
 
     def __post_init__(self) -> None:
-        for size in self.vocab_sizes:
-            within("vocab size", 1 if size is None else size, 1, 1e9)
+        for size in {*self.vocab_sizes} - {None}:
+            within("vocab size", size or 0, 1, 1e9)
         within("temperature", self.temperature or 0, 0, 100)
         within("validated temperature", self.validated_temperature or 0, 0, 100)
 
@@ -98,8 +98,8 @@ class DecidePlan(Plan):
 
     def blocks(self) -> tuple[Block, ...]:
         """One row for each check."""
-        status = {"warn": Status.WARN, "fail": Status.BAD, "unknown": Status.QUIET, "skipped": Status.QUIET}
-        rows = ((c.name, Text(c.outcome, status.get(c.outcome, Status.NEUTRAL)), c.reason) for c in self.checks)
+        status = {"pass": Status.NEUTRAL, "warn": Status.WARN, "fail": Status.BAD}
+        rows = ((c.name, Text(c.outcome, status.get(c.outcome, Status.QUIET)), c.reason) for c in self.checks)
         return (Heading("Checks"), Table(columns("Check", "Outcome", "Reason"), tuple(rows)))
 
 
@@ -112,9 +112,8 @@ def decide(situation: Situation) -> DecidePlan:
     failed = "; ".join(f"{check.name} ({check.reason})" for check in found.values() if check.outcome == "fail")
     unsettled = ", ".join(check.name for check in found.values() if check.outcome in {"warn", "unknown"})
     decision = "leave off" if failed else "measure first" if unsettled else "use"
-    reasons = failed or unsettled or "every check that applies passes; compare with a baseline"
     return DecidePlan(
-        verdict=f"{decision.capitalize()}: {reasons}.",
+        verdict=f"{decision.capitalize()}: {failed or unsettled or 'every check that applies passes; compare with a baseline'}.",
         notes=("Checks rest on expectations: where they and your load test differ, the test is right.",),
         decision=decision,
         checks=tuple(found.values()),

@@ -165,17 +165,15 @@ class SchedulePlan(Plan):
         """K by batch size, and the keys for vLLM on one line."""
         headings = columns("Batch size", numbers=("K", f"v at K = {self.measured_at}", "Expected speedup"))
         title = Heading(f"K by batch size: c = {self.cost_ratio.value:g}")
-        table = Table(headings, tuple(map(_row, self.ranges)))
+        rows = []
+        for each in self.ranges:
+            spans = ((each.inflation_least, each.inflation_most), (each.speedup_least, each.speedup_most))
+            texts = ("-".join(dict.fromkeys((f"{least:.2f}", f"{most:.2f}"))) for least, most in spans)
+            rows.append((f"{each.first} to {each.last}", str(each.k), *texts))
         if self.speculative_config is None:
-            return (title, table)
-        keys = Verbatim(json.dumps(asdict(self.speculative_config)))
-        return (title, table, Sentence("Put these keys into --speculative-config, beside method and model:"), keys)
-
-
-def _row(each: Range) -> tuple[str, ...]:
-    spans = ((each.inflation_least, each.inflation_most), (each.speedup_least, each.speedup_most))
-    texts = (dict.fromkeys((f"{least:.2f}", f"{most:.2f}")) for least, most in spans)
-    return (f"{each.first} to {each.last}", str(each.k), *("-".join(text) for text in texts))
+            return (title, Table(headings, tuple(rows)))
+        where = Sentence("Put these keys into --speculative-config, beside method and model:")
+        return (title, Table(headings, tuple(rows)), where, Verbatim(json.dumps(asdict(self.speculative_config))))
 
 
 def plan_schedule(survival: Sequence[float], cost: Term, curve: _Curve) -> SchedulePlan:
