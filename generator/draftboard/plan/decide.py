@@ -29,8 +29,7 @@ class Situation:
     assumed: bool = True  # whether the speedup rests on an assumed c or v
 
     def __post_init__(self) -> None:
-        for size in {*self.vocab_sizes} - {None}:
-            within("vocab size", size or 0, 1, 1e9)
+        within("vocab size", min((size for size in self.vocab_sizes if size is not None), default=1), 1, 1e9)
         within("temperature", self.temperature or 0, 0, 100)
         within("validated temperature", self.validated_temperature or 0, 0, 100)
 
@@ -111,9 +110,10 @@ def decide(situation: Situation) -> DecidePlan:
             found[name] = Check(name, outcome, words.format(s=situation))
     failed = "; ".join(f"{check.name} ({check.reason})" for check in found.values() if check.outcome == "fail")
     unsettled = ", ".join(check.name for check in found.values() if check.outcome in {"warn", "unknown"})
+    passed = "every check that applies passes; compare with a baseline"
     decision = "leave off" if failed else "measure first" if unsettled else "use"
     return DecidePlan(
-        verdict=f"{decision.capitalize()}: {failed or unsettled or 'every check that applies passes; compare with a baseline'}.",
+        verdict=f"{decision.capitalize()}: {failed or unsettled or passed}.",
         notes=("Checks rest on expectations: where they and your load test differ, the test is right.",),
         decision=decision,
         checks=tuple(found.values()),
