@@ -177,7 +177,7 @@ class SchedulePlan(Plan):
 
 
 def plan_schedule(survival: Sequence[float], cost: Term, curve: _Curve) -> SchedulePlan:
-    """Plan from survival by position, c and v, measured with a draft as long as `survival`; shorter ones have less."""
+    """Plan from survival by position, c and v; v is that of a draft as long as `survival`, shorter ones have less."""
     _require_curve(curve)
     ranges, at = _ranges(survival, cost.value, curve), len(survival)
     longest, last = max(each.k for each in ranges), ranges[-1]
