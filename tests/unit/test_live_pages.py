@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from draftboard.catalogue import speculation
@@ -15,6 +16,7 @@ from draftboard.settings import Settings
 from draftboard.signals import Level
 from draftboard.signals.capacity import kv_cache_usage
 
+UNTIMED = hypothesis_settings(deadline=None)
 DATA = Path(__file__).parent.parent / "data"
 LOAD = (DATA / "v0.32.0-ngram-load.prom").read_text()
 DP2 = (DATA / "v0.32.0-ngram-dp2.prom").read_text()
@@ -158,6 +160,7 @@ def looked_at(text: str) -> None:
         Reading([page], lifetime(page), Settings(), "").report(Origin.LIFETIME)
 
 
+@UNTIMED
 @given(st.text())
 def test_whatever_the_text_it_is_a_page_or_one_line(text: str) -> None:
     looked_at(text)
@@ -169,12 +172,14 @@ PIECES = (
 )
 
 
+@UNTIMED
 @given(st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
 def test_whatever_the_pieces_of_a_page_it_is_a_page_or_one_line(text: str) -> None:
     for whole in (text + "\n", text + "\n# EOF\n"):
         looked_at(whole)
 
 
+@UNTIMED
 @given(st.integers(0, len(LOAD)), st.integers(0, 200), st.text(max_size=3))
 def test_a_real_page_with_a_wound_is_a_page_or_one_line(at: int, lost: int, put: str) -> None:
     looked_at(LOAD[:at] + put + LOAD[at + lost :])

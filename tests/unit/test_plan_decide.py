@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from draftboard.cli import draftboard
 from draftboard.errors import DraftboardError
+from draftboard.plan.basis import read_vocabulary
 from draftboard.plan.decide import DecidePlan, Situation, decide
-from draftboard.plan.tokenizer import read_vocabulary
 
 UNTIMED = hypothesis_settings(deadline=None)
 SAME = {"a": 0, "b": 1}
@@ -214,7 +214,7 @@ def test_a_tokenizer_that_cannot_be_read_or_is_too_large_is_an_error(
 ) -> None:
     with pytest.raises(DraftboardError, match="cannot read the tokenizer: No such file"):
         read_vocabulary(tmp_path / "none.json")
-    monkeypatch.setattr("draftboard.plan.tokenizer._LARGEST", 10_000)
+    monkeypatch.setattr("draftboard.plan.basis._LARGEST", 10_000)
     (tmp_path / "long.json").write_text(" " * 10_001)
     with pytest.raises(DraftboardError, match=r"larger than 0.01 MB"):
         read_vocabulary(tmp_path / "long.json")

@@ -8,20 +8,17 @@ from typing import Any, get_args
 
 import click
 
+from draftboard import output
+from draftboard import plan as plans
 from draftboard.alerts import load
 from draftboard.cli.shared import FILE, config_option, console, json_option
 from draftboard.errors import DraftboardError
-from draftboard.output import as_json as to_json
-from draftboard.output import show
-from draftboard.plan import basis, lengths, tokenizer
-from draftboard.plan import cost as costs
-from draftboard.plan import decide as checks
-from draftboard.plan import vram as memory
 from draftboard.settings import Settings
 
 _Command = Callable[..., None]
 _Given = dict[str, Any]
 _LONGEST_TEXT = 4_000
+_SIZES = ("target_params", "gpus", "gpu_gb")
 _SHAPE = ("layers", "KV heads", "head dim")
 _option = partial(click.option, show_default=True)
 
@@ -52,12 +49,12 @@ def _curve(context: click.Context, option: click.Parameter, text: str) -> tuple[
 
 
 def _vocabulary(_context: click.Context, _option: click.Parameter, path: Path | None) -> dict[str, int] | None:
-    return None if path is None else tokenizer.read_vocabulary(path)
+    return None if path is None else plans.basis.read_vocabulary(path)
 
 
 def _model(name: str) -> Callable[[_Command], _Command]:
     """Size, dtype and KV cache of a model."""
-    dtypes = click.Choice(get_args(memory.Dtype))
+    dtypes = click.Choice(get_args(plans.vram.Dtype))
     return _options(
         _option(f"--{name}-params", type=float, help=f"Billions of parameters of the {name}; 0 for lookups."),
         _option(f"--{name}-dtype", type=dtypes, default="bf16", help=f"How the {name}'s weights are stored."),
@@ -74,7 +71,7 @@ _memory = _options(
     _model("draft"),
     _option("--gpus", type=int, help="GPUs that one copy of the target runs on."),
     _option("--gpu-gb", type=float, help="Memory of each, in GB (1e9 bytes)."),
-    _option("--gpu-memory-utilization", default=memory.UTILIZATION, help="vLLM's option of that name."),
+    _option("--gpu-memory-utilization", default=plans.vram.UTILIZATION, help="vLLM's option of that name."),
     _option("--overhead-gb", default=0.0, help="On each GPU: activations, CUDA graphs, other memory."),
     _option("--kv-dtype", type=_kv_dtypes, default="bf16", help="How the KV cache is stored."),
     _option("--context", default=8192, help="Tokens that each request holds."),
@@ -94,16 +91,16 @@ _speedup = _options(
 )
 
 
-def _printed(command: Callable[[_Given], basis.Plan]) -> _Command:
+def _printed(command: Callable[[_Given], plans.basis.Plan]) -> _Command:
     """Print the plan that a command returns, as JSON or as tables."""
 
     @wraps(command)
     def run(*, as_json: bool, explain: bool, **given: Any) -> None:  # noqa: ANN401
         found = command(given)
         if as_json:
-            click.echo(to_json(found))
+            click.echo(output.as_json(found))
         else:
-            show(found.document(explain=explain), console())
+            output.show(found.document(explain=explain), console())
 
     return json_option(click.option("--explain", is_flag=True, help="Print every formula with its source.")(run))
 
@@ -117,7 +114,7 @@ def plan() -> None:
 @_speedup
 @config_option
 @_printed
-def k(given: _Given) -> basis.Plan:
+def k(given: _Given) -> plans.basis.Plan:
     """Find the best draft length and the speedup of every k."""
     return _lengths(load(given["config"]), given)
 
@@ -128,14 +125,14 @@ def k(given: _Given) -> basis.Plan:
 @_option("--max-k", type=int, help="K of that measurement: the longest draft. Default: positions of --survival.")
 @config_option
 @_printed
-def schedule(given: _Given) -> basis.Plan:
+def schedule(given: _Given) -> plans.basis.Plan:
     """Find the best draft length for every batch size."""
     alpha, survival, longest = given["alpha"], given["survival"], given["max_k"]
-    cost = basis.cost_ratio(load(given["config"]), given["cost_ratio"], given["method"])
+    cost = plans.basis.cost_ratio(load(given["config"]), given["cost_ratio"], given["method"])
     if longest is None and alpha is not None and survival is None:
         raise DraftboardError("name --max-k with --alpha: the draft length at which --inflation was measured")
-    shares = basis.survival_of(alpha, survival, len(survival or "1") if longest is None else longest)
-    return lengths.plan_schedule(shares, cost, given["inflation"])
+    shares = plans.basis.survival_of(alpha, survival, len(survival or "1") if longest is None else longest)
+    return plans.lengths.plan_schedule(shares, cost, given["inflation"])
 
 
 @plan.command()
@@ -145,13 +142,9 @@ def schedule(given: _Given) -> basis.Plan:
 @_option("--gpu-hour-price", type=float, help="Price of one GPU for an hour, in any currency.")
 @_option("--gpus", default=1, help="GPUs that serve without speculation.")
 @_option("--extra-gpus", default=0, help="GPUs that speculation needs on top.")
-@_option(
-    "--lost-concurrency",
-    default=0.0,
-    help="Share of requests lost to the draft's memory (`plan vram`); with --speedup.",
-)
+@_option("--lost-concurrency", default=0.0, help="Share of requests lost to memory (`plan vram`); with --speedup.")
 @_printed
-def cost(given: _Given) -> basis.Plan:
+def cost(given: _Given) -> plans.basis.Plan:
     """Find the saving per token of a measured speedup."""
     plain, speculating = given["tokens_per_second"], given.pop("speculative_tokens_per_second")
     if speculating is not None:
@@ -160,22 +153,21 @@ def cost(given: _Given) -> basis.Plan:
                 "--speculative-tokens-per-second goes with --tokens-per-second, and not with --speedup or "
                 "--lost-concurrency: measured throughput already includes the loss"
             )
-        given["speedup"] = costs.measured_speedup(plain, speculating)
+        given["speedup"] = plans.cost.measured_speedup(plain, speculating)
     if given["speedup"] is None:
         raise DraftboardError("name what was measured: --speedup, or both throughputs in tokens per second")
-    return costs.plan_cost(**given)
+    return plans.cost.plan_cost(**given)
 
 
 @plan.command()
 @_memory
 @config_option
 @_printed
-def vram(given: _Given) -> basis.Plan:
+def vram(given: _Given) -> plans.basis.Plan:
     """Find the tokens and requests that a draft costs."""
-    found = _vram(load(given["config"]), given)
-    if found is None:
+    if None in map(given.get, _SIZES):
         raise DraftboardError("name --target-params, --gpus and --gpu-gb: the sizes of model and GPUs")
-    return found
+    return _vram(load(given["config"]), given)
 
 
 @plan.command()
@@ -187,18 +179,18 @@ def vram(given: _Given) -> basis.Plan:
 @_option("--draft-vocab-size", type=int, help="vocab_size of the draft's config.json.")
 @_option("--temperature", type=float, help="Sampling temperature of production.")
 @_option("--validated-temperature", type=float, help="Temperature at which acceptance was measured.")
-@_option("--slo", type=click.Choice(get_args(checks.Slo)), help="The latency or throughput to improve.")
+@_option("--slo", type=click.Choice(get_args(plans.decide.Slo)), help="The latency or throughput to improve.")
 @config_option
 @_printed
-def decide(given: _Given) -> basis.Plan:
+def decide(given: _Given) -> plans.basis.Plan:
     """Check whether to speculate; missing input is unknown."""
-    settings, method = load(given["config"]), given["method"] or basis.DRAFT_MODEL
-    basis.cost_ratio(settings, None, method)  # refuses a mistyped method, which would skip checks
+    settings, method = load(given["config"]), given["method"] or plans.basis.DRAFT_MODEL
+    plans.basis.cost_ratio(settings, None, method)  # refuses a mistyped method, which would skip checks
     if given["draft_params"] is None and method in settings.methods.lookup:
         given["draft_params"] = 0.0
-    room = None if given["draft_params"] is None else _vram(settings, given)
+    room = None if None in map(given.get, ("draft_params", *_SIZES)) else _vram(settings, given)
     best = None if given["alpha"] is None and given["survival"] is None else _lengths(settings, given)
-    situation = checks.Situation(
+    situation = plans.decide.Situation(
         method=method,
         vocab_sizes=(given["target_vocab_size"], given["draft_vocab_size"]),
         vocabularies=(given["target_tokenizer"], given["draft_tokenizer"]),
@@ -210,27 +202,24 @@ def decide(given: _Given) -> basis.Plan:
         pays_clearly=settings.thresholds.pays_clearly,
         **{name: given[name] for name in ("slo", "temperature", "validated_temperature")},
     )
-    return checks.decide(situation)
+    return plans.decide.decide(situation)
 
 
-def _lengths(settings: Settings, given: _Given) -> lengths.DraftLengthPlan:
-    cost = basis.cost_ratio(settings, given["cost_ratio"], given["method"])
-    inflation = basis.verify_inflation(settings, given["verify_inflation"])
-    return lengths.plan_draft_length(
+def _lengths(settings: Settings, given: _Given) -> plans.lengths.DraftLengthPlan:
+    cost = plans.basis.cost_ratio(settings, given["cost_ratio"], given["method"])
+    inflation = plans.basis.verify_inflation(settings, given["verify_inflation"])
+    return plans.lengths.plan_draft_length(
         settings, cost, inflation, alpha=given["alpha"], survival=given["survival"], longest=given["max_k"]
     )
 
 
-def _vram(settings: Settings, given: _Given) -> memory.VramPlan | None:
-    """None where nothing is known of the target or the GPUs."""
-    if None in {given["target_params"], given["gpus"], given["gpu_gb"]}:
-        return None
+def _vram(settings: Settings, given: _Given) -> plans.vram.VramPlan:
     params, kv = given["draft_params"] or 0.0, _kv(given, "draft")
-    return memory.plan_vram(
+    return plans.vram.plan_vram(
         settings,
-        memory.Gpus(given["gpus"], given["gpu_gb"], given["gpu_memory_utilization"], given["overhead_gb"]),
-        memory.Model(given["target_params"], given["target_dtype"], _kv(given, "target")),
-        memory.Model(params, given["draft_dtype"], 0.0 if kv is None and not params else kv),
+        plans.vram.Gpus(given["gpus"], given["gpu_gb"], given["gpu_memory_utilization"], given["overhead_gb"]),
+        plans.vram.Model(given["target_params"], given["target_dtype"], _kv(given, "target")),
+        plans.vram.Model(params, given["draft_dtype"], 0.0 if kv is None and not params else kv),
         **{name: given[name] for name in ("context", "target_tp", "draft_tp")},
     )
 
@@ -246,4 +235,4 @@ def _kv(given: _Given, name: str) -> float | None:
         raise DraftboardError(f"--{name}-kv-kib-per-token replaces layers, KV heads and head dim: name one or three")
     if missing:
         raise DraftboardError(f"of the {name}, {' and '.join(missing)} missing: name all of {', '.join(_SHAPE)}")
-    return memory.kv_kib_per_token(layers, heads, size, given["kv_dtype"])
+    return plans.vram.kv_kib_per_token(layers, heads, size, given["kv_dtype"])

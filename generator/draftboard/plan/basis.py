@@ -1,18 +1,22 @@
-"""Parts of every plan: bounds of numbers, assumed costs, survival, and the form of the answer."""
+"""Parts of plans: bounds of numbers, assumed costs, survival, vocabularies, and the form of the answer."""
 
+import json
 import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from pathlib import Path
 
 from draftboard.errors import DraftboardError
+from draftboard.files import saved_bytes
 from draftboard.output import Block, Bullets, Described, Document, Heading, Table, columns
 from draftboard.plan import theory
 from draftboard.settings import Settings
 from draftboard.settings.fields import LONGEST_DRAFT
 
 DRAFT_MODEL = "draft_model"  # vLLM's method that runs a second, smaller model; all others have none
+_LARGEST = 128_000_000  # bytes: several times the largest published tokenizer.json
 
 
 def within(name: str, value: float, least: float, most: float) -> float:
@@ -106,3 +110,20 @@ def survival_of(alpha: float | None, survival: Sequence[float] | None, longest: 
     if not theory.is_survival(survival):
         raise DraftboardError("survival: give shares of drafts from 0 to 1 by position, each at most the one before")
     return tuple(survival[:longest])
+
+
+def read_vocabulary(path: Path) -> dict[str, int]:
+    """Token to id of a Hugging Face tokenizer.json, added tokens included. Merges and normalisers are not read."""
+    text = saved_bytes(path, "tokenizer", _LARGEST, pipes=True)
+    try:
+        document = json.loads(text)
+        vocab = document["model"]["vocab"]
+        # BPE and WordPiece keep a table; Unigram a list of token and score, whose index is the id.
+        listed = vocab.items() if isinstance(vocab, dict) else ((entry[0], index) for index, entry in enumerate(vocab))
+        added = ((entry["content"], entry["id"]) for entry in document.get("added_tokens") or ())
+        tokens = {str(token): int(number) for token, number in (*listed, *added)}
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError, RecursionError):
+        tokens = {}
+    if not tokens:
+        raise DraftboardError(f"{path}: no vocabulary at model.vocab; name a Hugging Face tokenizer.json")
+    return tokens

@@ -46,8 +46,7 @@ class DraftLengthPlan(Plan):
     verify_inflation: Term
     lengths: tuple[Length, ...]  # k = 1 and up
     best: Length | None  # the smallest k of the highest speedup; None when no k beats plain decoding
-    following: Length | None
-    """One more than the longest measured, extrapolated; None with alpha, or at the longest allowed."""
+    following: Length | None  # one more than the longest measured, extrapolated; None with alpha, or at the limit
 
     def blocks(self) -> tuple[Block, ...]:
         """Speedup of every k, and the acceptance it needs."""
@@ -79,10 +78,7 @@ def plan_draft_length(
     survival: Sequence[float] | None = None,
     longest: int | None = None,
 ) -> DraftLengthPlan:
-    """Plan from one alpha for all positions, or from measured survival; then the next position is extrapolated.
-
-    `longest` is the longest draft planned: by default the settings', or one more than `survival` has positions.
-    """
+    """Plan drafts of up to `longest` tokens, by default the settings', or one more than `survival` has positions."""
     if longest is None:
         longest = settings.max_draft_tokens if survival is None else LONGEST_DRAFT
     planned, c, v = survival_of(alpha, survival, longest), cost.value, inflation.value
@@ -91,15 +87,8 @@ def plan_draft_length(
     tokens, speedups = theory.tokens_per_step_at(shares), theory.speedup_at(shares, c, v)
     lengths = tuple(
         Length(
-            *(
-                k,
-                share,
-                tokens[k],
-                tokens[k] - 1,
-                theory.step_cost(k, c, v),
-                speedups[k],
-                speedups[k] - speedups[k - 1],
-            ),
+            *(k, share, tokens[k], tokens[k] - 1, theory.step_cost(k, c, v)),
+            *(speedups[k], speedups[k] - speedups[k - 1]),
             # S(k) > S(k-1), solved for p_(k-1); not merely p > c, which drafts too far.
             needed_survival=c * speedups[k - 1] if k > 1 else c + (v - 1),
             break_even_acceptance=theory.cost_per_drafted_token(k, c, v),
@@ -176,17 +165,15 @@ class SchedulePlan(Plan):
         """K by batch size, and the keys for vLLM on one line."""
         headings = columns("Batch size", numbers=("K", f"v at K = {self.measured_at}", "Expected speedup"))
         title = Heading(f"K by batch size: c = {self.cost_ratio.value:g}")
-        table = Table(headings, tuple(map(_row, self.ranges)))
+        rows = []
+        for each in self.ranges:
+            spans = ((each.inflation_least, each.inflation_most), (each.speedup_least, each.speedup_most))
+            texts = ("-".join(dict.fromkeys((f"{least:.2f}", f"{most:.2f}"))) for least, most in spans)
+            rows.append((f"{each.first} to {each.last}", str(each.k), *texts))
         if self.speculative_config is None:
-            return (title, table)
-        keys = Verbatim(json.dumps(asdict(self.speculative_config)))
-        return (title, table, Sentence("Put these keys into --speculative-config, beside method and model:"), keys)
-
-
-def _row(each: Range) -> tuple[str, ...]:
-    spans = ((each.inflation_least, each.inflation_most), (each.speedup_least, each.speedup_most))
-    texts = (dict.fromkeys((f"{least:.2f}", f"{most:.2f}")) for least, most in spans)
-    return (f"{each.first} to {each.last}", str(each.k), *("-".join(text) for text in texts))
+            return (title, Table(headings, tuple(rows)))
+        where = Sentence("Put these keys into --speculative-config, beside method and model:")
+        return (title, Table(headings, tuple(rows)), where, Verbatim(json.dumps(asdict(self.speculative_config))))
 
 
 def plan_schedule(survival: Sequence[float], cost: Term, curve: _Curve) -> SchedulePlan:

@@ -2,10 +2,7 @@
 
 Symbols: k drafted tokens a step; alpha, the probability that the target model accepts one drafted token; survival p_i,
 the share of drafts accepted at least i + 1 deep; c, the time of drafting one token over one plain target step; v, the
-time of a verify step over a plain one (1 while memory-bound); S, the speedup over plain decoding.
-
-Source of expected tokens (eq. 1) and speedup (thm. 3.8, where v is 1): Leviathan, Kalman and Matias, "Fast Inference
-from Transformers via Speculative Decoding" (2023), arXiv 2211.17192. The other formulas follow from these two.
+time of a verify step over a plain one (1 while memory-bound); S, the speedup. Sources: formulas.toml.
 """
 
 from collections.abc import Sequence

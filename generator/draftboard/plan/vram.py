@@ -163,6 +163,7 @@ def plan_vram(
             f'set "draft_tensor_parallel_size": {tp}'
         )
     without, with_draft = _budget(gpus, context, target), _budget(gpus, context, target, draft)
+    lost = 1 - with_draft.tokens / without.tokens if without.tokens and with_draft.tokens is not None else None
     others = {
         f"{of_target}+{of_draft}" if draft.params else of_target: _budget(
             gpus, context, replace(target, dtype=of_target), replace(draft, dtype=of_draft)
@@ -184,9 +185,7 @@ def plan_vram(
         context=context,
         without=without,
         with_draft=with_draft,
-        tokens_lost=1 - with_draft.tokens / without.tokens
-        if without.tokens and with_draft.tokens is not None
-        else None,
+        tokens_lost=lost,
         tokens_by_weights_alone=_tokens(with_draft.net_gb, target.kv_kib_per_token),
         pairs=others,
         hints=tuple(Hint(r, share, most, share > most, does) for r, share, most, does in rules if draft.params),
