@@ -171,13 +171,20 @@ def test_python_m_draftboard_is_the_same_command() -> None:
     assert done.stdout.startswith("draftboard, version ")
 
 
-@pytest.mark.parametrize("arguments", [("report", "host:1"), ("doctor", "host:1"), ("build",), ("plan", "k")])
+@pytest.mark.parametrize(
+    ("module", "arguments"),
+    [
+        ("report", ("report", "host:1")),
+        ("doctor", ("doctor", "host:1")),
+        ("files", ("build",)),
+        ("plan", ("plan", "k")),
+    ],
+)
 def test_ctrl_c_is_one_line_and_130(
-    arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    module: str, arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    for module in ("report", "doctor", "files", "plan"):
-        monkeypatch.setattr(sys.modules[f"draftboard.cli.{module}"], "load", interrupted)
+    monkeypatch.setattr(f"draftboard.cli.{module}.load", interrupted)
     assert run(*arguments, capsys=capsys) == (130, "", "draftboard: interrupted\n")

@@ -23,33 +23,28 @@ _COMMANDS = {
     "simulate": "simulate:simulate",
     "drill": "drill:drill_command",
 }
-"""Module and function of each command, imported when it is asked for: what others need costs it no time."""
-INTERRUPTED = 130
-"""Exit code after Ctrl-C, as shells have it."""
+"""Module and function of each command, imported when it is called: a command loads no other command's packages."""
 
 
 class _Commands(click.Group):
-    """Commands that end in a line where somebody interrupts them, and not in click's word for it."""
+    """Commands that are imported late, and end in one line of ours when they are interrupted."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """Those on a running server first."""
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """Import the command's module."""
-        if cmd_name not in _COMMANDS:
+        module, _, function = _COMMANDS.get(cmd_name, "").partition(":")
+        if not function:
             return None
-        module, function = _COMMANDS[cmd_name].split(":")
         command: click.Command = getattr(importlib.import_module(f"draftboard.cli.{module}"), function)
         return command
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401  (click's own)
-        """As click does."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
             click.echo("draftboard: interrupted", err=True)
-            raise SystemExit(INTERRUPTED) from None
+            raise SystemExit(130) from None  # as in shells
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -59,7 +54,7 @@ def draftboard() -> None:
 
 
 def main(arguments: list[str] | None = None) -> Any:  # noqa: ANN401  (click's own)
-    """Run a command. A user's mistake is one line and exit code 2; whoever is told to end ends what it started."""
+    """Run a command. A user's mistake is one line and exit code 2; on SIGTERM a command ends what it started."""
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
         return draftboard(args=arguments, prog_name="draftboard")

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from draftboard.alerts import load
-from draftboard.build import Difference, Inventory, compare, inventory, left_over, render, write
+from draftboard.build import Inventory, compare, inventory, left_over, render, write
 from draftboard.cli.shared import config_option, console, json_option
 from draftboard.output import Block, Bullets, Document, Heading, Sentence, Table, Text, Verbatim, columns, show
 from draftboard.output import as_json as to_json
@@ -15,8 +15,7 @@ from draftboard.output import as_json as to_json
 out_option = click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder that holds dashboards/, alerts/ and deploy/. Default: the root of the current repository, else the "
-    "current folder.",
+    help="Folder of dashboards/, alerts/ and deploy/. Default: the Git repository's root, else the current folder.",
 )
 
 
@@ -29,12 +28,9 @@ def build(config: Path | None, out: Path | None) -> None:
     files = render(load(config))
     write(files, target)
     sizes = tuple((path, f"{len(text.encode()):,}") for path, text in sorted(files.items()))
-    blocks: list[Block] = [
-        Sentence(f"Written below {target}:"),
-        Table(columns("File", numbers=("Bytes",)), sizes),
-        *(Sentence(f"{path}: left over; no longer generated") for path in left_over(files, target)),
-    ]
-    show(Document.of(blocks), console())
+    table = Table(columns("File", numbers=("Bytes",)), sizes)
+    stray = (Sentence(f"{path}: left over; no longer generated") for path in left_over(files, target))
+    show(Document.of((Sentence(f"Written below {target}:"), table, *stray)), console())
 
 
 @click.command()
@@ -47,14 +43,12 @@ def check(config: Path | None, out: Path | None) -> None:
     if not differences:
         show(Document((Sentence(f"The files below {target} are as built."),)), console())
         return
-    show(Document.of(block for one in differences for block in _differing(one)), console())
-    again = shlex.join(["draftboard", "build", *_options(config=config, out=out)])
+    pairs = ((Sentence(f"{one.path}: {one.what}"), Verbatim(one.diff.rstrip("\n"))) for one in differences)
+    show(Document.of(block for pair in pairs for block in pair), console())
+    given = [word for name, path in (("config", config), ("out", out)) if path for word in (f"--{name}", str(path))]
+    again = shlex.join(["draftboard", "build", *given])
     click.echo(f"{len(differences)} of the files below {target} are not as built: run `{again}`", err=True)
     raise SystemExit(1)
-
-
-def _differing(one: Difference) -> tuple[Block, ...]:
-    return Sentence(f"{one.path}: {one.what}"), Verbatim(one.diff.rstrip("\n"))
 
 
 @click.command()
@@ -76,11 +70,6 @@ def _listed(found: Inventory) -> Iterator[Block]:
         places = {"record": entry.records, "panel": entry.panels, "alert": entry.alerts}
         yield Bullets(tuple(f"{kind}: {place}" for kind, found in places.items() for place in found))
         yield Verbatim(entry.expr)
-
-
-def _options(**paths: Path | None) -> list[str]:
-    """The given options, as typed."""
-    return [word for name, path in paths.items() if path for word in (f"--{name}", str(path))]
 
 
 def _repository() -> Path:

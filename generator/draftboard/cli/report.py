@@ -4,55 +4,38 @@ from pathlib import Path
 
 import click
 
+from draftboard import output
 from draftboard.access import Access
 from draftboard.alerts import load
-from draftboard.cli.shared import (
-    FILE,
-    Number,
-    access_options,
-    at_option,
-    config_option,
-    console,
-    json_option,
-    progress_bar,
-    range_option,
-    require,
-    wait,
-)
+from draftboard.cli import shared
+from draftboard.cli.shared import FILE, Number, require
 from draftboard.durations import Duration
-from draftboard.output import as_json as to_json
-from draftboard.output import as_markdown, show
 from draftboard.reading import WINDOW, Lifetime, Pages, Recorded, Servers, Source, is_saved
 from draftboard.report import Sampling, document, draw, report, require_drawable, schema
 
 
-@click.command("report")
+@click.command("report", short_help="Report whether speculation pays, and what to change.")
 @click.argument("sources", nargs=-1, metavar="[URL|PAGE]...")
 @click.option(
-    "--window",
-    metavar="DURATION",
-    callback=wait,
-    help=f"Between the readings: of servers, where {WINDOW} is usual, or of saved pages, which do not tell.",
+    "--window", metavar="DURATION", callback=shared.wait, help=f"Time between readings or pages. Servers: {WINDOW}."
 )
-@click.option("--before", type=FILE, help="A page saved earlier, with --after.")
-@click.option("--after", type=FILE, help="A page of the same server saved later.")
-@click.option("--prometheus", metavar="URL", help="Ask a Prometheus instead of servers.")
-@range_option
-@at_option
-@click.option("--model", default="", help="Only this model, of Prometheus.")
-@click.option(
-    "--method", default="", help="How tokens are drafted, which vLLM does not say: it decides the draft cost."
-)
-@click.option("--temperature", type=Number(0, 100), help="Requests' own, kept in the report: compare wants it alike.")
-@click.option("--top-p", type=Number(0, 1), help="The same of top_p.")
-@click.option("--max-tokens", type=Number(1, 1e9), help="The same of max_tokens.")
-@click.option("--engines", is_flag=True, help="Tell of each engine, too.")
-@access_options()
-@config_option
-@json_option
+@click.option("--before", type=FILE, help="An earlier saved page; needs --after.")
+@click.option("--after", type=FILE, help="A later saved page of the same server.")
+@click.option("--prometheus", metavar="URL", help="Read from Prometheus instead of servers.")
+@shared.range_option
+@shared.at_option
+@click.option("--model", default="", help="Only this model; needs --prometheus.")
+@click.option("--method", default="", help="Drafting method, which vLLM does not export; sets the draft cost.")
+@click.option("--temperature", type=Number(0, 100), help="Temperature of the requests, kept for compare.")
+@click.option("--top-p", type=Number(0, 1), help="top_p of the requests, kept for compare.")
+@click.option("--max-tokens", type=Number(1, 1e9), help="max_tokens of the requests, kept for compare.")
+@click.option("--engines", is_flag=True, help="Report each engine, too.")
+@shared.access_options()
+@shared.config_option
+@shared.json_option
 @click.option("--markdown", "in_markdown", is_flag=True, help="Print Markdown.")
-@click.option("--plot", type=FILE, metavar="FILE.svg|png", help="Draw decay and speedup into a file, too.")
-@click.option("--schema", "as_schema", is_flag=True, help="Print the JSON Schema of --json, and look at nothing.")
+@click.option("--plot", type=FILE, metavar="FILE.svg|png", help="Also draw decay and speedup into a file.")
+@click.option("--schema", "as_schema", is_flag=True, help="Print the JSON Schema of --json and exit.")
 def report_command(
     *,
     sources: tuple[str, ...],
@@ -64,9 +47,6 @@ def report_command(
     at: float | None,
     model: str,
     method: str,
-    temperature: float | None,
-    top_p: float | None,
-    max_tokens: float | None,
     engines: bool,
     token_file: Path | None,
     ca_file: Path | None,
@@ -75,10 +55,11 @@ def report_command(
     in_markdown: bool,
     plot: Path | None,
     as_schema: bool,
+    **sampling: float | None,
 ) -> None:
-    """Say whether speculation pays, why, and what to change.
+    """Report whether speculation pays, why, and what to change.
 
-    URL is a running server, as host:port or in full; several are told of together. PAGE is a saved page, which tells of
+    URL is a running server, as host:port or in full; several are reported together. PAGE is a saved page: it covers
     all the time since its server started.
     """
     if as_schema:
@@ -96,17 +77,17 @@ def report_command(
         require(not model, "--model goes with --prometheus: pages are few enough to show all")
         require(span is None and at is None, "--range and --at go with --prometheus: servers are read now")
         source = _of_pages(sources, before, after, window, access)
-        saved = not isinstance(source, Servers)
-        require(not (saved and (token_file or ca_file)), "--token-file and --ca-file go with servers: a page is a file")
-    sampling = Sampling(temperature=temperature, top_p=top_p, max_tokens=max_tokens)
-    with progress_bar() as progress:
-        found = report(source, settings, method=method, engines=engines, sampling=sampling, progress=progress)
+        needless = (token_file or ca_file) and not isinstance(source, Servers)
+        require(not needless, "--token-file and --ca-file go with servers: a page is a file")
+    given = Sampling(**sampling)
+    with shared.progress_bar() as progress:
+        found = report(source, settings, method=method, engines=engines, sampling=given, progress=progress)
     if as_json:
-        click.echo(to_json(found))
+        click.echo(output.as_json(found))
     elif in_markdown:
-        click.echo(as_markdown(document(found, settings, engines=engines)), nl=False)
+        click.echo(output.as_markdown(document(found, settings, engines=engines)), nl=False)
     else:
-        show(document(found, settings, engines=engines), console())
+        output.show(document(found, settings, engines=engines), shared.console())
     if plot:
         draw(found, settings, plot)
 
@@ -115,11 +96,10 @@ def _of_pages(
     sources: tuple[str, ...], before: Path | None, after: Path | None, window: Duration | None, access: Access
 ) -> Source:
     """Servers, unless what is named is a file."""
-    if before or after:
+    require(bool(before) == bool(after), "--before and --after go together")
+    if before and after:
         require(not sources, "--before and --after are read alone: leave out other servers and pages")
-        if before and after:
-            return Pages(before, after, window)
-        raise click.UsageError("--before and --after go together")
+        return Pages(before, after, window)
     require(bool(sources), "name a server (host:port or URL), a saved page, or --prometheus URL")
     saved = [source for source in sources if is_saved(source)]
     if not saved:

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from string import ascii_uppercase
 from typing import Any
 
-from draftboard.dashboards import columns, fields, panels
-from draftboard.dashboards.panels import DATASOURCE, ModernPanel, Panel, override, query
+from draftboard.dashboards import columns, fields
+from draftboard.dashboards.panels import DATASOURCE, GRAFANA, ModernPanel, Panel, override, query
 from draftboard.expr.labels import LabelJoin
 from draftboard.expr.tree import Aggregate
 from draftboard.settings import Settings
@@ -15,6 +15,7 @@ from draftboard.signals.latency import Latency
 from draftboard.signals.signal import within
 
 GRID_WIDTH = 24
+LAST_AND_MEAN = ("lastNotNull", "mean")
 TALL = 11
 """Height of a panel with many series: room for four lines of legend, or a dozen bands."""
 _LEGEND_OF = {
@@ -47,18 +48,21 @@ class Charts:
         level: Level | None = None,
         width: int = 12,
         stacked: bool = False,
-        calcs: Sequence[str] = panels.LAST_AND_MEAN,
+        calcs: Sequence[str] = LAST_AND_MEAN,
     ) -> Panel:
         """Signals of one unit over time; by default at the widest level that the first of them has."""
         first, alone = signals[0], len(signals) == 1
         by_ref = dict(zip(ascii_uppercase, signals, strict=False))
         dashed = alone and fields.has_steps(first, self.settings)
-        style = panels.timeseries_style(axis=fields.axis(first), thresholds=dashed, stacked=stacked)
+        style: dict[str, Any] = {"axisLabel": fields.axis(first)}
+        style |= {"fillOpacity": 40, "stacking": {"group": "A", "mode": "normal"}} if stacked else {}
+        style |= {"thresholdsStyle": {"mode": "dashed"}} if dashed else {}
         return self._panel(
             "timeseries",
-            signals,
-            options=panels.timeseries_options(calcs),
-            shown=fields.drawn(first, self.settings, style, coloured=dashed),
+            *signals,
+            options=_legend(calcs),
+            style=style,
+            shown=fields.drawn(first, self.settings, coloured=dashed),
             targets=[
                 self._series(signal, ref, level=level or first.levels[-1], name="" if alone else signal.title)
                 for ref, signal in by_ref.items()
@@ -72,20 +76,19 @@ class Charts:
         return [self.trend(signal, **options) for signal in signals]
 
     def distributions(self, *latencies: Latency) -> list[Panel]:
-        """Percentiles of each, and all of it beside them."""
+        """Percentiles of each latency, and its histogram beside them."""
         return [panel for one in latencies for panel in (self.percentiles(one), self.heatmap(one.buckets))]
 
     def percentiles(self, latency: Latency) -> Panel:
         """Mean and percentiles of a latency over time; a percentile below the resolution is marked as such."""
         names = {"mean": latency.mean, "P50": latency.p50, "P95": latency.p95, "P99": latency.p99}
-        style = panels.timeseries_style(axis="", thresholds=False, stacked=False)
         below = fields.mappings(latency.p50, self.settings)
         return self._panel(
             "timeseries",
-            tuple(names.values()),
+            *names.values(),
             # No mean of percentiles: 0 stands for a percentile below the resolution.
-            options=panels.timeseries_options(calcs=("lastNotNull",)),
-            shown=fields.drawn(latency.mean, self.settings, style),
+            options=_legend(["lastNotNull"]),
+            shown=fields.drawn(latency.mean, self.settings),
             targets=[
                 self._series(signal, ref, level=Level.MODEL, name=name) | self._exemplars()
                 for (name, signal), ref in zip(names.items(), ascii_uppercase, strict=False)
@@ -98,18 +101,13 @@ class Charts:
 
     def heatmap(self, signal: Signal) -> Panel:
         """A histogram over time, summed over everything selected."""
-        expr = self._scope(Level.MODEL)(Aggregate("sum", lambda _: ("le",), signal))
+        unit, expr = signal.unit.grafana, self._scope(Level.MODEL)(Aggregate("sum", lambda _: ("le",), signal))
         return self._panel(
             "heatmap",
-            (signal,),
-            options=panels.heatmap_options(signal.unit.grafana),
-            shown={
-                "custom": panels.HEATMAP_STYLE,
-                "unit": signal.unit.grafana,
-                "noValue": signal.empty,
-                "thresholds": fields.NO_THRESHOLDS,
-            },
-            targets=[query(expr, "A", legend="{{le}}", form="heatmap") | self._exemplars()],
+            signal,
+            options={"yAxis": {"axisPlacement": "left", "reverse": False, "unit": unit}},
+            shown={"unit": unit, "noValue": signal.empty, "thresholds": fields.NO_THRESHOLDS},
+            targets=[query(expr, legend="{{le}}", form="heatmap") | self._exemplars()],
             size=(12, 8),
         )
 
@@ -118,9 +116,8 @@ class Charts:
         signals = {"A": across, "B": up}
         return self._panel(
             "xychart",
-            (across, up),
-            options=panels.SCATTER,
-            shown=fields.drawn(up, self.settings, panels.SCATTER_STYLE),
+            *(across, up),
+            shown=fields.drawn(up, self.settings),
             targets=[query(self._in_one_label(signal), ref, form="table") for ref, signal in signals.items()],
             size=(12, 10),
             title=f"{up.title} over {within(across.title)}",
@@ -131,10 +128,10 @@ class Charts:
         """Latest values of a signal by its own label, in numeric order, models side by side."""
         return self._panel(
             "barchart",
-            (signal,),
-            options=panels.BARCHART,
-            shown=fields.drawn(signal, self.settings, panels.barchart_style(fields.axis(signal))),
-            targets=[query(self._in_one_label(signal), "A", instant=True, form="table")],
+            signal,
+            style={"axisLabel": fields.axis(signal)},
+            shown=fields.drawn(signal, self.settings),
+            targets=[query(self._in_one_label(signal), instant=True, form="table")],
             size=(8, 8),
             transformations=columns.one_column_a_series(signal.by[0]),
         )
@@ -142,57 +139,41 @@ class Charts:
     def timeline(self, signal: Signal, *, level: Level | None = None) -> Panel:
         """A signal of few values over time, as bands."""
         level = level or signal.levels[-1]
+        size = (12, TALL if level is Level.ENGINE else 8)
+        shown = fields.by_threshold(signal, self.settings)
         return self._panel(
-            "state-timeline",
-            (signal,),
-            options=panels.STATE_TIMELINE,
-            shown=self._by_threshold(signal) | {"custom": panels.STATE_TIMELINE_STYLE},
-            targets=[self._series(signal, level=level)],
-            size=(12, TALL if level is Level.ENGINE else 8),
+            "state-timeline", signal, shown=shown, targets=[self._series(signal, level=level)], size=size
         )
 
     def stat(self, signal: Signal, *, width: int = 12) -> Panel:
         """Latest value of a signal, large, coloured by its steps."""
-        return self._panel(
-            "stat",
-            (signal,),
-            options=panels.STAT,
-            shown=self._by_threshold(signal),
-            targets=[self._series(signal, level=signal.levels[-1], instant=True)],
-            size=(width, 5),
-        )
+        targets = [self._series(signal, level=signal.levels[-1], instant=True)]
+        shown = fields.by_threshold(signal, self.settings)
+        return self._panel("stat", signal, shown=shown, targets=targets, size=(width, 5))
 
     def table(self, question: str, *signals: Signal) -> Panel:
         """Latest values: a row for each model, a column for each signal, and a link to the model's depth."""
-        scope = self._scope(Level.MODEL)
+        by_ref = dict(zip(ascii_uppercase, signals, strict=False))
+        scope, empty = self._scope(Level.MODEL), signals[0].empty
         return self._panel(
             "table",
-            signals,
-            options=panels.TABLE,
-            shown={
-                "custom": {"align": "auto", "filterable": True},
-                "noValue": signals[0].empty,
-                "unit": "short",
-                "thresholds": fields.NO_THRESHOLDS,
-            },
-            targets=[
-                query(scope(signal), ref, instant=True, form="table")
-                for ref, signal in zip(ascii_uppercase, signals, strict=False)
-            ],
+            *signals,
+            style={"filterable": True},
+            shown={"noValue": empty, "unit": "short", "thresholds": fields.NO_THRESHOLDS},
+            targets=[query(scope(signal), ref, instant=True, form="table") for ref, signal in by_ref.items()],
             size=(GRID_WIDTH, 9),
             title=question,
             overrides=columns.of_signals(signals, self.settings, uid("depth", self.edition)),
-            transformations=columns.one_row_a_model(signals, self.settings),
+            transformations=columns.one_row_a_model(by_ref, self.settings),
         )
 
     def listing(self, signal: Signal, *, width: int = 12) -> Panel:
         """The series of a signal: a row for each, a column for each label."""
         return self._panel(
             "table",
-            (signal,),
-            options=panels.TABLE,
-            shown=fields.defaults(signal, self.settings) | {"custom": {"align": "auto"}},
-            targets=[query(self._scope(signal.levels[-1])(signal), "A", instant=True, form="table")],
+            signal,
+            shown=fields.defaults(signal, self.settings),
+            targets=[query(self._scope(signal.levels[-1])(signal), instant=True, form="table")],
             size=(width, 8),
             transformations=columns.labels_only(signal, self.settings),
         )
@@ -217,35 +198,39 @@ class Charts:
         """Ask for exemplars, which only raw series carry."""
         return {"exemplar": True} if self.edition is Edition.RAW else {}
 
-    def _by_threshold(self, signal: Signal) -> dict[str, Any]:
-        return fields.defaults(signal, self.settings) | {"color": {"mode": "thresholds"}}
-
     def _panel(
         self,
         kind: str,
-        signals: Sequence[Signal],
-        *,
+        *signals: Signal,
         shown: dict[str, Any],
         targets: list[dict[str, Any]],
+        style: dict[str, Any] | None = None,
+        options: dict[str, Any] | None = None,
         title: str = "",
         description: str = "",
         **rest: Any,  # noqa: ANN401  (fields of an untyped class)
     ) -> Panel:
         title = title or " and ".join(signal.title for signal in signals)
         self.shows += [(signal.name, title) for signal in signals]
-        rules, raw = self.settings.rules, self.edition is Edition.RAW
+        rules, raw, common = self.settings.rules, self.edition is Edition.RAW, GRAFANA[kind]
         pace = str(rules.scrape_interval if raw else rules.evaluation_interval)
         if not raw and any(signal.record for signal in signals):
             shown = shown | {"noValue": f"{shown['noValue']}, or the rules are not loaded"}
-        # $__rate_interval follows the query's own step; the panel's step keeps graphs from finer queries.
+        if "style" in common:
+            shown = shown | {"custom": common["style"] | (style or {})}
         rest |= {
             "title": title,
-            "targets": [target | ({"interval": pace} if raw else {}) for target in targets],
             "description": description or _described(signals),
             "dataSource": DATASOURCE,
+            # $__rate_interval follows the query's own step; the panel's step keeps graphs from finer queries.
             "interval": pace,
+            "targets": [target | ({"interval": pace} if raw else {}) for target in targets],
         }
-        return ModernPanel(type=kind, fields=shown, **rest)
+        return ModernPanel(type=kind, options=common["options"] | (options or {}), fields=shown, **rest)
+
+
+def _legend(calcs: Sequence[str]) -> dict[str, Any]:
+    return {"legend": GRAFANA["timeseries"]["options"]["legend"] | {"calcs": list(calcs)}}
 
 
 def _described(signals: Sequence[Signal]) -> str:

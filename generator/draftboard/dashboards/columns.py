@@ -1,7 +1,6 @@
 """Transformations: how query results become the rows and columns of tables, bar charts and scatter plots."""
 
 from collections.abc import Mapping, Sequence
-from string import ascii_uppercase
 from typing import Any
 
 from draftboard.dashboards import fields
@@ -14,10 +13,10 @@ SERIES = "series"
 _MERGE: dict[str, Any] = {"id": "merge", "options": {}}
 
 
-def one_row_a_model(signals: Sequence[Signal], settings: Settings) -> list[dict[str, Any]]:
+def one_row_a_model(signals: Mapping[str, Signal], settings: Settings) -> list[dict[str, Any]]:
     """Results with the same labels on one row; labels first, then a column for each signal, by its title."""
-    values = {f"Value #{ref}": _heading(signal) for ref, signal in zip(ascii_uppercase, signals, strict=False)}
-    own = dict.fromkeys(label for signal in signals for label in signal.by)
+    values = {f"Value #{ref}": _heading(signal) for ref, signal in signals.items()}
+    own = dict.fromkeys(label for signal in signals.values() for label in signal.by)
     order = [*settings.labels.model_level, *own, *values]
     # A record's name differs from column to column, and rows with different names would not be merged. The time stays
     # until then: results without a sample share nothing else with the others.

@@ -11,8 +11,8 @@ from grafanalib._gen import DashboardEncoder
 
 from draftboard.catalogue import serving
 from draftboard.dashboards.charts import GRID_WIDTH, Charts, uid
-from draftboard.dashboards.panels import Panel
-from draftboard.dashboards.variables import DATASOURCE_VARIABLE, annotations, label_variables, what_if_variables
+from draftboard.dashboards.panels import GRAFANA, Panel
+from draftboard.dashboards.variables import annotations, label_variables, what_if_variables
 from draftboard.expr.scope import Matcher
 from draftboard.expr.tree import Raw
 from draftboard.signals import Edition, Level, Scope
@@ -90,7 +90,11 @@ class Page(Charts):
     def _variables(self) -> list[dict[str, Any]]:
         raw = self.edition is Edition.RAW
         labels = label_variables(self.settings, self._series_of_every_server, by_engine=raw or self.by_engine)
-        return [DATASOURCE_VARIABLE, *labels, *(what_if_variables(self.settings) if self.what_if else ())]
+        return [
+            GRAFANA["variables"]["datasource"],
+            *labels,
+            *(what_if_variables(self.settings) if self.what_if else ()),
+        ]
 
     def _series_of_every_server(self, chosen: tuple[Matcher, ...]) -> str:
         """A series that every server has, speculating or not, so that each can be selected."""

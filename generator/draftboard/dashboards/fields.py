@@ -35,10 +35,15 @@ def defaults(signal: Signal, settings: Settings) -> dict[str, Any]:
     } | {key: value for key, value in optional.items() if value is not None}
 
 
-def drawn(signal: Signal, settings: Settings, style: Mapping[str, Any], *, coloured: bool = False) -> dict[str, Any]:
+def drawn(signal: Signal, settings: Settings, *, coloured: bool = False) -> dict[str, Any]:
     """The same for a panel that gives each series a colour; thresholds only where they are drawn too."""
-    shown = defaults(signal, settings) | {"color": {"mode": "palette-classic"}, "custom": style}
+    shown = defaults(signal, settings) | {"color": {"mode": "palette-classic"}}
     return shown if coloured else shown | {"thresholds": NO_THRESHOLDS}
+
+
+def by_threshold(signal: Signal, settings: Settings) -> dict[str, Any]:
+    """The same for a panel whose values are coloured by their band."""
+    return defaults(signal, settings) | {"color": {"mode": "thresholds"}}
 
 
 def axis(signal: Signal) -> str:

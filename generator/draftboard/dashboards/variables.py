@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from draftboard.dashboards.fields import COLOURS
-from draftboard.dashboards.panels import DATASOURCE
+from draftboard.dashboards.panels import GRAFANA
 from draftboard.expr.promql import number
 from draftboard.expr.scope import Matcher
 from draftboard.settings import Settings
@@ -14,20 +14,6 @@ from draftboard.status import Status
 
 _OF_MODELS = {"job": "Job", "model_name": "Model", "spec_method": "Method", "variant": "Variant"}
 _OF_ENGINES = _OF_MODELS | {"instance": "Instance", "engine": "Engine"}
-DATASOURCE_VARIABLE: dict[str, Any] = {
-    "current": {},
-    "hide": 0,
-    "includeAll": False,
-    "label": "Data source",
-    "multi": False,
-    "name": "datasource",
-    "options": [],
-    "query": "prometheus",
-    "refresh": 1,
-    "regex": "",
-    "type": "datasource",
-}
-"""The Prometheus to query."""
 
 
 def label_variables(
@@ -45,24 +31,10 @@ def label_variables(
 
 
 def _label_variable(name: str, title: str, values: str, *, required: bool) -> dict[str, Any]:
-    return {
-        # Every series has a job and an instance. The others may be absent, and an absent label equals an empty one.
-        "allValue": ".+" if required else ".*",
-        "current": {"text": ["All"], "value": ["$__all"]},
-        "datasource": DATASOURCE,
-        "definition": values,
-        "hide": 0,
-        "includeAll": True,
-        "label": title,
-        "multi": True,
-        "name": name,
-        "options": [],
-        "query": {"qryType": 1, "query": values, "refId": "PrometheusVariableQueryEditor-VariableQuery"},
-        "refresh": 2,
-        "regex": "",
-        "sort": 7,
-        "type": "query",
-    }
+    # Every series has a job and an instance. The others may be absent, and an absent label equals an empty one.
+    own = {"allValue": ".+" if required else ".*", "definition": values, "label": title, "name": name}
+    asked = {"qryType": 1, "query": values, "refId": "PrometheusVariableQueryEditor-VariableQuery"}
+    return {**GRAFANA["variables"]["label"], **own, "query": asked}
 
 
 def what_if_variables(settings: Settings) -> list[dict[str, Any]]:
@@ -77,18 +49,10 @@ def what_if_variables(settings: Settings) -> list[dict[str, Any]]:
 def _number_variable(name: str, label: str, chosen: float, choices: Sequence[float]) -> dict[str, Any]:
     values = [number(value) for value in sorted({*choices, chosen})]
     current = number(chosen)
-    return {
-        "allowCustomValue": True,
-        "current": {"selected": True, "text": current, "value": current},
-        "hide": 0,
-        "includeAll": False,
-        "label": label,
-        "multi": False,
-        "name": name,
-        "options": [{"selected": value == current, "text": value, "value": value} for value in values],
-        "query": ",".join(values),
-        "type": "custom",
-    }
+    options = [{"selected": value == current, "text": value, "value": value} for value in values]
+    chosen_option = {"selected": True, "text": current, "value": current}
+    own = {"current": chosen_option, "label": label, "name": name, "options": options, "query": ",".join(values)}
+    return {**GRAFANA["variables"]["number"], **own}
 
 
 def annotations(scope: Scope) -> list[dict[str, Any]]:
@@ -96,29 +60,13 @@ def annotations(scope: Scope) -> list[dict[str, Any]]:
     model, moment = f"{{{{{scope.settings.labels.model_name}}}}}", scope.settings.rules.evaluation_interval
     # A restart counts for as long as the rules remember a server; the mark belongs where the count rises.
     risen = scope(restarts.combined(">", restarts.ago(lambda _: moment)))
-    builtin = {
-        "builtIn": 1,
-        "datasource": {"type": "grafana", "uid": "-- Grafana --"},
-        "enable": True,
-        "hide": True,
-        "iconColor": "rgba(0, 211, 255, 1)",
-        "name": "Annotations & Alerts",
-        "type": "dashboard",
-    }
     return [
-        builtin,
+        GRAFANA["annotations"]["grafana"],
         _annotation(firing_alerts, scope(firing_alerts), f"{{{{alertname}}}} {model}", COLOURS[Status.WARN]),
         _annotation(restarts, risen, f"restart {model}", "blue"),
     ]
 
 
 def _annotation(signal: Signal, expr: str, text: str, colour: str) -> dict[str, Any]:
-    return {
-        "datasource": DATASOURCE,
-        "enable": True,
-        "expr": str(expr),
-        "hide": False,
-        "iconColor": colour,
-        "name": signal.title,
-        "titleFormat": text,
-    }
+    own = {"expr": str(expr), "iconColor": colour, "name": signal.title, "titleFormat": text}
+    return {**GRAFANA["annotations"]["ours"], **own}

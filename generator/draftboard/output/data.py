@@ -33,14 +33,8 @@ def schema(kind: type, version: int) -> str:
     return json.dumps(document, indent=2, sort_keys=True) + "\n"
 
 
-def _dataclasses(kind: type) -> set[type]:
+def _dataclasses(kind: Any) -> set[type]:  # noqa: ANN401  (any annotation)
     """The class and every dataclass that its fields hold."""
-    found: set[type] = set()
-    waiting: list[Any] = [kind]
-    while waiting:
-        one = waiting.pop()
-        waiting += getattr(one, "__args__", ())
-        if isinstance(one, type) and is_dataclass(one) and one not in found:
-            found.add(one)
-            waiting += [field.type for field in fields(one)]
-    return found
+    own = {kind} if isinstance(kind, type) and is_dataclass(kind) else set()
+    inner = [*getattr(kind, "__args__", ()), *(field.type for one in own for field in fields(one))]
+    return own.union(*map(_dataclasses, inner))

@@ -1,21 +1,20 @@
-"""What a command says, as data: printed on a terminal or as Markdown by the modules beside this one."""
+"""What a command says, as data."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from draftboard.status import Status
 
 
-@dataclass(frozen=True)
-class Text:
+class Text(NamedTuple):
     """Words with a meaning, which a terminal shows as a colour."""
 
     words: str
     status: Status = Status.NEUTRAL
 
 
-@dataclass(frozen=True)
-class Bar:
+class Bar(NamedTuple):
     """A share, 0 to 1, drawn as a bar on a terminal. Markdown leaves its column out."""
 
     share: float
@@ -24,32 +23,28 @@ class Bar:
 Cell = str | Text | Bar
 
 
-@dataclass(frozen=True)
-class Heading:
+class Heading(NamedTuple):
     """The name of what follows, and what is concluded about it."""
 
     name: str
     says: Text = Text("")
 
 
-@dataclass(frozen=True)
-class Sentence:
+class Sentence(NamedTuple):
     """A line of text."""
 
     text: str
     status: Status = Status.NEUTRAL
 
 
-@dataclass(frozen=True)
-class Bullets:
+class Bullets(NamedTuple):
     """A list of sentences."""
 
     lines: tuple[str, ...]
     status: Status = Status.NEUTRAL
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(NamedTuple):
     """A column of a table."""
 
     heading: str
@@ -57,8 +52,7 @@ class Column:
     """Aligned to the right and never broken."""
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(NamedTuple):
     """Rows of cells, as many in each as there are columns."""
 
     columns: tuple[Column, ...]
@@ -66,15 +60,13 @@ class Table:
     title: str = ""
 
 
-@dataclass(frozen=True)
-class Note:
+class Note(NamedTuple):
     """What limits the figures above: assumptions, rules of thumb."""
 
     text: str
 
 
-@dataclass(frozen=True)
-class Verbatim:
+class Verbatim(NamedTuple):
     """Text to copy as it is, such as a command line."""
 
     text: str
@@ -87,12 +79,12 @@ Block = Heading | Sentence | Bullets | Table | Note | Verbatim
 class Document:
     """Blocks in the order of reading."""
 
-    blocks: tuple[Block, ...] = field(default=())
+    blocks: tuple[Block, ...] = ()
 
     @classmethod
     def of(cls, blocks: Iterable[Block]) -> "Document":
         """A document of those blocks that say anything: empty lists, tables and sentences are left out."""
-        return cls(tuple(block for block in blocks if _says_something(block)))
+        return cls(tuple(block for block in blocks if isinstance(block, Heading) or _content(block)))
 
 
 def columns(*words: str, numbers: Iterable[str] = ()) -> tuple[Column, ...]:
@@ -100,13 +92,10 @@ def columns(*words: str, numbers: Iterable[str] = ()) -> tuple[Column, ...]:
     return (*(Column(word) for word in words), *(Column(number, number=True) for number in numbers))
 
 
-def _says_something(block: Block) -> bool:
+def _content(block: Sentence | Bullets | Table | Note | Verbatim) -> object:
     match block:
-        case Bullets():
-            return bool(block.lines)
         case Table():
-            return bool(block.rows)
-        case Heading():
-            return True
-        case Sentence() | Note() | Verbatim():
-            return bool(block.text)
+            return block.rows
+        case Bullets():
+            return block.lines
+    return block.text

@@ -35,21 +35,13 @@ def _table(table: Table) -> str:
     shown = [i for i in range(len(table.columns)) if not any(isinstance(row[i], Bar) for row in table.rows)]
     columns = [table.columns[i] for i in shown]
     lines = [
-        _row([plain(column.heading) for column in columns]),
-        _row(["---:" if column.number else "---" for column in columns]),
-        *(_row([plain(_words(row[i])) for i in shown]) for row in table.rows),
+        [plain(column.heading) for column in columns],
+        ["---:" if column.number else "---" for column in columns],
+        *([plain(_words(row[i])) for i in shown] for row in table.rows),
     ]
-    return (f"**{plain(table.title)}**\n\n" if table.title else "") + "\n".join(lines)
-
-
-def _row(cells: list[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+    title = f"**{plain(table.title)}**\n\n" if table.title else ""
+    return title + "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def _words(cell: Cell) -> str:
-    match cell:
-        case str():
-            return cell
-        case Bar():
-            return ""
-    return cell.words
+    return "" if isinstance(cell, Bar) else cell if isinstance(cell, str) else cell.words

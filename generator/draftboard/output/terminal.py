@@ -5,30 +5,42 @@ from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.console import Console
 
-from draftboard.output.document import Bar, Block, Bullets, Cell, Document, Heading, Note, Sentence, Table, Verbatim
-from draftboard.output.document import Text as Words
+from draftboard.output.document import Bar, Bullets, Cell, Document, Heading, Note, Sentence, Table, Verbatim
 from draftboard.status import Status
 
-STYLES = {
+STYLES = dict.fromkeys((Status.GOOD, Status.BEST), "bold green") | {
     Status.BAD: "bold red",
     Status.WARN: "bold yellow",
-    Status.GOOD: "bold green",
-    Status.BEST: "bold green",
     Status.ODD: "bold magenta",
     Status.QUIET: "dim",
     Status.NEUTRAL: "",
 }
 _BAR = 16
-_WIDE, _NARROW = 3, 2
-"""Characters: of a bar, between columns."""
+"""Characters."""
 
 
 def show(document: Document, console: Console) -> None:
     """Print every block."""
     for number, block in enumerate(document.blocks):
-        if number and isinstance(block, Heading):
-            console.print()
-        _show(block, console)
+        match block:
+            case Heading():
+                if number:
+                    console.print()
+                says = text.Text("  ") + _styled(*block.says) if block.says.words else ""
+                console.print(text.Text.assemble((printable(block.name), "bold"), says))
+            case Sentence():
+                console.print(_styled(*block))
+            case Bullets():
+                for line in block.lines:
+                    grid = table.Table.grid("", table.Column(overflow="fold"), padding=(0, 1, 0, 0))
+                    grid.add_row(_styled("  -", block.status), _styled(line, block.status))
+                    console.print(grid)
+            case Table():
+                _show_table(block, console)
+            case Note():
+                console.print(_styled(block.text, Status.QUIET))
+            case Verbatim():
+                console.print(text.Text(printable(block.text)), soft_wrap=True)
 
 
 def printable(words: str) -> str:
@@ -36,31 +48,10 @@ def printable(words: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in words)
 
 
-def _show(block: Block, console: Console) -> None:
-    match block:
-        case Heading():
-            says = (f"  {printable(block.says.words)}", STYLES[block.says.status])
-            console.print(text.Text.assemble((printable(block.name), "bold"), says if block.says.words else ""))
-        case Sentence():
-            console.print(_styled(Words(block.text, block.status)))
-        case Bullets():
-            for line in block.lines:
-                grid = table.Table.grid("", table.Column(overflow="fold"), padding=(0, 1, 0, 0))
-                grid.add_row(_styled(Words("  -", block.status)), _styled(Words(line, block.status)))
-                console.print(grid)
-        case Table():
-            _show_table(block, console)
-        case Note():
-            console.print(_styled(Words(block.text, Status.QUIET)))
-        case Verbatim():
-            console.print(text.Text(printable(block.text)), soft_wrap=True)
-
-
 def _show_table(found: Table, console: Console) -> None:
-    for gap in (_WIDE, _NARROW):
-        if drawn := _drawn(found, console.width, gap):
-            console.print(drawn)
-            return
+    if drawn := _drawn(found, console.width):
+        console.print(drawn)
+        return
     if found.title:
         console.print(text.Text(found.title, "bold"))
     for row in found.rows:
@@ -72,57 +63,45 @@ def _show_table(found: Table, console: Console) -> None:
     console.print()
 
 
-def _drawn(found: Table, width: int, gap: int) -> table.Table | None:
-    """The table with such gaps between columns; None where its longest words have no room.
-
-    Where gaps are narrow, headings of numbers may take several lines.
-    """
-    headings = [text.Text(column.heading) for column in found.columns]
+def _drawn(found: Table, width: int) -> table.Table | None:
+    """The table, headings of numbers on several lines where they must be; None where its longest words have no room."""
     rows = [[_cell(cell) for cell in row] for row in found.rows]
-    least, most = [], []
+    widths, wanted = [], []
     for number, column in enumerate(found.columns):
-        cells = [row[number] for row in rows]
-        whole = max(map(_width, cells), default=0)
-        longest = max(map(_longest_word, (headings[number], *cells)))
-        most.append(max(whole, longest if column.number and gap == _NARROW else _width(headings[number])))
-        least.append(max(most[-1], longest) if column.number else longest)
-    room = width - 2 - gap * (len(least) - 1) - sum(least)
+        heading, sizes = _sizes(text.Text(column.heading)), [_sizes(row[number]) for row in rows]
+        whole, word = max((size[0] for size in sizes), default=0), max(size[1] for size in (heading, *sizes))
+        widths.append(max(whole, word) if column.number else word)
+        wanted.append(max(whole, *heading))
+    room = width + 1 - 3 * len(widths) - sum(widths)
     if room < 0:
         return None
-    drawn = table.Table(title=found.title or None, title_justify="left", title_style="bold", box=SIMPLE_HEAD)
-    drawn.pad_edge, drawn.padding = False, (0, 1, 0, gap - _NARROW)
-    drawn.show_header = any(column.heading for column in found.columns)
-    widths = list(least)
-    # The columns that need least come first, so that what they leave is shared by the others.
-    growing = sorted(range(len(least)), key=lambda number: most[number] - least[number])
-    for left, number in zip(range(len(growing), 0, -1), growing, strict=True):
-        more = min(most[number] - least[number], room // left)
+    # The columns that need least come first: the others share what they leave.
+    growing = sorted(range(len(widths)), key=lambda number: wanted[number] - widths[number])
+    for left, number in zip(range(len(widths), 0, -1), growing, strict=True):
+        more = max(0, min(wanted[number] - widths[number], room // left))
         widths[number] += more
         room -= more
-    for heading, column, own in zip(headings, found.columns, widths, strict=True):
-        drawn.add_column(heading, justify="right" if column.number else "left", width=own)
+    drawn = table.Table(title=found.title or None, title_justify="left", title_style="bold", box=SIMPLE_HEAD)
+    drawn.pad_edge, drawn.show_header = False, any(column.heading for column in found.columns)
+    for column, own in zip(found.columns, widths, strict=True):
+        drawn.add_column(text.Text(column.heading), justify="right" if column.number else "left", width=own)
     for row in rows:
         drawn.add_row(*row)
     return drawn
 
 
-def _width(cell: text.Text | bar.Bar) -> int:
-    return cell.cell_len if isinstance(cell, text.Text) else _BAR
-
-
-def _longest_word(cell: text.Text | bar.Bar) -> int:
-    return max(map(cell_len, cell.plain.split()), default=0) if isinstance(cell, text.Text) else _BAR
+def _sizes(cell: text.Text | bar.Bar) -> tuple[int, int]:
+    """Characters of a cell, and of its longest word."""
+    if isinstance(cell, bar.Bar):
+        return _BAR, _BAR
+    return cell.cell_len, max(map(cell_len, cell.plain.split()), default=0)
 
 
 def _cell(cell: Cell) -> text.Text | bar.Bar:
-    match cell:
-        case Bar():
-            return bar.Bar(1, 0, cell.share, width=_BAR)
-        case str():
-            return text.Text(printable(cell))
-        case Words():
-            return _styled(cell)
+    if isinstance(cell, Bar):
+        return bar.Bar(1, 0, cell.share, width=_BAR)
+    return _styled(cell) if isinstance(cell, str) else _styled(*cell)
 
 
-def _styled(words: Words) -> text.Text:
-    return text.Text(printable(words.words), style=STYLES[words.status])
+def _styled(words: str, status: Status = Status.NEUTRAL) -> text.Text:
+    return text.Text(printable(words), style=STYLES[status])
