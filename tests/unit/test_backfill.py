@@ -122,7 +122,7 @@ def test_memory_does_not_grow_with_the_number_of_servers(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("out", "words"), [("nowhere/run.om", "cannot write the past"), ("folder", "is no regular file")]
+    ("out", "words"), [("nowhere/run.om", "cannot write the history"), ("folder", "is no regular file")]
 )
 def test_a_file_that_cannot_be_written_is_told_and_nothing_is_left(tmp_path: Path, out: str, words: str) -> None:
     (tmp_path / "folder").mkdir()
