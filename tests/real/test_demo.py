@@ -16,7 +16,7 @@ from rich.console import Console
 
 from conftest import DEMO_SETTINGS, RECORDING, program
 from draftboard.cli import main
-from draftboard.lab.replay import Replay, summary, tell
+from draftboard.lab.replay import Replay, story_of, summary
 from draftboard.output import show
 
 pytestmark = pytest.mark.prometheus
@@ -65,7 +65,7 @@ def test_the_drop_at_high_load_is_seen_and_named(capsys: pytest.CaptureFixture[s
 def test_every_number_and_word_is_whole_on_a_narrow_terminal(demo_run: Replay, width: int) -> None:
     def printed(columns: int) -> str:
         paper = io.StringIO()
-        show(summary(tell(demo_run)), Console(width=columns, file=paper))
+        show(summary(story_of(demo_run)), Console(width=columns, file=paper))
         return paper.getvalue()
 
     def words(text: str) -> set[str]:

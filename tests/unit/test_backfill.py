@@ -39,7 +39,7 @@ def written(tmp_path: Path) -> Path:
     return out
 
 
-def test_families_are_told_once_with_all_their_samples_and_the_file_ends(written: Path) -> None:
+def test_families_appear_once_with_all_their_samples_and_the_file_ends(written: Path) -> None:
     text = lines(written)
     assert text[-1] == "# EOF"
     families = [line.split()[2] for line in text if line.startswith("# TYPE")]
@@ -101,7 +101,7 @@ def test_the_same_seed_writes_the_same_bytes(tmp_path: Path) -> None:
     assert texts[0] == texts[1] != texts[2]
 
 
-def test_progress_is_told_server_by_server(tmp_path: Path) -> None:
+def test_progress_is_reported_server_by_server(tmp_path: Path) -> None:
     told: list[tuple[str, int, int]] = []
     backfill(targets(find("idle"), 1), PAST, tmp_path / "run.om", lambda *step: told.append(step))
     assert told == [("simulating", 0, 2), ("simulating", 1, 2), ("writing", 2, 2)]
@@ -122,9 +122,9 @@ def test_memory_does_not_grow_with_the_number_of_servers(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("out", "words"), [("nowhere/run.om", "cannot write the past"), ("folder", "not a regular file")]
+    ("out", "words"), [("nowhere/run.om", "cannot write the history"), ("folder", "not a regular file")]
 )
-def test_a_file_that_cannot_be_written_is_told_and_nothing_is_left(tmp_path: Path, out: str, words: str) -> None:
+def test_a_file_that_cannot_be_written_is_reported_and_nothing_is_left(tmp_path: Path, out: str, words: str) -> None:
     (tmp_path / "folder").mkdir()
     with pytest.raises(DraftboardError, match=words) as raised:
         backfill(targets(scenario(), 1), PAST, tmp_path / out)

@@ -1,4 +1,4 @@
-"""Replaying: the patience of alerts, the order of passes, and recordings that are none."""
+"""Replaying: the holds of alerts, the order of passes, and files that hold no recording."""
 
 import gzip
 from pathlib import Path
@@ -7,6 +7,7 @@ import pytest
 
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
+from draftboard.lab.replay import evaluate
 from draftboard.lab.replay.evaluate import in_passes, replaying, unpack
 from draftboard.lab.replay.story import stretches
 from draftboard.rules import recording_groups
@@ -84,7 +85,7 @@ def test_a_recording_is_unpacked_and_its_times_are_known(tmp_path: Path) -> None
         (b"<html><body>401</body></html>\n", "line 1"),
     ],
 )
-def test_what_is_no_recording_is_told_in_one_line(tmp_path: Path, content: bytes, told: str) -> None:
+def test_a_file_without_a_recording_is_reported_in_one_line(tmp_path: Path, content: bytes, told: str) -> None:
     source = tmp_path / "run.om"
     source.write_bytes(content)
     with pytest.raises(DraftboardError, match=told) as raised:
@@ -94,7 +95,7 @@ def test_what_is_no_recording_is_told_in_one_line(tmp_path: Path, content: bytes
 
 
 @pytest.mark.parametrize("content", [b"no gzip at all", gzip.compress(b"x 1 2\n" * 1000)[:40]], ids=["text", "cut off"])
-def test_a_broken_archive_is_told_in_one_line(tmp_path: Path, content: bytes) -> None:
+def test_a_broken_archive_is_reported_in_one_line(tmp_path: Path, content: bytes) -> None:
     source = tmp_path / "run.om.gz"
     source.write_bytes(content)
     with pytest.raises(DraftboardError, match="cannot read the recording"):
@@ -110,8 +111,16 @@ def test_a_replay_needs_an_evaluation_no_shorter_than_a_scrape(tmp_path: Path) -
         pass
 
 
-def test_times_in_milliseconds_are_told_to_be_none(tmp_path: Path) -> None:
+def test_times_in_milliseconds_are_refused(tmp_path: Path) -> None:
     source = tmp_path / "run.om"
     source.write_text("x 1 1795248852916\n# EOF\n")
     with pytest.raises(DraftboardError, match="line 1: timestamps must be seconds since 1970, not 1795248852916"):
+        unpack(source, tmp_path / "unpacked.om")
+
+
+def test_an_archive_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluate, "_MOST_BYTES", 1000)
+    source = tmp_path / "run.om.gz"
+    source.write_bytes(gzip.compress(b"x 1 2\n" * 1000))
+    with pytest.raises(DraftboardError, match="cannot read the recording: larger than 1000 bytes unpacked"):
         unpack(source, tmp_path / "unpacked.om")

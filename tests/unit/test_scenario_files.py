@@ -1,4 +1,4 @@
-"""Scenario files: those that come with Draftboard, and mistakes in others, each told in one line."""
+"""Scenario files: the built-in ones, and mistakes in others, each reported in one line."""
 
 from pathlib import Path
 
@@ -84,7 +84,7 @@ def test_a_story_expects_alerts_within_its_duration(name: str) -> None:
         (HEAD + '[[server]]\nmodel = "a\\"} 1\\n"', "server.0.model = "),
     ],
 )  # fmt: skip
-def test_a_mistake_is_told_in_one_line(tmp_path: Path, text: str, says: str) -> None:
+def test_a_mistake_is_reported_in_one_line(tmp_path: Path, text: str, says: str) -> None:
     path = tmp_path / "bad.toml"
     path.write_text(text)
     with pytest.raises(DraftboardError) as raised:
@@ -96,7 +96,7 @@ def test_a_mistake_is_told_in_one_line(tmp_path: Path, text: str, says: str) -> 
 
 
 @pytest.mark.parametrize("text", [b"\xff\xfe", b"a=" + b"[" * 100_000, b"#" * 1_000_001])
-def test_hostile_files_are_told_in_one_line(tmp_path: Path, text: bytes) -> None:
+def test_hostile_files_are_reported_in_one_line(tmp_path: Path, text: bytes) -> None:
     path = tmp_path / "bad.toml"
     path.write_bytes(text)
     with pytest.raises(DraftboardError, match=str(path)) as raised:
@@ -111,12 +111,12 @@ def test_an_unknown_name_is_answered_with_those_that_are_known() -> None:
         find("x")
 
 
-def test_a_file_that_is_not_there_is_told() -> None:
+def test_a_missing_file_is_reported() -> None:
     with pytest.raises(DraftboardError, match="cannot read the scenario"):
         find("nowhere.toml")
 
 
-def test_a_story_is_told_of_as_many_engines_and_models_as_wanted() -> None:
+def test_a_scenario_scales_to_as_many_engines_and_models_as_asked() -> None:
     told = find("fleet-100")
     assert sum(target.server.engines for target in targets(told, 1)) == 100
     pairs = find("fleet-100").scaled(engines=5)
@@ -125,7 +125,7 @@ def test_a_story_is_told_of_as_many_engines_and_models_as_wanted() -> None:
     assert models == {"llama-3-70b", "llama-3-70b-2", "llama-3-70b-3"}
 
 
-def test_events_of_a_model_are_told_of_its_copies_too(tmp_path: Path) -> None:
+def test_events_of_a_model_happen_to_its_copies_too(tmp_path: Path) -> None:
     path = tmp_path / "two.toml"
     path.write_text(f'{DRAFTS}[[server]]\nmodel = "other"\n[[event]]\nat = "1m"\nmodel = "m"\nrestart = "1m"\n')
     told = find(str(path)).scaled(models=2)

@@ -122,7 +122,7 @@ def counted(text: str) -> set[str]:
     return {s.name for family in text_string_to_metric_families(text) for s in family.samples if s.value > 0}
 
 
-def test_other_paths_are_told_to_be_none_and_health_answers() -> None:
+def test_other_paths_are_not_found_and_health_answers() -> None:
     with live("--scenario", "idle", "--engines", "1") as (_, addresses):
         server = addresses[0].removesuffix("/metrics")
         assert fetched(f"{server}/v1/models")[0] == 404

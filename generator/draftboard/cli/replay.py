@@ -34,7 +34,7 @@ def replay_command(
             recording, settings, prometheus=prometheus, promtool=promtool, keep_in=folder, progress=progress
         ) as replayed,
     ):
-        story = replay.tell(replayed)
+        story = replay.story_of(replayed)
     if as_json:
         click.echo(to_json(story))
     else:

@@ -18,7 +18,7 @@ from draftboard.status import Status
 _STEP = Duration(15)
 
 
-@click.command(short_help="Serve pages that behave like vLLM's, or write their history.")
+@click.command(short_help="Serve simulated vLLM /metrics pages, or write their history.")
 @click.option("--list", "listed", is_flag=True, help="List the built-in scenarios.")
 @click.option(
     "--scenario",

@@ -19,7 +19,7 @@ _LEAST_SECONDS = 30.0  # starting the processes and scraping twice takes its tim
 
 
 @dataclass(frozen=True)
-class Told:
+class Outcome:
     """One expected alert."""
 
     alert: str
@@ -35,7 +35,7 @@ class Drill:
 
     scenario: str
     speed: float
-    told: tuple[Told, ...]
+    told: tuple[Outcome, ...]
     others: tuple[str, ...]  # alerts that arrived without being expected, but for the watchdog
     passed: bool  # whether all expected alerts arrived, and no other
     schema_version: int = 1  # grows whenever a key is removed or its meaning changes
@@ -81,16 +81,16 @@ def rehearse(
             began + script.duration.seconds / speed - time.time(),
         )
     first = {arrival.name: arrival for arrival in reversed(receiver.arrivals)}
-    told = tuple(_told(one.alert, first.get(one.alert), began + one.since.seconds / speed) for one in expected)
+    told = tuple(_outcome(one.alert, first.get(one.alert), began + one.since.seconds / speed) for one in expected)
     others = tuple(sorted(first.keys() - names - {WATCHDOG}))
     return Drill(scenario, speed, told, others, passed=not others and first.keys() >= names)
 
 
-def _told(alert: str, arrival: Arrival | None, caused: float) -> Told:
+def _outcome(alert: str, arrival: Arrival | None, caused: float) -> Outcome:
     if arrival is None:
-        return Told(alert)
+        return Outcome(alert)
     says, runbook = (arrival.annotations.get(name, "") for name in ("description", "runbook_url"))
-    return Told(alert, round(arrival.at - caused, 1), arrival.receiver, says, runbook)
+    return Outcome(alert, round(arrival.at - caused, 1), arrival.receiver, says, runbook)
 
 
 def shown(drill: Drill) -> Document:

@@ -82,7 +82,7 @@ class Wiring:
 def wired(settings: Settings, programs: Programs, folder: Path, webhook: str) -> Iterator[Wiring]:
     """Write all configuration into a folder, every alert routed to the webhook. Nothing runs yet.
 
-    Channels and addresses of `settings.stack` are replaced: a drill notifies nobody else.
+    Channels and addresses of `settings.stack` are replaced: a drill notifies no other receiver.
     """
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]

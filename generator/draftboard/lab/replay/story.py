@@ -77,7 +77,7 @@ class Story:
     schema_version: int = 1  # grows whenever a field is removed or its meaning changes
 
 
-def tell(replay: Replay) -> Story:
+def story_of(replay: Replay) -> Story:
     """Read the records at the end of every window; of a long recording, at the end of some."""
     settings = replay.settings
     window = settings.rules.rate_window.seconds

@@ -30,7 +30,7 @@ def backfill(
     Raises:
         DraftboardError: the file cannot be written.
     """
-    with whole(out, "past") as joined, ExitStack() as stack:
+    with whole(out, "history") as joined, ExitStack() as stack:
         spools: dict[str, TextIO] = {
             metric.name: stack.enter_context((joined.parent / f"{number}.om").open("w+"))
             for number, metric in enumerate(_FAMILIES)
