@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from draftboard.catalogue import Metric, around, serving
-from draftboard.expr.labels import LabelJoin, label_replace
+from draftboard.expr.labels import LabelJoin, LabelReplace
 from draftboard.expr.scope import Level
 from draftboard.expr.tree import Aggregate, Expr, Raw, on, over_level
 from draftboard.settings import Settings
@@ -18,8 +18,8 @@ def _host(settings: Settings) -> str:
 def _host_of(series: Expr) -> Expr:
     """With the machine in its label: what it had there, else `instance` without its port."""
     both = LabelJoin(series, _host, ";", lambda s: (s.settings.labels.host, s.settings.labels.instance))
-    stated = label_replace(both, _host, "$1", _host, "([^;]+);.*")
-    return label_replace(stated, _host, "$1", _host, r";(.*?)(:[0-9]+)?")
+    stated = LabelReplace(both, _host, "$1", _host, "([^;]+);.*")
+    return LabelReplace(stated, _host, "$1", _host, r";(.*?)(:[0-9]+)?")
 
 
 def _gpus(metric: Metric) -> Expr:

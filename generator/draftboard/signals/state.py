@@ -1,6 +1,6 @@
 """Engines by what they are doing, and servers by whether they answer."""
 
-from draftboard.expr.labels import CountValues, label_replace
+from draftboard.expr.labels import CountValues, LabelReplace
 from draftboard.expr.scope import Level
 from draftboard.expr.tree import Expr, over_level
 from draftboard.signals.decisions import STATES, state
@@ -9,7 +9,7 @@ from draftboard.status import Status
 
 _counts: Expr = CountValues("state", state.at(Level.ENGINE))
 for _code in STATES.codes:
-    _counts = label_replace(_counts, "state", _code.says, "state", str(_code.value))
+    _counts = LabelReplace(_counts, "state", _code.says, "state", str(_code.value))
 
 engines_by_state = Signal(
     name="engines_by_state",
