@@ -10,7 +10,7 @@ from draftboard.settings import Settings
 from draftboard.sweep import BUILT_IN, Plan, Prompt, Prompts, read_prompts, sweep
 from draftboard.sweep.client import Batch, Completion, Outcome
 from draftboard.sweep.result import PerRequest, Spread
-from draftboard.sweep.rows import Rows
+from draftboard.sweep.run import by_request
 from support.fake_vllm import FakeVLLM, accepting, drafts_of
 from support.loopback import answering
 
@@ -29,7 +29,7 @@ def read(*reported: dict[str, Any]) -> PerRequest | None:
         for drafts in reported
     ]
     outcomes = [Outcome("", 1.0, Completion.model_validate(body)) for body in bodies]
-    return Rows(Plan(server="a:1"), "m", Settings()).drafts(Batch(outcomes))[0]
+    return by_request(Batch(outcomes), "", Settings())[0]
 
 
 def test_a_request_of_43_drafts_has_the_length_and_acceptance_that_vllm_tells() -> None:

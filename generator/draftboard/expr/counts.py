@@ -19,16 +19,13 @@ class Valued(Protocol):
 
 @dataclass(frozen=True)
 class Counts:
-    """What servers counted within one window: the growth of counters, the last value of gauges.
-
-    A rate is read as the growth over the window, so that ratios need no time; who shows a rate divides by the seconds.
-    """
+    """What servers counted within one window: the growth of counters, which stands for rates; gauges' last values."""
 
     settings: Settings
     series: Mapping[str, Vector] = field(default_factory=dict)
     """By the name of the metric."""
     answers: Mapping[tuple[str, Level], Vector] = field(default_factory=dict)
-    """What a Prometheus answered, by the signal's name and level: taken as it is. Rates are growth here, too."""
+    """What a Prometheus answered, by the signal's name and level. Rates are growth here, too."""
     read_before: dict[tuple[str, Level], Vector] = field(default_factory=dict, repr=False)
     """Values of signals, each computed once."""
 
@@ -51,12 +48,10 @@ class View:
 
     def remembered(self, name: str, compute: Callable[[], Vector]) -> Vector:
         """A signal's values at this level: answered, or computed once."""
-        key, before = (name, self.scope.level), self.counts.read_before
-        if key in self.counts.answers:
-            return self.counts.answers[key]
-        if key not in before:
-            before[key] = compute()
-        return before[key]
+        key, counts = (name, self.scope.level), self.counts
+        if key not in counts.answers and key not in counts.read_before:
+            counts.read_before[key] = compute()
+        return counts.answers[key] if key in counts.answers else counts.read_before[key]
 
     def selected(self, found: Vector, carried: tuple[str, ...], extra: Sequence[Matcher] = ()) -> Vector:
         """The elements that fit the scope's matchers, as far as such series carry their labels."""

@@ -16,41 +16,25 @@ class LabelReplace(Expr):
     """`label_replace`: a label made from another where that one matches."""
 
     argument: Expr
-    label: Callable[[Settings], str]
+    label: str | Callable[[Settings], str]
     replacement: str
-    source: Callable[[Settings], str]
+    source: str | Callable[[Settings], str]
     pattern: str
 
     def promql(self, scope: Scope) -> str:
-        source, label = self.source(scope.settings), self.label(scope.settings)
+        source, label = named(self.source)(scope.settings), named(self.label)(scope.settings)
         quoted = (f'"{part}"' for part in (label, self.replacement, source, self.pattern))
         return promql.call("label_replace", self.argument.promql(scope), *quoted)
 
     def values(self, view: View) -> Vector | float:
-        settings = view.scope.settings
-        return vector.relabelled(
-            vector_of(self.argument, view),
-            self.label(settings),
-            self.replacement,
-            self.source(settings),
-            self.pattern.replace(r"\\", "\\"),
-        )
-
-
-def label_replace(
-    argument: Expr,
-    label: str | Callable[[Settings], str],
-    replacement: str,
-    source: str | Callable[[Settings], str],
-    pattern: str,
-) -> LabelReplace:
-    """A label made from another where that one matches."""
-    return LabelReplace(argument, named(label), replacement, named(source), pattern)
+        label, source = named(self.label)(view.scope.settings), named(self.source)(view.scope.settings)
+        pattern = self.pattern.replace(r"\\", "\\")
+        return vector.relabelled(vector_of(self.argument, view), label, self.replacement, source, pattern)
 
 
 def labelled(argument: Expr, label: str, value: str) -> Expr:
     """With a label set to a fixed value."""
-    return label_replace(argument, label, value, "", "")
+    return LabelReplace(argument, label, value, "", "")
 
 
 def told_apart(label: str, parts: Mapping[str, Expr]) -> Expr:
@@ -60,25 +44,22 @@ def told_apart(label: str, parts: Mapping[str, Expr]) -> Expr:
 
 def renamed(argument: Expr, label: str, source: str) -> Expr:
     """With one label in place of another, at the level seen."""
-    return over_level("sum", label_replace(argument, label, "$1", source, "(.*)"), label)
+    return over_level("sum", LabelReplace(argument, label, "$1", source, "(.*)"), label)
 
 
 def successor(argument: Expr, label: str, source: str, largest: int) -> Expr:
-    """With a label set to the number in `source` plus one, for numbers up to `largest`.
-
-    PromQL has no arithmetic on label values, so the last digit is rewritten, one digit a step; numbers that end in 9
-    carry. Each step reads `source` and writes `label`, so no step undoes another.
-    """
+    """With a label set to the number in `source` plus one, for numbers up to `largest`."""
+    # PromQL has no arithmetic on label values: the last digit is rewritten, and numbers that end in 9 carry.
     for digit in range(min(largest, 8) + 1):
-        argument = label_replace(argument, label, f"${{1}}{digit + 1}", source, f"(.*){digit}")
+        argument = LabelReplace(argument, label, f"${{1}}{digit + 1}", source, f"(.*){digit}")
     for nines in range(9, largest + 1, 10):
-        argument = label_replace(argument, label, str(nines + 1), source, str(nines))
+        argument = LabelReplace(argument, label, str(nines + 1), source, str(nines))
     return argument
 
 
 def numbers(label: str, first: int, last: int) -> Expr:
     """The numbers themselves, each labelled with itself: what turns a label's value into a value."""
-    return FirstOf(tuple(labelled(Function("vector", expr(n)), label, str(n)) for n in range(first, last + 1)))
+    return told_apart(label, {str(n): Function("vector", expr(n)) for n in range(first, last + 1)})
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,12 +77,9 @@ class LabelJoin(Expr):
 
     def values(self, view: View) -> Vector | float:
         label, sources = self.label(view.scope.settings), self.sources(view.scope)
-        return {
-            vector.with_label(
-                labels, label, self.separator.join(vector.value_of(labels, one) for one in sources)
-            ): value
-            for labels, value in vector_of(self.argument, view).items()
-        }
+        found = vector_of(self.argument, view)
+        joined = {each: self.separator.join(vector.value_of(each, one) for one in sources) for each in found}
+        return {vector.with_label(labels, label, joined[labels]): value for labels, value in found.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +90,7 @@ class CountValues(Expr):
     argument: Expr
 
     def promql(self, scope: Scope) -> str:
-        return promql.count_values(self.label, scope.labels, self.argument.promql(scope))
+        return promql.aggregate("count_values", scope.labels, f'"{self.label}"', self.argument.promql(scope))
 
     def values(self, view: View) -> Vector | float:
         counts: dict[Labels, float] = {}

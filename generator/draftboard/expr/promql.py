@@ -1,10 +1,7 @@
-"""PromQL as text: pure functions that compose expressions in one canonical layout.
-
-An expression that fits a line stays on one; a longer one breaks at its operators and parentheses, indented by two.
-Operands that need parentheses are told by their type: an expression with an operator at its top is a `Compound`.
-"""
+"""PromQL as text: what fits a line stays on one; the rest breaks at operators and parentheses, indented by two."""
 
 from collections.abc import Iterable, Sequence
+from textwrap import indent
 
 WIDTH = 100
 SHORT = 24
@@ -29,27 +26,23 @@ def selector(metric: str, matchers: Sequence[str], *, window: str = "", offset: 
 
 def call(function: str, *arguments: str) -> str:
     """`function(arguments)`."""
-    return _wrapped(f"{function}(", arguments)
+    one_line = f"{function}({', '.join(arguments)})"
+    if _fits(one_line):
+        return one_line
+    # The vector on lines of its own, what is done with it on one: nested calls stay readable.
+    first, *rest = arguments
+    body = ",\n".join([first, ", ".join(rest)] if rest else [first])
+    return f"{function}(\n{indent(body, '  ')}\n)"
 
 
 def subquery(expression: str, span: str, pace: str, offset: str) -> str:
     """`(expression)[span:pace] offset ...`: a past made by evaluating, where no record keeps one."""
-    return f"{_wrapped('(', (expression,))}[{span}:{pace}]" + (f" offset {offset}" if offset else "")
+    return f"{call('', expression)}[{span}:{pace}]" + (f" offset {offset}" if offset else "")
 
 
-def aggregate(operator: str, labels: Iterable[str], vector: str) -> str:
-    """`operator by (labels) (vector)`: raw series carry labels we do not know, so the ones that stay are named."""
-    return _wrapped(f"{operator} by ({', '.join(labels)}) (", (vector,))
-
-
-def reduce(operator: str, label: str, vector: str) -> str:
-    """`operator without (label) (vector)`: over the one dimension that a signal has beyond its level."""
-    return _wrapped(f"{operator} without ({label}) (", (vector,))
-
-
-def count_values(label: str, labels: Iterable[str], vector: str) -> str:
-    """Number of series of each value, the value in `label`."""
-    return _wrapped(f"count_values by ({', '.join(labels)}) (", (f'"{label}"', vector))
+def aggregate(operator: str, labels: Iterable[str], *arguments: str) -> str:
+    """`operator by (labels) (arguments)`: raw series carry labels we do not know, so the ones that stay are named."""
+    return call(f"{operator} by ({', '.join(labels)}) ", *arguments)
 
 
 def binary(left: str, operator: str, right: str, matching: str = "") -> Compound:
@@ -57,16 +50,15 @@ def binary(left: str, operator: str, right: str, matching: str = "") -> Compound
     middle = f"{operator} {matching}".strip()
     left, right = _operand(left), _operand(right)
     one_line = f"{left} {middle} {right}"
-    if _fits(one_line) or _is_short(left) or _is_short(right):
+    if _fits(one_line) or _fits(left, SHORT) or _fits(right, SHORT):
         return Compound(one_line)
     return Compound(f"{left}\n{middle} {right}")
 
 
 def first_of(*alternatives: str) -> str:
     """`a or b or ...`: each series comes from the first alternative that has it."""
-    if len(alternatives) == 1:
-        return alternatives[0]
-    return Compound("\nor ".join(_operand(alternative) for alternative in alternatives))
+    joined = "\nor ".join(map(_operand, alternatives))
+    return Compound(joined) if len(alternatives) > 1 else alternatives[0]
 
 
 def constant(value: float, like: str) -> Compound:
@@ -78,26 +70,8 @@ def constant(value: float, like: str) -> Compound:
 def _operand(expression: str) -> str:
     if not isinstance(expression, Compound):
         return expression
-    return f"({expression})" if "\n" not in expression else _wrapped("(", (expression,))
+    return call("", expression) if "\n" in expression else f"({expression})"
 
 
-def _wrapped(opening: str, arguments: Sequence[str]) -> str:
-    one_line = f"{opening}{', '.join(arguments)})"
-    if _fits(one_line):
-        return one_line
-    # The vector on lines of its own, what is done with it on one: nested calls stay readable.
-    first, *rest = arguments
-    body = ",\n".join([first, ", ".join(rest)] if rest else [first])
-    return f"{opening}\n{_indented(body)}\n)"
-
-
-def _fits(text: str) -> bool:
-    return len(text) <= WIDTH and "\n" not in text
-
-
-def _is_short(operand: str) -> bool:
-    return len(operand) <= SHORT and "\n" not in operand
-
-
-def _indented(text: str) -> str:
-    return "\n".join(f"  {line}" for line in text.splitlines())
+def _fits(text: str, width: int = WIDTH) -> bool:
+    return len(text) <= width and "\n" not in text

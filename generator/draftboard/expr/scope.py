@@ -24,14 +24,7 @@ class Level(Enum):
 
     def labels(self, settings: Settings) -> tuple[str, ...]:
         """Labels that a series of this level carries."""
-        by_level = {
-            Level.TARGET: settings.labels.target_level,
-            Level.ENGINE: settings.labels.engine_level,
-            Level.MODEL: settings.labels.model_level,
-            Level.HOST: settings.labels.host_level,
-            Level.FLEET: (),
-        }
-        return by_level[self]
+        return () if self is Level.FLEET else getattr(settings.labels, f"{self.value}_level")
 
 
 class Edition(Enum):
@@ -128,16 +121,8 @@ class Scope:
         """The same view at another level."""
         return replace(self, level=level)
 
-    def ago(self, offset: Duration) -> "Scope":
-        """The same view of the past."""
-        return replace(self, offset=offset)
-
     def over(self, span: Duration) -> "Scope":
-        """The same view with rates over another window.
-
-        Raises:
-            ValueError: it reads records, which keep another window.
-        """
+        """The same view with rates over another window; ValueError where it reads records, which keep theirs."""
         return replace(self, span=span)
 
     def where(self, *matchers: Matcher) -> "Scope":
@@ -145,11 +130,7 @@ class Scope:
         return replace(self, only=(*self.only, *matchers))
 
     def __call__(self, expression: Readable) -> str:
-        """The PromQL of an expression from here.
-
-        Raises:
-            ValueError: none of its series carries a label that this scope selects by.
-        """
+        """The PromQL of an expression from here; ValueError where none carries a label that this scope selects by."""
         text = expression.promql(self)
         for matcher in self.only:
             if matcher.text not in text:
@@ -196,17 +177,14 @@ class Scope:
         """A selector of series that carry some labels: the user's own matchers go with scraped series."""
         matchers = [matcher for matcher in (self.settings.selector,) if scraped and matcher]
         if self.edition.on_dashboard:
-            matchers += [f'{label}=~"${label}"' for label in self._variables() if label in carried]
-        matchers += [matcher.text for matcher in self.selecting(carried)]
-        matchers += [matcher.text for matcher in extra]
+            # Each label that dashboards filter by has a variable of its name.
+            names = self.settings.labels
+            variables = [label for label in names.engine_level if label in carried and label not in names.scope]
+            matchers += [f'{label}=~"${label}"' for label in variables]
+        matchers += [matcher.text for matcher in (*self.selecting(carried), *extra)]
         offset = offset or (str(self.offset) if self.offset else "")
         return promql.selector(name, matchers, window=window, offset=offset)
 
     def selecting(self, carried: tuple[str, ...]) -> tuple[Matcher, ...]:
         """The matchers that apply to series with these labels."""
         return tuple(matcher for matcher in self.only if matcher.label in carried)
-
-    def _variables(self) -> tuple[str, ...]:
-        """Labels that dashboards filter by, each with a variable of the same name."""
-        labels = self.settings.labels
-        return tuple(label for label in labels.engine_level if label not in labels.scope)

@@ -1,13 +1,11 @@
-"""Expressions with two readers: PromQL for a scope, and numbers from counts.
+"""Expressions with two readers: `scope(tree)` writes PromQL, `counts.read(tree, level)` computes it from counts.
 
-`accepted_tokens / draft_tokens` is a tree. `scope(tree)` writes it as PromQL; `counts.read(tree, level)` computes it
-from what a server counted. The tree holds what the signals need: it is no evaluator of PromQL. What asks the past
-(`Ago`, `OverTime`) has no value in counts, which know one window only.
+What asks the past (`Ago`, `OverTime`) has no value in counts, which know one window only.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from draftboard.catalogue import Metric
 from draftboard.durations import Duration
@@ -159,11 +157,9 @@ class Matching:
     group: Group = ""
 
     def promql(self, scope: Scope) -> str:
-        labels = self.labels(scope)
-        group = f" group_{self.group} ()" if self.group else ""
-        if self.just:
-            return f"on ({', '.join(labels)}){group}"
-        return f"ignoring ({', '.join(labels)}){group}" if labels else ""
+        labels, group = self.labels(scope), f" group_{self.group} ()" if self.group else ""
+        by = "on" if self.just else "ignoring"
+        return f"{by} ({', '.join(labels)}){group}" if self.just or labels else ""
 
     def key(self, scope: Scope) -> Key:
         """The labels that must be equal."""
@@ -296,12 +292,11 @@ class Reduce(Expr):
     argument: Expr
 
     def promql(self, scope: Scope) -> str:
-        return promql.reduce(self.how, self.label, self.argument.promql(scope))
+        return promql.call(f"{self.how} without ({self.label}) ", self.argument.promql(scope))
 
     def values(self, view: View) -> Vector | float:
-        return vector.aggregated(
-            self.how, vector_of(self.argument, view), lambda labels: vector.dropped(labels, (self.label,))
-        )
+        argument = vector_of(self.argument, view)
+        return vector.aggregated(self.how, argument, lambda labels: vector.dropped(labels, (self.label,)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -333,8 +328,7 @@ class Constant(Expr):
         return promql.constant(self.value(scope.settings), self.like.promql(scope))
 
     def values(self, view: View) -> Vector | float:
-        value = self.value(view.scope.settings)
-        return dict.fromkeys(vector_of(self.like, view), value)
+        return dict.fromkeys(vector_of(self.like, view), self.value(view.scope.settings))
 
 
 def constant(value: float, like: Expr) -> Constant:
@@ -387,7 +381,7 @@ class Ago(Expr):
     span: Span
 
     def promql(self, scope: Scope) -> str:
-        return self.argument.promql(scope.ago(self.span(scope.settings)))
+        return self.argument.promql(replace(scope, offset=self.span(scope.settings)))
 
     def values(self, view: View) -> Vector | float:  # noqa: ARG002
         return NOTHING
@@ -406,7 +400,7 @@ class OverTime(Expr):
     def promql(self, scope: Scope) -> str:
         settings = scope.settings
         span, offset = str(self.span(settings)), str(self.offset(settings)) if self.offset else ""
-        record = recorded(self.argument, scope, window=span, offset=offset)
+        record = self.argument.record_here(scope, span, offset) if isinstance(self.argument, Recorded) else None
         if record is None:
             pace = str(settings.rules.evaluation_interval)
             record = promql.subquery(self.argument.promql(scope), span, pace, offset)
@@ -437,18 +431,8 @@ class Recorded(Expr):
         """A selector of its record; None where there is none to read."""
 
 
-def recorded(argument: Expr, scope: Scope, window: str, offset: str) -> str | None:
-    """A selector of the record of an expression, over a window; None where it has none."""
-    if not isinstance(argument, Recorded):
-        return None
-    return argument.record_here(scope, window, offset)
-
-
 def rate(metric: Metric, by: tuple[str, ...] | None = None) -> Expr:
-    """Per-second increase of a counter, summed over everything but the level's labels and the metric's own.
-
-    `by` names those of its own labels that stay, where not all do.
-    """
+    """Per-second increase of a counter, by the level's labels and those of its own that stay: all, or `by`."""
     return over_level("sum", rate_of_each(metric), *(metric.own_labels if by is None else by))
 
 

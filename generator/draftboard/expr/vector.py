@@ -1,13 +1,9 @@
-"""Instant vectors on plain numbers, and how PromQL combines them: what the numeric reader of an expression needs.
-
-Each function means what Prometheus means by the operator of that name. `Labels` hold names and values; `Vector` maps
-them to values.
-"""
+"""Instant vectors on plain numbers: each function means what Prometheus means by the operator of that name."""
 
 import math
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import accumulate
 from typing import Literal
 
@@ -20,16 +16,14 @@ Group = Literal["", "left", "right"]
 NOTHING: Vector = {}
 
 
-def kept(labels: Labels, names: Iterable[str]) -> Labels:
+def kept(labels: Labels, names: Collection[str]) -> Labels:
     """Only the labels of these names."""
-    wanted = set(names)
-    return frozenset(pair for pair in labels if pair[0] in wanted)
+    return frozenset(pair for pair in labels if pair[0] in names)
 
 
-def dropped(labels: Labels, names: Iterable[str]) -> Labels:
+def dropped(labels: Labels, names: Collection[str]) -> Labels:
     """All other labels."""
-    unwanted = set(names)
-    return frozenset(pair for pair in labels if pair[0] not in unwanted)
+    return frozenset(pair for pair in labels if pair[0] not in names)
 
 
 def value_of(labels: Labels, name: str) -> str:

@@ -31,7 +31,6 @@ acceptance = Signal(
     question="Is drafting paying off?",
     description="Accepted over drafted tokens; the bonus token is not counted. Falls as K grows, so it does not "
     "compare models with another K, and the bands are rules of thumb: judge by length against break-even.",
-    unit=Unit.RATIO,
     better=Better.HIGHER,
     expr=accepted_tokens / draft_tokens,
     record="vllm_spec_decode_acceptance:ratio_rate{window}",
@@ -67,7 +66,6 @@ coverage = Signal(
     question="How many decode steps carry a draft at all?",
     description="Drafts / decode steps. Under 100 % is normal for n-gram and suffix, which draft only where the text "
     "repeats; slightly over 100 % happens, since a draft may fall on a request's first step, which is no decode step.",
-    unit=Unit.RATIO,
     better=Better.HIGHER,
     expr=drafts / decode_steps,
     record="vllm_spec_decode_coverage:ratio_rate{window}",
@@ -91,7 +89,6 @@ draft_efficiency = Signal(
     question="How much of what is verified becomes output?",
     description="(Drafts + accepted tokens) / (drafts + drafted tokens): output of speculative steps over what they "
     "could have put out.",
-    unit=Unit.RATIO,
     better=Better.HIGHER,
     expr=(drafts + accepted_tokens) / (drafts + draft_tokens),
 )
@@ -101,7 +98,6 @@ share_from_drafts = Signal(
     question="How much of the output came from the drafter?",
     description="Accepted / generated tokens. Can read a little high: accepted tokens are counted before a stop or "
     "max_tokens cuts them off.",
-    unit=Unit.RATIO,
     better=Better.HIGHER,
     expr=accepted_tokens / generation_tokens,
     empty="idle",

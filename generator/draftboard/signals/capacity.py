@@ -72,7 +72,6 @@ kv_cache_usage = Signal(
     question="How near is the fullest engine to its limit?",
     description=f"{serving.KV_CACHE_USAGE.meaning} Of a model: its fullest engine's, for one engine's room is no help "
     "to another.",
-    unit=Unit.RATIO,
     better=Better.LOWER,
     expr=over_level("max", Raw(serving.KV_CACHE_USAGE)),
     record="vllm_kv_cache_usage:max",
@@ -86,7 +85,6 @@ kv_cache_usage_mean = Signal(
     title="KV cache in use on average",
     question="How full is the KV cache overall?",
     description="The same, averaged over the model's engines: far under the fullest, requests are spread unevenly.",
-    unit=Unit.RATIO,
     better=Better.LOWER,
     expr=over_level("avg", Raw(serving.KV_CACHE_USAGE)),
     record="vllm_kv_cache_usage:avg",
@@ -107,12 +105,10 @@ kv_cache_capacity = Signal(
 )
 preemptions = rate_of(
     serving.PREEMPTIONS,
-    name="preemptions",
-    title="Preemptions",
-    question="Are running requests thrown out?",
+    "preemptions",
+    "Preemptions",
+    "Are running requests thrown out?",
     unit=Unit.PREEMPTIONS_PER_SECOND,
-    record="vllm_num_preemptions",
-    empty=SILENT,
 )
 preemptions_per_request = Signal(
     name="preemptions_per_request",
@@ -126,15 +122,7 @@ preemptions_per_request = Signal(
     bands=lambda settings: good_under(settings.thresholds.preemptions, good="rare", beyond="thrashing"),
     empty="no request finished in the window",
 )
-prompt_tokens = rate_of(
-    serving.PROMPT_TOKENS,
-    name="prompt_tokens",
-    title="Prompt tokens",
-    question="How much do users ask?",
-    unit=Unit.TOKENS_PER_SECOND,
-    record="vllm_prompt_tokens",
-    empty=SILENT,
-)
+prompt_tokens = rate_of(serving.PROMPT_TOKENS, "prompt_tokens", "Prompt tokens", "How much do users ask?")
 prompt_tokens_by_source = Signal(
     name="prompt_tokens_by_source",
     title="Prompt tokens by source",
@@ -152,7 +140,6 @@ prefix_cache_hits = Signal(
     question="How much of the prompts was found?",
     description="Prompt tokens found / looked up, in the engine's own cache (local) and at other servers (external). "
     "Full hits enter speculation with placeholder drafts, which make acceptance read low (vLLM 0.28 and newer).",
-    unit=Unit.RATIO,
     better=Better.HIGHER,
     expr=told_apart(
         "source",

@@ -1,7 +1,6 @@
 """Against what it was and against its siblings: before, the model's own past, the model's other engines."""
 
 import math
-from typing import Literal
 
 from draftboard.durations import Duration
 from draftboard.expr.scope import Level
@@ -12,15 +11,13 @@ from draftboard.signals.depth import configured_k
 from draftboard.signals.signal import Better, Signal, Unit, good_from
 from draftboard.signals.traffic import accepted_tokens, drafts
 
-_Function = Literal["avg_over_time", "count_over_time", "max_over_time", "min_over_time", "stddev_over_time"]
-
 
 def before(settings: Settings) -> Duration:
     """How long ago "before" is."""
     return settings.rules.compare_with
 
 
-def _past(function: _Function, signal: Signal) -> Expr:
+def _past(function: str, signal: Signal) -> Expr:
     """Of a signal over the baseline, the latest stretch left out so that a drop does not excuse itself."""
     return OverTime(function, signal, lambda settings: settings.rules.baseline, before)
 
@@ -48,7 +45,6 @@ acceptance_change = Signal(
     question="Has acceptance dropped?",
     description="Draft acceptance now / draft acceptance before. A drop at the same K means that the workload or the "
     "drafter has changed; a shorter K is no remedy. Shown while K is what it was; the axis ends at 200 %.",
-    unit=Unit.RATIO,
     better=Better.HIGHER,
     # Where K is what it was: acceptance falls as K grows, which is no drop.
     expr=(acceptance / acceptance.ago(before)) & configured_k.equals(configured_k.ago(before)),
@@ -106,7 +102,6 @@ length_to_others = Signal(
     question="Is one engine worse than its siblings?",
     description="Acceptance length of an engine / acceptance length of its model's other engines together. Shown "
     "where a model has two or more engines that draft.",
-    unit=Unit.RATIO,
     expr=acceptance_length.per(1 + other_engines(accepted_tokens) / other_engines(drafts)),
     record="vllm_spec_decode_acceptance_length_to_others:ratio_rate{window}",
     levels=(Level.ENGINE,),

@@ -1,8 +1,4 @@
-"""What is decided from the numbers: the state of an engine, whether speculation pays, and what to change.
-
-Each decision is a table: the first row that holds gives its name, its words, its colour and its reason. Rules and
-dashboards read a table as PromQL, reports read it in numbers.
-"""
+"""The state of an engine, whether speculation pays, and what to change: tables, whose first row that holds counts."""
 
 from dataclasses import dataclass
 
@@ -91,7 +87,6 @@ VERDICT_REASON = (
     "c {draft_cost:g} + v {costs.verify_inflation:g}): {expected_speedup.within} {expected_speedup} times plain "
     "decoding"
 )
-"""Why the verdict is what it is."""
 _LAST = "{last_position.title} in {last_position} of drafts"
 ADVICE = Decision(
     {

@@ -9,10 +9,6 @@ from draftboard.signals.traffic import BOTH_LEVELS, accepted_tokens, accepted_to
 from draftboard.status import Status
 
 
-def _first_position_bands(settings: Settings) -> tuple[Band, ...]:
-    return good_from(settings.thresholds.first_position, good="aligned", under="weak")
-
-
 def _last_position_bands(settings: Settings) -> tuple[Band, ...]:
     thresholds = settings.thresholds
     return (
@@ -54,7 +50,6 @@ survival = Signal(
     description="Share of drafts accepted at least this deep; position 0 is the first drafted token. Already "
     "cumulative: positions must not be multiplied. Over all drafts, so where drafts are shorter than K the late "
     "positions read low: vLLM does not export how many drafts had a token there.",
-    unit=Unit.RATIO,
     better=Better.HIGHER,
     expr=accepted_tokens_per_pos.ratio(drafts, ignoring("position", group="left")),
     record="vllm_spec_decode_survival:ratio_rate{window}",
@@ -66,7 +61,6 @@ at_least_accepted = Signal(
     title="Drafts with at least so many accepted",
     question="How many tokens does a draft get to?",
     description="Share of drafts with at least so many accepted tokens: 1 for none, then survival.",
-    unit=Unit.RATIO,
     better=Better.HIGHER,
     # Accepting j or more tokens means surviving position j - 1; every draft accepts at least none.
     expr=first_of(
@@ -82,7 +76,6 @@ conditional_acceptance = Signal(
     question="Where does the drafter lose the thread?",
     description="Of the drafts accepted up to this position, the share accepted here too. A good drafter is nearly "
     "flat; a cliff says which position to stop at. Exact where drafts have full length.",
-    unit=Unit.RATIO,
     better=Better.HIGHER,
     # Position i is tried once i tokens were accepted.
     expr=survival / renamed(at_least_accepted, "position", "accepted"),
@@ -95,7 +88,6 @@ accepted_length_share = Signal(
     question="How are accepted lengths distributed?",
     description="Share of drafts with exactly so many accepted tokens, from none to K; the deepest that is judged "
     "means so many or more; the shares add up to 100 %. Two humps say that two kinds of traffic are mixed.",
-    unit=Unit.RATIO,
     # At least j, less at least j + 1; nothing lies beyond the last position that is judged.
     expr=at_least_accepted
     - first_of(renamed(_judged(survival), "accepted", "position"), constant(0, at_least_accepted)),
@@ -146,11 +138,10 @@ first_position = Signal(
     question="Does the drafter speak the target's language?",
     description="Share of drafts whose first token is accepted. A drafter that misses here is misaligned: wrong pair, "
     "wrong tokenizer, or sampling it was not made for. For n-gram and suffix it tells how repetitive text is.",
-    unit=Unit.RATIO,
     better=Better.HIGHER,
     expr=survival.where("position", "0").sum("position"),
     record="vllm_spec_decode_first_position:ratio_rate{window}",
-    bands=_first_position_bands,
+    bands=lambda settings: good_from(settings.thresholds.first_position, good="aligned", under="weak"),
 )
 last_position = Signal(
     name="last_position",
@@ -158,7 +149,6 @@ last_position = Signal(
     question="Is K too long or too short?",
     description="Share of drafts accepted to the last position of K. Low: the tail is drafted for nothing. High: a "
     "longer draft would still be accepted. Says little where drafts are shorter than K.",
-    unit=Unit.RATIO,
     expr=survival.min("position"),
     record="vllm_spec_decode_last_position:ratio_rate{window}",
     bands=_last_position_bands,
@@ -169,7 +159,6 @@ alpha_hat = Signal(
     question="How likely is one drafted token accepted, whatever K is?",
     description="Accepted / (accepted + drafts - drafts accepted to the last position): the maximum-likelihood "
     "estimate for drafts of fixed length. Comparable across K; reads low where drafts are shorter than K.",
-    unit=Unit.RATIO,
     better=Better.HIGHER,
     # Survival never rises with position, so the last position is the smallest.
     expr=accepted_tokens / (accepted_tokens + drafts - accepted_tokens_per_pos.min("position")),

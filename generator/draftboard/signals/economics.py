@@ -65,7 +65,6 @@ draft_cost = Signal(
     question="What is drafting assumed to cost?",
     description="c: time of drafting one token over one plain step of the target, as the settings assume for the "
     "method. A rule of thumb until you have measured yours.",
-    unit=Unit.RATIO,
     expr=Given(_draft_cost),
     record="vllm_spec_decode_draft_cost:ratio",
     empty="speculation is off",

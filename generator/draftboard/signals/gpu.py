@@ -3,15 +3,12 @@
 from dataclasses import replace
 
 from draftboard.catalogue import Metric, around, serving
-from draftboard.expr.labels import LabelJoin, label_replace
+from draftboard.expr.labels import LabelJoin, LabelReplace
 from draftboard.expr.scope import Level
 from draftboard.expr.tree import Aggregate, Expr, Raw, on, over_level
 from draftboard.settings import Settings
 from draftboard.signals.signal import Code, Signal, Unit, good_under
 from draftboard.status import Status
-
-_ABSENT = "no GPU exporter is scraped"
-_MIB = 2**20
 
 
 def _host(settings: Settings) -> str:
@@ -21,8 +18,8 @@ def _host(settings: Settings) -> str:
 def _host_of(series: Expr) -> Expr:
     """With the machine in its label: what it had there, else `instance` without its port."""
     both = LabelJoin(series, _host, ";", lambda s: (s.settings.labels.host, s.settings.labels.instance))
-    stated = label_replace(both, _host, "$1", _host, "([^;]+);.*")
-    return label_replace(stated, _host, "$1", _host, r";(.*?)(:[0-9]+)?")
+    stated = LabelReplace(both, _host, "$1", _host, "([^;]+);.*")
+    return LabelReplace(stated, _host, "$1", _host, r";(.*?)(:[0-9]+)?")
 
 
 def _gpus(metric: Metric) -> Expr:
@@ -34,7 +31,7 @@ def _gpus(metric: Metric) -> Expr:
     return chosen.combined("or", gpus, on(lambda _: ()))
 
 
-def _of_gpu(metric: Metric, *, name: str, title: str, question: str, unit: Unit, scale: float = 1) -> Signal:
+def _of_gpu(metric: Metric, name: str, title: str, question: str, unit: Unit, *, scale: float = 1) -> Signal:
     return Signal(
         name=name,
         title=title,
@@ -45,41 +42,19 @@ def _of_gpu(metric: Metric, *, name: str, title: str, question: str, unit: Unit,
         expr=_gpus(metric) if scale == 1 else scale * _gpus(metric),
         levels=(Level.HOST,),
         by=metric.own_labels,
-        empty=_ABSENT,
+        empty="no GPU exporter is scraped",
     )
 
 
 gpu_utilisation = _of_gpu(
-    around.GPU_UTILISATION,
-    name="gpu_utilisation",
-    title="GPU utilisation",
-    question="Are the GPUs busy?",
-    unit=Unit.RATIO,
-    scale=0.01,
+    around.GPU_UTILISATION, "gpu_utilisation", "GPU utilisation", "Are the GPUs busy?", Unit.RATIO, scale=0.01
 )
 gpu_memory = _of_gpu(
-    around.GPU_MEMORY_USED,
-    name="gpu_memory",
-    title="GPU memory in use",
-    question="How much GPU memory is taken?",
-    unit=Unit.BYTES,
-    scale=_MIB,
+    around.GPU_MEMORY_USED, "gpu_memory", "GPU memory in use", "How much GPU memory is taken?", Unit.BYTES, scale=2**20
 )
-gpu_power = _of_gpu(
-    around.GPU_POWER,
-    name="gpu_power",
-    title="GPU power",
-    question="How much power do the GPUs draw?",
-    unit=Unit.WATTS,
-)
+gpu_power = _of_gpu(around.GPU_POWER, "gpu_power", "GPU power", "How much power do the GPUs draw?", Unit.WATTS)
 gpu_xid = replace(
-    _of_gpu(
-        around.GPU_XID,
-        name="gpu_xid",
-        title="Last XID error",
-        question="Has a GPU reported an error?",
-        unit=Unit.CODE,
-    ),
+    _of_gpu(around.GPU_XID, "gpu_xid", "Last XID error", "Has a GPU reported an error?", Unit.CODE),
     codes=(Code(0, "none", Status.GOOD),),
     bands=lambda _: good_under(1, good="none", beyond="reported"),
 )

@@ -18,8 +18,6 @@ IDENTITIES = {
     "positions_fall": "a position is accepted more often than the one before",
 }
 """By the value of the label `identity`: what it means that one is broken."""
-
-
 _first = accepted_tokens_per_pos.where("position", "0").sum("position")
 _before = renamed(next_position(accepted_tokens_per_pos, "reached"), "position", "reached")
 """For each position the rate of the one before it."""
@@ -44,7 +42,6 @@ identity_error = Signal(
     description="How far an identity is broken that vLLM's counters hold exactly, as a share: positions add up to "
     "accepted tokens; no more is accepted than drafted; no more first positions than drafts; no position above the "
     "one before. 0 or less is right, but for rounding and where series begin.",
-    unit=Unit.RATIO,
     better=Better.LOWER,
     expr=told_apart("identity", _ERRORS),
     record="vllm_spec_decode_identity_error:ratio_rate{window}",

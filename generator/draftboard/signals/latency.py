@@ -1,7 +1,4 @@
-"""How long users wait, and how long steps take: each histogram asked in the same ways.
-
-Engines are merged before the quantile: a quantile of sums, never a mean of quantiles.
-"""
+"""How long users wait, and how long steps take: quantiles of engines together, never a mean of quantiles."""
 
 from dataclasses import dataclass
 
@@ -12,7 +9,6 @@ from draftboard.status import Status
 
 BELOW_RESOLUTION = Code(0, "below resolution", Status.QUIET)
 """Stands for a quantile that lies under the histogram's first bound, where an estimate would be made up."""
-_IDLE = "no {counts} in the window"
 
 
 @dataclass(frozen=True)
@@ -21,7 +17,6 @@ class Latency:
 
     title: str
     description: str
-    """Of mean and percentiles together."""
     buckets: Signal
     mean: Signal
     p50: Signal
@@ -32,13 +27,13 @@ class Latency:
 
     @property
     def signals(self) -> tuple[Signal, ...]:
-        """All of them, in order of making."""
+        """All of them."""
         return (self.buckets, self.mean, self.unresolved, self.p50, self.p95, self.p99, self.tail)
 
 
 def distribution_of(metric: Histogram, *, name: str, what: str, unit: Unit) -> tuple[Signal, Signal]:
     """The histogram itself, and its mean."""
-    record, empty = metric.name.replace("vllm:", "vllm_"), _IDLE.format(counts=metric.counts)
+    record, empty = metric.name.replace("vllm:", "vllm_"), f"no {metric.counts} in the window"
     buckets = Signal(
         name=f"{name}_buckets",
         title=f"{what} by bucket",
@@ -77,7 +72,6 @@ def _latency(metric: Histogram, *, name: str, what: str) -> Latency:
         question=f"Is the {within(what)} measured finely enough?",
         description=f"Share of {metric.counts} whose {within(what)} is under the histogram's first bound: a quantile "
         "among them is unknown. Finer buckets cure it: vLLM's --custom-histogram-buckets (0.32 and newer).",
-        unit=Unit.RATIO,
         better=Better.LOWER,
         # Buckets are cumulative: the least is the first, the greatest holds all.
         expr=buckets.min("le") / buckets.max("le"),
@@ -86,7 +80,6 @@ def _latency(metric: Histogram, *, name: str, what: str) -> Latency:
     )
 
     def quantile(percent: int) -> Signal:
-        """Estimated within its bucket; 0 where more than that share lies under the first bound."""
         return Signal(
             name=f"{name}_p{percent}",
             title=f"P{percent} {within(what)}",

@@ -32,15 +32,11 @@ def _startup(settings: Settings) -> Duration:
 
 
 def _labelled(settings: Settings) -> tuple[Matcher, ...]:
-    """Targets that are said to be vLLM servers: only a label tells them from other exporters."""
+    """Targets that are vLLM servers by their label."""
     return (Matcher(settings.labels.spec_method, "!=", ""),)
 
 
-def _everything(_: Settings) -> tuple[Matcher, ...]:
-    return ()
-
-
-def _answers(matchers: Matchers = _everything) -> Expr:
+def _answers(matchers: Matchers = lambda _: ()) -> Expr:
     """1 for targets that answered one of the last two scrapes, else 0: a single failed scrape is no outage."""
     return Function("max_over_time", Raw(around.UP, window=_two_scrapes, matchers=matchers))
 
@@ -67,8 +63,7 @@ _ought_to_answer = first_of(
 
 down = first_of(
     over_level(
-        "group",
-        _last(serving.REQUESTS_RUNNING, _remembered).combined("and", _answers().equals(0), on(_target)),
+        "group", _last(serving.REQUESTS_RUNNING, _remembered).combined("and", _answers().equals(0), on(_target))
     ),
     Aggregate("max", _target_level, _never_seen.combined("and", _ought_to_answer, on(_target))),
 )

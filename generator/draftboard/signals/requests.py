@@ -43,12 +43,10 @@ requests_waiting = Signal(
 )
 requests_finished = rate_of(
     serving.REQUESTS_FINISHED,
-    name="requests_finished",
-    title="Requests finished",
-    question="How do requests end?",
+    "requests_finished",
+    "Requests finished",
+    "How do requests end?",
     unit=Unit.REQUESTS_PER_SECOND,
-    record="vllm_request_success",
-    empty=SILENT,
     kinds=(
         ("stop", Status.GOOD),
         ("length", Status.BEST),
@@ -72,7 +70,6 @@ error_ratio = Signal(
     title="Requests that end in an error",
     question="Do requests fail inside the engine?",
     description="Share of finished requests whose finished_reason is error. What the HTTP server refuses is not in it.",
-    unit=Unit.RATIO,
     better=Better.LOWER,
     expr=requests_finished.where("finished_reason", "error").sum("finished_reason") / request_rate,
     record="vllm_request_errors:ratio_rate{window}",
@@ -96,7 +93,6 @@ rejection_ratio = Signal(
     title="Share of requests rejected",
     question="Is anybody turned away?",
     description="Rejected requests / (rejected + finished requests).",
-    unit=Unit.RATIO,
     better=Better.LOWER,
     expr=requests_rejected.sum("reason") / (requests_rejected.sum("reason") + request_rate),
     record="vllm_admission_rejections:ratio_rate{window}",
@@ -122,7 +118,6 @@ http_error_ratio = Signal(
     question="Who is refused, and by whose fault?",
     description="Share of HTTP answers that were 4xx (the client's fault) or 5xx (ours). By server: these series know "
     "no model.",
-    unit=Unit.RATIO,
     better=Better.LOWER,
     expr=http_requests.where("status", "4xx", "5xx").ratio(
         http_requests.sum("status"), ignoring("status", group="left")

@@ -54,7 +54,7 @@ class Unit(Enum):
 
     @property
     def words(self) -> str:
-        """The unit in words: an axis label, a column of the signal list."""
+        """The unit in words."""
         return self.value[1]
 
 
@@ -105,10 +105,6 @@ class Code:
     """Short and stable, where `says` is long: alerts refer to it."""
 
 
-def _one_band(_: Settings) -> tuple[Band, ...]:
-    return (Band("", None, Status.NEUTRAL),)
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Signal(Recorded):
     """One question, with everything that is ever written about it. A signal stands in the expressions of others."""
@@ -117,9 +113,9 @@ class Signal(Recorded):
     title: str
     question: str
     description: str
-    unit: Unit
     expr: Expr
     """How it is computed, from raw series and from other signals."""
+    unit: Unit = Unit.RATIO
     better: Better = Better.NEITHER
     record: str | None = None
     """Record name without its level; {window}, {before}, {baseline} ... are filled from the settings."""
@@ -128,7 +124,7 @@ class Signal(Recorded):
     """Labels beyond those of the level."""
     rollup: str | None = None
     """Aggregation that makes the model-level record from engine-level ones, where that is exact."""
-    bands: Callable[[Settings], tuple[Band, ...]] = _one_band
+    bands: Callable[[Settings], tuple[Band, ...]] = lambda _: (Band("", None, Status.NEUTRAL),)
     """From the lowest to the highest: panels take colours from them, alerts their limits."""
     codes: tuple[Code, ...] = ()
     kinds: tuple[tuple[str, Status], ...] = ()
@@ -172,14 +168,9 @@ class Signal(Recorded):
         """Full record name at a level; None where the signal is not recorded there."""
         if self.record is None or level not in self.levels:
             return None
-        name = self.record.format(
-            window=settings.rules.rate_window,
-            before=settings.rules.compare_with,
-            baseline=settings.rules.baseline,
-            remember=settings.rules.remember,
-            slo=settings.slo.window,
-        )
-        return f"{level.value}:{name}"
+        rules, slo = settings.rules, settings.slo.window
+        spans = {"baseline": rules.baseline, "before": rules.compare_with, "remember": rules.remember, "slo": slo}
+        return f"{level.value}:{self.record.format(window=rules.rate_window, **spans)}"
 
     def step_of(self, value: float, settings: Settings) -> Band:
         """The band that a value falls in: every value has exactly one."""

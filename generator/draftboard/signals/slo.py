@@ -1,10 +1,7 @@
-"""Whether promises are kept: error ratios, the error budget, and how fast it burns.
-
-A budget burns fast or slowly when a share of it is spent within a window, as the paces of the objectives' settings have
-it. A long window tells that it matters, a short one that it still goes on.
-"""
+"""Error ratios, the error budget, and how fast it burns: over a long window, and still over a short one."""
 
 from collections.abc import Callable
+from functools import partial
 
 from draftboard.catalogue import serving
 from draftboard.durations import Duration
@@ -31,14 +28,13 @@ from draftboard.settings.objectives import BURN_WINDOWS, FAST, HISTOGRAMS, SLOW,
 from draftboard.signals.signal import Band, Better, Signal, Unit, good_under
 from draftboard.status import Status
 
+_signal = partial(Signal, by=("slo",))
 _IDLE = "no request in the window"
-_EXACT = 12
-"""Decimals that a difference of shares is rounded to: 1 - 0.99 is 0.01."""
 
 
 def allowed(settings: Settings, promise: Promise) -> float:
-    """Share of requests that may miss an objective."""
-    return round(1 - settings.slo.of(promise).objective, _EXACT)
+    """Share of requests that may miss an objective; rounded, so that 1 - 0.99 is 0.01."""
+    return round(1 - settings.slo.of(promise).objective, 12)
 
 
 def either_spelling(bound: float) -> str:
@@ -75,9 +71,8 @@ def _in_time(promise: Promise) -> Expr:
 
 def _summed(s: Scope, signal: Signal, span: Duration) -> Expr:
     """A rate over a longer span: from its record, whose cost does not grow with engines; else from raw series."""
-    if s.edition is Edition.RAW:
-        return Seen(signal, lambda scope: scope.over(span))
-    return OverTime("sum_over_time", signal, lambda _: span)
+    raw = s.edition is Edition.RAW
+    return Seen(signal, lambda scope: scope.over(span)) if raw else OverTime("sum_over_time", signal, lambda _: span)
 
 
 def _missed(span: Callable[[Settings], Duration]) -> Expr:
@@ -86,23 +81,21 @@ def _missed(span: Callable[[Settings], Duration]) -> Expr:
 
 
 def _error_ratio(span: Duration) -> Signal:
-    return Signal(
+    return _signal(
         name=f"error_ratio_{span}",
         title=f"Promises missed within {span}",
         question=f"Which share of requests missed its objective in {span}?",
         description=f"Requests outside the objective / all requests, within {span}.",
-        unit=Unit.RATIO,
         better=Better.LOWER,
         expr=_missed(lambda _: span),
         record=f"vllm_slo_error:ratio_rate{span}",
-        by=("slo",),
         empty=_IDLE,
         decimals=2,
     )
 
 
 def _burn(pace: Pace) -> Signal:
-    return Signal(
+    return _signal(
         name=f"burn_{pace.long}",
         title=f"Burn rate over {pace.long}",
         question=f"How fast was the budget spent in {pace.long}?",
@@ -111,7 +104,6 @@ def _burn(pace: Pace) -> Signal:
         unit=Unit.TIMES_SUSTAINABLE,
         better=Better.LOWER,
         expr=ERROR_RATIOS[str(pace.long)].per(budget),
-        by=("slo",),
         bands=lambda settings: good_under(
             pace.factor(settings.slo.window), good="lasts", beyond="does-not-last", status=Status.BAD
         ),
@@ -128,15 +120,11 @@ def _burns_at(s: Scope, pace: Pace) -> Expr:
     return (ERROR_RATIOS[str(pace.long)] > limit) & (short > limit)
 
 
-def _burning(paces: tuple[Pace, ...]) -> Expr:
-    return Given(lambda s: FirstOf(tuple(_burns_at(s, pace) for pace in paces)))
-
-
 def _burning_bands(_: Settings) -> tuple[Band, ...]:
     return good_under(0, good="lasts", beyond="burns", status=Status.BAD)
 
 
-events = Signal(
+events = _signal(
     name="slo_events",
     title="Requests with an objective",
     question="How many requests were promised something?",
@@ -144,10 +132,9 @@ events = Signal(
     unit=Unit.REQUESTS_PER_SECOND,
     expr=_each(_events),
     record="vllm_slo_events:rate{window}",
-    by=("slo",),
     empty="no vLLM series",
 )
-bad_events = Signal(
+bad_events = _signal(
     name="slo_bad_events",
     title="Requests that missed their objective",
     question="How many promises were broken?",
@@ -156,89 +143,75 @@ bad_events = Signal(
     better=Better.LOWER,
     expr=_each(_bad_events),
     record="vllm_slo_bad_events:rate{window}",
-    by=("slo",),
     empty="no vLLM series, or the histogram has no bucket at the threshold: declare the servers' bounds",
 )
-budget = Signal(
+budget = _signal(
     name="slo_budget",
     title="Error budget",
     question="Which share may miss its objective?",
     description="1 - objective.",
-    unit=Unit.RATIO,
     expr=_each(lambda promise: Constant(lambda settings: allowed(settings, promise), _events(promise))),
     record="vllm_slo_budget:ratio",
-    by=("slo",),
     empty="no vLLM series",
     decimals=2,
 )
-error_ratio_now = Signal(
+error_ratio_now = _signal(
     name="error_ratio_now",
     title="Promises missed",
     question="Which share of requests misses its objective?",
     description="Requests outside the objective / all requests: too slow a first token, too slow tokens, too late an "
     "end, or an error.",
-    unit=Unit.RATIO,
     better=Better.LOWER,
     expr=bad_events / events,
     record="vllm_slo_error:ratio_rate{window}",
-    by=("slo",),
     empty=_IDLE,
     decimals=2,
 )
 ERROR_RATIOS = {str(span): _error_ratio(span) for span in BURN_WINDOWS}
-"""By window."""
 BURNS = {str(pace.long): _burn(pace) for pace in (*FAST, *SLOW)}
-burning_fast = Signal(
+burning_fast = _signal(
     name="burning_fast",
     title="Budget that burns fast",
     question="Will the budget be gone within days?",
     description="Share of requests that missed their objective over the long window, shown where it would spend 2 % of "
     "the budget in an hour or 5 % in six, and still goes on.",
-    unit=Unit.RATIO,
     better=Better.LOWER,
-    expr=_burning(FAST),
+    expr=Given(lambda s: FirstOf(tuple(_burns_at(s, pace) for pace in FAST))),
     record="vllm_slo_burning_fast:ratio",
-    by=("slo",),
     bands=_burning_bands,
     empty="no budget burns fast",
 )
-burning_slowly = Signal(
+burning_slowly = _signal(
     name="burning_slowly",
     title="Budget that burns slowly",
     question="Will the budget be gone before its window ends?",
     description="The same, where it would spend 10 % of the budget in one day or in three.",
-    unit=Unit.RATIO,
     better=Better.LOWER,
-    expr=_burning(SLOW),
+    expr=Given(lambda s: FirstOf(tuple(_burns_at(s, pace) for pace in SLOW))),
     record="vllm_slo_burning_slowly:ratio",
-    by=("slo",),
     bands=_burning_bands,
     empty="no budget burns slowly",
 )
-attainment = Signal(
+attainment = _signal(
     name="slo_attainment",
     title="Promises kept",
     question="Which share of requests was served as promised, over the objective's window?",
     description="1 - requests outside the objective / all requests, over as much of the window as there is.",
-    unit=Unit.RATIO,
     better=Better.HIGHER,
     expr=1 - _missed(lambda settings: settings.slo.window),
     record="vllm_slo_attainment:ratio_rate{slo}",
-    by=("slo",),
     empty="no request in the objective's window",
     decimals=2,
 )
-budget_left = Signal(
+budget_left = _signal(
     name="budget_left",
     title="Error budget left",
     question="How much may still go wrong?",
     description="Share of the error budget that is not spent, over as much of the window as there is. Under 0 the "
     "promise is broken; the axis ends at -100 %: spent twice.",
-    unit=Unit.RATIO,
     better=Better.HIGHER,
     expr=1 - (1 - attainment).per(budget),
     record="vllm_slo_budget_left:ratio_rate{slo}",
-    by=("slo",),
     bands=lambda _: (
         Band("spent", None, Status.BAD),
         Band("nearly-spent", 0, Status.WARN),

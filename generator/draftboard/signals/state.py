@@ -1,20 +1,15 @@
 """Engines by what they are doing, and servers by whether they answer."""
 
-from draftboard.expr.labels import CountValues, label_replace
+from draftboard.expr.labels import CountValues, LabelReplace
 from draftboard.expr.scope import Level
 from draftboard.expr.tree import Expr, over_level
 from draftboard.signals.decisions import STATES, state
 from draftboard.signals.signal import Better, Code, Signal, Unit
 from draftboard.status import Status
 
-
-def _counted_in_words() -> Expr:
-    """Counted by the state's number, which is then put in words."""
-    counts: Expr = CountValues("state", state.at(Level.ENGINE))
-    for code in STATES.codes:
-        counts = label_replace(counts, "state", code.says, "state", str(code.value))
-    return counts
-
+_counts: Expr = CountValues("state", state.at(Level.ENGINE))
+for _code in STATES.codes:
+    _counts = LabelReplace(_counts, "state", _code.says, "state", str(_code.value))
 
 engines_by_state = Signal(
     name="engines_by_state",
@@ -22,7 +17,7 @@ engines_by_state = Signal(
     question="How many engines are doing what?",
     description="Number of engines in each speculation state.",
     unit=Unit.ENGINES,
-    expr=_counted_in_words(),
+    expr=_counts,
     record="vllm_spec_decode_engines:count_rate{window}",
     by=("state",),
     kinds=tuple((code.says, code.status) for code in STATES.codes),

@@ -12,16 +12,16 @@ BOTH_LEVELS = (Level.ENGINE, Level.MODEL)
 
 def rate_of(
     metric: Metric,
-    *,
     name: str,
     title: str,
     question: str,
-    unit: Unit,
-    record: str,
-    empty: str,
+    *,
+    unit: Unit = Unit.TOKENS_PER_SECOND,
+    empty: str = "",
     kinds: tuple[tuple[str, Status], ...] = (),
 ) -> Signal:
     """A counter as a rate: recorded by engine, summed by model."""
+    record = metric.name.replace("vllm:", "vllm_").replace("spec_decode_num_", "spec_decode_").removesuffix("_total")
     return Signal(
         name=name,
         title=title,
@@ -34,72 +34,40 @@ def rate_of(
         by=metric.own_labels,
         kinds=kinds,
         rollup="sum",
-        empty=empty,
+        empty=empty or ("speculation is off" if "spec_decode" in record else SILENT),
     )
 
 
-drafts = rate_of(
-    speculation.DRAFTS,
-    name="drafts",
-    title="Drafts",
-    question="How often is a draft verified?",
-    unit=Unit.DRAFTS_PER_SECOND,
-    record="vllm_spec_decode_drafts",
-    empty="speculation is off",
-)
+drafts = rate_of(speculation.DRAFTS, "drafts", "Drafts", "How often is a draft verified?", unit=Unit.DRAFTS_PER_SECOND)
 draft_tokens = rate_of(
-    speculation.DRAFT_TOKENS,
-    name="draft_tokens",
-    title="Drafted tokens",
-    question="How many tokens does the drafter propose?",
-    unit=Unit.TOKENS_PER_SECOND,
-    record="vllm_spec_decode_draft_tokens",
-    empty="speculation is off",
+    speculation.DRAFT_TOKENS, "draft_tokens", "Drafted tokens", "How many tokens does the drafter propose?"
 )
 accepted_tokens = rate_of(
-    speculation.ACCEPTED_TOKENS,
-    name="accepted_tokens",
-    title="Accepted tokens",
-    question="How many drafted tokens are kept?",
-    unit=Unit.TOKENS_PER_SECOND,
-    record="vllm_spec_decode_accepted_tokens",
-    empty="speculation is off",
+    speculation.ACCEPTED_TOKENS, "accepted_tokens", "Accepted tokens", "How many drafted tokens are kept?"
 )
 accepted_tokens_per_pos = rate_of(
     speculation.ACCEPTED_TOKENS_PER_POS,
-    name="accepted_tokens_per_pos",
-    title="Accepted tokens by position",
-    question="How many drafts are accepted this deep?",
-    unit=Unit.TOKENS_PER_SECOND,
-    record="vllm_spec_decode_accepted_tokens_per_pos",
-    empty="speculation is off",
+    "accepted_tokens_per_pos",
+    "Accepted tokens by position",
+    "How many drafts are accepted this deep?",
 )
 generation_tokens = rate_of(
-    serving.GENERATION_TOKENS,
-    name="generation_tokens",
-    title="Generated tokens",
-    question="How much do the users get?",
-    unit=Unit.TOKENS_PER_SECOND,
-    record="vllm_generation_tokens",
-    empty=SILENT,
+    serving.GENERATION_TOKENS, "generation_tokens", "Generated tokens", "How much do the users get?"
 )
 decode_steps = rate_of(
     latency.STEP_LATENCY.count,
-    name="decode_steps",
-    title="Decode steps",
-    question="How many steps does the engine take, over all requests?",
+    "decode_steps",
+    "Decode steps",
+    "How many steps does the engine take, over all requests?",
     unit=Unit.STEPS_PER_SECOND,
-    record="vllm_inter_token_latency_seconds_count",
     empty="no vLLM series: server down, older than 0.10.2, or started with --disable-log-stats",
 )
 first_tokens = rate_of(
     latency.TIME_TO_FIRST_TOKEN.count,
-    name="first_tokens",
-    title="First tokens",
-    question="How many requests got their first token?",
+    "first_tokens",
+    "First tokens",
+    "How many requests got their first token?",
     unit=Unit.REQUESTS_PER_SECOND,
-    record="vllm_time_to_first_token_seconds_count",
-    empty=SILENT,
 )
 wasted_tokens = Signal(
     name="wasted_tokens",

@@ -23,12 +23,7 @@ def _model(scope: Scope) -> tuple[str, ...]:
 
 def _of_baseline(metric: Metric) -> Expr:
     """Of all servers of a model that run without speculation on purpose, whatever their job and whoever is chosen."""
-    series = Raw(
-        metric,
-        window=lambda s: s.window,
-        matchers=_baseline,
-        chosen_by=lambda s: (s.settings.labels.model_name,),
-    )
+    series = Raw(metric, lambda s: s.window, _baseline, chosen_by=lambda s: (s.settings.labels.model_name,))
     return Aggregate("sum", _model, Function("rate", series))
 
 

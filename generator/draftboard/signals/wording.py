@@ -4,15 +4,14 @@ from draftboard.signals.signal import Signal, Unit
 
 NOTHING = "-"
 _FEW = 100
-"""Under it, three digits tell more than whole numbers do."""
+"""Below it, a number has three digits."""
 
 
 def worded(signal: Signal, value: float | None) -> str:
     """The value in the signal's own unit and precision, without the unit's words; a code by what it says."""
     if value is None:
         return NOTHING
-    in_words = [code.says for code in signal.codes if code.value == value]
-    if in_words:
+    if in_words := [code.says for code in signal.codes if code.value == value]:
         return in_words[0]
     if signal.unit is Unit.RATIO:
         return f"{value:.1%}"

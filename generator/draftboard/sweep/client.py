@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from http import HTTPStatus
 from typing import Annotated, Self
 
 import httpx
@@ -17,6 +16,7 @@ from draftboard.sweep.result import Spread
 _CHUNK, _MOST_BYTES = 65_536, 8_000_000
 """An answer of 200 tokens has 1 kB; with the details of every step a few more."""
 _HINTS = {
+    "HTTP 3": "the server redirects; use its final address",
     "HTTP 400": "is a prompt with its completion longer than the model's context? See --max-tokens",
     "HTTP 401": "authentication required: use --token-file",
     "HTTP 403": "access denied: use --token-file",
@@ -67,18 +67,14 @@ class Completion(BaseModel):
     """None where the server does not report them, or in an unknown form."""
 
 
-class Failure(Exception):  # noqa: N818  (counted, not reported as an error)
-    """A request without a usable answer, in a few words."""
-
-
 @dataclass(frozen=True)
 class Outcome:
-    """Result of one request."""
+    """Result of one request: a completion, or a failure in a few words."""
 
     tag: str
-    seconds: float
-    """From sending to the last byte, measured by the client."""
-    completion: Completion | None
+    seconds: float = 0.0
+    """From sending to the last byte."""
+    completion: Completion | None = None
     failure: str = ""
 
 
@@ -104,8 +100,8 @@ class Batch:
     @property
     def time_per_token(self) -> Spread | None:
         """Over requests, in seconds."""
-        answered = [(outcome.seconds, outcome.completion.tokens) for outcome in self.outcomes if outcome.completion]
-        return Spread.of([seconds / tokens for seconds, tokens in answered if tokens])
+        ended = [one for one in self.outcomes if one.completion and one.completion.tokens]
+        return Spread.of([one.seconds / one.completion.tokens for one in ended if one.completion])
 
 
 class Api:
@@ -113,72 +109,60 @@ class Api:
 
     def __init__(self, plan: Plan) -> None:
         """Raise DraftboardError where the address or the certificates are invalid."""
-        url = parsed_url(plan.server)
+        url, access = parsed_url(plan.server), plan.access
         path = url.path.rstrip("/").removesuffix("/metrics").removesuffix("/v1")
         self.base, self._plan = url.copy_with(path=path or "/"), plan
-        self.name = shown(self.base)
-        self._verify = plan.access.certificates if url.scheme == "https" else False
+        self.name, self._url = shown(self.base), self.base.copy_with(path=f"{path}/v1/completions")
+        self._verify = access.certificates if url.scheme == "https" else False
+        self._headers = access.headers | {"Accept-Encoding": "identity"}
 
     def complete(
         self, prompts: Iterable[Prompt], model: str, temperature: float, batch: Batch, ended: Callable[[], None]
     ) -> None:
         """Have all prompts completed, several at a time; after every request the batch grows and `ended` is called."""
-        waiting, start = iter(prompts), time.monotonic()
+        waiting, start, plan = iter(prompts), time.monotonic(), self._plan
+        body = {"model": model, "temperature": temperature, "max_tokens": plan.max_tokens}
 
         async def worker(client: httpx.AsyncClient) -> None:
             for prompt in waiting:
                 batch.begun += 1
-                batch.outcomes.append(await self._complete(client, prompt, model, temperature))
+                batch.outcomes.append(await self._complete(client, prompt, body))
                 batch.seconds = time.monotonic() - start
                 ended()
 
         async def work() -> None:
-            async with self._client() as client, asyncio.TaskGroup() as group:
-                for _ in range(self._plan.concurrency):
+            limits = httpx.Limits(max_connections=plan.concurrency)
+            client = httpx.AsyncClient(headers=self._headers, verify=self._verify, timeout=plan.timeout, limits=limits)
+            async with client, asyncio.TaskGroup() as group:
+                for _ in range(plan.concurrency):
                     group.create_task(worker(client))
 
         asyncio.run(work())
 
-    async def _complete(self, client: httpx.AsyncClient, prompt: Prompt, model: str, temperature: float) -> Outcome:
-        body = {"model": model, "prompt": prompt.text, "temperature": temperature, "max_tokens": self._plan.max_tokens}
-        start = time.monotonic()
+    async def _complete(self, client: httpx.AsyncClient, prompt: Prompt, body: dict[str, object]) -> Outcome:
+        start, content, tag = time.monotonic(), bytearray(), prompt.tag
         try:
-            content = await self._ask(client, body)
-            seconds = time.monotonic() - start
-            return Outcome(prompt.tag, seconds, Completion.model_validate_json(content))
-        except Failure as error:
-            failure = str(error)
-        except ValidationError:
-            failure = "not a completion"
-        return Outcome(prompt.tag, time.monotonic() - start, None, failure)
-
-    async def _ask(self, client: httpx.AsyncClient, body: object) -> bytes:
-        url, content = self.base.copy_with(path=f"{self.base.path.rstrip('/')}/v1/completions"), bytearray()
-        try:
-            async with asyncio.timeout(self._plan.timeout), client.stream("POST", url, json=body) as answer:
-                if answer.status_code != HTTPStatus.OK:
-                    raise Failure(f"HTTP {answer.status_code}")
+            asked = client.stream("POST", self._url, json=body | {"prompt": prompt.text})
+            async with asyncio.timeout(self._plan.timeout), asked as answer:
+                # A redirect is a failure: it might send a key or a prompt elsewhere.
+                answer.raise_for_status()
                 async for chunk in answer.aiter_raw(_CHUNK):
                     content += chunk
                     if len(content) > _MOST_BYTES:
-                        raise Failure(f"response exceeds {_MOST_BYTES / 1e6:g} MB")
+                        return Outcome(tag, failure=f"response exceeds {_MOST_BYTES / 1e6:g} MB")
+            return Outcome(tag, time.monotonic() - start, Completion.model_validate_json(bytes(content)))
         except (TimeoutError, httpx.TimeoutException):
-            raise Failure(f"no answer within {self._plan.timeout:g} s") from None
+            failure = f"no answer within {self._plan.timeout:g} s"
+        except httpx.HTTPStatusError as error:
+            failure = f"HTTP {error.response.status_code}"
         except httpx.HTTPError as error:
-            raise Failure("no connection" if isinstance(error, httpx.ConnectError) else "connection lost") from None
-        return bytes(content)
-
-    def _client(self) -> httpx.AsyncClient:
-        # A redirect is a failure: it might send a key or a prompt elsewhere.
-        headers = self._plan.access.headers | {"Accept-Encoding": "identity"}
-        limits = httpx.Limits(max_connections=self._plan.concurrency)
-        return httpx.AsyncClient(
-            headers=headers, verify=self._verify, timeout=self._plan.timeout, limits=limits, follow_redirects=False
-        )
+            failure = "no connection" if isinstance(error, httpx.ConnectError) else "connection lost"
+        except ValidationError:
+            failure = "not a completion"
+        return Outcome(tag, failure=failure)
 
 
 def explained(failure: str) -> str:
     """A failure with the remedy, where one is known."""
-    redirects = "the server redirects; use its final address" if failure.startswith("HTTP 3") else ""
-    hint = _HINTS.get(failure, redirects)
+    hint = _HINTS.get("HTTP 3" if failure.startswith("HTTP 3") else failure)
     return f"{failure}: {hint}" if hint else failure

@@ -12,7 +12,6 @@ from draftboard.access import Access
 from draftboard.errors import DraftboardError
 
 _MOST = {"bytes": 16_000_000, "prompts": 10_000, "tags": 50}
-_NO_ACCESS = Access()
 
 
 @dataclass(frozen=True)
@@ -21,7 +20,7 @@ class Prompt:
 
     text: Annotated[str, Field(alias="prompt", min_length=1)] = field(repr=False)
     tag: Annotated[str, Field(max_length=60, pattern=r"^[^\p{C}\p{Zl}\p{Zp}]*$")] = ""
-    """The kind of request that it represents: printable characters."""
+    """The kind of request that it represents."""
 
 
 @dataclass(frozen=True)
@@ -32,17 +31,8 @@ class Prompts:
     source: str
 
 
-_PROMPT = TypeAdapter(Prompt)
-
-
 def read_prompts(path: Path) -> Prompts:
-    """Prompts of a file: plain text, one a line, or JSON lines `{"prompt": ..., "tag": ...}`, if the first begins so.
-
-    Empty lines and other keys are ignored.
-
-    Raises:
-        DraftboardError: the file cannot be read or is too large, or a line is not a prompt; lines are not quoted.
-    """
+    """Prompts of a file: plain text, one a line, or JSON lines of `prompt` and `tag`; errors do not quote them."""
     try:
         with path.open("rb") as file:
             content = file.read(_MOST["bytes"] + 1)
@@ -54,7 +44,7 @@ def read_prompts(path: Path) -> Prompts:
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     if not lines:
         raise DraftboardError(f"{path}: contains no prompt: write one per line")
-    in_json = lines[0][1].lstrip().startswith("{")
+    in_json = text.lstrip().startswith("{")
     prompts = [_from_json(line, f"{path}: line {n}") if in_json else Prompt(line.strip("\r")) for n, line in lines]
     counts = {"bytes": len(content), "prompts": len(prompts), "tags": len({prompt.tag for prompt in prompts})}
     for what, most in _MOST.items():
@@ -65,12 +55,11 @@ def read_prompts(path: Path) -> Prompts:
 
 def _from_json(line: str, where: str) -> Prompt:
     try:
-        return _PROMPT.validate_json(line)
+        return TypeAdapter(Prompt).validate_json(line)
     except ValidationError as error:
-        tag = "tag" in error.errors(include_url=False, include_input=False)[0]["loc"]
-    if tag:
-        raise DraftboardError(f"{where}: the tag must be at most 60 printable characters")
-    raise DraftboardError(f'{where} is not JSON of the form {{"prompt": "...", "tag": "..."}}')
+        if "tag" in error.errors(include_url=False, include_input=False)[0]["loc"]:
+            raise DraftboardError(f"{where}: the tag must be at most 60 printable characters") from None
+        raise DraftboardError(f'{where} is not JSON of the form {{"prompt": "...", "tag": "..."}}') from None
 
 
 BUILT_IN = replace(read_prompts(Path(__file__).with_name("prompts.jsonl")), source="built-in prompts")
@@ -79,29 +68,25 @@ BUILT_IN = replace(read_prompts(Path(__file__).with_name("prompts.jsonl")), sour
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The server and the load."""
+    """The server and the load, `requests` at each temperature."""
 
     server: str
     """`host:port` or a base address."""
     model: str = ""
     """As the server names it; empty: the name on its page of metrics."""
     temperatures: tuple[float, ...] = (0.0, 0.4, 0.8, 1.0)
-    """In this order."""
     requests: int = 20
-    """Per temperature."""
     prompts: Prompts = BUILT_IN
     concurrency: int = 4
     max_tokens: int = 200
-    """Per completion."""
     warm_up: int = 2
-    """Requests before each temperature, excluded from results: the first ones compile, and fill caches."""
+    """Requests before each temperature, excluded from results: they compile, and fill caches."""
     production_temperature: float | None = None
     """The one that the verdict refers to."""
     method: str = ""
-    """Drafting method, which vLLM does not export."""
     timeout: float = 120.0
-    """Seconds per request, from the connection to the last byte."""
-    access: Access = _NO_ACCESS
+    """Seconds per request."""
+    access: Access = field(default_factory=Access)
 
     def asked(self, requests: int) -> Iterator[Prompt]:
         """The prompts in turn, the same at each temperature."""

@@ -1,7 +1,4 @@
-"""A sweep as typed objects, which are also its JSON; docs/sweep.md describes the fields.
-
-Shares run from 0 to 1, times are in seconds. None: unknown.
-"""
+"""A sweep as typed objects, which are also its JSON; docs/sweep.md describes the fields."""
 
 import statistics
 from collections.abc import Sequence
@@ -12,17 +9,15 @@ from draftboard.output import Described
 from draftboard.report import ModelReport, Sample, Verdict
 
 SCHEMA_VERSION = 1
-"""Raised when a field is removed or changes its meaning; new fields do not change it."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Spread(Described):
     """Distribution of a sample: exact values, not estimates from buckets."""
 
     count: int
     mean: float
     std: float
-    """Of the sample itself (divided by count)."""
     minimum: float
     p10: float
     p50: float
@@ -30,7 +25,6 @@ class Spread(Described):
     p95: float
     maximum: float
     variation: float | None
-    """Coefficient of variation: std / mean; None where the mean is 0."""
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Self | None:
@@ -40,10 +34,8 @@ class Spread(Described):
         mean, std = statistics.fmean(values), statistics.pstdev(values)
         # One value is every percentile of itself.
         at = statistics.quantiles(values if len(values) > 1 else [*values, *values], n=100, method="inclusive")
-        p10, p50, p90, p95 = (at[percent - 1] for percent in (10, 50, 90, 95))
-        ends = {"minimum": min(values), "maximum": max(values)}
-        shares = {"p10": p10, "p50": p50, "p90": p90, "p95": p95, **ends}
-        return cls(count=len(values), mean=mean, std=std, **shares, variation=std / mean if mean else None)
+        percentiles, variation = (at[9], at[49], at[89], at[94]), std / mean if mean else None
+        return cls(len(values), mean, std, min(values), *percentiles, max(values), variation)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +51,7 @@ class PerRequest(Described):
     step_acceptance: Spread | None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Tagged(Described):
     """The requests of one tag."""
 
@@ -71,7 +63,7 @@ class Tagged(Described):
     verdict: Verdict | None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Foreign(Described):
     """What the server counted beyond our responses."""
 
@@ -105,7 +97,7 @@ class Row(Described):
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Production(Described):
     """The verdict at the temperature of production."""
 

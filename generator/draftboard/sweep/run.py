@@ -1,18 +1,21 @@
 """The sweep itself: warm-up, page, requests, page, for one temperature after the other."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
-from draftboard.catalogue import serving, speculation
+from draftboard.catalogue import Metric, serving, speculation
 from draftboard.errors import DraftboardError
-from draftboard.reading import Page, growth, lifetime, scrape
-from draftboard.report import Origin, Reading
+from draftboard.reading import Growth, Page, Since, Tally, growth, lifetime, scrape
+from draftboard.report import Origin, Reading, Verdict, judged, warnings
 from draftboard.settings import Settings
+from draftboard.signals.acceptance import acceptance
+from draftboard.status import Status
 from draftboard.sweep.client import Api, Batch, explained
 from draftboard.sweep.plan import BUILT_IN, Plan
-from draftboard.sweep.result import SCHEMA_VERSION, Production, Row, Sweep
-from draftboard.sweep.rows import Rows, running_on, total
+from draftboard.sweep.result import SCHEMA_VERSION, Foreign, PerRequest, Production, Row, Spread, Sweep, Tagged
 
 _DEFAULTS = Settings()
 _PAUSE, _TRIES = 0.2, 15
@@ -22,6 +25,14 @@ _NOT_REPORTED = (
 )
 _ONE_PROMPT = "a single prompt does not represent a workload: use --prompts with a file of your own"
 _BUILT_IN = "built-in prompts do not represent your traffic: use --prompts with a file of your own"
+RULES_OF_THUMB = {
+    Status.BAD: "disable",
+    Status.WARN: "near break-even",
+    Status.GOOD: "likely benefit",
+    Status.BEST: "likely benefit",
+    Status.ODD: "likely benefit, unless it is a repetition loop",
+}
+"""What acceptance alone suggests, by its band in the settings. HEUR."""
 
 
 def sweep(
@@ -33,8 +44,7 @@ def sweep(
 ) -> Sweep:
     """Sweep a server's temperatures. An interruption, or a server that stops answering, ends it with what is done.
 
-    `progress` receives a description, the requests done and the number of requests; `sleep` waits a number of seconds
-    while the server counts what it has answered.
+    `progress` receives a description, the requests done and their number; `sleep` waits for the server's counters.
 
     Raises:
         DraftboardError: the server does not answer, does not speculate, or completes nothing.
@@ -42,10 +52,10 @@ def sweep(
     api = Api(plan)
     (page,) = scrape([str(api.base)], plan.access)
     grown = lifetime(page)
-    if total(grown, speculation.DRAFTS) is None or page.v0:
+    if _total(grown, speculation.DRAFTS) is None or page.v0:
         model = Reading([page], grown, settings, "").report(Origin.LIFETIME).models[0]
         raise DraftboardError(f"{page.source}: nothing to sweep: {model.state}: {model.verdict.reasons[0]}")
-    run = _Run(Rows(plan, plan.model or grown.tallies[0].model, settings), api, progress, sleep)
+    run = _Run(plan, plan.model or grown.tallies[0].model, settings, api, progress, sleep)
     failure, interrupted, wanted = None, False, plan.production_temperature
     try:
         for temperature in plan.temperatures:
@@ -56,15 +66,15 @@ def sweep(
         if not run.done:
             raise
         failure = str(error)
-    notes = (
-        (_BUILT_IN, plan.prompts is BUILT_IN),
-        (_ONE_PROMPT, len(plan.prompts.all) == 1),
-        (_NOT_REPORTED, bool(run.done) and not any(row.by_request for row in run.done)),
-    )
+    notes = {
+        _BUILT_IN: plan.prompts is BUILT_IN,
+        _ONE_PROMPT: len(plan.prompts.all) == 1,
+        _NOT_REPORTED: bool(run.done) and not any(row.by_request for row in run.done),
+    }
     return Sweep(
         schema_version=SCHEMA_VERSION,
         server=api.name,
-        model=run.rows.model,
+        model=run.model,
         prompts=len(plan.prompts.all),
         prompts_source=plan.prompts.source,
         concurrency=plan.concurrency,
@@ -74,7 +84,7 @@ def sweep(
         production=None if wanted is None else _at_production(wanted, run.done),
         interrupted=interrupted,
         failure=failure,
-        notes=tuple(note for note, applies in notes if applies),
+        notes=tuple(note for note, applies in notes.items() if applies),
     )
 
 
@@ -82,7 +92,9 @@ def sweep(
 class _Run:
     """A sweep in progress."""
 
-    rows: Rows
+    plan: Plan
+    model: str
+    settings: Settings
     api: Api
     progress: Callable[[str, int, int], None]
     sleep: Callable[[float], None]
@@ -93,37 +105,32 @@ class _Run:
     """Whether there was a completion."""
 
     def at(self, temperature: float) -> None:
-        """Add a row for one temperature, or for the part of it that was done when it was interrupted.
-
-        Raises:
-            KeyboardInterrupt: it was interrupted.
-            DraftboardError: the server does not answer, or completes nothing.
-        """
-        plan, start, warm_up, batch = self.rows.plan, self._page(), Batch([]), Batch([])
+        """Add a row for one temperature, or for the part of it that was done when it was interrupted."""
+        plan, start, warm_up, batch = self.plan, self._page(), Batch([]), Batch([])
         self._send(f"warming up for temperature {temperature:g}", temperature, plan.warm_up, warm_up)
-        before = self._settled(start, warm_up)
+        before, interrupted = self._settled(start, warm_up), None
         try:
             self._send(f"temperature {temperature:g}", temperature, plan.requests, batch)
-        except KeyboardInterrupt:
-            if batch.outcomes:
-                self.done.append(self.rows.row(temperature, before, self._settled(before, batch), batch))
-            raise
-        self.done.append(self.rows.row(temperature, before, self._settled(before, batch), batch))
+        except KeyboardInterrupt as error:
+            interrupted = error
+        if batch.outcomes or not interrupted:
+            self.done.append(self._row(temperature, before, self._settled(before, batch), batch))
+        if interrupted:
+            raise interrupted
 
     def _send(self, what: str, temperature: float, requests: int, batch: Batch) -> None:
-        plan = self.rows.plan
-        steps = len(plan.temperatures) * (plan.warm_up + plan.requests)
+        steps = len(self.plan.temperatures) * (self.plan.warm_up + self.plan.requests)
 
         def ended() -> None:
             self.ended += 1
             self.progress(what, self.ended, steps)
 
         self.progress(what, self.ended, steps)
-        self.api.complete(plan.asked(requests), self.rows.model, temperature, batch, ended)
+        self.api.complete(self.plan.asked(requests), self.model, temperature, batch, ended)
         self.answered |= bool(batch.answers)
         if batch.outcomes and not self.answered:
             raise DraftboardError(
-                f"{self.api.name}: none of {len(batch.outcomes)} requests to {self.rows.model} was answered with a "
+                f"{self.api.name}: none of {len(batch.outcomes)} requests to {self.model} was answered with a "
                 f"completion: {explained(batch.outcomes[0].failure)}"
             )
 
@@ -131,38 +138,142 @@ class _Run:
         """The page once the server runs nothing and has counted its answers, which takes it a moment."""
         for _ in range(_TRIES):
             page = self._page()
-            counted = total(growth(since, page), serving.GENERATION_TOKENS)
-            if (counted is None or counted >= batch.tokens) and not running_on(page):
+            counted = _total(growth(since, page), serving.GENERATION_TOKENS)
+            if (counted is None or counted >= batch.tokens) and not _running_on(page):
                 return page
             self.sleep(_PAUSE)
         return self._page()
 
     def _page(self) -> Page:
-        (page,) = scrape([str(self.api.base)], self.rows.plan.access)
-        return page
+        return scrape([str(self.api.base)], self.plan.access)[0]
+
+    def _row(self, temperature: float, before: Page, after: Page, batch: Batch) -> Row:
+        """What happened between two pages, while a batch was sent."""
+        plan, grown, outcomes = self.plan, growth(before, after), batch.outcomes
+        report = Reading([after], grown, self.settings, plan.method).report(Origin.SCRAPES)
+        # vLLM counts adapters and further names under the first name that it serves.
+        server = next((model for model in report.models if model.model == self.model), report.models[0])
+        foreign = self._foreign(before, after, grown, batch)
+        tags = {outcome.tag for outcome in outcomes} if any(prompt.tag for prompt in plan.prompts.all) else ()
+        failures = Counter(outcome.failure for outcome in outcomes if outcome.completion is None)
+        notes = [f"{count} of {len(outcomes)} requests failed: {explained(why)}" for why, count in failures.items()]
+        notes += [*_foreign_notes(foreign), *warnings(server)]
+        if server.model != self.model and len(report.models) > 1:
+            notes.append(f"the server has several models, none named {self.model}: these numbers are of {server.model}")
+        thumb = None
+        if server.speculation and server.verdict.says is not None:
+            thumb = RULES_OF_THUMB[acceptance.step_of(server.speculation.acceptance, self.settings).status]
+        return Row(
+            temperature=temperature,
+            requests=plan.requests,
+            answered=len(batch.answers),
+            failures=dict(sorted(failures.items())),
+            given_up=batch.begun - len(outcomes),
+            tokens=batch.tokens,
+            seconds=batch.seconds,
+            tokens_per_second=batch.tokens / batch.seconds if batch.seconds else None,
+            time_per_token=batch.time_per_token,
+            server=server,
+            rule_of_thumb=thumb,
+            by_request=by_request(batch, plan.method, self.settings)[0],
+            by_tag=tuple(self._tagged(tag, batch) for tag in sorted(tags)),
+            foreign=foreign,
+            notes=(*notes, *report.notes),
+        )
+
+    def _tagged(self, tag: str, batch: Batch) -> Tagged:
+        own = Batch([outcome for outcome in batch.outcomes if outcome.tag == tag])
+        drafts, verdict = by_request(own, self.plan.method, self.settings)
+        return Tagged(tag, len(own.outcomes), len(own.answers), own.time_per_token, drafts, verdict)
+
+    def _foreign(self, before: Page, after: Page, grown: Growth, batch: Batch) -> Foreign | None:
+        """What the server counted beyond our responses; None where its counters do not tell."""
+        generated, finished = _total(grown, serving.GENERATION_TOKENS), _total(grown, serving.REQUESTS_FINISHED)
+        if generated is None or any(tally.since is Since.RESTART for tally in grown.tallies):
+            return None
+        lost, tokens = batch.begun - len(batch.answers), generated - batch.tokens
+        if tokens > 0:
+            # A request without a response may have generated up to max_tokens, and may be running still.
+            tokens = max(tokens - lost * self.plan.max_tokens, 0.0)
+        requests = None if finished is None else max(finished - batch.begun, 0.0)
+        running = _running_on(before) + (0.0 if lost else _running_on(after))
+        tolerance, counted, drafts = self.settings.thresholds.foreign, _total(grown, speculation.DRAFTS), None
+        reported = [answer.drafts.num_spec_steps for answer in batch.answers if answer.drafts]
+        if counted is not None and reported and len(reported) == batch.begun:
+            drafts = max(counted - sum(reported), 0.0)
+        many = tokens > tolerance * generated or (drafts or 0.0) > tolerance * (counted or 0.0) + batch.begun
+        return Foreign(generated, tokens, requests, drafts, running, tolerance, found=bool(requests or running) or many)
+
+
+def by_request(batch: Batch, method: str, settings: Settings) -> tuple[PerRequest | None, Verdict | None]:
+    """Drafts as the responses report them, judged as if a server had counted them alone; None where none does."""
+    reported = [answer.drafts for answer in batch.answers if answer.drafts]
+    if not reported:
+        return None, None
+    drafting = [drafts for drafts in reported if drafts.num_draft_tokens]
+    histogram = tuple(map(sum, zip_longest(*(drafts.acceptance_histogram for drafts in reported), fillvalue=0)))
+    each = [(one.num_accepted_draft_tokens, one.num_draft_tokens, one.num_spec_steps) for one in drafting]
+    counted: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {
+        (serving.GENERATION_TOKENS.name, ()): batch.tokens,
+        (speculation.DRAFTS.name, ()): sum(histogram),
+        (speculation.DRAFT_TOKENS.name, ()): sum(drafted for _, drafted, _ in each),
+        (speculation.ACCEPTED_TOKENS.name, ()): sum(accepted for accepted, _, _ in each),
+    }
+    for j in range(1, len(histogram)):
+        counted[speculation.ACCEPTED_TOKENS_PER_POS.name, (("position", str(j - 1)),)] = sum(histogram[j:])
+    found = judged(Tally("", "", "", counted, {}), None, method, settings)
+    steps = [step for one in drafting for step in zip(one.per_step_accepted, one.per_step_drafted, strict=True)]
+    of_requests = PerRequest(
+        requests=len(reported),
+        undrafted=len(reported) - len(drafting),
+        sample=found.sample,
+        histogram=histogram,
+        acceptance=Spread.of([accepted / drafted for accepted, drafted, _ in each]),
+        acceptance_length=Spread.of([1 + accepted / drafts for accepted, _, drafts in each]),
+        step_acceptance=Spread.of([accepted / drafted for accepted, drafted in steps if drafted]),
+    )
+    return of_requests, found.verdict
+
+
+def _total(grown: Growth, metric: Metric) -> float | None:
+    """Growth of a counter over all engines; None where it is not exposed."""
+    found = [growth for tally in grown.tallies if (growth := tally.total(metric)) is not None]
+    return sum(found) if found else None
+
+
+def _running_on(page: Page) -> float:
+    """Requests running or waiting on a server."""
+    return sum(sum(page.of(metric).values()) for metric in (serving.REQUESTS_RUNNING, serving.REQUESTS_WAITING))
+
+
+def _foreign_notes(found: Foreign | None) -> Iterator[str]:
+    if found and found.unexplained_tokens < -found.tolerance * found.generated:
+        yield (
+            f"the server counted {-found.unexplained_tokens:,.0f} tokens fewer than it returned: is this a load "
+            "balancer? Use the address of a single server"
+        )
+    elif found and found.found:
+        counts = {"requests": found.unexplained_requests, "tokens": found.unexplained_tokens}
+        counts |= {"drafts": found.unexplained_drafts, "running requests": found.running}
+        parts = [f"{count:,.0f} {what}" for what, count in counts.items() if count and count > 0]
+        yield (
+            f"foreign traffic: {', '.join(parts)} besides ours (tolerance: {found.tolerance:.0%} of tokens); these "
+            "numbers are not of this temperature alone"
+        )
 
 
 def _at_production(temperature: float, rows: Sequence[Row]) -> Production | None:
     """The verdict at the nearest temperature, the higher one of two, and why production may differ."""
-    # Rounded: 0.4 and 0.8 are equally far from 0.6, though their differences are not.
-    nearest = min(
-        (row for row in rows if row.answered),
-        key=lambda row: (round(abs(row.temperature - temperature), 6), -row.temperature),
-        default=None,
-    )
-    if nearest is None:
+    answered = [row for row in rows if row.answered]
+    if not answered:
         return None
-    measured, warnings = nearest.temperature, []
-    if measured != temperature:
-        warnings.append(f"{temperature:g} was not swept, {measured:g} is the nearest: add it to --temperatures")
-    if measured == 0 < temperature:
-        warnings.append(f"temperature 0 is greedy decoding, which says nothing about {temperature:g}")
-    if measured < temperature:
-        warnings.append("this is optimistic: as temperature rises, a drafter predicts the sampled token less often")
-    return Production(
-        temperature=temperature,
-        measured_at=measured,
-        verdict=nearest.server.verdict,
-        rule_of_thumb=nearest.rule_of_thumb,
-        warnings=tuple(warnings),
-    )
+    # Rounded: 0.4 and 0.8 are equally far from 0.6, though their differences are not.
+    nearest = min(answered, key=lambda row: (round(abs(row.temperature - temperature), 6), -row.temperature))
+    at, verdict = nearest.temperature, nearest.server.verdict
+    warnings = {
+        f"{temperature:g} was not swept, {at:g} is the nearest: add it to --temperatures": at != temperature,
+        f"temperature 0 is greedy decoding, which says nothing about {temperature:g}": at == 0 < temperature,
+        "this is optimistic: as temperature rises, a drafter predicts the sampled token less often": at < temperature,
+    }
+    reasons = tuple(warning for warning, applies in warnings.items() if applies)
+    return Production(temperature, at, verdict, nearest.rule_of_thumb, reasons)

@@ -1,6 +1,6 @@
 """A sweep as a document: the verdict first, then a table for each question, then what limits the numbers."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import astuple
 
 from draftboard.output import Block, Bullets, Cell, Document, Heading, Note, Sentence, Table, Text, columns
@@ -12,7 +12,7 @@ from draftboard.signals.latency import per_token
 from draftboard.signals.traffic import drafts
 from draftboard.signals.wording import NOTHING, worded
 from draftboard.status import Status
-from draftboard.sweep.result import Row, Spread, Sweep, Tagged
+from draftboard.sweep.result import Production, Row, Spread, Sweep, Tagged
 
 _NUMBERS = (acceptance, acceptance_length, expected_speedup)
 _SPREAD = columns("Temp.", numbers=("Count", "Mean", "Std", "Min", "P10", "P50", "P90", "P95", "Max", "CV"))
@@ -27,40 +27,42 @@ _NOTE = (
 
 def document(sweep: Sweep, settings: Settings) -> Document:
     """The sweep for people."""
-    return Document.of(_blocks(sweep, settings))
-
-
-def _blocks(sweep: Sweep, settings: Settings) -> Iterator[Block]:
-    yield Sentence(
+    rows = sweep.rows
+    sent = (
         f"{sweep.model} at {sweep.server}: {sweep.prompts:,} prompts ({sweep.prompts_source}), up to "
         f"{sweep.max_tokens:,} tokens each, {sweep.concurrency} at a time, {sweep.warm_up} warm-up requests "
-        "before each temperature",
-        Status.QUIET,
+        "before each temperature"
     )
-    if found := sweep.production:
-        says = f"{found.verdict.says}: {found.verdict.advice}" if found.verdict.says else "no verdict"
-        withheld = f": {found.verdict.withheld}" if found.verdict.withheld else ""
-        thumb = f" (rule of thumb: {found.rule_of_thumb})" if found.rule_of_thumb else ""
-        yield Heading(f"At production's {found.temperature:g}", Text(says + withheld + thumb))
-        yield Bullets(found.verdict.reasons)
-        yield Bullets(found.warnings, Status.WARN)
-    if not sweep.rows:
-        yield Sentence("interrupted before a request was answered: no results")
-        return
-    yield _by_temperature(sweep.rows, settings)
-    yield _by_client(sweep.rows)
-    told = [(_named(row), row.by_request) for row in sweep.rows if row.by_request]
-    yield _spreads("requests", [(name, found.acceptance) for name, found in told])
-    yield _spreads("drafts", [(name, found.step_acceptance) for name, found in told])
-    if told:
-        yield _by_tag("Acceptance and verdict by tag", _drafted, sweep.rows)
-    yield _by_tag(f"{per_token.title} by tag, mean", _waited, sweep.rows)
-    notes = [f"at {row.temperature:g}: {note}" for row in sweep.rows for note in row.notes]
-    notes += dict.fromkeys(note for row in sweep.rows for note in row.server.notes)
-    yield Bullets((*notes, *sweep.notes), Status.WARN)
-    if sweep.interrupted:
-        yield Sentence("Interrupted: these are the results so far.", Status.WARN)
-    yield Note(_NOTE)
+    opening = (Sentence(sent, Status.QUIET), *_at_production(sweep.production))
+    if not rows:
+        return Document.of((*opening, Sentence("interrupted before a request was answered: no results")))
+    told = [(_named(row), row.by_request) for row in rows if row.by_request]
+    notes = [f"at {row.temperature:g}: {note}" for row in rows for note in row.notes]
+    notes += dict.fromkeys(note for row in rows for note in row.server.notes)
+    return Document.of(
+        (
+            *opening,
+            _by_temperature(rows, settings),
+            _by_client(rows),
+            _spreads("requests", [(name, found.acceptance) for name, found in told]),
+            _spreads("drafts", [(name, found.step_acceptance) for name, found in told]),
+            _by_tag("Acceptance and verdict by tag", _drafted, rows if told else ()),
+            _by_tag(f"{per_token.title} by tag, mean", _waited, rows),
+            Bullets((*notes, *sweep.notes), Status.WARN),
+            Sentence("Interrupted: these are the results so far." if sweep.interrupted else "", Status.WARN),
+            Note(_NOTE),
+        )
+    )
+
+
+def _at_production(found: Production | None) -> tuple[Block, ...]:
+    if not found:
+        return ()
+    says = f"{found.verdict.says}: {found.verdict.advice}" if found.verdict.says else "no verdict"
+    withheld = f": {found.verdict.withheld}" if found.verdict.withheld else ""
+    thumb = f" (rule of thumb: {found.rule_of_thumb})" if found.rule_of_thumb else ""
+    title = Heading(f"At production's {found.temperature:g}", Text(says + withheld + thumb))
+    return title, Bullets(found.verdict.reasons), Bullets(found.warnings, Status.WARN)
 
 
 def _by_temperature(rows: Sequence[Row], settings: Settings) -> Table:
@@ -70,9 +72,9 @@ def _by_temperature(rows: Sequence[Row], settings: Settings) -> Table:
         if found and row.server.verdict.says is not None:
             status = expected_speedup.step_of(found.expected_speedup, settings).status
         verdict = Text(row.server.verdict.withheld or verdict_of(row.server), status)
-        numbers = (worded(signal, getattr(found, signal.name, None)) for signal in _NUMBERS)
-        drafted = f"{sample.drafts:,.0f}" if sample else NOTHING
-        made.append((_named(row), verdict, row.rule_of_thumb or NOTHING, *numbers, drafted))
+        numbers = [worded(signal, getattr(found, signal.name, None)) for signal in _NUMBERS]
+        numbers.append(f"{sample.drafts:,.0f}" if sample else NOTHING)
+        made.append((_named(row), verdict, row.rule_of_thumb or NOTHING, *numbers))
     words = (*(signal.title for signal in _NUMBERS), drafts.title)
     return Table(columns("Temp.", "Verdict", "Rule of thumb", numbers=words), tuple(made), "Speculation by temperature")
 
