@@ -13,7 +13,6 @@ CATALOGUE = tuple(
     for metric in vars(module).values()
     if isinstance(metric, Metric)
 )
-"""What signals read."""
 
 __all__ = [
     "CATALOGUE",

@@ -20,7 +20,7 @@ PROCESS_START_TIME = Metric(
     presence=Presence.ONE_PROCESS,
     owner=Owner.TARGET,
 )
-LASTING = (
+LASTING = (  # rises while a process lives, whatever its engines do: no signal reads it, two pages are ordered by it
     Metric(
         name="process_cpu_seconds_total",
         unit="seconds",
@@ -40,8 +40,6 @@ LASTING = (
         owner=Owner.TARGET,
     ),
 )
-"""What only rises while a process lives, whatever happens to its engines. No signal reads it: the order of two pages
-follows from it."""
 UP = Metric(
     name="up",
     kind=Kind.GAUGE,
