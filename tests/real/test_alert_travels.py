@@ -62,6 +62,13 @@ def stack(drill_settings: Settings, programs: Programs, tmp_path: Path) -> Itera
         yield wiring, receiver
 
 
+def kill(wiring: Wiring, name: str) -> None:
+    """End one of the processes as a power cut would."""
+    process = wiring.running.pop(name)
+    process.kill()
+    process.wait()
+
+
 def until(holds: Callable[[], bool], what: str) -> None:
     """Poll until something holds; what never comes true fails the test by name."""
     deadline = time.monotonic() + PATIENCE
@@ -121,7 +128,7 @@ def test_a_server_that_is_down_silences_its_symptoms_and_its_return_is_told(
     (place,) = wiring.start_simulator(leaves, speed=SPEED, name="leaves")
     until(answering(wiring, 2), "both servers answer")
 
-    wiring.kill("leaves")
+    kill(wiring, "leaves")
     assert receiver.wait_for(of("VLLMTargetDown", "firing"), PATIENCE)
     down = next(one for one in receiver.arrivals if one.name == "VLLMTargetDown")
     assert (down.labels["instance"], down.receiver) == (place, "critical")
@@ -140,14 +147,14 @@ def test_a_page_survives_restarts_of_prometheus_and_alertmanager_and_comes_once(
     wiring, receiver = stack
     (place,) = wiring.start_simulator(scenario(tmp_path, "leaves"), speed=SPEED)
     until(answering(wiring, 1), "the server answers")
-    wiring.kill("simulator")
+    kill(wiring, "simulator")
     assert receiver.wait_for(of("VLLMTargetDown", "firing"), PATIENCE)
     with Client(wiring.prometheus_url) as client:
         before = client.query_range("up", time.time() - 60, time.time(), 1)
 
     hear_two_more_beats(receiver)
-    wiring.kill("prometheus")  # as by a power cut
-    wiring.kill("alertmanager")
+    kill(wiring, "prometheus")  # as by a power cut
+    kill(wiring, "alertmanager")
     wiring.start_alertmanager()
     wiring.start_prometheus()
     until(lambda: known(wiring, "VLLMTargetDown", place), "Alertmanager knows the alert again")

@@ -11,8 +11,8 @@ import yaml
 from conftest import program
 from draftboard.durations import Duration
 from draftboard.lab.simulator import find
+from draftboard.lab.simulator.books import PAGE
 from draftboard.lab.simulator.fleet import targets
-from draftboard.lab.simulator.layout import PAGE
 from draftboard.lab.simulator.serve import serving
 from draftboard.prometheus import Client, Server
 

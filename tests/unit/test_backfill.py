@@ -10,8 +10,8 @@ import pytest
 from draftboard.errors import DraftboardError
 from draftboard.lab.simulator import find
 from draftboard.lab.simulator.backfill import backfill
+from draftboard.lab.simulator.books import PAGE
 from draftboard.lab.simulator.fleet import targets
-from draftboard.lab.simulator.layout import PAGE
 from support.simulated import scenario, started, values
 
 START = 1_800_000_000

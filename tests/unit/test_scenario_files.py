@@ -6,10 +6,8 @@ import pytest
 
 from draftboard.errors import DraftboardError
 from draftboard.lab.simulator import find, names
-from draftboard.lab.simulator.acceptance import Profile
-from draftboard.lab.simulator.arrivals import rate_at
 from draftboard.lab.simulator.fleet import targets
-from draftboard.lab.simulator.scenario import Load
+from draftboard.lab.simulator.scenario import Load, Requests
 from draftboard.rules import alerting_groups
 from draftboard.settings import Settings
 
@@ -137,27 +135,22 @@ def test_events_of_a_model_happen_to_its_copies_too(tmp_path: Path) -> None:
     }
 
 
-def test_heat_lowers_acceptance_as_the_illustration_has_it() -> None:
-    first = [Profile(alpha=0.81, temperature=heat).survival(1, lookup=False)[0] for heat in (0.0, 0.4, 0.8, 1.0)]
-    assert first == pytest.approx([0.81, 0.71, 0.52, 0.38], abs=0.001)
-
-
 def test_acceptance_depends_on_the_text_and_the_method() -> None:
-    profile = Profile(workload="summarisation")
+    profile = Requests(workload="summarisation")
     assert profile.survival(2, lookup=True) == pytest.approx((0.75, 0.5625))
     assert profile.survival(2, lookup=False) == pytest.approx((0.78, 0.6084))
 
 
 def test_rates_are_the_survival_of_a_cool_request() -> None:
-    assert Profile(rates=(0.9, 0.85, 0.78, 0.7)).survival(3, lookup=False) == pytest.approx((0.9, 0.85, 0.78))
+    assert Requests(rates=(0.9, 0.85, 0.78, 0.7)).survival(3, lookup=False) == pytest.approx((0.9, 0.85, 0.78))
 
 
 def test_rates_that_reach_zero_stay_there() -> None:
-    assert Profile(rates=(0.9, 0.0, 0.0)).survival(3, lookup=False) == (0.9, 0.0, 0.0)
+    assert Requests(rates=(0.9, 0.0, 0.0)).survival(3, lookup=False) == (0.9, 0.0, 0.0)
 
 
 def test_a_day_has_a_high_and_a_low_and_bursts_come_on_top() -> None:
     load = Load.model_validate({"rate": 2.0, "daily_swing": 0.5})
-    assert [rate_at(load, hour * 3600) for hour in (0, 6, 18)] == pytest.approx([2.0, 3.0, 1.0])
+    assert [load.rate_at(hour * 3600) for hour in (0, 6, 18)] == pytest.approx([2.0, 3.0, 1.0])
     bursts = Load.model_validate({"rate": 2.0, "burst_every": "10m", "burst_for": "1m", "burst_factor": 4.0})
-    assert [rate_at(bursts, at) for at in (0, 59, 60, 599, 600)] == [8.0, 8.0, 2.0, 2.0, 8.0]
+    assert [bursts.rate_at(at) for at in (0, 59, 60, 599, 600)] == [8.0, 8.0, 2.0, 2.0, 8.0]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from draftboard.prometheus.server import READY
+from draftboard.prometheus.process import READY
 
 LISTENS = 'level=INFO msg="Listening on" component=web address=127.0.0.1:41275\n'
 READIES = 'level=INFO msg="Server is ready to receive web requests."\n'

@@ -7,8 +7,8 @@ import pytest
 
 from draftboard.catalogue import Histogram
 from draftboard.lab.simulator import find, names
+from draftboard.lab.simulator.books import PAGE
 from draftboard.lab.simulator.fleet import Instance, targets
-from draftboard.lab.simulator.layout import PAGE
 from support import theory
 from support.simulated import Values, scenario, scrapes, started, values
 
@@ -24,7 +24,7 @@ SERVERS: dict[str, dict[str, Any]] = {
         "coverage": 0.5,
         "draft_lengths": [1 / 24] * 24,
         "load": {"rate": 1.0},
-        "requests": [{"workload": "code", "temperature": 0.6}],
+        "requests": [{"workload": "code"}],
     },
     "a full cache": {
         "method": "mtp",

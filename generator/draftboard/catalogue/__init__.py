@@ -1,8 +1,7 @@
 """The catalogue: every raw series that Draftboard reads.
 
-Names, labels, units, bounds and the version that first exports a series were read from vLLM's source and from the
-`/metrics` page of a running vLLM 0.32.0; those of the GPU from dcgm-exporter's documentation. A selector is built from
-an entry here and nowhere else, so a renamed series is mended in one place.
+Entries follow vLLM's source and the `/metrics` page of a running vLLM 0.32.0; those of the GPU, dcgm-exporter's
+documentation. A selector is built from an entry here and nowhere else.
 """
 
 from draftboard.catalogue import around, latency, serving, speculation
@@ -14,7 +13,6 @@ CATALOGUE = tuple(
     for metric in vars(module).values()
     if isinstance(metric, Metric)
 )
-"""What signals read."""
 
 __all__ = [
     "CATALOGUE",

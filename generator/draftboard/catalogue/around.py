@@ -4,7 +4,6 @@ from draftboard.catalogue.metric import Kind, Metric, Owner, Presence
 
 HTTP_REQUESTS = Metric(
     name="http_requests_total",
-    kind=Kind.COUNTER,
     unit="requests",
     meaning="Answered HTTP requests by handler, method and class of status; health checks and scrapes are left out.",
     help="Total number of requests by method, status and handler.",
@@ -21,10 +20,9 @@ PROCESS_START_TIME = Metric(
     presence=Presence.ONE_PROCESS,
     owner=Owner.TARGET,
 )
-LASTING = (
+LASTING = (  # rises while a process lives, whatever its engines do: no signal reads it, two pages are ordered by it
     Metric(
         name="process_cpu_seconds_total",
-        kind=Kind.COUNTER,
         unit="seconds",
         meaning="Processor time of the API server's process.",
         help="Total user and system CPU time spent in seconds.",
@@ -33,7 +31,6 @@ LASTING = (
     ),
     Metric(
         name="python_gc_collections_total",
-        kind=Kind.COUNTER,
         unit="collections",
         meaning="Runs of Python's garbage collector, by generation.",
         help="Number of times this generation was collected",
@@ -43,8 +40,6 @@ LASTING = (
         owner=Owner.TARGET,
     ),
 )
-"""What only rises while a process lives, whatever happens to its engines. No signal reads it: the order of two pages
-follows from it."""
 UP = Metric(
     name="up",
     kind=Kind.GAUGE,
@@ -62,40 +57,26 @@ ALERTS = Metric(
     own_labels=("alertname", "alertstate", "severity"),
     owner=Owner.RULE,
 )
-_OF_GPU = ("gpu",)
-GPU_UTILISATION = Metric(
-    name="DCGM_FI_DEV_GPU_UTIL",
-    kind=Kind.GAUGE,
-    unit="percent",
-    meaning="Share of time in which any kernel ran on the GPU; it does not say how much of the GPU was used.",
-    presence=Presence.GPU_EXPORTER,
-    own_labels=_OF_GPU,
-    owner=Owner.GPU,
+
+
+def _of_gpu(name: str, unit: str, meaning: str) -> Metric:
+    presence, owner = Presence.GPU_EXPORTER, Owner.GPU
+    return Metric(
+        name=name, kind=Kind.GAUGE, unit=unit, meaning=meaning, presence=presence, own_labels=("gpu",), owner=owner
+    )
+
+
+GPU_UTILISATION = _of_gpu(
+    "DCGM_FI_DEV_GPU_UTIL",
+    "percent",
+    "Share of time in which any kernel ran on the GPU; it does not say how much of the GPU was used.",
 )
-GPU_MEMORY_USED = Metric(
-    name="DCGM_FI_DEV_FB_USED",
-    kind=Kind.GAUGE,
-    unit="MiB",
-    meaning="GPU memory in use; vLLM claims its KV cache at start, so that it is high from then on.",
-    presence=Presence.GPU_EXPORTER,
-    own_labels=_OF_GPU,
-    owner=Owner.GPU,
+GPU_MEMORY_USED = _of_gpu(
+    "DCGM_FI_DEV_FB_USED",
+    "MiB",
+    "GPU memory in use; vLLM claims its KV cache at start, so that it is high from then on.",
 )
-GPU_POWER = Metric(
-    name="DCGM_FI_DEV_POWER_USAGE",
-    kind=Kind.GAUGE,
-    unit="watts",
-    meaning="Power that the GPU draws.",
-    presence=Presence.GPU_EXPORTER,
-    own_labels=_OF_GPU,
-    owner=Owner.GPU,
-)
-GPU_XID = Metric(
-    name="DCGM_FI_DEV_XID_ERRORS",
-    kind=Kind.GAUGE,
-    unit="code",
-    meaning="Code of the GPU's last XID error, as in NVIDIA's list; 0 where there was none.",
-    presence=Presence.GPU_EXPORTER,
-    own_labels=_OF_GPU,
-    owner=Owner.GPU,
+GPU_POWER = _of_gpu("DCGM_FI_DEV_POWER_USAGE", "watts", "Power that the GPU draws.")
+GPU_XID = _of_gpu(
+    "DCGM_FI_DEV_XID_ERRORS", "code", "Code of the GPU's last XID error, as in NVIDIA's list; 0 where there was none."
 )

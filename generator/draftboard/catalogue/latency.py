@@ -16,8 +16,6 @@ _PER_REQUEST = (
 
 TIME_TO_FIRST_TOKEN = Histogram(
     name="vllm:time_to_first_token_seconds",
-    unit="seconds",
-    counts="requests",
     meaning="From arrival at the server to the first output; that comes from prefill, not from a decode step.",
     help="Histogram of time to first token in seconds.",
     buckets=_FIRST_TOKEN,
@@ -25,7 +23,6 @@ TIME_TO_FIRST_TOKEN = Histogram(
 )
 STEP_LATENCY = Histogram(
     name="vllm:inter_token_latency_seconds",
-    unit="seconds",
     counts="steps",
     meaning="One sample a request and step, however many tokens it carried: under speculation not what users feel.",
     help="Histogram of inter-token latency in seconds.",
@@ -35,58 +32,42 @@ STEP_LATENCY = Histogram(
 )
 TIME_PER_OUTPUT_TOKEN = Histogram(
     name="vllm:request_time_per_output_token_seconds",
-    unit="seconds",
-    counts="requests",
     meaning="Decode time / (tokens generated - 1), one sample a finished request; 0 where one token was generated.",
     help="Histogram of time_per_output_token_seconds per request.",
     since="0.11.0",
     buckets=_PER_TOKEN,
     custom="inter_token_latency",
 )
-END_TO_END_LATENCY = Histogram(
-    name="vllm:e2e_request_latency_seconds",
-    unit="seconds",
-    counts="requests",
-    meaning="From arrival to the last token, of finished requests; one that its client gave up is missing.",
-    help="Histogram of e2e request latency in seconds.",
-    buckets=_PER_REQUEST,
-    custom="request_latency",
+
+
+def _of_request(name: str, meaning: str, help_: str) -> Histogram:
+    return Histogram(name=name, meaning=meaning, help=help_, buckets=_PER_REQUEST, custom="request_latency")
+
+
+END_TO_END_LATENCY = _of_request(
+    "vllm:e2e_request_latency_seconds",
+    "From arrival to the last token, of finished requests; one that its client gave up is missing.",
+    "Histogram of e2e request latency in seconds.",
 )
-QUEUE_TIME = Histogram(
-    name="vllm:request_queue_time_seconds",
-    unit="seconds",
-    counts="requests",
-    meaning="From first queued to first scheduled, of finished requests.",
-    help="Histogram of time spent in WAITING phase for request.",
-    buckets=_PER_REQUEST,
-    custom="request_latency",
+QUEUE_TIME = _of_request(
+    "vllm:request_queue_time_seconds",
+    "From first queued to first scheduled, of finished requests.",
+    "Histogram of time spent in WAITING phase for request.",
 )
-INFERENCE_TIME = Histogram(
-    name="vllm:request_inference_time_seconds",
-    unit="seconds",
-    counts="requests",
-    meaning="From first scheduled to the last token: prefill and decode, of finished requests.",
-    help="Histogram of time spent in RUNNING phase for request.",
-    buckets=_PER_REQUEST,
-    custom="request_latency",
+INFERENCE_TIME = _of_request(
+    "vllm:request_inference_time_seconds",
+    "From first scheduled to the last token: prefill and decode, of finished requests.",
+    "Histogram of time spent in RUNNING phase for request.",
 )
-PREFILL_TIME = Histogram(
-    name="vllm:request_prefill_time_seconds",
-    unit="seconds",
-    counts="requests",
-    meaning="From first scheduled to the first token, of finished requests.",
-    help="Histogram of time spent in PREFILL phase for request.",
-    buckets=_PER_REQUEST,
-    custom="request_latency",
+PREFILL_TIME = _of_request(
+    "vllm:request_prefill_time_seconds",
+    "From first scheduled to the first token, of finished requests.",
+    "Histogram of time spent in PREFILL phase for request.",
 )
-DECODE_TIME = Histogram(
-    name="vllm:request_decode_time_seconds",
-    unit="seconds",
-    counts="requests",
-    meaning="From the first token to the last, of finished requests.",
-    help="Histogram of time spent in DECODE phase for request.",
-    buckets=_PER_REQUEST,
-    custom="request_latency",
+DECODE_TIME = _of_request(
+    "vllm:request_decode_time_seconds",
+    "From the first token to the last, of finished requests.",
+    "Histogram of time spent in DECODE phase for request.",
 )
 STEP_TOKENS = Histogram(
     name="vllm:iteration_tokens_total",

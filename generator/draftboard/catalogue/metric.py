@@ -39,19 +39,14 @@ class Metric:
     """One raw series family as Prometheus stores it."""
 
     name: str
-    kind: Kind
+    kind: Kind = Kind.COUNTER
     unit: str
-    meaning: str
-    """In our words."""
-    help: str = ""
-    """In the words of the page that exposes it."""
+    meaning: str  # in our words
+    help: str = ""  # in the words of the page that exposes it
     presence: Presence = Presence.ALWAYS
-    since: str = "0.8.5"
-    """First vLLM release known to export it (0.8.5 is the oldest one read)."""
-    own_labels: tuple[str, ...] = ()
-    """Labels beyond those of its owner."""
-    values: dict[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
-    """Of own labels whose values are known: all of them."""
+    since: str = "0.8.5"  # first vLLM release known to export it (0.8.5 is the oldest one read)
+    own_labels: tuple[str, ...] = ()  # beyond those of its owner
+    values: dict[str, tuple[str, ...]] = field(default_factory=dict, hash=False)  # of own labels: all, where known
     owner: Owner = Owner.ENGINE
 
     @property
@@ -70,12 +65,10 @@ class Histogram(Metric):
     """A classic histogram: three families of counters, for the sum, the number and the bounds of its samples."""
 
     kind: Kind = Kind.HISTOGRAM
-    counts: str
-    """What one sample is."""
-    buckets: tuple[float, ...]
-    """Upper bounds, without +Inf, unless the server was started with others."""
-    custom: str = ""
-    """Its name in vLLM's `--custom-histogram-buckets` (0.32 and newer); empty where that cannot replace it."""
+    unit: str = "seconds"
+    counts: str = "requests"  # what one sample is
+    buckets: tuple[float, ...]  # upper bounds, without +Inf, unless the server was started with others
+    custom: str = ""  # its name in vLLM's `--custom-histogram-buckets` (0.32); empty where that cannot replace it
 
     @property
     def bucket(self) -> Metric:
@@ -98,13 +91,5 @@ class Histogram(Metric):
         return (self.bucket, self.sum, self.count)
 
     def _part(self, suffix: str, unit: str, *labels: str) -> Metric:
-        return Metric(
-            name=self.name + suffix,
-            kind=Kind.COUNTER,
-            unit=unit,
-            meaning=self.meaning,
-            presence=self.presence,
-            since=self.since,
-            own_labels=(*self.own_labels, *labels),
-            owner=self.owner,
-        )
+        kept = {name: getattr(self, name) for name in ("meaning", "presence", "since", "owner")}
+        return Metric(name=self.name + suffix, unit=unit, own_labels=(*self.own_labels, *labels), **kept)

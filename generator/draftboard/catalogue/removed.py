@@ -1,6 +1,6 @@
 """Series that vLLM removed or renamed, as old articles and old servers have them: recognised, never read."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from draftboard.catalogue import latency, serving, speculation
 
@@ -9,16 +9,14 @@ _DRAFTED, _STEPS = speculation.DRAFT_TOKENS.name, latency.STEP_LATENCY.name
 _HITS, _QUERIES = serving.PREFIX_CACHE_HITS.name, serving.PREFIX_CACHE_QUERIES.name
 
 
-@dataclass(frozen=True)
-class Removed:
+class Removed(NamedTuple):
     """A series family that vLLM 0.32 does not expose."""
 
     name: str
-    instead: str
-    """What to read today, by name; begins with "nothing" where there is no replacement."""
+    instead: str  # what to read today, by name; begins with "nothing" where there is no replacement
 
 
-V0 = (
+V0 = (  # about speculation, by the V0 engine, which is gone since 0.10.0
     Removed(
         "vllm:spec_decode_draft_acceptance_rate",
         f"{_ACCEPTED} / {_DRAFTED}, the signal acceptance; limits of 0.5 to 0.7 do not carry over: the old gauge also "
@@ -27,7 +25,6 @@ V0 = (
     Removed("vllm:spec_decode_efficiency", f"({_DRAFTS} + {_ACCEPTED}) / ({_DRAFTS} + {_DRAFTED}), draft_efficiency"),
     Removed("vllm:spec_decode_num_emitted_tokens_total", f"{_DRAFTS} + {_ACCEPTED}"),
 )
-"""About speculation, by the V0 engine, which is gone since 0.10.0."""
 REMOVED = (
     *V0,
     Removed("vllm:gpu_cache_usage_perc", serving.KV_CACHE_USAGE.name),
@@ -50,4 +47,3 @@ REMOVED = (
     Removed("vllm:model_execute_time_milliseconds", "nothing"),
     Removed("vllm:prompt_tokens_recomputed_total", "nothing"),
 )
-"""All of them."""

@@ -2,16 +2,16 @@
 
 from draftboard.catalogue.metric import Kind, Metric, Owner
 
+_EXTERNAL = "External prefix cache {} from KV connector cross-instance cache sharing, in terms of number of {} tokens."
+
 GENERATION_TOKENS = Metric(
     name="vllm:generation_tokens_total",
-    kind=Kind.COUNTER,
     unit="tokens",
     meaning="Tokens generated.",
     help="Number of generation tokens processed.",
 )
 PROMPT_TOKENS_BY_SOURCE = Metric(
     name="vllm:prompt_tokens_by_source_total",
-    kind=Kind.COUNTER,
     unit="tokens",
     meaning="Prompt tokens by where their KV came from: computed here, cached here, or fetched from another server.",
     help="Number of prompt tokens by source.",
@@ -21,14 +21,12 @@ PROMPT_TOKENS_BY_SOURCE = Metric(
 )
 PROMPT_TOKENS = Metric(
     name="vllm:prompt_tokens_total",
-    kind=Kind.COUNTER,
     unit="tokens",
     meaning="Tokens of prompts, cached ones included.",
     help="Number of prefill tokens processed.",
 )
 PREFIX_CACHE_QUERIES = Metric(
     name="vllm:prefix_cache_queries_total",
-    kind=Kind.COUNTER,
     unit="tokens",
     meaning="Prompt tokens looked up in the engine's own prefix cache.",
     help="Prefix cache queries, in terms of number of queried tokens.",
@@ -36,7 +34,6 @@ PREFIX_CACHE_QUERIES = Metric(
 )
 PREFIX_CACHE_HITS = Metric(
     name="vllm:prefix_cache_hits_total",
-    kind=Kind.COUNTER,
     unit="tokens",
     meaning="Prompt tokens found there.",
     help="Prefix cache hits, in terms of number of cached tokens.",
@@ -44,20 +41,16 @@ PREFIX_CACHE_HITS = Metric(
 )
 EXTERNAL_PREFIX_CACHE_QUERIES = Metric(
     name="vllm:external_prefix_cache_queries_total",
-    kind=Kind.COUNTER,
     unit="tokens",
     meaning="Prompt tokens looked up at other servers, through a KV connector; without one it stays at 0.",
-    help="External prefix cache queries from KV connector cross-instance cache sharing, in terms of number of "
-    "queried tokens.",
+    help=_EXTERNAL.format("queries", "queried"),
     since="0.11.1",
 )
 EXTERNAL_PREFIX_CACHE_HITS = Metric(
     name="vllm:external_prefix_cache_hits_total",
-    kind=Kind.COUNTER,
     unit="tokens",
     meaning="Prompt tokens found at other servers.",
-    help="External prefix cache hits from KV connector cross-instance cache sharing, in terms of number of "
-    "cached tokens.",
+    help=_EXTERNAL.format("hits", "cached"),
     since="0.11.1",
 )
 REQUESTS_RUNNING = Metric(
@@ -96,14 +89,12 @@ KV_CACHE_USAGE = Metric(
 )
 PREEMPTIONS = Metric(
     name="vllm:num_preemptions_total",
-    kind=Kind.COUNTER,
     unit="preemptions",
     meaning="Requests put back into the queue because the KV cache was full; their KV is computed again.",
     help="Cumulative number of preemption from the engine.",
 )
 REQUESTS_FINISHED = Metric(
     name="vllm:request_success_total",
-    kind=Kind.COUNTER,
     unit="requests",
     meaning="Requests that ended, by reason. One that its client gave up is missing from it.",
     help="Count of successfully processed requests.",
@@ -112,7 +103,6 @@ REQUESTS_FINISHED = Metric(
 )
 ADMISSION_REJECTIONS = Metric(
     name="vllm:admission_rejections_total",
-    kind=Kind.COUNTER,
     unit="requests",
     meaning="Requests turned away because a limit of the queue was reached.",
     help="Number of admission attempts rejected by a queue limit, by reason.",

@@ -1,10 +1,9 @@
 """vLLM's four counters of speculative decoding: all that it exports about it."""
 
-from draftboard.catalogue.metric import Kind, Metric, Presence
+from draftboard.catalogue.metric import Metric, Presence
 
 DRAFTS = Metric(
     name="vllm:spec_decode_num_drafts_total",
-    kind=Kind.COUNTER,
     unit="drafts",
     meaning="Drafts: one for each request and step that had at least one draft token.",
     help="Number of spec decoding drafts.",
@@ -12,7 +11,6 @@ DRAFTS = Metric(
 )
 DRAFT_TOKENS = Metric(
     name="vllm:spec_decode_num_draft_tokens_total",
-    kind=Kind.COUNTER,
     unit="tokens",
     meaning="Tokens that the drafter proposed and the target model verified.",
     help="Number of draft tokens.",
@@ -20,7 +18,6 @@ DRAFT_TOKENS = Metric(
 )
 ACCEPTED_TOKENS = Metric(
     name="vllm:spec_decode_num_accepted_tokens_total",
-    kind=Kind.COUNTER,
     unit="tokens",
     meaning="Draft tokens accepted, without the bonus token; counted before a stop or max_tokens cuts them off.",
     help="Number of accepted tokens.",
@@ -28,7 +25,6 @@ ACCEPTED_TOKENS = Metric(
 )
 ACCEPTED_TOKENS_PER_POS = Metric(
     name="vllm:spec_decode_num_accepted_tokens_per_pos_total",
-    kind=Kind.COUNTER,
     unit="tokens",
     meaning="The same by position in the draft, from 0: position i counts drafts accepted at least i+1 deep.",
     help="Accepted tokens per draft position.",

@@ -26,10 +26,9 @@ def drill_command(
     SCENARIO is a name or a TOML file, as for `simulate`. Simulator, Prometheus, Alertmanager and a webhook run on
     loopback until the scenario ends, with the configuration that `build` writes. No other receiver is notified.
     """
+    programs = drill.Programs(prometheus, alertmanager)
     with progress_bar() as progress:
-        outcome = drill.rehearse(
-            scenario, load(config), drill.Programs(prometheus, alertmanager), speed=speed, progress=progress
-        )
+        outcome = drill.rehearse(scenario, load(config), programs, speed=speed, progress=progress)
     if as_json:
         click.echo(to_json(outcome))
     else:

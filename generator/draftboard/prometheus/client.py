@@ -2,9 +2,8 @@
 
 import json
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
-from types import TracebackType
 from typing import Annotated, Any, Self, TypeVar
 
 import httpx
@@ -36,8 +35,8 @@ _Error = Annotated[str, Field(alias="lastError"), AfterValidator(_short)]
 class Series:
     """Labels, and samples as (Unix seconds, value)."""
 
-    labels: dict[str, str]
-    samples: tuple[_Sample, ...]
+    labels: Annotated[dict[str, str], Field(alias="metric")]
+    samples: Annotated[tuple[_Sample, ...], Field(alias="values")]
 
 
 @dataclass(frozen=True)
@@ -54,8 +53,8 @@ class LoadedRule:
     """A rule that Prometheus evaluates."""
 
     name: str  # of the record or alert
-    group: str
-    error: str  # why the last evaluation failed; empty where it did not
+    group: str = ""
+    error: _Error = ""  # why the last evaluation failed; empty where it did not
 
 
 @dataclass(frozen=True)
@@ -65,25 +64,9 @@ class _Instant:
 
 
 @dataclass(frozen=True)
-class _Range:
-    metric: dict[str, str]
-    values: tuple[_Sample, ...]
-
-
-@dataclass(frozen=True)
-class _Rule:
-    name: str
-    error: _Error = ""
-
-
-@dataclass(frozen=True)
 class _Group:
     name: str
-    rules: tuple[_Rule, ...]
-
-
-_VECTOR, _MATRIX = TypeAdapter(list[_Instant]), TypeAdapter(list[_Range])
-_TARGETS, _GROUPS = TypeAdapter(list[Target]), TypeAdapter(list[_Group])
+    rules: tuple[LoadedRule, ...]
 
 
 class Client:
@@ -103,12 +86,12 @@ class Client:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self._http.close()
 
     def query(self, expr: str, time: float) -> list[Series]:
         """Value of every series at one time."""
-        found = self._ask("query", "result", _VECTOR, {"query": expr, "time": time})
+        found = self._ask("query", "result", TypeAdapter(list[_Instant]), {"query": expr, "time": time})
         return [Series(row.metric, (row.value,)) for row in found]
 
     def query_range(self, expr: str, start: float, end: float, step: float) -> list[Series]:
@@ -118,19 +101,19 @@ class Client:
         begin = start
         while begin <= end:
             asked = {"query": expr, "start": begin, "end": min(begin + stretch, end), "step": step}
-            for row in self._ask("query_range", "result", _MATRIX, asked):
-                found.setdefault(tuple(sorted(row.metric.items())), []).extend(row.values)
+            for row in self._ask("query_range", "result", TypeAdapter(list[Series]), asked):
+                found.setdefault(tuple(sorted(row.labels.items())), []).extend(row.samples)
             begin += stretch + step
         return [Series(dict(labels), tuple(samples)) for labels, samples in found.items()]
 
     def targets(self) -> list[Target]:
         """All targets that are scraped now."""
-        return self._ask("targets?state=active", "activeTargets", _TARGETS)
+        return self._ask("targets?state=active", "activeTargets", TypeAdapter(list[Target]))
 
     def rules(self) -> list[LoadedRule]:
         """All rules that are evaluated."""
-        groups = self._ask("rules", "groups", _GROUPS)
-        return [LoadedRule(rule.name, group.name, rule.error) for group in groups for rule in group.rules]
+        groups = self._ask("rules", "groups", TypeAdapter(list[_Group]))
+        return [replace(rule, group=group.name) for group in groups for rule in group.rules]
 
     def _ask(
         self, question: str, part: str, rows: TypeAdapter[list[_Row]], parameters: dict[str, Any] | None = None
@@ -147,11 +130,9 @@ class Client:
                 try:
                     return rows.validate_python(result)
                 except ValidationError as error:
-                    row = _short(".".join(map(str, error.errors(include_url=False)[0]["loc"])))
-                    wrong = (
-                        f"Prometheus gives no answer that can be read: row {row} has another shape than Prometheus' own"
-                    )
-                    raise DraftboardError(f"{self.url}: {wrong}") from None
+                    where = _short(".".join(map(str, error.errors(include_url=False)[0]["loc"])))
+                    wrong = f"no answer that can be read: row {where} has another shape than Prometheus' own"
+                    raise DraftboardError(f"{self.url}: Prometheus gives {wrong}") from None
             case {"error": reason}:
                 raise DraftboardError(f"{self.url}: Prometheus refuses the query: {_short(reason)}")
         raise DraftboardError(f"{self.url}: Prometheus gives no answer: not a Prometheus server")

@@ -1,14 +1,16 @@
-"""Programs: servers that run until they are stopped by their own process id, and promtool, which loads a past."""
+"""Programs on loopback: a private Prometheus and Alertmanager, stopped by their process ids, and promtool."""
 
 import ctypes
 import re
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 
 _POLL_SECONDS = 0.02
@@ -16,6 +18,9 @@ _PATIENCE = 3000  # polls, so a minute
 _STOP_SECONDS = 10
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
+READY = re.compile(  # in either order
+    r'(?s)\A(?=.*msg="Server is ready to receive web requests\.").*?msg="Listening on"[^\n]* address=(?P<address>\S+)'
+)
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,68 @@ def stop(process: subprocess.Popen[bytes]) -> None:
 
 
 @dataclass(frozen=True)
+class Server:
+    """A Prometheus on a free port: its data, what it scrapes, and how far back an instant query may look."""
+
+    program: Path
+    folder: Path
+    lookback: Duration
+    configuration: str = "global: {}\n"  # scrapes nothing; paths in it are relative to the folder
+
+    @property
+    def storage(self) -> Path:
+        """The folder of its blocks."""
+        return self.folder / "data"
+
+    @contextmanager
+    def running(self) -> Iterator[str]:
+        """Run it for the time of a `with`; yields its URL."""
+        process, url = self.start()
+        try:
+            yield url
+        finally:
+            stop(process)
+
+    def start(self, *, lasting: bool = False) -> tuple[subprocess.Popen[bytes], str]:
+        """Start it, as `Program.start` does, and return its process and URL."""
+        configuration = self.folder / "prometheus.yml"
+        configuration.write_text(self.configuration)
+        program = Program(
+            name="Prometheus",
+            command=(
+                self.program,
+                f"--config.file={configuration}",
+                f"--storage.tsdb.path={self.storage}",
+                "--storage.tsdb.retention.time=100y",  # a recording may be old
+                "--web.listen-address=127.0.0.1:0",
+                f"--query.lookback-delta={self.lookback}",
+            ),
+            ready=READY,
+            help="set PROMETHEUS, or run `make tools`",
+        )
+        process, ready = program.start(self.folder / "prometheus.log", lasting=lasting)
+        return process, f"http://{ready['address']}"
+
+
+def start_alertmanager(program: Path, folder: Path, port: int) -> subprocess.Popen[bytes]:
+    """An Alertmanager without peers: a folder with its data, `alertmanager.yml` and `templates/`, and its port."""
+    alertmanager = Program(
+        name="Alertmanager",
+        command=(
+            program,
+            f"--config.file={folder / 'alertmanager.yml'}",
+            f"--storage.path={folder / 'data'}",
+            f"--web.listen-address=127.0.0.1:{port}",
+            "--cluster.listen-address=",
+            "--data.maintenance-interval=1s",  # when it is killed, it loses at most one second
+        ),
+        ready=re.compile(r'msg="Listening on"[^\n]* address=127\.0\.0\.1:\d+'),
+        help="set ALERTMANAGER, or run `make tools`",
+    )
+    return alertmanager.start(folder / "alertmanager.log")[0]
+
+
+@dataclass(frozen=True)
 class Promtool:
     """promtool 3.5 or newer."""
 
@@ -108,9 +175,8 @@ class Promtool:
         try:
             done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         except OSError as error:
-            raise DraftboardError(
-                f"{self.program}: cannot run promtool: {error.strerror}; set PROMTOOL, or run `make tools`",
-            ) from None
+            reason = f"cannot run promtool: {error.strerror}; set PROMTOOL, or run `make tools`"
+            raise DraftboardError(f"{self.program}: {reason}") from None
         if done.returncode:
             raise DraftboardError(f"promtool {' '.join(arguments[:3])}: {_last_line(done.stderr or done.stdout)}")
 

@@ -1,7 +1,6 @@
 """Replaying a recording: what the rules would have recorded, which alerts would have fired, and a summary of both."""
 
 from draftboard.lab.replay.evaluate import Replay, leave_running, replaying
-from draftboard.lab.replay.story import Firing, Story, firings, story_of
-from draftboard.lab.replay.summary import summary
+from draftboard.lab.replay.story import Firing, firings, story_of, summary
 
-__all__ = ["Firing", "Replay", "Story", "firings", "leave_running", "replaying", "story_of", "summary"]
+__all__ = ["Firing", "Replay", "firings", "leave_running", "replaying", "story_of", "summary"]

@@ -59,8 +59,8 @@ def replaying(
     with ExitStack() as stack:
         folder = keep_in or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="draftboard-")))
         server, loader = _server(folder, settings, prometheus), Promtool(promtool)
-        progress("loading the recording", 0, len(passes) + 1)
         recording, rules = folder / "recording.om", folder / "pass.rules.yaml"
+        progress("loading the recording", 0, len(passes) + 1)
         first, last = unpack(source, recording)
         loader.load_openmetrics(recording, server.storage)
         recording.unlink()

@@ -1,13 +1,15 @@
-"""A replay as data: each model window by window, read from the records, and which alerts would have fired."""
+"""A replay as data, and as a document: each model window by window, and which alerts would have fired."""
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from draftboard.alerts import WATCHDOG
 from draftboard.durations import Duration
 from draftboard.lab.replay.evaluate import Replay
+from draftboard.output import Block, Bullets, Cell, Column, Document, Heading, Note, Sentence, Table, Text, columns
 from draftboard.rules import AlertingRule, alerting_groups
 from draftboard.settings import Settings
 from draftboard.signals import Scope, Signal
@@ -19,12 +21,22 @@ from draftboard.signals.latency import end_to_end, first_token, per_token, step
 from draftboard.signals.requests import request_rate, requests_waiting
 from draftboard.signals.traffic import drafts
 from draftboard.signals.users import measured_speedup
+from draftboard.signals.wording import NOTHING, worded
+from draftboard.status import Status
 
 _MOST_MOMENTS = 60
-SPEEDUP = (acceptance_length, break_even, expected_speedup, measured_speedup)
-DEPTH = (acceptance, draft_length, tokens_per_step, best_k)
-LATENCY = (request_rate, requests_waiting, first_token.mean, per_token.mean, step.mean, end_to_end.mean, end_to_end.p99)
-_NUMBERS = (*SPEEDUP, *DEPTH, *LATENCY)
+_SPEEDUP = (acceptance_length, break_even, expected_speedup, measured_speedup)
+_DEPTH = (acceptance, draft_length, tokens_per_step, best_k)
+_LATENCY = (
+    request_rate,
+    requests_waiting,
+    first_token.mean,
+    per_token.mean,
+    step.mean,
+    end_to_end.mean,
+    end_to_end.p99,
+)
+_NUMBERS = (*_SPEEDUP, *_DEPTH, *_LATENCY)
 _Model = tuple[tuple[str, str], ...]
 _Read = dict[tuple[str, float, _Model], dict[str, float]]  # by signal, time and model; then by the signal's own label
 
@@ -124,10 +136,9 @@ def firings(replay: Replay) -> list[Firing]:
     """All but the watchdog's, in the order in which they would have fired."""
     count = round((replay.end - replay.start) / replay.step) + 1
     evaluations = [replay.start + index * replay.step for index in range(count)]
+    rules = (rule for group in alerting_groups(replay.settings) for rule in group.rules)
     found = []
-    for rule in (rule for group in alerting_groups(replay.settings) for rule in group.rules):
-        if not isinstance(rule, AlertingRule) or rule.alert == WATCHDOG:
-            continue
+    for rule in (rule for rule in rules if isinstance(rule, AlertingRule) and rule.alert != WATCHDOG):
         of_rule = rule.alert, rule.labels["severity"], rule.annotations["summary"]
         for series in replay.client.query_range(rule.expr, replay.start, replay.end, replay.step):
             values = dict(series.samples)
@@ -150,7 +161,7 @@ def stretches(
     last = 0.0
     for now in evaluations:
         if now in held:
-            pending, failing = (now if pending is None else pending), None
+            pending, failing = now if pending is None else pending, None
             if firing is None and now - pending >= hold.seconds:
                 firing = now
         else:
@@ -162,3 +173,76 @@ def stretches(
         last = now
     if firing is not None:
         yield firing, last
+
+
+def summary(story: Story) -> Document:
+    """Tables for each model, then the alerts, then what limits the figures."""
+    start = story.start
+    begun, ended = (datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S") for at in (start, story.end))
+    alerts = tuple(
+        (*(_clock(start, at) for at in (one.since, one.until)), one.severity, one.alert, f"{one.value:.3g}", of)
+        for one in story.firings
+        for of in [_named(one.labels)]
+    )
+    headings = columns("From", "To", "Severity", "Alert", numbers=["Value"]) + columns("Of")
+    meanings = dict.fromkeys(f"{firing.alert}: {firing.summary}" for firing in story.firings)
+    return Document.of(
+        (
+            Sentence(f"Replayed from {begun} to {ended} UTC. Each line is the {story.window:g} s up to its time."),
+            *(block for chapter in story.chapters for block in _chapter(chapter, start)),
+            Heading("Alerts that would have fired", Text("" if alerts else "none")),
+            Table(headings, alerts),
+            Bullets(tuple(meanings)),
+            Note(
+                f"Verdict and break-even rest on an assumed verify inflation of {story.verify_inflation:g} and on the "
+                "draft cost that the settings give each method. Expected speedup is of speculative steps alone. "
+                "Measured speedup compares with the model's baseline, as far as the load of both is alike: if slower, "
+                "it outweighs any verdict. Advice is a rule of thumb."
+            ),
+        )
+    )
+
+
+def _chapter(chapter: Chapter, start: float) -> Iterator[Block]:
+    drafted = any(moment.drafts for moment in chapter.moments)
+    states = ", ".join(dict.fromkeys(moment.state for moment in chapter.moments))
+    yield Heading(_named(chapter.model), Text("" if drafted else f"no drafts in all this time ({states})"))
+
+    def table(question: str, headings: tuple[Column, ...], cells: Callable[[Moment], tuple[Cell, ...]]) -> Table:
+        rows = tuple((_clock(start, moment.at), *cells(moment)) for moment in chapter.moments)
+        return Table((Column("Until"), *headings), rows, question)
+
+    if drafted:
+        yield table(
+            "Does it pay?",
+            columns("State", numbers=["Drafts"]) + columns(verdict.title, advice.title),
+            lambda now: (now.state, f"{now.drafts:,.0f}", now.verdict or NOTHING, now.advice or NOTHING),
+        )
+        yield table("How much?", _titles(_SPEEDUP), lambda now: _numbers(now, _SPEEDUP))
+        yield table(
+            "How deep?",
+            _titles(_DEPTH) + columns(survival.title),
+            lambda now: (*_numbers(now, _DEPTH), " ".join(f"{share:.2f}" for share in now.survival) or NOTHING),
+        )
+    if any(moment.numbers[request_rate.name] for moment in chapter.moments):
+        yield table("Do users wait?", _titles(_LATENCY), lambda now: _numbers(now, _LATENCY))
+
+
+def _titles(signals: Sequence[Signal]) -> tuple[Column, ...]:
+    return columns(numbers=[signal.title for signal in signals])
+
+
+def _numbers(moment: Moment, signals: Sequence[Signal]) -> tuple[Cell, ...]:
+    """In words; a measured slowdown is marked, because it outweighs the verdict."""
+    words = {signal: worded(signal, moment.numbers[signal.name]) for signal in signals}
+    slower = measured_speedup if moment.slower else None
+    return tuple(Text(f"{word} slower", Status.BAD) if signal is slower else word for signal, word in words.items())
+
+
+def _named(labels: dict[str, str]) -> str:
+    return " ".join(value for _, value in sorted(labels.items()))
+
+
+def _clock(start: float, at: float) -> str:
+    minutes, rest = divmod(round(at - start), 60)
+    return f"{minutes:02d}:{rest:02d}"

@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Sequence
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
 
-from draftboard.lab.simulator.scenario import Load, Requests, Server
+from draftboard.lab.simulator.scenario import Requests, Server
 
 Batch = NDArray[np.void]  # rows of _REQUEST
 Integers = NDArray[np.int64]
@@ -17,26 +18,21 @@ _TOKENS = ("prompt", "cached", "wanted", "made")  # "cached" need not be compute
 _REQUEST = np.dtype(
     [("kind", "i8"), *((name, "f8") for name in _TIMES), *((name, "i8") for name in _TOKENS), ("cut", "?")]
 )
-_DAY_SECONDS = 86_400
 _STOCK = 256
 _PROMPT_SPREAD, _ANSWER_SPREAD = 0.5, 0.7  # standard deviations of the logarithm of a length. HEUR
 
 
-def no_requests() -> Batch:
-    """An empty batch."""
-    return np.empty(0, _REQUEST)
+NO_REQUESTS: Batch = np.empty(0, _REQUEST)
 
 
 def joined(*batches: Batch) -> Batch:
     """All of them, in this order. numpy's own concatenation compares the types of all fields each time."""
     parts = [batch for batch in batches if len(batch)]
-    if len(parts) < 2:  # noqa: PLR2004
-        return parts[0] if parts else no_requests()
+    if len(parts) == 1:
+        return parts[0]
     whole = np.empty(sum(map(len, parts)), _REQUEST)
-    end = 0
-    for part in parts:
-        begin, end = end, end + len(part)
-        whole[begin:end] = part
+    for part, end in zip(parts, accumulate(map(len, parts)), strict=True):
+        whole[end - len(part) : end] = part
     return whole
 
 
@@ -69,13 +65,13 @@ class Arrivals:
             name: np.array([getattr(kind, name) for kind in kinds], float)
             for name in ("prompt_tokens", "output_tokens", "max_tokens", "cached", "fully_cached")
         }
-        self._stock = no_requests()
+        self._stock = NO_REQUESTS
 
     def during(self, start: float, seconds: float, in_system: int) -> Batch:
         """Arrivals in a stretch of time, in order, while so many of the clients' requests are being served."""
         count = self._count(start, seconds, in_system)
         if not count:
-            return no_requests()
+            return NO_REQUESTS
         if len(self._stock) < count:
             self._stock = joined(self._stock, self._drawn(_STOCK + count))
         batch, self._stock = self._stock[:count], self._stock[count:]
@@ -86,7 +82,7 @@ class Arrivals:
         if self.load.clients:
             thinking = max(0, self.load.clients - in_system)
             return int(self._chance.binomial(thinking, -math.expm1(-seconds / self.load.think_seconds)))
-        mean = rate_at(self.load, start) * seconds
+        mean = self.load.rate_at(start) * seconds
         return int(self._chance.poisson(mean)) if mean else 0
 
     def _drawn(self, count: int) -> Batch:
@@ -114,11 +110,3 @@ class Arrivals:
         """Log-normal draws with these means."""
         drawn: Floats = mean * np.exp(self._chance.normal(-(deviation**2) / 2, deviation, len(mean)))
         return drawn
-
-
-def rate_at(load: Load, time: float) -> float:
-    """Requests a second that arrive at a time: the day's curve and the bursts."""
-    rate = load.rate * (1 + load.daily_swing * math.sin(2 * math.pi * time / _DAY_SECONDS))
-    if load.burst_every is not None and time % load.burst_every.seconds < load.burst_for.seconds:
-        rate *= load.burst_factor
-    return rate

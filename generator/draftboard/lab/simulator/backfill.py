@@ -16,8 +16,8 @@ import numpy as np
 from draftboard.catalogue import Metric, around
 from draftboard.files import whole
 from draftboard.lab.simulator.arrivals import Floats
+from draftboard.lab.simulator.books import PAGE
 from draftboard.lab.simulator.fleet import Instance, Target
-from draftboard.lab.simulator.layout import PAGE
 
 _FAMILIES = (around.UP, *PAGE)
 

@@ -1,20 +1,79 @@
-"""What an engine counts, and when: vLLM's metrics from what happened to requests.
+"""Which series a server has, and what an engine counts in them: vLLM's metrics from what happened to requests.
 
 Samples of histograms are noted as they happen and counted when a page is read: a thousand cost as little as one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 
-from draftboard.catalogue import Histogram, Metric, around, latency, serving, speculation
+from draftboard.catalogue import CATALOGUE, Histogram, Metric, Owner, Presence, around, latency, serving, speculation
 from draftboard.lab.simulator.arrivals import Batch, Floats, Integers, blocks, joined
-from draftboard.lab.simulator.layout import Child
 from draftboard.lab.simulator.scenario import Server
 
 _CPU, _COLLECTIONS = around.LASTING
 _CPU_SECONDS_PER_REQUEST = 0.02
+
+_ELSEWHERE = {Presence.PROMETHEUS, Presence.GPU_EXPORTER}
+PAGE = tuple(metric for metric in (*CATALOGUE, *around.LASTING) if metric.presence not in _ELSEWHERE)
+"""What a simulated server exposes: of vLLM 0.32's page, every series that Draftboard reads."""
+
+
+@dataclass(frozen=True)
+class Child:
+    """One metric with one set of labels, and where its values lie in the row."""
+
+    metric: Metric
+    labels: dict[str, str]
+    at: slice
+    series: tuple[tuple[str, dict[str, str]], ...]  # name and labels of each of its samples
+
+
+def children(server: Server) -> tuple[Child, ...]:
+    """All that a server exposes, family by family."""
+    found: list[Child] = []
+    absent = {Presence.SPECULATING: not server.speculates, Presence.ONE_PROCESS: server.engines > 1}
+    for metric in (metric for metric in PAGE if not absent.get(metric.presence)):
+        for labels in _labels(metric, server):
+            start = found[-1].at.stop if found else 0
+            series = tuple(_series(metric, labels))
+            found.append(Child(metric, labels, slice(start, start + len(series)), series))
+    return tuple(found)
+
+
+def _series(metric: Metric, labels: dict[str, str]) -> Iterator[tuple[str, dict[str, str]]]:
+    if not isinstance(metric, Histogram):
+        yield metric.name, labels
+        return
+    for bound in (*map(str, metric.buckets), "+Inf"):
+        yield metric.bucket.name, labels | {"le": bound}
+    yield metric.count.name, labels
+    yield metric.sum.name, labels
+
+
+def _labels(metric: Metric, server: Server) -> Iterator[dict[str, str]]:
+    """Every combination of the values that its labels have, engine by engine."""
+    model, engines = {"model_name": server.model}, [{"engine": str(number)} for number in range(server.engines)]
+    owners = {Owner.ENGINE: [model | engine for engine in engines], Owner.CONFIG: engines, Owner.FRONTEND: [model]}
+    tokens = server.kv_blocks * server.block_size
+    values: dict[str, tuple[object, ...]] = {
+        **metric.values,
+        "handler": ("/v1/chat/completions",),
+        "method": ("POST",),
+        "status": ("2xx", "5xx"),
+        "position": tuple(range(server.k or 0)),
+        "block_size": (server.block_size,),
+        "cache_dtype": ("auto",),
+        "kv_cache_max_concurrency": (tokens / server.max_model_len,),
+        "kv_cache_size_tokens": (tokens,),
+        "num_gpu_blocks": (server.kv_blocks,),
+    }
+    for owner in owners.get(metric.owner, [{}]):
+        for own in product(*(values[label] for label in metric.own_labels)):
+            yield dict(zip(metric.own_labels, map(str, own), strict=True)) | owner
 
 
 class Steps(NamedTuple):
@@ -39,7 +98,7 @@ class Books:
         }
         self._noted: dict[str, tuple[Histogram, list[Floats | Integers], list[Floats | Integers]]] = {}
         self._finished: list[Batch] = []
-        self._add(serving.CACHE_CONFIG, 1, str(server.kv_blocks))
+        self.add(serving.CACHE_CONFIG, 1, str(server.kv_blocks))
 
     def entered(self, fresh: Batch, phantoms: int) -> None:
         """Requests gave their first token; so many, fresh or resumed, had had one uncomputed token."""
@@ -47,66 +106,53 @@ class Books:
         hits, source = serving.PREFIX_CACHE_HITS, "local_cache_hit"
         if self._server.kv_transfer:
             hits, source = serving.EXTERNAL_PREFIX_CACHE_HITS, "external_kv_transfer"
-            self._add(serving.EXTERNAL_PREFIX_CACHE_QUERIES, prompt)
-        self._add(serving.PREFIX_CACHE_QUERIES, prompt)
-        self._add(hits, cached)
-        self._add(serving.PROMPT_TOKENS, prompt)
-        self._add(serving.PROMPT_TOKENS_BY_SOURCE, cached, source)
-        self._add(serving.PROMPT_TOKENS_BY_SOURCE, prompt - cached, "local_compute")
+            self.add(serving.EXTERNAL_PREFIX_CACHE_QUERIES, prompt)
+        self.add(serving.PREFIX_CACHE_QUERIES, prompt)
+        self.add(hits, cached)
+        self.add(serving.PROMPT_TOKENS, prompt)
+        self.add(serving.PROMPT_TOKENS_BY_SOURCE, cached, source)
+        self.add(serving.PROMPT_TOKENS_BY_SOURCE, prompt - cached, "local_compute")
         if self._server.k and phantoms:
             # Placeholders are scheduled, verified and never accepted: vLLM counts them (from 0.28 on).
-            self._add(speculation.DRAFTS, phantoms)
-            self._add(speculation.DRAFT_TOKENS, phantoms * self._server.k)
-        self._note(latency.TIME_TO_FIRST_TOKEN, fresh["first"] - fresh["arrived"])
-
-    def resumed(self, gaps: Floats) -> None:
-        """Preempted requests gave their next token after such gaps: for users a very long step."""
-        self._note(latency.STEP_LATENCY, gaps)
+            self.add(speculation.DRAFTS, phantoms)
+            self.add(speculation.DRAFT_TOKENS, phantoms * self._server.k)
+        self.note(latency.TIME_TO_FIRST_TOKEN, fresh["first"] - fresh["arrived"])
 
     def decoded(self, steps: Steps, seconds: Floats, *, outputs: Integers, computed: Integers) -> None:
         """Steps of such lengths are done; each also gave out so many first tokens and computed so much of prompts."""
         if self._server.k:
-            self._add(speculation.DRAFTS, int(np.count_nonzero(steps.drafted)))
-            self._add(speculation.DRAFT_TOKENS, steps.drafted.sum())
-            self._add(speculation.ACCEPTED_TOKENS, steps.accepted.sum())
+            self.add(speculation.DRAFTS, int(np.count_nonzero(steps.drafted)))
+            self.add(speculation.DRAFT_TOKENS, steps.drafted.sum())
+            self.add(speculation.ACCEPTED_TOKENS, steps.accepted.sum())
             by_depth = np.bincount(steps.accepted.ravel(), minlength=self._server.k + 1)
             for position, accepted in enumerate(by_depth[::-1].cumsum()[::-1][1:]):
-                self._add(speculation.ACCEPTED_TOKENS_PER_POS, accepted, str(position))
+                self.add(speculation.ACCEPTED_TOKENS_PER_POS, accepted, str(position))
         emitted = steps.emitted.sum(axis=0) + outputs
-        self._add(serving.GENERATION_TOKENS, emitted.sum())
-        self._note(latency.STEP_LATENCY, seconds, (steps.emitted > 0).sum(axis=0))
-        self._note(latency.STEP_TOKENS, (emitted + computed)[emitted > 0])
+        self.add(serving.GENERATION_TOKENS, emitted.sum())
+        self.note(latency.STEP_LATENCY, seconds, (steps.emitted > 0).sum(axis=0))
+        self.note(latency.STEP_TOKENS, (emitted + computed)[emitted > 0])
 
     def finished(self, done: Batch) -> None:
         """Their answers are complete."""
         self._finished.append(done)
         cut = int(np.count_nonzero(done["cut"]))
-        self._add(serving.REQUESTS_FINISHED, cut, "length")
-        self._add(serving.REQUESTS_FINISHED, len(done) - cut, "stop")
-        self._add(around.HTTP_REQUESTS, len(done), "2xx")
+        self.add(serving.REQUESTS_FINISHED, cut, "length")
+        self.add(serving.REQUESTS_FINISHED, len(done) - cut, "stop")
+        self.add(around.HTTP_REQUESTS, len(done), "2xx")
         if self._server.engines == 1:  # what several processes work is not exposed
-            self._add(_CPU, len(done) * _CPU_SECONDS_PER_REQUEST)
-            self._add(_COLLECTIONS, len(done), "0")
-
-    def rejected(self, count: int) -> None:
-        """So many requests were turned away because the queue is full."""
-        self._add(serving.ADMISSION_REJECTIONS, count, "max_num_queued_reqs")
-        self._add(around.HTTP_REQUESTS, count, "5xx")
-
-    def preempted(self, count: int) -> None:
-        """So many were put back into the queue."""
-        self._add(serving.PREEMPTIONS, count)
+            self.add(_CPU, len(done) * _CPU_SECONDS_PER_REQUEST)
+            self.add(_COLLECTIONS, len(done), "0")
 
     def settle(self, running: Batch, waiting: int) -> None:
         """Count what was noted, and put down how things are now."""
         done, self._finished = joined(*self._finished), []
         decode = done["last"] - done["first"]
-        self._note(latency.TIME_PER_OUTPUT_TOKEN, decode / np.maximum(done["made"] - 1, 1))
-        self._note(latency.END_TO_END_LATENCY, done["last"] - done["arrived"])
-        self._note(latency.QUEUE_TIME, done["scheduled"] - done["arrived"])
-        self._note(latency.INFERENCE_TIME, done["last"] - done["scheduled"])
-        self._note(latency.PREFILL_TIME, done["first"] - done["scheduled"])
-        self._note(latency.DECODE_TIME, decode)
+        self.note(latency.TIME_PER_OUTPUT_TOKEN, decode / np.maximum(done["made"] - 1, 1))
+        self.note(latency.END_TO_END_LATENCY, done["last"] - done["arrived"])
+        self.note(latency.QUEUE_TIME, done["scheduled"] - done["arrived"])
+        self.note(latency.INFERENCE_TIME, done["last"] - done["scheduled"])
+        self.note(latency.PREFILL_TIME, done["first"] - done["scheduled"])
+        self.note(latency.DECODE_TIME, decode)
         for metric, all_samples, all_times in self._noted.values():
             samples, times = np.concatenate(all_samples), np.concatenate(all_times)
             row = self._row[self._at[metric.name, ""]]
@@ -116,19 +162,19 @@ class Books:
             row[-1] += samples @ times
         self._noted.clear()
         held = blocks(running, self._server.block_size).sum()
-        self._put(serving.REQUESTS_RUNNING, len(running))
-        self._put(serving.REQUESTS_WAITING, waiting)
-        self._put(serving.REQUESTS_WAITING_BY_REASON, waiting, "capacity")
-        self._put(serving.KV_CACHE_USAGE, min(1.0, held / self._server.kv_blocks))
+        for gauge, own, value in (
+            (serving.REQUESTS_RUNNING, "", len(running)),
+            (serving.REQUESTS_WAITING, "", waiting),
+            (serving.REQUESTS_WAITING_BY_REASON, "capacity", waiting),
+            (serving.KV_CACHE_USAGE, "", min(1.0, held / self._server.kv_blocks)),
+        ):
+            self._row[self._at[gauge.name, own].start] = value
 
-    def _add(self, metric: Metric, amount: float, own: str = "") -> None:
+    def add(self, metric: Metric, amount: float, own: str = "") -> None:
         """Count so much more in the series whose own label has this value."""
         self._row[self._at[metric.name, own].start] += amount
 
-    def _put(self, metric: Metric, value: float, own: str = "") -> None:
-        self._row[self._at[metric.name, own].start] = value
-
-    def _note(self, metric: Histogram, samples: Floats | Integers, times: Floats | Integers | None = None) -> None:
+    def note(self, metric: Histogram, samples: Floats | Integers, times: Floats | Integers | None = None) -> None:
         """Take samples of a histogram, each so many times, or once."""
         _, all_samples, all_times = self._noted.setdefault(metric.name, (metric, [], []))
         all_samples.append(samples)

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from draftboard.lab.simulator.arrivals import Arrivals, Batch, Floats, Integers, blocks, joined, no_requests, uncomputed
+from draftboard.catalogue import around, latency, serving
+from draftboard.lab.simulator.arrivals import NO_REQUESTS, Arrivals, Batch, Floats, Integers, blocks, joined, uncomputed
 from draftboard.lab.simulator.books import Books, Steps
 from draftboard.lab.simulator.scenario import Event, Requests, Server
 
@@ -81,7 +82,7 @@ class Engine:
         self._slowdown = 1.0
         self._ticked = born
         self._now = born
-        self._running, self._waiting = no_requests(), no_requests()
+        self._running, self._waiting = NO_REQUESTS, NO_REQUESTS
 
     def change(self, event: Event) -> None:
         """Take over what an event says of requests, load, drafting and speed."""
@@ -132,10 +133,10 @@ class Engine:
     def _queue(self, start: float, seconds: float) -> None:
         arrived = self._arrivals.during(start, seconds, len(self._running) + len(self._waiting))
         if self._server.queue_limit is not None and len(arrived):
-            room = max(
-                0, self._server.queue_limit + self._server.max_num_seqs - len(self._waiting) - len(self._running)
-            )
-            self._books.rejected(len(arrived[room:]))
+            places = self._server.queue_limit + self._server.max_num_seqs
+            room = max(0, places - len(self._waiting) - len(self._running))
+            self._books.add(serving.ADMISSION_REJECTIONS, len(arrived[room:]), "max_num_queued_reqs")
+            self._books.add(around.HTTP_REQUESTS, len(arrived[room:]), "5xx")
             arrived = arrived[:room]
         self._waiting = joined(self._waiting, arrived)
 
@@ -192,7 +193,7 @@ class Engine:
         """Each gives a token at the end of its step: the first, or the next after a preemption."""
         phantoms = int(np.count_nonzero(uncomputed(entering) == 1))
         if not fresh.all():
-            self._books.resumed((out - entering["last"])[~fresh])
+            self._books.note(latency.STEP_LATENCY, (out - entering["last"])[~fresh])  # for users a very long step
         entering["scheduled"][fresh] = (out - seconds)[fresh]
         entering["first"][fresh] = out[fresh]
         entering["last"] = out
@@ -217,4 +218,4 @@ class Engine:
             back = self._running[keep:]
             back["cached"] = 0
             self._running, self._waiting = self._running[:keep], joined(back, self._waiting)
-            self._books.preempted(len(back))
+            self._books.add(serving.PREEMPTIONS, len(back))

@@ -6,9 +6,8 @@ import numpy as np
 
 from draftboard.catalogue import Presence, around
 from draftboard.lab.simulator.arrivals import Floats
-from draftboard.lab.simulator.books import Books
+from draftboard.lab.simulator.books import Books, children
 from draftboard.lab.simulator.engine import Engine
-from draftboard.lab.simulator.layout import children
 from draftboard.lab.simulator.scenario import Event, Scenario, Server
 
 

@@ -1,15 +1,16 @@
 """A scenario: servers, their requests, events and the alerts that must fire. Read from TOML; needs no numpy."""
 
-from math import isclose
+from itertools import accumulate, pairwise
+from math import isclose, pi, sin
+from operator import mul
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.files import Table, first_mistake, read_toml
-from draftboard.lab.simulator.acceptance import Profile, Share, Shares
 from draftboard.settings import Settings
 from draftboard.settings.fields import LONGEST_DRAFT, AboveZero, Hold, MethodName, Positive, Ratio
 
@@ -17,17 +18,43 @@ _Name = Annotated[str, Field(pattern=r"^[\w./-]{1,80}$")]
 _Tokens = Annotated[int, Field(ge=1, le=1_000_000)]
 _FOLDER = Path(__file__).parent / "scenarios"
 _METHODS, _COSTS = Settings().methods, Settings().draft_cost
+_DAY_SECONDS = 86_400
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Shares = Annotated[tuple[Share, ...], Field(strict=False, max_length=LONGEST_DRAFT)]
+
+_LEARNED = {"chat": 0.75, "code": 0.82, "summarisation": 0.78, "creative": 0.68}  # alpha of a trained drafter. HEUR
+_LOOKUP = {"chat": 0.35, "code": 0.6, "summarisation": 0.75, "creative": 0.15}  # as high as text repeats itself. HEUR
 
 
-class Requests(Profile):
+class Requests(Table):
     """One kind of request: how well it can be drafted, how long it is, how much of it is cached."""
 
+    alpha: Share | None = None  # probability of acceptance, the same at every position if all before were accepted
+    rates: Shares = ()  # by position: share of drafts accepted at least so deep; never rises
+    workload: Literal["chat", "code", "summarisation", "creative"] | None = None  # its alpha, usual for the method
     share: AboveZero = 1.0  # of requests, relative to the other kinds
     prompt_tokens: _Tokens = 500  # mean; prompts are spread log-normally around it
     output_tokens: _Tokens = 250  # mean of the answers that end by themselves; they are spread log-normally around it
     max_tokens: _Tokens = 1000  # where an answer is cut off
     cached: Share = 0.0  # part of each prompt that the prefix cache holds
     fully_cached: Share = 0.0  # share of requests with one uncomputed token, which makes a phantom draft
+
+    @model_validator(mode="after")
+    def _one_of_three(self) -> Self:
+        if sum((self.alpha is not None, bool(self.rates), self.workload is not None)) != 1:
+            raise ValueError("needs one of alpha, rates and workload")
+        if any(after > before for before, after in pairwise(self.rates)):
+            raise ValueError("survival rises with position, which prefix acceptance excludes")
+        return self
+
+    def survival(self, positions: int, *, lookup: bool) -> tuple[float, ...]:
+        """By position: share of full-length drafts that are accepted at least so deep."""
+        usual = _LOOKUP if lookup else _LEARNED
+        alpha = usual[self.workload] if self.workload else self.alpha or 0.0
+        # Given that all before were accepted; nothing is known behind a position that none reaches.
+        known = tuple(share / before for before, share in pairwise((1.0, *self.rates[:positions])) if before)
+        return tuple(accumulate((*known, *(alpha,) * (positions - len(known))), mul))
 
 
 class Load(Table):
@@ -47,6 +74,12 @@ class Load(Table):
             raise ValueError("has both rate and clients: requests arrive one way or the other")
         return self
 
+    def rate_at(self, time: float) -> float:
+        """Requests a second that arrive at a time: the day's curve and the bursts."""
+        rate = self.rate * (1 + self.daily_swing * sin(2 * pi * time / _DAY_SECONDS))
+        burst = self.burst_every is not None and time % self.burst_every.seconds < self.burst_for.seconds
+        return rate * self.burst_factor if burst else rate
+
 
 class Server(Table):
     """Equal servers of one model. Every number is of one engine."""
@@ -58,9 +91,7 @@ class Server(Table):
 
     method: MethodName = _METHODS.baseline  # how it drafts; the same is the target label `spec_method`
     k: Annotated[int, Field(ge=1, le=LONGEST_DRAFT)] | None = None  # longest draft: the server's num_speculative_tokens
-    coverage: Share = (
-        1.0  # share of decode steps that find a draft; under 1 only where drafts are looked up in the text
-    )
+    coverage: Share = 1.0  # share of decode steps that find a draft; under 1 only where drafts are looked up
     draft_lengths: Shares = ()  # of lookups: share of drafts with 1, 2 ... tokens; all have K where it is empty
     draft_cost: Ratio | None = None  # c: time of drafting one token over one plain step; default: the method's
 
@@ -163,23 +194,19 @@ class Scenario(Table):
 
     story: Annotated[str, Field(min_length=20, max_length=2000)]
     duration: Positive
-    server: Annotated[tuple[Server, ...], Field(strict=False, min_length=1, max_length=50)]
-    event: Annotated[tuple[Event, ...], Field(strict=False, max_length=200)] = ()
-    expect: Annotated[tuple[Expected, ...], Field(strict=False, max_length=50)] = ()
+    server: Annotated[tuple[Server, ...], Field(strict=False, min_length=1)]
+    event: Annotated[tuple[Event, ...], Field(strict=False)] = ()
+    expect: Annotated[tuple[Expected, ...], Field(strict=False)] = ()
 
     @model_validator(mode="after")
-    def _holds_together(self) -> Self:
-        self._require_concerned_servers()
-        return self
-
-    def _require_concerned_servers(self) -> None:
-        """Raise ValueError when an event happens to no server, or to one that cannot serve its requests."""
+    def _events_concern_servers(self) -> Self:
         for number, event in enumerate(self.event):
             concerned = [one for one in self.server if any(event.concerns(one, i) for i in range(one.instances))]
             if not concerned:
                 raise ValueError(f"event.{number} happens to no server: look at its model, variant and instance")
             for server in concerned:
                 server.require_fit(event.requests)
+        return self
 
     def scaled(self, *, engines: int | None = None, models: int = 1) -> "Scenario":
         """The same scenario with so many engines of each kind of server, for so many models.
@@ -188,27 +215,18 @@ class Scenario(Table):
             DraftboardError: an event would happen to a server that no longer exists.
         """
         suffixes = ["", *(f"-{number}" for number in range(2, models + 1))]
-        servers = tuple(
-            one.model_copy(
-                update={
-                    "model": one.model + suffix,
-                    "instances": one.instances if engines is None else -(-engines // one.engines),
-                }
-            )
-            for suffix in suffixes
-            for one in self.server
-        )
-        events = tuple(
-            event.model_copy(update={"model": event.model and event.model + suffix})
-            for event in self.event
-            for suffix in (suffixes if event.model else ("",))
-        )
-        scaled = self.model_copy(update={"server": servers, "event": events})
+        servers, events = [], []
+        for suffix in suffixes:
+            for one in self.server:
+                instances = -(-engines // one.engines) if engines else one.instances
+                servers.append(one.model_copy(update={"model": one.model + suffix, "instances": instances}))
+        for event in self.event:
+            named = [event.model + suffix for suffix in suffixes] if event.model else [None]
+            events += [event.model_copy(update={"model": name}) for name in named]
         try:
-            scaled._require_concerned_servers()  # noqa: SLF001  (pydantic does not validate a copy)
-        except ValueError as error:
-            raise DraftboardError(f"--engines {engines}: {error}") from None
-        return scaled
+            return Scenario.model_validate(dict(self) | {"server": servers, "event": events})
+        except ValidationError as error:
+            raise DraftboardError(f"--engines {engines}: {error.errors()[0]['ctx']['error']}") from None
 
 
 def names() -> list[str]:

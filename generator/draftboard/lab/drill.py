@@ -1,0 +1,257 @@
+"""A fire drill: alerts travel from a counter to a webhook, through real servers configured by the stack's files."""
+
+import json
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from wsgiref.types import StartResponse, WSGIEnvironment
+
+import httpx
+
+from draftboard.alerts import WATCHDOG
+from draftboard.build import stack
+from draftboard.errors import DraftboardError
+from draftboard.lab.listening import Listener, answering, respond
+from draftboard.lab.simulator import find
+from draftboard.output import Bullets, Document, Heading, Note, Table, columns
+from draftboard.prometheus import Program, Server, start_alertmanager, stop
+from draftboard.rules import alerting_groups, recording_groups, to_yaml
+from draftboard.settings import Settings
+
+_MADE_BY = "Made for a drill, and deleted when it ends."
+_DISCOVERED = re.compile(r"http_sd_configs: (?P<url>http://\S+)")
+_MOST_BYTES = 10_000_000
+_PATIENCE = 3.0  # times as long as the scenario says that the last alert takes
+_LEAST_SECONDS = 30.0  # starting the processes and scraping twice takes its time, however fast the scenario
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """One alert in one message: at which Unix time, to which receiver, and whether it is `firing` or `resolved`."""
+
+    at: float
+    receiver: str
+    status: str
+    labels: dict[str, str]
+    annotations: dict[str, str]
+
+    @property
+    def name(self) -> str:
+        """Of the alert."""
+        return self.labels["alertname"]
+
+
+class Receiver:
+    """A webhook: all arrivals so far, in order; other threads may wait for more."""
+
+    def __init__(self) -> None:
+        self.arrivals: tuple[Arrival, ...] = ()
+        self._news = threading.Condition()
+
+    def wait_for(self, enough: Callable[[tuple[Arrival, ...]], bool], seconds: float) -> bool:
+        """Wait until the arrivals are enough; False when they are not in so many seconds."""
+        with self._news:
+            return self._news.wait_for(lambda: enough(self.arrivals), seconds)
+
+    def __call__(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+        """Take a message as Alertmanager posts it (version 4 of its webhook)."""
+        length = min(int(environ["CONTENT_LENGTH"] or 0), _MOST_BYTES)
+        message, now = json.loads(environ["wsgi.input"].read(length)), time.time()
+        with self._news:
+            self.arrivals += tuple(
+                Arrival(now, message["receiver"], alert["status"], alert["labels"], alert["annotations"])
+                for alert in message["alerts"]
+            )
+            self._news.notify_all()
+        return respond(start)
+
+
+@contextmanager
+def receiving() -> Iterator[tuple[Receiver, str]]:
+    """Listen on a free port for the time of a `with`; yields the receiver and its URL."""
+    receiver = Receiver()
+    with Listener("127.0.0.1", 0, receiver) as server, answering([server]):
+        yield receiver, f"http://127.0.0.1:{server.server_port}/"
+
+
+@dataclass(frozen=True)
+class Programs:
+    """Prometheus 3.5 and Alertmanager 0.28, or newer."""
+
+    prometheus: Path
+    alertmanager: Path
+
+
+@dataclass
+class Wiring:
+    """Running processes, by name. Each may be killed and started again; all end with the `with` that made them."""
+
+    settings: Settings
+    programs: Programs
+    folder: Path
+    alertmanager_port: int
+    running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    prometheus_url: str = ""
+
+    def start_simulator(self, scenario: str, *, speed: float, port: int = 0, name: str = "simulator") -> list[str]:
+        """Serve a scenario, by name or file, and have Prometheus discover its servers; returns their host:port."""
+        options = [f"--scenario={scenario}", f"--speed={speed}", f"--port={port}"]
+        program = Program(
+            name="the simulator",
+            command=(sys.executable, "-m", "draftboard", "simulate", *options),
+            ready=_DISCOVERED,
+            help="install the extra, pip install 'draftboard[lab]'",
+        )
+        self.running[name], ready = program.start(self.folder / f"{name}.log")
+        groups = httpx.get(ready["url"], timeout=10).json()
+        self.watch(name, groups)
+        return [place for group in groups for place in group["targets"]]
+
+    def watch(self, name: str, groups: list[dict[str, object]]) -> None:
+        """Give Prometheus a file of targets, in one step, for its file discovery."""
+        written = self.folder / "targets" / f".{name}"
+        written.write_text(json.dumps(groups))
+        written.rename(self.folder / "targets" / f"{name}.json")
+
+    def start_alertmanager(self) -> None:
+        """Start it with its stored data."""
+        program, folder = self.programs.alertmanager, self.folder / "alertmanager"
+        self.running["alertmanager"] = start_alertmanager(program, folder, self.alertmanager_port)
+
+    def start_prometheus(self) -> None:
+        """Start it with its stored data, on a free port."""
+        text = (self.folder / "prometheus.yml").read_text()
+        server = Server(self.programs.prometheus, self.folder, self.settings.rules.rate_window, configuration=text)
+        self.running["prometheus"], self.prometheus_url = server.start()
+
+
+@contextmanager
+def wired(settings: Settings, programs: Programs, folder: Path, webhook: str) -> Iterator[Wiring]:
+    """Write all configuration into a folder, every alert routed to the webhook. Nothing runs yet.
+
+    Channels and addresses of `settings.stack` are replaced: a drill notifies nobody else.
+    """
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    notify = settings.stack.notify.model_copy(update=dict.fromkeys(("critical", "warning", "info"), ("webhook",)))
+    here = {"notify": notify, "alertmanager": f"127.0.0.1:{port}", "secrets": str(folder / "secrets")}
+    local = settings.model_copy(update={"stack": settings.stack.model_copy(update=here)})
+    files = stack.render(local, _MADE_BY)
+    for path, text in {
+        "prometheus.yml": files[stack.PROMETHEUS],
+        "alertmanager/alertmanager.yml": files[stack.ALERTMANAGER],
+        "alertmanager/templates/draftboard.tmpl": files[stack.MESSAGES],
+        "rules/recording.rules.yaml": to_yaml(recording_groups(local)),
+        "rules/alerting.rules.yaml": to_yaml(alerting_groups(local)),
+        "secrets/alert_webhook_url": webhook,
+        "secrets/heartbeat_url": webhook,
+    }.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    (folder / "scrape").mkdir()
+    (folder / "targets").mkdir()
+    wiring = Wiring(local, programs, folder, port)
+    try:
+        yield wiring
+    finally:
+        for process in reversed(wiring.running.values()):
+            stop(process)
+
+
+@dataclass(frozen=True)
+class Told:
+    """One expected alert."""
+
+    alert: str
+    after_seconds: float | None = None  # real seconds from its cause to the webhook; null when it did not arrive
+    receiver: str = ""
+    says: str = ""  # its description, as it reached the receiver
+    runbook_url: str = ""
+
+
+@dataclass(frozen=True)
+class Drill:
+    """The outcome of a drill."""
+
+    scenario: str
+    speed: float
+    told: tuple[Told, ...]
+    others: tuple[str, ...]  # alerts that arrived without being expected, but for the watchdog
+    passed: bool  # whether all expected alerts arrived, and no other
+    schema_version: int = 1  # grows whenever a key is removed or its meaning changes
+
+
+def rehearse(
+    scenario: str,
+    settings: Settings,
+    programs: Programs,
+    *,
+    speed: float,
+    progress: Callable[[str, int, int], None] = lambda *_: None,
+) -> Drill:
+    """Run simulator, Prometheus, Alertmanager and a webhook until every expected alert has arrived, or is overdue.
+
+    Raises:
+        DraftboardError: a program cannot run, or the scenario expects nothing.
+    """
+    script = find(scenario)
+    expected = script.expect
+    if not expected:
+        raise DraftboardError(f"{scenario}: expects no alert, so there is nothing to drill: add an [[expect]]")
+    names = {one.alert for one in expected}
+    latest = max(one.since.seconds + one.within.seconds for one in expected)
+    with (
+        tempfile.TemporaryDirectory(prefix="draftboard-drill-") as temporary,
+        receiving() as (receiver, webhook),
+        wired(settings, programs, Path(temporary), webhook) as wiring,
+    ):
+        progress("starting Alertmanager and Prometheus", 0, 3)
+        wiring.start_alertmanager()
+        wiring.start_prometheus()
+        wiring.start_simulator(scenario, speed=speed)
+        began = time.time()
+        progress("waiting for the alerts", 1, 3)
+        receiver.wait_for(
+            lambda arrivals: names <= {arrival.name for arrival in arrivals},
+            max(_LEAST_SECONDS, _PATIENCE * latest / speed),
+        )
+        progress("waiting for the end of the scenario: no other alert may arrive", 2, 3)
+        receiver.wait_for(
+            lambda arrivals: any(arrival.name not in names | {WATCHDOG} for arrival in arrivals),
+            began + script.duration.seconds / speed - time.time(),
+        )
+    first = {arrival.name: arrival for arrival in reversed(receiver.arrivals)}
+    told = tuple(_told(one.alert, first.get(one.alert), began + one.since.seconds / speed) for one in expected)
+    others = tuple(sorted(first.keys() - names - {WATCHDOG}))
+    return Drill(scenario, speed, told, others, passed=not others and first.keys() >= names)
+
+
+def _told(alert: str, arrival: Arrival | None, caused: float) -> Told:
+    if arrival is None:
+        return Told(alert)
+    says, runbook = (arrival.annotations.get(name, "") for name in ("description", "runbook_url"))
+    return Told(alert, round(arrival.at - caused, 1), arrival.receiver, says, runbook)
+
+
+def shown(drill: Drill) -> Document:
+    """A line for each expected alert, and the unexpected ones."""
+    rows = tuple(
+        (one.alert, "-", "-", "It did not arrive in time.")
+        if one.after_seconds is None
+        else (one.alert, f"receiver {one.receiver}", f"{one.after_seconds:.1f} s", one.says)
+        for one in drill.told
+    )
+    headings = columns("Alert", "Reached", numbers=["After"]) + columns("Says")
+    unexpected = tuple(f"{name} arrived too, which the scenario does not expect." for name in drill.others)
+    pace = f"The scenario ran {drill.speed:g} times as fast, with the holds and windows of the settings."
+    real = "On a real server an alert takes as long as its own hold."
+    title, note = Heading("From counter to webhook"), Note(f"{pace} {real}")
+    return Document.of((title, Table(headings, rows), Bullets(unexpected), note))
