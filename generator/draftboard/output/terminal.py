@@ -1,5 +1,7 @@
 """A document on a terminal of any width: where a table is too wide, its rows become lines, and no number is cut."""
 
+from typing import Any
+
 from rich import bar, table, text
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -64,9 +66,8 @@ def _show_table(found: Table, console: Console) -> None:
     drawn.title = found.title or None
     drawn.show_header = any(column.heading for column in found.columns)
     for column in found.columns:
-        drawn.add_column(
-            column.heading, justify="right" if column.number else "left", no_wrap=column.number, overflow="fold"
-        )
+        layout: dict[str, Any] = {"justify": "right", "no_wrap": True} if column.number else {"overflow": "fold"}
+        drawn.add_column(column.heading, **layout)
     for row in found.rows:
         drawn.add_row(*(_cell(cell) for cell in row))
     if _fits(drawn, console):
