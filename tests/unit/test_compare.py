@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from draftboard.compare import Comparison, Side, compare, document
+from draftboard.compare.comparing import APART, LESS, MIXED, TOGETHER
 from draftboard.compare.objects import Group, Row
-from draftboard.compare.tail import APART, LESS, MIXED, TOGETHER
 from draftboard.errors import DraftboardError
 from draftboard.output import Table
 from draftboard.settings import Settings

@@ -13,8 +13,6 @@ from draftboard.compare import SCHEMA_VERSION, Comparison, compare, document, re
 from draftboard.durations import Duration
 from draftboard.reading import WINDOW, Recorded
 
-_MOST = 1e9
-
 
 def _print_schema(context: click.Context, _option: click.Parameter, asked: bool) -> None:
     if asked:
@@ -44,8 +42,8 @@ def _print_schema(context: click.Context, _option: click.Parameter, asked: bool)
     metavar="POINTS",
     help="Gate: largest acceptance drop, in percentage points.",
 )
-@click.option("--min-speedup", type=shared.Number(0, _MOST), metavar="TIMES", help="Gate: least measured speedup.")
-@click.option("--gpu-hour-price", type=shared.Number(0, _MOST), metavar="PRICE", help="Price of one GPU-hour.")
+@click.option("--min-speedup", type=shared.Number(0, 1e9), metavar="TIMES", help="Gate: least measured speedup.")
+@click.option("--gpu-hour-price", type=shared.Number(0, 1e9), metavar="PRICE", help="Price of one GPU-hour.")
 @click.option("--gpus", type=click.IntRange(1, 100_000), help="GPUs on each side. Default: 1.")
 @click.option(
     "--confirm",
@@ -96,16 +94,15 @@ def compare_command(
     require(not (as_json and in_markdown), "--json and --markdown exclude each other: choose one")
     require(prometheus or (span is None and at is None), "--range and --at require --prometheus")
     require(not (prometheus and window), "--window applies to servers: use --range with --prometheus")
-    require(
-        not (prometheus and (method or baseline_method)), "--method applies to servers: Prometheus has a label for it"
-    )
+    methods = (baseline_method, method)
+    require(not (prometheus and any(methods)), "--method applies to servers: Prometheus has a label for it")
     require(gpus is None or priced, "--gpus requires --gpu-hour-price")
     settings, access, names = load(config), Access.from_files(token_file, ca_file), (baseline, candidate)
     with shared.progress_bar() as progress:
         if prometheus:
             both = recorded(Recorded(prometheus, span, model, at, access), names, settings, progress)
         else:
-            methods, window = (baseline_method, method), window or WINDOW
+            window = window or WINDOW
             both = sides(names, settings, model=model, methods=methods, window=window, access=access, progress=progress)
     third = saved(confirm, model) if confirm else None
     found = compare(*both, settings, gpus=gpus or 1, confirmation=third, **judged)

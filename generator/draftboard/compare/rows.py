@@ -16,59 +16,51 @@ from draftboard.signals.wording import worded
 
 _DRAFTING = (acceptance, acceptance_length, break_even, draft_length, coverage, expected_speedup)
 _BY_REQUEST = replace(acceptance, name="acceptance_by_request", title=f"{acceptance.title} by request")
-_GAUGES = (requests_running, requests_waiting, kv_cache_usage, prefix_cache_hits)
+_LOAD = (generation_tokens, request_rate, requests_running, requests_waiting, kv_cache_usage, prefix_cache_hits)
 _IN_FLIGHT = replace(requests_running, name="requests_in_flight", title="Requests in flight on average")
 _LENGTHS = tuple(
     replace(_IN_FLIGHT, name=f"{what}_length", title=f"Mean {what} length", unit=Unit.TOKENS, decimals=0)
     for what in ("prompt", "answer")
 )
+_Rows = tuple[tuple[Signal, str], ...]
+"""Signals, each with the path of its value in a side."""
 
 
-def _of_time(name: str) -> tuple[tuple[Signal, str], ...]:
-    parts = ("mean", "p50", "p95", "p99")
-    rows = [(getattr(FELT[name], part), f"model.latency.{name}.{part}") for part in parts]
+def _of_time(name: str) -> _Rows:
+    rows = [(getattr(FELT[name], part), f"model.latency.{name}.{part}") for part in ("mean", "p50", "p95", "p99")]
     # A step that yields several tokens may well take longer.
     return tuple((replace(signal, better=Better.NEITHER) if name == "step" else signal, path) for signal, path in rows)
 
 
-_ROWS = {
-    "speculation": (
-        *((signal, f"model.speculation.{signal.name}") for signal in _DRAFTING),
-        (_BY_REQUEST, "model.acceptance_by_request"),
-        (tokens_per_step, "model.traffic.tokens_per_step"),
-    ),
-    "traffic": (
-        *(
-            (signal, f"model.traffic.{signal.name}")
-            for signal in (generation_tokens, request_rate, *_GAUGES, *_LENGTHS)
-        ),
-        (_IN_FLIGHT, "requests_in_flight"),
-    ),
-} | {name: _of_time(name) for name in FELT}
-"""Signals, each with the path of its value in a side."""
-SIGNALS = {signal.name: signal for rows in _ROWS.values() for signal, _ in rows}
+_drafting: _Rows = tuple((signal, f"model.speculation.{signal.name}") for signal in _DRAFTING)
+_more: _Rows = ((_BY_REQUEST, "model.acceptance_by_request"), (tokens_per_step, "model.traffic.tokens_per_step"))
+_load: _Rows = tuple((signal, f"model.traffic.{signal.name}") for signal in (*_LOAD, *_LENGTHS))
+_GROUPS: dict[str, tuple[str, str, _Rows]] = {
+    "Speculation": ("drafts", "drafts", _drafting + _more),
+    **{
+        of.title: ("steps" if name == "step" else "requests", f"model.latency.{name}.count", _of_time(name))
+        for name, of in FELT.items()
+    },
+    "Throughput and load": ("requests", "model.traffic.requests", (*_load, (_IN_FLIGHT, "requests_in_flight"))),
+}
+"""By title: what is counted, the path of the count, and the rows."""
+SIGNALS = {signal.name: signal for *_, rows in _GROUPS.values() for signal, _ in rows}
 """By name of the row."""
 
 
 def groups(sides: Sides) -> tuple[Group, ...]:
     """All numbers that at least one side knows."""
-    found = [_group(sides, "Speculation", "drafts", "drafts", "speculation")]
-    for name, of_time in FELT.items():
-        counted = "steps" if name == "step" else "requests"
-        found.append(_group(sides, of_time.title, counted, f"model.latency.{name}.count", name))
-    found.append(_group(sides, "Throughput and load", "requests", "model.traffic.requests", "traffic"))
+    found = []
+    for title, (counted, samples, signals) in _GROUPS.items():
+        rows = [_row(signal, *(value_of(side, path) for side in sides)) for signal, path in signals]
+        known = tuple(row for row in rows if {row.baseline, row.candidate} != {Value(value=None)})
+        before, after = (side.at(samples) for side in sides)
+        found.append(Group(title=title, counted=counted, baseline_samples=before, candidate_samples=after, rows=known))
     return tuple(group for group in found if group.rows)
 
 
-def _group(sides: Sides, title: str, counted: str, samples: str, rows: str) -> Group:
-    made = [_row(signal, *(value_of(side, path) for side in sides)) for signal, path in _ROWS[rows]]
-    before, after = (side.at(samples) for side in sides)
-    known = tuple(row for row in made if {row.baseline, row.candidate} != {Value(value=None)})
-    return Group(title=title, counted=counted, baseline_samples=before, candidate_samples=after, rows=known)
-
-
 def _row(signal: Signal, baseline: Value, candidate: Value) -> Row:
-    both = baseline.value is not None and candidate.value is not None
+    before, after = baseline.value, candidate.value
     return Row(
         name=signal.name,
         title=signal.title,
@@ -76,8 +68,8 @@ def _row(signal: Signal, baseline: Value, candidate: Value) -> Row:
         better=signal.better.value,
         baseline=baseline,
         candidate=candidate,
-        ratio=over(candidate.value, baseline.value),
-        difference=(candidate.value or 0.0) - (baseline.value or 0.0) if both else None,
+        ratio=over(after, before),
+        difference=None if before is None or after is None else after - before,
     )
 
 

@@ -15,7 +15,6 @@ from draftboard.report import ModelReport, Report, Sampling, load_report, named,
 from draftboard.settings import Settings
 
 Progress = Callable[[str, int, int], None]
-_NO_ACCESS = Access()
 _SMALLEST = 1e-15
 _LONGEST, _MOST_NAMED = 60, 5
 _RATES = {"requests/s": "model.traffic.request_rate", "in flight": "requests_in_flight"}
@@ -39,7 +38,7 @@ class Side:
 
     @property
     def requests(self) -> float:
-        """Finished requests with a known time per output token."""
+        """Finished, with a known time per output token."""
         return self.at("model.latency.per_token.count") or 0.0
 
     @property
@@ -55,7 +54,6 @@ class Side:
 
 
 Sides = tuple[Side, Side]
-"""Baseline and candidate."""
 
 
 def sides(
@@ -65,23 +63,20 @@ def sides(
     model: str = "",
     methods: tuple[str, str] = ("", ""),
     window: Duration = WINDOW,
-    access: Access = _NO_ACCESS,
+    access: Access | None = None,
     progress: Progress = lambda *_: None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Sides:
-    """Baseline and candidate, each the path of a saved report or the address of a server.
+    """Baseline and candidate, each a saved report or a server, which is read twice, `window` apart.
 
-    `methods` are the drafting methods of servers, which are read twice, `window` apart. `model` selects one of several.
-
-    Raises:
-        DraftboardError: a side cannot be read, or is not one model.
+    `methods` are the servers' drafting methods; `model` selects one of several. DraftboardError: not one model.
     """
     live = [(name, method) for name, method in zip(names, methods, strict=True) if not is_saved(name)]
     if any(methods) and [method for _, method in live if method] != [method for method in methods if method]:
         raise DraftboardError("--method and --baseline-method apply to servers: a saved report contains its method")
     read: dict[str, Side] = {}
     if live:
-        servers = Servers(tuple(name for name, _ in live), window, access)
+        servers = Servers(tuple(name for name, _ in live), window, access or Access())
         found = report_each(servers, settings, [method for _, method in live], progress=progress, sleep=sleep)
         read = {name: _only(each, model, each.sources[0]) for (name, _), each in zip(live, found, strict=True)}
     first, second = (read.get(name) or saved(Path(name), model) for name in names)
@@ -89,22 +84,14 @@ def sides(
 
 
 def saved(path: Path, model: str = "") -> Side:
-    """The model of a saved report; its name is required where there are several.
-
-    Raises:
-        DraftboardError: it cannot be read, is not a report, or does not hold one such model.
-    """
+    """The model of a saved report; its name is required where there are several."""
     return _only(load_report(path), model, str(path))
 
 
 def recorded(
     source: Recorded, selectors: tuple[str, str], settings: Settings, progress: Progress = lambda *_: None
 ) -> Sides:
-    """Baseline and candidate from one Prometheus, each selected by LABEL=VALUE, several joined with commas.
-
-    Raises:
-        DraftboardError: Prometheus does not answer, or a selector does not match exactly one model.
-    """
+    """Baseline and candidate from one Prometheus, each selected by LABEL=VALUE, several joined with commas."""
     found, labels, chosen = report(source, settings, progress=progress), settings.labels, []
     own = [(model, model.labels | {labels.spec_method: model.method or ""}) for model in found.models]
     for selector in selectors:
@@ -136,7 +123,6 @@ def _one(found: Report, fitting: Sequence[ModelReport], wanted: str, where: str)
 
 
 def _quoted(name: str) -> str:
-    """A foreign name, fit for an error message of one line."""
     return repr(name if len(name) <= _LONGEST else name[:_LONGEST] + "...")
 
 
@@ -172,6 +158,6 @@ def conditions(sides: Sides, settings: Settings) -> tuple[tuple[str, ...], tuple
 
 
 def _known(paths: Mapping[str, str], sides: Sides) -> dict[str, tuple[float, float]]:
-    """Both sides' values, by name; without those that a side does not know."""
+    """Both sides' values, by name, where both know them."""
     pairs = {name: (sides[0].at(path), sides[1].at(path)) for name, path in paths.items()}
     return {name: (a, b) for name, (a, b) in pairs.items() if a is not None and b is not None}

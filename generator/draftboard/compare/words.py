@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from draftboard.compare.comparing import CODES
 from draftboard.compare.objects import Arm, Comparison, Row
 from draftboard.compare.rows import SIGNALS, in_words
 from draftboard.compare.sides import trend
-from draftboard.compare.tail import CODES
 from draftboard.output import Bullets, Cell, Column, Document, Heading, Note, Sentence, Table, Text, columns
 from draftboard.report import time_in_words
 from draftboard.settings import Settings
@@ -54,7 +54,6 @@ def document(comparison: Comparison, settings: Settings) -> Document:
 
 
 def _arm(arm: Arm) -> str:
-    """What was measured, when, and how large the sample is."""
     sampled = [f"temperature {arm.sampling.temperature:g}"] if arm.sampling.temperature is not None else []
     drafts = [f"{arm.drafts:,.0f} drafts"] if arm.drafts else []
     when = time_in_words(arm.seconds, arm.taken_at)
@@ -63,7 +62,6 @@ def _arm(arm: Arm) -> str:
 
 
 def _figures(comparison: Comparison) -> Iterator[tuple[str, str, str]]:
-    """Title, value and meaning of each number that sets both sides against each other."""
     found, cost = comparison.measured, comparison.cost
     of_v = f"step cost - mean draft length x c, assuming c = {found.draft_cost or 0:g}"
     if found.implied_v is None:
@@ -89,13 +87,10 @@ def _figures(comparison: Comparison) -> Iterator[tuple[str, str, str]]:
 
 
 def _rows(comparison: Comparison, settings: Settings) -> Iterator[tuple[Cell, ...]]:
-    """Each group's samples, then its numbers."""
     for group in comparison.groups:
         counts = (group.baseline_samples, group.candidate_samples)
-        samples = (
-            Text(f"{count:,.0f} {group.counted}" if count else f"no {group.counted}", Status.QUIET) for count in counts
-        )
-        yield group.title, *samples, ""
+        samples = (f"{count:,.0f} {group.counted}" if count else f"no {group.counted}" for count in counts)
+        yield group.title, *(Text(words, Status.QUIET) for words in samples), ""
         for row in group.rows:
             signal = SIGNALS[row.name]
             named = signal.unit in _SUFFIXED and signal.unit.words not in row.title.lower()
@@ -104,7 +99,6 @@ def _rows(comparison: Comparison, settings: Settings) -> Iterator[tuple[Cell, ..
 
 
 def _change(row: Row, settings: Settings) -> Text:
-    """The change in words, coloured where it is beyond noise."""
     if row.baseline.under is not None or row.candidate.under is not None:
         return Text("not compared")
     sign = {Better.HIGHER.value: 1, Better.LOWER.value: -1}.get(row.better, 0)

@@ -23,6 +23,9 @@ class Prompt:
     """The kind of request that it represents."""
 
 
+_PROMPT = TypeAdapter(Prompt)
+
+
 @dataclass(frozen=True)
 class Prompts:
     """The prompts of a sweep, sent in turn."""
@@ -55,11 +58,13 @@ def read_prompts(path: Path) -> Prompts:
 
 def _from_json(line: str, where: str) -> Prompt:
     try:
-        return TypeAdapter(Prompt).validate_json(line)
+        return _PROMPT.validate_json(line)
     except ValidationError as error:
-        if "tag" in error.errors(include_url=False, include_input=False)[0]["loc"]:
-            raise DraftboardError(f"{where}: the tag must be at most 60 printable characters") from None
-        raise DraftboardError(f'{where} is not JSON of the form {{"prompt": "...", "tag": "..."}}') from None
+        tag = "tag" in error.errors(include_url=False, include_input=False)[0]["loc"]
+    # Outside the handler: its error holds the line.
+    if tag:
+        raise DraftboardError(f"{where}: the tag must be at most 60 printable characters")
+    raise DraftboardError(f'{where} is not JSON of the form {{"prompt": "...", "tag": "..."}}')
 
 
 BUILT_IN = replace(read_prompts(Path(__file__).with_name("prompts.jsonl")), source="built-in prompts")
