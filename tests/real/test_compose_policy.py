@@ -18,18 +18,9 @@ pytestmark = pytest.mark.prometheus
 
 EXCUSED: dict[str, dict[Any, str]] = {
     "no wait for readiness": {("prometheus", "alertmanager"): "monitoring must not depend on a valid receiver"},
-    "no health check": {
-        "load": "ends after the last answer",
-        "volume-owner": "ends at once",
-    },
-    "not restarted": {
-        "load": "a restart would repeat the load",
-        "volume-owner": "Compose runs it at every start",
-    },
-    "no CPU limit": {
-        "vllm": "throttling would be measured as latency",
-        "vllm-baseline": "as for vllm",
-    },
+    "no health check": {"load": "ends after the last answer", "volume-owner": "ends at once"},
+    "not restarted": {"load": "a restart would repeat the load", "volume-owner": "Compose runs it at every start"},
+    "no CPU limit": {"vllm": "throttling would be measured as latency", "vllm-baseline": "as for vllm"},
     "root": {"volume-owner": "only root can change the owner of a volume"},
     "capabilities": {"volume-owner": "CHOWN, its only task"},
     "a writable bind mount": {

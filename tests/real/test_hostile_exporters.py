@@ -135,7 +135,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
     ending = threading.Event()
     with ExitStack() as stack:
         wiring = stack.enter_context(
-            wired(settings, programs, tmp_path_factory.mktemp("hostile"), "http://127.0.0.1:9/"),
+            wired(settings, programs, tmp_path_factory.mktemp("hostile"), "http://127.0.0.1:9/")
         )
         places = {name: stack.enter_context(serving(answer)) for name, (answer, _) in HOSTILE.items()}
         places[SILENT] = stack.enter_context(serving(lambda _: _ended(ending)))
@@ -184,12 +184,7 @@ def test_no_sample_of_a_hostile_page_is_stored(watched: Watched) -> None:
         stored = client.query('count by (__name__) (last_over_time({is!=""}[1h]))', time.time())
     assert {one.labels["__name__"] for one in stored} <= {"up"} | {
         f"scrape_{what}"
-        for what in (
-            "duration_seconds",
-            "samples_scraped",
-            "samples_post_metric_relabeling",
-            "series_added",
-        )
+        for what in ("duration_seconds", "samples_scraped", "samples_post_metric_relabeling", "series_added")
     }
 
 

@@ -75,9 +75,7 @@ EXPECTED: dict[str, Callable[[Window], dict[str, float]]] = {
     "first_position": lambda w: {"": w.counts.survival[0]},
     "last_position": lambda w: {"": w.counts.survival[-1]},
     "break_even": lambda w: {"": theory.step_cost(w.counts.draft_length, 0.01, 1.75)},
-    "expected_speedup": lambda w: {
-        "": theory.speedup(w.counts.acceptance_length, w.counts.draft_length, 0.01, 1.75),
-    },
+    "expected_speedup": lambda w: {"": theory.speedup(w.counts.acceptance_length, w.counts.draft_length, 0.01, 1.75)},
     "speedup_at": lambda w: by_label(theory.speedup_at(w.counts.survival, 0.01, 1.75, w.counts.draft_length), 1),
     "best_k": lambda w: {"": theory.best_k(w.counts.survival, 0.01, 1.75, w.counts.draft_length)[0]},
     "best_speedup": lambda w: {"": theory.best_k(w.counts.survival, 0.01, 1.75, w.counts.draft_length)[1]},

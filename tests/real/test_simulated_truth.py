@@ -35,7 +35,7 @@ TOLD = Scenario.model_validate(
             },
             {"model": "alpha", "requests": [{"alpha": ALPHA}]} | LOAD,
         ],
-    },
+    }
 )
 FOUR_DEVIATIONS = 0.01
 """Of a share of some twenty thousand drafts: 4 * sqrt(0.25 / n), rounded up for what requests have in common."""

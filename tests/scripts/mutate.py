@@ -34,9 +34,7 @@ ROOT = Path(__file__).parents[2]
 EQUIVALENTS = Path(__file__).with_name("mutation_equivalents.yaml")
 RULE_FILES = ("alerts/recording.rules.yaml", "alerts/alerting.rules.yaml")
 
-TOKEN = re.compile(
-    r'"[^"]*"|[a-zA-Z_:][\w:]*|(?:\d+[smhdwy])+|\d+(?:\.\d+)?|=~|!~|!=|==|<=|>=|[-+*/<>=(){}\[\],]',
-)
+TOKEN = re.compile(r'"[^"]*"|[a-zA-Z_:][\w:]*|(?:\d+[smhdwy])+|\d+(?:\.\d+)?|=~|!~|!=|==|<=|>=|[-+*/<>=(){}\[\],]')
 INSTEAD = {
     "<": ("<=", ">"), "<=": ("<", ">"), ">": (">=", "<"), ">=": (">", "<"), "==": ("!=", ">="),
     "+": ("-",), "-": ("+",), "*": ("/",), "/": ("*",),

@@ -80,10 +80,7 @@ class FakeVLLM:
         """Count a request, and answer it."""
         histogram = self.by_prompt(body["prompt"]) if self.by_prompt else self.histograms[body["temperature"]]
         self.count(histogram)
-        answer = {
-            "choices": [{"text": COMPLETED + body["prompt"]}],
-            "usage": {"completion_tokens": _tokens(histogram)},
-        }
+        answer = {"choices": [{"text": COMPLETED + body["prompt"]}], "usage": {"completion_tokens": _tokens(histogram)}}
         if self.level != "none":
             answer["metrics"] = {"speculative_decoding": drafts_of(histogram, detailed=self.level == "detailed")}
         return answer

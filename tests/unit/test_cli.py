@@ -140,10 +140,7 @@ def test_signals_lists_each_with_question_record_panel_alert_and_promql(capsys: 
     code, out, _ = run("signals", capsys=capsys)
     assert code == 0
     (block,) = (block for block in out.split("\n\n") if block.startswith("acceptance "))
-    assert block.splitlines()[:2] == [
-        "acceptance  Draft acceptance [ratio, better: higher]",
-        "Is drafting paying off?",
-    ]
+    assert block.splitlines()[:2] == ["acceptance  Draft acceptance [ratio, better: higher]", "Is drafting paying off?"]
     assert "- record: model:vllm_spec_decode_acceptance:ratio_rate5m" in block
     assert "- panel: draftboard-overview: Draft acceptance" in block
     assert "- alert: SpecDecodeSuspiciouslyHigh" in block

@@ -247,11 +247,7 @@ def test_acceptance_may_fall_by_so_many_points_and_no_more(before: float, after:
     found, says = gated(ran(acceptance=before), ran(acceptance=after), max_drop_pp=5)
     assert found is met, says
     assert says.startswith("met" if met else "missed")
-    assert ("down" in says, "up" in says, "no change" in says) == (
-        after < before,
-        after > before,
-        after == before,
-    )
+    assert ("down" in says, "up" in says, "no change" in says) == (after < before, after > before, after == before)
 
 
 def test_a_drop_of_nothing_may_be_asked_for() -> None:

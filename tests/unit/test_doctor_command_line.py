@@ -98,11 +98,7 @@ def test_the_old_entrypoint_is_a_note_with_the_new_one() -> None:
 
 @pytest.mark.parametrize(
     ("starter", "today"),
-    [
-        ("uv run python3.11 -u -m ", "uv run vllm serve M"),
-        ("uv run -m ", "uv run vllm serve M"),
-        ("", "vllm serve M"),
-    ],
+    [("uv run python3.11 -u -m ", "uv run vllm serve M"), ("uv run -m ", "uv run vllm serve M"), ("", "vllm serve M")],
 )
 def test_whatever_starts_the_old_entrypoint_starts_the_new_one(starter: str, today: str) -> None:
     assert examined(f"{starter}vllm.entrypoints.openai.api_server --model M").write_instead == today
@@ -331,7 +327,7 @@ def test_an_empty_configuration_means_no_speculation() -> None:
     found = examined("vllm serve M --speculative-config ''")
     assert found.content
     assert [(one.severity, one.what) for one in found.findings] == [
-        (Severity.NOTE, "empty: vLLM starts without speculation"),
+        (Severity.NOTE, "empty: vLLM starts without speculation")
     ]
     per_request = "--per-request-spec-decode-metrics summary"
     assert not examined(f"vllm serve M --speculative-config '' {per_request}").content

@@ -201,10 +201,7 @@ def test_every_panel_and_record_reads_a_known_series_except_the_heartbeat() -> N
     unread = [reader for reader in all_readers(Settings()) if not reader.reads]
     assert {
         name for reader in unread for name in (*reader.feeds.panels, *reader.feeds.alerts, *reader.feeds.records)
-    } == {
-        "DraftboardWatchdog",
-        "fleet:draftboard_heartbeat:bool",
-    }
+    } == {"DraftboardWatchdog", "fleet:draftboard_heartbeat:bool"}
 
 
 def test_every_series_of_the_catalogue_is_read_by_something() -> None:

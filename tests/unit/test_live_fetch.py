@@ -149,9 +149,7 @@ def test_tls_where_there_is_none_is_named() -> None:
     assert "does not speak TLS" in refused(page(LOAD), scheme="https://")
 
 
-def test_a_certificate_that_nobody_signed_needs_the_file_that_says_so(
-    certificate: tuple[Path, ssl.SSLContext],
-) -> None:
+def test_a_certificate_that_nobody_signed_needs_the_file_that_says_so(certificate: tuple[Path, ssl.SSLContext]) -> None:
     trusted, server = certificate
     with answering(page(LOAD), server) as place:
         with pytest.raises(DraftboardError, match=r"certificate is not trusted: name who signed it with --ca-file$"):

@@ -106,11 +106,7 @@ def test_a_page_of_the_v0_engine_is_recognised() -> None:
 
 @pytest.mark.parametrize(
     ("line", "words"),
-    [
-        ("vllm:a b", "'b' is no number"),
-        ('vllm:a{x="1} 2', "is no number"),
-        ("vllm:a{x} 1", "Invalid labels: x"),
-    ],
+    [("vllm:a b", "'b' is no number"), ('vllm:a{x="1} 2', "is no number"), ("vllm:a{x} 1", "Invalid labels: x")],
 )
 def test_what_cannot_be_read_is_told_in_words_of_the_page(line: str, words: str) -> None:
     with pytest.raises(DraftboardError, match=words) as error:

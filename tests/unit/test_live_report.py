@@ -212,7 +212,7 @@ def test_positions_with_a_gap_are_no_short_draft(saved: Save) -> None:
     text = page((500, 40), drafts=1000, drafted=6000).replace('position="1"', 'position="5"')
     model = only(report(Lifetime(saved(text))))
     assert [(one.identity, one.says) for one in model.broken] == [
-        ("positions_missing", "position 5 is counted without 4 of the 5 positions before it"),
+        ("positions_missing", "position 5 is counted without 4 of the 5 positions before it")
     ]
     assert model.broken[0].error == pytest.approx(4 / 6)
     assert model.verdict.withheld == "counters contradict each other"
@@ -363,10 +363,7 @@ def test_running_servers_are_read_twice_and_added_up() -> None:
     def changing(name: str) -> Answer:
         return lambda request: answer(now[name])(request)  # noqa: PLW0108  (asked anew each time)
 
-    with (
-        answering(changing("one")) as one,
-        answering(changing("two")) as two,
-    ):
+    with answering(changing("one")) as one, answering(changing("two")) as two:
         found = report(Servers((one, two), Duration(30)), sleep=later)
         assert found.sources == (f"http://{one}/metrics", f"http://{two}/metrics")
     model = only(found)

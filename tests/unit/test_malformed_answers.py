@@ -83,11 +83,7 @@ def test_targets_and_rules_of_another_shape_are_no_answer(part: str, rows: Any) 
     def answer(request: BaseHTTPRequestHandler) -> None:
         page(json.dumps({"status": "success", "data": {part: rows}}))(request)
 
-    with (
-        answering(answer) as place,
-        Client(place) as client,
-        pytest.raises(DraftboardError, match="row 0"),
-    ):
+    with answering(answer) as place, Client(place) as client, pytest.raises(DraftboardError, match="row 0"):
         client.targets() if part == "activeTargets" else client.rules()
 
 

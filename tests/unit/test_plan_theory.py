@@ -10,8 +10,7 @@ survivals = st.lists(st.floats(0, 1), min_size=1, max_size=24).map(lambda shares
 
 
 @pytest.mark.parametrize(
-    ("drafted", "expected"),
-    [(5, (1.97, 2.38, 2.94, 3.69, 4.69)), (3, (1.88, 2.18, 2.53, 2.95, 3.44))],
+    ("drafted", "expected"), [(5, (1.97, 2.38, 2.94, 3.69, 4.69)), (3, (1.88, 2.18, 2.53, 2.95, 3.44))]
 )
 def test_expected_tokens_a_step(drafted: int, expected: tuple[float, ...]) -> None:
     alphas = (0.5, 0.6, 0.7, 0.8, 0.9)

@@ -141,13 +141,7 @@ def test_what_a_quantised_target_alone_leaves(target: Dtype, gpus: int, gross: f
 
 def test_on_two_h100_the_unquantised_pair_does_not_start_and_the_quantised_one_does() -> None:
     starts = {dtypes: budget.starts for dtypes, budget in planned(BF16).pairs.items()}
-    assert starts == {
-        "bf16+bf16": False,
-        "int8+bf16": True,
-        "int8+int8": True,
-        "int4+bf16": True,
-        "int4+int4": True,
-    }
+    assert starts == {"bf16+bf16": False, "int8+bf16": True, "int8+int8": True, "int4+bf16": True, "int4+int4": True}
 
 
 def test_different_tensor_parallel_sizes_of_target_and_draft_are_an_error() -> None:

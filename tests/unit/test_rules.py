@@ -10,7 +10,7 @@ from support import catalogue
 from support.rulefiles import groups, nodes, records_in, rules, series_in
 
 OWN_LABELS = {"position", "accepted", "k", "identity", "state"} | {
-    *("le", "finished_reason", "reason", "source", "status", "slo"),
+    *("le", "finished_reason", "reason", "source", "status", "slo")
 }
 # Divisors that cannot be 0, so that they need no guard.
 NEVER_ZERO = {

@@ -108,10 +108,7 @@ def test_exactly_four_scrapes_are_enough(tmp_path: Path) -> None:
         ),
         ("[slo]\ntime_per_output_token.threshold_seconds = 0.001", "the nearest are 0.01 and 0.025;"),
         ("[slo]\nend_to_end.threshold_seconds = 9000", "the nearest are 1920 and 7680;"),
-        (
-            "[slo]\nend_to_end.objective = 1.0",
-            "slo.end_to_end.objective = 1.0 is not allowed: input should be less",
-        ),
+        ("[slo]\nend_to_end.objective = 1.0", "slo.end_to_end.objective = 1.0 is not allowed: input should be less"),
         ('[slo]\nwindow = "3d"', "slo: window = 3d is too short: longer than 3d, the longest burn rate"),
         ('[slo]\nwatched = ["latency"]', "is not allowed: input should be 'time_to_first_token'"),
         ('[slo]\nwatched = ["errors", "errors"]', "slo: watched names an objective twice"),

@@ -28,9 +28,7 @@ ALERTS = re.findall(r"- alert: (\w+)\n", (ROOT / "alerts/alerting.rules.yaml").r
 ON = {
     "stack": {
         "external_labels": {"region": "eu"},
-        "remote_write": [
-            {"url": "https://a/push", "token": True, "rules_there": True, "query_url": "https://a/query"},
-        ],
+        "remote_write": [{"url": "https://a/push", "token": True, "rules_there": True, "query_url": "https://a/query"}],
         "slack": {"channel": "#llm"},
         "email": {"to": "to@example.com", "sender": "by@example.com", "smarthost": "smtp:25", "username": "me"},
         "notify": {"critical": ["slack", "pagerduty"], "warning": ["email"], "info": ["webhook"], "heartbeat": True},

@@ -84,12 +84,7 @@ def test_rules_of_a_remote_ruler_are_not_evaluated_here_too() -> None:
     told = rendered(settings_with(remote_write=[{**RULER, "token": True}]), stack.PROMETHEUS)
     assert "rule_files" not in told
     assert "alerting" not in told
-    assert told["remote_write"] == [
-        {
-            **MIMIR,
-            "authorization": {"credentials_file": "/run/secrets/remote_write_token"},
-        }
-    ]
+    assert told["remote_write"] == [{**MIMIR, "authorization": {"credentials_file": "/run/secrets/remote_write_token"}}]
 
 
 def test_rules_stay_here_where_samples_are_only_copied() -> None:

@@ -12,8 +12,6 @@ SUBJECTS: dict[str, tuple[Alert, ...]] = {"speculation": ON_SPECULATION, "servin
 """Each subject is a rule group."""
 ALERTS = (*ON_SPECULATION, *ON_SERVING)
 
-__all__ = ["ALERTS", "SUBJECTS", "WATCHDOG", "Alert", "load", "runbook"]
-
 
 def load(path: Path | None) -> settings.Settings:
     """The settings in `path` over the defaults; every alert that they name must exist."""

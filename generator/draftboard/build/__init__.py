@@ -2,5 +2,3 @@
 
 from draftboard.build.files import Difference, artifacts, compare, left_over, render, write
 from draftboard.build.inventory import Inventory, inventory
-
-__all__ = ["Difference", "Inventory", "artifacts", "compare", "inventory", "left_over", "render", "write"]

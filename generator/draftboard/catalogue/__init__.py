@@ -13,16 +13,3 @@ CATALOGUE = tuple(
     for metric in vars(module).values()
     if isinstance(metric, Metric)
 )
-
-__all__ = [
-    "CATALOGUE",
-    "Histogram",
-    "Kind",
-    "Metric",
-    "Owner",
-    "Presence",
-    "around",
-    "latency",
-    "serving",
-    "speculation",
-]

@@ -95,11 +95,7 @@ duration = _parsed(lambda text: _duration(text, "366d"))
 wait = _parsed(lambda text: _duration(text, "1d"))
 _moment = _parsed(lambda text: moment(text, time.time()))
 range_option = click.option(
-    "--range",
-    "span",
-    metavar="DURATION",
-    callback=duration,
-    help="Period before --at. Default: the rules' window.",
+    "--range", "span", metavar="DURATION", callback=duration, help="Period before --at. Default: the rules' window."
 )
 at_option = click.option(
     "--at", metavar="TIME", callback=_moment, help="Time to ask of: now-6h, Unix seconds or ISO 8601. Default: now."

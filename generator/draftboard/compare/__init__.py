@@ -4,5 +4,3 @@ from draftboard.compare.comparing import compare
 from draftboard.compare.objects import SCHEMA_VERSION, Comparison
 from draftboard.compare.sides import Side, recorded, saved, sides
 from draftboard.compare.words import document
-
-__all__ = ["SCHEMA_VERSION", "Comparison", "Side", "compare", "document", "recorded", "saved", "sides"]

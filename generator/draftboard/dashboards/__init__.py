@@ -7,5 +7,3 @@ this package is plain JSON of the current classic schema, without legacy keys.
 from draftboard.dashboards.charts import uid
 from draftboard.dashboards.contents import DASHBOARDS
 from draftboard.dashboards.dashboard import Dashboard
-
-__all__ = ["DASHBOARDS", "Dashboard", "uid"]

@@ -4,16 +4,3 @@ from draftboard.doctor.command import examine_command, examine_config
 from draftboard.doctor.finding import Diagnosis, Examination, Finding, Severity, document
 from draftboard.doctor.pages import examine_pages, examine_sources
 from draftboard.doctor.prometheus import examine_prometheus
-
-__all__ = [
-    "Diagnosis",
-    "Examination",
-    "Finding",
-    "Severity",
-    "document",
-    "examine_command",
-    "examine_config",
-    "examine_pages",
-    "examine_prometheus",
-    "examine_sources",
-]

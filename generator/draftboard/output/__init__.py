@@ -19,5 +19,4 @@ from draftboard.output.document import (
 from draftboard.output.markdown import as_markdown
 from draftboard.output.terminal import show
 
-__all__ = ["Bar", "Block", "Bullets", "Cell", "Column", "Document", "Heading", "Note", "Sentence", "Table", "Text"]
 __all__ += ["Described", "Verbatim", "as_json", "as_markdown", "columns", "schema", "show"]

@@ -1,5 +1,3 @@
 """Planning speculation before it runs: draft length, memory, cost, a schedule by batch size, and whether to try."""
 
 from draftboard.plan import basis, cost, decide, lengths, theory, vram
-
-__all__ = ["basis", "cost", "decide", "lengths", "theory", "vram"]

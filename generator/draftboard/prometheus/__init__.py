@@ -2,5 +2,3 @@
 
 from draftboard.prometheus.client import Client, LoadedRule, Series, Target
 from draftboard.prometheus.process import Program, Promtool, Server, start_alertmanager, stop
-
-__all__ = ["Client", "LoadedRule", "Program", "Promtool", "Series", "Server", "Target", "start_alertmanager", "stop"]

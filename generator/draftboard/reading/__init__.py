@@ -5,28 +5,3 @@ from draftboard.reading.fetch import Limits, load, scrape
 from draftboard.reading.growth import Growth, Since, Tally, growth, lifetime, together
 from draftboard.reading.page import Page, read
 from draftboard.reading.sources import WINDOW, Lifetime, Pages, Recorded, Servers, Source, is_saved
-
-__all__ = [
-    "WINDOW",
-    "Growth",
-    "Lifetime",
-    "Limits",
-    "Numbers",
-    "Page",
-    "Pages",
-    "Reader",
-    "Recorded",
-    "Servers",
-    "Since",
-    "Source",
-    "Tally",
-    "counts_of",
-    "growth",
-    "is_saved",
-    "labels_of",
-    "lifetime",
-    "load",
-    "read",
-    "scrape",
-    "together",
-]

@@ -128,5 +128,5 @@ def _require_order(before: Page, after: Page) -> None:
         if any(later.get(labels, value) < value for labels, value in before.of(metric).items()):
             raise DraftboardError(
                 f"{before.source} and {after.source}: the counters go backwards, and no restart explains it: "
-                "name the earlier page first",
+                "name the earlier page first"
             )

@@ -32,38 +32,3 @@ from draftboard.report.objects import (
 from draftboard.report.plot import draw, require_drawable
 from draftboard.report.reporting import report, report_each
 from draftboard.report.schema import load_report, schema
-
-__all__ = [
-    "OF_TIMES",
-    "SCHEMA_VERSION",
-    "Broken",
-    "EngineReport",
-    "Judged",
-    "Latencies",
-    "Latency",
-    "ModelReport",
-    "Origin",
-    "Reading",
-    "Report",
-    "Sample",
-    "Sampling",
-    "Speculation",
-    "Traffic",
-    "Verdict",
-    "broken_identities",
-    "cells_of",
-    "document",
-    "draw",
-    "judged",
-    "load_report",
-    "named",
-    "numbers_of",
-    "origin_in_words",
-    "report",
-    "report_each",
-    "require_drawable",
-    "schema",
-    "time_in_words",
-    "verdict_of",
-    "warnings",
-]

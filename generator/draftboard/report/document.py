@@ -8,10 +8,7 @@ from draftboard.output import Bar, Block, Bullets, Cell, Column, Document, Headi
 from draftboard.report.objects import LINES, EngineReport, Judged, Latency, ModelReport, Report, Speculation
 from draftboard.settings import Settings
 from draftboard.signals import Signal
-from draftboard.signals.acceptance import (
-    acceptance,
-    acceptance_length,
-)
+from draftboard.signals.acceptance import acceptance, acceptance_length
 from draftboard.signals.capacity import kv_cache_usage, prefix_cache_hits
 from draftboard.signals.comparison import acceptance_change, length_to_others
 from draftboard.signals.decisions import ADVICE, STATES, state, verdict

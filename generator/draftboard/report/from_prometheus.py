@@ -28,12 +28,7 @@ _UNKNOWN = "the counters contradict each other, in a way that the record does no
 
 
 def of_prometheus(
-    source: Recorded,
-    settings: Settings,
-    method: str,
-    *,
-    engines: bool,
-    progress: Callable[[str, int, int], None],
+    source: Recorded, settings: Settings, method: str, *, engines: bool, progress: Callable[[str, int, int], None]
 ) -> Report:
     """Every model that Prometheus knows of, or the one that is asked for.
 

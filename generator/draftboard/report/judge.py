@@ -8,19 +8,11 @@ from draftboard.reading.counted import Numbers
 from draftboard.report.objects import Broken, Judged, Latencies, Latency, Sample, Speculation, Traffic, Verdict
 from draftboard.settings import Settings
 from draftboard.signals import ALL, Signal
-from draftboard.signals.acceptance import (
-    acceptance,
-)
+from draftboard.signals.acceptance import acceptance
 from draftboard.signals.capacity import prefix_cache_hits, prompt_tokens
 from draftboard.signals.decisions import ADVICE, STATES, VERDICT_REASON, Choice, advice, state
-from draftboard.signals.depth import (
-    configured_k,
-)
-from draftboard.signals.economics import (
-    best_k,
-    best_speedup,
-    expected_speedup,
-)
+from draftboard.signals.depth import configured_k
+from draftboard.signals.economics import best_k, best_speedup, expected_speedup
 from draftboard.signals.integrity import IDENTITIES, identity_error
 from draftboard.signals.latency import FELT
 from draftboard.signals.requests import request_rate
@@ -201,11 +193,7 @@ def _withheld(case: Case, sample: Sample) -> Verdict | None:
             "counters contradict each other",
             "counters contradict each other: nothing can be judged by them",
         ),
-        (
-            not sample.enough,
-            "too few drafts",
-            f"too few: {counted}, and a verdict takes {sample.least:,.0f}",
-        ),
+        (not sample.enough, "too few drafts", f"too few: {counted}, and a verdict takes {sample.least:,.0f}"),
         (
             not sample.draft_tokens,
             "drafts hold no tokens",

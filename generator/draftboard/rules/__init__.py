@@ -2,5 +2,3 @@
 
 from draftboard.rules.groups import alerting_groups, recording_groups
 from draftboard.rules.text import AlertingRule, Group, RecordingRule, to_yaml
-
-__all__ = ["AlertingRule", "Group", "RecordingRule", "alerting_groups", "recording_groups", "to_yaml"]

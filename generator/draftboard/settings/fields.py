@@ -12,7 +12,7 @@ LONGEST_DRAFT = 99
 # Labels that records add, labels of vLLM's own series, and names of dashboard variables.
 RESERVED_LABELS = frozenset(
     {"accepted", "alertname", "alertstate", "datasource", "draft_cost", "finished_reason", "gpu", "identity", "k", "le"}
-    | {"position", "reached", "reason", "series", "severity", "slo", "source", "state", "status", "verify_inflation"},
+    | {"position", "reached", "reason", "series", "severity", "slo", "source", "state", "status", "verify_inflation"}
 )
 _MATCHER = re.compile(r'\s*([a-zA-Z_][a-zA-Z0-9_]*)\s*(=~|!~|!=|=)\s*"([^"\\$\n{}]*)"\s*')
 
@@ -76,8 +76,7 @@ _Duration = Annotated[Duration, BeforeValidator(_duration), PlainSerializer(str)
 Positive = Annotated[_Duration, _at_most("366d", above=0)]
 Hold = Annotated[_Duration, _at_most("7d")]
 LabelKey = Annotated[
-    str,
-    written(r"(?!__)[a-zA-Z_]\w*", "must be a label name: letters, digits and _, not starting with a digit or __"),
+    str, written(r"(?!__)[a-zA-Z_]\w*", "must be a label name: letters, digits and _, not starting with a digit or __")
 ]
 LabelName = Annotated[LabelKey, AfterValidator(_free)]
 MethodName = Annotated[str, written(r"[A-Za-z0-9_-]+", "must be a method name: letters, digits, _ and -")]

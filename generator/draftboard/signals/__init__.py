@@ -54,5 +54,3 @@ FAMILIES: dict[str, tuple[Signal, ...]] = {
 }
 """Signals that are made of each other, and of none of another family: each family can be evaluated by itself."""
 ALL: tuple[Signal, ...] = tuple(signal for family in FAMILIES.values() for signal in family)
-
-__all__ = ["ALL", "FAMILIES", "Edition", "Level", "Scope", "Signal"]

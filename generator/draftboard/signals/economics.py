@@ -44,8 +44,7 @@ _each_model = ignoring("k", group="left")
 # The speedup at K is the expected speedup, for drafters too whose drafts are seldom full. For k below K that is an
 # approximation where draft lengths vary: vLLM does not export their distribution.
 _drafted_at = first_of(
-    each_k.combined("<", draft_length, _each_model),
-    constant(0, each_k).combined("+", draft_length, _each_model),
+    each_k.combined("<", draft_length, _each_model), constant(0, each_k).combined("+", draft_length, _each_model)
 )
 """Tokens drafted a step with drafts of up to k: k, but no more than the mean draft has now."""
 _inflation = setting(lambda settings: settings.draft_cost.verify_inflation)

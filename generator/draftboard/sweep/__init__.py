@@ -4,5 +4,3 @@ from draftboard.sweep.plan import BUILT_IN, Plan, Prompt, Prompts, read_prompts
 from draftboard.sweep.result import Sweep
 from draftboard.sweep.run import sweep
 from draftboard.sweep.words import document
-
-__all__ = ["BUILT_IN", "Plan", "Prompt", "Prompts", "Sweep", "document", "read_prompts", "sweep"]

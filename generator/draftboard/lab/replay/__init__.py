@@ -2,5 +2,3 @@
 
 from draftboard.lab.replay.evaluate import Replay, leave_running, replaying
 from draftboard.lab.replay.story import Firing, firings, story_of, summary
-
-__all__ = ["Firing", "Replay", "firings", "leave_running", "replaying", "story_of", "summary"]

@@ -4,5 +4,3 @@ Scenarios need no further package. The modules that run them need the extra `lab
 """
 
 from draftboard.lab.simulator.scenario import Expected, Scenario, find, names
-
-__all__ = ["Expected", "Scenario", "find", "names"]
