@@ -18,5 +18,3 @@ from draftboard.output.document import (
 )
 from draftboard.output.markdown import as_markdown
 from draftboard.output.terminal import show
-
-__all__ += ["Described", "Verbatim", "as_json", "as_markdown", "columns", "schema", "show"]

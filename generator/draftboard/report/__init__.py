@@ -11,7 +11,6 @@ from draftboard.report.document import (
     verdict_of,
     warnings,
 )
-from draftboard.report.from_pages import Reading, judged
 from draftboard.report.judge import broken_identities
 from draftboard.report.objects import (
     SCHEMA_VERSION,
@@ -30,5 +29,5 @@ from draftboard.report.objects import (
     Verdict,
 )
 from draftboard.report.plot import draw, require_drawable
-from draftboard.report.reporting import report, report_each
+from draftboard.report.reporting import Reading, judged, report, report_each
 from draftboard.report.schema import load_report, schema

@@ -1,6 +1,6 @@
 """From numbers to a judgement: what the signals say of a model or an engine, the verdict and its reasons."""
 
-from collections.abc import Callable
+import string
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -207,7 +207,8 @@ def _withheld(case: Case, sample: Sample) -> Verdict | None:
 def _verdict(case: Case) -> Verdict:
     chosen = ADVICE.of(case.numbers.value(advice)) or ADVICE.choices["keep"]
     said = expected_speedup.step_of(case.numbers.value(expected_speedup) or 0.0, case.settings).says
-    reasons = (_filled(VERDICT_REASON, case), _filled(chosen.reason, case), *_of_best_k(case))
+    words = _Words(case)
+    reasons = (words.format(VERDICT_REASON), words.format(chosen.reason), *_of_best_k(case))
     return Verdict(says=said, advice=chosen.code.says, reasons=tuple(filter(None, reasons)))
 
 
@@ -215,7 +216,7 @@ def _of_best_k(case: Case) -> tuple[str, ...]:
     numbers = case.numbers
     best, now, at_best = (numbers.value(signal) or 0.0 for signal in (best_k, expected_speedup, best_speedup))
     k = numbers.value(configured_k) or 0.0
-    told = _filled("{best_k.title} is {best_k}: {expected_speedup.within} {best_speedup}", case)
+    told = _Words(case).format("{best_k.title} is {best_k}: {expected_speedup.title!l} {best_speedup}")
     if best < k:
         gain = at_best / now - 1
         # Nothing is gained where several k are as fast, or where K lies deeper than is judged.
@@ -238,34 +239,24 @@ def _with_measured(case: Case, verdict: Verdict) -> Verdict:
     return replace(verdict, reasons=(reason, *verdict.reasons), measured=f"{step.says} (measured {value})")
 
 
-class _Said:
-    """A signal's value in a sentence: in its words, or as a number where a format is given."""
+class _Words(string.Formatter):
+    """A reason with values: `{acceptance}` is the signal's value in words, `!l` begins a title in lower case."""
 
-    def __init__(self, signal: Signal, value: float | None) -> None:
-        self.title, self.within, self._words, self._value = (
-            signal.title,
-            within(signal.title),
-            worded(signal, value),
-            value,
-        )
+    def __init__(self, case: Case) -> None:
+        self._case = case
 
-    def __format__(self, spec: str) -> str:
-        return format(self._value, spec) if spec else self._words
+    def get_value(self, key: int | str, args: object, kwargs: object) -> object:  # noqa: ARG002
+        """A signal, or a table of the settings."""
+        settings = self._case.settings
+        return _BY_NAME.get(str(key)) or {"thresholds": settings.thresholds, "costs": settings.draft_cost}[str(key)]
 
+    def convert_field(self, value: Any, conversion: str | None) -> Any:  # noqa: ANN401
+        """A title within a sentence."""
+        return within(value) if conversion else value
 
-def _filled(template: str, case: Case) -> str:
-    """A reason with the values of the signals that it names, and the settings'."""
-    values = _Lazily(lambda name: _Said(_BY_NAME[name], case.numbers.value(_BY_NAME[name])))
-    values |= {"thresholds": case.settings.thresholds, "costs": case.settings.draft_cost}
-    return template.format_map(values)
-
-
-class _Lazily(dict[str, object]):
-    """Computes what is missing."""
-
-    def __init__(self, compute: Callable[[str], object]) -> None:
-        super().__init__()
-        self._compute = compute
-
-    def __missing__(self, name: str) -> object:
-        return self._compute(name)
+    def format_field(self, value: object, format_spec: str) -> str:
+        """The value of a signal; with a format as a number."""
+        if not isinstance(value, Signal):
+            return format(value, format_spec)
+        found = self._case.numbers.value(value)
+        return format(found, format_spec) if format_spec else worded(value, found)
