@@ -1,5 +1,6 @@
 """Whether speculation pays and by how much: cost, break-even, expected speedup, best k."""
 
+from functools import partial
 from typing import Literal
 
 from draftboard.expr.scope import Scope
@@ -23,6 +24,9 @@ def speedup_bands(settings: Settings) -> tuple[Band, ...]:
         Band("even", BREAK_EVEN, Status.WARN, "about even"),
         Band("pays", settings.thresholds.pays_clearly, Status.GOOD),
     )
+
+
+_speedup = partial(Signal, unit=Unit.TIMES, better=Better.HIGHER, bands=speedup_bands, decimals=2)
 
 
 def _method(settings: Settings) -> str:
@@ -79,44 +83,32 @@ break_even = Signal(
     record="vllm_spec_decode_break_even:mean_rate{window}",
     decimals=2,
 )
-expected_speedup = Signal(
+expected_speedup = _speedup(
     name="expected_speedup",
     title="Expected speedup",
     question="Does speculation pay?",
     description="Mean acceptance length / break-even length: 1 is break-even. Of speculative steps alone. "
     f"{ASSUMPTION} Only a baseline under the same load measures the real one.",
-    unit=Unit.TIMES,
-    better=Better.HIGHER,
     expr=acceptance_length.per(break_even),
     record="vllm_spec_decode_expected_speedup:ratio_rate{window}",
-    bands=speedup_bands,
-    decimals=2,
 )
-speedup_at = Signal(
+speedup_at = _speedup(
     name="speedup_at",
     title="Expected speedup at each k",
     question="Which draft length would be fastest?",
     description="Tokens per step at k / (k x c + v), for each k up to K; k counts no more than the mean draft. "
     f"{ASSUMPTION}",
-    unit=Unit.TIMES,
-    better=Better.HIGHER,
     expr=tokens_per_step_at.per(_drafted_at.combined("*", draft_cost, _each_model) + _inflation),
     record="vllm_spec_decode_speedup_at:ratio_rate{window}",
     by=("k",),
-    bands=speedup_bands,
-    decimals=2,
 )
-best_speedup = Signal(
+best_speedup = _speedup(
     name="best_speedup",
     title="Expected speedup at best k",
     question="What would the best k gain?",
     description=f"The highest of the expected speedups at each k. {ASSUMPTION}",
-    unit=Unit.TIMES,
-    better=Better.HIGHER,
     expr=speedup_at.max("k"),
     record="vllm_spec_decode_best_speedup:ratio_rate{window}",
-    bands=speedup_bands,
-    decimals=2,
 )
 best_k = Signal(
     name="best_k",
@@ -130,18 +122,14 @@ best_k = Signal(
     record="vllm_spec_decode_best_k:enum_rate{window}",
     decimals=0,
 )
-what_if_speedup = Signal(
+what_if_speedup = _speedup(
     name="what_if_speedup",
     title="Speedup at each k, for the c and v chosen above",
     question="And if drafting cost more, or less?",
     description="Tokens per step at k / (k x c + v), with draft cost c and verify inflation v from the dashboard's "
     "variables, the same for all models.",
-    unit=Unit.TIMES,
-    better=Better.HIGHER,
     expr=tokens_per_step_at.per(_drafted_at * _what_if_cost + _what_if_inflation),
     by=("k",),
-    bands=speedup_bands,
-    decimals=2,
 )
 
 
