@@ -156,9 +156,8 @@ def stretches(
     An alert is pending from the first evaluation that holds and fires at the first that is `hold` later, if all
     between hold too. It resolves at the first that does not, or, once firing, when none has held for `keep_firing_for`.
     """
-    held = set(holding)
+    held, last = set(holding), 0.0
     pending = firing = failing = None  # since when
-    last = 0.0
     for now in evaluations:
         if now in held:
             pending, failing = now if pending is None else pending, None
