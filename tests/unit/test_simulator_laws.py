@@ -249,11 +249,3 @@ def test_a_drafter_that_finds_nothing_leaves_the_counters_where_they_are() -> No
     at_event, last = pages[20], pages[-1]
     assert last[f"{SPEC}drafts_total",] == at_event[f"{SPEC}drafts_total",] > 0
     assert last["vllm:generation_tokens_total",] > at_event["vllm:generation_tokens_total",]
-
-
-def test_a_slowdown_makes_steps_as_much_longer() -> None:
-    def mean_step(*events: dict[str, Any]) -> float:
-        *_, last = scrapes(started(scenario(*events, **BUSY | {"load": {"rate": 0.1}})), 1800)
-        return last[f"{STEPS}_sum",] / last[f"{STEPS}_count",]
-
-    assert mean_step({"at": "0s", "slowdown": 3.0}) == pytest.approx(3 * mean_step(), rel=0.05)

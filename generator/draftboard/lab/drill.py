@@ -66,10 +66,9 @@ class Receiver:
         length = min(int(environ["CONTENT_LENGTH"] or 0), _MOST_BYTES)
         message, now = json.loads(environ["wsgi.input"].read(length)), time.time()
         with self._news:
-            self.arrivals += tuple(
-                Arrival(now, message["receiver"], alert["status"], alert["labels"], alert["annotations"])
-                for alert in message["alerts"]
-            )
+            for alert in message["alerts"]:
+                facts = alert["status"], alert["labels"], alert["annotations"]
+                self.arrivals += (Arrival(now, message["receiver"], *facts),)
             self._news.notify_all()
         return respond(start)
 
@@ -135,10 +134,7 @@ class Wiring:
 
 @contextmanager
 def wired(settings: Settings, programs: Programs, folder: Path, webhook: str) -> Iterator[Wiring]:
-    """Write all configuration into a folder, every alert routed to the webhook. Nothing runs yet.
-
-    Channels and addresses of `settings.stack` are replaced: a drill notifies nobody else.
-    """
+    """Write all configuration into a folder, every alert routed to the webhook and nobody else. Nothing runs yet."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     notify = settings.stack.notify.model_copy(update=dict.fromkeys(("critical", "warning", "info"), ("webhook",)))
@@ -197,14 +193,9 @@ def rehearse(
     speed: float,
     progress: Callable[[str, int, int], None] = lambda *_: None,
 ) -> Drill:
-    """Run simulator, Prometheus, Alertmanager and a webhook until every expected alert has arrived, or is overdue.
-
-    Raises:
-        DraftboardError: a program cannot run, or the scenario expects nothing.
-    """
+    """Run simulator, Prometheus, Alertmanager and a webhook until every expected alert has arrived, or is overdue."""
     script = find(scenario)
-    expected = script.expect
-    if not expected:
+    if not (expected := script.expect):
         raise DraftboardError(f"{scenario}: expects no alert, so there is nothing to drill: add an [[expect]]")
     names = {one.alert for one in expected}
     latest = max(one.since.seconds + one.within.seconds for one in expected)
@@ -219,15 +210,11 @@ def rehearse(
         wiring.start_simulator(scenario, speed=speed)
         began = time.time()
         progress("waiting for the alerts", 1, 3)
-        receiver.wait_for(
-            lambda arrivals: names <= {arrival.name for arrival in arrivals},
-            max(_LEAST_SECONDS, _PATIENCE * latest / speed),
-        )
+        patience = max(_LEAST_SECONDS, _PATIENCE * latest / speed)
+        receiver.wait_for(lambda arrivals: names <= {arrival.name for arrival in arrivals}, patience)
         progress("waiting for the end of the scenario: no other alert may arrive", 2, 3)
-        receiver.wait_for(
-            lambda arrivals: any(arrival.name not in names | {WATCHDOG} for arrival in arrivals),
-            began + script.duration.seconds / speed - time.time(),
-        )
+        rest = began + script.duration.seconds / speed - time.time()
+        receiver.wait_for(lambda arrivals: not {arrival.name for arrival in arrivals} <= names | {WATCHDOG}, rest)
     first = {arrival.name: arrival for arrival in reversed(receiver.arrivals)}
     told = tuple(_told(one.alert, first.get(one.alert), began + one.since.seconds / speed) for one in expected)
     others = tuple(sorted(first.keys() - names - {WATCHDOG}))
@@ -251,7 +238,8 @@ def shown(drill: Drill) -> Document:
     )
     headings = columns("Alert", "Reached", numbers=["After"]) + columns("Says")
     unexpected = tuple(f"{name} arrived too, which the scenario does not expect." for name in drill.others)
-    pace = f"The scenario ran {drill.speed:g} times as fast, with the holds and windows of the settings."
-    real = "On a real server an alert takes as long as its own hold."
-    title, note = Heading("From counter to webhook"), Note(f"{pace} {real}")
-    return Document.of((title, Table(headings, rows), Bullets(unexpected), note))
+    note = (
+        f"The scenario ran {drill.speed:g} times as fast, with the holds and windows of the settings. "
+        "On a real server an alert takes as long as its own hold."
+    )
+    return Document.of((Heading("From counter to webhook"), Table(headings, rows), Bullets(unexpected), Note(note)))

@@ -33,11 +33,9 @@ class Listener(ThreadingMixIn, WSGIServer):
         self.set_app(answer)
 
 
-def respond(
-    start: StartResponse, body: bytes = b"", kind: str = "text/plain", status: HTTPStatus = HTTPStatus.OK
-) -> list[bytes]:
+def respond(start: StartResponse, body: bytes = b"", kind: str = "text/plain", status: int = 200) -> list[bytes]:
     """A complete answer."""
-    start(f"{status.value} {status.phrase}", [("Content-Type", kind), ("Content-Length", str(len(body)))])
+    start(f"{status} {HTTPStatus(status).phrase}", [("Content-Type", kind), ("Content-Length", str(len(body)))])
     return [body]
 
 

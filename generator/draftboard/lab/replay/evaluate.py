@@ -31,11 +31,7 @@ class Replay:
     client: Client
     start: float
     end: float
-
-    @property
-    def step(self) -> int:
-        """Seconds between evaluations."""
-        return self.settings.rules.evaluation_interval.seconds
+    step: int  # seconds between evaluations
 
 
 @contextmanager
@@ -48,13 +44,7 @@ def replaying(
     keep_in: Path | None = None,
     progress: Callable[[str, int, int], None] = lambda *_: None,
 ) -> Iterator[Replay]:
-    """Load a recording, evaluate the rules over it, and serve both for the time of a `with`.
-
-    The data stays in `keep_in`, if that is given. `progress` gets the task, the steps done and their number.
-
-    Raises:
-        DraftboardError: the recording, a program or a setting does not allow it.
-    """
+    """Load a recording, evaluate the rules over it, and serve both for a `with`; the data stays in `keep_in`."""
     passes, interval = in_passes(recording_groups(settings)), settings.rules.evaluation_interval.seconds
     with ExitStack() as stack:
         folder = keep_in or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="draftboard-")))
@@ -71,7 +61,7 @@ def replaying(
             with server.running() as url:
                 loader.load_rules(rules, server.storage, url=url, start=start, end=end)
         with server.running() as url, Client(url) as client:
-            yield Replay(settings, client, *_evaluated(client, settings, start, end))
+            yield Replay(settings, client, *_evaluated(client, settings, start, end), interval)
 
 
 def leave_running(folder: Path, settings: Settings, prometheus: Path) -> tuple[int, str]:
@@ -90,7 +80,7 @@ def _server(folder: Path, settings: Settings, program: Path) -> Server:
 
 
 def _evaluated(client: Client, settings: Settings, start: float, end: float) -> tuple[float, float]:
-    """First and last time at which promtool evaluated the rules, read from the records themselves."""
+    """First and last time at which promtool evaluated the rules, as the records say."""
     interval, record = settings.rules.evaluation_interval.seconds, generation_tokens.record_at(Level.ENGINE, settings)
     stamps = client.query_range(f"timestamp({record})", start, end, interval)
     if not stamps:
@@ -114,17 +104,14 @@ def in_passes(groups: Sequence[Group]) -> list[Group]:
 
 
 def unpack(source: Path, target: Path) -> tuple[float, float]:
-    """Write the recording as plain text; returns the Unix times of its first and last sample.
-
-    Raises:
-        DraftboardError: it cannot be read, is too large, or has a sample without a timestamp or out of order.
-    """
+    """Write the recording as plain text, if it is one; returns the Unix times of its first and last sample."""
     opened = gzip.open if source.suffix == ".gz" else open
     try:
         with opened(source, "rb") as packed, target.open("wb") as plain:
             while (chunk := packed.read(_CHUNK)) and plain.tell() <= _MOST_BYTES:
                 plain.write(chunk)
-        return _span(target)
+        times = set(_times(target))
+        return min(times), max(times)
     except (OSError, EOFError, zlib.error) as error:
         raise DraftboardError(f"{source}: cannot read the recording: {error}") from None
     except ValueError as error:
@@ -132,11 +119,9 @@ def unpack(source: Path, target: Path) -> tuple[float, float]:
         raise DraftboardError(f"{source}: not {expected}: {error}") from None
 
 
-def _span(path: Path) -> tuple[float, float]:
-    """Times of the first and last sample."""
+def _times(path: Path) -> Iterator[float]:
     if path.stat().st_size > _MOST_BYTES:
         raise OSError(f"larger than {_MOST_BYTES} bytes unpacked")
-    first, last = math.inf, -math.inf
     series, since = "", 0.0
     with path.open(encoding="utf-8") as text:
         for number, line in ((number, line) for number, line in enumerate(text, start=1) if not line.startswith("#")):
@@ -149,7 +134,6 @@ def _span(path: Path) -> tuple[float, float]:
             if sample["series"] == series and time <= since:  # promtool would leave it out without a word
                 raise ValueError(f"line {number}: the samples of a series must follow each other in time")
             series, since = sample["series"], time
-            first, last = min(first, time), max(last, time)
-    if first > last:
+            yield time
+    if not series:
         raise ValueError("no sample")
-    return first, last

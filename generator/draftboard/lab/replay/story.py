@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 
 from draftboard.alerts import WATCHDOG
 from draftboard.durations import Duration
@@ -156,9 +157,8 @@ def stretches(
     An alert is pending from the first evaluation that holds and fires at the first that is `hold` later, if all
     between hold too. It resolves at the first that does not, or, once firing, when none has held for `keep_firing_for`.
     """
-    held = set(holding)
+    held, last = set(holding), 0.0
     pending = firing = failing = None  # since when
-    last = 0.0
     for now in evaluations:
         if now in held:
             pending, failing = now if pending is None else pending, None
@@ -179,10 +179,10 @@ def summary(story: Story) -> Document:
     """Tables for each model, then the alerts, then what limits the figures."""
     start = story.start
     begun, ended = (datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S") for at in (start, story.end))
+    clock = partial(_clock, start)
     alerts = tuple(
-        (*(_clock(start, at) for at in (one.since, one.until)), one.severity, one.alert, f"{one.value:.3g}", of)
+        (clock(one.since), clock(one.until), one.severity, one.alert, f"{one.value:.3g}", _named(one.labels))
         for one in story.firings
-        for of in [_named(one.labels)]
     )
     headings = columns("From", "To", "Severity", "Alert", numbers=["Value"]) + columns("Of")
     meanings = dict.fromkeys(f"{firing.alert}: {firing.summary}" for firing in story.firings)

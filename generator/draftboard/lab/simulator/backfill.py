@@ -1,8 +1,7 @@
 """A scenario's past as OpenMetrics text with timestamps, for `promtool tsdb create-blocks-from openmetrics`.
 
-OpenMetrics requires all samples of one metric side by side, in the order of time; servers make them page by page. So
-each server is simulated through all its past, its series are written to one file for each family, and the files are
-joined. Memory holds one server at a time.
+OpenMetrics requires all samples of a metric side by side, in the order of time. So each server is simulated through all
+its past, into one file for each family, and the files are joined. Memory holds one server at a time.
 """
 
 import shutil
@@ -13,7 +12,7 @@ from typing import TextIO
 
 import numpy as np
 
-from draftboard.catalogue import Metric, around
+from draftboard.catalogue import around
 from draftboard.files import whole
 from draftboard.lab.simulator.arrivals import Floats
 from draftboard.lab.simulator.books import PAGE
@@ -25,28 +24,25 @@ _FAMILIES = (around.UP, *PAGE)
 def backfill(
     targets: Sequence[Target], times: range, out: Path, progress: Callable[[str, int, int], None] = lambda *_: None
 ) -> None:
-    """Write what a Prometheus would have scraped at these Unix times. The file appears when it is complete.
-
-    Raises:
-        DraftboardError: the file cannot be written.
-    """
+    """Write what a Prometheus would have scraped at these Unix times. The file appears when it is complete."""
     with whole(out, "history") as joined, ExitStack() as stack:
-        spools: dict[str, TextIO] = {
-            metric.name: stack.enter_context((joined.parent / f"{number}.om").open("w+"))
-            for number, metric in enumerate(_FAMILIES)
-        }
+        places = {metric.name: joined.parent / f"{number}.om" for number, metric in enumerate(_FAMILIES)}
+        spools: dict[str, TextIO] = {name: stack.enter_context(at.open("w+")) for name, at in places.items()}
         for done, target in enumerate(targets):
             progress("simulating", done, len(targets))
             _simulate(target, times, spools)
         progress("writing", len(targets), len(targets))
         with joined.open("w") as text:
-            for metric in _FAMILIES:
-                _join(metric, spools[metric.name], text)
+            for metric, spool in ((metric, spools[metric.name]) for metric in _FAMILIES):
+                if spool.tell():
+                    text.write(f"# TYPE {metric.family} {metric.kind.value}\n")
+                    text.write(f"# HELP {metric.family} {_escaped(metric.help)}\n" if metric.help else "")
+                    spool.seek(0)
+                    shutil.copyfileobj(spool, text)
             text.write("# EOF\n")
 
 
 def _simulate(target: Target, times: range, spools: dict[str, TextIO]) -> None:
-    """One server through all the past, into the spools."""
     instance = Instance(target, times.start)
     table = np.empty((len(times), instance.children[-1].at.stop))
     up = np.empty((len(times), 1))
@@ -64,21 +60,10 @@ def _simulate(target: Target, times: range, spools: dict[str, TextIO]) -> None:
 
 def _lines(series: Sequence[tuple[str, dict[str, str]]], stamps: Floats, values: Floats) -> Iterator[str]:
     """Sample lines: all series of a metric at one time, then at the next."""
-    names = []
-    for name, labels in series:
-        inside = ",".join(f'{label}="{_escaped(value)}"' for label, value in sorted(labels.items()))
-        names.append(f"{name}{{{inside}}}")
+    named = ((name, (f'{key}="{_escaped(value)}"' for key, value in sorted(of.items()))) for name, of in series)
+    names = [f"{name}{{{','.join(labels)}}}" for name, labels in named]
     for stamp, row in zip(stamps.tolist(), values.tolist(), strict=True):
         yield from (f"{name} {value!r} {stamp}\n" for name, value in zip(names, row, strict=True))
-
-
-def _join(metric: Metric, spool: TextIO, text: TextIO) -> None:
-    """A family under its type and help, if it has samples."""
-    if spool.tell():
-        text.write(f"# TYPE {metric.family} {metric.kind.value}\n")
-        text.write(f"# HELP {metric.family} {_escaped(metric.help)}\n" if metric.help else "")
-        spool.seek(0)
-        shutil.copyfileobj(spool, text)
 
 
 def _escaped(text: str) -> str:

@@ -8,7 +8,6 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from draftboard.catalogue import around, latency, serving
 from draftboard.lab.simulator.arrivals import NO_REQUESTS, Arrivals, Batch, Floats, Integers, blocks, joined, uncomputed
@@ -34,8 +33,7 @@ class Drafter:
     def cover(self, coverage: float) -> None:
         """From now on such a share of steps finds a draft."""
         self._coverage = coverage if self.longest else 0.0
-        self.drafted_per_step = float(self._coverage * (self.longest - self._up_to_length.sum()))
-        """Mean tokens that a request drafts in a step."""
+        self.drafted_per_step = float(self._coverage * (self.longest - self._up_to_length.sum()))  # mean, of a request
 
     def take(self, kinds: Sequence[Requests]) -> None:
         """From now on the kinds of request are these."""
@@ -47,27 +45,21 @@ class Drafter:
     def decode(self, batch: Batch, begin: Integers, steps: int) -> Steps:
         """Requests decode, each after its step `begin`, until its answer is complete or the steps are over."""
         shape = (len(batch), steps)
-        drafted = self._drafted(shape)
-        accepted = np.minimum(self._accepted(batch["kind"][:, None], shape), drafted)
+        drafted = np.full(shape, self.longest)
+        if len(self._up_to_length):
+            drafted = 1 + self._up_to_length.searchsorted(self._chance.random(shape), side="right")
+        if self._coverage < 1:
+            drafted = np.where(self._chance.random(shape) < self._coverage, drafted, 0)
+        accepted = np.zeros(shape, int)
+        if self.longest:  # the positions that a full-length draft would be accepted to, cut to the draft
+            kind = batch["kind"][:, None]
+            deep = self._rejected.searchsorted(kind + self._chance.random(shape), side="right")
+            accepted = np.minimum(deep - kind * self.longest, drafted)
         gained = (accepted + 1) * (np.arange(steps) > begin[:, None])
         missing = (batch["wanted"] - batch["made"])[:, None] - (gained.cumsum(axis=1) - gained)
         emitted = np.clip(missing, 0, gained)
         active = emitted > 0
         return Steps(drafted * active, accepted * active, emitted)
-
-    def _drafted(self, shape: tuple[int, int]) -> Integers:
-        lengths = np.full(shape, self.longest)
-        if len(self._up_to_length):
-            lengths = 1 + self._up_to_length.searchsorted(self._chance.random(shape), side="right")
-        if self._coverage < 1:
-            lengths = np.where(self._chance.random(shape) < self._coverage, lengths, 0)
-        return lengths
-
-    def _accepted(self, kind: Integers, shape: tuple[int, int]) -> Integers:
-        """Positions that a full-length draft would be accepted to."""
-        if not self.longest:
-            return np.zeros(shape, int)
-        return self._rejected.searchsorted(kind + self._chance.random(shape), side="right") - kind * self.longest
 
 
 class Engine:
@@ -79,13 +71,11 @@ class Engine:
         self._chance = chance
         self._arrivals = Arrivals(server, chance)
         self._drafter = Drafter(server, chance)
-        self._slowdown = 1.0
-        self._ticked = born
-        self._now = born
+        self._ticked = self._now = born
         self._running, self._waiting = NO_REQUESTS, NO_REQUESTS
 
     def change(self, event: Event) -> None:
-        """Take over what an event says of requests, load, drafting and speed."""
+        """Take over what an event says of requests, load and drafting."""
         if event.requests:
             self._arrivals.take(event.requests)
             self._drafter.take(event.requests)
@@ -94,7 +84,6 @@ class Engine:
         if event.coverage is not None:
             self._drafter.cover(event.coverage)
         self._arrivals.load = event.load or self._arrivals.load
-        self._slowdown = event.slowdown or self._slowdown
 
     def advance(self, until: float) -> None:
         """Go on for as many whole ticks as end by `until`: the number of calls changes nothing."""
@@ -114,7 +103,7 @@ class Engine:
         saturation = self._server.saturation_tokens
         plain = 1 + requests / saturation
         inflation = (1 + requests * (1 + drafted) / saturation) / plain
-        return self._server.step_seconds * self._slowdown * plain * (drafted * self._server.c + inflation)
+        return self._server.step_seconds * plain * (drafted * self._server.c + inflation)
 
     def _tick(self, start: float, seconds: float) -> None:
         self._queue(start, seconds)
@@ -123,7 +112,10 @@ class Engine:
         left = start + seconds - self._now
         if left <= 0 or not len(self._running) + len(self._waiting):
             return
-        entering = self._waiting[: self._room()]
+        size = self._server.block_size
+        free = self._server.kv_blocks - blocks(self._running, size).sum()
+        fit = int(blocks(self._waiting, size).cumsum().searchsorted(free, side="right"))
+        entering = self._waiting[: min(fit, self._server.max_num_seqs - len(self._running))]  # first come first served
         decoding = self._decoding_seconds(entering, left)
         begin = self._entry_steps(entering, self._now + decoding.cumsum() - decoding)
         self._waiting = self._waiting[len(begin) :]
@@ -140,13 +132,6 @@ class Engine:
             arrived = arrived[:room]
         self._waiting = joined(self._waiting, arrived)
 
-    def _room(self) -> int:
-        """How many of those that wait may enter, first come first served."""
-        size = self._server.block_size
-        free = self._server.kv_blocks - blocks(self._running, size).sum()
-        fit = blocks(self._waiting, size).cumsum().searchsorted(free, side="right")
-        return min(int(fit), self._server.max_num_seqs - len(self._running))
-
     def _decoding_seconds(self, entering: Batch, seconds: float) -> Floats:
         """Lengths of the steps that fill the time, without what prompts add to them."""
         length = self._step_seconds(max(1.0, len(self._running) + len(entering) / 2))
@@ -156,7 +141,7 @@ class Engine:
         return drawn
 
     def _prefill_seconds(self, tokens: float) -> float:
-        return float(tokens) / self._server.prefill_tokens_per_second * self._slowdown
+        return float(tokens) / self._server.prefill_tokens_per_second
 
     def _entry_steps(self, entering: Batch, starts: Floats) -> Integers:
         """The step in which each is computed: the next after it arrived that has room; of those, that come in time."""
@@ -180,27 +165,19 @@ class Engine:
         ends = self._now + seconds.cumsum()
         fresh = np.isnan(entering["first"])
         prompts = np.bincount(begin[fresh], uncomputed(entering[fresh]), minlength=count)
-        if len(entering):
-            self._enter(entering, fresh, ends[begin], seconds[begin])
+        if len(entering):  # each gives a token at the end of its step: the first, or the next after a preemption
+            out, phantoms = ends[begin], int(np.count_nonzero(uncomputed(entering) == 1))
+            if not fresh.all():  # for users a very long step
+                self._books.note(latency.STEP_LATENCY, (out - entering["last"])[~fresh])
+            entering["scheduled"][fresh] = (out - seconds[begin])[fresh]
+            entering["first"][fresh] = out[fresh]
+            entering["last"] = out
+            entering["made"] += 1
+            self._books.entered(entering[fresh], phantoms)
         batch = joined(self._running, entering)
         begins = np.concatenate([np.full(len(self._running), -1), begin])
         steps = self._drafter.decode(batch, begins, count)
         self._books.decoded(steps, seconds, outputs=np.bincount(begin, minlength=count), computed=prompts)
-        self._progress(batch, begins, steps, ends)
-        self._now = float(ends[-1])
-
-    def _enter(self, entering: Batch, fresh: NDArray[np.bool_], out: Floats, seconds: Floats) -> None:
-        """Each gives a token at the end of its step: the first, or the next after a preemption."""
-        phantoms = int(np.count_nonzero(uncomputed(entering) == 1))
-        if not fresh.all():
-            self._books.note(latency.STEP_LATENCY, (out - entering["last"])[~fresh])  # for users a very long step
-        entering["scheduled"][fresh] = (out - seconds)[fresh]
-        entering["first"][fresh] = out[fresh]
-        entering["last"] = out
-        entering["made"] += 1
-        self._books.entered(entering[fresh], phantoms)
-
-    def _progress(self, batch: Batch, begins: Integers, steps: Steps, ends: Floats) -> None:
         taken = (steps.emitted > 0).sum(axis=1)
         batch["made"] += steps.emitted.sum(axis=1)
         batch["last"] = np.where(taken > 0, ends[begins + taken], batch["last"])
@@ -208,7 +185,7 @@ class Engine:
         if done.any():
             self._books.finished(batch[done])
             batch = batch[~done]
-        self._running = batch
+        self._running, self._now = batch, float(ends[-1])
 
     def _preempt(self) -> None:
         """While the cache is over-full the youngest go back to the head of the queue, their answers kept."""

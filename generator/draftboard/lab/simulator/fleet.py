@@ -56,9 +56,9 @@ class Instance:
             event = self._events.pop(0)
             self._go(event.at.seconds)
             self._happened.append(event)
-            if event.restart is None:
-                self._change(event)
-            else:
+            for engine in self._engines:
+                engine.change(event)
+            if event.restart is not None:
                 server = self.server if event.speculative else self.server.without_speculation()
                 self._start(server, event.at.seconds + event.restart.seconds)
         self._go(until)
@@ -94,14 +94,11 @@ class Instance:
         for number in range(server.engines):
             seed = np.random.SeedSequence(self._target.seed, spawn_key=(self._target.index, self._started))
             books = Books(server, number, self.children, self._row)
-            self._engines.append(Engine(server, books, at, np.random.default_rng(seed)))
+            engine = Engine(server, books, at, np.random.default_rng(seed))
+            for event in self._happened:
+                engine.change(event)
+            self._engines.append(engine)
             self._started += 1
-        for event in self._happened:
-            self._change(event)
-
-    def _change(self, event: Event) -> None:
-        for engine in self._engines:
-            engine.change(event)
 
     def _go(self, until: float) -> None:
         self._time = until

@@ -136,8 +136,8 @@ class Server(Table):
         if (self.coverage < 1 or self.draft_lengths) and not self.looks_up:
             methods = ", ".join(_METHODS.lookup)
             raise ValueError(f"coverage and draft_lengths belong to lookups: method must be one of {methods}")
-        whole = isclose(sum(self.draft_lengths), 1, abs_tol=1e-6)
-        if self.draft_lengths and (len(self.draft_lengths) != self.k or not whole):
+        whole = len(self.draft_lengths) == self.k and isclose(sum(self.draft_lengths), 1, abs_tol=1e-6)
+        if self.draft_lengths and not whole:
             raise ValueError("draft_lengths must name a share for each length from 1 to k and add up to 1")
         if self.kv_blocks * self.block_size < self.max_model_len:
             raise ValueError("kv_blocks x block_size must hold one sequence of max_model_len")
@@ -164,7 +164,6 @@ class Event(Table):
     requests: Annotated[tuple[Requests, ...], Field(strict=False, max_length=20)] = ()  # kinds of new ones from now on
     load: Load | None = None
     coverage: Share | None = None
-    slowdown: Annotated[float, Field(ge=0.1, le=100)] | None = None  # factor on the length of every step from now on
     restart: Hold | None = None  # it stops, is down for so long, and starts with all counters at 0
     speculative: bool = True  # whether it then starts with its speculative configuration, whatever the label says
 
@@ -209,11 +208,7 @@ class Scenario(Table):
         return self
 
     def scaled(self, *, engines: int | None = None, models: int = 1) -> "Scenario":
-        """The same scenario with so many engines of each kind of server, for so many models.
-
-        Raises:
-            DraftboardError: an event would happen to a server that no longer exists.
-        """
+        """The same scenario with so many engines of each kind of server, for so many models."""
         suffixes = ["", *(f"-{number}" for number in range(2, models + 1))]
         servers, events = [], []
         for suffix in suffixes:
@@ -235,11 +230,7 @@ def names() -> list[str]:
 
 
 def find(name: str) -> Scenario:
-    """A scenario by its name, or by the path of a TOML file.
-
-    Raises:
-        DraftboardError: the name is unknown, or the file cannot be read or is not a valid scenario.
-    """
+    """A scenario by its name, or by the path of a TOML file; DraftboardError where it is none."""
     if not name.endswith(".toml") and name not in names():
         raise DraftboardError(f"scenario {name!r} is unknown: name a TOML file, or one of {', '.join(names())}")
     path = Path(name) if name.endswith(".toml") else _FOLDER / f"{name}.toml"

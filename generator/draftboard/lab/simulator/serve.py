@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from http import HTTPStatus
 from itertools import groupby
 from math import isnan
@@ -23,16 +24,14 @@ _LAST_PORT = 65_535
 _DISCOVERED = {"spec_method", "variant"}
 
 
+@dataclass
 class _Page(Collector):
-    """What an instance exposes at this moment."""
-
-    def __init__(self, instance: Instance) -> None:
-        self._instance = instance
+    instance: Instance
 
     def collect(self) -> Iterator[Family]:
         """Families in the catalogue's order. Pages of several processes have no `_created`, as vLLM's have none."""
-        with_created, row = self._instance.server.engines == 1, self._instance.row()
-        for _, group in groupby(self._instance.children, key=lambda child: child.metric.name):
+        with_created, row = self.instance.server.engines == 1, self.instance.row()
+        for _, group in groupby(self.instance.children, key=lambda child: child.metric.name):
             children = list(group)
             metric = children[0].metric
             family = Family(metric.family, metric.help, metric.kind.value)
@@ -40,7 +39,7 @@ class _Page(Collector):
                 for (name, labels), value in zip(child.series, row[child.at].tolist(), strict=True):
                     family.add_sample(name, labels, value)
                 if with_created and metric.kind is not Kind.GAUGE and metric.presence is not Presence.ONE_PROCESS:
-                    family.add_sample(f"{metric.family}_created", child.labels, self._instance.created)
+                    family.add_sample(f"{metric.family}_created", child.labels, self.instance.created)
             if family.samples or metric.presence is Presence.HTTP:
                 yield family
 
@@ -52,13 +51,7 @@ def page(instance: Instance) -> bytes:
 
 @contextmanager
 def serving(targets: Sequence[Target], host: str, port: int, speed: float) -> Iterator[list[str]]:
-    """Serve all targets for the time of a `with`, the first at this port and each further one at the next.
-
-    Where the port is 0, each has any free one. Yields where they listen, as host:port.
-
-    Raises:
-        DraftboardError: a port is taken or not allowed.
-    """
+    """Serve all targets for the time of a `with`, each at the next port, or at any if it is 0; yields host:port."""
     if port and (last := port + len(targets) - 1) > _LAST_PORT:
         needed = f"{len(targets)} servers need ports up to {last}, and the last is {_LAST_PORT}"
         raise DraftboardError(f"--port {port}: {needed}: name a lower one")
@@ -67,13 +60,10 @@ def serving(targets: Sequence[Target], host: str, port: int, speed: float) -> It
 
     def listed(asked_as: str) -> bytes:
         """The targets for Prometheus' HTTP service discovery, under the host's name that the client uses."""
-        groups = [
-            {
-                "targets": [f"{asked_as or host}:{one.server_port}"],
-                "labels": {name: text for name, text in target.labels.items() if name in _DISCOVERED},
-            }
-            for target, one in zip(targets, listeners, strict=True)
-        ]
+        groups = []
+        for target, one in zip(targets, listeners, strict=True):
+            labels = {name: text for name, text in target.labels.items() if name in _DISCOVERED}
+            groups.append({"targets": [f"{asked_as or host}:{one.server_port}"], "labels": labels})
         return json.dumps(groups, indent=2).encode()
 
     with ExitStack() as stack:
