@@ -10,14 +10,14 @@ pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("demo_run")]
 
 # A subquery's evaluations are aligned to the clock, a rule group's to an offset of its own: the same past, sampled
 # a few seconds apart.
-SAMPLED_APART = {"Length against its own past", "Mean acceptance length and Own normal length"}
+SAMPLED_APART = {"Acceptance length vs. its own past", "Mean acceptance length and Acceptance length, long-term mean"}
 # Records sum up rates of a window each, which smears what lies near an edge; raw series are read over the span at once.
 SUMMED_UP = {
-    *("Each promise: kept, and what is left of its budget", "Error budget left"),
+    *("Each SLO: attainment and error budget left", "Error budget left"),
     *(f"Burn rate over {span}" for span in ("1h", "6h", "1d", "3d")),
 }
 # A record of a server knows no model that could be chosen.
-OF_SERVERS = {"Servers that answer"}
+OF_SERVERS = {"Servers up"}
 # Seconds after the start: low load, busy, saturated, down, after the restart, idle at the end.
 MOMENTS = (60, 120, 210, 290, 420, 600)
 

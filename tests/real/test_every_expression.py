@@ -18,17 +18,17 @@ NO_GPU = "the run has no GPU"
 NO_ERROR = "no request of the run failed"
 KEPT = "the run keeps its promises"
 UNRESOLVED = "half of the samples and more lie under the first bound"
-PROMISES = "Each promise: kept, and what is left of its budget"
+PROMISES = "Each SLO: attainment and error budget left"
 ROOM = "the run's model is tiny, and so is its KV cache's use"
 
 # Panels (by title), records and alerts that have no sample under the settings of the committed files.
 EMPTY_BY_DEFAULT = {
-    "Alerts that fire": NOT_LOADED,
-    "annotation Alerts that fire": NOT_LOADED,
-    "Acceptance against before": TOO_SHORT,
-    "Length against its own past": TOO_SHORT,
-    "Mean acceptance length and Own normal length B": TOO_SHORT,
-    "Length against the other engines": ONE_ENGINE,
+    "Firing alerts": NOT_LOADED,
+    "annotation Firing alerts": NOT_LOADED,
+    "Acceptance vs. earlier": TOO_SHORT,
+    "Acceptance length vs. its own past": TOO_SHORT,
+    "Mean acceptance length and Acceptance length, long-term mean B": TOO_SHORT,
+    "Acceptance length vs. other engines": ONE_ENGINE,
     "model:vllm_spec_decode_acceptance:change1h_ratio_rate5m": TOO_SHORT,
     "model:vllm_spec_decode_acceptance_length:avg1d_mean_rate5m": TOO_SHORT,
     "model:vllm_spec_decode_acceptance_length:stddev1d_mean_rate5m": TOO_SHORT,
@@ -54,8 +54,8 @@ EMPTY_BY_DEFAULT = {
     **dict.fromkeys((f"{PROMISES} D", "model:vllm_slo_burning_slowly:ratio", "VLLMErrorBudgetBurnsSlowly"), KEPT),
     **dict.fromkeys(
         (
-            *("Each model: what its users feel I", "Time per output token: P99 over P50", "Step latency: P99 over P50"),
-            *("Queue time: P99 over P50", "Prefill time: P99 over P50", "Tail against its own past"),
+            *("Each model: latency of its users I", "Time per output token: P99 over P50", "Step latency: P99 over P50"),
+            *("Queue time: P99 over P50", "Prefill time: P99 over P50", "Latency tail vs. its own past"),
             "model:vllm_request_time_per_output_token_seconds:p99_over_p50_rate5m",
             "model:vllm_request_time_per_output_token_seconds:tail_change1d_rate5m",
             "model:vllm_inter_token_latency_seconds:p99_over_p50_rate5m",

@@ -230,7 +230,7 @@ def test_dashboards_link_to_their_own_edition_with_time_and_variables(documents:
 def test_firing_alerts_and_restarts_are_annotations(documents: dict[str, Json]) -> None:
     for document in documents.values():
         names = [annotation["name"] for annotation in document["annotations"]["list"]]
-        assert names == ["Annotations & Alerts", "Alerts that fire", "Restarts"]
+        assert names == ["Annotations & Alerts", "Firing alerts", "Restarts"]
 
 
 def test_panels_query_no_faster_than_there_are_samples(panels: Panels, settings: Settings) -> None:
@@ -370,7 +370,7 @@ def test_series_that_separate_good_from_bad_are_coloured_by_it(panels: Panels) -
     assert of("Engines by state", "down") == "red"
     assert of("Requests finished", "vllm m stop") == "green"
     assert of("Requests finished", "vllm m error") == "red"
-    assert of("HTTP answers by status", "vllm 10.0.0.1:8000 5xx") == "red"
+    assert of("HTTP responses by status", "vllm 10.0.0.1:8000 5xx") == "red"
     assert of("HTTP errors", "vllm 10.0.0.1:8000 4xx") == "orange"
     assert set(colours["Requests finished"]) == {
         f"/(^| ){reason}$/" for reason in serving.REQUESTS_FINISHED.values["finished_reason"]
@@ -386,6 +386,6 @@ def test_each_signal_of_a_panel_is_written_with_its_own_decimals(panels: Panels)
 
 
 def test_a_row_of_the_slo_table_begins_with_the_slo(panels: Panels) -> None:
-    table = dict(panels)["draftboard-latency: Each promise: kept, and what is left of its budget"]
+    table = dict(panels)["draftboard-latency: Each SLO: attainment and error budget left"]
     order = table["transformations"][-1]["options"]["indexByName"]
     assert sorted(order, key=order.__getitem__)[-5:] == ["slo", "Value #A", "Value #B", "Value #C", "Value #D"]

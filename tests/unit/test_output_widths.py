@@ -16,7 +16,7 @@ ALERTS = Table(
             "warning",
             "SpecDecodeAcceptanceDrop",
             "0.411",
-            "Draft acceptance has dropped against before.",
+            "Draft acceptance has dropped.",
         ),
         ("05:00", "05:10", "critical", "VLLMTargetDown", "0", Text("127.0.0.1:8123 does not answer.")),
     ),

@@ -6,7 +6,7 @@ from draftboard.signals import Level, capacity, events, requests, slo, state, us
 
 WATCHDOG = "DraftboardWatchdog"
 _enough_for_a_tail = requests.request_rate > setting(lambda settings: settings.traffic.requests_per_second_for_tail)
-_enough_promises = slo.events.max("slo") > LEAST_REQUESTS
+_enough_slo_requests = slo.events.max("slo") > LEAST_REQUESTS
 """Requests of the objective that has most: finished ones, or where hardly any is finished, rejected ones."""
 _enough_answers = requests.http_requests.sum("status") > LEAST_REQUESTS
 _enough_arrivals = requests.requests_rejected.sum("reason") + requests.request_rate > LEAST_REQUESTS
@@ -23,7 +23,7 @@ ON_SERVING = (
         guard=None,
         when="a server fails two consecutive scrapes and stays away",
         summary="A vLLM server does not answer.",
-        description="{who}: it does not answer its scrapes. Its users get no answers, or those of its siblings, later.",
+        description="{who} does not answer scrapes. Requests fail or are served by other replicas with higher latency.",
         dashboard="latency",
     ),
     Alert(
@@ -35,8 +35,8 @@ ON_SERVING = (
         level=Level.TARGET,
         guard=None,
         when="a server has restarted within the last {remember}",
-        summary="A vLLM server has started anew.",
-        description="{who}: it started anew {value} time(s) within {remember}. Requests in flight may be lost.",
+        summary="A vLLM server restarted.",
+        description="{who} restarted {value} time(s) within {remember}. Requests in flight may be lost.",
         dashboard="latency",
         explained_by=("VLLMTargetDown",),  # While it is down, that is what matters.
     ),
@@ -65,7 +65,7 @@ ON_SERVING = (
         watched=requests.http_error_ratio.where("status", "5xx"),
         when="more than {limit} of the HTTP responses of a server are 5xx",
         summary="A vLLM server answers with 5xx.",
-        description="{who}: {value} of its HTTP answers are 5xx.",
+        description="{who}: {value} of its HTTP responses are 5xx.",
         dashboard="latency",
         explained_by=("VLLMTargetDown",),  # What still counts within the window of a rate.
     ),
@@ -77,8 +77,8 @@ ON_SERVING = (
         keep_firing_for="10m",
         guard=_enough_arrivals,
         when="more than {limit} of requests are rejected by a limit of the queue",
-        summary="Requests are turned away by a limit of the queue.",
-        description="{who}: {value} of requests are turned away because the queue is at its limit.",
+        summary="Requests are rejected by a queue limit.",
+        description="{who}: {value} of requests are rejected because the queue is at its limit.",
         dashboard="capacity",
     ),
     Alert(
@@ -88,11 +88,11 @@ ON_SERVING = (
         for_="2m",
         keep_firing_for="15m",
         severity="critical",
-        guard=_enough_promises,
+        guard=_enough_slo_requests,
         when="an error budget of {slo} loses 2 % in 1h or 5 % in 6h, and still burns",
-        summary="An error budget will be gone within days.",
-        description="{who}: {value} of requests miss the objective {{{{ $labels.slo }}}}. At this pace the budget of "
-        "{slo} is spent in days.",
+        summary="An error budget will be exhausted within days.",
+        description="{who}: {value} of requests miss the SLO {{{{ $labels.slo }}}}. At this rate the error budget of "
+        "{slo} is exhausted within days.",
         dashboard="latency",
     ),
     Alert(
@@ -101,11 +101,11 @@ ON_SERVING = (
         beyond="burns",
         for_="1h",
         keep_firing_for="1h",
-        guard=_enough_promises,
+        guard=_enough_slo_requests,
         when="an error budget of {slo} loses 10 % in 1d or in 3d, and still burns",
-        summary="An error budget will not last.",
-        description="{who}: {value} of requests miss the objective {{{{ $labels.slo }}}}. At this pace the budget of "
-        "{slo} is spent before its time.",
+        summary="An error budget will be exhausted early.",
+        description="{who}: {value} of requests miss the SLO {{{{ $labels.slo }}}}. At this rate the error budget of "
+        "{slo} is exhausted before its window ends.",
         dashboard="latency",
         explained_by=("VLLMErrorBudgetBurnsFast",),  # The same, sooner.
     ),
@@ -117,7 +117,7 @@ ON_SERVING = (
         keep_firing_for="15m",
         guard=_enough_for_a_tail,
         when="P99 over P50 of the time per output token is above {limit} times its own {baseline} mean",
-        summary="Slow requests have grown apart from the others.",
+        summary="Slow requests have become slower relative to the others.",
         description="{who}: P99 over P50 of the time per output token is {value} times its own {baseline} mean. Often "
         "the workload is mixed, and speculation helps only part of it.",
         dashboard="latency",
@@ -132,8 +132,8 @@ ON_SERVING = (
         keep_firing_for="15m",
         guard=enough_requests,
         when="the measured speedup over the model's baseline is below {limit}",
-        summary="Users get their tokens later than without speculation.",
-        description="{who}: its users get tokens at {value} of the pace of the model's baseline.",
+        summary="Users wait longer for tokens than without speculation.",
+        description="{who} generates tokens at {value} of the speed of the model's baseline.",
         dashboard="capacity",
     ),
     Alert(
@@ -157,8 +157,9 @@ ON_SERVING = (
         keep_firing_for="10m",
         guard=enough_tokens,  # Not by requests: the more are thrown out, the fewer finish.
         when="there are more than {limit} preemptions for each finished request",
-        summary="Running requests are thrown out of the KV cache.",
-        description="{who}: {value} preemptions for each finished request. Their prompts are computed again.",
+        summary="Running requests are preempted.",
+        description="{who}: {value} preemptions per finished request. Prompts of preempted requests are computed "
+        "again.",
         dashboard="capacity",
     ),
     Alert(
@@ -170,7 +171,7 @@ ON_SERVING = (
         guard=None,  # An engine that hangs generates nothing while its queue grows.
         when="the queue is more than {limit} request longer than {window} ago",
         summary="More requests arrive than are served.",
-        description="{who}: the queue holds {value} requests more than {window} ago, and grows.",
+        description="{who}: the queue is {value} requests longer than {window} ago and grows.",
         dashboard="capacity",
         explained_by=("VLLMPreemptions",),  # Full caches are why the queue does not move.
     ),
@@ -183,9 +184,9 @@ ON_SERVING = (
         level=Level.FLEET,
         guard=None,
         when="the rules are evaluated, which is always",
-        summary="Always fires: its silence is the alarm.",
-        description="The rules are evaluated and alerts arrive. A dead man's switch that stops getting this one should "
-        "wake somebody.",
+        summary="Always fires. If it stops arriving, alerting is broken.",
+        description="Rules are evaluated and alerts arrive. A dead man's switch that stops receiving this alert must "
+        "page.",
         dashboard="overview",
     ),
 )

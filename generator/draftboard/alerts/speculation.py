@@ -12,8 +12,8 @@ ON_SPECULATION = (
         keep_firing_for="15m",
         when="the expected speedup is below {limit}: the mean acceptance length is below break-even",
         summary="Speculative decoding costs more than it saves.",
-        description="{who}: the mean acceptance length is under break-even, so that decoding runs at {value} of its "
-        "plain speed by the assumed draft cost.",
+        description="{who}: the mean acceptance length is below break-even. With the assumed draft cost, decoding "
+        "runs at {value} of its speed without speculation.",
         dashboard="overview",
         explained_by=("SpecDecodeAcceptanceDrop",),  # What changed comes before what it costs.
     ),
@@ -25,7 +25,7 @@ ON_SPECULATION = (
         keep_firing_for="10m",
         guard=enough_drafts & enough_drafts.ago(comparison.before),
         when="draft acceptance is below {limit} of its value {before} ago, at the same K",
-        summary="Draft acceptance has dropped against before.",
+        summary="Draft acceptance has dropped.",
         description="{who}: draft acceptance is {value} of what it was {before} ago. The workload or the drafter has "
         "changed.",
         dashboard="overview",
@@ -38,7 +38,7 @@ ON_SPECULATION = (
         keep_firing_for="10m",
         when="the mean acceptance length is over {limit} standard deviations below its {baseline} mean, at the same K",
         summary="Mean acceptance length is unusually low for this model.",
-        description="{who}: mean acceptance length is {value} standard deviations off its own {baseline} mean.",
+        description="{who}: the mean acceptance length is {value} standard deviations from its own {baseline} mean.",
         dashboard="overview",
         explained_by=("SpecDecodeAcceptanceDrop",),  # The same drop, seen against a day instead of an hour.
     ),
@@ -50,9 +50,9 @@ ON_SPECULATION = (
         keep_firing_for="15m",
         watched=economics.with_a_drafter(depth.first_position),
         when="a drafter has its first token accepted in less than {limit} of drafts",
-        summary="The drafter often misses the very first token.",
-        description="{who}: only {value} of drafts have their first token accepted. The drafter and the model are not "
-        "aligned.",
+        summary="The drafter often misses the first token.",
+        description="{who}: the first token is accepted in only {value} of drafts. The drafter does not match the "
+        "model.",
         dashboard="depth",
     ),
     Alert(
@@ -63,9 +63,8 @@ ON_SPECULATION = (
         severity="info",
         guard=enough_drafts & economics.tail_costs,
         when="less than {limit} of drafts are accepted to the end, and the last token costs more than it yields",
-        summary="Drafts are longer than is accepted.",
-        description="{who}: only {value} of drafts are accepted to the last position. A shorter K drafts less for "
-        "nothing.",
+        summary="Drafts are longer than what is accepted.",
+        description="{who}: only {value} of drafts are accepted up to the last position. A shorter K wastes less.",
         dashboard="depth",
         explained_by=("SpecDecodeNotPaying", "SpecDecodeAcceptanceDrop"),  # K is tuned once the drafter is sound.
     ),
@@ -77,8 +76,8 @@ ON_SPECULATION = (
         severity="info",
         guard=enough_drafts & economics.tail_pays,
         when="more than {limit} of drafts are accepted to the end, and the last token yields what it costs",
-        summary="Drafts are shorter than would be accepted.",
-        description="{who}: {value} of drafts are accepted to the last position. A longer K may yield more.",
+        summary="Drafts are shorter than what would be accepted.",
+        description="{who}: {value} of drafts are accepted up to the last position. A longer K may yield more.",
         dashboard="depth",
     ),
     Alert(
@@ -90,7 +89,7 @@ ON_SPECULATION = (
         level=Level.ENGINE,
         guard=enough_drafts & (comparison.other_engines(traffic.drafts) > LEAST_DRAFTS),
         when="the mean acceptance length of an engine is below {limit} of that of the model's other engines",
-        summary="One engine accepts far less than its siblings.",
+        summary="One engine accepts far less than the others.",
         description="{who}: its mean acceptance length is {value} of that of the model's other engines.",
         dashboard="depth",
     ),
@@ -102,7 +101,7 @@ ON_SPECULATION = (
         keep_firing_for="10m",
         when="draft acceptance is above {limit}: often a repetition loop",
         summary="Nearly every drafted token is accepted.",
-        description="{who}: draft acceptance is {value}. So high for so long is often a repetition loop.",
+        description="{who}: draft acceptance is {value}. Such a high value for a long time is often a repetition loop.",
         dashboard="overview",
     ),
     Alert(
@@ -115,7 +114,7 @@ ON_SPECULATION = (
         guard=enough_tokens,
         when="an engine with speculation configured generates tokens and drafts none",
         summary="An engine generates tokens but drafts none.",
-        description="{who}: it serves traffic with speculation configured, and nothing is drafted.",
+        description="{who} serves traffic with speculation configured, but nothing is drafted.",
         dashboard="depth",
         explained_by=("VLLMTargetDown",),  # Its last rates outlive it.
     ),
@@ -127,8 +126,8 @@ ON_SPECULATION = (
         level=Level.TARGET,
         guard=None,
         when="a server that is labelled as speculating exposes no draft counter",
-        summary="A server that should speculate exposes no speculative metrics.",
-        description="{who}: it answers and its label says that it speculates, but it exposes no draft counter.",
+        summary="A server labelled as speculating exposes no speculative metrics.",
+        description="{who} answers and is labelled as speculating, but exposes no draft counter.",
         dashboard="overview",
         explained_by=("VLLMTargetDown",),  # A server that is down says nothing at all.
     ),
@@ -140,8 +139,8 @@ ON_SPECULATION = (
         level=Level.ENGINE,
         when="an identity of the draft counters is off by more than {limit}",
         summary="The speculative counters contradict each other.",
-        description="{who}: the identity {{{{ $labels.identity }}}} is off by {value}. Figures on speculation cannot "
-        "be trusted.",
+        description="{who}: the identity {{{{ $labels.identity }}}} is violated by {value}. Figures on speculation "
+        "cannot be trusted.",
         dashboard="depth",
     ),
 )

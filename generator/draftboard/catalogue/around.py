@@ -5,7 +5,7 @@ from draftboard.catalogue.metric import Kind, Metric, Owner, Presence
 HTTP_REQUESTS = Metric(
     name="http_requests_total",
     unit="requests",
-    meaning="Answered HTTP requests by handler, method and class of status; health checks and scrapes are left out.",
+    meaning="HTTP responses by handler, method and status class, without health checks and scrapes.",
     help="Total number of requests by method, status and handler.",
     presence=Presence.HTTP,
     own_labels=("handler", "method", "status"),
@@ -72,11 +72,9 @@ GPU_UTILISATION = _of_gpu(
     "Share of time in which any kernel ran on the GPU; it does not say how much of the GPU was used.",
 )
 GPU_MEMORY_USED = _of_gpu(
-    "DCGM_FI_DEV_FB_USED",
-    "MiB",
-    "GPU memory in use; vLLM claims its KV cache at start, so that it is high from then on.",
+    "DCGM_FI_DEV_FB_USED", "MiB", "GPU memory in use; vLLM allocates its KV cache at start, so it is high from then on."
 )
 GPU_POWER = _of_gpu("DCGM_FI_DEV_POWER_USAGE", "watts", "Power that the GPU draws.")
 GPU_XID = _of_gpu(
-    "DCGM_FI_DEV_XID_ERRORS", "code", "Code of the GPU's last XID error, as in NVIDIA's list; 0 where there was none."
+    "DCGM_FI_DEV_XID_ERRORS", "code", "Code of the GPU's last XID error, as in NVIDIA's list; 0 if there was none."
 )

@@ -24,7 +24,8 @@ TIME_TO_FIRST_TOKEN = Histogram(
 STEP_LATENCY = Histogram(
     name="vllm:inter_token_latency_seconds",
     counts="steps",
-    meaning="One sample a request and step, however many tokens it carried: under speculation not what users feel.",
+    meaning="One sample for each request and step, whatever its number of tokens: under speculation not the latency "
+    "that users see.",
     help="Histogram of inter-token latency in seconds.",
     since="0.10.2",
     buckets=_PER_TOKEN,

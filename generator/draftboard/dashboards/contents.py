@@ -45,19 +45,19 @@ def overview(settings: Settings, edition: Edition) -> Dashboard:
         page.trend(state.engines_by_state, stacked=True, calcs=("max",)),
     )
     page.row(
-        "How is it going?",
+        "How does it develop?",
         page.trend(acceptance.acceptance_length, economics.break_even),
         *page.trends(economics.expected_speedup, acceptance.acceptance, acceptance.tokens_per_step),
         *page.trends(acceptance.coverage, acceptance.share_from_drafts),
     )
     page.row(
-        "How much is drafted, kept and thrown away?",
+        "How much is drafted, accepted and wasted?",
         page.trend(traffic.accepted_tokens, traffic.wasted_tokens, width=8, stacked=True),
         *page.trends(traffic.drafts, traffic.generation_tokens, width=8),
         *page.trends(acceptance.draft_efficiency, acceptance.draft_length),
     )
     page.row(
-        "Where to look?",
+        "What has changed?",
         page.listing(events.firing_alerts),
         page.trend(comparison.acceptance_change),
         page.trend(acceptance.acceptance_length, comparison.length_baseline),
@@ -112,14 +112,12 @@ def depth(settings: Settings, edition: Edition) -> Dashboard:
 
 def latency(settings: Settings, edition: Edition) -> Dashboard:
     """Latency and SLOs of users, then failed requests, then where the time goes."""
-    page = Page(
-        settings, edition, "latency", "Do users wait, do requests fail, and are the promises kept?", by_engine=True
-    )
+    page = Page(settings, edition, "latency", "Do users wait, do requests fail, and are the SLOs met?", by_engine=True)
     first_token, per_token, step, end_to_end = times.first_token, times.per_token, times.step, times.end_to_end
     page.row(
         "Do users wait?",
         page.table(
-            "Each model: what its users feel",
+            "Each model: latency of its users",
             *(requests.request_rate, requests.error_ratio, first_token.mean, first_token.p50, first_token.p99),
             *(per_token.mean, per_token.p50, per_token.p99, per_token.tail),
             *(end_to_end.p99, times.queue.mean, users.measured_speedup),
@@ -127,15 +125,15 @@ def latency(settings: Settings, edition: Edition) -> Dashboard:
         *page.distributions(first_token, per_token, end_to_end),
     )
     page.row(
-        "Are the promises kept?",
+        "Are the SLOs met?",
         page.table(
-            "Each promise: kept, and what is left of its budget",
+            "Each SLO: attainment and error budget left",
             *(slo.attainment, slo.budget_left, slo.burning_fast, slo.burning_slowly),
         ),
         *page.trends(slo.error_ratio_now, slo.budget_left, *(slo.BURNS[window] for window in ("1h", "6h", "1d", "3d"))),
     )
     page.row(
-        "Are some served much worse than others?",
+        "Are some requests much slower than others?",
         *page.trends(first_token.tail, per_token.tail, step.tail, end_to_end.tail),
         page.stat(users.tail_change, width=24),
     )
@@ -153,7 +151,7 @@ def latency(settings: Settings, edition: Edition) -> Dashboard:
         *(page.percentiles(one) for one in _OTHER_TIMES),
     )
     page.row(
-        "Is time measured finely enough?",
+        "Are the histogram buckets fine enough?",
         page.table(
             "Each model: share of samples below the first bound",
             *(one.unresolved for one in (first_token, per_token, step, end_to_end, *_OTHER_TIMES)),
@@ -175,12 +173,12 @@ def capacity(settings: Settings, edition: Edition) -> Dashboard:
         settings,
         edition,
         "capacity",
-        "How much room is left, who waits for it, and does speculation pay at this load?",
+        "How much capacity is left, how long is the queue, and does speculation pay at this load?",
         by_engine=True,
     )
-    page.row("How much room is left?", *page.trends(room.kv_cache_usage, room.kv_cache_usage_mean))
+    page.row("How much KV cache is left?", *page.trends(room.kv_cache_usage, room.kv_cache_usage_mean))
     page.row(
-        "Who waits, and is anybody turned away?",
+        "How long is the queue, and are requests rejected?",
         page.trend(requests.requests_running, requests.requests_waiting),
         page.trend(room.waiting_by_reason, stacked=True),
         *page.trends(room.queue_growth, requests.rejection_ratio),
@@ -195,7 +193,7 @@ def capacity(settings: Settings, edition: Edition) -> Dashboard:
         *page.trends(users.measured_speedup, room.batch),
     )
     page.row(
-        "How much work is it, and how much is reused?",
+        "How many tokens are processed, and how many are cached?",
         *page.trends(traffic.generation_tokens, room.prompt_tokens),
         page.trend(room.prompt_tokens_by_source, stacked=True),
         *page.trends(room.prefix_cache_hits, room.step_tokens_mean),

@@ -11,7 +11,7 @@ from draftboard.files import Table
 from draftboard.settings.fields import AboveZero, Positive, Share
 
 Bounds = Annotated[tuple[AboveZero, ...], Field(strict=False, min_length=1, max_length=200)]
-Promise = Literal["time_to_first_token", "time_per_output_token", "end_to_end", "errors"]
+SloName = Literal["time_to_first_token", "time_per_output_token", "end_to_end", "errors"]
 HISTOGRAMS: dict[str, Histogram] = {
     "time_to_first_token": latency.TIME_TO_FIRST_TOKEN,
     "time_per_output_token": latency.TIME_PER_OUTPUT_TOKEN,
@@ -72,7 +72,7 @@ class Objectives(Table):
     """Service level objectives, each over the same rolling window."""
 
     window: Positive = Duration(30 * 86_400)
-    watched: tuple[Promise, ...] = Field(
+    watched: tuple[SloName, ...] = Field(
         default=("time_to_first_token", "time_per_output_token", "end_to_end", "errors"), strict=False, min_length=1
     )
     """The objectives that you have declared; leave out the others."""
@@ -81,14 +81,14 @@ class Objectives(Table):
     end_to_end: TimeObjective = TimeObjective(objective=0.95, threshold_seconds=60.0)
     errors: Objective = Objective(objective=0.99)
 
-    def of(self, promise: Promise) -> Objective:
+    def of(self, name: SloName) -> Objective:
         """The objective of that name."""
-        objective: Objective = getattr(self, promise)
+        objective: Objective = getattr(self, name)
         return objective
 
-    def threshold(self, promise: Promise) -> float:
+    def threshold(self, name: SloName) -> float:
         """Seconds of an objective of time."""
-        objective: TimeObjective = getattr(self, promise)
+        objective: TimeObjective = getattr(self, name)
         return objective.threshold_seconds
 
     @model_validator(mode="after")
@@ -107,13 +107,13 @@ def check_measurable(objectives: Objectives, buckets: Buckets) -> None:
     Raises:
         ValueError: a time lies between two bounds, or outside of all.
     """
-    for promise in (promise for promise in objectives.watched if promise in HISTOGRAMS):
-        seconds, histogram = objectives.threshold(promise), HISTOGRAMS[promise]
+    for name in (name for name in objectives.watched if name in HISTOGRAMS):
+        seconds, histogram = objectives.threshold(name), HISTOGRAMS[name]
         bounds: tuple[float, ...] = getattr(buckets, histogram.custom)
         if seconds not in bounds:
             nearest = sorted(sorted(bounds, key=lambda bound: abs(bound - seconds))[:2])
             raise ValueError(
-                f"slo.{promise}.threshold_seconds = {seconds:g} is not a bucket bound of {histogram.name}: the nearest "
+                f"slo.{name}.threshold_seconds = {seconds:g} is not a bucket bound of {histogram.name}: the nearest "
                 f"are {' and '.join(f'{bound:g}' for bound in nearest)}; take one, or declare the servers' bounds in "
                 f"buckets.{histogram.custom}"
             )

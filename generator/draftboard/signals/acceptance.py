@@ -29,8 +29,8 @@ acceptance = Signal(
     name="acceptance",
     title="Draft acceptance",
     question="Is drafting paying off?",
-    description="Accepted over drafted tokens; the bonus token is not counted. Falls as K grows, so it does not "
-    "compare models with another K, and the bands are rules of thumb: judge by length against break-even.",
+    description="Accepted / drafted tokens, without the bonus token. It falls as K grows, so models with different K "
+    "cannot be compared by it. The bands are rules of thumb: judge by acceptance length against break-even.",
     better=Better.HIGHER,
     expr=accepted_tokens / draft_tokens,
     record="vllm_spec_decode_acceptance:ratio_rate{window}",
@@ -41,7 +41,7 @@ acceptance_length = Signal(
     name="acceptance_length",
     title="Mean acceptance length",
     question="How many tokens does a speculative step yield?",
-    description="1 + accepted tokens / drafts, the bonus token included: vLLM's own definition. An upper bound on the "
+    description="1 + accepted tokens / drafts, with the bonus token, as vLLM defines it. An upper bound of the "
     "speedup, not the speedup. Counted before a stop or max_tokens cuts tokens off.",
     unit=Unit.TOKENS,
     better=Better.HIGHER,
@@ -53,7 +53,7 @@ acceptance_length = Signal(
 draft_length = Signal(
     name="draft_length",
     title="Mean draft length",
-    question="How many tokens does a draft really have?",
+    question="How many tokens does a draft have?",
     description="Drafted tokens / drafts. n-gram and suffix drafts are often shorter than the configured K.",
     unit=Unit.TOKENS,
     expr=draft_tokens / drafts,
@@ -63,9 +63,9 @@ draft_length = Signal(
 coverage = Signal(
     name="coverage",
     title="Speculation coverage",
-    question="How many decode steps carry a draft at all?",
-    description="Drafts / decode steps. Under 100 % is normal for n-gram and suffix, which draft only where the text "
-    "repeats; slightly over 100 % happens, since a draft may fall on a request's first step, which is no decode step.",
+    question="What share of decode steps carries a draft?",
+    description="Drafts / decode steps. Under 100 % is normal for n-gram and suffix, which draft only where text "
+    "repeats. Slightly over 100 % is possible: a draft on a request's first step belongs to no decode step.",
     better=Better.HIGHER,
     expr=drafts / decode_steps,
     record="vllm_spec_decode_coverage:ratio_rate{window}",
@@ -73,9 +73,9 @@ coverage = Signal(
 tokens_per_step = Signal(
     name="tokens_per_step",
     title="Tokens per decode step",
-    question="What does a step yield over all steps, drafted or not?",
-    description="(Generated tokens - first tokens) / decode steps: 1 without speculation. The honest yield, since "
-    "steps without a draft count. Assumes that a request's first output holds one token.",
+    question="What does a decode step yield, with or without a draft?",
+    description="(Generated tokens - first tokens) / decode steps: 1 without speculation. Includes steps without a "
+    "draft. Assumes one token in the first output of a request.",
     unit=Unit.TOKENS,
     better=Better.HIGHER,
     expr=(generation_tokens - first_tokens) / decode_steps,
@@ -87,8 +87,8 @@ draft_efficiency = Signal(
     name="draft_efficiency",
     title="Draft efficiency",
     question="How much of what is verified becomes output?",
-    description="(Drafts + accepted tokens) / (drafts + drafted tokens): output of speculative steps over what they "
-    "could have put out.",
+    description="(Drafts + accepted tokens) / (drafts + drafted tokens): output of speculative steps / their largest "
+    "possible output.",
     better=Better.HIGHER,
     expr=(drafts + accepted_tokens) / (drafts + draft_tokens),
 )
@@ -96,8 +96,8 @@ share_from_drafts = Signal(
     name="share_from_drafts",
     title="Output from drafts",
     question="How much of the output came from the drafter?",
-    description="Accepted / generated tokens. Can read a little high: accepted tokens are counted before a stop or "
-    "max_tokens cuts them off.",
+    description="Accepted / generated tokens. Slightly too high where a stop or max_tokens cuts tokens off, because "
+    "accepted tokens are counted before.",
     better=Better.HIGHER,
     expr=accepted_tokens / generation_tokens,
     empty="idle",

@@ -32,8 +32,8 @@ batch = Signal(
     name="batch",
     title="Requests in an engine's batch",
     question="How full are the batches?",
-    description="Running requests in one engine: the mean over the window and the model's engines. Speculation pays "
-    "while batches are small, and costs once verification competes with other requests.",
+    description="Running requests per engine: the mean over the window and the model's engines. Speculation pays "
+    "while batches are small and costs when verification competes with other requests.",
     unit=Unit.REQUESTS,
     expr=over_level("avg", _mean(serving.REQUESTS_RUNNING)),
     record="vllm_num_requests_running:avg{window}",
@@ -54,9 +54,9 @@ waiting_by_reason = Signal(
 queue_growth = Signal(
     name="queue_growth",
     title="Growth of the queue",
-    question="Do more arrive than are served?",
-    description="Requests waiting on average over the window, less those of the window before. A queue that grows "
-    "minute after minute will not empty by itself.",
+    question="Do more requests arrive than are served?",
+    description="Mean number of waiting requests in the window, minus that of the previous window. A queue that "
+    "grows for minutes does not empty by itself.",
     unit=Unit.REQUESTS,
     better=Better.LOWER,
     expr=_waiting_on_average - _waiting_on_average.ago(_window_of_rates),
@@ -70,8 +70,8 @@ kv_cache_usage = Signal(
     name="kv_cache_usage",
     title="KV cache in use",
     question="How near is the fullest engine to its limit?",
-    description=f"{serving.KV_CACHE_USAGE.meaning} Of a model: its fullest engine's, for one engine's room is no help "
-    "to another.",
+    description=f"{serving.KV_CACHE_USAGE.meaning} For a model: its fullest engine, because free room in one engine "
+    "does not help another.",
     better=Better.LOWER,
     expr=over_level("max", Raw(serving.KV_CACHE_USAGE)),
     record="vllm_kv_cache_usage:max",
@@ -84,7 +84,8 @@ kv_cache_usage_mean = Signal(
     name="kv_cache_usage_mean",
     title="KV cache in use on average",
     question="How full is the KV cache overall?",
-    description="The same, averaged over the model's engines: far under the fullest, requests are spread unevenly.",
+    description="The same, averaged over the model's engines. Far below the fullest engine: requests are distributed "
+    "unevenly.",
     better=Better.LOWER,
     expr=over_level("avg", Raw(serving.KV_CACHE_USAGE)),
     record="vllm_kv_cache_usage:avg",
@@ -94,10 +95,10 @@ kv_cache_usage_mean = Signal(
 kv_cache_capacity = Signal(
     name="kv_cache_capacity",
     title="KV cache of each engine",
-    question="How many tokens can be kept?",
-    description="Capacity in tokens (kv_cache_size_tokens) and in requests of full length (kv_cache_max_concurrency), "
-    "as the server states them at start; a drafter's own KV is taken off before. Older releases state blocks only: "
-    "num_gpu_blocks x block_size.",
+    question="How many tokens fit into the KV cache?",
+    description="Capacity in tokens (kv_cache_size_tokens) and in requests of full length "
+    "(kv_cache_max_concurrency), as the server reports at start, without the KV cache of the drafter. Older releases "
+    "report blocks only: num_gpu_blocks x block_size.",
     unit=Unit.CODE,
     expr=Aggregate("max", lambda s: s.carried(serving.CACHE_CONFIG), Raw(serving.CACHE_CONFIG)),
     levels=(Level.ENGINE,),
@@ -107,14 +108,14 @@ preemptions = rate_of(
     serving.PREEMPTIONS,
     "preemptions",
     "Preemptions",
-    "Are running requests thrown out?",
+    "Are running requests preempted?",
     unit=Unit.PREEMPTIONS_PER_SECOND,
 )
 preemptions_per_request = Signal(
     name="preemptions_per_request",
-    title="Preemptions for each request",
-    question="How often is work done twice?",
-    description="Preemptions / finished requests. Each computes the prompt and all that was generated once more.",
+    title="Preemptions per request",
+    question="How often is work repeated?",
+    description="Preemptions / finished requests. Each preemption computes the prompt and all generated tokens again.",
     unit=Unit.PREEMPTIONS_PER_REQUEST,
     better=Better.LOWER,
     expr=preemptions / request_rate,
@@ -122,11 +123,11 @@ preemptions_per_request = Signal(
     bands=lambda settings: good_under(settings.thresholds.preemptions, good="rare", beyond="thrashing"),
     empty="no request finished in the window",
 )
-prompt_tokens = rate_of(serving.PROMPT_TOKENS, "prompt_tokens", "Prompt tokens", "How much do users ask?")
+prompt_tokens = rate_of(serving.PROMPT_TOKENS, "prompt_tokens", "Prompt tokens", "How many prompt tokens arrive?")
 prompt_tokens_by_source = Signal(
     name="prompt_tokens_by_source",
     title="Prompt tokens by source",
-    question="How much of the prompts had to be computed?",
+    question="How much of the prompts is computed?",
     description=f"{serving.PROMPT_TOKENS_BY_SOURCE.meaning} Per second.",
     unit=Unit.TOKENS_PER_SECOND,
     expr=rate(serving.PROMPT_TOKENS_BY_SOURCE),
@@ -137,9 +138,9 @@ prompt_tokens_by_source = Signal(
 prefix_cache_hits = Signal(
     name="prefix_cache_hits",
     title="Prefix cache hits",
-    question="How much of the prompts was found?",
-    description="Prompt tokens found / looked up, in the engine's own cache (local) and at other servers (external). "
-    "Full hits enter speculation with placeholder drafts, which make acceptance read low (vLLM 0.28 and newer).",
+    question="How much of the prompts is cached?",
+    description="Prompt tokens found / looked up, in the engine's own cache (local) and on other servers (external). "
+    "Full hits enter speculation with placeholder drafts, which lowers acceptance (vLLM 0.28 and newer).",
     better=Better.HIGHER,
     expr=told_apart(
         "source",

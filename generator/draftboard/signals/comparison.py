@@ -41,24 +41,25 @@ def other_engines(signal: Signal) -> Expr:
 
 acceptance_change = Signal(
     name="acceptance_change",
-    title="Acceptance against before",
+    title="Acceptance vs. earlier",
     question="Has acceptance dropped?",
-    description="Draft acceptance now / draft acceptance before. A drop at the same K means that the workload or the "
-    "drafter has changed; a shorter K is no remedy. Shown while K is what it was; the axis ends at 200 %.",
+    description="Draft acceptance now / draft acceptance earlier (rules.compare_with, by default 1h). A drop at the "
+    "same K means that the workload or the drafter changed; a shorter K does not help. Shown only while K is "
+    "unchanged; the axis ends at 200 %.",
     better=Better.HIGHER,
     # Where K is what it was: acceptance falls as K grows, which is no drop.
     expr=(acceptance / acceptance.ago(before)) & configured_k.equals(configured_k.ago(before)),
     record="vllm_spec_decode_acceptance:change{before}_ratio_rate{window}",
     bands=lambda settings: good_from(settings.thresholds.drop, good="as-before", under="dropped"),
-    empty="no drafts now, or none before",
+    empty="no drafts now, or none earlier",
     most=2,
 )
 length_baseline = Signal(
     name="length_baseline",
-    title="Own normal length",
+    title="Acceptance length, long-term mean",
     question="What is normal for this model?",
-    description="Mean of the mean acceptance length over the model's own past, its latest stretch left out. Shown "
-    "once enough of that past holds samples, unless K was another then.",
+    description="Mean of the mean acceptance length over the model's own past (rules.baseline, by default 1d), "
+    "without its latest part. Shown if enough of that past has samples and K was the same.",
     unit=Unit.TOKENS,
     # Where K was always what it is.
     expr=usual(acceptance_length)
@@ -67,41 +68,41 @@ length_baseline = Signal(
         & configured_k.equals(_past("min_over_time", configured_k))
     ),
     record="vllm_spec_decode_acceptance_length:avg{baseline}_mean_rate{window}",
-    empty="too little history to call anything normal",
+    empty="too little history",
     decimals=2,
 )
 _least_deviation = setting(lambda settings: settings.thresholds.deviation_floor) * length_baseline
 length_deviation = Signal(
     name="length_deviation",
-    title="Own spread of length",
+    title="Acceptance length, long-term standard deviation",
     question="How much does this model usually vary?",
-    description="Standard deviation of the mean acceptance length over the same past, at least a small share of the "
-    "mean.",
+    description="Standard deviation of the mean acceptance length over the same past, but at least a small share of "
+    "the mean.",
     unit=Unit.TOKENS,
     expr=first_of(_past("stddev_over_time", acceptance_length) > _least_deviation, _least_deviation),
     record="vllm_spec_decode_acceptance_length:stddev{baseline}_mean_rate{window}",
-    empty="too little history to call anything normal",
+    empty="too little history",
     decimals=2,
 )
 length_anomaly = Signal(
     name="length_anomaly",
-    title="Length against its own past",
-    question="Is this unusual for this model?",
-    description="(Mean acceptance length - its own normal) / its own spread: 0 is normal, -3 is rare.",
+    title="Acceptance length vs. its own past",
+    question="Is the acceptance length unusual for this model?",
+    description="(Mean acceptance length - its long-term mean) / its standard deviation: 0 is normal, -3 is rare.",
     unit=Unit.DEVIATIONS,
     expr=(acceptance_length - length_baseline) / length_deviation,
     record="vllm_spec_decode_acceptance_length:zscore{baseline}_mean_rate{window}",
     bands=lambda settings: good_from(-settings.thresholds.anomaly, good="normal", under="unusually-low"),
-    empty="too little history to call anything normal",
+    empty="too little history",
     decimals=1,
     least=None,
 )
 length_to_others = Signal(
     name="length_to_others",
-    title="Length against the other engines",
-    question="Is one engine worse than its siblings?",
-    description="Acceptance length of an engine / acceptance length of its model's other engines together. Shown "
-    "where a model has two or more engines that draft.",
+    title="Acceptance length vs. other engines",
+    question="Is one engine worse than the others?",
+    description="Acceptance length of an engine / acceptance length of the model's other engines together. Shown if "
+    "at least two engines of a model draft.",
     expr=acceptance_length.per(1 + other_engines(accepted_tokens) / other_engines(drafts)),
     record="vllm_spec_decode_acceptance_length_to_others:ratio_rate{window}",
     levels=(Level.ENGINE,),

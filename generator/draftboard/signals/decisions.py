@@ -140,10 +140,10 @@ advice = Signal(
     name="advice",
     title="What to do",
     question="What should be changed?",
-    description="The first that holds: acceptance dropped against before (look at workload and drafter, not at K); no "
-    "k is expected to pay; a drafter misses the first position; the last drafted token costs more than it yields, the "
-    "best k is shorter, and the last position is hardly reached or this K does not pay; the last position is often "
-    "reached; else keep. Rules of thumb: they say where to look first.",
+    description="The first that holds: acceptance dropped (check workload and drafter, not K); no k is expected to "
+    "pay; a drafter misses the first position; the last drafted token costs more than it yields, the best k is "
+    "shorter, and the last position is hardly reached or this K does not pay; the last position is often reached; "
+    "else keep. Rules of thumb: a starting point for a search.",
     unit=Unit.CODE,
     expr=ADVICE.expr,
     record="vllm_spec_decode_advice:enum_rate{window}",
@@ -153,10 +153,10 @@ state = Signal(
     name="state",
     title="Speculation state",
     question="Is it drafting, and if not, why?",
-    description="Down: the target does not answer. Starting: it is new and has not answered yet. Speculation off: "
-    "it answers, without speculative series. Idle: nothing is generated. Serving without drafting: tokens, but no "
-    "drafts. Drafting. Answers without vLLM metrics: labelled as vLLM, but started with --disable-log-stats. Of a "
-    "model: its busiest engine's.",
+    description="Down: the target does not answer. Starting: it is new and has not answered yet. Speculation off: no "
+    "speculative series. Idle: nothing is generated. Serving without drafting: tokens, but no drafts. Drafting. "
+    "Answers without vLLM metrics: labelled as vLLM, but started with --disable-log-stats. For a model: the state of "
+    "its busiest engine.",
     unit=Unit.CODE,
     expr=over_level("max", STATES.expr.at(Level.ENGINE)),
     record="vllm_spec_decode_state:enum_rate{window}",

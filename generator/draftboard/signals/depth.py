@@ -48,8 +48,8 @@ survival = Signal(
     title="Survival by position",
     question="How deep are drafts accepted?",
     description="Share of drafts accepted at least this deep; position 0 is the first drafted token. Already "
-    "cumulative: positions must not be multiplied. Over all drafts, so where drafts are shorter than K the late "
-    "positions read low: vLLM does not export how many drafts had a token there.",
+    "cumulative: do not multiply positions. The base is all drafts, so late positions read low if drafts are shorter "
+    "than K: vLLM does not export how many drafts reach a position.",
     better=Better.HIGHER,
     expr=accepted_tokens_per_pos.ratio(drafts, ignoring("position", group="left")),
     record="vllm_spec_decode_survival:ratio_rate{window}",
@@ -58,9 +58,9 @@ survival = Signal(
 )
 at_least_accepted = Signal(
     name="at_least_accepted",
-    title="Drafts with at least so many accepted",
-    question="How many tokens does a draft get to?",
-    description="Share of drafts with at least so many accepted tokens: 1 for none, then survival.",
+    title="Drafts with >= n accepted tokens",
+    question="How many tokens of a draft are accepted?",
+    description="Share of drafts with at least n accepted tokens: 1 for n = 0, then survival.",
     better=Better.HIGHER,
     # Accepting j or more tokens means surviving position j - 1; every draft accepts at least none.
     expr=first_of(
@@ -73,9 +73,9 @@ at_least_accepted = Signal(
 conditional_acceptance = Signal(
     name="conditional_acceptance",
     title="Conditional acceptance by position",
-    question="Where does the drafter lose the thread?",
-    description="Of the drafts accepted up to this position, the share accepted here too. A good drafter is nearly "
-    "flat; a cliff says which position to stop at. Exact where drafts have full length.",
+    question="At which position does acceptance break off?",
+    description="Of the drafts accepted up to this position, the share accepted at it. Nearly flat for a good "
+    "drafter; a cliff marks the position to stop at. Exact if drafts have full length.",
     better=Better.HIGHER,
     # Position i is tried once i tokens were accepted.
     expr=survival / renamed(at_least_accepted, "position", "accepted"),
@@ -86,8 +86,8 @@ accepted_length_share = Signal(
     name="accepted_length_share",
     title="Distribution of accepted length",
     question="How are accepted lengths distributed?",
-    description="Share of drafts with exactly so many accepted tokens, from none to K; the deepest that is judged "
-    "means so many or more; the shares add up to 100 %. Two humps say that two kinds of traffic are mixed.",
+    description="Share of drafts with exactly n accepted tokens, from 0 to K. The deepest n that is judged means n "
+    "or more; the shares add up to 100 %. Two peaks indicate two kinds of traffic.",
     # At least j, less at least j + 1; nothing lies beyond the last position that is judged.
     expr=at_least_accepted
     - first_of(renamed(_judged(survival), "accepted", "position"), constant(0, at_least_accepted)),
@@ -98,8 +98,8 @@ _known_k = over_level("sum", next_position(accepted_tokens_per_pos, "k"), "k")
 _on_k = on(lambda _: ("k",), group="left")
 each_k = Signal(
     name="each_k",
-    title="Draft lengths that can be judged",
-    question="Which draft lengths does the data tell about?",
+    title="Draft lengths with data",
+    question="For which draft lengths is there data?",
     description="k itself, for each k from 1 to the configured K.",
     unit=Unit.TOKENS,
     # A draft of k tokens ends at position k - 1, so there is a k for each position.
@@ -111,8 +111,8 @@ each_k = Signal(
 configured_k = Signal(
     name="configured_k",
     title="Configured K",
-    question="How long may a draft be?",
-    description="Number of positions that vLLM counts: num_speculative_tokens. The mean, where engines differ.",
+    question="How long can a draft be?",
+    description="Number of positions that vLLM counts: num_speculative_tokens. The mean if engines differ.",
     unit=Unit.TOKENS,
     # The mean over engines moves with every engine of a rollout, where the largest would stand still.
     expr=over_level("avg", accepted_tokens_per_pos.at(Level.ENGINE).count("position")),
@@ -123,8 +123,8 @@ tokens_per_step_at = Signal(
     name="tokens_per_step_at",
     title="Tokens per step at each k",
     question="What would a shorter draft have yielded?",
-    description="1 + survival of the positions below k, for each k up to K: what this drafter would have yielded with "
-    "drafts of k tokens, by the same traffic.",
+    description="1 + survival of the positions below k, for each k up to K: the yield of this drafter with drafts of "
+    "k tokens for the same traffic.",
     unit=Unit.TOKENS,
     better=Better.HIGHER,
     expr=1 + (Given(_accepted_within) & each_k).ratio(drafts, ignoring("k", group="left")),
@@ -135,9 +135,9 @@ tokens_per_step_at = Signal(
 first_position = Signal(
     name="first_position",
     title="First position accepted",
-    question="Does the drafter speak the target's language?",
-    description="Share of drafts whose first token is accepted. A drafter that misses here is misaligned: wrong pair, "
-    "wrong tokenizer, or sampling it was not made for. For n-gram and suffix it tells how repetitive text is.",
+    question="Does the drafter match the target?",
+    description="Share of drafts whose first token is accepted. A low share means a misaligned drafter: wrong pair, "
+    "wrong tokenizer, or unsuitable sampling. For n-gram and suffix it measures how repetitive the text is.",
     better=Better.HIGHER,
     expr=survival.where("position", "0").sum("position"),
     record="vllm_spec_decode_first_position:ratio_rate{window}",
@@ -147,8 +147,8 @@ last_position = Signal(
     name="last_position",
     title="Last position accepted",
     question="Is K too long or too short?",
-    description="Share of drafts accepted to the last position of K. Low: the tail is drafted for nothing. High: a "
-    "longer draft would still be accepted. Says little where drafts are shorter than K.",
+    description="Share of drafts accepted up to the last position of K. Low: the end of the draft is wasted. High: a "
+    "longer draft would still be accepted. Of little meaning if drafts are shorter than K.",
     expr=survival.min("position"),
     record="vllm_spec_decode_last_position:ratio_rate{window}",
     bands=_last_position_bands,
@@ -156,9 +156,9 @@ last_position = Signal(
 alpha_hat = Signal(
     name="alpha_hat",
     title="Acceptance per token (alpha)",
-    question="How likely is one drafted token accepted, whatever K is?",
-    description="Accepted / (accepted + drafts - drafts accepted to the last position): the maximum-likelihood "
-    "estimate for drafts of fixed length. Comparable across K; reads low where drafts are shorter than K.",
+    question="How likely is one drafted token accepted, independent of K?",
+    description="Accepted / (accepted + drafts - drafts accepted up to the last position): the maximum-likelihood "
+    "estimate for drafts of fixed length. Comparable across K; too low if drafts are shorter than K.",
     better=Better.HIGHER,
     # Survival never rises with position, so the last position is the smallest.
     expr=accepted_tokens / (accepted_tokens + drafts - accepted_tokens_per_pos.min("position")),

@@ -66,8 +66,8 @@ draft_cost = Signal(
     name="draft_cost",
     title="Assumed draft cost",
     question="What is drafting assumed to cost?",
-    description="c: time of drafting one token over one plain step of the target, as the settings assume for the "
-    "method. A rule of thumb until you have measured yours.",
+    description="c: time of drafting one token / one plain step of the target, as the settings assume for the "
+    "method. A rule of thumb until you measure it.",
     expr=Given(_draft_cost),
     record="vllm_spec_decode_draft_cost:ratio",
     empty="speculation is off",
@@ -75,7 +75,7 @@ draft_cost = Signal(
 break_even = Signal(
     name="break_even",
     title="Break-even length",
-    question="How long must accepted drafts be to pay?",
+    question="Which acceptance length pays?",
     description="Mean draft length x c + v: the mean acceptance length at which a speculative step yields just what "
     f"plain steps would have in the same time. {ASSUMPTION}",
     unit=Unit.TOKENS,
@@ -124,10 +124,10 @@ best_k = Signal(
 )
 what_if_speedup = _speedup(
     name="what_if_speedup",
-    title="Speedup at each k, for the c and v chosen above",
-    question="And if drafting cost more, or less?",
-    description="Tokens per step at k / (k x c + v), with draft cost c and verify inflation v from the dashboard's "
-    "variables, the same for all models.",
+    title="Speedup at each k for the chosen c and v",
+    question="What if drafting cost more or less?",
+    description="Tokens per step at k / (k x c + v), with draft cost c and verify inflation v from the variables of "
+    "the dashboard, the same for all models.",
     expr=tokens_per_step_at.per(_drafted_at * _what_if_cost + _what_if_inflation),
     by=("k",),
 )

@@ -26,10 +26,10 @@ def _restarts(s: Scope) -> Expr:
 restarts = Signal(
     name="restarts",
     title="Restarts",
-    question="Did counters start anew?",
-    description="Starts of the process, or resets of its counters, within the time that a server is remembered: a "
-    "restart, or an elastic scale-up that resets all counters. A server that comes back under another instance is a "
-    "new one, and no restart.",
+    question="Has a server restarted?",
+    description="Process starts or counter resets while a server is remembered (rules.remember, by default 1h): a "
+    "restart, or an elastic scale-up, which resets all counters. A server that returns as another instance counts as "
+    "new.",
     unit=Unit.RESTARTS,
     expr=Given(_restarts),
     record="vllm_restarts:count{remember}",
@@ -39,9 +39,9 @@ restarts = Signal(
 )
 firing_alerts = Signal(
     name="firing_alerts",
-    title="Alerts that fire",
-    question="What needs a look?",
-    description="Alerts that fire now, each with a runbook of its own name.",
+    title="Firing alerts",
+    question="What needs attention?",
+    description="Alerts that fire now. Each has a runbook of the same name.",
     unit=Unit.CODE,
     expr=Raw(
         around.ALERTS,
@@ -53,7 +53,7 @@ heartbeat = Signal(
     name="heartbeat",
     title="Heartbeat",
     question="Are the rules evaluated, and do alerts arrive?",
-    description="Always 1: where its alert falls silent, Prometheus, its rules or Alertmanager are down.",
+    description="Always 1. If its alert stops arriving, Prometheus, its rules or Alertmanager are down.",
     unit=Unit.CODE,
     expr=Function("vector", expr(1)),
     record="draftboard_heartbeat:bool",

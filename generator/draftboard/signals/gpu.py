@@ -36,8 +36,8 @@ def _of_gpu(metric: Metric, name: str, title: str, question: str, unit: Unit, *,
         name=name,
         title=title,
         question=question,
-        description=f"{metric.meaning} By machine and GPU, of the machines that serve the chosen models; of all, where "
-        "labels do not tell which machines those are.",
+        description=f"{metric.meaning} By host and GPU, for the hosts that serve the chosen models; for all hosts if "
+        "labels do not identify them.",
         unit=unit,
         expr=_gpus(metric) if scale == 1 else scale * _gpus(metric),
         levels=(Level.HOST,),

@@ -39,9 +39,9 @@ identity_error = Signal(
     name="identity_error",
     title="Counter identities",
     question="Do the counters agree with each other?",
-    description="How far an identity is broken that vLLM's counters hold exactly, as a share: positions add up to "
-    "accepted tokens; no more is accepted than drafted; no more first positions than drafts; no position above the "
-    "one before. 0 or less is right, but for rounding and where series begin.",
+    description="Relative error of an identity that holds exactly in vLLM's counters: positions add up to accepted "
+    "tokens; accepted tokens <= drafted tokens; first positions <= drafts; no position above the one before. 0 or "
+    "less is right; rounding and new series cause small errors.",
     better=Better.LOWER,
     expr=told_apart("identity", _ERRORS),
     record="vllm_spec_decode_identity_error:ratio_rate{window}",
@@ -56,9 +56,8 @@ identity_error = Signal(
 metrics_missing = Signal(
     name="metrics_missing",
     title="Speculative metrics missing",
-    question="Does a server that should speculate say nothing about it?",
-    description="1 for a target that answers and says by its method label that it speculates, yet exposes no draft "
-    "counter.",
+    question="Does a speculating server expose no speculative metrics?",
+    description="1 for a target that answers and is labelled as speculating, but exposes no draft counter.",
     unit=Unit.CODE,
     better=Better.LOWER,
     expr=over_level("max", answers_without(speculation.DRAFTS, _speculating)),

@@ -63,15 +63,15 @@ def _latency(metric: Histogram, *, name: str, what: str) -> Latency:
     buckets, mean = distribution_of(metric, name=name, what=what, unit=Unit.SECONDS)
     record = metric.name.replace("vllm:", "vllm_")
     estimate = (
-        "Percentiles are estimated within a bucket, engines together. 0 stands for below resolution: the first bucket "
-        "holds it, and no finer value is known. What lies over the last bound reads as that bound."
+        "Percentiles are estimated within a bucket, engines together. 0 means below resolution: the first bucket "
+        "holds it, and no finer value is known. Values above the last bound read as that bound."
     )
     unresolved = Signal(
         name=f"{name}_unresolved",
         title=f"{what} below resolution",
         question=f"Is the {within(what)} measured finely enough?",
         description=f"Share of {metric.counts} whose {within(what)} is under the histogram's first bound: a quantile "
-        "among them is unknown. Finer buckets cure it: vLLM's --custom-histogram-buckets (0.32 and newer).",
+        "among them is unknown. Use finer buckets: vLLM's --custom-histogram-buckets (0.32 and newer).",
         better=Better.LOWER,
         # Buckets are cumulative: the least is the first, the greatest holds all.
         expr=buckets.min("le") / buckets.max("le"),

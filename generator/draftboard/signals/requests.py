@@ -19,7 +19,7 @@ def _of_errors(settings: Settings) -> tuple[Band, ...]:
 requests_running = Signal(
     name="requests_running",
     title="Requests running",
-    question="How many requests are being worked on?",
+    question="How many requests are running?",
     description=f"{serving.REQUESTS_RUNNING.meaning} Engines together.",
     unit=Unit.REQUESTS,
     expr=over_level("sum", Raw(serving.REQUESTS_RUNNING)),
@@ -59,7 +59,7 @@ request_rate = Signal(
     name="request_rate",
     title="Request rate",
     question="How many requests are served?",
-    description="Finished requests per second, whatever their end. One that its client gave up is missing.",
+    description="Finished requests per second, whatever their end. Requests aborted by the client are not counted.",
     unit=Unit.REQUESTS_PER_SECOND,
     expr=requests_finished.sum("finished_reason"),
     record="vllm_requests_finished:rate{window}",
@@ -69,7 +69,8 @@ error_ratio = Signal(
     name="error_ratio",
     title="Requests that end in an error",
     question="Do requests fail inside the engine?",
-    description="Share of finished requests whose finished_reason is error. What the HTTP server refuses is not in it.",
+    description="Share of finished requests whose finished_reason is error. Requests refused by the HTTP server are "
+    "not included.",
     better=Better.LOWER,
     expr=requests_finished.where("finished_reason", "error").sum("finished_reason") / request_rate,
     record="vllm_request_errors:ratio_rate{window}",
@@ -79,7 +80,7 @@ error_ratio = Signal(
 requests_rejected = Signal(
     name="requests_rejected",
     title="Requests rejected",
-    question="Which limit turns requests away?",
+    question="Which limit rejects requests?",
     description=f"{serving.ADMISSION_REJECTIONS.meaning} Per second, by limit.",
     unit=Unit.REQUESTS_PER_SECOND,
     better=Better.LOWER,
@@ -91,7 +92,7 @@ requests_rejected = Signal(
 rejection_ratio = Signal(
     name="rejection_ratio",
     title="Share of requests rejected",
-    question="Is anybody turned away?",
+    question="Are requests rejected?",
     description="Rejected requests / (rejected + finished requests).",
     better=Better.LOWER,
     expr=requests_rejected.sum("reason") / (requests_rejected.sum("reason") + request_rate),
@@ -101,8 +102,8 @@ rejection_ratio = Signal(
 )
 http_requests = Signal(
     name="http_requests",
-    title="HTTP answers by status",
-    question="What does the HTTP server answer?",
+    title="HTTP responses by status",
+    question="Which status classes does the HTTP server return?",
     description=f"{around.HTTP_REQUESTS.meaning} Per second, by class of status.",
     unit=Unit.REQUESTS_PER_SECOND,
     expr=of_servers(rate(around.HTTP_REQUESTS, by=("status",))),
@@ -110,14 +111,14 @@ http_requests = Signal(
     levels=(Level.TARGET,),
     by=("status",),
     kinds=_CLASSES,
-    empty="nothing was answered yet",
+    empty="no response yet",
 )
 http_error_ratio = Signal(
     name="http_error_ratio",
     title="HTTP errors",
-    question="Who is refused, and by whose fault?",
-    description="Share of HTTP answers that were 4xx (the client's fault) or 5xx (ours). By server: these series know "
-    "no model.",
+    question="Which HTTP requests fail, and on which side?",
+    description="Share of HTTP responses that are 4xx (client error) or 5xx (server error). By server: these series "
+    "have no model label.",
     better=Better.LOWER,
     expr=http_requests.where("status", "4xx", "5xx").ratio(
         http_requests.sum("status"), ignoring("status", group="left")
@@ -127,5 +128,5 @@ http_error_ratio = Signal(
     by=("status",),
     kinds=_CLASSES,
     bands=_of_errors,
-    empty="no HTTP error was answered",
+    empty="no HTTP error",
 )

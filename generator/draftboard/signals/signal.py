@@ -25,7 +25,7 @@ class Unit(Enum):
     TIMES = ("short", "times plain decoding")
     TIMES_MEDIAN = ("short", "times the median")
     TIMES_USUAL = ("short", "times the usual")
-    TIMES_SUSTAINABLE = ("short", "times the pace that lasts")
+    TIMES_SUSTAINABLE = ("short", "times the sustainable rate")
     SECONDS = ("s", "")
     BYTES = ("bytes", "")
     WATTS = ("watt", "")

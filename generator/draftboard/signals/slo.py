@@ -24,7 +24,7 @@ from draftboard.expr.tree import (
     rate_of_each,
 )
 from draftboard.settings import Settings
-from draftboard.settings.objectives import BURN_WINDOWS, FAST, HISTOGRAMS, SLOW, Pace, Promise
+from draftboard.settings.objectives import BURN_WINDOWS, FAST, HISTOGRAMS, SLOW, Pace, SloName
 from draftboard.signals.signal import Band, Better, Signal, Unit, good_under
 from draftboard.status import Status
 
@@ -32,9 +32,9 @@ _signal = partial(Signal, by=("slo",))
 _IDLE = "no request in the window"
 
 
-def allowed(settings: Settings, promise: Promise) -> float:
+def allowed(settings: Settings, name: SloName) -> float:
     """Share of requests that may miss an objective; rounded, so that 1 - 0.99 is 0.01."""
-    return round(1 - settings.slo.of(promise).objective, 12)
+    return round(1 - settings.slo.of(name).objective, 12)
 
 
 def either_spelling(bound: float) -> str:
@@ -42,31 +42,31 @@ def either_spelling(bound: float) -> str:
     return f"{number(bound)}|{number(bound)}[.]0" if bound == int(bound) else number(bound)
 
 
-def _each(part: Callable[[Promise], Expr]) -> Expr:
+def _each(part: Callable[[SloName], Expr]) -> Expr:
     """For each objective, told apart by its name."""
-    return Given(lambda s: told_apart("slo", {promise: part(promise) for promise in s.settings.slo.watched}))
+    return Given(lambda s: told_apart("slo", {name: part(name) for name in s.settings.slo.watched}))
 
 
-def _events(promise: Promise) -> Expr:
-    if promise == "errors":
+def _events(name: SloName) -> Expr:
+    if name == "errors":
         return rate_of_all(serving.REQUESTS_FINISHED, serving.ADMISSION_REJECTIONS)
     # A server without a bucket at the threshold cannot tell: it is left out, not counted as late.
-    every = rate_of_each(HISTOGRAMS[promise].count)
-    return over_level("sum", every.combined("and", _in_time(promise), ignoring("le")))
+    every = rate_of_each(HISTOGRAMS[name].count)
+    return over_level("sum", every.combined("and", _in_time(name), ignoring("le")))
 
 
-def _bad_events(promise: Promise) -> Expr:
-    if promise == "errors":
+def _bad_events(name: SloName) -> Expr:
+    if name == "errors":
         every = rate_of_all(serving.REQUESTS_FINISHED, serving.ADMISSION_REJECTIONS)
         # Old releases count neither.
         return first_of(every.where("finished_reason", "error"), constant(0, rate_of_all(serving.REQUESTS_FINISHED)))
-    return _events(promise) - over_level("sum", _in_time(promise))
+    return _events(name) - over_level("sum", _in_time(name))
 
 
-def _in_time(promise: Promise) -> Expr:
-    """Requests of each engine that were as fast as promised."""
-    within = rate_of_each(HISTOGRAMS[promise].bucket)
-    return Where(within, lambda _: "le", lambda settings: (either_spelling(settings.slo.threshold(promise)),))
+def _in_time(name: SloName) -> Expr:
+    """Requests of each engine that were fast enough for the SLO."""
+    within = rate_of_each(HISTOGRAMS[name].bucket)
+    return Where(within, lambda _: "le", lambda settings: (either_spelling(settings.slo.threshold(name)),))
 
 
 def _summed(s: Scope, signal: Signal, span: Duration) -> Expr:
@@ -83,9 +83,9 @@ def _missed(span: Callable[[Settings], Duration]) -> Expr:
 def _error_ratio(span: Duration) -> Signal:
     return _signal(
         name=f"error_ratio_{span}",
-        title=f"Promises missed within {span}",
-        question=f"Which share of requests missed its objective in {span}?",
-        description=f"Requests outside the objective / all requests, within {span}.",
+        title=f"SLO misses over {span}",
+        question=f"Which share of requests missed the SLO in {span}?",
+        description=f"Requests outside the SLO / all requests, over {span}.",
         better=Better.LOWER,
         expr=_missed(lambda _: span),
         record=f"vllm_slo_error:ratio_rate{span}",
@@ -98,9 +98,9 @@ def _burn(pace: Pace) -> Signal:
     return _signal(
         name=f"burn_{pace.long}",
         title=f"Burn rate over {pace.long}",
-        question=f"How fast was the budget spent in {pace.long}?",
-        description=f"Share of requests that missed their objective in {pace.long} / share that may. At 1 the budget "
-        "lasts as long as its window.",
+        question=f"How fast was the error budget spent in {pace.long}?",
+        description=f"Share of requests that missed the SLO in {pace.long} / share that may miss it. At 1 the error "
+        "budget lasts exactly for the window of the SLO.",
         unit=Unit.TIMES_SUSTAINABLE,
         better=Better.LOWER,
         expr=ERROR_RATIOS[str(pace.long)].per(budget),
@@ -126,9 +126,9 @@ def _burning_bands(_: Settings) -> tuple[Band, ...]:
 
 events = _signal(
     name="slo_events",
-    title="Requests with an objective",
-    question="How many requests were promised something?",
-    description="Requests per second that an objective speaks of.",
+    title="Requests covered by an SLO",
+    question="How many requests does an SLO cover?",
+    description="Requests per second that an SLO covers.",
     unit=Unit.REQUESTS_PER_SECOND,
     expr=_each(_events),
     record="vllm_slo_events:rate{window}",
@@ -136,9 +136,9 @@ events = _signal(
 )
 bad_events = _signal(
     name="slo_bad_events",
-    title="Requests that missed their objective",
-    question="How many promises were broken?",
-    description="Requests per second that took longer than promised, or were answered with an error or not at all.",
+    title="Requests that missed an SLO",
+    question="How many requests missed an SLO?",
+    description="Requests per second that took longer than the SLO allows, failed or were rejected.",
     unit=Unit.REQUESTS_PER_SECOND,
     better=Better.LOWER,
     expr=_each(_bad_events),
@@ -148,19 +148,19 @@ bad_events = _signal(
 budget = _signal(
     name="slo_budget",
     title="Error budget",
-    question="Which share may miss its objective?",
-    description="1 - objective.",
-    expr=_each(lambda promise: Constant(lambda settings: allowed(settings, promise), _events(promise))),
+    question="Which share of requests may miss the SLO?",
+    description="1 - objective of the SLO.",
+    expr=_each(lambda name: Constant(lambda settings: allowed(settings, name), _events(name))),
     record="vllm_slo_budget:ratio",
     empty="no vLLM series",
     decimals=2,
 )
 error_ratio_now = _signal(
     name="error_ratio_now",
-    title="Promises missed",
-    question="Which share of requests misses its objective?",
-    description="Requests outside the objective / all requests: too slow a first token, too slow tokens, too late an "
-    "end, or an error.",
+    title="SLO misses",
+    question="Which share of requests misses the SLO?",
+    description="Requests outside the SLO / all requests: first token too late, tokens too slow, end too late, or an "
+    "error.",
     better=Better.LOWER,
     expr=bad_events / events,
     record="vllm_slo_error:ratio_rate{window}",
@@ -171,44 +171,45 @@ ERROR_RATIOS = {str(span): _error_ratio(span) for span in BURN_WINDOWS}
 BURNS = {str(pace.long): _burn(pace) for pace in (*FAST, *SLOW)}
 burning_fast = _signal(
     name="burning_fast",
-    title="Budget that burns fast",
-    question="Will the budget be gone within days?",
-    description="Share of requests that missed their objective over the long window, shown where it would spend 2 % of "
-    "the budget in an hour or 5 % in six, and still goes on.",
+    title="Fast burn of the error budget",
+    question="Will the error budget be exhausted within days?",
+    description="Share of requests that missed the SLO in the long window. Shown if the burn rate spends 2 % of the "
+    "error budget in an hour or 5 % in six, and continues.",
     better=Better.LOWER,
     expr=Given(lambda s: FirstOf(tuple(_burns_at(s, pace) for pace in FAST))),
     record="vllm_slo_burning_fast:ratio",
     bands=_burning_bands,
-    empty="no budget burns fast",
+    empty="no fast burn",
 )
 burning_slowly = _signal(
     name="burning_slowly",
-    title="Budget that burns slowly",
-    question="Will the budget be gone before its window ends?",
-    description="The same, where it would spend 10 % of the budget in one day or in three.",
+    title="Slow burn of the error budget",
+    question="Will the error budget be exhausted before its window ends?",
+    description="The same for a burn rate that spends 10 % of the error budget in one day or in three.",
     better=Better.LOWER,
     expr=Given(lambda s: FirstOf(tuple(_burns_at(s, pace) for pace in SLOW))),
     record="vllm_slo_burning_slowly:ratio",
     bands=_burning_bands,
-    empty="no budget burns slowly",
+    empty="no slow burn",
 )
 attainment = _signal(
     name="slo_attainment",
-    title="Promises kept",
-    question="Which share of requests was served as promised, over the objective's window?",
-    description="1 - requests outside the objective / all requests, over as much of the window as there is.",
+    title="SLO attainment",
+    question="Which share of requests met the SLO in its window?",
+    description="1 - requests outside the SLO / all requests, over the part of the SLO's window for which there is "
+    "data.",
     better=Better.HIGHER,
     expr=1 - _missed(lambda settings: settings.slo.window),
     record="vllm_slo_attainment:ratio_rate{slo}",
-    empty="no request in the objective's window",
+    empty="no request in the window of the SLO",
     decimals=2,
 )
 budget_left = _signal(
     name="budget_left",
     title="Error budget left",
-    question="How much may still go wrong?",
-    description="Share of the error budget that is not spent, over as much of the window as there is. Under 0 the "
-    "promise is broken; the axis ends at -100 %: spent twice.",
+    question="How much of the error budget is left?",
+    description="Share of the error budget that is left, over the part of the SLO's window for which there is data. "
+    "Below 0 the SLO is missed; the axis ends at -100 %, twice the budget.",
     better=Better.HIGHER,
     expr=1 - (1 - attainment).per(budget),
     record="vllm_slo_budget_left:ratio_rate{slo}",
@@ -217,6 +218,6 @@ budget_left = _signal(
         Band("nearly-spent", 0, Status.WARN),
         Band("in-hand", 0.25, Status.GOOD),
     ),
-    empty="no request in the objective's window",
+    empty="no request in the window of the SLO",
     least=-1,
 )

@@ -26,10 +26,10 @@ engines_by_state = Signal(
 )
 target_up = Signal(
     name="target_up",
-    title="Servers that answer",
+    title="Servers up",
     question="Can the server be reached?",
-    description="1 while the target answers one of two scrapes or is new, 0 while it does not. Of targets that "
-    "served vLLM metrics lately, or whose method label says that they ought to.",
+    description="1 if the target answered one of the last two scrapes or is new, else 0. Covers targets that exposed "
+    "vLLM metrics lately or have a method label.",
     unit=Unit.CODE,
     better=Better.HIGHER,
     expr=over_level("min", state.at(Level.ENGINE).combined("> bool", STATES["down"].value)),

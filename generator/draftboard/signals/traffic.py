@@ -52,7 +52,7 @@ accepted_tokens_per_pos = rate_of(
     "How many drafts are accepted this deep?",
 )
 generation_tokens = rate_of(
-    serving.GENERATION_TOKENS, "generation_tokens", "Generated tokens", "How much do the users get?"
+    serving.GENERATION_TOKENS, "generation_tokens", "Generated tokens", "How many tokens are generated?"
 )
 decode_steps = rate_of(
     latency.STEP_LATENCY.count,
@@ -66,13 +66,13 @@ first_tokens = rate_of(
     latency.TIME_TO_FIRST_TOKEN.count,
     "first_tokens",
     "First tokens",
-    "How many requests got their first token?",
+    "How many requests received their first token?",
     unit=Unit.REQUESTS_PER_SECOND,
 )
 wasted_tokens = Signal(
     name="wasted_tokens",
     title="Wasted tokens",
-    question="How much verification is thrown away?",
+    question="How much verification is wasted?",
     description="Drafted tokens that the target model verified and rejected. Per second.",
     unit=Unit.TOKENS_PER_SECOND,
     better=Better.LOWER,

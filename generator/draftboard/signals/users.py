@@ -49,9 +49,9 @@ measured_speedup = Signal(
     name="measured_speedup",
     title="Measured speedup",
     question="Do users get their tokens sooner than without speculation?",
-    description="Mean time per output token of the model's servers labelled as baseline / that of this arm. A "
-    "measurement, unlike the expected speedup; it compares the two only as far as their load is alike. Shown where a "
-    "target of the same model is labelled as the baseline and serves enough requests.",
+    description="Mean time per output token of the model's baseline servers / that of this arm. A measurement, "
+    "unlike the expected speedup, but valid only for similar load. Shown if a target of the same model is labelled "
+    "as baseline and serves enough requests.",
     unit=Unit.TIMES,
     better=Better.HIGHER,
     expr=_baseline_time.ratio(_arms, on(_model, group="right")),
@@ -62,15 +62,15 @@ measured_speedup = Signal(
 )
 tail_change = Signal(
     name="tail_change",
-    title="Tail against its own past",
-    question="Have slow requests grown apart from the others?",
-    description="P99 / P50 of the time per output token, against its mean over the model's own past. A mixed workload "
-    "shows here: some requests draft well, others do not, and the mean of both looks fine.",
+    title="Latency tail vs. its own past",
+    question="Have slow requests become slower relative to the others?",
+    description="P99 / P50 of the time per output token, divided by its mean over the model's own past. Shows a "
+    "mixed workload: some requests draft well, others do not, and the mean hides it.",
     unit=Unit.TIMES_USUAL,
     better=Better.LOWER,
     expr=per_token.tail / usual(per_token.tail),
     record="vllm_request_time_per_output_token_seconds:tail_change{baseline}_rate{window}",
     bands=lambda settings: good_under(settings.thresholds.tail, good="as-usual", beyond="wider-than-usual"),
-    empty="too little history to call anything usual, or the median is below resolution",
+    empty="too little history, or the median is below resolution",
     decimals=2,
 )
