@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from draftboard.compare import Comparison, Side, compare, document
@@ -346,6 +347,7 @@ def test_what_is_not_known_of_both_is_said_to_be_unchecked() -> None:
     per_step=st.floats(1, 5),
     seconds=st.floats(0.1, 1e6),
 )
+@hypothesis_settings(deadline=None)
 def test_a_run_against_itself_neither_gains_nor_loses(
     *, times: list[float], acceptance: float | None, drafts: int, step: float, per_step: float, seconds: float
 ) -> None:
