@@ -1,19 +1,8 @@
 """What keeps dashboards and rules empty or wrong: command lines, pages of servers and a Prometheus are examined."""
 
 from draftboard.doctor.command import examine_command, examine_config
-from draftboard.doctor.finding import Diagnosis, Examination, Finding, Severity, document
-from draftboard.doctor.pages import examine_pages, examine_sources
+from draftboard.doctor.finding import Diagnosis, document
+from draftboard.doctor.pages import examine_sources
 from draftboard.doctor.prometheus import examine_prometheus
 
-__all__ = [
-    "Diagnosis",
-    "Examination",
-    "Finding",
-    "Severity",
-    "document",
-    "examine_command",
-    "examine_config",
-    "examine_pages",
-    "examine_prometheus",
-    "examine_sources",
-]
+__all__ = ["Diagnosis", "document", "examine_command", "examine_config", "examine_prometheus", "examine_sources"]
