@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from draftboard.signals.scope import RATE_INTERVAL
 
 from conftest import RECORDING
 from draftboard import theory
 from draftboard.lab.replay import Replay
 from draftboard.signals import ALL, Edition, Level, Scope
-from draftboard.signals.scope import RATE_INTERVAL
 from support.counters import Counter, read
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("demo_run")]

@@ -2,7 +2,7 @@
 
 from draftboard.doctor.command import examine_command, examine_config
 from draftboard.doctor.finding import Diagnosis, document
-from draftboard.doctor.pages import examine_sources
 from draftboard.doctor.prometheus import examine_prometheus
+from draftboard.doctor.series import examine_sources
 
 __all__ = ["Diagnosis", "document", "examine_command", "examine_config", "examine_prometheus", "examine_sources"]

@@ -97,8 +97,7 @@ def parse(text: str) -> CommandLine:
     try:
         words = shlex.split(configuration.checked(text).replace("\\\n", " "))
     except ValueError as error:
-        reason = str(error)[:1].lower() + str(error)[1:]
-        raise DraftboardError(f"--command: {reason}; put the whole command line in single quotes") from None
+        raise DraftboardError(f"--command: {str(error).lower()}; put the whole command line in single quotes") from None
     for index, word in enumerate(words):
         serves = PurePosixPath(word).name == "vllm" and words[index + 1 : index + 2] == ["serve"]
         if serves or word == _OLD_ENTRYPOINT or word.startswith("vllm/vllm-openai"):

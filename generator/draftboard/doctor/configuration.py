@@ -1,4 +1,4 @@
-"""JSON that vLLM takes, `--speculative-config` and `--custom-histogram-buckets`: what is wrong, what to write instead."""
+"""vLLM's `--speculative-config` and `--custom-histogram-buckets`: what is wrong, and what to write instead."""
 
 import difflib
 import json
@@ -33,6 +33,7 @@ _Count = Annotated[int, Field(strict=True, ge=1)]
 _Whole = Annotated[int, Field(strict=True, ge=0)]
 _Share = Annotated[float, Field(strict=True, ge=0, le=1)]
 _Row = Annotated[tuple[_Count, _Count, _Whole], Predicate(lambda row: row[0] <= row[1])]
+_Falling = Annotated[list[_Share], Predicate(lambda shares: shares == sorted(shares, reverse=True))]
 _KINDS: dict[str, Any] = {
     "a non-empty string": Annotated[str, Field(min_length=1)],
     "a whole number of at least 1": _Count,
@@ -42,9 +43,7 @@ _KINDS: dict[str, Any] = {
     "true or false": Annotated[bool, Field(strict=True)],
     "one of greedy, probabilistic": Literal["greedy", "probabilistic"],
     "one of standard, synthetic, block": Literal["standard", "synthetic", "block"],
-    "a list of shares from 0 to 1, none over the one before": Annotated[
-        list[_Share], Predicate(lambda shares: shares == sorted(shares, reverse=True))
-    ],
+    "a list of shares from 0 to 1, none over the one before": _Falling,
     "anything": Any,
 }
 KEYS = {key: (words, TypeAdapter[Any](_KINDS[words])) for words, keys in VLLM["keys"].items() for key in keys}
@@ -204,10 +203,9 @@ def lint_buckets(value: str | None, settings: Settings) -> Iterator[Finding]:
     except ValueError as error:
         yield found("buckets-not-json", _BUCKETS, error=error)
         return
-    known = ", ".join(sorted(_CUSTOM))
-    wrong = [found("buckets-family", _BUCKETS, family=shown(name), known=known) for name in given.keys() - _CUSTOM]
-    unfit = [name for name, bounds in given.items() if not fits(bounds, _BOUNDS)]
-    wrong += [found("buckets-bounds", _BUCKETS, family=shown(name)) for name in unfit]
+    known, unknown = ", ".join(sorted(_CUSTOM)), given.keys() - _CUSTOM
+    wrong = [found("buckets-family", _BUCKETS, family=shown(name), known=known) for name in unknown]
+    wrong += [found("buckets-bounds", _BUCKETS, family=shown(name)) for name in given if not fits(given[name], _BOUNDS)]
     yield from wrong
     for family, usual in _VLLMS_OWN.items() if not wrong else ():
         yield from other_bounds(

@@ -106,13 +106,13 @@ def _other_bounds(client: Client, stored: Stored, settings: Settings, time: floa
     """Servers whose histograms have other bounds than the settings declare."""
     by = (settings.labels.job, settings.labels.instance, "le")
     asked = {family: Aggregate("group", lambda _: by, Raw(of.bucket)) for family, of in FAMILIES.items()}
-    found: dict[tuple[str, str], set[float]] = {}
+    bounds_of: dict[tuple[str, str], set[float]] = {}
     for row in client.query(Scope(settings)(told_apart("family", asked)), time):
         if (family := row.labels.get("family", "")) in asked:
-            bounds = found.setdefault((family, place(row.labels, settings)), set())
+            bounds = bounds_of.setdefault((family, place(row.labels, settings)), set())
             bounds |= finite([row.labels.get("le", "")])
     alike: dict[tuple[str, frozenset[float]], list[Server]] = {}
-    for (family, where), bounds in sorted(found.items()):
+    for (family, where), bounds in sorted(bounds_of.items()):
         alike.setdefault((family, frozenset(bounds)), []).append(Server(where, frozenset()))
     for (family, own), servers in alike.items():
         where = named(servers, stored.servers)

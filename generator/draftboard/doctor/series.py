@@ -1,16 +1,26 @@
-"""The raw series that panels, alerts and records read; which of them a server lacks, why, and what stays empty."""
+"""Series of servers: what is read, what is missing and why, what stays empty, and whether counters move and agree."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
+from draftboard import reading
+from draftboard.access import Access
 from draftboard.alerts import ALERTS
-from draftboard.catalogue import CATALOGUE, Metric, Presence, around, removed, speculation
+from draftboard.catalogue import CATALOGUE, Metric, Presence, around, removed, serving, speculation
 from draftboard.dashboards import DASHBOARDS
-from draftboard.doctor.finding import Empty, Finding, few, found
+from draftboard.doctor.configuration import FAMILIES, finite, other_bounds
+from draftboard.doctor.finding import Empty, Examination, Finding, few, found
+from draftboard.durations import Duration
 from draftboard.reading.page import VLLM
+from draftboard.report import broken_identities
 from draftboard.settings import Settings
-from draftboard.signals import ALL, Edition, Level, Scope
+from draftboard.settings.fields import LONGEST_DRAFT
+from draftboard.signals import ALL, Edition, Level, Scope, traffic
+from draftboard.signals.acceptance import acceptance
+from draftboard.status import Status
 
 NAMES = {
     presence: tuple(part.name for metric in CATALOGUE for part in metric.parts if metric.presence is presence)
@@ -46,7 +56,7 @@ def together(readers: Iterable[Reader]) -> Empty:
 
 def all_readers(settings: Settings) -> tuple[Reader, ...]:
     """The expressions of all panels, alerts and records; panels by the signal that they show."""
-    found: list[Reader] = []
+    readers: list[Reader] = []
     panels: dict[str, dict[str, None]] = {}
     for dashboard in (build(settings, Edition.RECORDS) for build in DASHBOARDS):
         for name, panel in dashboard.shows:
@@ -54,18 +64,18 @@ def all_readers(settings: Settings) -> tuple[Reader, ...]:
     for signal in ALL:
         texts = {level: Scope(settings, level, Edition.RAW)(signal) for level in signal.levels}
         records = {signal.record_at(level, settings): text for level, text in texts.items()}
-        found += [_reader([text], Empty(records=(record,))) for record, text in records.items() if record]
+        readers += [_reader([text], Empty(records=(record,))) for record, text in records.items() if record]
         if signal.name in panels:
             recorded = any(Scope(settings, level, Edition.RECORDS)(signal) != text for level, text in texts.items())
             reader = _reader(texts.values(), Empty(panels=tuple(panels[signal.name])), from_records=recorded)
             # Of hosts: the engines' series only filter them, and filter nothing where they have no sample.
             of_gpus = replace(reader, reads=reader.reads.intersection(NAMES[Presence.GPU_EXPORTER]))
-            found.append(of_gpus if signal.levels == (Level.HOST,) else reader)
+            readers.append(of_gpus if signal.levels == (Level.HOST,) else reader)
     for alert in ALERTS:
         watched = filter(None, (alert.watched or alert.signal, alert.guard))
         text = " and ".join(map(Scope(settings, alert.level, Edition.RAW), watched))
-        found.append(_reader([text], Empty(alerts=(alert.name,))))
-    return tuple(found)
+        readers.append(_reader([text], Empty(alerts=(alert.name,))))
+    return tuple(readers)
 
 
 def _reader(texts: Iterable[str], feeds: Empty, *, from_records: bool = False) -> Reader:
@@ -160,3 +170,74 @@ def _speculation(servers: Sequence[Server], settings: Settings) -> Iterator[_Cau
     drafting = [server for server in servers if server not in without]
     yield "no-label", [server for server in drafting if server.method == ""], (), words
     yield "no-baseline", [server for server in drafting if server.method == baseline], (), words
+
+
+def examine_sources(
+    sources: Sequence[str], settings: Settings, window: Duration, access: Access, progress: Callable[..., None]
+) -> Iterator[Examination]:
+    """Examine saved pages, then servers twice, `window` apart; raises DraftboardError if one has no page of metrics."""
+    saved = [source for source in sources if reading.is_saved(source)]
+    if saved:
+        yield examine_pages([reading.load(Path(path)) for path in saved], (), settings)
+    if servers := [source for source in sources if source not in saved]:
+        before = reading.scrape(servers, access)
+        for second in range(window.seconds):
+            progress("second reading", second, window.seconds)
+            time.sleep(1)
+        yield examine_pages(before, reading.scrape(servers, access), settings)
+
+
+def examine_pages(pages: Sequence[reading.Page], later: Sequence[reading.Page], settings: Settings) -> Examination:
+    """Examine pages of servers, and later pages of the same servers, or none; raises DraftboardError for others."""
+    now = later or pages
+    servers = [Server(page.source, frozenset(page.by_name), ray=page.ray) for page in now]
+    findings = [*missing_series(servers, settings, all_readers(settings))]
+    for page in now:
+        for tally in reading.lifetime(page).tallies:
+            findings += _since_start(tally, settings)
+        for family, histogram in FAMILIES.items():
+            bounds = finite(dict(labels).get("le", "") for labels in page.of(histogram.bucket))
+            findings += other_bounds(page.source, histogram.name, bounds, family, settings) if bounds else ()
+    for before, after in zip(pages, later, strict=False):
+        findings += _moving(reading.growth(before, after), after)
+    return Examination(", ".join(page.source for page in pages), tuple(findings))
+
+
+def _since_start(tally: reading.Tally, settings: Settings) -> Iterator[Finding]:
+    """Whether the counters are possible, what share of drafted tokens was accepted, and what dashboards do not show."""
+    who, least, longest = _who(tally), settings.traffic.drafts_to_judge, settings.max_draft_tokens
+    counts = reading.Reader(reading.counts_of([tally], settings), Level.ENGINE)
+    numbers = counts.of(reading.labels_of(tally, settings))
+    positions = len(numbers.by(traffic.accepted_tokens_per_pos))
+    if positions > longest:
+        covered = min(positions, LONGEST_DRAFT)
+        yield found("many-positions", who, positions=positions, longest=longest, covered=covered)
+    needed = (traffic.drafts, traffic.draft_tokens, traffic.accepted_tokens)
+    counted, drafted, accepted = (numbers.value(signal) for signal in needed)
+    if not counted or drafted is None or accepted is None or not positions:
+        return
+    if broken := broken_identities(numbers, who):
+        for one in broken:
+            yield found("contradiction", who, says=one.says, error=one.error)
+    elif counted < least:
+        yield found("few-drafts", who, drafts=counted, least=least)
+    else:
+        share = numbers.value(acceptance) or 0.0
+        band = acceptance.step_of(share, settings)
+        kind = "low-acceptance" if band.status is Status.BAD else "acceptance"
+        yield found(kind, who, share=share, drafted=drafted, band=band.says)
+
+
+def _moving(grown: reading.Growth, page: reading.Page) -> Iterator[Finding]:
+    span = f"within {grown.seconds:.0f} s" if grown.seconds is not None else "between the two readings"
+    for engine in grown.gone:
+        yield found("stopped", page.source, engine=engine, span=span)
+    for tally in grown.tallies:
+        if not (generated := tally.total(serving.GENERATION_TOKENS)):
+            yield found("idle", _who(tally), span=span)
+        elif tally.total(speculation.DRAFTS) == 0:
+            yield found("nothing-drafted", _who(tally), generated=generated, span=span)
+
+
+def _who(tally: reading.Tally) -> str:
+    return f"{tally.model}{f' engine {tally.engine}' if tally.engine else ''} at {tally.source}"
