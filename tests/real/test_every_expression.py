@@ -54,7 +54,11 @@ EMPTY_BY_DEFAULT = {
     **dict.fromkeys((f"{PROMISES} D", "model:vllm_slo_burning_slowly:ratio", "VLLMErrorBudgetBurnsSlowly"), KEPT),
     **dict.fromkeys(
         (
-            *("Each model: latency of its users I", "Time per output token: P99 over P50", "Step latency: P99 over P50"),
+            *(
+                "Each model: latency of its users I",
+                "Time per output token: P99 over P50",
+                "Step latency: P99 over P50",
+            ),
             *("Queue time: P99 over P50", "Prefill time: P99 over P50", "Latency tail vs. its own past"),
             "model:vllm_request_time_per_output_token_seconds:p99_over_p50_rate5m",
             "model:vllm_request_time_per_output_token_seconds:tail_change1d_rate5m",

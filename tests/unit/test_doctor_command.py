@@ -7,8 +7,8 @@ import pytest
 from rich.console import Console
 
 from draftboard.cli import main
-from draftboard.doctor import Diagnosis, Examination, document
-from draftboard.doctor.finding import problem
+from draftboard.doctor import Diagnosis, document
+from draftboard.doctor.finding import Examination, Finding, Severity
 from draftboard.output import show
 from support.loopback import answering, page
 
@@ -127,7 +127,7 @@ def test_text_that_looks_like_markup_is_printed_as_it_is(capsys: pytest.CaptureF
 
 
 def test_text_of_servers_cannot_control_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    finding = problem("a\x1b[31m", "b\x9b", "c\u202e")
+    finding = Finding(Severity.PROBLEM, "a\x1b[31m", "b\x9b", "c\u202e")
     show(document(Diagnosis((Examination("d\x07", (finding,), "e\x1b"),))), Console(width=100))
     out = capsys.readouterr().out
     assert all(character.isprintable() or character == "\n" for character in out)

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from draftboard.doctor import Examination, Severity, examine_command
-from draftboard.doctor.buckets import FINER
+from draftboard.doctor import examine_command
 from draftboard.doctor.command import parse
-from draftboard.doctor.configuration import DEAD_KEYS, FLAGS, KEYS
+from draftboard.doctor.configuration import DEAD_KEYS, FINER, FLAGS, KEYS
+from draftboard.doctor.finding import Examination, Severity
 from draftboard.errors import DraftboardError
 from draftboard.settings import Settings
 

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from draftboard.doctor import Examination, Severity, examine_config
+from draftboard.doctor import examine_config
 from draftboard.doctor.configuration import DEAD_KEYS, KEYS, METHODS
+from draftboard.doctor.finding import Examination, Severity
 from draftboard.errors import DraftboardError
 from draftboard.settings import Settings
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from draftboard.catalogue import CATALOGUE, Presence, around, latency, serving, speculation
 from draftboard.catalogue.removed import REMOVED
-from draftboard.doctor import Examination, Finding, Severity, examine_pages
-from draftboard.doctor.series import NAMES, all_readers, silenced_by
+from draftboard.doctor.finding import Examination, Finding, Severity
+from draftboard.doctor.series import NAMES, all_readers, examine_pages, silenced_by
 from draftboard.errors import DraftboardError
 from draftboard.reading import Page, read
 from draftboard.settings import Settings

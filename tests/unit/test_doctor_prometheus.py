@@ -5,7 +5,8 @@ import dataclasses
 import pytest
 
 from draftboard.catalogue import speculation
-from draftboard.doctor import Finding, Severity, examine_prometheus, prometheus
+from draftboard.doctor import examine_prometheus, prometheus
+from draftboard.doctor.finding import Finding, Severity
 from draftboard.doctor.prometheus import Stored
 from draftboard.doctor.series import Server, all_readers, named
 from draftboard.errors import DraftboardError

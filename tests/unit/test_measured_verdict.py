@@ -6,10 +6,10 @@ from draftboard.expr.counts import Counts
 from draftboard.expr.scope import Level
 from draftboard.expr.vector import kept
 from draftboard.reading import Reader, Tally, counts_of, labels_of
-from draftboard.report import EngineReport, ModelReport, verdict_of
+from draftboard.report import ModelReport, verdict_of
 from draftboard.report.document import verdict_of_engine
-from draftboard.report.entries import engine_report, model_report
-from draftboard.report.judge import Case
+from draftboard.report.judge import Case, engine_report, model_report
+from draftboard.report.objects import EngineReport
 from draftboard.settings import Settings
 from draftboard.signals.users import measured_speedup
 from support.tallies import tally

@@ -10,14 +10,7 @@ from draftboard.output import Bar, Document, Table, Text, columns, show
 ALERTS = Table(
     columns("From", "To", "Severity", "Alert", numbers=["Value"]) + columns("What"),
     (
-        (
-            "01:25",
-            "02:55",
-            "warning",
-            "SpecDecodeAcceptanceDrop",
-            "0.411",
-            "Draft acceptance has dropped.",
-        ),
+        ("01:25", "02:55", "warning", "SpecDecodeAcceptanceDrop", "0.411", "Draft acceptance has dropped."),
         ("05:00", "05:10", "critical", "VLLMTargetDown", "0", Text("127.0.0.1:8123 does not answer.")),
     ),
     "Alerts that would have fired",

@@ -11,7 +11,8 @@ import pytest
 import yaml
 
 from conftest import ROOT
-from draftboard.doctor import Severity, examine_command
+from draftboard.doctor import examine_command
+from draftboard.doctor.finding import Severity
 from draftboard.settings import load
 
 DEPLOY = ROOT / "deploy"

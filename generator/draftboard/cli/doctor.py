@@ -8,16 +8,7 @@ import click
 from draftboard import doctor, output
 from draftboard.access import Access
 from draftboard.alerts import load
-from draftboard.cli.shared import (
-    access_options,
-    at_option,
-    config_option,
-    console,
-    json_option,
-    progress_bar,
-    require,
-    wait,
-)
+from draftboard.cli import shared
 from draftboard.durations import Duration
 from draftboard.prometheus import Client
 
@@ -26,14 +17,16 @@ _WINDOW = Duration(10)
 
 @click.command("doctor")
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
-@click.option("--window", metavar="DURATION", callback=wait, help=f"Time between two readings. Default: {_WINDOW}.")
+@click.option(
+    "--window", metavar="DURATION", callback=shared.wait, help=f"Time between two readings. Default: {_WINDOW}."
+)
 @click.option("--prometheus", metavar="URL", help="Examine a Prometheus: scrapes, stored series, rules.")
-@at_option
+@shared.at_option
 @click.option("--speculative-config", metavar="JSON", help="Examine a value of vLLM's --speculative-config.")
 @click.option("--command", metavar="COMMANDLINE", help="Examine the command line of a vLLM server.")
-@config_option
-@access_options()
-@json_option
+@shared.config_option
+@shared.access_options()
+@shared.json_option
 def doctor_command(
     *,
     sources: tuple[str, ...],
@@ -52,14 +45,11 @@ def doctor_command(
     SOURCE is the address of a vLLM server, or a saved /metrics page. Exit codes: 0 no problem, 1 problems or warnings,
     2 nothing could be examined.
     """
-    require(at is None or prometheus is not None, "--at requires --prometheus: servers are read now")
-    require(window is None or sources, "--window requires a SOURCE")
-    require(
-        not (token_file or ca_file) or prometheus is not None or sources,
-        "--token-file and --ca-file require a SOURCE or --prometheus",
-    )
-    settings, access = load(config), Access.from_files(token_file, ca_file)
-    examinations: list[doctor.Examination] = []
+    reads = bool(sources or prometheus is not None)
+    shared.require(at is None or prometheus is not None, "--at requires --prometheus: servers are read now")
+    shared.require(window is None or sources, "--window requires a SOURCE")
+    shared.require(reads or not (token_file or ca_file), "--token-file and --ca-file require a SOURCE or --prometheus")
+    settings, access, examinations = load(config), Access.from_files(token_file, ca_file), []
     if speculative_config is not None:
         examinations.append(doctor.examine_config(speculative_config, settings))
     if command is not None:
@@ -68,14 +58,13 @@ def doctor_command(
         with Client(prometheus, access) as client:
             examinations.append(doctor.examine_prometheus(client, settings, time.time() if at is None else at))
     if sources:
-        with progress_bar() as progress:
+        with shared.progress_bar() as progress:
             examinations += doctor.examine_sources(sources, settings, window or _WINDOW, access, progress)
-    if not examinations:
-        raise click.UsageError("nothing to examine: give a SOURCE, --prometheus, --speculative-config or --command")
+    shared.require(examinations, "nothing to examine: give a SOURCE, --prometheus, --speculative-config or --command")
     diagnosis = doctor.Diagnosis(tuple(examinations))
     if as_json:
         click.echo(output.as_json(diagnosis))
     else:
-        output.show(doctor.document(diagnosis), console())
+        output.show(doctor.document(diagnosis), shared.console())
     if not diagnosis.content:
         raise SystemExit(1)

@@ -1,92 +1,64 @@
-"""The value of `--speculative-config`: what vLLM 0.32 accepts, what is wrong with it, and what to write instead.
-
-Verified with vLLM 0.32.0's own parser, except the flags marked OLD: the oldest release that was read (0.8.5) has none.
-"""
+"""vLLM's `--speculative-config` and `--custom-histogram-buckets`: what is wrong, and what to write instead."""
 
 import difflib
+import json
+import re
+import tomllib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from importlib.resources import files
 from typing import Annotated, Any, Literal
 
 from annotated_types import Predicate
 from pydantic import Field, TypeAdapter, ValidationError
 from pydantic_core import from_json
 
-from draftboard.doctor.finding import Finding, note, problem, shown, warning
+from draftboard.catalogue import CATALOGUE, Histogram
+from draftboard.doctor.finding import Finding, found, shown
 from draftboard.settings import Settings
 from draftboard.settings.fields import LONGEST_DRAFT
+from draftboard.settings.objectives import HISTOGRAMS
 
 Config = dict[str, Any]
-PER_BATCH_SIZE = "num_speculative_tokens_per_batch_size"
-SHORTHANDS = {"spec_method": "method", "spec_model": "model", "spec_tokens": "num_speculative_tokens"}
-"""Flags for a single key of `--speculative-config`."""
-MOVED = {
-    "speculative_model": "model",
-    "num_speculative_tokens": "num_speculative_tokens",
-    "ngram_prompt_lookup_max": "prompt_lookup_max",
-    "ngram_prompt_lookup_min": "prompt_lookup_min",
-    "speculative_draft_tensor_parallel_size": "draft_tensor_parallel_size",
-    "spec_draft_tp": "draft_tensor_parallel_size",  # OLD
-    "speculative_model_quantization": "quantization",  # OLD
-    "speculative_max_model_len": "max_model_len",  # OLD
-}
-"""Dead flags, by name with underscores as in keyword arguments: the key that has their value today."""
-_REPLACED = (
-    (f'leave it out; the nearest replacement is "{PER_BATCH_SIZE}": [[lowest, highest, K], ...]',
-     "speculative_disable_by_batch_size enable_adaptive_k", "disable_by_batch_size"),
-    ('leave it out, or write "rejection_sample_method": "standard" or "block" in --speculative-config',
-     # All but the first: OLD
-     """spec_decoding_acceptance_method typical_acceptance_sampler_posterior_threshold
-     typical_acceptance_sampler_posterior_alpha""", "acceptance_method posterior_threshold posterior_alpha"),
-    ("leave it out: nothing replaces it",
-     "use_v2_block_manager speculative_disable_mqa_scorer disable_logprobs_during_spec_decoding",  # the last two: OLD
-     "disable_mqa_scorer disable_logprobs speculative_token_tree"),
-    ("leave it out: only --enable-log-requests logs requests", "disable_log_requests", ""),
-    ('write "synthetic_acceptance_rates": [one for each position]', "", "synthetic_acceptance_rate"),
-)  # fmt: skip
-"""What to do, for dead flags, and for dead keys of `--speculative-config`."""
+VLLM: dict[str, Any] = tomllib.loads((files("draftboard.doctor") / "vllm.toml").read_text())
+SHORTHANDS: dict[str, str] = VLLM["shorthands"]
+MOVED: dict[str, str] = VLLM["moved"]
+METHODS: dict[str, dict[str, str]] = VLLM["methods"]
 _OR = {key: f", or --{flag.replace('_', '-')}" for flag, key in SHORTHANDS.items()}
-_MOVED = {old: f'write "{key}" in --speculative-config{_OR.get(key, "")}' for old, key in MOVED.items()}
-FLAGS = {name: fix for fix, flags, _ in _REPLACED for name in flags.split()} | _MOVED
+FLAGS: dict[str, str] = {name: gone["fix"] for gone in VLLM["replaced"] for name in gone.get("flags", ())}
+FLAGS |= {old: f'write "{key}" in --speculative-config{_OR.get(key, "")}' for old, key in MOVED.items()}
 DEAD_KEYS = {name: fix for name, fix in FLAGS.items() if name != MOVED.get(name)}
-DEAD_KEYS |= {name: fix for fix, _, keys in _REPLACED for name in keys.split()}
-WITHOUT_VALUE = {"use_v2_block_manager", "speculative_disable_mqa_scorer", "disable_log_requests", "enable_adaptive_k"}
+DEAD_KEYS |= {name: gone["fix"] for gone in VLLM["replaced"] for name in gone.get("keys", ())}
 _Count = Annotated[int, Field(strict=True, ge=1)]
 _Whole = Annotated[int, Field(strict=True, ge=0)]
 _Share = Annotated[float, Field(strict=True, ge=0, le=1)]
-_Text = Annotated[str, Field(min_length=1)]
 _Row = Annotated[tuple[_Count, _Count, _Whole], Predicate(lambda row: row[0] <= row[1])]
 _Falling = Annotated[list[_Share], Predicate(lambda shares: shares == sorted(shares, reverse=True))]
-_HOLD: tuple[tuple[str, Any, str], ...] = (
-    ("a non-empty string", _Text, "method model quantization revision code_revision"),
-    ("a whole number of at least 1", _Count, """num_speculative_tokens draft_tensor_parallel_size max_model_len
-     prompt_lookup_max prompt_lookup_min suffix_decoding_max_tree_depth"""),
-    ("a whole number of at least 0", _Whole, "suffix_decoding_max_cached_requests"),
-    ("a number from 0 to 1", _Share, "suffix_decoding_min_token_prob"),
-    ("a list of [lowest, highest, K], in whole numbers", Annotated[list[_Row], Field(min_length=1)], PER_BATCH_SIZE),
-    ("true or false", Annotated[bool, Field(strict=True)], """enforce_eager parallel_drafting use_heterogeneous_vocab
-     disable_padded_drafter_batch disable_eagle_block_drop use_local_argmax_reduction enable_adaptive_verification"""),
-    ("one of greedy, probabilistic", Literal["greedy", "probabilistic"], "draft_sample_method"),
-    ("one of standard, synthetic, block", Literal["standard", "synthetic", "block"], "rejection_sample_method"),
-    ("a list of shares from 0 to 1, none over the one before", _Falling, "synthetic_acceptance_rates"),
-    ("anything", Any, """moe_backend attention_backend kv_cache_dtype draft_load_config suffix_decoding_max_spec_factor
-     synthetic_acceptance_length dspark_draft_topk index_share_for_mtp_iteration"""),
-)  # fmt: skip
-KEYS = {key: (words, TypeAdapter[Any](kind)) for words, kind, keys in _HOLD for key in keys.split()}
-"""Of `--speculative-config`: what each may hold, in words and as a type."""
-METHODS = {"ngram": "", "ngram_gpu": "0.18.0", "suffix": "0.11.1", "draft_model": "0.15.0", "eagle": "", "eagle3": ""}
-METHODS |= {"mtp": "0.11.0", "medusa": "", "dflash": "0.20.0", "dspark": "0.28.0", "custom_class": "0.22.0"}
-METHODS |= {"extract_hidden_states": ""}
-"""By name: the first vLLM release known to have it; empty where it is older than the releases that were read."""
-NEED_MODEL = {"draft_model", "eagle", "eagle3", "medusa", "dflash"}
-NEED_LENGTH = {"ngram", "ngram_gpu"}
-"""Methods without a drafter whose configuration gives the number of draft tokens."""
-_NO_ASYNC = "vLLM disables asynchronous scheduling for it"
-REMARKS = dict.fromkeys(("ngram", "medusa", "custom_class"), _NO_ASYNC)
-REMARKS |= {"suffix": f"it needs the package arctic-inference, and {_NO_ASYNC}"}
-REMARKS |= {"draft_model": "vLLM compares the sizes of both vocabularies only: equal size is not the same tokenizer"}
+_KINDS: dict[str, Any] = {
+    "a non-empty string": Annotated[str, Field(min_length=1)],
+    "a whole number of at least 1": _Count,
+    "a whole number of at least 0": _Whole,
+    "a number from 0 to 1": _Share,
+    "a list of [lowest, highest, K], in whole numbers": Annotated[list[_Row], Field(min_length=1)],
+    "true or false": Annotated[bool, Field(strict=True)],
+    "one of greedy, probabilistic": Literal["greedy", "probabilistic"],
+    "one of standard, synthetic, block": Literal["standard", "synthetic", "block"],
+    "a list of shares from 0 to 1, none over the one before": _Falling,
+    "anything": Any,
+}
+KEYS = {key: (words, TypeAdapter[Any](_KINDS[words])) for words, keys in VLLM["keys"].items() for key in keys}
+_PER_BATCH_SIZE = "num_speculative_tokens_per_batch_size"
 _OF_A_FAMILY = "_mtp"  # ending of deprecated method names
 _FLAG = "--speculative-config"
+BUCKETS = "custom_histogram_buckets"
+FAMILIES = {histogram.custom: histogram for histogram in HISTOGRAMS.values()}
+FINER: dict[str, tuple[float, ...]] = {family: tuple(bounds) for family, bounds in VLLM["finer_buckets"].items()}
+_BUCKETS = "--custom-histogram-buckets"
+_UNREAD = {"kv_cache_residency", "request_num_preemptions", "request_params_n", "request_tokens"}
+_CUSTOM = {metric.custom for metric in CATALOGUE if isinstance(metric, Histogram) and metric.custom} | _UNREAD
+_Bound = Annotated[float, Field(strict=True, gt=0, lt=1e9)]
+_BOUNDS = TypeAdapter[Any](Annotated[list[_Bound], Field(min_length=1), Predicate(lambda b: b == sorted(set(b)))])
+_VLLMS_OWN: dict[str, tuple[float, ...]] = Settings().buckets.model_dump()
 
 
 def revived(config: Config) -> Config:
@@ -113,12 +85,10 @@ def spelling(config: Config) -> Iterator[Finding]:
     """Keys and names that vLLM refuses, or will refuse."""
     for key in [key for key in config if key not in KEYS]:
         gone, meant = DEAD_KEYS.get(key.replace("-", "_")), nearest(key, KEYS)
-        what = f"vLLM 0.32 refuses this key: it is {'gone' if gone else 'unknown'}"
-        yield problem(f"{_FLAG} {shown(key)}", what, gone or (f'write "{meant}"' if meant else "leave it out"))
-    method = config.get("method")
-    if isinstance(method, str) and method.endswith(_OF_A_FAMILY):
-        what = f"{shown(method)} is a deprecated name"
-        yield warning(f"{_FLAG} method", what, 'write "mtp", which covers all of them')
+        fix = gone or (f'write "{meant}"' if meant else "leave it out")
+        yield found("refused-key", f"{_FLAG} {shown(key)}", state="gone" if gone else "unknown", fix=fix)
+    if isinstance(method := config.get("method"), str) and method.endswith(_OF_A_FAMILY):
+        yield found("deprecated-method", f"{_FLAG} method", method=shown(method))
 
 
 def meaning(
@@ -129,76 +99,62 @@ def meaning(
     for key, value in alive.items():
         words, kind = KEYS[key]
         if value is not None and not fits(value, kind):
-            yield problem(f"{_FLAG} {key}", f"{shown(value)} is not allowed", f"write {words}")
+            yield found("refused-value", f"{_FLAG} {key}", value=shown(value), allowed=words)
     method = alive.get("method")
     if "method" not in config and method not in (None, "ngram"):
-        what = f"old spellings named no method: {method} is a guess from the drafter's name"
-        yield note(f"{_FLAG} method", what, "check it")
+        yield found("guessed-method", f"{_FLAG} method", method=method)
     if method is None and alive.get("model") == "ngram":
         method = "ngram"
     if method is None or isinstance(method, str):
-        yield from _method(method, alive)
+        yield from _method(method or "", alive)
     yield from _length(method if isinstance(method, str) else "", alive, settings)
     yield from _together(alive, tensor_parallel, data_parallel)
 
 
-def _method(method: str | None, alive: Config) -> Iterator[Finding]:
-    where, one_of, meant = f"{_FLAG} method", f"write one of {', '.join(METHODS)}", nearest(method or "", METHODS)
-    if method is None and not alive.get("model"):
-        yield problem(where, "neither a method nor a model is named", 'write "method", such as "ngram"')
-    elif method is None:
-        what = "no method is named: the drafter's own configuration decides, and may change with the drafter"
-        yield note(where, what, one_of)
+def _method(method: str, alive: Config) -> Iterator[Finding]:
+    where, methods, known = f"{_FLAG} method", ", ".join(METHODS), METHODS.get(method, {})
+    if alive.get("method") is None and not method:
+        yield found("no-method" if alive.get("model") else "no-method-and-no-model", where, methods=methods)
     elif method == "mlp_speculator":
-        yield problem(where, f"{method}: vLLM accepts the name, but its V1 engine has no such drafter", one_of)
+        yield found("method-without-drafter", where, method=method, methods=methods)
     elif method not in METHODS:
-        yield problem(where, f"{shown(method)} is not a method of vLLM 0.32", f'write "{meant}"' if meant else one_of)
-    elif method in NEED_MODEL and not alive.get("model"):
-        yield problem(f"{_FLAG} model", f"missing: {method} drafts with a model", 'write "model": its name')
-    if method in REMARKS:
-        fix = "none needed: allow for it when you compare step latencies"
-        files = "compare the tokenizer files of both models, not only the sizes of their vocabularies"
-        yield note(where, f"{method}: {REMARKS[method]}", files if method == "draft_model" else fix)
-    if since := METHODS.get(method or ""):
-        yield note(where, f"{method} requires vLLM {since} or newer", "update an older server")
+        meant = nearest(method, METHODS)
+        yield found("unknown-method", where, method=shown(method), meant=f'"{meant}"' if meant else f"one of {methods}")
+    elif known.get("needs") == "model" and not alive.get("model"):
+        yield found("no-model", f"{_FLAG} model", method=method)
+    if "remark" in known:
+        yield found("remark", where, method=method, **known)
+    if "since" in known:
+        yield found("newer-release", where, method=method, since=known["since"])
 
 
 def _length(method: str, alive: Config, settings: Settings) -> Iterator[Finding]:
     where, longest = f"{_FLAG} num_speculative_tokens", settings.max_draft_tokens
-    drafted, fix = alive.get("num_speculative_tokens"), "set it; 3 to 5 is a usual start (a rule of thumb)"
+    drafted = alive.get("num_speculative_tokens")
     if drafted is None and method == "suffix":
         drafted = alive.get("suffix_decoding_max_tree_depth", 24)  # vLLM's default
-    elif drafted is None and method in NEED_LENGTH:
-        yield problem(where, f"missing: vLLM refuses to start, because {method} has no drafter that defines it", fix)
     elif drafted is None:
-        yield warning(where, "missing: vLLM starts only if the drafter's own configuration defines it", fix)
+        needed = METHODS.get(method, {}).get("needs") == "num_speculative_tokens"
+        yield found("no-length" if needed else "length-of-drafter", where, method=method)
     if isinstance(drafted, int) and drafted > longest:
-        what = f"drafts of {drafted} tokens: dashboards and records cover only {longest} positions"
-        fix = f"draft less, or set max_draft_tokens = {min(drafted, LONGEST_DRAFT)} in the settings"
-        yield warning(where, what, fix)
+        yield found("long-drafts", where, drafted=drafted, longest=longest, covered=min(drafted, LONGEST_DRAFT))
 
 
 def _together(alive: Config, target: int | None, data_parallel: int) -> Iterator[Finding]:
     """Values that exclude each other, or change what the counters mean."""
     drafter, where = alive.get("draft_tensor_parallel_size"), f"{_FLAG} draft_tensor_parallel_size"
     if alive.get("method") == "draft_model" and drafter not in (None, target):
-        what = "draft_model requires the drafter's tensor parallel size to equal the target's"
-        if target is None:
-            yield note(where, what, "check that it equals --tensor-parallel-size, or leave it out")
-        else:
-            yield problem(where, f"{what}: {shown(drafter)} against {target}", f"write {target}, or leave it out")
-    if alive.get(PER_BATCH_SIZE) is not None and data_parallel > 1:
-        what = f"vLLM disables it under data parallelism (--data-parallel-size {data_parallel})"
-        yield warning(f"{_FLAG} {PER_BATCH_SIZE}", what, "leave it out, or serve without data parallelism")
+        kind = "tensor-parallel-unknown" if target is None else "tensor-parallel"
+        yield found(kind, where, drafter=shown(drafter), target=target)
+    if alive.get(_PER_BATCH_SIZE) is not None and data_parallel > 1:
+        yield found("data-parallel", f"{_FLAG} {_PER_BATCH_SIZE}", size=data_parallel)
     least, most = alive.get("prompt_lookup_min"), alive.get("prompt_lookup_max")
     if isinstance(least, int) and isinstance(most, int) and least > most:
-        yield problem(f"{_FLAG} prompt_lookup_min", f"{least} is over prompt_lookup_max, {most}", "swap the two values")
+        yield found("lookup-bounds", f"{_FLAG} prompt_lookup_min", least=least, most=most)
     if alive.get("rejection_sample_method") == "synthetic" or any(key.startswith("synthetic_") for key in alive):
-        what = "synthetic: acceptance and every figure derived from it are invented, not measured; no series shows it"
-        yield warning(f"{_FLAG} rejection_sample_method", what, 'write "standard" on a server with users')
+        yield found("synthetic", f"{_FLAG} rejection_sample_method")
     if alive.get("enable_adaptive_verification"):
-        what = "fewer tokens are verified than the counters report as drafted: acceptance reads low"
-        yield note(f"{_FLAG} enable_adaptive_verification", what, "compare only with servers of the same kind")
+        yield found("adaptive-verification", f"{_FLAG} enable_adaptive_verification")
 
 
 def fits(value: object, kind: TypeAdapter[Any]) -> bool:
@@ -239,3 +195,63 @@ def checked(text: str) -> str:
     if odd := next((c for c in text if not c.isprintable() and c not in "\n\t\r"), ""):
         raise ValueError(f"contains the character {shown(odd)}, which is not text")
     return text
+
+
+def lint_buckets(value: str | None, settings: Settings) -> Iterator[Finding]:
+    """What is wrong with the flag's value, or with leaving the flag out."""
+    try:
+        given = {} if value is None else read_object(value)
+    except ValueError as error:
+        yield found("buckets-not-json", _BUCKETS, error=error)
+        return
+    known, unknown = ", ".join(sorted(_CUSTOM)), given.keys() - _CUSTOM
+    wrong = [found("buckets-family", _BUCKETS, family=shown(name), known=known) for name in unknown]
+    wrong += [found("buckets-bounds", _BUCKETS, family=shown(name)) for name in given if not fits(given[name], _BOUNDS)]
+    yield from wrong
+    for family, usual in _VLLMS_OWN.items() if not wrong else ():
+        yield from other_bounds(
+            _BUCKETS, family, {float(bound) for bound in given.get(family, usual)}, family, settings
+        )
+
+
+def buckets_flag(settings: Settings) -> str:
+    """The flag with the settings' bounds; where those are vLLM's own, with finer bounds and one at each SLO."""
+    declared = settings.buckets.model_dump().items()
+    own = {family: {*bounds} for family, bounds in declared if bounds != _VLLMS_OWN[family]}
+    finer = {family: {*bounds, *_objectives(family, settings).values()} for family, bounds in FINER.items()}
+    return f"{_BUCKETS} '{json.dumps({family: _sorted(bounds) for family, bounds in (own or finer).items()})}'"
+
+
+def other_bounds(where: str, name: str, bounds: set[float], family: str, settings: Settings) -> Iterator[Finding]:
+    """What is wrong with the bounds of a series `name`, whose family in the settings is `family`."""
+    declared: tuple[float, ...] = getattr(settings.buckets, family)
+    lists = {"the server lacks": {*declared} - bounds, "the settings lack": bounds - {*declared}}
+    words = (
+        f"{who} {', '.join(f'{bound:g}' for bound in sorted(missing))}" for who, missing in lists.items() if missing
+    )
+    fix = "declare the server's bounds in the settings, as below"
+    paste = f"[buckets]\n{family} = {json.dumps(_sorted(bounds))}"
+    if declared != _VLLMS_OWN[family]:
+        fix, paste = (
+            "start the server with the flag below, or declare its bounds in the settings",
+            buckets_flag(settings),
+        )
+    unmet = ", ".join(f"{slo} ({s:g} s)" for slo, s in _objectives(family, settings).items() if s not in bounds)
+    if differ := "; ".join(words):
+        kind = "no-bound-at-slo" if unmet else "other-bounds"
+        yield found(kind, where, name=name, objectives=unmet, differ=differ, fix=fix, paste=paste)
+
+
+def finite(texts: Iterable[str]) -> set[float]:
+    """Bounds in seconds, without +Inf and without text that is not a number."""
+    return {float(text) for text in texts if re.fullmatch(r"[0-9]+(\.[0-9]*)?(e[+-]?[0-9]{1,2})?", text)}
+
+
+def _objectives(family: str, settings: Settings) -> dict[str, float]:
+    """The SLOs that these buckets measure, in seconds."""
+    names = [name for name in settings.slo.watched if name in HISTOGRAMS and HISTOGRAMS[name].custom == family]
+    return {name: settings.slo.threshold(name) for name in names}
+
+
+def _sorted(bounds: Iterable[float]) -> list[float]:
+    return [int(bound) if bound == int(bound) else bound for bound in sorted(bounds)]

@@ -1,56 +1,58 @@
-"""Findings: what is wrong, where, and what to do; printed through `draftboard.output`."""
+"""Findings: what is wrong, where, and what to do; `findings.toml` has the words."""
 
+import tomllib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import partial
+from importlib.resources import files
 
 from pydantic import computed_field
 
-from draftboard.output import Block, Bullets, Described, Document, Heading, Sentence, Table, Text, Verbatim, columns
+from draftboard.output import Block, Bullets, Document, Heading, Sentence, Table, Text, Verbatim, columns
 from draftboard.status import Status
 
 
 class Severity(Enum):
     """How bad a finding is. Notes do not change the exit code."""
 
-    PROBLEM = "problem"  # vLLM refuses to start, or something stays empty or wrong
-    WARNING = "warning"  # it works, but not as it seems
+    PROBLEM = "problem"
+    WARNING = "warning"
     NOTE = "note"
 
 
+_WORDS = tomllib.loads((files("draftboard.doctor") / "findings.toml").read_text())
+_STATUS = {Severity.PROBLEM: Status.BAD, Severity.WARNING: Status.WARN, Severity.NOTE: Status.QUIET}
+
+
 @dataclass(frozen=True)
-class Empty(Described):
-    """Names of what has no sample."""
+class Empty:
+    """Names of what has no sample; a panel's is its dashboard and title."""
 
     panels: tuple[str, ...] = ()
-    """Dashboard and title of each."""
     alerts: tuple[str, ...] = ()
     records: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class Finding(Described):
+class Finding:
     """A fault, or a fact to know."""
 
     severity: Severity
     where: str
     what: str
     fix: str
-    empty: Empty = Empty()
-    """What stays empty because of it, where that is known."""
-    paste: str = ""
-    """Text to copy, which `fix` refers to as "below"."""
+    empty: Empty = Empty()  # because of it, where that is known
+    paste: str = ""  # to copy; `fix` refers to it as "below"
 
 
 @dataclass(frozen=True)
-class Examination(Described):
+class Examination:
     """What was examined, and what was found."""
 
     looked_at: str
     findings: tuple[Finding, ...]
-    write_instead: str = ""
-    """The command or JSON without dead flags and keys; empty where nothing changes. Contains no credential."""
+    write_instead: str = ""  # without dead flags and keys, and without credentials; empty where nothing changes
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -60,12 +62,11 @@ class Examination(Described):
 
 
 @dataclass(frozen=True)
-class Diagnosis(Described):
+class Diagnosis:
     """All examinations of one command."""
 
     examinations: tuple[Examination, ...]
-    schema_version: int = 1
-    """Raised when a key changes its meaning or is removed."""
+    schema_version: int = 1  # raised when a key changes its meaning or is removed
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -74,9 +75,10 @@ class Diagnosis(Described):
         return all(examination.content for examination in self.examinations)
 
 
-problem = partial(Finding, Severity.PROBLEM)
-warning = partial(Finding, Severity.WARNING)
-note = partial(Finding, Severity.NOTE)
+def found(kind: str, where: str, empty: Empty = Empty(), /, **values: object) -> Finding:
+    """A finding of `findings.toml`, with values for the names in its words."""
+    words = {key: text.format_map(values) for key, text in _WORDS[kind].items()}
+    return Finding(Severity(words["severity"]), where, words["what"], words["fix"], empty, words.get("paste", ""))
 
 
 def few(names: Sequence[str], most: int = 4, where: str = "") -> str:
@@ -93,24 +95,21 @@ def shown(value: object) -> str:
 
 def document(diagnosis: Diagnosis) -> Document:
     """For each examination a table of findings, then what stays empty and what to copy."""
-    statuses = {Severity.PROBLEM: Status.BAD, Severity.WARNING: Status.WARN, Severity.NOTE: Status.QUIET}
     blocks: list[Block] = []
-    for examination in diagnosis.examinations:
-        found = {severity: [f for f in examination.findings if f.severity is severity] for severity in statuses}
-        counts = {
-            severity: len(found[severity]) for severity in (Severity.PROBLEM, Severity.WARNING) if found[severity]
-        }
-        says = ", ".join(f"{count} {severity.value}{'s' * (count > 1)}" for severity, count in counts.items())
-        worst = statuses[next(iter(counts))] if counts else Status.GOOD
-        rows = ((Text(s.value, statuses[s]), f.where, f.what, f.fix) for s, findings in found.items() for f in findings)
+    for one in diagnosis.examinations:
+        ordered = sorted(one.findings, key=lambda finding: [*_STATUS].index(finding.severity))
+        bad = Counter(finding.severity for finding in ordered if finding.severity is not Severity.NOTE)
+        says = ", ".join(f"{count} {severity.value}{'s' * (count > 1)}" for severity, count in bad.items())
+        worst = _STATUS[next(iter(bad))] if bad else Status.GOOD
+        rows = ((Text(f.severity.value, _STATUS[f.severity]), f.where, f.what, f.fix) for f in ordered)
         table = Table(columns("", "Where", "What", "What to do"), tuple(rows))
-        blocks += [Heading(examination.looked_at, Text(says or "all well", worst)), table]
-        for one in examination.findings:
-            if kinds := {kind: names for kind, names in vars(one.empty).items() if names}:
+        blocks += [Heading(one.looked_at, Text(says or "all well", worst)), table]
+        for finding in one.findings:
+            if kinds := {kind: names for kind, names in vars(finding.empty).items() if names}:
                 lines = (f"{len(names)} {kind}: {few(names, 6, ' (--json has all)')}" for kind, names in kinds.items())
-                blocks += [Sentence(f"Stays empty ({one.where}: {one.what}):"), Bullets(tuple(lines))]
-        for paste in dict.fromkeys(one.paste for one in examination.findings if one.paste):
+                blocks += [Sentence(f"Stays empty ({finding.where}: {finding.what}):"), Bullets(tuple(lines))]
+        for paste in dict.fromkeys(finding.paste for finding in one.findings if finding.paste):
             blocks += [Sentence("To copy:"), Verbatim(paste)]
-        if examination.write_instead:
-            blocks += [Sentence("Write instead:"), Verbatim(examination.write_instead)]
+        if one.write_instead:
+            blocks += [Sentence("Write instead:"), Verbatim(one.write_instead)]
     return Document.of(blocks)

@@ -1,16 +1,26 @@
-"""The raw series that panels, alerts and records read; which of them a server lacks, why, and what stays empty."""
+"""Series of servers: what is read, what is missing and why, what stays empty, and whether counters move and agree."""
 
 import re
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
+from draftboard import reading
+from draftboard.access import Access
 from draftboard.alerts import ALERTS
-from draftboard.catalogue import CATALOGUE, Metric, Presence, around, removed, speculation
+from draftboard.catalogue import CATALOGUE, Metric, Presence, around, removed, serving, speculation
 from draftboard.dashboards import DASHBOARDS
-from draftboard.doctor.finding import Empty, Finding, few, note, problem, warning
+from draftboard.doctor.configuration import FAMILIES, finite, other_bounds
+from draftboard.doctor.finding import Empty, Examination, Finding, few, found
+from draftboard.durations import Duration
 from draftboard.reading.page import VLLM
+from draftboard.report import broken_identities
 from draftboard.settings import Settings
-from draftboard.signals import ALL, Edition, Level, Scope
+from draftboard.settings.fields import LONGEST_DRAFT
+from draftboard.signals import ALL, Edition, Level, Scope, traffic
+from draftboard.signals.acceptance import acceptance
+from draftboard.status import Status
 
 NAMES = {
     presence: tuple(part.name for metric in CATALOGUE for part in metric.parts if metric.presence is presence)
@@ -20,10 +30,6 @@ NAMES = {
 OF_ENGINES = (*NAMES[Presence.ALWAYS], *NAMES[Presence.SPECULATING])
 _NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
-_RECORD = re.compile(rf"\b({'|'.join(level.value for level in Level)}):\w+:\w+")
-_RELABEL_RAY = """\
-metric_relabel_configs:
-  - {source_labels: [__name__], regex: 'ray_vllm[_:](.+)', target_label: __name__, replacement: 'vllm:$1'}"""
 
 
 @dataclass(frozen=True)
@@ -31,12 +37,9 @@ class Reader:
     """An expression, by the series that it reads."""
 
     reads: frozenset[str]
-    has_alternatives: bool
-    """Whether it may have samples although one of those series has none."""
-    feeds: Empty
-    """The panels, alerts and records made of it."""
-    from_records: bool = False
-    """Whether its panels need the rules."""
+    has_alternatives: bool  # it may have samples although one of those series has none
+    feeds: Empty  # the panels, alerts and records made of it
+    from_records: bool = False  # its panels need the rules
 
 
 def silenced_by(missing: Collection[str], readers: Iterable[Reader]) -> Empty:
@@ -53,7 +56,7 @@ def together(readers: Iterable[Reader]) -> Empty:
 
 def all_readers(settings: Settings) -> tuple[Reader, ...]:
     """The expressions of all panels, alerts and records; panels by the signal that they show."""
-    found: list[Reader] = []
+    readers: list[Reader] = []
     panels: dict[str, dict[str, None]] = {}
     for dashboard in (build(settings, Edition.RECORDS) for build in DASHBOARDS):
         for name, panel in dashboard.shows:
@@ -61,19 +64,18 @@ def all_readers(settings: Settings) -> tuple[Reader, ...]:
     for signal in ALL:
         texts = {level: Scope(settings, level, Edition.RAW)(signal) for level in signal.levels}
         records = {signal.record_at(level, settings): text for level, text in texts.items()}
-        found += [_reader([text], Empty(records=(record,))) for record, text in records.items() if record]
+        readers += [_reader([text], Empty(records=(record,))) for record, text in records.items() if record]
         if signal.name in panels:
-            by_name = [Scope(settings, level, Edition.RECORDS)(signal) for level in signal.levels]
-            recorded = any(_RECORD.search(_TEXT.sub("", text)) for text in by_name)
+            recorded = any(Scope(settings, level, Edition.RECORDS)(signal) != text for level, text in texts.items())
             reader = _reader(texts.values(), Empty(panels=tuple(panels[signal.name])), from_records=recorded)
             # Of hosts: the engines' series only filter them, and filter nothing where they have no sample.
             of_gpus = replace(reader, reads=reader.reads.intersection(NAMES[Presence.GPU_EXPORTER]))
-            found.append(of_gpus if signal.levels == (Level.HOST,) else reader)
+            readers.append(of_gpus if signal.levels == (Level.HOST,) else reader)
     for alert in ALERTS:
-        watched = [part for part in (alert.watched or alert.signal, alert.guard) if part]
-        text = " and ".join(Scope(settings, alert.level, Edition.RAW)(part) for part in watched)
-        found.append(_reader([text], Empty(alerts=(alert.name,))))
-    return tuple(found)
+        watched = filter(None, (alert.watched or alert.signal, alert.guard))
+        text = " and ".join(map(Scope(settings, alert.level, Edition.RAW), watched))
+        readers.append(_reader([text], Empty(alerts=(alert.name,))))
+    return tuple(readers)
 
 
 def _reader(texts: Iterable[str], feeds: Empty, *, from_records: bool = False) -> Reader:
@@ -86,25 +88,20 @@ def _reader(texts: Iterable[str], feeds: Empty, *, from_records: bool = False) -
 class Server:
     """One server."""
 
-    where: str
-    """Its address, fit to be shown."""
-    names: frozenset[str]
-    """Of samples, as vLLM names them."""
+    where: str  # fit to be shown
+    names: frozenset[str]  # of samples, as vLLM names them
     answers: bool = True
-    ray: bool = False
-    """Whether Ray Serve exposes it, which prefixes its series."""
-    method: str | None = None
-    """Its method label, empty where it has none; None on a page, which does not show labels of targets."""
+    ray: bool = False  # Ray Serve exposes it, which prefixes its series
+    method: str | None = None  # label, empty where it has none; None on a page, which does not show labels of targets
 
 
-_Cause = tuple[Callable[..., Finding], Sequence[Server], str, str, Sequence[str], str]
-"""Severity, servers, what, fix, the missing series, text to copy."""
+_Cause = tuple[str, Sequence[Server], Sequence[str], dict[str, str]]
+"""Of `findings.toml`: a finding's name; the servers, the missing series, values for the words."""
 
 
 def place(labels: Mapping[str, str], settings: Settings) -> str:
     """A target in words."""
-    names = settings.labels
-    return f"{labels.get(names.instance, '')} of job {labels.get(names.job, '')}"
+    return f"{labels.get(settings.labels.instance, '')} of job {labels.get(settings.labels.job, '')}"
 
 
 def named(servers: Sequence[Server], among: Sequence[Server]) -> str:
@@ -115,55 +112,43 @@ def named(servers: Sequence[Server], among: Sequence[Server]) -> str:
 def missing_series(servers: Sequence[Server], settings: Settings, readers: Sequence[Reader]) -> Iterator[Finding]:
     """What servers lack, and what stays empty because no other server has it; from the coarsest cause to the finest."""
     there = frozenset[str]().union(*(server.names for server in servers if not server.ray))
-    for make, chosen, what, fix, names, paste in _causes(servers, settings):
+    for kind, chosen, names, values in _causes(servers, settings):
         if chosen:
-            yield make(named(chosen, servers), what, fix, silenced_by({*names} - there, readers), paste)
+            yield found(kind, named(chosen, servers), silenced_by({*names} - there, readers), **values)
 
 
 def _causes(servers: Sequence[Server], settings: Settings) -> Iterator[_Cause]:
-    what = f"down: {around.UP.name} is 0, so it has no samples"
-    fix = "start it, or correct address, port, path (/metrics) and access in the scrape job"
-    yield problem, [server for server in servers if not server.answers], what, fix, OF_ENGINES, ""
-    what = "Ray Serve exposes it: its series begin with ray_vllm, which no panel or rule reads"
-    fix = "add the relabelling below to the scrape job"
-    yield problem, [server for server in servers if server.answers and server.ray], what, fix, OF_ENGINES, _RELABEL_RAY
+    yield "down", [server for server in servers if not server.answers], OF_ENGINES, {"up": around.UP.name}
+    yield "ray", [server for server in servers if server.answers and server.ray], OF_ENGINES, {}
     own = [server for server in servers if server.answers and not server.ray]
     telling = [server for server in own if any(name.startswith(VLLM) for name in server.names)]
-    what = "it answers, but exposes no vllm: series: started with --disable-log-stats, or not a vLLM API server"
-    fix = "start it without --disable-log-stats; check that the address is vLLM's own"
-    yield problem, [server for server in own if server not in telling], what, fix, OF_ENGINES, ""
-    if not telling:
-        return
-    yield from _releases(telling)
-    yield from _speculation(telling, settings)
-    for presence, why, fix in (
-        (Presence.HTTP, "no request since it started", "none needed: they appear with the first request"),
-        (Presence.ONE_PROCESS, "several API servers run", "none needed: counter resets show restarts"),
-    ):
+    yield "silent", [server for server in own if server not in telling], OF_ENGINES, {}
+    if telling:
+        yield from _releases(telling)
+        yield from _speculation(telling, settings)
+    for presence, kind in ((Presence.HTTP, "no-request"), (Presence.ONE_PROCESS, "no-process-series")):
         lacking, absent = _lacking(telling, [metric for metric in CATALOGUE if metric.presence is presence])
-        yield note, lacking, f"no {few(NAMES[presence])}: {why}", fix, absent, ""
+        yield kind, lacking, absent, {"names": few(NAMES[presence])}
 
 
 def _releases(servers: Sequence[Server]) -> Iterator[_Cause]:
     v0 = {metric.name: f"{metric.name} -> {metric.instead}" for metric in removed.V0}
     if old := [server for server in servers if not server.names.isdisjoint(v0)]:
-        what = f"vLLM's V0 engine: {', '.join(sorted(v0.keys() & old[0].names))} do not mean what today's counters mean"
-        yield problem, old, what, f"update vLLM; what to read instead: {'; '.join(v0.values())}", (), ""
+        names = ", ".join(sorted(v0.keys() & old[0].names))
+        yield "v0-series", old, (), {"names": names, "instead": "; ".join(v0.values())}
     everywhere = [metric for metric in CATALOGUE if metric.presence is Presence.ALWAYS]
     lacking, absent = _lacking(servers, [metric for metric in everywhere if metric.since == Metric.since])
-    what = f"something removes series on the way: no {few(absent)}"
-    yield warning, lacking, what, "look at metric_relabel_configs of the scrape job", absent, ""
+    yield "removed-on-the-way", lacking, absent, {"names": few(absent)}
     newer = [metric for metric in everywhere if metric.since != Metric.since]
     lacking, absent = _lacking(servers, newer)
     if lacking:
         there = lacking[0].names
-        missing = [metric for metric in newer if {part.name for part in metric.parts} - there]
+        missing = [metric for metric in newer if not there.issuperset(part.name for part in metric.parts)]
         since = max((metric.since for metric in missing), key=lambda release: [int(n) for n in release.split(".")])
-        former = [old for old in removed.REMOVED if any(metric.name in old.instead for metric in missing)]
-        has = [old.name for old in former if any(name.startswith(old.name) for name in there)]
-        what = f"older than vLLM {since}: no {few([metric.name for metric in missing])}"
-        what += f"; it has the old {', '.join(has)}" if has else ""
-        yield warning, lacking, what, f"update vLLM to {since} or newer", absent, ""
+        former = [old.name for old in removed.REMOVED if any(metric.name in old.instead for metric in missing)]
+        has = ", ".join(old for old in former if any(name.startswith(old) for name in there))
+        values = {"since": since, "names": few([metric.name for metric in missing])}
+        yield "old-release", lacking, absent, values | {"old": f"; it has the old {has}" if has else ""}
 
 
 def _lacking(servers: Sequence[Server], metrics: Sequence[Metric]) -> tuple[list[Server], list[str]]:
@@ -174,21 +159,85 @@ def _lacking(servers: Sequence[Server], metrics: Sequence[Metric]) -> tuple[list
 
 
 def _speculation(servers: Sequence[Server], settings: Settings) -> Iterator[_Cause]:
-    label, baseline, names = settings.labels.spec_method, settings.methods.baseline, NAMES[Presence.SPECULATING]
+    baseline, names = settings.methods.baseline, NAMES[Presence.SPECULATING]
+    words = {"label": settings.labels.spec_method, "baseline": baseline}
     without = [server for server in servers if speculation.DRAFTS.name not in server.names]
     if labelled := [server for server in without if server.method not in (None, "", baseline)]:
-        what = f'labelled {label}="{labelled[0].method}", but exposes no series of speculation: speculation is off'
-        fix = f'start it with --speculative-config, or label it {label}="{baseline}"'
-        yield problem, labelled, what, fix, names, ""
-    what = "speculation is off: no series of it is exposed, although they exist from the start where it is on"
-    fix = f'start it with --speculative-config; if it is off on purpose, label its target {label}="{baseline}"'
-    yield warning, [server for server in without if not server.method], what, fix, names, ""
+        yield "labelled-but-off", labelled, names, words | {"method": str(labelled[0].method)}
+    yield "speculation-off", [server for server in without if not server.method], names, words
     if all(server.method == baseline and server in without for server in servers):
-        yield note, servers, "all servers are baselines: none speculates", "no action needed if intended", names, ""
+        yield "only-baselines", servers, names, {}
     drafting = [server for server in servers if server not in without]
-    what = f"no target label {label}: the default draft cost applies, and no alert fires if speculation is off"
-    fix = f"in the scrape job, as vLLM does not export it: labels: {{{label}: eagle3}}, or what the server runs"
-    yield warning, [server for server in drafting if server.method == ""], what, fix, (), ""
-    what = f'labelled {label}="{baseline}", but it exposes series of speculation: not a baseline'
-    fix = "label it with the method that it runs"
-    yield warning, [server for server in drafting if server.method == baseline], what, fix, (), ""
+    yield "no-label", [server for server in drafting if server.method == ""], (), words
+    yield "no-baseline", [server for server in drafting if server.method == baseline], (), words
+
+
+def examine_sources(
+    sources: Sequence[str], settings: Settings, window: Duration, access: Access, progress: Callable[..., None]
+) -> Iterator[Examination]:
+    """Examine saved pages, then servers twice, `window` apart; raises DraftboardError if one has no page of metrics."""
+    saved = [source for source in sources if reading.is_saved(source)]
+    if saved:
+        yield examine_pages([reading.load(Path(path)) for path in saved], (), settings)
+    if servers := [source for source in sources if source not in saved]:
+        before = reading.scrape(servers, access)
+        for second in range(window.seconds):
+            progress("second reading", second, window.seconds)
+            time.sleep(1)
+        yield examine_pages(before, reading.scrape(servers, access), settings)
+
+
+def examine_pages(pages: Sequence[reading.Page], later: Sequence[reading.Page], settings: Settings) -> Examination:
+    """Examine pages of servers, and later pages of the same servers, or none; raises DraftboardError for others."""
+    now = later or pages
+    servers = [Server(page.source, frozenset(page.by_name), ray=page.ray) for page in now]
+    findings = [*missing_series(servers, settings, all_readers(settings))]
+    for page in now:
+        for tally in reading.lifetime(page).tallies:
+            findings += _since_start(tally, settings)
+        for family, histogram in FAMILIES.items():
+            bounds = finite(dict(labels).get("le", "") for labels in page.of(histogram.bucket))
+            findings += other_bounds(page.source, histogram.name, bounds, family, settings) if bounds else ()
+    for before, after in zip(pages, later, strict=False):
+        findings += _moving(reading.growth(before, after), after)
+    return Examination(", ".join(page.source for page in pages), tuple(findings))
+
+
+def _since_start(tally: reading.Tally, settings: Settings) -> Iterator[Finding]:
+    """Whether the counters are possible, what share of drafted tokens was accepted, and what dashboards do not show."""
+    who, least, longest = _who(tally), settings.traffic.drafts_to_judge, settings.max_draft_tokens
+    counts = reading.Reader(reading.counts_of([tally], settings), Level.ENGINE)
+    numbers = counts.of(reading.labels_of(tally, settings))
+    positions = len(numbers.by(traffic.accepted_tokens_per_pos))
+    if positions > longest:
+        covered = min(positions, LONGEST_DRAFT)
+        yield found("many-positions", who, positions=positions, longest=longest, covered=covered)
+    needed = (traffic.drafts, traffic.draft_tokens, traffic.accepted_tokens)
+    counted, drafted, accepted = (numbers.value(signal) for signal in needed)
+    if not counted or drafted is None or accepted is None or not positions:
+        return
+    if broken := broken_identities(numbers, who):
+        for one in broken:
+            yield found("contradiction", who, says=one.says, error=one.error)
+    elif counted < least:
+        yield found("few-drafts", who, drafts=counted, least=least)
+    else:
+        share = numbers.value(acceptance) or 0.0
+        band = acceptance.step_of(share, settings)
+        kind = "low-acceptance" if band.status is Status.BAD else "acceptance"
+        yield found(kind, who, share=share, drafted=drafted, band=band.says)
+
+
+def _moving(grown: reading.Growth, page: reading.Page) -> Iterator[Finding]:
+    span = f"within {grown.seconds:.0f} s" if grown.seconds is not None else "between the two readings"
+    for engine in grown.gone:
+        yield found("stopped", page.source, engine=engine, span=span)
+    for tally in grown.tallies:
+        if not (generated := tally.total(serving.GENERATION_TOKENS)):
+            yield found("idle", _who(tally), span=span)
+        elif tally.total(speculation.DRAFTS) == 0:
+            yield found("nothing-drafted", _who(tally), generated=generated, span=span)
+
+
+def _who(tally: reading.Tally) -> str:
+    return f"{tally.model}{f' engine {tally.engine}' if tally.engine else ''} at {tally.source}"

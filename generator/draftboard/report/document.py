@@ -4,28 +4,30 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import zip_longest
 
-from draftboard.output import Bar, Block, Bullets, Cell, Column, Document, Heading, Note, Sentence, Table, Text, columns
-from draftboard.report.objects import LINES, EngineReport, Judged, Latency, ModelReport, Report, Speculation
+from draftboard.output import Bar, Block, Bullets, Cell, Document, Heading, Note, Sentence, Table, Text, columns
+from draftboard.report.objects import EngineReport, Judged, Latency, ModelReport, Report, Speculation
 from draftboard.settings import Settings
-from draftboard.signals import Signal
-from draftboard.signals.acceptance import acceptance, acceptance_length
-from draftboard.signals.capacity import kv_cache_usage, prefix_cache_hits
-from draftboard.signals.comparison import acceptance_change, length_to_others
+from draftboard.signals import Signal, acceptance, capacity, comparison, depth, economics, requests, traffic
 from draftboard.signals.decisions import ADVICE, STATES, state, verdict
-from draftboard.signals.depth import accepted_length_share, conditional_acceptance, survival
-from draftboard.signals.economics import BREAK_EVEN, expected_speedup, speedup_at
 from draftboard.signals.latency import FELT
-from draftboard.signals.requests import request_rate, requests_running, requests_waiting
 from draftboard.signals.signal import within
-from draftboard.signals.traffic import drafts, generation_tokens
 from draftboard.signals.users import measured_speedup
 from draftboard.signals.wording import NOTHING, worded
 from draftboard.status import Status
 
-_KNOWN_TO_PROMETHEUS = (acceptance_change, measured_speedup)
-_OF_ENGINES = (acceptance, acceptance_length, expected_speedup)
-OF_TIMES = ("Mean", "P50", "P95", "P99", "Samples")
-"""Headings of `cells_of`."""
+LINES = (
+    *(acceptance.acceptance, acceptance.acceptance_length, economics.break_even, acceptance.draft_length),
+    *(acceptance.coverage, acceptance.share_from_drafts, traffic.wasted_tokens, acceptance.tokens_per_step),
+    *(economics.expected_speedup, economics.best_k, economics.best_speedup),
+    *(comparison.acceptance_change, measured_speedup),
+)
+"""What is printed of speculation, a line each, in this order: fields of `Speculation`, `Traffic` or `ModelReport`."""
+_KNOWN_TO_PROMETHEUS = LINES[-2:]
+_OF_ENGINES = (acceptance.acceptance, acceptance.acceptance_length, economics.expected_speedup)
+_LOAD = (
+    *(traffic.generation_tokens, requests.request_rate, requests.requests_running, requests.requests_waiting),
+    *(capacity.kv_cache_usage, capacity.prefix_cache_hits),
+)
 _NO_CHANGE = (ADVICE["keep"].says, ADVICE["longer"].says)
 """Advice that would draft as much as now, or more."""
 _REST = (
@@ -40,7 +42,8 @@ def document(report: Report, settings: Settings, *, engines: bool) -> Document:
 
 
 def _blocks(report: Report, settings: Settings, *, engines: bool) -> Iterator[Block]:
-    yield Sentence(origin_in_words(report), Status.QUIET)
+    origin = f"{report.origin}: {', '.join(report.sources)}"
+    yield Sentence(", ".join((origin, *time_in_words(report.seconds, report.taken_at))), Status.QUIET)
     for model in report.models:
         yield Heading(named(model), Text(verdict_of(model), _status(model, settings)))
         yield Bullets(tuple(warnings(model)), Status.BAD)
@@ -50,7 +53,7 @@ def _blocks(report: Report, settings: Settings, *, engines: bool) -> Iterator[Bl
         if model.speculation:
             yield _by_length(model.speculation, settings, judged=model.verdict.says is not None)
         yield _times(model)
-        if load := traffic_in_words(model):
+        if load := ", ".join(_load(model)):
             yield Sentence(f"Load: {load}.")
         if engines:
             yield _engines(model, settings)
@@ -62,14 +65,14 @@ def _blocks(report: Report, settings: Settings, *, engines: bool) -> Iterator[Bl
 def _numbers(model: ModelReport, settings: Settings) -> Table:
     rows: list[tuple[Cell, ...]] = []
     if model.sample and model.speculation:
-        rows.append((drafts.title, f"{model.sample.drafts:,.0f}", Text("")))
+        rows.append((traffic.drafts.title, f"{model.sample.drafts:,.0f}", Text("")))
     for signal, value in numbers_of(model):
         step = None if value is None or model.verdict.says is None else signal.step_of(value, settings)
         means = ", ".join(part for part in (signal.unit.words, step.says if step else "") if part)
         rows.append((signal.title, worded(signal, value), Text(means, step.status if step else Status.NEUTRAL)))
-        if signal is acceptance and model.acceptance_by_request is not None:
-            weighted = worded(acceptance, model.acceptance_by_request)
-            rows.append((f"{acceptance.title} by request", weighted, Text("engines weighted by requests")))
+        if signal is acceptance.acceptance and model.acceptance_by_request is not None:
+            weighted = worded(signal, model.acceptance_by_request)
+            rows.append((f"{signal.title} by request", weighted, Text("engines weighted by requests")))
     return Table(columns("Speculation", numbers=("Value",)) + columns("Meaning"), tuple(rows))
 
 
@@ -84,37 +87,27 @@ def numbers_of(model: ModelReport) -> list[tuple[Signal, float | None]]:
 
 def _by_length(found: Speculation, settings: Settings, *, judged: bool) -> Table:
     """For 0 to K accepted tokens: exactly so many, at least so many, given one less, speedup with k = so many."""
-    at_least = (1.0, *found.survival)
     rows: list[tuple[Cell, ...]] = []
-    shares = zip_longest(found.accepted_length_share, at_least, (None, *found.conditional_acceptance))
+    shares = zip_longest(found.accepted_length_share, (1.0, *found.survival), (None, *found.conditional_acceptance))
     for length, (exactly, least, given) in enumerate(shares):
         gain = found.speedup_at[length - 1] if 0 < length <= len(found.speedup_at) else None
-        status = speedup_at.step_of(gain, settings).status if judged and gain is not None else Status.NEUTRAL
-        rows.append(
-            (
-                str(length),
-                worded(accepted_length_share, exactly),
-                worded(survival, least),
-                Bar(least or 0.0 if length else 0.0),
-                worded(conditional_acceptance, given),
-                Text(worded(speedup_at, gain) + (" (best)" if length == found.best_k else ""), status),
-            )
-        )
-    headings = (
-        *columns(numbers=("Tokens", "Exactly", "At least")),
-        Column(""),
-        *columns(numbers=("If reached", "Speedup at k")),
-    )
+        step = economics.speedup_at.step_of(gain, settings) if judged and gain is not None else None
+        best = " (best)" if length == found.best_k else ""
+        shown = worded(depth.accepted_length_share, exactly), worded(depth.survival, least)
+        speedup = Text(worded(economics.speedup_at, gain) + best, step.status if step else Status.NEUTRAL)
+        bar = Bar(least or 0.0 if length else 0.0)
+        rows.append((str(length), *shown, bar, worded(depth.conditional_acceptance, given), speedup))
+    headings = columns(numbers=("Tokens", "Exactly", "At least")) + columns("", numbers=("If reached", "Speedup at k"))
     return Table(headings, tuple(rows), title="How deep drafts are accepted")
 
 
 def _times(model: ModelReport) -> Table:
     measured = [(name, time) for name in FELT if (time := getattr(model.latency, name))]
-    rows = tuple((FELT[name].title, *cells_of(name, time)) for name, time in measured)
-    return Table(columns("Time", numbers=OF_TIMES), rows)
+    rows = tuple((FELT[name].title, *_cells(name, time)) for name, time in measured)
+    return Table(columns("Time", numbers=("Mean", "P50", "P95", "P99", "Samples")), rows)
 
 
-def cells_of(name: str, time: Latency) -> tuple[str, ...]:
+def _cells(name: str, time: Latency) -> tuple[str, ...]:
     """Mean, percentiles and number of samples in words; a percentile below resolution names the first bound."""
     family = FELT[name]
     under = f"< {worded(family.mean, time.resolution)}"
@@ -124,35 +117,28 @@ def cells_of(name: str, time: Latency) -> tuple[str, ...]:
 
 
 def _engines(model: ModelReport, settings: Settings) -> Table:
-    headings = (*(signal.title for signal in _OF_ENGINES), "To others", drafts.title)
+    titles = (*(signal.title for signal in _OF_ENGINES), "To others", traffic.drafts.title)
     rows: list[tuple[Cell, ...]] = []
     for one in model.engines:
-        found, sample = one.speculation, one.sample
         told = Text(verdict_of_engine(one, model), _status(one, settings))
-        numbers = (worded(signal, getattr(found, signal.name) if found else None) for signal in _OF_ENGINES)
-        counted = f"{sample.drafts:,.0f}" if sample else NOTHING
-        rows.append(
-            (one.engine or NOTHING, one.server, told, *numbers, worded(length_to_others, one.length_to_others), counted)
-        )
-    return Table(columns("Engine", "Server", verdict.title, numbers=headings), tuple(rows), title="Engines")
-
-
-def origin_in_words(report: Report) -> str:
-    """Where the numbers are from, and of what time."""
-    return ", ".join((f"{report.origin}: {', '.join(report.sources)}", *time_in_words(report.seconds, report.taken_at)))
+        numbers = (worded(signal, getattr(one.speculation, signal.name, None)) for signal in _OF_ENGINES)
+        to_others = worded(comparison.length_to_others, one.length_to_others)
+        counted = f"{one.sample.drafts:,.0f}" if one.sample else NOTHING
+        rows.append((one.engine or NOTHING, one.server, told, *numbers, to_others, counted))
+    return Table(columns("Engine", "Server", verdict.title, numbers=titles), tuple(rows), title="Engines")
 
 
 def time_in_words(seconds: float | None, until: float | None) -> tuple[str, ...]:
     """How long, and until when, as far as it is known."""
     span = f"over {seconds:,.0f} s" if seconds else ""
     at = datetime.fromtimestamp(until, UTC).strftime("until %Y-%m-%d %H:%M:%S UTC") if until else ""
-    return tuple(part for part in (span, at) if part)
+    return tuple(filter(None, (span, at)))
 
 
 def named(model: ModelReport) -> str:
     """A model's name, with what tells it from others."""
-    further = [model.method or "", *(f"{name}={text}" for name, text in sorted(model.labels.items()))]
-    told = ", ".join(part for part in further if part)
+    further = (model.method or "", *(f"{name}={text}" for name, text in sorted(model.labels.items())))
+    told = ", ".join(filter(None, further))
     return (model.model or "a server that names no model") + (f" ({told})" if told else "")
 
 
@@ -161,7 +147,7 @@ def verdict_of(entry: Judged) -> str:
     found = entry.verdict
     told = _expected(entry) if found.says else f"no verdict: {found.withheld}" if found.withheld else ""
     if found.measured and not found.says:
-        told = ", ".join(part for part in (told, found.measured) if part)
+        told = ", ".join(filter(None, (told, found.measured)))
     # A server that is down now may have drafted within the time.
     return told if told and entry.state == STATES["drafting"].says else ", ".join(filter(None, (entry.state, told)))
 
@@ -171,7 +157,7 @@ def _expected(entry: Judged) -> str:
     found = entry.verdict
     if not found.measured:
         return f"{found.says}: {found.advice}"
-    pays = entry.speculation is not None and entry.speculation.expected_speedup >= BREAK_EVEN
+    pays = entry.speculation is not None and entry.speculation.expected_speedup >= economics.BREAK_EVEN
     told = f"expected: {found.says}, {'but' if pays else 'and'} {found.measured}"
     return told if found.advice in _NO_CHANGE else f"{told}: {found.advice}"
 
@@ -187,19 +173,11 @@ def warnings(model: ModelReport) -> list[str]:
     return [f"Do not trust these numbers: {one.says} ({one.engine}, by {one.error:.1%})" for one in model.broken]
 
 
-def traffic_in_words(entry: Judged) -> str:
-    """The load in a line."""
-    told = [
-        f"{worded(signal, getattr(entry.traffic, signal.name))} {signal.unit.words}"
-        for signal in (generation_tokens, request_rate)
-        if getattr(entry.traffic, signal.name) is not None
-    ]
-    gauges = [
-        f"{within(signal.title)} {worded(signal, getattr(entry.traffic, signal.name))}"
-        for signal in (requests_running, requests_waiting, kv_cache_usage, prefix_cache_hits)
-        if getattr(entry.traffic, signal.name) is not None
-    ]
-    return ", ".join(told + gauges)
+def _load(model: ModelReport) -> Iterator[str]:
+    for signal in _LOAD:
+        if (value := getattr(model.traffic, signal.name)) is not None:
+            told = worded(signal, value)
+            yield f"{told} {signal.unit.words}" if signal.unit.per_second else f"{within(signal.title)} {told}"
 
 
 def _status(entry: Judged, settings: Settings) -> Status:

@@ -1,50 +1,70 @@
-"""A report of a Prometheus: what its records say, or its raw series where rules are not loaded."""
+"""A report of a Prometheus: base signals from its records, or from raw series where rules are not loaded.
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from time import time
+What is made of them (ratios, verdict, advice) is computed from the answers, so that counts and ratios of one report
+are of one moment.
+"""
 
+import math
+import re
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
-from draftboard.expr.scope import Level
+from draftboard.expr.counts import Counts
+from draftboard.expr.promql import first_of
+from draftboard.expr.scope import Matcher
+from draftboard.expr.tree import Expr, setting
 from draftboard.expr.vector import Labels, Vector, dropped, value_of
 from draftboard.prometheus import Client
-from draftboard.reading.counted import Numbers, Reader
-from draftboard.reading.sources import Recorded
-from draftboard.report.asked import Question
-from draftboard.report.entries import engine_report, model_report
-from draftboard.report.judge import Case, missing_positions
+from draftboard.reading import Numbers, Reader, Recorded
+from draftboard.report.judge import Case, engine_report, missing_positions, model_report
 from draftboard.report.objects import SCHEMA_VERSION, Broken, EngineReport, ModelReport, Origin, Report
 from draftboard.settings import Settings
+from draftboard.signals import Edition, Level, Scope, Signal, capacity, requests, traffic
 from draftboard.signals.comparison import acceptance_change
 from draftboard.signals.decisions import state
-from draftboard.signals.integrity import IDENTITIES
-from draftboard.signals.traffic import drafts, generation_tokens
+from draftboard.signals.depth import configured_k
+from draftboard.signals.integrity import IDENTITIES, identity_error
+from draftboard.signals.latency import FELT
+from draftboard.signals.users import measured_speedup
 
+_ASKED = (
+    *(traffic.drafts, traffic.draft_tokens, traffic.accepted_tokens, traffic.accepted_tokens_per_pos),
+    *(traffic.generation_tokens, capacity.prompt_tokens, traffic.decode_steps, traffic.first_tokens),
+    *(requests.request_rate, *(family.buckets for family in FELT.values()), state, configured_k),
+    *(requests.requests_running, requests.requests_waiting, capacity.kv_cache_usage, capacity.prefix_cache_hits),
+    *(family.mean for family in FELT.values()),
+)
+_KEYS = (state, traffic.drafts, traffic.generation_tokens)
+_NUMBERS = {"position": re.compile("[0-9]{1,4}"), "le": re.compile(r"[0-9]+(\.[0-9]*)?(e[+-]?[0-9]+)?|\+Inf")}
+"""Labels that are computed with, as vLLM and Prometheus write them."""
+_LATE = 2
+"""Evaluations that may be missed before records are no longer read."""
 _OVERLAP = (
     f"{acceptance_change.title} is not known: it compares with {{before}} ago, and {{span}} then and {{span}} now "
     "overlap. Ask over a shorter --range."
 )
 _UNKNOWN = "the counters contradict each other, in a way that the record does not name"
+Progress = Callable[[str, int, int], None]
 
 
-def of_prometheus(
-    source: Recorded, settings: Settings, method: str, *, engines: bool, progress: Callable[[str, int, int], None]
-) -> Report:
+def of_prometheus(source: Recorded, settings: Settings, method: str, *, engines: bool, progress: Progress) -> Report:
     """Every model that Prometheus knows of, or the one that is asked for.
 
     Raises:
         DraftboardError: it does not answer, or knows of none.
     """
-    at = time() if source.at is None else source.at
+    at = time.time() if source.at is None else source.at
     with Client(source.url, source.access) as client:
         span = source.span or settings.rules.rate_window
-        question = Question(client, settings, span, at, source.model, method).of_last_evaluation()
+        question = _Question(client, settings, span, at, source.model, method).of_last_evaluation()
         counts = question.ask((Level.MODEL, Level.ENGINE) if engines else (Level.MODEL,), progress)
-        models = Reader(counts, Level.MODEL)
-        by_engine = Reader(counts, Level.ENGINE) if engines else None
+        models, by_engine = Reader(counts, Level.MODEL), Reader(counts, Level.ENGINE) if engines else None
         answer = _Answer(settings, span.seconds, models, by_engine, question.broken())
         url = client.url
-    keys = models.keys(state, drafts, generation_tokens)
+    keys = models.keys(*_KEYS)
     if not keys:
         of = f" of {source.model}" if source.model else ""
         raise DraftboardError(
@@ -62,13 +82,94 @@ def of_prometheus(
 
 
 @dataclass(frozen=True)
+class _Question:
+    """What is asked, of when, and of which model (of all: "")."""
+
+    client: Client
+    settings: Settings
+    span: Duration
+    at: float
+    model: str
+    method: str
+    """How drafts are made where no label says it."""
+    recorded: bool = True
+    """Whether records are read where there are any."""
+
+    @property
+    def compares(self) -> bool:
+        """Whether then and now are apart, so that they can be compared."""
+        return self.span <= self.settings.rules.compare_with
+
+    def of_last_evaluation(self) -> "_Question":
+        """The same at the time of the latest records; of raw series alone where nothing was recorded lately."""
+        rules = self.settings.rules
+        if self.span != rules.rate_window:
+            return self
+        record = self._scope(Level.MODEL, Edition.RULES)(state)
+        stamps = [series.samples[0][1] for series in self.client.query(f"timestamp({record})", self.at)]
+        latest = max((stamp for stamp in stamps if stamp <= self.at), default=-math.inf)
+        if self.at - latest > _LATE * rules.evaluation_interval.seconds:
+            return replace(self, recorded=False)
+        return replace(self, at=latest)
+
+    def ask(self, levels: tuple[Level, ...], progress: Progress) -> Counts:
+        """Ask for every base signal at some levels."""
+        remembered = (*([acceptance_change] if self.compares else []), measured_speedup)
+        asked = [
+            (signal, level) for level in levels for signal in (*_ASKED, *(remembered if level is Level.MODEL else ()))
+        ]
+        answers: dict[tuple[str, Level], Vector] = {(acceptance_change.name, Level.MODEL): {}}
+        for done, (signal, level) in enumerate(asked):
+            progress("asking Prometheus", done, len(asked))
+            factor = self.span.seconds if signal.per_second else 1.0
+            found = self._values(signal, signal, level)
+            answers[signal.name, level] = {labels: value * factor for labels, value in found.items()}
+        return Counts(self.settings, answers=answers)
+
+    def broken(self) -> Vector:
+        """Engines whose counters contradict each other, by identity: how far it is broken."""
+        limit = setting(lambda settings: settings.thresholds.inconsistent)
+        return self._values(identity_error, identity_error > limit, Level.ENGINE)
+
+    def _values(self, signal: Signal, expression: Expr, level: Level) -> dict[Labels, float]:
+        """By labels; a selector cannot leave out series that do not carry the model's label."""
+        own = signal.by[0] if signal.by else ""
+        found: dict[Labels, float] = {}
+        for series in self.client.query(self._promql(signal, expression, level), self.at):
+            labels = {name: text for name, text in series.labels.items() if name != "__name__"}
+            if self.model and labels.get(self.settings.labels.model_name) != self.model:
+                continue
+            if self.method:
+                labels.setdefault(self.settings.labels.spec_method, self.method)
+            text, value = labels.get(own, ""), series.samples[0][1]
+            if own in _NUMBERS and not _NUMBERS[own].fullmatch(text):
+                what = f"{signal.title}: the label {own} is {text[:60]!r}, not a number"
+                raise DraftboardError(f"{self.client.url}: {what}")
+            if math.isfinite(value):
+                found[frozenset(labels.items())] = value
+        return found
+
+    def _promql(self, signal: Signal, expression: Expr, level: Level) -> str:
+        raw = self._scope(level, Edition.ASKED)(expression)
+        kept = signal.record_at(level, self.settings) and self.span == self.settings.rules.rate_window
+        return first_of(self._scope(level, Edition.RULES)(expression), raw) if kept and self.recorded else raw
+
+    def _scope(self, level: Level, edition: Edition) -> Scope:
+        scope = Scope(self.settings, level, edition, span=self.span if edition is Edition.ASKED else None)
+        if not self.model:
+            return scope
+        pattern = re.escape(self.model).replace("\\", "\\\\").replace('"', '\\"')
+        return scope.where(Matcher.of(self.settings.labels.model_name, pattern))
+
+
+@dataclass(frozen=True)
 class _Answer:
     """What Prometheus said, and what it is judged by."""
 
     settings: Settings
     seconds: float
     models: Reader
-    by_engine: Reader | None
+    engines: Reader | None
     broken: Vector
 
     def model(self, key: Labels) -> ModelReport:
@@ -76,35 +177,25 @@ class _Answer:
         names, labels = self.settings.labels, dict(key)
         method, model = labels.pop(names.spec_method, ""), labels.pop(names.model_name, "")
         case = self._case(self.models.of(key), "its engines together")
-        engines = self._engines(case.numbers, self.by_engine) if self.by_engine else ()
+        engines = tuple(self._engines(case.numbers, self.engines)) if self.engines else ()
         return model_report(case, model, method, labels=labels, engines=engines)
 
-    def _engines(self, model: Numbers, engines: Reader) -> tuple[EngineReport, ...]:
+    def _engines(self, model: Numbers, engines: Reader) -> Iterator[EngineReport]:
         names = self.settings.labels
-        return tuple(
-            engine_report(
-                self._case(engines.of(key), self._place(key)),
-                model,
-                value_of(key, names.engine),
-                value_of(key, names.instance),
-            )
-            for key in engines.keys(state, drafts, generation_tokens)
-            if self._model_of(key) == model.labels
-        )
+        for key in engines.keys(*_KEYS):
+            if self._model_of(key) == model.labels:
+                case = self._case(engines.of(key), self._place(key))
+                yield engine_report(case, model, value_of(key, names.engine), value_of(key, names.instance))
 
     def _case(self, numbers: Numbers, name: str) -> Case:
-        broken = (*missing_positions(numbers, name), *self._broken(numbers.labels))
-        return Case(numbers, self.seconds, broken)
-
-    def _broken(self, key: Labels) -> tuple[Broken, ...]:
-        """Of an engine, or of all engines of a model."""
-        found = []
+        """With the identities that an engine, or any engine of a model, breaks."""
+        broken = [*missing_positions(numbers, name)]
         for labels, error in sorted(self.broken.items(), key=lambda pair: sorted(pair[0])):
-            engine, name = dropped(labels, ("identity",)), value_of(labels, "identity")
-            if key in {engine, self._model_of(engine)}:
-                says = IDENTITIES.get(name, _UNKNOWN)
-                found.append(Broken(identity=name, says=says, error=error, engine=self._place(engine)))
-        return tuple(found)
+            engine, identity = dropped(labels, ("identity",)), value_of(labels, "identity")
+            if numbers.labels in {engine, self._model_of(engine)}:
+                says = IDENTITIES.get(identity, _UNKNOWN)
+                broken.append(Broken(identity=identity, says=says, error=error, engine=self._place(engine)))
+        return Case(numbers, self.seconds, tuple(broken))
 
     def _model_of(self, engine: Labels) -> Labels:
         return dropped(engine, (self.settings.labels.instance, self.settings.labels.engine))

@@ -1,15 +1,28 @@
-"""From numbers to a judgement: what the signals say of a model or an engine, the verdict and its reasons."""
+"""From numbers to entries of a report: what the signals say of a model or an engine, the verdict and its reasons."""
 
-import string
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from string import Formatter
 from typing import Any
 
-from draftboard.reading.counted import Numbers
-from draftboard.report.objects import Broken, Judged, Latencies, Latency, Sample, Speculation, Traffic, Verdict
+from draftboard.reading import Numbers
+from draftboard.report.objects import (
+    Broken,
+    EngineReport,
+    Judged,
+    Latencies,
+    Latency,
+    ModelReport,
+    Sample,
+    Speculation,
+    Traffic,
+    Verdict,
+)
 from draftboard.settings import Settings
-from draftboard.signals import ALL, Signal
-from draftboard.signals.acceptance import acceptance
+from draftboard.signals import ALL, Signal, traffic
+from draftboard.signals.acceptance import acceptance, acceptance_length
 from draftboard.signals.capacity import prefix_cache_hits, prompt_tokens
+from draftboard.signals.comparison import acceptance_change, length_to_others
 from draftboard.signals.decisions import ADVICE, STATES, VERDICT_REASON, Choice, advice, state
 from draftboard.signals.depth import configured_k
 from draftboard.signals.economics import best_k, best_speedup, expected_speedup
@@ -17,28 +30,18 @@ from draftboard.signals.integrity import IDENTITIES, identity_error
 from draftboard.signals.latency import FELT
 from draftboard.signals.requests import request_rate
 from draftboard.signals.signal import Code, within
-from draftboard.signals.traffic import (
-    accepted_tokens,
-    accepted_tokens_per_pos,
-    draft_tokens,
-    drafts,
-    first_tokens,
-    generation_tokens,
-)
 from draftboard.signals.users import measured_speedup
 from draftboard.signals.wording import worded
 from draftboard.status import Status
 
 V0_ENGINE = Choice(
     Code(-1, "vLLM's V0 engine", Status.WARN),
-    drafts,
+    traffic.drafts,
     "it does not count drafts, so there is no mean acceptance length, and its ratio counts tokens behind a rejection, "
     "too: vLLM 0.10 and newer export what is needed",
 )
 _INCOMPLETE = "drafts are counted, but not all that is needed to judge them: is something filtered out of the series?"
 _BY_NAME = {signal.name: signal for signal in ALL}
-_GAIN_DIGITS = 3
-"""Decimals of a share that is shown in tenths of a per cent."""
 
 
 @dataclass(frozen=True)
@@ -59,35 +62,99 @@ class Case:
         return self.numbers.settings
 
 
+def engine_report(case: Case, model: Numbers, engine: str, server: str, notes: tuple[str, ...] = ()) -> EngineReport:
+    """An engine's entry, beside its model's numbers."""
+    own, together = case.numbers.value(traffic.drafts) or 0.0, model.value(traffic.drafts) or 0.0
+    # Estimates of a rate add up to their sum but for the last digits: less than one draft is nobody's.
+    to_others = case.numbers.value(length_to_others) if own and together - own >= 1 else None
+    found = {"engine": engine, "server": server, "length_to_others": to_others, "notes": notes}
+    return EngineReport(**vars(judge(case)) | found)
+
+
+def model_report(
+    case: Case,
+    model: str,
+    method: str,
+    *,
+    labels: dict[str, str] | None = None,
+    engines: tuple[EngineReport, ...] = (),
+    notes: tuple[str, ...] = (),
+) -> ModelReport:
+    """A model's entry, of its engines together."""
+    judged = judge(case)
+    found = {
+        "model": model,
+        "method": method or None,
+        "labels": labels or {},
+        "acceptance_by_request": _by_request(engines),
+        "acceptance_change": case.numbers.value(acceptance_change),
+        "measured_speedup": case.numbers.value(measured_speedup),
+        "broken": case.broken,
+        "engines": engines,
+        "notes": (*notes, *_of_outliers(engines, case.settings), *_of_method(judged, method, case.settings)),
+    }
+    return ModelReport(**vars(judged) | found)
+
+
+def _by_request(engines: Sequence[EngineReport]) -> float | None:
+    judged = [(one.traffic.requests or 0.0, one.speculation.acceptance) for one in engines if one.speculation]
+    requests = sum(weight for weight, _ in judged)
+    if len(judged) < 2 or not requests:  # noqa: PLR2004
+        return None
+    return sum(weight * share for weight, share in judged) / requests
+
+
+def _of_outliers(engines: Sequence[EngineReport], settings: Settings) -> list[str]:
+    """Engines that accept less than their siblings, where there are drafts enough to say so."""
+    judged = [(one, one.length_to_others) for one in engines if one.verdict.says is not None]
+    return [
+        f"engine {one.engine} of {one.server} is an outlier: its {within(acceptance_length.title)} is "
+        f"{worded(length_to_others, to_others)} of the other engines'"
+        for one, to_others in judged
+        if to_others is not None and to_others < settings.thresholds.outlier
+    ]
+
+
+def _of_method(judged: Judged, method: str, settings: Settings) -> list[str]:
+    """Assumptions that the verdict rests on for want of a better source."""
+    found = judged.speculation
+    if found is None:
+        return []
+    notes, assumed = [], f"so c = {found.draft_cost:g} is assumed"
+    if not method:
+        notes.append(f"the drafting method is unknown, {assumed}: name it with --method")
+    elif method not in settings.draft_cost.by_method:
+        notes.append(f"no cost is known for {method}, {assumed}: settings, draft_cost.by_method")
+    if found.draft_length < settings.thresholds.full_drafts * found.configured_k:
+        of_k = f"{found.draft_length:.2f} of K = {found.configured_k:g} tokens"
+        notes.append(f"drafts hold {of_k}: late positions read low, for few drafts get there")
+    return notes
+
+
 def judge(case: Case) -> Judged:
     """The numbers of a model or an engine, and what follows from them."""
-    sample = _sample(case)
-    if sample is None:
-        verdict = Verdict(says=None, advice=None, reasons=(_state(case).reason or _INCOMPLETE,))
-    else:
-        verdict = _withheld(case, sample) or _verdict(case)
+    numbers, sample = case.numbers, _sample(case)
+    now = STATES.of(numbers.value(state)) or STATES.choices["silent"]
+    if case.v0 and numbers.value(traffic.drafts) is None:
+        now = V0_ENGINE
+    reasons = (now.reason or _INCOMPLETE,)
+    verdict = _verdict(case, sample) if sample else Verdict(says=None, advice=None, reasons=reasons)
     return Judged(
-        state=_state(case).code.says,
+        state=now.code.says,
         verdict=_with_measured(case, verdict),
         sample=sample,
         speculation=_speculation(case, judged=verdict.says is not None) if sample else None,
-        latency=Latencies(**{name: _latency(case.numbers, name) for name in FELT}),
+        latency=Latencies(**{name: _latency(numbers, name) for name in FELT}),
         traffic=_traffic(case),
         notes=(),
     )
 
 
-def _state(case: Case) -> Choice:
-    if case.v0 and case.numbers.value(drafts) is None:
-        return V0_ENGINE
-    return STATES.of(case.numbers.value(state)) or STATES.choices["silent"]
-
-
 def _sample(case: Case) -> Sample | None:
     """The four counters, where anything was drafted and none of them is missing."""
-    numbers = case.numbers
-    counted, drafted, accepted = (numbers.value(signal) for signal in (drafts, draft_tokens, accepted_tokens))
-    positions = numbers.each(accepted_tokens_per_pos)
+    signals = (traffic.drafts, traffic.draft_tokens, traffic.accepted_tokens)
+    counted, drafted, accepted = (case.numbers.value(signal) for signal in signals)
+    positions = case.numbers.each(traffic.accepted_tokens_per_pos)
     if not counted or drafted is None or accepted is None or not positions:
         return None
     return Sample(
@@ -111,30 +178,24 @@ def _speculation(case: Case, *, judged: bool) -> Speculation:
 
 
 def _named_as_signals(case: Case, kind: type[Speculation | Traffic]) -> dict[str, Any]:
-    """The values of all fields that are named as a signal: one number, or several by the signal's own label."""
+    """The values of all fields that are named as a signal: several where it has a label of its own, and rates."""
     found: dict[str, Any] = {}
-    for name in (field.name for field in fields(kind) if field.name in _BY_NAME):
+    for name in {field.name for field in fields(kind)} & _BY_NAME.keys():
         signal = _BY_NAME[name]
-        found[name] = case.numbers.each(signal) if signal.by else _shown(case, signal)
+        value: Any = case.numbers.each(signal) if signal.by else case.numbers.value(signal)
+        found[name] = _over(value, case.seconds) if signal.unit.per_second else value
     return found
-
-
-def _shown(case: Case, signal: Signal) -> float | None:
-    """A value as it is shown: a rate per second, where it is known how many seconds were counted."""
-    value = case.numbers.value(signal)
-    if value is None or not signal.unit.per_second:
-        return value
-    return value / case.seconds if case.seconds else None
 
 
 def _traffic(case: Case) -> Traffic:
     numbers = case.numbers
-    answered = numbers.value(first_tokens)
+    answered, generated = numbers.value(traffic.first_tokens), numbers.value(traffic.generation_tokens)
+    found = _named_as_signals(case, Traffic) | {"prefix_cache_hits": numbers.by(prefix_cache_hits).get("local")}
     return Traffic(
-        **_named_as_signals(case, Traffic) | {"prefix_cache_hits": numbers.by(prefix_cache_hits).get("local")},
+        **found,
         prompt_length=_over(numbers.value(prompt_tokens), answered),
-        answer_length=_over(numbers.value(generation_tokens), answered),
-        generated=numbers.value(generation_tokens),
+        answer_length=_over(generated, answered),
+        generated=generated,
         requests=numbers.value(request_rate),
     )
 
@@ -150,79 +211,59 @@ def _latency(numbers: Numbers, name: str) -> Latency | None:
     p50, p95, p99 = (numbers.value(signal) for signal in (family.p50, family.p95, family.p99))
     if not count or p50 is None or p95 is None or p99 is None:
         return None
-    return Latency(
-        count=count,
-        mean=numbers.value(family.mean) or 0.0,
-        p50=p50,
-        p95=p95,
-        p99=p99,
-        resolution=float(next(iter(buckets))),
-        unresolved=numbers.value(family.unresolved) or 0.0,
-    )
+    mean, unresolved = numbers.value(family.mean) or 0.0, numbers.value(family.unresolved) or 0.0
+    first = float(next(iter(buckets)))
+    return Latency(count=count, mean=mean, p50=p50, p95=p95, p99=p99, resolution=first, unresolved=unresolved)
 
 
 def broken_identities(numbers: Numbers, engine: str) -> tuple[Broken, ...]:
     """What an engine's own counters contradict: the positions that it lacks, and identities that vLLM's code holds."""
-    limit = numbers.settings.thresholds.inconsistent
-    errors = numbers.by(identity_error) if numbers.value(drafts) else {}
+    errors = numbers.by(identity_error) if numbers.value(traffic.drafts) else {}
     return missing_positions(numbers, engine) + tuple(
         Broken(identity=name, says=says, error=errors[name], engine=engine)
         for name, says in IDENTITIES.items()
-        if errors.get(name, 0.0) > limit
+        if errors.get(name, 0.0) > numbers.settings.thresholds.inconsistent
     )
 
 
 def missing_positions(numbers: Numbers, engine: str) -> tuple[Broken, ...]:
     """A position below a present one that is not counted: neither K nor survival can be derived then."""
-    there = [int(position) for position in numbers.by(accepted_tokens_per_pos)]
+    there = {int(position) for position in numbers.by(traffic.accepted_tokens_per_pos)}
     deepest = max(there, default=0)
-    missing = len(set(range(deepest)) - set(there))
-    if not missing:
+    if not (missing := len(set(range(deepest)) - there)):
         return ()
     says = f"position {deepest} is counted without {missing} of the {deepest} positions before it"
     return (Broken(identity="positions_missing", says=says, error=missing / (deepest + 1), engine=engine),)
 
 
-def _withheld(case: Case, sample: Sample) -> Verdict | None:
-    """Why drafts get no verdict; None where they can be judged."""
+def _verdict(case: Case, sample: Sample) -> Verdict:
     counted = f"{sample.drafts:,.0f} draft{'' if round(sample.drafts) == 1 else 's'}"
-    # Under structured output a grammar may void all that was drafted; not all of the time.
-    reasons = (
-        (
-            bool(case.broken),
-            "counters contradict each other",
-            "counters contradict each other: nothing can be judged by them",
-        ),
-        (not sample.enough, "too few drafts", f"too few: {counted}, and a verdict takes {sample.least:,.0f}"),
-        (
-            not sample.draft_tokens,
-            "drafts hold no tokens",
-            f"{counted}, and not one token in them: is every draft voided by a grammar, or does a counter stand still?",
-        ),
-    )
-    found = (Verdict(says=None, advice=None, reasons=(why,), withheld=short) for holds, short, why in reasons if holds)
-    return next(found, None)
+    if case.broken:
+        withheld = "counters contradict each other"
+        why = f"{withheld}: nothing can be judged by them"
+    elif not sample.enough:
+        withheld, why = "too few drafts", f"too few: {counted}, and a verdict takes {sample.least:,.0f}"
+    elif not sample.draft_tokens:
+        # Under structured output a grammar may void all that was drafted; not all of the time.
+        withheld, asks = "drafts hold no tokens", "is every draft voided by a grammar, or does a counter stand still?"
+        why = f"{counted}, and not one token in them: {asks}"
+    else:
+        chosen = ADVICE.of(case.numbers.value(advice)) or ADVICE.choices["keep"]
+        says = expected_speedup.step_of(case.numbers.value(expected_speedup) or 0.0, case.settings).says
+        reasons = (_filled(VERDICT_REASON, case), _filled(chosen.reason, case), _of_best_k(case))
+        return Verdict(says=says, advice=chosen.code.says, reasons=tuple(filter(None, reasons)))
+    return Verdict(says=None, advice=None, reasons=(why,), withheld=withheld)
 
 
-def _verdict(case: Case) -> Verdict:
-    chosen = ADVICE.of(case.numbers.value(advice)) or ADVICE.choices["keep"]
-    said = expected_speedup.step_of(case.numbers.value(expected_speedup) or 0.0, case.settings).says
-    words = _Words(case)
-    reasons = (words.format(VERDICT_REASON), words.format(chosen.reason), *_of_best_k(case))
-    return Verdict(says=said, advice=chosen.code.says, reasons=tuple(filter(None, reasons)))
-
-
-def _of_best_k(case: Case) -> tuple[str, ...]:
-    numbers = case.numbers
-    best, now, at_best = (numbers.value(signal) or 0.0 for signal in (best_k, expected_speedup, best_speedup))
-    k = numbers.value(configured_k) or 0.0
-    told = _Words(case).format("{best_k.title} is {best_k}: {expected_speedup.title!l} {best_speedup}")
-    if best < k:
-        gain = at_best / now - 1
-        # Nothing is gained where several k are as fast, or where K lies deeper than is judged.
-        gained = f"{told}, {gain:.1%} more than K = {worded(configured_k, k)} gives now"
-        return (gained,) if round(gain, _GAIN_DIGITS) > 0 else ()
-    return (f"{told}; longer than K = {worded(configured_k, k)} was not tried",)
+def _of_best_k(case: Case) -> str:
+    signals = (best_k, configured_k, expected_speedup, best_speedup)
+    best, k, now, at_best = (case.numbers.value(signal) or 0.0 for signal in signals)
+    told = _filled("{best_k.title} is {best_k}: {expected_speedup.within} {best_speedup}", case)
+    if best >= k:
+        return f"{told}; longer than K = {worded(configured_k, k)} was not tried"
+    gain = at_best / now - 1
+    # Nothing is gained where several k are as fast, or where K lies deeper than is judged.
+    return f"{told}, {gain:.1%} more than K = {worded(configured_k, k)} gives now" if round(gain, 3) > 0 else ""
 
 
 def _with_measured(case: Case, verdict: Verdict) -> Verdict:
@@ -239,24 +280,19 @@ def _with_measured(case: Case, verdict: Verdict) -> Verdict:
     return replace(verdict, reasons=(reason, *verdict.reasons), measured=f"{step.says} (measured {value})")
 
 
-class _Words(string.Formatter):
-    """A reason with values: `{acceptance}` is the signal's value in words, `!l` begins a title in lower case."""
+class _Said:
+    """A signal's value in a sentence: in its words, or as a number where a format is given."""
 
-    def __init__(self, case: Case) -> None:
-        self._case = case
+    def __init__(self, signal: Signal, value: float | None) -> None:
+        self.title, self.within = signal.title, within(signal.title)
+        self._signal, self._value = signal, value
 
-    def get_value(self, key: int | str, args: object, kwargs: object) -> object:  # noqa: ARG002
-        """A signal, or a table of the settings."""
-        settings = self._case.settings
-        return _BY_NAME.get(str(key)) or {"thresholds": settings.thresholds, "costs": settings.draft_cost}[str(key)]
+    def __format__(self, spec: str) -> str:
+        return format(self._value, spec) if spec else worded(self._signal, self._value)
 
-    def convert_field(self, value: Any, conversion: str | None) -> Any:  # noqa: ANN401
-        """A title within a sentence."""
-        return within(value) if conversion else value
 
-    def format_field(self, value: object, format_spec: str) -> str:
-        """The value of a signal; with a format as a number."""
-        if not isinstance(value, Signal):
-            return format(value, format_spec)
-        found = self._case.numbers.value(value)
-        return format(found, format_spec) if format_spec else worded(value, found)
+def _filled(template: str, case: Case) -> str:
+    """A reason with the values of the signals that it names, and the settings'."""
+    names = {field.partition(".")[0] for _, field, _, _ in Formatter().parse(template) if field} & _BY_NAME.keys()
+    values = {name: _Said(_BY_NAME[name], case.numbers.value(_BY_NAME[name])) for name in names}
+    return template.format(**values, thresholds=case.settings.thresholds, costs=case.settings.draft_cost)

@@ -4,22 +4,19 @@ Shares run from 0 to 1, times are in seconds, rates are per second. None says th
 does not expose it, or nothing happened that it could be measured by.
 """
 
-from dataclasses import dataclass
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from enum import StrEnum
+from pathlib import Path
 
+from pydantic import TypeAdapter, ValidationError
+
+from draftboard import output
+from draftboard.errors import DraftboardError
 from draftboard.output import Described
-from draftboard.signals.acceptance import (
-    acceptance,
-    acceptance_length,
-    coverage,
-    draft_length,
-    share_from_drafts,
-    tokens_per_step,
-)
-from draftboard.signals.comparison import acceptance_change
-from draftboard.signals.economics import best_k, best_speedup, break_even, expected_speedup
-from draftboard.signals.traffic import wasted_tokens
-from draftboard.signals.users import measured_speedup
+from draftboard.files import saved_bytes
+from draftboard.signals import ALL
 
 SCHEMA_VERSION = 1
 """Grows whenever a field is removed or means something else; new fields do not change it."""
@@ -82,13 +79,6 @@ class Speculation(Described):
     accepted_length_share: tuple[float, ...]
     tokens_per_step_at: tuple[float, ...]
     speedup_at: tuple[float, ...]
-
-
-LINES = (
-    *(acceptance, acceptance_length, break_even, draft_length, coverage, share_from_drafts, wasted_tokens),
-    *(tokens_per_step, expected_speedup, best_k, best_speedup, acceptance_change, measured_speedup),
-)
-"""What is printed of speculation, a line each, in this order: fields here, of `Traffic` or of `ModelReport`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -262,3 +252,58 @@ class Report(Described):
     notes: tuple[str, ...]
     """What concerns all of them."""
     sampling: Sampling = Sampling()
+
+
+_REPORT = TypeAdapter(Report)
+_MOST_BYTES = 32_000_000
+_LARGEST = 1e30
+_LATEST = 253_402_300_799
+"""The end of the year 9999, after which nothing can be shown as a date."""
+
+
+def schema() -> str:
+    """JSON Schema of a report. Fields that are named as signals are described as those are."""
+    document = json.loads(output.schema(Report, SCHEMA_VERSION))
+    for part in (Speculation, Traffic):
+        properties = document["$defs"][part.__name__]["properties"]
+        for signal in ALL:
+            if signal.name in properties:
+                properties[signal.name].setdefault("description", f"{signal.title}. {signal.description}")
+    return json.dumps(document, indent=2, sort_keys=True) + "\n"
+
+
+def load_report(path: Path) -> Report:
+    """A report that was saved as JSON.
+
+    Raises:
+        DraftboardError: the file cannot be read, or holds no report of this version.
+    """
+    try:
+        report = _REPORT.validate_json(saved_bytes(path, "report", _MOST_BYTES))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"])) or "the file"
+        what = f"not a report as `draftboard report --json` writes it: {where}: {first['msg']}"
+        raise DraftboardError(f"{path}: {what}") from None
+    # What is read is computed with and printed.
+    for leaf in _leaves(asdict(report)):
+        if isinstance(leaf, str):
+            if not leaf.isprintable():
+                raise DraftboardError(f"{path}: holds text with control characters, which could redraw the terminal")
+        elif abs(leaf) > _LARGEST:
+            raise DraftboardError(f"{path}: holds a number over {_LARGEST:g}, which no server ever counts")
+    if report.taken_at is not None and not 0 <= report.taken_at <= _LATEST:
+        raise DraftboardError(f"{path}: taken_at: {report.taken_at:g} is not a time in Unix seconds")
+    if report.schema_version != SCHEMA_VERSION:
+        raise DraftboardError(f"{path}: a report of version {report.schema_version}; this reads {SCHEMA_VERSION}")
+    return report
+
+
+def _leaves(part: object) -> Iterator[str | float]:
+    if isinstance(part, dict):
+        yield from _leaves([*part, *part.values()])
+    elif isinstance(part, list | tuple):
+        for inner in part:
+            yield from _leaves(inner)
+    elif isinstance(part, str | int | float):
+        yield part

@@ -38,12 +38,12 @@ def require_drawable(path: Path) -> None:
     """See before anything is looked at whether a picture can be drawn into the file.
 
     Raises:
-        DraftboardError: its name ends otherwise than .svg or .png, its folder is none, or matplotlib is not installed.
+        DraftboardError: its name does not end in .svg or .png, its folder is missing, or matplotlib is not installed.
     """
     if path.suffix not in _FORMATS:
         raise DraftboardError(f"{path}: name the picture *.svg or *.png")
     if not path.parent.is_dir():
-        raise DraftboardError(f"{path}: cannot write the picture: {path.parent} is no folder")
+        raise DraftboardError(f"{path}: cannot write the picture: {path.parent} is not a folder")
     _figures()
 
 
@@ -51,9 +51,8 @@ def _figures() -> ModuleType:
     try:
         return importlib.import_module("matplotlib.figure")
     except ModuleNotFoundError:
-        raise DraftboardError(
-            "--plot needs the package matplotlib: install the extra, pip install 'draftboard[plots]'"
-        ) from None
+        what = "--plot requires the package matplotlib: install the extra, pip install 'draftboard[plots]'"
+        raise DraftboardError(what) from None
 
 
 def _picture(models: list[ModelReport], settings: Settings, kind: str) -> bytes:

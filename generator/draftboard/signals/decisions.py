@@ -83,8 +83,8 @@ STATES = Decision(
     }
 )
 VERDICT_REASON = (
-    "{acceptance_length.title} {acceptance_length} tokens, {break_even.title!l} {break_even} ({draft_length} drafted x "
-    "c {draft_cost:g} + v {costs.verify_inflation:g}): {expected_speedup.title!l} {expected_speedup} times plain "
+    "{acceptance_length.title} {acceptance_length} tokens, {break_even.within} {break_even} ({draft_length} drafted x "
+    "c {draft_cost:g} + v {costs.verify_inflation:g}): {expected_speedup.within} {expected_speedup} times plain "
     "decoding"
 )
 _LAST = "{last_position.title} in {last_position} of drafts"
