@@ -84,18 +84,10 @@ class Document:
     @classmethod
     def of(cls, blocks: Iterable[Block]) -> "Document":
         """A document of those blocks that say anything: empty lists, tables and sentences are left out."""
-        return cls(tuple(block for block in blocks if isinstance(block, Heading) or _content(block)))
+        said = ((block, block.rows if isinstance(block, Table) else block[0]) for block in blocks)
+        return cls(tuple(block for block, content in said if content or isinstance(block, Heading)))
 
 
 def columns(*words: str, numbers: Iterable[str] = ()) -> tuple[Column, ...]:
     """Columns of words, then columns of numbers."""
     return (*(Column(word) for word in words), *(Column(number, number=True) for number in numbers))
-
-
-def _content(block: Sentence | Bullets | Table | Note | Verbatim) -> object:
-    match block:
-        case Table():
-            return block.rows
-        case Bullets():
-            return block.lines
-    return block.text

@@ -15,8 +15,7 @@ STYLES = dict.fromkeys((Status.GOOD, Status.BEST), "bold green") | {
     Status.QUIET: "dim",
     Status.NEUTRAL: "",
 }
-_BAR = 16
-"""Characters."""
+_BAR = 16  # characters
 
 
 def show(document: Document, console: Console) -> None:
