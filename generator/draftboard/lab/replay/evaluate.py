@@ -46,16 +46,19 @@ def replaying(
     prometheus: Path,
     promtool: Path,
     keep_in: Path | None = None,
+    recording_rules: Sequence[Group] | None = None,
     progress: Callable[[str, int, int], None] = lambda *_: None,
 ) -> Iterator[Replay]:
     """Load a recording, evaluate the rules over it, and serve both for the time of a `with`.
 
-    The data stays in `keep_in`, if that is given. `progress` gets the task, the steps done and their number.
+    The data stays in `keep_in`, if that is given. The recording rules are all, unless some are given. `progress`
+    gets the task, the steps done and their number.
 
     Raises:
         DraftboardError: the recording, a program or a setting does not allow it.
     """
-    passes, interval = in_passes(recording_groups(settings)), settings.rules.evaluation_interval.seconds
+    passes = in_passes(recording_groups(settings) if recording_rules is None else recording_rules)
+    interval = settings.rules.evaluation_interval.seconds
     with ExitStack() as stack:
         folder = keep_in or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="draftboard-")))
         server, loader = _server(folder, settings, prometheus), Promtool(promtool)
@@ -138,17 +141,23 @@ def _span(path: Path) -> tuple[float, float]:
         raise OSError(f"larger than {_MOST_BYTES} bytes unpacked")
     first, last = math.inf, -math.inf
     series, since = "", 0.0
+    known: set[str] = set()
     with path.open(encoding="utf-8") as text:
         for number, line in ((number, line) for number, line in enumerate(text, start=1) if not line.startswith("#")):
-            sample = _SAMPLE.fullmatch(line)
-            if not sample:
-                raise ValueError(f"line {number}")
-            time = float(sample["time"])
+            name, _, stamp = line.rpartition(" ")
+            name = name.rpartition(" ")[0]
+            if name not in known:  # a series is parsed once, and wherever its sample has an exemplar
+                sample = _SAMPLE.fullmatch(line)
+                if not sample:
+                    raise ValueError(f"line {number}")
+                name, stamp = sample["series"], sample["time"]
+                known.add(name)
+            time = float(stamp)
             if not 0 <= time < LATEST:
-                raise ValueError(f"line {number}: timestamps must be seconds since 1970, not {sample['time']}")
-            if sample["series"] == series and time <= since:  # promtool would leave it out without a word
+                raise ValueError(f"line {number}: timestamps must be seconds since 1970, not {stamp.rstrip()}")
+            if name == series and time <= since:  # promtool would leave it out without a word
                 raise ValueError(f"line {number}: the samples of a series must follow each other in time")
-            series, since = sample["series"], time
+            series, since = name, time
             first, last = min(first, time), max(last, time)
     if first > last:
         raise ValueError("no sample")
