@@ -16,7 +16,8 @@ import pytest
 from conftest import DEMO_SETTINGS, RECORDING, program
 from draftboard.cli import main
 
-pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("demo")]
+pytestmark = pytest.mark.prometheus
+of_kept = pytest.mark.xdist_group("kept")  # one worker, one replay
 
 
 def replayed(*options: str, capsys: pytest.CaptureFixture[str], folder: str = "") -> str:
@@ -79,6 +80,7 @@ def test_the_drop_at_high_load_is_seen_and_named_by_programs_named_relative_to_w
     assert "\x1b" not in out
 
 
+@of_kept
 def test_the_same_recording_tells_the_same_story_every_time(
     kept: tuple[dict[str, Any], str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -87,6 +89,7 @@ def test_the_same_recording_tells_the_same_story_every_time(
     assert at_one_minute(first)["numbers"]["acceptance_length"] == pytest.approx(2.70, abs=0.01)
 
 
+@of_kept
 def test_the_estimate_agrees_with_what_users_measure(kept: tuple[dict[str, Any], str]) -> None:
     story, _ = kept
     (chapter,) = (chapter for chapter in story["chapters"] if chapter["model"]["spec_method"] == "ngram")
@@ -123,6 +126,7 @@ def test_a_program_that_is_no_prometheus_is_named(tmp_path: Path, capsys: pytest
     assert "Prometheus did not start: no such thing" in capsys.readouterr().err
 
 
+@of_kept
 def test_keep_leaves_a_prometheus_that_answers_until_it_is_ended(kept: tuple[dict[str, Any], str]) -> None:
     _, url = kept
     assert url.startswith("http://127.0.0.1:")
