@@ -42,10 +42,10 @@ demo: $(VENV)/.demo $(FETCHED) ## Replay a recorded run, then drill a live alert
 	@$(BIN)/draftboard drill deploy/demo/drafter-breaks.toml --config deploy/demo/drill.toml --speed 60
 
 test: lint typecheck $(FETCHED) $(FETCHED_COMPOSE) ## Run lint, type checks and all tests, with a real Prometheus
-	$(BIN)/pytest -n auto --dist loadgroup
+	$(BIN)/pytest -n auto --dist loadgroup --no-loadscope-reorder
 
 unit: $(VENV)/.dev ## Run the tests that start no Prometheus
-	$(BIN)/pytest -m "not prometheus"
+	$(BIN)/pytest -n auto -m "not prometheus"
 
 test-vllm: $(VENV)/.dev ## Compare the commands with a real vLLM on the CPU (3.5 GB)
 	@$(PYTHON) tests/scripts/install_vllm.py .venv-vllm

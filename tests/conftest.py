@@ -5,6 +5,7 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from draftboard.build import render
@@ -14,6 +15,31 @@ from draftboard.settings import Settings, load
 ROOT = Path(__file__).parent.parent
 RECORDING = ROOT / "deploy/demo/run-v0.32.0-ngram-vs-baseline.om.gz"
 DEMO_SETTINGS = ROOT / "deploy/demo/draftboard.toml"
+
+
+# How fast an example is depends on what else the machine does.
+hypothesis.settings.register_profile(
+    "untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow], print_blob=True
+)
+hypothesis.settings.load_profile("untimed")
+
+SECONDS = {
+    "real/test_editions_agree": 60,  # and with it all of the group demo_run
+    "real/test_alert_travels": 50,
+    "real/test_scenarios": 40,
+    "real/test_demo": 30,
+    "test_promtool": 20,
+    "real/": 10,
+    "test_doctor_pages": 5,
+    "test_compare_command": 5,
+    "test_settings_honoured": 5,
+}
+"""Roughly, of CPU, by a part of a test's name: the first that fits."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest first, so that no worker is alone with one at the end."""
+    items.sort(key=lambda item: -next((cost for part, cost in SECONDS.items() if part in item.nodeid), 0))
 
 
 def program(name: str) -> Path:

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +21,42 @@ from draftboard.lab.replay import Replay, story_of, summary
 from draftboard.output import show
 
 pytestmark = pytest.mark.prometheus
+of_kept = pytest.mark.xdist_group("kept")  # one worker, one replay
 
 
-def replayed(*options: str, capsys: pytest.CaptureFixture[str]) -> str:
-    programs = [f"--{name}-program={program(name)}" for name in ("prometheus", "promtool")]
+def replayed(*options: str, capsys: pytest.CaptureFixture[str], folder: str = "") -> str:
+    programs = [f"--{name}-program={folder or program(name).parent}/{name}" for name in ("prometheus", "promtool")]
     with pytest.raises(SystemExit) as ended:
         main(["replay", str(RECORDING), f"--config={DEMO_SETTINGS}", *programs, *options])
     assert not ended.value.code
     return capsys.readouterr().out
 
 
-def test_the_drop_at_high_load_is_seen_and_named(capsys: pytest.CaptureFixture[str]) -> None:
-    out = replayed(capsys=capsys)
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[str, Any], str]]:
+    """The story as JSON, and the URL of the Prometheus that `--keep` left running."""
+    programs = {name.upper(): str(program(name)) for name in ("prometheus", "promtool")}
+    done = subprocess.run(
+        [sys.executable, "-m", "draftboard", "replay", str(RECORDING), f"--config={DEMO_SETTINGS}", "--keep", "--json"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **programs, "TMPDIR": str(tmp_path_factory.mktemp("kept"))},
+    )
+    assert done.returncode == 0, done.stderr
+    words = done.stderr.split()
+    pid = int(words[words.index("(process") + 1].rstrip(","))
+    try:
+        yield json.loads(done.stdout), words[words.index("at") + 1]
+    finally:
+        os.kill(pid, 15)
+
+
+def test_the_drop_at_high_load_is_seen_and_named_by_programs_named_relative_to_where_one_stands(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(program("promtool").parent)
+    out = replayed(capsys=capsys, folder=".")
     lines = out.splitlines()
     (first,) = (line for line in lines if line.split()[:3] == ["01:00", "drafting", "4,579"])
     assert first.split()[-2:] == ["pays", "keep"]
@@ -75,14 +100,18 @@ def test_every_number_and_word_is_whole_on_a_narrow_terminal(demo_run: Replay, w
     assert words(printed(200)) <= words(printed(width)) | {""}
 
 
-def test_the_same_recording_tells_the_same_story_every_time(capsys: pytest.CaptureFixture[str]) -> None:
-    first, second = (json.loads(replayed("--json", capsys=capsys)) for _ in range(2))
+@of_kept
+def test_the_same_recording_tells_the_same_story_every_time(
+    kept: tuple[dict[str, Any], str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = kept[0], json.loads(replayed("--json", capsys=capsys))
     assert first == second
     assert at_one_minute(first)["numbers"]["acceptance_length"] == pytest.approx(2.70, abs=0.01)
 
 
-def test_the_estimate_agrees_with_what_users_measure(capsys: pytest.CaptureFixture[str]) -> None:
-    story = json.loads(replayed("--json", capsys=capsys))
+@of_kept
+def test_the_estimate_agrees_with_what_users_measure(kept: tuple[dict[str, Any], str]) -> None:
+    story, _ = kept
     (chapter,) = (chapter for chapter in story["chapters"] if chapter["model"]["spec_method"] == "ngram")
     # While both servers are up under one load, traffic enough; after the restart too.
     pairs = [
@@ -117,22 +146,13 @@ def test_a_program_that_is_no_prometheus_is_named(tmp_path: Path, capsys: pytest
     assert "Prometheus did not start: no such thing" in capsys.readouterr().err
 
 
-def test_keep_leaves_a_prometheus_that_answers_until_it_is_ended(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "draftboard", "replay", str(RECORDING), f"--config={DEMO_SETTINGS}", "--keep"]
-    programs = {name.upper(): str(program(name)) for name in ("prometheus", "promtool")}
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, env={**os.environ, **programs, "TMPDIR": str(tmp_path)}
-    )
-    assert done.returncode == 0, done.stderr
-    words = done.stderr.split()
-    url, pid = words[words.index("at") + 1], int(words[words.index("(process") + 1].rstrip(","))
-    try:
-        query = [program("promtool"), "query", "instant", "--time=1795248912.713", url]
-        asked = [*query, 'model:vllm_spec_decode_acceptance_length:mean_rate1m{spec_method="ngram"}']
-        assert "=> 2.70" in subprocess.run(asked, capture_output=True, text=True, check=True).stdout
-        assert url.startswith("http://127.0.0.1:")
-    finally:
-        os.kill(pid, 15)
+@of_kept
+def test_keep_leaves_a_prometheus_that_answers_until_it_is_ended(kept: tuple[dict[str, Any], str]) -> None:
+    _, url = kept
+    assert url.startswith("http://127.0.0.1:")
+    query = [program("promtool"), "query", "instant", "--time=1795248912.713", url]
+    asked = [*query, 'model:vllm_spec_decode_acceptance_length:mean_rate1m{spec_method="ngram"}']
+    assert "=> 2.70" in subprocess.run(asked, capture_output=True, text=True, check=True).stdout
 
 
 def test_told_to_end_it_ends_what_it_started_and_cleans_up(tmp_path: Path) -> None:
@@ -160,22 +180,3 @@ def listening(folder: Path) -> str | None:
         if found := re.search(r'msg="Listening on".* address=(\S+)', log.read_text()):
             return found[1]
     return None
-
-
-def test_a_program_may_be_named_relative_to_where_one_stands(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = program("promtool").parent
-    monkeypatch.chdir(folder)
-    with pytest.raises(SystemExit) as ended:
-        main(
-            [
-                "replay",
-                str(RECORDING),
-                f"--config={DEMO_SETTINGS}",
-                "--prometheus-program=./prometheus",
-                "--promtool-program=./promtool",
-            ]
-        )
-    assert not ended.value.code
-    assert "Does it pay?" in capsys.readouterr().out

@@ -29,7 +29,7 @@ def check(told: Scenario, fired: list[Firing]) -> None:
 @pytest.mark.parametrize("name", ORDER)
 def test_exactly_the_alerts_that_a_scenario_names_fire_in_time(name: str, tmp_path: Path) -> None:
     told = find(name)
-    with replayed(told, tmp_path, PROGRAMS) as replay:
+    with replayed(told, tmp_path, PROGRAMS, alerts_only=True) as replay:
         fired = firings(replay)
     check(told, fired)
     page = PAGE.read_text().splitlines()
@@ -40,7 +40,7 @@ def test_exactly_the_alerts_that_a_scenario_names_fire_in_time(name: str, tmp_pa
 @pytest.mark.parametrize("name", ["disagg-phantom-drafts", "mixed-temperature", "spec-off"])
 def test_a_story_does_not_hang_on_its_seed(name: str, seed: int, tmp_path: Path) -> None:
     told = find(name)
-    with replayed(told, tmp_path, PROGRAMS, seed) as replay:
+    with replayed(told, tmp_path, PROGRAMS, seed, alerts_only=True) as replay:
         check(told, firings(replay))
 
 

@@ -4,10 +4,12 @@ Run as a program it writes the page on scenarios.
 """
 
 import argparse
+import functools
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from draftboard.durations import Duration
@@ -15,7 +17,11 @@ from draftboard.lab.replay import Firing, Replay, firings, replaying
 from draftboard.lab.simulator import Scenario, find, names
 from draftboard.lab.simulator.backfill import backfill
 from draftboard.lab.simulator.fleet import targets
+from draftboard.rules import Group, alerting_groups, recording_groups
 from draftboard.settings import Settings
+from draftboard.signals import Level
+from draftboard.signals.traffic import generation_tokens
+from support.rulefiles import series_in
 
 START = 1_800_000_000
 PAGE = Path(__file__).parents[2] / "docs/scenarios.md"
@@ -31,13 +37,47 @@ No other alert may fire. Every row is a test. Made by `make detect`: edit the sc
 
 
 @contextmanager
-def replayed(told: Scenario, folder: Path, programs: tuple[Path, Path], seed: int = 1) -> Iterator[Replay]:
-    """A Prometheus that holds a scenario's past and what the rules made of it."""
+def replayed(
+    told: Scenario, folder: Path, programs: tuple[Path, Path], seed: int = 1, *, alerts_only: bool = False
+) -> Iterator[Replay]:
+    """A Prometheus that holds a scenario's past and what the rules made of it: all, or what alerts read."""
     prometheus, promtool = programs
     past = folder / "past.om"
     backfill(targets(told, seed), range(START, START + told.duration.seconds + 1, 15), past)
-    with replaying(past, Settings(), prometheus=prometheus, promtool=promtool) as replay:
+    groups = None
+    if alerts_only:
+        groups, series = read_by_alerts()
+        past = _only(series, past)
+    with replaying(past, Settings(), prometheus=prometheus, promtool=promtool, recording_rules=groups) as replay:
         yield replay
+
+
+@functools.cache
+def read_by_alerts() -> tuple[tuple[Group, ...], frozenset[str]]:
+    """The recording rules that alerts depend on, and the names of all series that those rules and the alerts read."""
+    settings = Settings()
+    groups = recording_groups(settings)
+    reads = [(rule.record, series_in(rule.expr)) for group in groups for rule in group.rules if hasattr(rule, "record")]
+    # The time of evaluation is read from the first.
+    series = {str(generation_tokens.record_at(Level.ENGINE, settings))}
+    new = series.union(*(series_in(rule.expr) for group in alerting_groups(settings) for rule in group.rules))
+    while new:
+        series |= new
+        new = set().union(*(names for record, names in reads if record in new)) - series
+    kept = (
+        replace(group, rules=tuple(rule for rule in group.rules if getattr(rule, "record", "") in series))
+        for group in groups
+    )
+    return tuple(kept), frozenset(series)
+
+
+def _only(series: frozenset[str], past: Path) -> Path:
+    """The samples of some series, with all comments."""
+    found = past.with_name("read.om")
+    with past.open() as lines, found.open("w") as kept:
+        kept.writelines(line for line in lines if line.partition("{")[0] in series or line.startswith("#"))
+    past.unlink()
+    return found
 
 
 def rows(name: str, told: Scenario, fired: list[Firing]) -> list[str]:
@@ -66,7 +106,7 @@ def main() -> None:
     for name in names():
         with tempfile.TemporaryDirectory() as folder:
             told = find(name)
-            with replayed(told, Path(folder), (given.prometheus, given.promtool)) as replay:
+            with replayed(told, Path(folder), (given.prometheus, given.promtool), alerts_only=True) as replay:
                 lines += rows(name, told, firings(replay))
         sys.stdout.write("\n".join(lines[-max(1, len(told.expect)) :]) + "\n")
     PAGE.write_text(HEAD + "\n".join(lines) + "\n")

@@ -8,6 +8,12 @@ import promql_parser
 import yaml
 
 Rule = dict[str, Any]
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml is ten times as fast, where PyYAML has it
+
+
+def loaded(text: str) -> Any:
+    """A YAML document."""
+    return yaml.load(text, _Loader)  # noqa: S506  (both are safe)
 
 
 def groups(files: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -16,7 +22,7 @@ def groups(files: Mapping[str, str]) -> list[dict[str, Any]]:
 
 @functools.cache
 def _groups(text: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = yaml.safe_load(text)["groups"]
+    found: list[dict[str, Any]] = loaded(text)["groups"]
     return found
 
 
@@ -27,6 +33,24 @@ def rules(files: Mapping[str, str], kind: str = "") -> list[Rule]:
 
 def rule_of(files: Mapping[str, str], alert: str) -> Rule:
     return next(rule for rule in rules(files, "alert") if rule["alert"] == alert)
+
+
+def needed(files: Mapping[str, str], asked: str) -> list[dict[str, Any]]:
+    """All groups, each with those of its rules that a text names, directly or through the records that a rule reads."""
+    reads: dict[str, set[str]] = {}
+    for rule in rules(files):
+        reads.setdefault(_name(rule), set()).update(records_in(rule["expr"]))
+    wanted: set[str] = set()
+    left = set(reads) if "__name__" in asked else {name for name in reads if name in asked}
+    while left:
+        wanted |= left
+        left = {record for name in left for record in reads.get(name, ())} - wanted
+    return [group | {"rules": [rule for rule in group["rules"] if _name(rule) in wanted]} for group in groups(files)]
+
+
+def _name(rule: Rule) -> str:
+    name: str = rule.get("record") or rule["alert"]
+    return name
 
 
 def nodes(expr: str, kind: type) -> list[Any]:
@@ -42,9 +66,10 @@ def nodes(expr: str, kind: type) -> list[Any]:
     return found
 
 
-def series_in(expr: str) -> set[str]:
+@functools.cache
+def series_in(expr: str) -> frozenset[str]:
     """Names of the series that an expression reads."""
-    return {selector.name for selector in nodes(expr, promql_parser.VectorSelector)}
+    return frozenset(selector.name for selector in nodes(expr, promql_parser.VectorSelector))
 
 
 def records_in(expr: str) -> set[str]:

@@ -118,7 +118,7 @@ def test_memory_does_not_grow_with_the_number_of_servers(tmp_path: Path) -> None
             tracemalloc.stop()
 
     # Each family's file has a buffer that fills at first; after that nothing grows.
-    assert peak(24) < 1.3 * peak(12)
+    assert peak(16) < 1.3 * peak(8)
 
 
 @pytest.mark.parametrize(

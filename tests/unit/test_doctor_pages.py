@@ -219,7 +219,7 @@ LINES = LOAD.splitlines(keepends=True)
 VALUES = st.sampled_from(["0", "1", "1e300", "5e-324", "123456789.5"])
 
 
-@hypothesis_settings(deadline=None, max_examples=40)
+@hypothesis_settings(max_examples=15)
 @given(st.dictionaries(st.integers(0, len(LINES) - 1), VALUES | st.none(), max_size=12))
 def test_any_readable_page_is_examined_in_printable_lines(changes: dict[int, str | None]) -> None:
     lines = list(LINES)

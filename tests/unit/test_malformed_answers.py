@@ -27,7 +27,6 @@ MALFORMED: dict[str, Any] = {
 }
 FOREIGN: dict[str, dict[str, str]] = {
     "none": {},
-    "others": {"a": "b"},
     "no name": {"model_name": "m", "engine": "0", "instance": "a:1", "job": "vllm"},
     "nearly a number": LABELS | {"le": "1.2.3", "position": "0"},
     "a bound": LABELS | {"le": "1e-05", "position": "0"},
@@ -63,7 +62,7 @@ def test_rows_of_another_shape_are_one_line(shape: str, command: str, capsys: py
     assert err.endswith("has another shape than Prometheus' own\n")
 
 
-@pytest.mark.parametrize("value", ["1", "NaN", "+Inf", "-1", "1e300", "0"])
+@pytest.mark.parametrize("value", ["NaN", "+Inf", "-1", "1e300", "0"])
 @pytest.mark.parametrize("command", ["report", "doctor", "compare"])
 @pytest.mark.parametrize("labels", FOREIGN)
 def test_foreign_labels_and_numbers_end_no_command_in_a_traceback(

@@ -47,7 +47,7 @@ def positions(page: Values) -> list[float]:
     return [page[key] for key in sorted((k for k in page if k[0] == name), key=lambda key: int(key[1]))]
 
 
-@pytest.fixture(params=sorted(SERVERS))
+@pytest.fixture(params=sorted(SERVERS), scope="module")
 def pages(request: pytest.FixtureRequest) -> list[Values]:
     """Forty scrapes of one server."""
     return list(scrapes(started(scenario(**SERVERS[request.param])), 600))

@@ -14,8 +14,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from draftboard import output
 from draftboard.errors import DraftboardError
-from draftboard.output import Described
 from draftboard.files import saved_bytes
+from draftboard.output import Described
 from draftboard.signals import ALL
 
 SCHEMA_VERSION = 1

@@ -42,10 +42,12 @@ def replaying(
     prometheus: Path,
     promtool: Path,
     keep_in: Path | None = None,
+    recording_rules: Sequence[Group] | None = None,
     progress: Callable[[str, int, int], None] = lambda *_: None,
 ) -> Iterator[Replay]:
-    """Load a recording, evaluate the rules over it, and serve both for a `with`; the data stays in `keep_in`."""
-    passes, interval = in_passes(recording_groups(settings)), settings.rules.evaluation_interval.seconds
+    """Load a recording, evaluate all rules or those given, and serve both for a `with`; data stays in `keep_in`."""
+    passes = in_passes(recording_groups(settings) if recording_rules is None else recording_rules)
+    interval = settings.rules.evaluation_interval.seconds
     with ExitStack() as stack:
         folder = keep_in or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="draftboard-")))
         server, loader = _server(folder, settings, prometheus), Promtool(promtool)
@@ -123,17 +125,23 @@ def _times(path: Path) -> Iterator[float]:
     if path.stat().st_size > _MOST_BYTES:
         raise OSError(f"larger than {_MOST_BYTES} bytes unpacked")
     series, since = "", 0.0
+    known: set[str] = set()
     with path.open(encoding="utf-8") as text:
         for number, line in ((number, line) for number, line in enumerate(text, start=1) if not line.startswith("#")):
-            sample = _SAMPLE.fullmatch(line)
-            if not sample:
-                raise ValueError(f"line {number}")
-            time = float(sample["time"])
+            name, _, stamp = line.rpartition(" ")
+            name = name.rpartition(" ")[0]
+            if name not in known:  # a series is parsed once, and wherever its sample has an exemplar
+                sample = _SAMPLE.fullmatch(line)
+                if not sample:
+                    raise ValueError(f"line {number}")
+                name, stamp = sample["series"], sample["time"]
+                known.add(name)
+            time = float(stamp)
             if not 0 <= time < LATEST:
-                raise ValueError(f"line {number}: timestamps must be seconds since 1970, not {sample['time']}")
-            if sample["series"] == series and time <= since:  # promtool would leave it out without a word
+                raise ValueError(f"line {number}: timestamps must be seconds since 1970, not {stamp.rstrip()}")
+            if name == series and time <= since:  # promtool would leave it out without a word
                 raise ValueError(f"line {number}: the samples of a series must follow each other in time")
-            series, since = sample["series"], time
+            series, since = name, time
             yield time
     if not series:
         raise ValueError("no sample")
