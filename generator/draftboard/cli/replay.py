@@ -28,10 +28,11 @@ def replay_command(
     """
     settings = load(config)
     folder = Path(tempfile.mkdtemp(prefix="draftboard-kept-")) if keep else None
-    programs = {"prometheus": prometheus, "promtool": promtool}
     with (
         progress_bar() as progress,
-        replay.replaying(recording, settings, **programs, keep_in=folder, progress=progress) as replayed,
+        replay.replaying(
+            recording, settings, prometheus=prometheus, promtool=promtool, keep_in=folder, progress=progress
+        ) as replayed,
     ):
         story = replay.story_of(replayed)
     if as_json:
