@@ -12,18 +12,15 @@ from draftboard.errors import DraftboardError
 from draftboard.files import saved_bytes
 
 _NOTATION = re.compile(r"^\[(Errno -?\d+|\w+: \w+)\] | \(_ssl\.c:\d+\)$")
-API_KEY = "VLLM_API_KEY"
-"""The environment variable from which vLLM takes its API key."""
+API_KEY = "VLLM_API_KEY"  # The environment variable from which vLLM takes its API key.
 
 
 @dataclass(frozen=True)
 class Access:
     """Credentials for a server, and certificates to trust."""
 
-    token: str = field(default="", repr=False)
-    """Sent as a bearer token, where it is not empty; never shown."""
-    ca_file: Path | None = None
-    """Certificates (PEM) to trust instead of the system's."""
+    token: str = field(default="", repr=False)  # Sent as a bearer token, where it is not empty; never shown.
+    ca_file: Path | None = None  # Certificates (PEM) to trust instead of the system's.
 
     @classmethod
     def from_files(cls, token_file: Path | None = None, ca_file: Path | None = None) -> "Access":

@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 _UNITS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _PATTERN = re.compile("".join(rf"(?:(\d+){unit})?" for unit in _UNITS))
 _RELATIVE = re.compile(r"now(?:-(\w+))?")
-LATEST = 4_102_444_800
-"""Unix seconds: the year 2100."""
+LATEST = 4_102_444_800  # Unix seconds: the year 2100.
 
 
 @dataclass(frozen=True, order=True)

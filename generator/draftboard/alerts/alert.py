@@ -70,23 +70,18 @@ class Alert:
 
     name: str
     signal: Signal
-    beyond: str
-    """The band or code of the signal, by name. Limit and direction follow from it."""
+    beyond: str  # The band or code of the signal, by name. Limit and direction follow from it.
     for_: str
-    keep_firing_for: str = "0s"
-    """Bridges short recoveries of a value that moves around its limit."""
+    keep_firing_for: str = "0s"  # Bridges short recoveries of a value that moves around its limit.
     severity: Severity = "warning"
     """`critical` pages: users wait now, and a person can act. `warning` is work for the day, `info` is advice."""
     level: Level = Level.MODEL
-    guard: Expr | None = enough_drafts
-    """Least traffic worth a judgement; None where silence itself is the finding."""
-    watched: Expr | None = None
-    """The part of the signal that is watched, where not all of it is."""
+    guard: Expr | None = enough_drafts  # Least traffic worth a judgement; None where silence itself is the finding.
+    watched: Expr | None = None  # The part of the signal that is watched, where not all of it is.
     when: str
     """Completes "Fires when ..."; {limit}, {before}, {baseline}, {remember}, {window} and {slo} are filled in."""
     summary: str
-    description: str
-    """The message about {who}; {value} is the signal's value, formatted for its unit."""
+    description: str  # The message about {who}; {value} is the signal's value, formatted for its unit.
     dashboard: str
     explained_by: tuple[str, ...] = ()
     """Alerts on the cause: while one of them fires on the same labels, this one is inhibited."""

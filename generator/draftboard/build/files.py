@@ -79,8 +79,7 @@ class Difference:
     """One file on disk that differs from the build."""
 
     path: str
-    what: str
-    """`missing`, `differs` or `left over`."""
+    what: str  # `missing`, `differs` or `left over`.
     diff: str = ""
 
 

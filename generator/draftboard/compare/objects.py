@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from draftboard.output import Described
 from draftboard.report import Origin, Sampling
 
-SCHEMA_VERSION = 1
-"""Raised when a field is removed or changes its meaning; new fields do not change it."""
+SCHEMA_VERSION = 1  # Raised when a field is removed or changes its meaning; new fields do not change it.
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,8 +22,7 @@ _LENGTHS = tuple(
     replace(_IN_FLIGHT, name=f"{what}_length", title=f"Mean {what} length", unit=Unit.TOKENS, decimals=0)
     for what in ("prompt", "answer")
 )
-_Rows = tuple[tuple[Signal, str], ...]
-"""Signals, each with the path of its value in a side."""
+_Rows = tuple[tuple[Signal, str], ...]  # Signals, each with the path of its value in a side.
 
 
 def _of_time(name: str) -> _Rows:
@@ -44,8 +43,7 @@ _GROUPS: dict[str, tuple[str, str, _Rows]] = {
     "Throughput and load": ("requests", "model.traffic.requests", (*_load, (_IN_FLIGHT, "requests_in_flight"))),
 }
 """By title: what is counted, the path of the count, and the rows."""
-SIGNALS = {signal.name: signal for *_, rows in _GROUPS.values() for signal, _ in rows}
-"""By name of the row."""
+SIGNALS = {signal.name: signal for *_, rows in _GROUPS.values() for signal, _ in rows}  # By name of the row.
 
 
 def groups(sides: Sides) -> tuple[Group, ...]:

@@ -16,8 +16,7 @@ from draftboard.signals.signal import within
 
 GRID_WIDTH = 24
 LAST_AND_MEAN = ("lastNotNull", "mean")
-TALL = 11
-"""Height of a panel with many series: room for four lines of legend, or a dozen bands."""
+TALL = 11  # Height of a panel with many series: room for four lines of legend, or a dozen bands.
 _LEGEND_OF = {
     "accepted": "{{accepted}} accepted",
     "gpu": "GPU {{gpu}}",

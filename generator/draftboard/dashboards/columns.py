@@ -8,8 +8,7 @@ from draftboard.dashboards.panels import override
 from draftboard.settings import Settings
 from draftboard.signals import Signal
 
-SERIES = "series"
-"""Label that holds model name, method and variant together, so that each combination is one column."""
+SERIES = "series"  # Label that holds model name, method and variant together, so that each combination is one column.
 _MERGE: dict[str, Any] = {"id": "merge", "options": {}}
 
 

@@ -36,10 +36,8 @@ class Dashboard:
     """A finished dashboard, and which signals its panels show."""
 
     uid: str
-    document: dict[str, Any]
-    """Grafana's JSON."""
-    shows: tuple[tuple[str, str], ...]
-    """Signal name and panel title."""
+    document: dict[str, Any]  # Grafana's JSON.
+    shows: tuple[tuple[str, str], ...]  # Signal name and panel title.
 
 
 @dataclass
@@ -47,10 +45,8 @@ class Page(Charts):
     """One dashboard."""
 
     description: str
-    by_engine: bool = False
-    """Whether a panel shows engines one by one, so that they can be selected."""
-    what_if: bool = False
-    """Whether draft cost and verify inflation can be selected."""
+    by_engine: bool = False  # Whether a panel shows engines one by one, so that they can be selected.
+    what_if: bool = False  # Whether draft cost and verify inflation can be selected.
     _placed: list[Panel] = field(default_factory=list, init=False)
     _top: int = field(default=0, init=False)
 

@@ -23,8 +23,7 @@ class ModernPanel(core.Panel):  # type: ignore[misc]  # grafanalib is untyped
     options: dict[str, Any] = attr.ib()
     fields: dict[str, Any] = attr.ib()
     overrides: Sequence[dict[str, Any]] = attr.ib(default=())
-    size: tuple[int, int] = attr.ib()
-    """Width of 24 and height, in grid units."""
+    size: tuple[int, int] = attr.ib()  # Width of 24 and height, in grid units.
 
     def to_json_data(self) -> dict[str, Any]:
         """The panel as Grafana's JSON, with some of grafanalib's legacy keys."""

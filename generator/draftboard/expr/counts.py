@@ -22,8 +22,7 @@ class Counts:
     """What servers counted within one window: the growth of counters, which stands for rates; gauges' last values."""
 
     settings: Settings
-    series: Mapping[str, Vector] = field(default_factory=dict)
-    """By the name of the metric."""
+    series: Mapping[str, Vector] = field(default_factory=dict)  # By the name of the metric.
     answers: Mapping[tuple[str, Level], Vector] = field(default_factory=dict)
     """What a Prometheus answered, by the signal's name and level. Rates are growth here, too."""
     read_before: dict[tuple[str, Level], Vector] = field(default_factory=dict, repr=False)

@@ -30,14 +30,10 @@ class Level(Enum):
 class Edition(Enum):
     """Who evaluates the expression, and from what."""
 
-    RULES = "rules"
-    """The rule evaluator: records where there are any, raw series otherwise, a fixed window."""
-    RECORDS = "records"
-    """A panel that reads records, filtered by the dashboard's variables."""
-    RAW = "raw"
-    """A panel that reads raw series only, in Grafana's own window: needs no rules."""
-    ASKED = "asked"
-    """A question asked once: raw series only, in a window of its own."""
+    RULES = "rules"  # The rule evaluator: records where there are any, raw series otherwise, a fixed window.
+    RECORDS = "records"  # A panel that reads records, filtered by the dashboard's variables.
+    RAW = "raw"  # A panel that reads raw series only, in Grafana's own window: needs no rules.
+    ASKED = "asked"  # A question asked once: raw series only, in a window of its own.
 
     @property
     def on_dashboard(self) -> bool:
@@ -55,8 +51,7 @@ class Matcher:
     """A label matcher of PromQL."""
 
     label: str
-    operator: str
-    """`=`, `!=`, `=~` or `!~`."""
+    operator: str  # `=`, `!=`, `=~` or `!~`.
     pattern: str
 
     @classmethod
@@ -94,10 +89,8 @@ class Scope:
     level: Level = Level.MODEL
     edition: Edition = Edition.RULES
     offset: Duration | None = None
-    only: tuple[Matcher, ...] = ()
-    """Further matchers, each applied to the series that carry its label."""
-    span: Duration | None = None
-    """A window of its own, for raw series."""
+    only: tuple[Matcher, ...] = ()  # Further matchers, each applied to the series that carry its label.
+    span: Duration | None = None  # A window of its own, for raw series.
 
     def __post_init__(self) -> None:
         """Raise ValueError for a window that records do not have."""

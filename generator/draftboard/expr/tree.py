@@ -15,10 +15,8 @@ from draftboard.expr.scope import Level, Matcher, Scope
 from draftboard.expr.vector import NOTHING, Group, Key, Vector
 from draftboard.settings import Settings
 
-Span = Callable[[Settings], Duration]
-"""A duration of the settings."""
-Names = Callable[[Scope], tuple[str, ...]]
-"""Names of labels, which the settings may rename."""
+Span = Callable[[Settings], Duration]  # A duration of the settings.
+Names = Callable[[Scope], tuple[str, ...]]  # Names of labels, which the settings may rename.
 
 
 class Expr(ABC):
@@ -129,8 +127,7 @@ class Number(Expr):
     """A number: written, or one of the settings."""
 
     value: Callable[[Settings], float]
-    variable: str = ""
-    """The dashboard's variable in its place, where dashboards have one."""
+    variable: str = ""  # The dashboard's variable in its place, where dashboards have one.
 
     def promql(self, scope: Scope) -> str:
         on_dashboard = self.variable and scope.edition.on_dashboard
@@ -201,8 +198,7 @@ class Raw(Expr):
     metric: Metric
     window: Callable[[Scope], str] = lambda _: ""
     matchers: Callable[[Settings], tuple[Matcher, ...]] = lambda _: ()
-    chosen_by: Names | None = None
-    """Labels by which the scope selects, where not by all that the series carry."""
+    chosen_by: Names | None = None  # Labels by which the scope selects, where not by all that the series carry.
 
     def promql(self, scope: Scope) -> str:
         return scope.raw(
@@ -342,8 +338,7 @@ class Where(Expr):
 
     argument: Expr
     label: Callable[[Settings], str]
-    accepted: Callable[[Settings], tuple[str, ...]]
-    """Values, which may be regular expressions."""
+    accepted: Callable[[Settings], tuple[str, ...]]  # Values, which may be regular expressions.
     negated: bool = False
 
     def _seen(self, scope: Scope) -> Scope:
@@ -394,8 +389,7 @@ class OverTime(Expr):
     function: str
     argument: Expr
     span: Span
-    offset: Span | None = None
-    """How much of the latest past is left out."""
+    offset: Span | None = None  # How much of the latest past is left out.
 
     def promql(self, scope: Scope) -> str:
         settings = scope.settings

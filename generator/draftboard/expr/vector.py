@@ -9,10 +9,8 @@ from typing import Literal
 
 Labels = frozenset[tuple[str, str]]
 Vector = Mapping[Labels, float]
-Key = Callable[[Labels], Labels]
-"""What two elements must have in common to match."""
-Group = Literal["", "left", "right"]
-"""The side that may have several partners of one on the other."""
+Key = Callable[[Labels], Labels]  # What two elements must have in common to match.
+Group = Literal["", "left", "right"]  # The side that may have several partners of one on the other.
 NOTHING: Vector = {}
 
 

@@ -48,8 +48,7 @@ class Column(NamedTuple):
     """A column of a table."""
 
     heading: str
-    number: bool = False
-    """Aligned to the right and never broken."""
+    number: bool = False  # Aligned to the right and never broken.
 
 
 class Table(NamedTuple):

@@ -24,10 +24,8 @@ _CHUNK = 65_536
 class Limits:
     """Bounds of one page."""
 
-    bytes: int = 16_000_000
-    """A page of one engine has 60 kB."""
-    seconds: float = 20.0
-    """From the connection to the last byte."""
+    bytes: int = 16_000_000  # A page of one engine has 60 kB.
+    seconds: float = 20.0  # From the connection to the last byte.
 
 
 _NOBODY, _USUAL = Access(), Limits()

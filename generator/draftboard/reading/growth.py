@@ -8,12 +8,9 @@ from draftboard.catalogue import Metric, around
 from draftboard.errors import DraftboardError
 from draftboard.reading.page import ENGINE, MODEL, REPLICA, VLLM, Page, Series
 
-_COUNTED = ("_total", "_bucket", "_sum", "_count")
-"""Suffixes of counters; the other series are gauges."""
-_Engine = tuple[str, str]
-"""Model and engine."""
-_Own = Mapping[Series, float]
-"""An engine's series, without the labels that name it."""
+_COUNTED = ("_total", "_bucket", "_sum", "_count")  # Suffixes of counters; the other series are gauges.
+_Engine = tuple[str, str]  # Model and engine.
+_Own = Mapping[Series, float]  # An engine's series, without the labels that name it.
 
 
 class Since(Enum):
@@ -29,13 +26,11 @@ class Since(Enum):
 class Tally:
     """Growth of one engine's counters, and its gauges at the end."""
 
-    source: str
-    """Address or path of its page, without secrets."""
+    source: str  # Address or path of its page, without secrets.
     model: str
     engine: str
     """Its number as vLLM labels it, with Ray's replica where there is one; empty where engines have no number."""
-    counted: Mapping[Series, float]
-    """Growth of each counter, by name and by the labels beyond model and engine."""
+    counted: Mapping[Series, float]  # Growth of each counter, by name and by the labels beyond model and engine.
     gauges: Mapping[Series, float]
     since: Since = Since.WINDOW
 
@@ -50,10 +45,8 @@ class Growth:
     """Growth of engines' counters over the same time."""
 
     tallies: tuple[Tally, ...]
-    seconds: float | None
-    """None where the time is unknown, and with it every rate."""
-    gone: tuple[str, ...] = ()
-    """Engines that are on the first page only, in words."""
+    seconds: float | None  # None where the time is unknown, and with it every rate.
+    gone: tuple[str, ...] = ()  # Engines that are on the first page only, in words.
 
 
 def lifetime(page: Page) -> Growth:

@@ -13,21 +13,16 @@ from prometheus_client.samples import Sample
 from draftboard.catalogue import Metric, removed, speculation
 from draftboard.errors import DraftboardError
 
-Labels = tuple[tuple[str, str], ...]
-"""Names and values, sorted by name."""
+Labels = tuple[tuple[str, str], ...]  # Names and values, sorted by name.
 Series = tuple[str, Labels]
 
 MODEL, ENGINE = "model_name", "engine"
 """Labels as vLLM gives them; relabelling, which settings know of, happens later, in Prometheus."""
-REPLICA = "ReplicaId"
-"""Ray's label that tells servers apart, each of which has an engine 0."""
+REPLICA = "ReplicaId"  # Ray's label that tells servers apart, each of which has an engine 0.
 VLLM = "vllm:"
-RAY = ("ray_vllm_", "ray_vllm:")
-"""How Ray Serve names the same series: newer releases, older ones."""
-_PREFIXES = (VLLM, *RAY, "vllm_")
-"""The last where a client library escaped the colon in OpenMetrics."""
-LONGEST_LINE = 32_768
-"""Characters; the longest of a real page, the cache's configuration, has about 2,000."""
+RAY = ("ray_vllm_", "ray_vllm:")  # How Ray Serve names the same series: newer releases, older ones.
+_PREFIXES = (VLLM, *RAY, "vllm_")  # The last where a client library escaped the colon in OpenMetrics.
+LONGEST_LINE = 32_768  # Characters; the longest of a real page, the cache's configuration, has about 2,000.
 _SHOWN = 120
 _SMALLEST, _LARGEST = 1e-15, 1e30
 _END = "# EOF"
@@ -39,14 +34,10 @@ _PYTHONS = re.compile("unpack|substring|invalid literal")
 class Page:
     """Samples of a server at one time, under vLLM's names."""
 
-    source: str
-    """Address or path, without secrets."""
-    values: Mapping[Series, float]
-    """Every sample, without the `_created` times that client libraries add."""
-    at: float | None = None
-    """Unix seconds of the reading; None for a saved page."""
-    prefix: str = VLLM
-    """Prefix of vLLM's series on this page: Ray Serve has its own."""
+    source: str  # Address or path, without secrets.
+    values: Mapping[Series, float]  # Every sample, without the `_created` times that client libraries add.
+    at: float | None = None  # Unix seconds of the reading; None for a saved page.
+    prefix: str = VLLM  # Prefix of vLLM's series on this page: Ray Serve has its own.
 
     @cached_property
     def by_name(self) -> Mapping[str, Mapping[Labels, float]]:

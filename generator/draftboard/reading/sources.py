@@ -19,10 +19,8 @@ _SHOWN = 120
 class Servers:
     """Running servers, each read twice."""
 
-    addresses: tuple[str, ...]
-    """`host:port`, a base address, or the page's own."""
-    window: Duration = WINDOW
-    """Between the readings."""
+    addresses: tuple[str, ...]  # `host:port`, a base address, or the page's own.
+    window: Duration = WINDOW  # Between the readings.
     access: Access = _NOBODY
     limits: Limits = _USUAL
 
@@ -33,8 +31,7 @@ class Pages:
 
     before: Path
     after: Path
-    window: Duration | None = None
-    """Between them, which pages do not say; without it there are no rates."""
+    window: Duration | None = None  # Between them, which pages do not say; without it there are no rates.
 
 
 @dataclass(frozen=True)
@@ -49,12 +46,9 @@ class Recorded:
     """A Prometheus that scrapes servers."""
 
     url: str
-    span: Duration | None = None
-    """Default: the window of the rules."""
-    model: str = ""
-    """Default: every model."""
-    at: float | None = None
-    """Unix seconds at which the span ends. Default: now."""
+    span: Duration | None = None  # Default: the window of the rules.
+    model: str = ""  # Default: every model.
+    at: float | None = None  # Unix seconds at which the span ends. Default: now.
     access: Access = _NOBODY
 
 

@@ -28,8 +28,7 @@ _LOAD = (
     *(traffic.generation_tokens, requests.request_rate, requests.requests_running, requests.requests_waiting),
     *(capacity.kv_cache_usage, capacity.prefix_cache_hits),
 )
-_NO_CHANGE = (ADVICE["keep"].says, ADVICE["longer"].says)
-"""Advice that would draft as much as now, or more."""
+_NO_CHANGE = (ADVICE["keep"].says, ADVICE["longer"].says)  # Advice that would draft as much as now, or more.
 _REST = (
     "Expected speedup is of speculative steps alone and rests on c and v, which the settings assume; only a baseline "
     "under the same load measures the real one. Bands and advice are rules of thumb."

@@ -40,8 +40,7 @@ _ASKED = (
 _KEYS = (state, traffic.drafts, traffic.generation_tokens)
 _NUMBERS = {"position": re.compile("[0-9]{1,4}"), "le": re.compile(r"[0-9]+(\.[0-9]*)?(e[+-]?[0-9]+)?|\+Inf")}
 """Labels that are computed with, as vLLM and Prometheus write them."""
-_LATE = 2
-"""Evaluations that may be missed before records are no longer read."""
+_LATE = 2  # Evaluations that may be missed before records are no longer read.
 _OVERLAP = (
     f"{acceptance_change.title} is not known: it compares with {{before}} ago, and {{span}} then and {{span}} now "
     "overlap. Ask over a shorter --range."
@@ -90,10 +89,8 @@ class _Question:
     span: Duration
     at: float
     model: str
-    method: str
-    """How drafts are made where no label says it."""
-    recorded: bool = True
-    """Whether records are read where there are any."""
+    method: str  # How drafts are made where no label says it.
+    recorded: bool = True  # Whether records are read where there are any.
 
     @property
     def compares(self) -> bool:

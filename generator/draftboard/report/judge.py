@@ -49,12 +49,9 @@ class Case:
     """A model or an engine to be judged, and what is known beside its numbers."""
 
     numbers: Numbers
-    seconds: float | None = None
-    """How long was counted; None where nobody knows: then there are no rates."""
-    broken: tuple[Broken, ...] = ()
-    """Identities of its counters that do not hold."""
-    v0: bool = False
-    """Whether vLLM's V0 engine exposes it."""
+    seconds: float | None = None  # How long was counted; None where nobody knows: then there are no rates.
+    broken: tuple[Broken, ...] = ()  # Identities of its counters that do not hold.
+    v0: bool = False  # Whether vLLM's V0 engine exposes it.
 
     @property
     def settings(self) -> Settings:

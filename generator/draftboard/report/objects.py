@@ -18,8 +18,7 @@ from draftboard.files import saved_bytes
 from draftboard.output import Described
 from draftboard.signals import ALL
 
-SCHEMA_VERSION = 1
-"""Grows whenever a field is removed or means something else; new fields do not change it."""
+SCHEMA_VERSION = 1  # Grows whenever a field is removed or means something else; new fields do not change it.
 
 
 class Origin(StrEnum):
@@ -257,8 +256,7 @@ class Report(Described):
 _REPORT = TypeAdapter(Report)
 _MOST_BYTES = 32_000_000
 _LARGEST = 1e30
-_LATEST = 253_402_300_799
-"""The end of the year 9999, after which nothing can be shown as a date."""
+_LATEST = 253_402_300_799  # The end of the year 9999, after which nothing can be shown as a date.
 
 
 def schema() -> str:

@@ -15,8 +15,7 @@ from draftboard.signals.depth import conditional_acceptance, survival
 from draftboard.signals.economics import BREAK_EVEN, speedup_at
 
 _FORMATS = (".svg", ".png")
-_WIDTH, _HEIGHT = 11.0, 3.6
-"""Inches: of the picture, of each model."""
+_WIDTH, _HEIGHT = 11.0, 3.6  # Inches: of the picture, of each model.
 _MOST_MODELS = 12
 
 

@@ -111,8 +111,7 @@ def _watch(
 class Reading:
     """Pages, what grew up to them, and what they are judged by."""
 
-    pages: Sequence[Page]
-    """The latest of each server."""
+    pages: Sequence[Page]  # The latest of each server.
     grown: Growth
     settings: Settings
     method: str

@@ -7,8 +7,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer
 
 from draftboard.durations import Duration
 
-LONGEST_DRAFT = 99
-"""Drafted tokens a step that anything is computed for: far more than any drafter drafts."""
+LONGEST_DRAFT = 99  # Drafted tokens a step that anything is computed for: far more than any drafter drafts.
 # Labels that records add, labels of vLLM's own series, and names of dashboard variables.
 RESERVED_LABELS = frozenset(
     {"accepted", "alertname", "alertstate", "datasource", "draft_cost", "finished_reason", "gpu", "identity", "k", "le"}

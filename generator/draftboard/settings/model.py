@@ -19,8 +19,7 @@ from draftboard.settings.thresholds import Planning, Thresholds, Traffic
 
 _LOOK_BACK = Duration(300)
 Severity = Literal["info", "warning", "critical"]
-SEVERITIES: tuple[Severity, ...] = get_args(Severity)
-"""From the least to the most urgent."""
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)  # From the least to the most urgent.
 AlertName = Annotated[str, written("[A-Za-z]+", "must be the name of an alert: letters only")]
 
 
@@ -33,10 +32,8 @@ class Labels(Table):
     instance: LabelName = "instance"
     model_name: LabelName = "model_name"
     engine: LabelName = "engine"
-    spec_method: LabelName = "spec_method"
-    """Target label set by the user: vLLM does not export the drafting method."""
-    variant: LabelName = "variant"
-    """Target label set by the user: an arm of an A/B comparison."""
+    spec_method: LabelName = "spec_method"  # Target label set by the user: vLLM does not export the drafting method.
+    variant: LabelName = "variant"  # Target label set by the user: an arm of an A/B comparison.
     host: LabelName = "host"
     """Optional target label of vLLM and of the GPU exporter: the machine. Default: `instance` without its port."""
 
@@ -80,12 +77,10 @@ class Rules(Table):
     window: Positive | None = None
     """Window of every rate: at least four scrapes, which bridge a failed one. Default: four scrapes, at least 5m."""
     evaluation_interval: Positive = Duration(60)
-    compare_with: Positive = Duration(3600)
-    """Offset of comparisons with the past."""
+    compare_with: Positive = Duration(3600)  # Offset of comparisons with the past.
     baseline: Positive = Duration(86_400)
     """The past that defines a model's normal values: a day, so that it holds both day and night."""
-    baseline_needs: Share = 0.25
-    """Share of the baseline that must hold samples."""
+    baseline_needs: Share = 0.25  # Share of the baseline that must hold samples.
     remember: Positive = Duration(3600)
     """How long a server that stopped answering counts as down; after that it counts as removed."""
     startup: Positive = Duration(1800)
@@ -139,8 +134,7 @@ class DraftCost(Table):
 class Methods(Table):
     """Values of the `spec_method` label with a meaning to the rules."""
 
-    baseline: MethodName = "none"
-    """A server without speculation, on purpose."""
+    baseline: MethodName = "none"  # A server without speculation, on purpose.
     lookup: tuple[MethodName, ...] = Field(default=("ngram", "ngram_gpu", "suffix"), strict=False, max_length=32)
     """Methods that copy from the text: a weak first position comes from the text, not from a misaligned drafter."""
 

@@ -26,8 +26,7 @@ class Pace:
 
     share: float
     long: Duration
-    short: Duration | None
-    """None: the window of every rate."""
+    short: Duration | None  # None: the window of every rate.
 
     def factor(self, window: Duration) -> float:
         """Burn rate: how many times faster the budget burns than lasts for the SLO's window; at least 1."""

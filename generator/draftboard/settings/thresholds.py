@@ -14,8 +14,7 @@ class Bands(Table):
     fair: Share = 0.4
     healthy: Share = 0.6
     optimal: Share = 0.7
-    suspicious: Share = 0.98
-    """A long time above this is rarely a good drafter and often a repetition loop."""
+    suspicious: Share = 0.98  # A long time above this is rarely a good drafter and often a repetition loop.
 
     @model_validator(mode="after")
     def _rise(self) -> Self:
@@ -32,20 +31,17 @@ class Thresholds(Table):
     """Expected speedup from which speculation pays; from 1 to this it is about even. HEUR."""
     drop: Share = 0.8
     """Acceptance now over acceptance before, under which the workload or the drafter has changed. HEUR."""
-    anomaly: AboveZero = 3.0
-    """Standard deviations below the model's own day."""
+    anomaly: AboveZero = 3.0  # Standard deviations below the model's own day.
     deviation_floor: Share = 0.05
     """Least standard deviation assumed, as a share of the mean: small changes of a steady model raise no alert."""
     first_position: Share = 0.7
     """Share of drafts whose first token is accepted, under which a drafter is misaligned. HEUR."""
     last_position_low: Share = 0.1
     """Share of drafts accepted to the last position, under which the draft is too long. HEUR."""
-    last_position_high: Share = 0.3
-    """The same share, above which the draft is too short. HEUR."""
+    last_position_high: Share = 0.3  # The same share, above which the draft is too short. HEUR.
     full_drafts: Share = 0.9
     """Mean draft length over configured K, under which the last position says little: few drafts reach it."""
-    outlier: Share = 0.75
-    """An engine's acceptance length over that of its model's other engines. HEUR."""
+    outlier: Share = 0.75  # An engine's acceptance length over that of its model's other engines. HEUR.
     inconsistent: Share = 0.05
     """Relative error of an identity that the counters hold exactly; rates differ a little where series begin."""
     slower: Share = 0.95
@@ -54,16 +50,13 @@ class Thresholds(Table):
     """P99 over P50, relative to the model's own day, above which slow requests have become slower. HEUR."""
     load: Share = 0.2
     """Largest relative difference of two runs in request rate, requests in flight or lengths to compare them. HEUR."""
-    kv_cache: Share = 0.9
-    """Share of the KV cache in use, above which the next long request may preempt another. HEUR."""
+    kv_cache: Share = 0.9  # Share of the KV cache in use, above which the next long request may preempt another. HEUR.
     preemptions: Share = 0.1
     """Preemptions for each finished request, above which prompts are computed twice too often. HEUR."""
     queue_growth: AboveZero = 1.0
     """Waiting requests more than one window ago, above which the queue grows rather than varies. HEUR."""
-    errors: Share = 0.05
-    """Share of finished requests that ended in an error, and of HTTP answers that were 5xx. HEUR."""
-    rejections: Share = 0.01
-    """Share of requests rejected by a limit of the queue. HEUR."""
+    errors: Share = 0.05  # Share of finished requests that ended in an error, and of HTTP answers that were 5xx. HEUR.
+    rejections: Share = 0.01  # Share of requests rejected by a limit of the queue. HEUR.
     foreign: Share = 0.01
     """Share of the tokens generated during a sweep that none of its responses explains: those are of other traffic."""
 
@@ -98,7 +91,5 @@ class Traffic(Table):
 class Planning(Table):
     """Limits above which `draftboard plan vram` warns. Both are HEUR: authors' advice that nobody has measured."""
 
-    target_share: Share = 0.7
-    """Target weights over all GPU memory, above which a draft model cuts concurrency."""
-    draft_share: Share = 0.15
-    """Draft weights over all GPU memory, above which they take too much of the KV cache."""
+    target_share: Share = 0.7  # Target weights over all GPU memory, above which a draft model cuts concurrency.
+    draft_share: Share = 0.15  # Draft weights over all GPU memory, above which they take too much of the KV cache.

@@ -27,8 +27,7 @@ class Choice:
     """A row of a decision."""
 
     code: Code
-    when: Expr
-    """Holds where it has a value."""
+    when: Expr  # Holds where it has a value.
     reason: str = ""
     """Why, in a sentence: `{acceptance}` is that signal's value in words, `{acceptance.title}` its name."""
 

@@ -12,8 +12,7 @@ from draftboard.signals.signal import Band, Better, Signal, Unit
 from draftboard.signals.traffic import drafts
 from draftboard.status import Status
 
-BREAK_EVEN = 1.0
-"""Expected speedup at which speculation yields just what plain steps would have."""
+BREAK_EVEN = 1.0  # Expected speedup at which speculation yields just what plain steps would have.
 ASSUMPTION = "An estimate: it rests on the draft cost and verify inflation that the settings assume."
 
 
@@ -43,8 +42,7 @@ def _draft_cost(s: Scope) -> Expr:
     return FirstOf((*known, constant(costs.default, drafts)))
 
 
-_each_model = ignoring("k", group="left")
-"""One number of a model for all its k."""
+_each_model = ignoring("k", group="left")  # One number of a model for all its k.
 # The speedup at K is the expected speedup, for drafters too whose drafts are seldom full. For k below K that is an
 # approximation where draft lengths vary: vLLM does not export their distribution.
 _drafted_at = first_of(
@@ -146,5 +144,4 @@ _full = draft_length >= setting(lambda settings: settings.thresholds.full_drafts
 # The last condition does not follow from the others: drafts a little short of K pay for a part of the last token only.
 tail_costs = (_full & last_token("<")) & (best_k < configured_k)
 """Models that mostly draft to K, whose last token yields less than it costs, and that a shorter k would speed up."""
-tail_pays = last_token(">=")
-"""Models whose last drafted token yields at least what it costs."""
+tail_pays = last_token(">=")  # Models whose last drafted token yields at least what it costs.

@@ -70,13 +70,10 @@ class Better(Enum):
 class Band:
     """A range of values with one meaning: from `at` upwards, to the bound of the next band."""
 
-    name: str
-    """Short and stable: alerts refer to it."""
-    at: float | None
-    """None for the lowest band."""
+    name: str  # Short and stable: alerts refer to it.
+    at: float | None  # None for the lowest band.
     status: Status
-    words: str = ""
-    """What it means, where the name alone does not say it."""
+    words: str = ""  # What it means, where the name alone does not say it.
 
     @property
     def says(self) -> str:
@@ -101,8 +98,7 @@ class Code:
     value: int
     says: str
     status: Status
-    name: str = ""
-    """Short and stable, where `says` is long: alerts refer to it."""
+    name: str = ""  # Short and stable, where `says` is long: alerts refer to it.
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -113,27 +109,22 @@ class Signal(Recorded):
     title: str
     question: str
     description: str
-    expr: Expr
-    """How it is computed, from raw series and from other signals."""
+    expr: Expr  # How it is computed, from raw series and from other signals.
     unit: Unit = Unit.RATIO
     better: Better = Better.NEITHER
     record: str | None = None
     """Record name without its level; {window}, {before}, {baseline} ... are filled from the settings."""
     levels: tuple[Level, ...] = (Level.MODEL,)
-    by: tuple[str, ...] = ()
-    """Labels beyond those of the level."""
+    by: tuple[str, ...] = ()  # Labels beyond those of the level.
     rollup: str | None = None
     """Aggregation that makes the model-level record from engine-level ones, where that is exact."""
     bands: Callable[[Settings], tuple[Band, ...]] = lambda _: (Band("", None, Status.NEUTRAL),)
     """From the lowest to the highest: panels take colours from them, alerts their limits."""
     codes: tuple[Code, ...] = ()
-    kinds: tuple[tuple[str, Status], ...] = ()
-    """What values of its own label mean: its series are coloured by that."""
-    empty: str = "idle, or speculation is off"
-    """What it means when there is no sample."""
+    kinds: tuple[tuple[str, Status], ...] = ()  # What values of its own label mean: its series are coloured by that.
+    empty: str = "idle, or speculation is off"  # What it means when there is no sample.
     decimals: int | None = None
-    least: float | None = 0
-    """Where its axis begins; None where values may be negative."""
+    least: float | None = 0  # Where its axis begins; None where values may be negative.
     most: float | None = None
     """Where its axis ends, so that rare extremes do not flatten all else; None where the highest value says."""
 

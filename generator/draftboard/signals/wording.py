@@ -3,8 +3,7 @@
 from draftboard.signals.signal import Signal, Unit
 
 NOTHING = "-"
-_FEW = 100
-"""Below it, a number has three digits."""
+_FEW = 100  # Below it, a number has three digits.
 
 
 def worded(signal: Signal, value: float | None) -> str:

@@ -13,8 +13,7 @@ from draftboard.access import parsed_url, shown
 from draftboard.sweep.plan import Plan, Prompt
 from draftboard.sweep.result import Spread
 
-_CHUNK, _MOST_BYTES = 65_536, 8_000_000
-"""An answer of 200 tokens has 1 kB; with the details of every step a few more."""
+_CHUNK, _MOST_BYTES = 65_536, 8_000_000  # An answer of 200 tokens has 1 kB; with the details of every step a few more.
 _HINTS = {
     "HTTP 3": "the server redirects; use its final address",
     "HTTP 400": "is a prompt with its completion longer than the model's context? See --max-tokens",
@@ -31,13 +30,11 @@ _Steps = Annotated[_Counts, BeforeValidator(lambda given: () if given is None el
 class Drafts(BaseModel):
     """One request's drafts, as `metrics.speculative_decoding` counts them."""
 
-    acceptance_histogram: Annotated[_Counts, Field(min_length=1)]
-    """Entry j: drafts with exactly j accepted tokens."""
+    acceptance_histogram: Annotated[_Counts, Field(min_length=1)]  # Entry j: drafts with exactly j accepted tokens.
     num_spec_steps: _Count
     num_accepted_draft_tokens: _Count
     num_draft_tokens: _Count
-    per_step_accepted: _Steps = ()
-    """With `detailed`: accepted tokens of each draft, in order."""
+    per_step_accepted: _Steps = ()  # With `detailed`: accepted tokens of each draft, in order.
     per_step_drafted: _Steps = ()
 
     @model_validator(mode="after")
@@ -72,8 +69,7 @@ class Outcome:
     """Result of one request: a completion, or a failure in a few words."""
 
     tag: str
-    seconds: float = 0.0
-    """From sending to the last byte."""
+    seconds: float = 0.0  # From sending to the last byte.
     completion: Completion | None = None
     failure: str = ""
 
@@ -84,8 +80,7 @@ class Batch:
 
     outcomes: list[Outcome]
     begun: int = 0
-    seconds: float = 0.0
-    """From the first request to the last answer."""
+    seconds: float = 0.0  # From the first request to the last answer.
 
     @property
     def answers(self) -> list[Completion]:

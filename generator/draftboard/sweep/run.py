@@ -99,10 +99,8 @@ class _Run:
     progress: Callable[[str, int, int], None]
     sleep: Callable[[float], None]
     done: list[Row] = field(default_factory=list)
-    ended: int = 0
-    """Requests."""
-    answered: bool = False
-    """Whether there was a completion."""
+    ended: int = 0  # Requests.
+    answered: bool = False  # Whether there was a completion.
 
     def at(self, temperature: float) -> None:
         """Add a row for one temperature, or for the part of it that was done when it was interrupted."""
