@@ -13,10 +13,7 @@ import sys
 from pathlib import Path
 
 DEPLOY = Path(__file__).parent.parent
-OURS = {
-    "grafana_admin_password": "password of the Grafana user admin",
-    "vllm_api_key": "API key for clients of vLLM",
-}
+OURS = {"grafana_admin_password": "password of the Grafana user admin", "vllm_api_key": "API key for clients of vLLM"}
 YOURS = {
     "hf_token": "Hugging Face token, for gated models",
     "alert_webhook_url": "URL of the webhook receiver",
