@@ -91,7 +91,6 @@ def _in_words(error: Exception) -> str:
 
 
 def _checked(text: bytes, where: str) -> str:
-    """The token in a text, which errors never quote."""
     token = re.fullmatch(rb"\s*([!-~]{1,64000})\s*", text)
     if token is None:
         raise DraftboardError(f"{where}: holds no token: one line of printable characters, without blanks")

@@ -84,7 +84,6 @@ def first_mistake(error: ValidationError, model: type[BaseModel], what: str) -> 
 
 
 def _known_keys(model: Any, location: tuple[int | str, ...]) -> str:  # noqa: ANN401  (a model or a list of them)
-    """The keys allowed in the table of the unknown key."""
     for part in location[:-1]:
         if part in model.model_fields:  # else an index of a list, or a key of a table of tables
             model = model.model_fields[part].annotation

@@ -73,6 +73,5 @@ def _listed(found: Inventory) -> Iterator[Block]:
 
 
 def _repository() -> Path:
-    """The root of the current Git repository, else the current folder."""
     here = Path.cwd()
     return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)

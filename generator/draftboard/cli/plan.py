@@ -24,12 +24,10 @@ _option = partial(click.option, show_default=True)
 
 
 def _options(*options: Callable[[_Command], _Command]) -> Callable[[_Command], _Command]:
-    """Several options as one decorator, in the order of the help."""
     return lambda command: reduce(lambda done, option: option(done), reversed(options), command)
 
 
 def _shares(_context: click.Context, option: click.Parameter, text: str | None) -> tuple[float, ...] | None:
-    """Numbers between commas."""
     if text and len(text) > _LONGEST_TEXT:
         raise DraftboardError(f"{option.opts[0]}: {len(text)} characters are too many: at most {_LONGEST_TEXT}")
     try:
@@ -40,7 +38,6 @@ def _shares(_context: click.Context, option: click.Parameter, text: str | None) 
 
 
 def _curve(context: click.Context, option: click.Parameter, text: str) -> tuple[tuple[int, float], ...]:
-    """Batch size = number, between commas."""
     numbers = _shares(context, option, text.replace("=", ",")) or ()
     for part in text.split(","):
         if not re.fullmatch(r"\s*\d+\s*=[^=]*", part):
@@ -53,7 +50,6 @@ def _vocabulary(_context: click.Context, _option: click.Parameter, path: Path | 
 
 
 def _model(name: str) -> Callable[[_Command], _Command]:
-    """Size, dtype and KV cache of a model."""
     dtypes = click.Choice(get_args(plans.vram.Dtype))
     return _options(
         _option(f"--{name}-params", type=float, help=f"Billions of parameters of the {name}; 0 for lookups."),
@@ -92,7 +88,6 @@ _speedup = _options(
 
 
 def _printed(command: Callable[[_Given], plans.basis.Plan]) -> _Command:
-    """Print the plan that a command returns, as JSON or as tables."""
 
     @wraps(command)
     def run(*, as_json: bool, explain: bool, **given: Any) -> None:  # noqa: ANN401

@@ -82,7 +82,6 @@ def simulate(
 
 
 def _scenario(name: str) -> tuple[Heading, Sentence, Sentence]:
-    """Its name, length, alerts and story."""
     scenario = find(name)
     alerts = ", ".join(dict.fromkeys(expected.alert for expected in scenario.expect)) or "no alert"
     story = Sentence(" ".join(scenario.story.split()), Status.QUIET)

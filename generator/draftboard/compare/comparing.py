@@ -155,7 +155,6 @@ def _tail(sides: Sides, rows: Mapping[str, Row], settings: Settings, third: Side
 
 
 def _code(p50: Row, p99: Row, settings: Settings) -> Code | None:
-    """None where the resolution is too low."""
     noise = settings.thresholds.slower
     median, slowest = (_gain(row.baseline, row.candidate, noise) for row in (p50, p99))
     if median is None or slowest is None:

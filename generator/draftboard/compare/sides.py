@@ -158,6 +158,5 @@ def conditions(sides: Sides, settings: Settings) -> tuple[tuple[str, ...], tuple
 
 
 def _known(paths: Mapping[str, str], sides: Sides) -> dict[str, tuple[float, float]]:
-    """Both sides' values, by name, where both know them."""
     pairs = {name: (sides[0].at(path), sides[1].at(path)) for name, path in paths.items()}
     return {name: (a, b) for name, (a, b) in pairs.items() if a is not None and b is not None}

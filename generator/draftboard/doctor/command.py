@@ -156,7 +156,6 @@ def examine_command(text: str, settings: Settings) -> Examination:
 
 
 def _words(line: CommandLine) -> Iterator[Finding]:
-    """Dead words, and credentials."""
     environment = {match[1]: match[2] for word in line.before if (match := _VARIABLE.fullmatch(word))}
     if _OLD_ENTRYPOINT in line.before:
         yield found("old-entrypoint", "python -m")

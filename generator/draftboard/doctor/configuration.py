@@ -248,7 +248,6 @@ def finite(texts: Iterable[str]) -> set[float]:
 
 
 def _objectives(family: str, settings: Settings) -> dict[str, float]:
-    """The SLOs that these buckets measure, in seconds."""
     names = [name for name in settings.slo.watched if name in HISTOGRAMS and HISTOGRAMS[name].custom == family]
     return {name: settings.slo.threshold(name) for name in names}
 

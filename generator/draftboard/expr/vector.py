@@ -124,7 +124,6 @@ def _set(left: Vector, how: str, right: Vector, key: Key) -> Vector:
 
 
 def _grouped(left: Vector, how: str, right: Vector, key: Key, group: Group) -> Vector:
-    """Arithmetic or a comparison of two vectors; the side of the group keeps its labels."""
     many, one = (right, left) if group == "right" else (left, right)
     partners: dict[Labels, float] = {}
     for labels, value in one.items():

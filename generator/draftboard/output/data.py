@@ -34,7 +34,6 @@ def schema(kind: type, version: int) -> str:
 
 
 def _dataclasses(kind: Any) -> set[type]:  # noqa: ANN401  (any annotation)
-    """The class and every dataclass that its fields hold."""
     own = {kind} if isinstance(kind, type) and is_dataclass(kind) else set()
     inner = [*getattr(kind, "__args__", ()), *(field.type for one in own for field in fields(one))]
     return own.union(*map(_dataclasses, inner))

@@ -90,7 +90,6 @@ def _drawn(found: Table, width: int) -> table.Table | None:
 
 
 def _sizes(cell: text.Text | bar.Bar) -> tuple[int, int]:
-    """Characters of a cell, and of its longest word."""
     if isinstance(cell, bar.Bar):
         return _BAR, _BAR
     return cell.cell_len, max(map(cell_len, cell.plain.split()), default=0)

@@ -118,7 +118,6 @@ class VramPlan(Plan):
 
 
 def _table(budgets: dict[str, Budget]) -> Table:
-    """A column for each budget."""
     figures = [
         (
             *(f"{each.weights_gb:g}", f"{each.weights_gb_per_gpu:.1f}", f"{each.gross_gb:.1f}", f"{each.net_gb:.1f}"),

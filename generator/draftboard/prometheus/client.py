@@ -23,7 +23,6 @@ _Sample = tuple[float, float]  # Unix seconds, and the value; JSON holds it as t
 
 
 def _short(words: object) -> str:
-    """One line, whatever the server said."""
     text = " ".join(str(words).split())
     return text if len(text) <= _MOST_WORDS else text[:_MOST_WORDS] + "..."
 

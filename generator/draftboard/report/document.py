@@ -107,7 +107,6 @@ def _times(model: ModelReport) -> Table:
 
 
 def _cells(name: str, time: Latency) -> tuple[str, ...]:
-    """Mean, percentiles and number of samples in words; a percentile below resolution names the first bound."""
     family = FELT[name]
     under = f"< {worded(family.mean, time.resolution)}"
     percentiles = ((family.p50, time.p50), (family.p95, time.p95), (family.p99, time.p99))

@@ -52,8 +52,7 @@ Progress = Callable[[str, int, int], None]
 def of_prometheus(source: Recorded, settings: Settings, method: str, *, engines: bool, progress: Progress) -> Report:
     """Every model that Prometheus knows of, or the one that is asked for.
 
-    Raises:
-        DraftboardError: it does not answer, or knows of none.
+    DraftboardError: it does not answer, or knows of none.
     """
     at = time.time() if source.at is None else source.at
     with Client(source.url, source.access) as client:
@@ -82,8 +81,6 @@ def of_prometheus(source: Recorded, settings: Settings, method: str, *, engines:
 
 @dataclass(frozen=True)
 class _Question:
-    """What is asked, of when, and of which model (of all: "")."""
-
     client: Client
     settings: Settings
     span: Duration
@@ -161,8 +158,6 @@ class _Question:
 
 @dataclass(frozen=True)
 class _Answer:
-    """What Prometheus said, and what it is judged by."""
-
     settings: Settings
     seconds: float
     models: Reader

@@ -278,8 +278,6 @@ def _with_measured(case: Case, verdict: Verdict) -> Verdict:
 
 
 class _Said:
-    """A signal's value in a sentence: in its words, or as a number where a format is given."""
-
     def __init__(self, signal: Signal, value: float | None) -> None:
         self.title, self.within = signal.title, within(signal.title)
         self._signal, self._value = signal, value
@@ -289,7 +287,6 @@ class _Said:
 
 
 def _filled(template: str, case: Case) -> str:
-    """A reason with the values of the signals that it names, and the settings'."""
     names = {field.partition(".")[0] for _, field, _, _ in Formatter().parse(template) if field} & _BY_NAME.keys()
     values = {name: _Said(_BY_NAME[name], case.numbers.value(_BY_NAME[name])) for name in names}
     return template.format(**values, thresholds=case.settings.thresholds, costs=case.settings.draft_cost)

@@ -271,11 +271,7 @@ def schema() -> str:
 
 
 def load_report(path: Path) -> Report:
-    """A report that was saved as JSON.
-
-    Raises:
-        DraftboardError: the file cannot be read, or holds no report of this version.
-    """
+    """A report that was saved as JSON. DraftboardError: the file cannot be read, or holds no report of this version."""
     try:
         report = _REPORT.validate_json(saved_bytes(path, "report", _MOST_BYTES))
     except ValidationError as error:

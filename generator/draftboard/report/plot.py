@@ -22,8 +22,7 @@ _MOST_MODELS = 12
 def draw(report: Report, settings: Settings, path: Path) -> None:
     """Draw every model that drafts into a file, which appears whole or not at all.
 
-    Raises:
-        DraftboardError: the file cannot be drawn into, or nothing was drafted.
+    DraftboardError: the file cannot be drawn into, or nothing was drafted.
     """
     require_drawable(path)
     models = [model for model in report.models if model.speculation][:_MOST_MODELS]
@@ -36,8 +35,7 @@ def draw(report: Report, settings: Settings, path: Path) -> None:
 def require_drawable(path: Path) -> None:
     """See before anything is looked at whether a picture can be drawn into the file.
 
-    Raises:
-        DraftboardError: its name does not end in .svg or .png, its folder is missing, or matplotlib is not installed.
+    DraftboardError: its name does not end in .svg or .png, its folder is missing, or matplotlib is not installed.
     """
     if path.suffix not in _FORMATS:
         raise DraftboardError(f"{path}: name the picture *.svg or *.png")

@@ -88,8 +88,7 @@ def report_each(
 ) -> tuple[Report, ...]:
     """Look at servers over the same time, and report of each by itself; `methods` says how each drafts, where known.
 
-    Raises:
-        DraftboardError: one of them cannot be read.
+    DraftboardError: one of them cannot be read.
     """
     watched = zip(*_watch(source, progress, sleep), methods, strict=True)
     return tuple(Reading([page], grown, settings, method).report(Origin.SCRAPES) for page, grown, method in watched)
@@ -98,7 +97,6 @@ def report_each(
 def _watch(
     source: Servers, progress: Progress, sleep: Callable[[float], None]
 ) -> tuple[tuple[Page, ...], list[Growth]]:
-    """The later pages, and what grew up to each."""
     before = reading.scrape(source.addresses, source.access, source.limits)
     for tick in range(_TICKS):
         progress(f"reading twice, {source.window} apart", tick, _TICKS)
@@ -155,7 +153,6 @@ class Reading:
         return model_report(together, model, self.method, notes=tuple(notes), engines=tuple(engines))
 
     def _case(self, tallies: Sequence[Tally], level: Level, name: str = "", broken: tuple[Broken, ...] = ()) -> Case:
-        """Engines of one model together, or one of them by its name."""
         labels = next((labels_of(tally, self.settings, self.method) for tally in tallies), frozenset())
         numbers = self._readers[level].of(kept(labels, level.labels(self.settings)))
         sources = {tally.source for tally in tallies} or {page.source for page in self.pages}

@@ -205,8 +205,7 @@ class Settings(Table):
 def load(path: Path | None) -> Settings:
     """Read the settings in `path` over the defaults; the names of alerts are checked by `draftboard.alerts.load`.
 
-    Raises:
-        DraftboardError: the file cannot be read, is not TOML, or holds an unknown key or a value that is not allowed.
+    DraftboardError: the file cannot be read, is not TOML, or holds an unknown key or a value that is not allowed.
     """
     if path is None:
         return Settings()

@@ -103,8 +103,7 @@ class Objectives(Table):
 def check_measurable(objectives: Objectives, buckets: Buckets) -> None:
     """Check that each watched time is the bound of a bucket: the share within another time is unknown.
 
-    Raises:
-        ValueError: a time lies between two bounds, or outside of all.
+    ValueError: a time lies between two bounds, or outside of all.
     """
     for name in (name for name in objectives.watched if name in HISTOGRAMS):
         seconds, histogram = objectives.threshold(name), HISTOGRAMS[name]

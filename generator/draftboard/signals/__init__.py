@@ -32,7 +32,6 @@ def _signals_in(part: object) -> Iterator[Signal]:
 
 
 def _of(*modules: ModuleType) -> tuple[Signal, ...]:
-    """The signals of modules in the order of their definition."""
     return tuple(
         dict.fromkeys(found for module in modules for part in vars(module).values() for found in _signals_in(part))
     )

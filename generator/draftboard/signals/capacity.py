@@ -17,7 +17,6 @@ def _window_of_rates(settings: Settings) -> Duration:
 
 
 def _mean(gauge: Metric) -> Expr:
-    """Of each series, over the window of rates."""
     return Function("avg_over_time", Raw(gauge, window=lambda s: str(_window_of_rates(s.settings))))
 
 

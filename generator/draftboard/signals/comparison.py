@@ -23,7 +23,6 @@ def _past(function: str, signal: Signal) -> Expr:
 
 
 def _enough(settings: Settings) -> float:
-    """Samples of the past that make it usual."""
     rules = settings.rules
     return math.ceil(rules.baseline_needs * rules.baseline.seconds / rules.evaluation_interval.seconds)
 

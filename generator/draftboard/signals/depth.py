@@ -19,7 +19,6 @@ def _last_position_bands(settings: Settings) -> tuple[Band, ...]:
 
 
 def _longest(s: Scope) -> int:
-    """The longest draft that the settings judge."""
     return s.settings.max_draft_tokens
 
 

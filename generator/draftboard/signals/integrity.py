@@ -30,7 +30,6 @@ _ERRORS = {
 
 
 def _speculating(settings: Settings) -> tuple[Matcher, ...]:
-    """Targets that say by their label that they speculate."""
     label = settings.labels.spec_method
     return (Matcher(label, "!=", ""), Matcher(label, "!=", settings.methods.baseline))
 

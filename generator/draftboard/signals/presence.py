@@ -32,7 +32,6 @@ def _startup(settings: Settings) -> Duration:
 
 
 def _labelled(settings: Settings) -> tuple[Matcher, ...]:
-    """Targets that are vLLM servers by their label."""
     return (Matcher(settings.labels.spec_method, "!=", ""),)
 
 

@@ -43,7 +43,6 @@ def either_spelling(bound: float) -> str:
 
 
 def _each(part: Callable[[SloName], Expr]) -> Expr:
-    """For each objective, told apart by its name."""
     return Given(lambda s: told_apart("slo", {name: part(name) for name in s.settings.slo.watched}))
 
 
@@ -64,7 +63,6 @@ def _bad_events(name: SloName) -> Expr:
 
 
 def _in_time(name: SloName) -> Expr:
-    """Requests of each engine that were fast enough for the SLO."""
     within = rate_of_each(HISTOGRAMS[name].bucket)
     return Where(within, lambda _: "le", lambda settings: (either_spelling(settings.slo.threshold(name)),))
 

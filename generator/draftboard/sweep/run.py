@@ -90,8 +90,6 @@ def sweep(
 
 @dataclass
 class _Run:
-    """A sweep in progress."""
-
     plan: Plan
     model: str
     settings: Settings
@@ -146,7 +144,6 @@ class _Run:
         return scrape([str(self.api.base)], self.plan.access)[0]
 
     def _row(self, temperature: float, before: Page, after: Page, batch: Batch) -> Row:
-        """What happened between two pages, while a batch was sent."""
         plan, grown, outcomes = self.plan, growth(before, after), batch.outcomes
         report = Reading([after], grown, self.settings, plan.method).report(Origin.SCRAPES)
         # vLLM counts adapters and further names under the first name that it serves.
@@ -234,13 +231,11 @@ def by_request(batch: Batch, method: str, settings: Settings) -> tuple[PerReques
 
 
 def _total(grown: Growth, metric: Metric) -> float | None:
-    """Growth of a counter over all engines; None where it is not exposed."""
     found = [growth for tally in grown.tallies if (growth := tally.total(metric)) is not None]
     return sum(found) if found else None
 
 
 def _running_on(page: Page) -> float:
-    """Requests running or waiting on a server."""
     return sum(sum(page.of(metric).values()) for metric in (serving.REQUESTS_RUNNING, serving.REQUESTS_WAITING))
 
 

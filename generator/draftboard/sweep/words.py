@@ -99,7 +99,6 @@ def _spreads(what: str, found: Sequence[tuple[str, Spread | None]]) -> Table:
 
 
 def _by_tag(title: str, cell: Callable[[Tagged], str], rows: Sequence[Row]) -> Table:
-    """A line for each tag, a column for each temperature."""
     cells = [{tagged.tag: cell(tagged) for tagged in row.by_tag} for row in rows]
     tags = sorted({tag for of_row in cells for tag in of_row})
     made = ((tag or NOTHING, *(of_row.get(tag, NOTHING) for of_row in cells)) for tag in tags)
@@ -107,7 +106,6 @@ def _by_tag(title: str, cell: Callable[[Tagged], str], rows: Sequence[Row]) -> T
 
 
 def _drafted(tagged: Tagged) -> str:
-    """Acceptance, and the verdict or why there is none."""
     if tagged.drafts is None or tagged.verdict is None:
         return NOTHING
     sample = tagged.drafts.sample

@@ -82,7 +82,6 @@ def _server(folder: Path, settings: Settings, program: Path) -> Server:
 
 
 def _evaluated(client: Client, settings: Settings, start: float, end: float) -> tuple[float, float]:
-    """First and last time at which promtool evaluated the rules, as the records say."""
     interval, record = settings.rules.evaluation_interval.seconds, generation_tokens.record_at(Level.ENGINE, settings)
     stamps = client.query_range(f"timestamp({record})", start, end, interval)
     if not stamps:

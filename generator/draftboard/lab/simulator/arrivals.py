@@ -107,6 +107,5 @@ class Arrivals:
         return batch
 
     def _spread(self, mean: Floats, deviation: float) -> Floats:
-        """Log-normal draws with these means."""
         drawn: Floats = mean * np.exp(self._chance.normal(-(deviation**2) / 2, deviation, len(mean)))
         return drawn
