@@ -2,7 +2,7 @@
 
 from draftboard.alerts.alert import LEAST_REQUESTS, Alert, enough_requests, enough_tokens
 from draftboard.expr.tree import setting
-from draftboard.signals import Level, capacity, events, requests, slo, state, users
+from draftboard.signals import Level, capacity, decisions, events, requests, slo, users
 
 WATCHDOG = "DraftboardWatchdog"
 _enough_for_a_tail = requests.request_rate > setting(lambda settings: settings.traffic.requests_per_second_for_tail)
@@ -15,7 +15,7 @@ _enough_arrivals = requests.requests_rejected.sum("reason") + requests.request_r
 ON_SERVING = (
     Alert(
         name="VLLMTargetDown",
-        signal=state.target_up,
+        signal=decisions.target_up,
         beyond="down",
         for_="3m",
         severity="critical",

@@ -19,9 +19,9 @@ _COMMANDS = {
     "build": "files:build",
     "check": "files:check",
     "signals": "files:signals",
-    "replay": "replay:replay_command",
-    "simulate": "simulate:simulate",
-    "drill": "drill:drill_command",
+    "replay": "lab:replay_command",
+    "simulate": "lab:simulate",
+    "drill": "lab:drill_command",
 }
 """Module and function of each command, imported when it is called: a command loads no other command's packages."""
 

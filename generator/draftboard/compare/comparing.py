@@ -13,9 +13,8 @@ from draftboard.settings import Settings
 from draftboard.signals.acceptance import acceptance, coverage, draft_length, tokens_per_step
 from draftboard.signals.economics import break_even, expected_speedup
 from draftboard.signals.latency import FELT, per_token, step
-from draftboard.signals.signal import Code, within
+from draftboard.signals.signal import Code, within, worded
 from draftboard.signals.users import measured_speedup
-from draftboard.signals.wording import worded
 from draftboard.status import Status
 
 _DEFAULTS = Settings()

@@ -10,9 +10,8 @@ from draftboard.signals.capacity import kv_cache_usage, prefix_cache_hits
 from draftboard.signals.economics import break_even, expected_speedup
 from draftboard.signals.latency import FELT
 from draftboard.signals.requests import request_rate, requests_running, requests_waiting
-from draftboard.signals.signal import Better, Unit
+from draftboard.signals.signal import Better, Unit, worded
 from draftboard.signals.traffic import generation_tokens
-from draftboard.signals.wording import worded
 
 _DRAFTING = (acceptance, acceptance_length, break_even, draft_length, coverage, expected_speedup)
 _BY_REQUEST = replace(acceptance, name="acceptance_by_request", title=f"{acceptance.title} by request")

@@ -9,9 +9,8 @@ from draftboard.compare.sides import trend
 from draftboard.output import Bullets, Cell, Column, Document, Heading, Note, Sentence, Table, Text, columns
 from draftboard.report import time_in_words
 from draftboard.settings import Settings
-from draftboard.signals.signal import Better, Unit, within
+from draftboard.signals.signal import NOTHING, Better, Unit, within
 from draftboard.signals.users import measured_speedup
-from draftboard.signals.wording import NOTHING
 from draftboard.status import Status
 
 _SUFFIXED = (Unit.TOKENS, Unit.TOKENS_PER_SECOND, Unit.REQUESTS_PER_SECOND)

@@ -14,7 +14,6 @@ from draftboard.signals import (
     integrity,
     requests,
     slo,
-    state,
     traffic,
     users,
 )
@@ -42,7 +41,7 @@ def overview(settings: Settings, edition: Edition) -> Dashboard:
         ),
         page.timeline(decisions.state),
         # The last value of a state that has ended is false; its maximum is the number of engines that were in it.
-        page.trend(state.engines_by_state, stacked=True, calcs=("max",)),
+        page.trend(decisions.engines_by_state, stacked=True, calcs=("max",)),
     )
     page.row(
         "How does it develop?",
@@ -142,7 +141,7 @@ def latency(settings: Settings, edition: Edition) -> Dashboard:
         *page.trends(requests.request_rate, requests.error_ratio),
         *page.trends(requests.requests_finished, requests.http_requests, stacked=True),
         page.trend(requests.http_error_ratio),
-        page.timeline(state.target_up),
+        page.timeline(decisions.target_up),
         page.trend(events.restarts, level=Level.TARGET, width=24),
     )
     page.row(

@@ -10,9 +10,8 @@ from draftboard.settings import Settings
 from draftboard.signals import Signal, acceptance, capacity, comparison, depth, economics, requests, traffic
 from draftboard.signals.decisions import ADVICE, STATES, state, verdict
 from draftboard.signals.latency import FELT
-from draftboard.signals.signal import within
+from draftboard.signals.signal import NOTHING, within, worded
 from draftboard.signals.users import measured_speedup
-from draftboard.signals.wording import NOTHING, worded
 from draftboard.status import Status
 
 LINES = (

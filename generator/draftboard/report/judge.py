@@ -29,9 +29,8 @@ from draftboard.signals.economics import best_k, best_speedup, expected_speedup
 from draftboard.signals.integrity import IDENTITIES, identity_error
 from draftboard.signals.latency import FELT
 from draftboard.signals.requests import request_rate
-from draftboard.signals.signal import Code, within
+from draftboard.signals.signal import Code, within, worded
 from draftboard.signals.users import measured_speedup
-from draftboard.signals.wording import worded
 from draftboard.status import Status
 
 V0_ENGINE = Choice(

@@ -17,7 +17,6 @@ from draftboard.signals import (
     latency,
     requests,
     slo,
-    state,
     traffic,
     users,
 )
@@ -38,7 +37,7 @@ def _of(*modules: ModuleType) -> tuple[Signal, ...]:
 
 
 FAMILIES: dict[str, tuple[Signal, ...]] = {
-    "speculation": _of(traffic, acceptance, depth, comparison, economics, decisions, state, events, integrity),
+    "speculation": _of(traffic, acceptance, depth, comparison, economics, decisions, events, integrity),
     "requests": _of(requests, capacity),
     "objectives": _of(slo),
     "latency-first-token": latency.first_token.signals,

@@ -9,8 +9,8 @@ from draftboard.settings import Settings
 from draftboard.signals.acceptance import acceptance, acceptance_length
 from draftboard.signals.economics import expected_speedup
 from draftboard.signals.latency import per_token
+from draftboard.signals.signal import NOTHING, worded
 from draftboard.signals.traffic import drafts
-from draftboard.signals.wording import NOTHING, worded
 from draftboard.status import Status
 from draftboard.sweep.result import Production, Row, Spread, Sweep, Tagged
 

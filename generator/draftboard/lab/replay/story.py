@@ -20,9 +20,9 @@ from draftboard.signals.depth import survival
 from draftboard.signals.economics import best_k, break_even, expected_speedup
 from draftboard.signals.latency import end_to_end, first_token, per_token, step
 from draftboard.signals.requests import request_rate, requests_waiting
+from draftboard.signals.signal import NOTHING, worded
 from draftboard.signals.traffic import drafts
 from draftboard.signals.users import measured_speedup
-from draftboard.signals.wording import NOTHING, worded
 from draftboard.status import Status
 
 _MOST_MOMENTS = 60

@@ -1,18 +1,91 @@
-"""`simulate`: servers that behave like vLLM, live or as a past."""
+"""`replay`, `drill` and `simulate`: what is tried without a GPU."""
 
 import signal
+import tempfile
 import threading
 import time
 from pathlib import Path
 
 import click
 
-from draftboard.cli.shared import console, duration, factor_option, optional_part, progress_bar, require
+from draftboard.alerts import load
+from draftboard.cli.shared import (
+    config_option,
+    console,
+    duration,
+    factor_option,
+    json_option,
+    optional_part,
+    program_option,
+    progress_bar,
+    require,
+)
 from draftboard.durations import LATEST, Duration
 from draftboard.errors import DraftboardError
+from draftboard.lab import drill, replay
 from draftboard.lab.simulator import find, names
 from draftboard.output import Document, Heading, Sentence, show
+from draftboard.output import as_json as to_json
 from draftboard.status import Status
+
+
+@click.command("replay", short_help="Evaluate the rules over a recording.")
+@click.argument("recording", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@config_option
+@json_option
+@click.option("--keep", is_flag=True, help="Leave Prometheus running on loopback, with the recording and the records.")
+@program_option("prometheus")
+@program_option("promtool")
+def replay_command(
+    recording: Path, config: Path | None, *, as_json: bool, keep: bool, prometheus: Path, promtool: Path
+) -> None:
+    """Evaluate the rules over RECORDING and print each model's judgement and the alerts that would have fired.
+
+    RECORDING is OpenMetrics text with timestamps; it may be compressed (.gz).
+    """
+    settings = load(config)
+    folder = Path(tempfile.mkdtemp(prefix="draftboard-kept-")) if keep else None
+    with (
+        progress_bar() as progress,
+        replay.replaying(
+            recording, settings, prometheus=prometheus, promtool=promtool, keep_in=folder, progress=progress
+        ) as replayed,
+    ):
+        story = replay.story_of(replayed)
+    if as_json:
+        click.echo(to_json(story))
+    else:
+        show(replay.summary(story), console())
+    if folder:
+        pid, url = replay.leave_running(folder, settings, prometheus)
+        click.echo(f"Prometheus stays at {url} (process {pid}, data in {folder}); end it with: kill {pid}", err=True)
+
+
+@click.command("drill", short_help="Run a scenario and check that its alerts arrive.")
+@click.argument("scenario")
+@config_option
+@json_option
+@factor_option
+@program_option("prometheus")
+@program_option("alertmanager")
+def drill_command(
+    scenario: str, config: Path | None, *, as_json: bool, speed: float, prometheus: Path, alertmanager: Path
+) -> None:
+    """Run SCENARIO on real servers and check that every expected alert arrives: exit code 0 if so, else 1.
+
+    SCENARIO is a name or a TOML file, as for `simulate`. Simulator, Prometheus, Alertmanager and a webhook run on
+    loopback until the scenario ends, with the configuration that `build` writes. No other receiver is notified.
+    """
+    programs = drill.Programs(prometheus, alertmanager)
+    with progress_bar() as progress:
+        outcome = drill.rehearse(scenario, load(config), programs, speed=speed, progress=progress)
+    if as_json:
+        click.echo(to_json(outcome))
+    else:
+        show(drill.shown(outcome), console())
+    if not outcome.passed:
+        raise SystemExit(1)
+
 
 _STEP = Duration(15)
 
