@@ -9,17 +9,7 @@ from pathlib import Path
 import click
 
 from draftboard.alerts import load
-from draftboard.cli.shared import (
-    config_option,
-    console,
-    duration,
-    factor_option,
-    json_option,
-    optional_part,
-    program_option,
-    progress_bar,
-    require,
-)
+from draftboard.cli import shared
 from draftboard.durations import LATEST, Duration
 from draftboard.errors import DraftboardError
 from draftboard.lab import drill, replay
@@ -31,11 +21,11 @@ from draftboard.status import Status
 
 @click.command("replay", short_help="Evaluate the rules over a recording.")
 @click.argument("recording", type=click.Path(path_type=Path, exists=True, dir_okay=False))
-@config_option
-@json_option
+@shared.config_option
+@shared.json_option
 @click.option("--keep", is_flag=True, help="Leave Prometheus running on loopback, with the recording and the records.")
-@program_option("prometheus")
-@program_option("promtool")
+@shared.program_option("prometheus")
+@shared.program_option("promtool")
 def replay_command(
     recording: Path, config: Path | None, *, as_json: bool, keep: bool, prometheus: Path, promtool: Path
 ) -> None:
@@ -46,7 +36,7 @@ def replay_command(
     settings = load(config)
     folder = Path(tempfile.mkdtemp(prefix="draftboard-kept-")) if keep else None
     with (
-        progress_bar() as progress,
+        shared.progress_bar() as progress,
         replay.replaying(
             recording, settings, prometheus=prometheus, promtool=promtool, keep_in=folder, progress=progress
         ) as replayed,
@@ -55,7 +45,7 @@ def replay_command(
     if as_json:
         click.echo(to_json(story))
     else:
-        show(replay.summary(story), console())
+        show(replay.summary(story), shared.console())
     if folder:
         pid, url = replay.leave_running(folder, settings, prometheus)
         click.echo(f"Prometheus stays at {url} (process {pid}, data in {folder}); end it with: kill {pid}", err=True)
@@ -63,11 +53,11 @@ def replay_command(
 
 @click.command("drill", short_help="Run a scenario and check that its alerts arrive.")
 @click.argument("scenario")
-@config_option
-@json_option
-@factor_option
-@program_option("prometheus")
-@program_option("alertmanager")
+@shared.config_option
+@shared.json_option
+@shared.factor_option
+@shared.program_option("prometheus")
+@shared.program_option("alertmanager")
 def drill_command(
     scenario: str, config: Path | None, *, as_json: bool, speed: float, prometheus: Path, alertmanager: Path
 ) -> None:
@@ -77,12 +67,12 @@ def drill_command(
     loopback until the scenario ends, with the configuration that `build` writes. No other receiver is notified.
     """
     programs = drill.Programs(prometheus, alertmanager)
-    with progress_bar() as progress:
+    with shared.progress_bar() as progress:
         outcome = drill.rehearse(scenario, load(config), programs, speed=speed, progress=progress)
     if as_json:
         click.echo(to_json(outcome))
     else:
-        show(drill.shown(outcome), console())
+        show(drill.shown(outcome), shared.console())
     if not outcome.passed:
         raise SystemExit(1)
 
@@ -105,9 +95,13 @@ _STEP = Duration(15)
     default=8000,
     help="Port of the first server; each further server has the next. 0: any free ports.",
 )
-@factor_option
-@click.option("--backfill", metavar="DURATION", callback=duration, help="Write so much history to --out; do not serve.")
-@click.option("--step", metavar="DURATION", callback=duration, help=f"Scrape interval of history. Default: {_STEP}.")
+@shared.factor_option
+@click.option(
+    "--backfill", metavar="DURATION", callback=shared.duration, help="Write so much history to --out; do not serve."
+)
+@click.option(
+    "--step", metavar="DURATION", callback=shared.duration, help=f"Scrape interval of history. Default: {_STEP}."
+)
 @click.option("--until", type=click.IntRange(0, LATEST), help="Unix time at which the history ends. Default: now.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="OpenMetrics file for the history.")
 def simulate(
@@ -127,19 +121,20 @@ def simulate(
 ) -> None:
     """Serve the /metrics pages of simulated vLLM servers, or write their history for `promtool`."""
     if listed:
-        show(Document.of(block for name in names() for block in _scenario(name)), console())
+        show(Document.of(block for name in names() for block in _scenario(name)), shared.console())
         return
-    require(host, "--host is empty: name an address, such as 127.0.0.1")
-    require((backfill is None) == (out is None), "--backfill and --out go together")
+    shared.require(host, "--host is empty: name an address, such as 127.0.0.1")
+    shared.require((backfill is None) == (out is None), "--backfill and --out go together")
     live = step is None and until is None
-    require(backfill or live, "--step and --until need --backfill: a live server has neither")
+    shared.require(backfill or live, "--step and --until need --backfill: a live server has neither")
     module = "serve" if out is None else "backfill"
     fleet, part = (
-        optional_part(f"draftboard.lab.simulator.{name}", command="simulate", extra="lab") for name in ("fleet", module)
+        shared.optional_part(f"draftboard.lab.simulator.{name}", command="simulate", extra="lab")
+        for name in ("fleet", module)
     )
     targets = fleet.targets(find(scenario).scaled(engines=engines, models=models), seed)
     if backfill and out:
-        with progress_bar() as progress:
+        with shared.progress_bar() as progress:
             part.backfill(targets, _times(backfill, step or _STEP, until), out, progress)
         click.echo(f"Written: {out}. Load it with: promtool tsdb create-blocks-from openmetrics {out} DATA")
         return

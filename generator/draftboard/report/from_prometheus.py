@@ -50,10 +50,7 @@ Progress = Callable[[str, int, int], None]
 
 
 def of_prometheus(source: Recorded, settings: Settings, method: str, *, engines: bool, progress: Progress) -> Report:
-    """Every model that Prometheus knows of, or the one that is asked for.
-
-    DraftboardError: it does not answer, or knows of none.
-    """
+    """Every model that Prometheus knows of, or the one that is asked for."""
     at = time.time() if source.at is None else source.at
     with Client(source.url, source.access) as client:
         span = source.span or settings.rules.rate_window

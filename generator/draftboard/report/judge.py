@@ -6,18 +6,7 @@ from string import Formatter
 from typing import Any
 
 from draftboard.reading import Numbers
-from draftboard.report.objects import (
-    Broken,
-    EngineReport,
-    Judged,
-    Latencies,
-    Latency,
-    ModelReport,
-    Sample,
-    Speculation,
-    Traffic,
-    Verdict,
-)
+from draftboard.report import objects
 from draftboard.settings import Settings
 from draftboard.signals import ALL, Signal, traffic
 from draftboard.signals.acceptance import acceptance, acceptance_length
@@ -49,7 +38,7 @@ class Case:
 
     numbers: Numbers
     seconds: float | None = None  # How long was counted; None where nobody knows: then there are no rates.
-    broken: tuple[Broken, ...] = ()  # Identities of its counters that do not hold.
+    broken: tuple[objects.Broken, ...] = ()  # Identities of its counters that do not hold.
     v0: bool = False  # Whether vLLM's V0 engine exposes it.
 
     @property
@@ -58,13 +47,15 @@ class Case:
         return self.numbers.settings
 
 
-def engine_report(case: Case, model: Numbers, engine: str, server: str, notes: tuple[str, ...] = ()) -> EngineReport:
+def engine_report(
+    case: Case, model: Numbers, engine: str, server: str, notes: tuple[str, ...] = ()
+) -> objects.EngineReport:
     """An engine's entry, beside its model's numbers."""
     own, together = case.numbers.value(traffic.drafts) or 0.0, model.value(traffic.drafts) or 0.0
     # Estimates of a rate add up to their sum but for the last digits: less than one draft is nobody's.
     to_others = case.numbers.value(length_to_others) if own and together - own >= 1 else None
     found = {"engine": engine, "server": server, "length_to_others": to_others, "notes": notes}
-    return EngineReport(**vars(judge(case)) | found)
+    return objects.EngineReport(**vars(judge(case)) | found)
 
 
 def model_report(
@@ -73,9 +64,9 @@ def model_report(
     method: str,
     *,
     labels: dict[str, str] | None = None,
-    engines: tuple[EngineReport, ...] = (),
+    engines: tuple[objects.EngineReport, ...] = (),
     notes: tuple[str, ...] = (),
-) -> ModelReport:
+) -> objects.ModelReport:
     """A model's entry, of its engines together."""
     judged = judge(case)
     found = {
@@ -89,10 +80,10 @@ def model_report(
         "engines": engines,
         "notes": (*notes, *_of_outliers(engines, case.settings), *_of_method(judged, method, case.settings)),
     }
-    return ModelReport(**vars(judged) | found)
+    return objects.ModelReport(**vars(judged) | found)
 
 
-def _by_request(engines: Sequence[EngineReport]) -> float | None:
+def _by_request(engines: Sequence[objects.EngineReport]) -> float | None:
     judged = [(one.traffic.requests or 0.0, one.speculation.acceptance) for one in engines if one.speculation]
     requests = sum(weight for weight, _ in judged)
     if len(judged) < 2 or not requests:  # noqa: PLR2004
@@ -100,7 +91,7 @@ def _by_request(engines: Sequence[EngineReport]) -> float | None:
     return sum(weight * share for weight, share in judged) / requests
 
 
-def _of_outliers(engines: Sequence[EngineReport], settings: Settings) -> list[str]:
+def _of_outliers(engines: Sequence[objects.EngineReport], settings: Settings) -> list[str]:
     """Engines that accept less than their siblings, where there are drafts enough to say so."""
     judged = [(one, one.length_to_others) for one in engines if one.verdict.says is not None]
     return [
@@ -111,7 +102,7 @@ def _of_outliers(engines: Sequence[EngineReport], settings: Settings) -> list[st
     ]
 
 
-def _of_method(judged: Judged, method: str, settings: Settings) -> list[str]:
+def _of_method(judged: objects.Judged, method: str, settings: Settings) -> list[str]:
     """Assumptions that the verdict rests on for want of a better source."""
     found = judged.speculation
     if found is None:
@@ -127,33 +118,33 @@ def _of_method(judged: Judged, method: str, settings: Settings) -> list[str]:
     return notes
 
 
-def judge(case: Case) -> Judged:
+def judge(case: Case) -> objects.Judged:
     """The numbers of a model or an engine, and what follows from them."""
     numbers, sample = case.numbers, _sample(case)
     now = STATES.of(numbers.value(state)) or STATES.choices["silent"]
     if case.v0 and numbers.value(traffic.drafts) is None:
         now = V0_ENGINE
     reasons = (now.reason or _INCOMPLETE,)
-    verdict = _verdict(case, sample) if sample else Verdict(says=None, advice=None, reasons=reasons)
-    return Judged(
+    verdict = _verdict(case, sample) if sample else objects.Verdict(says=None, advice=None, reasons=reasons)
+    return objects.Judged(
         state=now.code.says,
         verdict=_with_measured(case, verdict),
         sample=sample,
         speculation=_speculation(case, judged=verdict.says is not None) if sample else None,
-        latency=Latencies(**{name: _latency(numbers, name) for name in FELT}),
+        latency=objects.Latencies(**{name: _latency(numbers, name) for name in FELT}),
         traffic=_traffic(case),
         notes=(),
     )
 
 
-def _sample(case: Case) -> Sample | None:
+def _sample(case: Case) -> objects.Sample | None:
     """The four counters, where anything was drafted and none of them is missing."""
     signals = (traffic.drafts, traffic.draft_tokens, traffic.accepted_tokens)
     counted, drafted, accepted = (case.numbers.value(signal) for signal in signals)
     positions = case.numbers.each(traffic.accepted_tokens_per_pos)
     if not counted or drafted is None or accepted is None or not positions:
         return None
-    return Sample(
+    return objects.Sample(
         drafts=counted,
         draft_tokens=drafted,
         accepted_tokens=accepted,
@@ -162,18 +153,18 @@ def _sample(case: Case) -> Sample | None:
     )
 
 
-def _speculation(case: Case, *, judged: bool) -> Speculation:
-    found = _named_as_signals(case, Speculation)
+def _speculation(case: Case, *, judged: bool) -> objects.Speculation:
+    found = _named_as_signals(case, objects.Speculation)
     found["survival"] = found["survival"][: case.settings.max_draft_tokens]
     # Without a drafted token, or a first position, there is no ratio of accepted ones: none was accepted.
     found |= {name: found[name] or 0.0 for name in ("acceptance", "alpha_hat", "first_position")}
     found["best_k"] = int(found["best_k"] or 0)
     found["band"] = acceptance.step_of(found["acceptance"], case.settings).says if judged else None
     found["verify_inflation"] = case.settings.draft_cost.verify_inflation
-    return Speculation(**found)
+    return objects.Speculation(**found)
 
 
-def _named_as_signals(case: Case, kind: type[Speculation | Traffic]) -> dict[str, Any]:
+def _named_as_signals(case: Case, kind: type[objects.Speculation | objects.Traffic]) -> dict[str, Any]:
     """The values of all fields that are named as a signal: several where it has a label of its own, and rates."""
     found: dict[str, Any] = {}
     for name in {field.name for field in fields(kind)} & _BY_NAME.keys():
@@ -183,11 +174,11 @@ def _named_as_signals(case: Case, kind: type[Speculation | Traffic]) -> dict[str
     return found
 
 
-def _traffic(case: Case) -> Traffic:
+def _traffic(case: Case) -> objects.Traffic:
     numbers = case.numbers
     answered, generated = numbers.value(traffic.first_tokens), numbers.value(traffic.generation_tokens)
-    found = _named_as_signals(case, Traffic) | {"prefix_cache_hits": numbers.by(prefix_cache_hits).get("local")}
-    return Traffic(
+    found = _named_as_signals(case, objects.Traffic) | {"prefix_cache_hits": numbers.by(prefix_cache_hits).get("local")}
+    return objects.Traffic(
         **found,
         prompt_length=_over(numbers.value(prompt_tokens), answered),
         answer_length=_over(generated, answered),
@@ -200,7 +191,7 @@ def _over(part: float | None, whole: float | None) -> float | None:
     return part / whole if part is not None and whole else None
 
 
-def _latency(numbers: Numbers, name: str) -> Latency | None:
+def _latency(numbers: Numbers, name: str) -> objects.Latency | None:
     family = FELT[name]
     buckets = numbers.by(family.buckets)
     count = max(buckets.values(), default=0.0)
@@ -209,30 +200,30 @@ def _latency(numbers: Numbers, name: str) -> Latency | None:
         return None
     mean, unresolved = numbers.value(family.mean) or 0.0, numbers.value(family.unresolved) or 0.0
     first = float(next(iter(buckets)))
-    return Latency(count=count, mean=mean, p50=p50, p95=p95, p99=p99, resolution=first, unresolved=unresolved)
+    return objects.Latency(count=count, mean=mean, p50=p50, p95=p95, p99=p99, resolution=first, unresolved=unresolved)
 
 
-def broken_identities(numbers: Numbers, engine: str) -> tuple[Broken, ...]:
+def broken_identities(numbers: Numbers, engine: str) -> tuple[objects.Broken, ...]:
     """What an engine's own counters contradict: the positions that it lacks, and identities that vLLM's code holds."""
     errors = numbers.by(identity_error) if numbers.value(traffic.drafts) else {}
     return missing_positions(numbers, engine) + tuple(
-        Broken(identity=name, says=says, error=errors[name], engine=engine)
+        objects.Broken(identity=name, says=says, error=errors[name], engine=engine)
         for name, says in IDENTITIES.items()
         if errors.get(name, 0.0) > numbers.settings.thresholds.inconsistent
     )
 
 
-def missing_positions(numbers: Numbers, engine: str) -> tuple[Broken, ...]:
+def missing_positions(numbers: Numbers, engine: str) -> tuple[objects.Broken, ...]:
     """A position below a present one that is not counted: neither K nor survival can be derived then."""
     there = {int(position) for position in numbers.by(traffic.accepted_tokens_per_pos)}
     deepest = max(there, default=0)
     if not (missing := len(set(range(deepest)) - there)):
         return ()
     says = f"position {deepest} is counted without {missing} of the {deepest} positions before it"
-    return (Broken(identity="positions_missing", says=says, error=missing / (deepest + 1), engine=engine),)
+    return (objects.Broken(identity="positions_missing", says=says, error=missing / (deepest + 1), engine=engine),)
 
 
-def _verdict(case: Case, sample: Sample) -> Verdict:
+def _verdict(case: Case, sample: objects.Sample) -> objects.Verdict:
     counted = f"{sample.drafts:,.0f} draft{'' if round(sample.drafts) == 1 else 's'}"
     if case.broken:
         withheld = "counters contradict each other"
@@ -247,8 +238,8 @@ def _verdict(case: Case, sample: Sample) -> Verdict:
         chosen = ADVICE.of(case.numbers.value(advice)) or ADVICE.choices["keep"]
         says = expected_speedup.step_of(case.numbers.value(expected_speedup) or 0.0, case.settings).says
         reasons = (_filled(VERDICT_REASON, case), _filled(chosen.reason, case), _of_best_k(case))
-        return Verdict(says=says, advice=chosen.code.says, reasons=tuple(filter(None, reasons)))
-    return Verdict(says=None, advice=None, reasons=(why,), withheld=withheld)
+        return objects.Verdict(says=says, advice=chosen.code.says, reasons=tuple(filter(None, reasons)))
+    return objects.Verdict(says=None, advice=None, reasons=(why,), withheld=withheld)
 
 
 def _of_best_k(case: Case) -> str:
@@ -262,7 +253,7 @@ def _of_best_k(case: Case) -> str:
     return f"{told}, {gain:.1%} more than K = {worded(configured_k, k)} gives now" if round(gain, 3) > 0 else ""
 
 
-def _with_measured(case: Case, verdict: Verdict) -> Verdict:
+def _with_measured(case: Case, verdict: objects.Verdict) -> objects.Verdict:
     """A measured slowdown outweighs what is expected."""
     measured = case.numbers.value(measured_speedup)
     step = None if measured is None else measured_speedup.step_of(measured, case.settings)

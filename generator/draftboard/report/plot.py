@@ -20,10 +20,7 @@ _MOST_MODELS = 12
 
 
 def draw(report: Report, settings: Settings, path: Path) -> None:
-    """Draw every model that drafts into a file, which appears whole or not at all.
-
-    DraftboardError: the file cannot be drawn into, or nothing was drafted.
-    """
+    """Draw every model that drafts into a file, which appears whole or not at all."""
     require_drawable(path)
     models = [model for model in report.models if model.speculation][:_MOST_MODELS]
     if not models:
@@ -33,10 +30,7 @@ def draw(report: Report, settings: Settings, path: Path) -> None:
 
 
 def require_drawable(path: Path) -> None:
-    """See before anything is looked at whether a picture can be drawn into the file.
-
-    DraftboardError: its name does not end in .svg or .png, its folder is missing, or matplotlib is not installed.
-    """
+    """See before anything is looked at whether a picture can be drawn into the file."""
     if path.suffix not in _FORMATS:
         raise DraftboardError(f"{path}: name the picture *.svg or *.png")
     if not path.parent.is_dir():

@@ -7,20 +7,6 @@ from functools import cached_property
 
 from draftboard import reading
 from draftboard.expr.vector import kept
-from draftboard.reading import (
-    Growth,
-    Lifetime,
-    Page,
-    Pages,
-    Reader,
-    Recorded,
-    Servers,
-    Since,
-    Source,
-    Tally,
-    counts_of,
-    labels_of,
-)
 from draftboard.report.from_prometheus import Progress, of_prometheus
 from draftboard.report.judge import Case, broken_identities, engine_report, judge, model_report
 from draftboard.report.objects import SCHEMA_VERSION, Broken, Judged, ModelReport, Origin, Report, Sampling
@@ -39,7 +25,7 @@ _UNTOLD = Sampling()
 
 
 def report(
-    source: Source | str,
+    source: reading.Source | str,
     settings: Settings = _DEFAULTS,
     *,
     method: str = "",
@@ -48,55 +34,44 @@ def report(
     progress: Progress = lambda *_: None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Report:
-    """Look at a source and judge every model there.
+    """Look at a source (a text is the address of a server) and judge every model there.
 
-    Args:
-        source: What to look at; a text is the address of a server.
-        settings: Thresholds, costs and names.
-        method: How tokens are drafted, where no label says it.
-        engines: Whether a Prometheus is asked for every engine, too; pages tell of them anyway.
-        sampling: How requests asked for tokens, to be kept with the report: a comparison wants it alike.
-        progress: Is told what is being done, how many steps are done, and how many there are.
-        sleep: Waits so many seconds between two readings.
-
-    Raises:
-        DraftboardError: the source cannot be read.
+    `method` is how tokens are drafted, where no label says it; `engines` asks a Prometheus for every engine, too;
+    `sampling` is kept with the report; `progress` gets the task, the steps done and their number. A source that cannot
+    be read is a DraftboardError.
     """
-    match Servers((source,)) if isinstance(source, str) else source:
-        case Servers() as servers:
+    match reading.Servers((source,)) if isinstance(source, str) else source:
+        case reading.Servers() as servers:
             pages, grown = _watch(servers, progress, sleep)
             found = Reading(pages, reading.together(grown), settings, method).report(Origin.SCRAPES)
-        case Pages(before, after, window):
+        case reading.Pages(before, after, window):
             earlier, later = reading.load(before), reading.load(after)
             between = reading.growth(earlier, later, window.seconds if window else None)
             found = Reading([later], between, settings, method).report(Origin.PAGES, earlier)
-        case Lifetime(path):
+        case reading.Lifetime(path):
             page = reading.load(path)
             found = Reading([page], reading.lifetime(page), settings, method).report(Origin.LIFETIME)
-        case Recorded() as recorded:
+        case reading.Recorded() as recorded:
             found = of_prometheus(recorded, settings, method, engines=engines, progress=progress)
     return replace(found, sampling=sampling)
 
 
 def report_each(
-    source: Servers,
+    source: reading.Servers,
     settings: Settings,
     methods: Sequence[str],
     *,
     progress: Progress = lambda *_: None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> tuple[Report, ...]:
-    """Look at servers over the same time, and report of each by itself; `methods` says how each drafts, where known.
-
-    DraftboardError: one of them cannot be read.
-    """
+    """Look at servers over the same time, and report of each by itself; `methods` says how each drafts, where known."""
     watched = zip(*_watch(source, progress, sleep), methods, strict=True)
     return tuple(Reading([page], grown, settings, method).report(Origin.SCRAPES) for page, grown, method in watched)
 
 
 def _watch(
-    source: Servers, progress: Progress, sleep: Callable[[float], None]
-) -> tuple[tuple[Page, ...], list[Growth]]:
+    source: reading.Servers, progress: Progress, sleep: Callable[[float], None]
+) -> tuple[tuple[reading.Page, ...], list[reading.Growth]]:
     before = reading.scrape(source.addresses, source.access, source.limits)
     for tick in range(_TICKS):
         progress(f"reading twice, {source.window} apart", tick, _TICKS)
@@ -109,14 +84,14 @@ def _watch(
 class Reading:
     """Pages, what grew up to them, and what they are judged by."""
 
-    pages: Sequence[Page]  # The latest of each server.
-    grown: Growth
+    pages: Sequence[reading.Page]  # The latest of each server.
+    grown: reading.Growth
     settings: Settings
     method: str
 
-    def report(self, origin: Origin, *earlier: Page) -> Report:
+    def report(self, origin: Origin, *earlier: reading.Page) -> Report:
         """All models on the pages, engines of one together; `earlier` pages are named among the sources."""
-        by_model: dict[str, list[Tally]] = {}
+        by_model: dict[str, list[reading.Tally]] = {}
         for tally in self.grown.tallies:
             by_model.setdefault(tally.model, []).append(tally)
         return Report(
@@ -139,7 +114,7 @@ class Reading:
             *(f"{name}: gone before the second reading; what it counted is missing here" for name in self.grown.gone),
         )
 
-    def _model(self, tallies: Sequence[Tally]) -> ModelReport:
+    def _model(self, tallies: Sequence[reading.Tally]) -> ModelReport:
         several = len({tally.source for tally in tallies}) > 1
         names = [_named(tally, several=several) for tally in tallies]
         cases = [self._case([tally], Level.ENGINE, name) for tally, name in zip(tallies, names, strict=True)]
@@ -152,8 +127,10 @@ class Reading:
         model = next((tally.model for tally in tallies), "")
         return model_report(together, model, self.method, notes=tuple(notes), engines=tuple(engines))
 
-    def _case(self, tallies: Sequence[Tally], level: Level, name: str = "", broken: tuple[Broken, ...] = ()) -> Case:
-        labels = next((labels_of(tally, self.settings, self.method) for tally in tallies), frozenset())
+    def _case(
+        self, tallies: Sequence[reading.Tally], level: Level, name: str = "", broken: tuple[Broken, ...] = ()
+    ) -> Case:
+        labels = next((reading.labels_of(tally, self.settings, self.method) for tally in tallies), frozenset())
         numbers = self._readers[level].of(kept(labels, level.labels(self.settings)))
         sources = {tally.source for tally in tallies} or {page.source for page in self.pages}
         v0 = any(page.v0 for page in self.pages if page.source in sources)
@@ -161,23 +138,23 @@ class Reading:
         return Case(numbers, self.grown.seconds, broken or own, v0)
 
     @cached_property
-    def _readers(self) -> dict[Level, Reader]:
-        counts = counts_of(self.grown.tallies, self.settings, self.method)
-        return {level: Reader(counts, level) for level in (Level.MODEL, Level.ENGINE)}
+    def _readers(self) -> dict[Level, reading.Reader]:
+        counts = reading.counts_of(self.grown.tallies, self.settings, self.method)
+        return {level: reading.Reader(counts, level) for level in (Level.MODEL, Level.ENGINE)}
 
 
-def judged(tally: Tally, seconds: float | None, method: str, settings: Settings) -> Judged:
+def judged(tally: reading.Tally, seconds: float | None, method: str, settings: Settings) -> Judged:
     """One engine's counts, judged by themselves."""
-    reader = Reader(counts_of([tally], settings, method), Level.ENGINE)
-    return judge(Case(reader.of(labels_of(tally, settings, method)), seconds))
+    reader = reading.Reader(reading.counts_of([tally], settings, method), Level.ENGINE)
+    return judge(Case(reader.of(reading.labels_of(tally, settings, method)), seconds))
 
 
-def _named(tally: Tally, *, several: bool) -> str:
+def _named(tally: reading.Tally, *, several: bool) -> str:
     number = f"engine {tally.engine}" if tally.engine else "the engine"
     return f"{number} of {tally.source}" if several else number
 
 
-def _notes(tally: Tally) -> tuple[str, ...]:
-    if tally.since is Since.RESTART:
+def _notes(tally: reading.Tally) -> tuple[str, ...]:
+    if tally.since is reading.Since.RESTART:
         return ("restarted in between: what it counted before is lost",)
-    return ("appeared in between",) if tally.since is Since.BIRTH else ()
+    return ("appeared in between",) if tally.since is reading.Since.BIRTH else ()

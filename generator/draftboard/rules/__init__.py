@@ -1,4 +1,3 @@
 """Signals become recording rules, alerts become alerting rules."""
 
-from draftboard.rules.groups import alerting_groups, recording_groups
-from draftboard.rules.text import AlertingRule, Group, RecordingRule, to_yaml
+from draftboard.rules.groups import AlertingRule, Group, RecordingRule, alerting_groups, recording_groups, to_yaml

@@ -203,10 +203,7 @@ class Settings(Table):
 
 
 def load(path: Path | None) -> Settings:
-    """Read the settings in `path` over the defaults; the names of alerts are checked by `draftboard.alerts.load`.
-
-    DraftboardError: the file cannot be read, is not TOML, or holds an unknown key or a value that is not allowed.
-    """
+    """Read the settings in `path` over the defaults; the names of alerts are checked by `draftboard.alerts.load`."""
     if path is None:
         return Settings()
     document = read_toml(path, "settings")

@@ -5,18 +5,9 @@ from dataclasses import dataclass
 from draftboard.expr.labels import CountValues, LabelReplace
 from draftboard.expr.scope import Level
 from draftboard.expr.tree import Expr, FirstOf, constant, first_of, over_level, setting
+from draftboard.signals import economics
 from draftboard.signals.comparison import acceptance_change
 from draftboard.signals.depth import first_position, last_position
-from draftboard.signals.economics import (
-    ASSUMPTION,
-    BREAK_EVEN,
-    best_speedup,
-    expected_speedup,
-    speedup_bands,
-    tail_costs,
-    tail_pays,
-    with_a_drafter,
-)
 from draftboard.signals.presence import down, silent, starting
 from draftboard.signals.signal import Better, Code, Signal, Unit
 from draftboard.signals.traffic import BOTH_LEVELS, drafts, generation_tokens
@@ -98,12 +89,12 @@ ADVICE = Decision(
         ),
         "off": Choice(
             Code(4, "turn it off, or change the drafter", Status.BAD),
-            best_speedup < BREAK_EVEN,
-            f"no k is expected to reach {BREAK_EVEN:g}, what plain decoding gives",
+            economics.best_speedup < economics.BREAK_EVEN,
+            f"no k is expected to reach {economics.BREAK_EVEN:g}, what plain decoding gives",
         ),
         "drafter": Choice(
             Code(3, "look at the drafter", Status.WARN),
-            with_a_drafter(first_position) < setting(lambda settings: settings.thresholds.first_position),
+            economics.with_a_drafter(first_position) < setting(lambda settings: settings.thresholds.first_position),
             "{first_position.title} in {first_position} of drafts, under {thresholds.first_position:.0%}: this drafter "
             "is misaligned with its target",
         ),
@@ -111,17 +102,17 @@ ADVICE = Decision(
             Code(2, "try a shorter K", Status.WARN),
             first_of(
                 last_position < setting(lambda settings: settings.thresholds.last_position_low),
-                expected_speedup < BREAK_EVEN,
+                economics.expected_speedup < economics.BREAK_EVEN,
             )
-            & tail_costs,
+            & economics.tail_costs,
             f"{_LAST}, which yields less than it costs",
         ),
         "longer": Choice(
             Code(1, "try a longer K", Status.ODD),
-            (last_position > setting(lambda settings: settings.thresholds.last_position_high)) & tail_pays,
+            (last_position > setting(lambda settings: settings.thresholds.last_position_high)) & economics.tail_pays,
             f"{_LAST}, over {{thresholds.last_position_high:.0%}}: a longer draft may still be accepted",
         ),
-        "keep": Choice(Code(0, "keep", Status.GOOD), expected_speedup),
+        "keep": Choice(Code(0, "keep", Status.GOOD), economics.expected_speedup),
     }
 )
 
@@ -130,11 +121,11 @@ verdict = Signal(
     title="Verdict",
     question="Is it paying off?",
     description="The expected speedup in words: costs more than it saves, about even, or pays. Heuristic: the bounds "
-    f"are settings. {ASSUMPTION}",
+    f"are settings. {economics.ASSUMPTION}",
     unit=Unit.CODE,
     better=Better.HIGHER,
-    expr=expected_speedup,
-    bands=speedup_bands,
+    expr=economics.expected_speedup,
+    bands=economics.speedup_bands,
 )
 advice = Signal(
     name="advice",

@@ -5,24 +5,10 @@ from functools import partial
 
 from draftboard.catalogue import serving
 from draftboard.durations import Duration
+from draftboard.expr import tree
 from draftboard.expr.labels import told_apart
 from draftboard.expr.promql import number
 from draftboard.expr.scope import Edition, Scope
-from draftboard.expr.tree import (
-    Constant,
-    Expr,
-    FirstOf,
-    Given,
-    OverTime,
-    Seen,
-    Where,
-    constant,
-    first_of,
-    ignoring,
-    over_level,
-    rate_of_all,
-    rate_of_each,
-)
 from draftboard.settings import Settings
 from draftboard.settings.objectives import BURN_WINDOWS, FAST, HISTOGRAMS, SLOW, Pace, SloName
 from draftboard.signals.signal import Band, Better, Signal, Unit, good_under
@@ -42,40 +28,46 @@ def either_spelling(bound: float) -> str:
     return f"{number(bound)}|{number(bound)}[.]0" if bound == int(bound) else number(bound)
 
 
-def _each(part: Callable[[SloName], Expr]) -> Expr:
-    return Given(lambda s: told_apart("slo", {name: part(name) for name in s.settings.slo.watched}))
+def _each(part: Callable[[SloName], tree.Expr]) -> tree.Expr:
+    return tree.Given(lambda s: told_apart("slo", {name: part(name) for name in s.settings.slo.watched}))
 
 
-def _events(name: SloName) -> Expr:
+def _events(name: SloName) -> tree.Expr:
     if name == "errors":
-        return rate_of_all(serving.REQUESTS_FINISHED, serving.ADMISSION_REJECTIONS)
+        return tree.rate_of_all(serving.REQUESTS_FINISHED, serving.ADMISSION_REJECTIONS)
     # A server without a bucket at the threshold cannot tell: it is left out, not counted as late.
-    every = rate_of_each(HISTOGRAMS[name].count)
-    return over_level("sum", every.combined("and", _in_time(name), ignoring("le")))
+    every = tree.rate_of_each(HISTOGRAMS[name].count)
+    return tree.over_level("sum", every.combined("and", _in_time(name), tree.ignoring("le")))
 
 
-def _bad_events(name: SloName) -> Expr:
+def _bad_events(name: SloName) -> tree.Expr:
     if name == "errors":
-        every = rate_of_all(serving.REQUESTS_FINISHED, serving.ADMISSION_REJECTIONS)
+        every = tree.rate_of_all(serving.REQUESTS_FINISHED, serving.ADMISSION_REJECTIONS)
         # Old releases count neither.
-        return first_of(every.where("finished_reason", "error"), constant(0, rate_of_all(serving.REQUESTS_FINISHED)))
-    return _events(name) - over_level("sum", _in_time(name))
+        return tree.first_of(
+            every.where("finished_reason", "error"), tree.constant(0, tree.rate_of_all(serving.REQUESTS_FINISHED))
+        )
+    return _events(name) - tree.over_level("sum", _in_time(name))
 
 
-def _in_time(name: SloName) -> Expr:
-    within = rate_of_each(HISTOGRAMS[name].bucket)
-    return Where(within, lambda _: "le", lambda settings: (either_spelling(settings.slo.threshold(name)),))
+def _in_time(name: SloName) -> tree.Expr:
+    within = tree.rate_of_each(HISTOGRAMS[name].bucket)
+    return tree.Where(within, lambda _: "le", lambda settings: (either_spelling(settings.slo.threshold(name)),))
 
 
-def _summed(s: Scope, signal: Signal, span: Duration) -> Expr:
+def _summed(s: Scope, signal: Signal, span: Duration) -> tree.Expr:
     """A rate over a longer span: from its record, whose cost does not grow with engines; else from raw series."""
     raw = s.edition is Edition.RAW
-    return Seen(signal, lambda scope: scope.over(span)) if raw else OverTime("sum_over_time", signal, lambda _: span)
+    return (
+        tree.Seen(signal, lambda scope: scope.over(span))
+        if raw
+        else tree.OverTime("sum_over_time", signal, lambda _: span)
+    )
 
 
-def _missed(span: Callable[[Settings], Duration]) -> Expr:
+def _missed(span: Callable[[Settings], Duration]) -> tree.Expr:
     """Ratio of sums, so that a busy hour counts for more than a quiet one."""
-    return Given(lambda s: _summed(s, bad_events, span(s.settings)) / _summed(s, events, span(s.settings)))
+    return tree.Given(lambda s: _summed(s, bad_events, span(s.settings)) / _summed(s, events, span(s.settings)))
 
 
 def _error_ratio(span: Duration) -> Signal:
@@ -110,7 +102,7 @@ def _burn(pace: Pace) -> Signal:
     )
 
 
-def _burns_at(s: Scope, pace: Pace) -> Expr:
+def _burns_at(s: Scope, pace: Pace) -> tree.Expr:
     """The error ratio of the long window, where both windows exceed the pace."""
     factor = pace.factor(s.settings.slo.window)
     limit = budget if factor == 1 else factor * budget
@@ -148,7 +140,7 @@ budget = _signal(
     title="Error budget",
     question="Which share of requests may miss the SLO?",
     description="1 - objective of the SLO.",
-    expr=_each(lambda name: Constant(lambda settings: allowed(settings, name), _events(name))),
+    expr=_each(lambda name: tree.Constant(lambda settings: allowed(settings, name), _events(name))),
     record="vllm_slo_budget:ratio",
     empty="no vLLM series",
     decimals=2,
@@ -174,7 +166,7 @@ burning_fast = _signal(
     description="Share of requests that missed the SLO in the long window. Shown if the burn rate spends 2 % of the "
     "error budget in an hour or 5 % in six, and continues.",
     better=Better.LOWER,
-    expr=Given(lambda s: FirstOf(tuple(_burns_at(s, pace) for pace in FAST))),
+    expr=tree.Given(lambda s: tree.FirstOf(tuple(_burns_at(s, pace) for pace in FAST))),
     record="vllm_slo_burning_fast:ratio",
     bands=_burning_bands,
     empty="no fast burn",
@@ -185,7 +177,7 @@ burning_slowly = _signal(
     question="Will the error budget be exhausted before its window ends?",
     description="The same for a burn rate that spends 10 % of the error budget in one day or in three.",
     better=Better.LOWER,
-    expr=Given(lambda s: FirstOf(tuple(_burns_at(s, pace) for pace in SLOW))),
+    expr=tree.Given(lambda s: tree.FirstOf(tuple(_burns_at(s, pace) for pace in SLOW))),
     record="vllm_slo_burning_slowly:ratio",
     bands=_burning_bands,
     empty="no slow burn",
