@@ -2,7 +2,4 @@
 
 
 class DraftboardError(Exception):
-    """A mistake that the user can mend: its text is one line that says what, where and what to do.
-
-    The command line prints it and exits with 2; it never becomes a traceback.
-    """
+    """A mistake that the user can mend, as one line: what, where and what to do. Exit code 2."""

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from draftboard.signals.scope import RATE_INTERVAL
 
 from conftest import RECORDING
+from draftboard.expr.scope import RATE_INTERVAL
 from draftboard.lab.replay import Replay
 from draftboard.signals import ALL, Edition, Level, Scope
 from support import theory

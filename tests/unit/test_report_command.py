@@ -185,7 +185,7 @@ def test_a_plot_is_drawn_whole(ending: str, tmp_path: Path, capsys: pytest.Captu
     ("name", "source", "reason"),
     [
         ("picture.pdf", ("127.0.0.1:1",), "name the picture *.svg or *.png"),
-        ("absent/picture.svg", ("127.0.0.1:1",), "absent is no folder"),
+        ("absent/picture.svg", ("127.0.0.1:1",), "absent is not a folder"),
         ("picture.svg", (BASELINE,), "nothing was drafted"),
     ],
 )

@@ -87,10 +87,9 @@ class Alert:
     """Alerts on the cause: while one of them fires on the same labels, this one is inhibited."""
 
     def threshold(self, settings: Settings) -> tuple[Literal["<", ">", "=="], float]:
-        """The comparison that finds values in the band or beyond it.
+        """The comparison that finds values in the band or beyond it: under its upper bound, or over its lower bound.
 
-        Beyond the lowest band, and beyond any but the highest of a signal that should be high, means under the band's
-        upper bound; else over its lower bound.
+        Under, for the lowest band, and for any but the highest of a signal that should be high.
         """
         codes = {code.name or code.says: code.value for code in self.signal.codes}
         if self.beyond in codes:
@@ -140,10 +139,6 @@ class Alert:
             ) from None
 
 
-def _records(level: Level, settings: Settings) -> dict[str, str]:
-    return {signal.name: record for signal in ALL if (record := signal.record_at(level, settings))}
-
-
 def runbook(alert: Alert, settings: Settings) -> str:
     """The runbook of an alert; a template that names what does not exist is a DraftboardError."""
     labels, words = settings.labels, vars(alert.patience(settings)) | {"name": alert.name}
@@ -159,7 +154,7 @@ def runbook(alert: Alert, settings: Settings) -> str:
             f"{alert.name}.md.j2"
         ).render(
             dict(settings),
-            **{level.value: _records(level, settings) for level in Level},
+            **{level.value: {s.name: name for s in ALL if (name := s.record_at(level, settings))} for level in Level},
             title={signal.name: signal.title for signal in ALL},
             pace={str(pace.long): pace.factor(settings.slo.window) for pace in (*FAST, *SLOW)},
             MODEL=f'{{{labels.model_name}="MODEL"}}',

@@ -1,7 +1,6 @@
 """Signals become Grafana dashboards: a table of contents for each, and the charts that it names.
 
-The only package that imports grafanalib. grafanalib 0.7.1 is frozen and writes Grafana's schema of 2016; what leaves
-this package is plain JSON of the current classic schema, without legacy keys.
+grafanalib is imported here alone. It writes Grafana's schema of 2016; what leaves this package has no legacy keys.
 """
 
 from draftboard.dashboards.charts import uid

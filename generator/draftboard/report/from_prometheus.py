@@ -1,7 +1,6 @@
 """A report of a Prometheus: base signals from its records, or from raw series where rules are not loaded.
 
-What is made of them (ratios, verdict, advice) is computed from the answers, so that counts and ratios of one report
-are of one moment.
+Ratios, verdict and advice are computed from the answers, so that counts and ratios are of one moment.
 """
 
 import math

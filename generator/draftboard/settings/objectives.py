@@ -101,10 +101,7 @@ class Objectives(Table):
 
 
 def check_measurable(objectives: Objectives, buckets: Buckets) -> None:
-    """Check that each watched time is the bound of a bucket: the share within another time is unknown.
-
-    ValueError: a time lies between two bounds, or outside of all.
-    """
+    """ValueError where a watched time is not the bound of a bucket: the share within another time is unknown."""
     for name in (name for name in objectives.watched if name in HISTOGRAMS):
         seconds, histogram = objectives.threshold(name), HISTOGRAMS[name]
         bounds: tuple[float, ...] = getattr(buckets, histogram.custom)

@@ -1,7 +1,6 @@
 """A scenario's past as OpenMetrics text with timestamps, for `promtool tsdb create-blocks-from openmetrics`.
 
-OpenMetrics requires all samples of a metric side by side, in the order of time. So each server is simulated through all
-its past, into one file for each family, and the files are joined. Memory holds one server at a time.
+OpenMetrics requires all samples of a metric side by side, in the order of time: one file for each family, joined.
 """
 
 import shutil

@@ -1,7 +1,6 @@
 """One vLLM engine: requests queue, are admitted while there is room, are computed and decode in steps.
 
-Time goes on in ticks of a second, shorter while requests wait. Within a tick the steps are of one batch size; each
-request enters, decodes and finishes at a step of its own.
+Time goes on in ticks of a second, shorter while requests wait. The steps of a tick are of one batch size.
 """
 
 import math
