@@ -1,6 +1,7 @@
 """Rule files: reading them, and walking their expressions."""
 
 import functools
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -41,7 +42,8 @@ def needed(files: Mapping[str, str], asked: str) -> list[dict[str, Any]]:
     for rule in rules(files):
         reads.setdefault(_name(rule), set()).update(records_in(rule["expr"]))
     wanted: set[str] = set()
-    left = set(reads) if "__name__" in asked else {name for name in reads if name in asked}
+    patterns = set(re.findall(r'__name__=~"([^"]+)"', asked))
+    left = {name for name in reads if name in asked or any(re.fullmatch(pattern, name) for pattern in patterns)}
     while left:
         wanted |= left
         left = {record for name in left for record in reads.get(name, ())} - wanted
