@@ -207,7 +207,7 @@ def test_without_matplotlib_only_the_plot_is_missing(
     code, _, err = run(*PAIR, "--plot", tmp_path / "picture.svg", capsys=capsys)
     assert (code, err) == (
         2,
-        "draftboard: --plot needs the package matplotlib: install the extra, pip install 'draftboard[plots]'\n",
+        "draftboard: --plot requires the package matplotlib: install the extra, pip install 'draftboard[plots]'\n",
     )
     assert run(*PAIR, capsys=capsys)[0] == 0
 

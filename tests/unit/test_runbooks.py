@@ -29,7 +29,7 @@ RAW_SERIES = re.compile(r"(?<![\w:])vllm:\w+")
 DASHBOARD_OR_BOLD = re.compile(r"`(draftboard-\w+)`|\*\*(.+?)\*\*")
 
 # Another test says which alert has no runbook.
-WRITTEN = [alert for alert in ALERTS if alert.name in runbook.runbooks(ALERTS, Settings())]
+WRITTEN = [alert for alert in ALERTS if (ROOT / f"generator/draftboard/alerts/runbooks/{alert.name}.md.j2").is_file()]
 
 of_every_alert = pytest.mark.parametrize("alert", WRITTEN, ids=lambda alert: alert.name)
 
