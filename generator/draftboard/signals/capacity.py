@@ -69,7 +69,7 @@ kv_cache_usage = Signal(
     name="kv_cache_usage",
     title="KV cache in use",
     question="How near is the fullest engine to its limit?",
-    description=f"{serving.KV_CACHE_USAGE.meaning} For a model: its fullest engine, because free room in one engine "
+    description=f"{serving.KV_CACHE_USAGE.meaning} For a model, its fullest engine: free room in one engine "
     "does not help another.",
     better=Better.LOWER,
     expr=over_level("max", Raw(serving.KV_CACHE_USAGE)),
