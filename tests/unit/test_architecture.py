@@ -1,4 +1,4 @@
-"""Which way imports run, and that a new package is held to it too."""
+"""Which way imports run, that a new package is held to it too, and that the linter reads every module."""
 
 import shutil
 import subprocess
@@ -60,3 +60,10 @@ def test_a_new_package_may_not_import(tmp_path: Path, imported: str, contract: s
     assert done.returncode == 1
     assert [line.partition(" BROKEN")[0] for line in done.stdout.splitlines() if " BROKEN" in line] == [contract]
     assert f"draftboard.hello -> {imported.partition('.core')[0]}" in done.stdout
+
+
+def test_the_linter_reads_every_module() -> None:
+    command = [Path(sys.executable).parent / "ruff", "check", "--show-files", "--no-cache", "."]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    modules = {str(path) for folder in ("generator", "tests", "deploy") for path in (ROOT / folder).rglob("*.py")}
+    assert modules - set(done.stdout.splitlines()) == set()

@@ -1,0 +1,59 @@
+"""Every signal, and where it is recorded, shown and watched."""
+
+from dataclasses import dataclass
+
+from draftboard.alerts import ALERTS
+from draftboard.dashboards import DASHBOARDS
+from draftboard.output import Described
+from draftboard.settings import Settings
+from draftboard.signals import ALL, Edition, Scope
+
+
+@dataclass(frozen=True)
+class Entry(Described):
+    """One signal."""
+
+    name: str
+    title: str
+    question: str
+    description: str
+    unit: str
+    better: str
+    """`higher`, `lower` or `neither`."""
+    expr: str
+    """PromQL as the rules evaluate it."""
+    records: tuple[str, ...]
+    panels: tuple[str, ...]
+    """Dashboard uid and panel title."""
+    alerts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Inventory(Described):
+    """Every signal, in the order of definition."""
+
+    schema_version: int
+    """Rises when a key changes its meaning or goes."""
+    signals: tuple[Entry, ...]
+
+
+def inventory(settings: Settings) -> Inventory:
+    """All signals under these settings."""
+    dashboards = [build(settings, Edition.RECORDS) for build in DASHBOARDS]
+    shown = [(name, f"{dashboard.uid}: {panel}") for dashboard in dashboards for name, panel in dashboard.shows]
+    signals = tuple(
+        Entry(
+            name=signal.name,
+            title=signal.title,
+            question=signal.question,
+            description=signal.description,
+            unit=signal.unit.words or signal.unit.name.lower(),
+            better=signal.better.value,
+            expr=str(signal.definition(Scope(settings, signal.levels[-1]))),
+            records=tuple(record for level in signal.levels if (record := signal.record_at(level, settings))),
+            panels=tuple(dict.fromkeys(place for name, place in shown if name == signal.name)),
+            alerts=tuple(alert.name for alert in ALERTS if alert.signal is signal),
+        )
+        for signal in ALL
+    )
+    return Inventory(1, signals)
