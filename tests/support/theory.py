@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-LONGEST_DRAFT = 99
-"""Drafted tokens a step that anything here is reckoned for: far beyond what any drafter drafts."""
 _TOLERANCE = 1e-9
 
 
@@ -61,23 +59,6 @@ class Counted:
         seen = self.accepted_tokens + self.drafts - complete
         return self.accepted_tokens / seen if seen > 0 else 0.0
 
-    @property
-    def identity_errors(self) -> dict[str, float]:
-        """How far each identity is broken that vLLM's counters hold, as a share; 0 or less is right.
-
-        One that nothing can be divided by is left out.
-        """
-        accepted, positions = self.accepted_tokens, self.accepted_per_position
-        first = positions[0] if positions else 0.0
-        errors = {
-            "positions_sum": (abs(sum(positions) - accepted), accepted),
-            "accepted_within_drafted": (accepted - self.draft_tokens, self.draft_tokens),
-            "first_within_drafts": (first - self.drafts, self.drafts),
-        }
-        rises = [(after - before) / before for before, after in pairwise(positions) if before > 0]
-        found = {name: error / whole for name, (error, whole) in errors.items() if whole > 0}
-        return found | ({"positions_fall": max(rises)} if rises else {})
-
 
 @dataclass(frozen=True)
 class Counts(Counted):
@@ -93,14 +74,6 @@ class Counts(Counted):
             raise ValueError("accepted tokens by position do not add up to all accepted tokens")
         require_survival(self.survival)
 
-    @classmethod
-    def from_accepted_lengths(cls, drafts_by_length: Sequence[int]) -> "Counts":
-        """From a histogram: entry j is the number of full-length drafts with exactly j accepted tokens (j = 0..K)."""
-        longest = len(drafts_by_length) - 1
-        drafts = sum(drafts_by_length)
-        per_position = tuple(float(sum(drafts_by_length[i + 1 :])) for i in range(longest))
-        return cls(drafts, drafts * longest, sum(per_position), per_position)
-
 
 def require_survival(survival: Sequence[float]) -> None:
     """Raise ValueError unless shares lie in 0..1 and never rise with position: the counters guarantee both."""
@@ -108,16 +81,6 @@ def require_survival(survival: Sequence[float]) -> None:
         raise ValueError("a share of drafts outside 0..1")
     if any(after > before + _TOLERANCE for before, after in pairwise(survival)):
         raise ValueError("survival rises with position, which prefix acceptance excludes")
-
-
-def require_possible(length: float, drafted: int, last_position: float) -> None:
-    """Raise ValueError when a mean acceptance length contradicts the survival of the last position.
-
-    Every earlier position survives at least as often as the last, so length >= 1 + K * last, and length <= 1 + K.
-    """
-    least, most = 1 + drafted * last_position, 1 + drafted
-    if not least - _TOLERANCE <= length <= most + _TOLERANCE:
-        raise ValueError(f"length {length:g} is impossible with K = {drafted}: it lies in {least:g}..{most:g}")
 
 
 def conditional_acceptance(survival: Sequence[float]) -> tuple[float, ...]:
@@ -160,11 +123,6 @@ def expected_tokens(alpha: float, drafted: int) -> float:
     return 1 + sum(geometric_survival(alpha, drafted))
 
 
-def expected_acceptance(alpha: float, drafted: int) -> float:
-    """The ratio A of the counters that a drafter with this alpha shows at this K."""
-    return (expected_tokens(alpha, drafted) - 1) / drafted
-
-
 def speedup(tokens_per_step: float, drafted: float, cost: float, inflation: float = 1.0) -> float:
     """S = tokens per step / (K * c + v): plain step times that a speculative step replaces (Leviathan, thm. 3.8)."""
     return tokens_per_step / step_cost(drafted, cost, inflation)
@@ -173,16 +131,6 @@ def speedup(tokens_per_step: float, drafted: float, cost: float, inflation: floa
 def step_cost(drafted: float, cost: float, inflation: float = 1.0) -> float:
     """Time of a speculative step over a plain one; also the mean acceptance length at which it breaks even."""
     return drafted * cost + inflation
-
-
-def cost_under_load(cost: float, inflation: float, measured_at: int) -> float:
-    """Cost of one drafted token, its part of the verify inflation included: c + (v - 1) / K, with v measured at K.
-
-    A verify step of k drafts reads k + 1 tokens a request, so what it takes beyond a plain step is shared out by k:
-    v(k) = 1 + (v - 1) * k / K, and k * c + v(k) = 1 + k * (c + (v - 1) / K). While the GPU turns from memory-bound to
-    compute-bound the true curve lies below this line, so a shorter draft is never flattered.
-    """
-    return cost + (inflation - 1) / measured_at
 
 
 def speedup_at(
@@ -205,14 +153,6 @@ def best_k(
     return at_each.index(best) + 1, best
 
 
-def break_even_survival(cost: float, speedup_before: float) -> float:
-    """Survival over which one more position pays: p_K > c * S(K), with S(K) the speedup without it.
-
-    From (T + p) / (C + c) > T / C, with T tokens a step and C its cost. Not p_K > c, which drafts too far.
-    """
-    return cost * speedup_before
-
-
 def break_even_acceptance(drafted: int, cost: float, inflation: float = 1.0) -> float:
     """The ratio A of the counters at which drafts of K tokens cost what they save: c + (v - 1) / K; c while v is 1."""
     return cost + (inflation - 1) / drafted
@@ -221,11 +161,6 @@ def break_even_acceptance(drafted: int, cost: float, inflation: float = 1.0) -> 
 def saving(speedup: float) -> float:
     """1 - 1 / S: share of the cost of a token that a measured speedup saves on the same GPUs; negative under 1."""
     return 1 - 1 / speedup
-
-
-def cost_per_million(gpu_hour_price: float, gpus: int, tokens_per_second: float) -> float:
-    """Price of a GPU-hour x GPUs / (tokens/s x 3600) x 1e6, in the currency of the price."""
-    return gpu_hour_price * gpus / (tokens_per_second * 3600) * 1e6
 
 
 def break_even_alpha(drafted: int, cost: float, inflation: float = 1.0) -> float:
