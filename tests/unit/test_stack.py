@@ -37,7 +37,7 @@ def settings_with(**tables: Any) -> Settings:
 
 
 def rendered(settings: Settings, path: str) -> Any:
-    return yaml.safe_load(stack.render(settings, "made by a test")[path])
+    return yaml.safe_load(stack.text(path, settings, "made by a test"))
 
 
 def test_no_channel_is_used_until_one_is_named() -> None:
@@ -255,7 +255,7 @@ def test_renamed_labels_are_renamed_everywhere() -> None:
     renamed = Settings.model_validate(
         {"labels": {"model_name": "llm", "engine": "rank", "instance": "pod", "job": "service", "spec_method": "how"}}
     )
-    text = "".join(stack.render(renamed, "made by a test").values())
+    text = "".join(stack.text(path, renamed, "made by a test") for path in stack.TEMPLATES)
     told = rendered(renamed, stack.ALERTMANAGER)
     assert told["route"]["group_by"] == ["cluster", "namespace", "service", "llm"]
     for label in ("model_name", "spec_method", "engine="):

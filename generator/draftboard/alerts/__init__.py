@@ -10,7 +10,7 @@ from draftboard.errors import DraftboardError
 
 SUBJECTS: dict[str, tuple[Alert, ...]] = {"speculation": ON_SPECULATION, "serving": ON_SERVING}
 """Each subject is a rule group."""
-ALERTS = (*ON_SPECULATION, *ON_SERVING)
+ALERTS = tuple(alert for alerts in SUBJECTS.values() for alert in alerts)
 
 
 def load(path: Path | None) -> settings.Settings:

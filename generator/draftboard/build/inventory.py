@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from draftboard.alerts import ALERTS
-from draftboard.dashboards import DASHBOARDS
+from draftboard.dashboards import places
 from draftboard.output import Described
 from draftboard.settings import Settings
-from draftboard.signals import ALL, Edition, Scope
+from draftboard.signals import ALL, Scope
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,7 @@ class Inventory(Described):
 
 def inventory(settings: Settings) -> Inventory:
     """All signals under these settings."""
-    dashboards = [build(settings, Edition.RECORDS) for build in DASHBOARDS]
-    shown = [(name, f"{dashboard.uid}: {panel}") for dashboard in dashboards for name, panel in dashboard.shows]
+    shown = places(settings)
     signals = tuple(
         Entry(
             name=signal.name,
@@ -51,7 +50,7 @@ def inventory(settings: Settings) -> Inventory:
             better=signal.better.value,
             expr=str(signal.definition(Scope(settings, signal.levels[-1]))),
             records=tuple(record for level in signal.levels if (record := signal.record_at(level, settings))),
-            panels=tuple(dict.fromkeys(place for name, place in shown if name == signal.name)),
+            panels=shown.get(signal.name, ()),
             alerts=tuple(alert.name for alert in ALERTS if alert.signal is signal),
         )
         for signal in ALL

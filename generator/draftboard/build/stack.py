@@ -33,13 +33,8 @@ _environment = Environment(
 )
 
 
-def render(settings: Settings, made_by: str) -> dict[str, str]:
-    """Every file as text, by its path; each names its origin, `made_by`."""
-    return {path: text(path, settings, made_by) for path in TEMPLATES}
-
-
 def text(path: str, settings: Settings, made_by: str) -> str:
-    """One of the files."""
+    """One of the files; it names its origin, `made_by`."""
     labels = settings.labels
     return _environment.get_template(TEMPLATES[path]).render(
         dict(settings),

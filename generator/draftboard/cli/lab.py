@@ -12,6 +12,7 @@ from draftboard.alerts import load
 from draftboard.cli import shared
 from draftboard.durations import LATEST, Duration
 from draftboard.errors import DraftboardError
+from draftboard.extras import optional_module
 from draftboard.lab import drill, replay
 from draftboard.lab.simulator import find, names
 from draftboard.output import Document, Heading, Sentence, show
@@ -129,8 +130,7 @@ def simulate(
     shared.require(backfill or live, "--step and --until need --backfill: a live server has neither")
     module = "serve" if out is None else "backfill"
     fleet, part = (
-        shared.optional_part(f"draftboard.lab.simulator.{name}", command="simulate", extra="lab")
-        for name in ("fleet", module)
+        optional_module(f"draftboard.lab.simulator.{name}", "simulate needs", "lab") for name in ("fleet", module)
     )
     targets = fleet.targets(find(scenario).scaled(engines=engines, models=models), seed)
     if backfill and out:

@@ -1,6 +1,5 @@
 """What commands share: options, the console, a progress bar."""
 
-import importlib
 import math
 import shutil
 import sys
@@ -8,15 +7,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import click
+from rich import progress
 from rich.console import Console
-from rich.progress import Progress
 
 from draftboard.durations import Duration, moment
-from draftboard.errors import DraftboardError
+from draftboard.output import Progress
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 config_option = click.option("--config", type=FILE, help="Settings that overlay the defaults, as TOML.")
@@ -59,16 +57,6 @@ def program_option(name: str) -> Callable[[Callable[..., None]], Callable[..., N
     )
 
 
-def optional_part(name: str, *, command: str, extra: str) -> ModuleType:
-    """A module that needs the packages of an extra; a missing package is a DraftboardError."""
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        missing = str(error.name).partition(".")[0]
-        install = f"install the extra, pip install 'draftboard[{extra}]'"
-        raise DraftboardError(f"{command} needs the package {missing}: {install}") from None
-
-
 def console() -> Console:
     """Colours and the terminal's width on a terminal; plain and wide when piped."""
     return Console() if sys.stdout.isatty() else Console(width=200, highlight=False)
@@ -109,8 +97,8 @@ def require(allowed: object, otherwise: str) -> None:
 
 
 @contextmanager
-def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
+def progress_bar() -> Iterator[Progress]:
     """A progress bar on a terminal, nothing elsewhere."""
-    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
+    with progress.Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task("")
         yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)

@@ -10,11 +10,11 @@ from typing import Any
 from draftboard.access import Access
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
+from draftboard.output import Progress
 from draftboard.reading import WINDOW, Recorded, Servers, is_saved
 from draftboard.report import ModelReport, Report, Sampling, load_report, named, report, report_each
 from draftboard.settings import Settings
 
-Progress = Callable[[str, int, int], None]
 _SMALLEST = 1e-15
 _LONGEST, _MOST_NAMED = 60, 5
 _RATES = {"requests/s": "model.traffic.request_rate", "in flight": "requests_in_flight"}

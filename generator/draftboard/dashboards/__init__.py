@@ -4,5 +4,5 @@ grafanalib is imported here alone. It writes Grafana's schema of 2016; what leav
 """
 
 from draftboard.dashboards.charts import uid
-from draftboard.dashboards.contents import DASHBOARDS
+from draftboard.dashboards.contents import DASHBOARDS, places
 from draftboard.dashboards.dashboard import Dashboard

@@ -215,3 +215,12 @@ def capacity(settings: Settings, edition: Edition) -> Dashboard:
 
 
 DASHBOARDS = (overview, depth, latency, capacity)
+
+
+def places(settings: Settings) -> dict[str, tuple[str, ...]]:
+    """By signal name: where it is shown, as dashboard uid and panel title."""
+    found: dict[str, dict[str, None]] = {}
+    for dashboard in (build(settings, Edition.RECORDS) for build in DASHBOARDS):
+        for name, panel in dashboard.shows:
+            found.setdefault(name, {})[f"{dashboard.uid}: {panel}"] = None
+    return {name: tuple(panels) for name, panels in found.items()}

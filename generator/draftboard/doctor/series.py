@@ -10,7 +10,7 @@ from draftboard import reading
 from draftboard.access import Access
 from draftboard.alerts import ALERTS
 from draftboard.catalogue import CATALOGUE, Metric, Presence, around, removed, serving, speculation
-from draftboard.dashboards import DASHBOARDS
+from draftboard.dashboards import places
 from draftboard.doctor.configuration import FAMILIES, finite, other_bounds
 from draftboard.doctor.finding import Empty, Examination, Finding, few, found
 from draftboard.durations import Duration
@@ -57,17 +57,14 @@ def together(readers: Iterable[Reader]) -> Empty:
 def all_readers(settings: Settings) -> tuple[Reader, ...]:
     """The expressions of all panels, alerts and records; panels by the signal that they show."""
     readers: list[Reader] = []
-    panels: dict[str, dict[str, None]] = {}
-    for dashboard in (build(settings, Edition.RECORDS) for build in DASHBOARDS):
-        for name, panel in dashboard.shows:
-            panels.setdefault(name, {})[f"{dashboard.uid}: {panel}"] = None
+    panels = places(settings)
     for signal in ALL:
         texts = {level: Scope(settings, level, Edition.RAW)(signal) for level in signal.levels}
         records = {signal.record_at(level, settings): text for level, text in texts.items()}
         readers += [_reader([text], Empty(records=(record,))) for record, text in records.items() if record]
         if signal.name in panels:
             recorded = any(Scope(settings, level, Edition.RECORDS)(signal) != text for level, text in texts.items())
-            reader = _reader(texts.values(), Empty(panels=tuple(panels[signal.name])), from_records=recorded)
+            reader = _reader(texts.values(), Empty(panels=panels[signal.name]), from_records=recorded)
             # Of hosts: the engines' series only filter them, and filter nothing where they have no sample.
             of_gpus = replace(reader, reads=reader.reads.intersection(NAMES[Presence.GPU_EXPORTER]))
             readers.append(of_gpus if signal.levels == (Level.HOST,) else reader)

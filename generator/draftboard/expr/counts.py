@@ -30,8 +30,7 @@ class Counts:
 
     def read(self, expression: Valued, level: Level = Level.MODEL) -> Vector:
         """The values of an expression, by the labels of the level and its own."""
-        found = expression.values(View(Scope(self.settings, level, Edition.ASKED), self))
-        return found if isinstance(found, Mapping) else {frozenset(): found}
+        return vector.as_vector(expression.values(View(Scope(self.settings, level, Edition.ASKED), self)))
 
 
 @dataclass(frozen=True)

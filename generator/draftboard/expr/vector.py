@@ -14,6 +14,11 @@ Group = Literal["", "left", "right"]  # The side that may have several partners 
 NOTHING: Vector = {}
 
 
+def as_vector(found: Vector | float) -> Vector:
+    """The vector itself; of a number, the one element without labels."""
+    return found if isinstance(found, Mapping) else {frozenset(): float(found)}
+
+
 def kept(labels: Labels, names: Collection[str]) -> Labels:
     """Only the labels of these names."""
     return frozenset(pair for pair in labels if pair[0] in names)

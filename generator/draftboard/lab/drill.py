@@ -19,9 +19,10 @@ import httpx
 from draftboard.alerts import WATCHDOG
 from draftboard.build import stack
 from draftboard.errors import DraftboardError
+from draftboard.extras import INSTALL
 from draftboard.lab.listening import Listener, answering, respond
 from draftboard.lab.simulator import find
-from draftboard.output import Bullets, Document, Heading, Note, Table, columns
+from draftboard.output import Bullets, Document, Heading, Note, Progress, Table, columns
 from draftboard.prometheus import Program, Server, start_alertmanager, stop
 from draftboard.rules import alerting_groups, recording_groups, to_yaml
 from draftboard.settings import Settings
@@ -107,7 +108,7 @@ class Wiring:
             name="the simulator",
             command=(sys.executable, "-m", "draftboard", "simulate", *options),
             ready=_DISCOVERED,
-            help="install the extra, pip install 'draftboard[lab]'",
+            help=INSTALL.format("lab"),
         )
         self.running[name], ready = program.start(self.folder / f"{name}.log")
         groups = httpx.get(ready["url"], timeout=10).json()
@@ -140,11 +141,10 @@ def wired(settings: Settings, programs: Programs, folder: Path, webhook: str) ->
     notify = settings.stack.notify.model_copy(update=dict.fromkeys(("critical", "warning", "info"), ("webhook",)))
     here = {"notify": notify, "alertmanager": f"127.0.0.1:{port}", "secrets": str(folder / "secrets")}
     local = settings.model_copy(update={"stack": settings.stack.model_copy(update=here)})
-    files = stack.render(local, _MADE_BY)
     for path, text in {
-        "prometheus.yml": files[stack.PROMETHEUS],
-        "alertmanager/alertmanager.yml": files[stack.ALERTMANAGER],
-        "alertmanager/templates/draftboard.tmpl": files[stack.MESSAGES],
+        "prometheus.yml": stack.text(stack.PROMETHEUS, local, _MADE_BY),
+        "alertmanager/alertmanager.yml": stack.text(stack.ALERTMANAGER, local, _MADE_BY),
+        "alertmanager/templates/draftboard.tmpl": stack.text(stack.MESSAGES, local, _MADE_BY),
         "rules/recording.rules.yaml": to_yaml(recording_groups(local)),
         "rules/alerting.rules.yaml": to_yaml(alerting_groups(local)),
         "secrets/alert_webhook_url": webhook,
@@ -186,12 +186,7 @@ class Drill:
 
 
 def rehearse(
-    scenario: str,
-    settings: Settings,
-    programs: Programs,
-    *,
-    speed: float,
-    progress: Callable[[str, int, int], None] = lambda *_: None,
+    scenario: str, settings: Settings, programs: Programs, *, speed: float, progress: Progress = lambda *_: None
 ) -> Drill:
     """Run simulator, Prometheus, Alertmanager and a webhook until every expected alert has arrived, or is overdue."""
     script = find(scenario)

@@ -10,6 +10,7 @@ from draftboard.output.document import (
     Document,
     Heading,
     Note,
+    Progress,
     Sentence,
     Table,
     Text,

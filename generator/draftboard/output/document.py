@@ -1,6 +1,6 @@
 """What a command says, as data."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -21,6 +21,8 @@ class Bar(NamedTuple):
 
 
 Cell = str | Text | Bar
+Progress = Callable[[str, int, int], None]
+"""Told how far a long task is: what it does, the steps done and their number."""
 
 
 class Heading(NamedTuple):

@@ -6,7 +6,7 @@ Ratios, verdict and advice are computed from the answers, so that counts and rat
 import math
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from draftboard.durations import Duration
@@ -16,6 +16,7 @@ from draftboard.expr.promql import first_of
 from draftboard.expr.scope import Matcher
 from draftboard.expr.tree import Expr, setting
 from draftboard.expr.vector import Labels, Vector, dropped, value_of
+from draftboard.output import Progress
 from draftboard.prometheus import Client
 from draftboard.reading import Numbers, Reader, Recorded
 from draftboard.report.judge import Case, engine_report, missing_positions, model_report
@@ -45,7 +46,6 @@ _OVERLAP = (
     "overlap. Ask over a shorter --range."
 )
 _UNKNOWN = "the counters contradict each other, in a way that the record does not name"
-Progress = Callable[[str, int, int], None]
 
 
 def of_prometheus(source: Recorded, settings: Settings, method: str, *, engines: bool, progress: Progress) -> Report:

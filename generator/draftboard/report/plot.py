@@ -1,12 +1,12 @@
 """A picture of a report: how acceptance decays with depth, and what each draft length is expected to gain."""
 
-import importlib
 import io
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from draftboard.errors import DraftboardError
+from draftboard.extras import optional_module
 from draftboard.files import whole
 from draftboard.report.document import named
 from draftboard.report.objects import ModelReport, Report, Speculation
@@ -39,11 +39,7 @@ def require_drawable(path: Path) -> None:
 
 
 def _figures() -> ModuleType:
-    try:
-        return importlib.import_module("matplotlib.figure")
-    except ModuleNotFoundError:
-        what = "--plot requires the package matplotlib: install the extra, pip install 'draftboard[plots]'"
-        raise DraftboardError(what) from None
+    return optional_module("matplotlib.figure", "--plot requires", "plots")
 
 
 def _picture(models: list[ModelReport], settings: Settings, kind: str) -> bytes:

@@ -7,7 +7,8 @@ from functools import cached_property
 
 from draftboard import reading
 from draftboard.expr.vector import kept
-from draftboard.report.from_prometheus import Progress, of_prometheus
+from draftboard.output import Progress
+from draftboard.report.from_prometheus import of_prometheus
 from draftboard.report.judge import Case, broken_identities, engine_report, judge, model_report
 from draftboard.report.objects import SCHEMA_VERSION, Broken, Judged, ModelReport, Origin, Report, Sampling
 from draftboard.settings import Settings

@@ -3,23 +3,19 @@
 from draftboard.catalogue import around, serving
 from draftboard.expr.scope import Level, Matcher, Scope
 from draftboard.expr.tree import Expr, Function, Given, Raw, expr, first_of, over_level
-from draftboard.signals.presence import of_servers
+from draftboard.signals.presence import of_servers, remembered
 from draftboard.signals.signal import Code, Signal, Unit, good_under
 from draftboard.status import Status
 
 WATCHED_ALERTS = "SpecDecode.+|VLLM.+"
 
 
-def _remembered(s: Scope) -> str:
-    return str(s.settings.rules.remember)
-
-
 def _restarts(s: Scope) -> Expr:
     """Counters that start anew; of a server also a process that does, which shows before there was any traffic."""
-    resets = Function("resets", Raw(serving.GENERATION_TOKENS, window=_remembered))
+    resets = Function("resets", Raw(serving.GENERATION_TOKENS, window=remembered))
     if s.level is Level.MODEL:
         return over_level("sum", resets)
-    starts = Function("changes", Raw(around.PROCESS_START_TIME, window=_remembered))
+    starts = Function("changes", Raw(around.PROCESS_START_TIME, window=remembered))
     return of_servers(over_level("max", first_of(starts, resets)))
 
 

@@ -23,7 +23,8 @@ def _two_scrapes(scope: Scope) -> str:
     return str(scope.settings.rules.scrape_interval * 2)
 
 
-def _remembered(scope: Scope) -> str:
+def remembered(scope: Scope) -> str:
+    """How long a server is remembered, as the window of a function."""
     return str(scope.settings.rules.remember)
 
 
@@ -50,20 +51,18 @@ def answers_without(metric: Metric, matchers: Matchers) -> Expr:
     return _answers(matchers).equals(1).combined("unless", exposed, on(_target))
 
 
-_seen_lately = _last(serving.REQUESTS_RUNNING, _remembered, _target_level)
+_seen_lately = _last(serving.REQUESTS_RUNNING, remembered, _target_level)
 """Engines of the chosen targets, of whatever model: a server of another model was seen too."""
 _never_seen = _answers(_labelled).equals(0).combined("unless", _seen_lately, on(_target))
 """Labelled targets that do not answer and have not lately."""
 _ought_to_answer = first_of(
     Function("max_over_time", Raw(around.UP, window=lambda s: str(_startup(s.settings)))).equals(1),
-    _last(around.UP, _remembered).ago(_startup),
+    _last(around.UP, remembered).ago(_startup),
 )
 """Targets that once answered, and those that were scraped in vain before a new server's time to start."""
 
 down = first_of(
-    over_level(
-        "group", _last(serving.REQUESTS_RUNNING, _remembered).combined("and", _answers().equals(0), on(_target))
-    ),
+    over_level("group", _last(serving.REQUESTS_RUNNING, remembered).combined("and", _answers().equals(0), on(_target))),
     Aggregate("max", _target_level, _never_seen.combined("and", _ought_to_answer, on(_target))),
 )
 """Engines seen lately on a target that does not answer, and labelled targets that ought to have answered by now."""

@@ -8,7 +8,7 @@ from draftboard.expr import promql
 from draftboard.expr.counts import View
 from draftboard.expr.scope import Level, Scope
 from draftboard.expr.tree import Expr, Recorded
-from draftboard.expr.vector import Vector
+from draftboard.expr.vector import Vector, as_vector
 from draftboard.settings import Settings
 from draftboard.status import Status
 
@@ -140,7 +140,7 @@ class Signal(Recorded):
     def values(self, view: View) -> Vector | float:
         """Its values, computed once and then selected from, as a record is."""
         whole = view.through(replace(view.scope, only=()))
-        found = view.remembered(self.name, lambda: _vector(self.expr.values(whole)))
+        found = view.remembered(self.name, lambda: as_vector(self.expr.values(whole)))
         return view.selected(found, (*view.scope.labels, *self.by))
 
     def record_here(self, scope: Scope, window: str = "", offset: str = "") -> str | None:
@@ -167,10 +167,6 @@ class Signal(Recorded):
         """The band that a value falls in: every value has exactly one."""
         bands = self.bands(settings)
         return next(band for band in reversed(bands) if band.at is None or value >= band.at)
-
-
-def _vector(found: Vector | float) -> Vector:
-    return found if not isinstance(found, float | int) else {frozenset(): float(found)}
 
 
 NOTHING = "-"

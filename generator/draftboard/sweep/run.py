@@ -8,6 +8,7 @@ from itertools import zip_longest
 
 from draftboard.catalogue import Metric, serving, speculation
 from draftboard.errors import DraftboardError
+from draftboard.output import Progress
 from draftboard.reading import Growth, Page, Since, Tally, growth, lifetime, scrape
 from draftboard.report import Origin, Reading, Verdict, judged, warnings
 from draftboard.settings import Settings
@@ -39,7 +40,7 @@ def sweep(
     plan: Plan,
     settings: Settings = _DEFAULTS,
     *,
-    progress: Callable[[str, int, int], None] = lambda *_: None,
+    progress: Progress = lambda *_: None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Sweep:
     """Sweep a server's temperatures. An interruption, or a server that stops answering, ends it with what is done.
@@ -94,7 +95,7 @@ class _Run:
     model: str
     settings: Settings
     api: Api
-    progress: Callable[[str, int, int], None]
+    progress: Progress
     sleep: Callable[[float], None]
     done: list[Row] = field(default_factory=list)
     ended: int = 0  # Requests.

@@ -5,13 +5,14 @@ import math
 import re
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from draftboard.durations import LATEST
 from draftboard.errors import DraftboardError
+from draftboard.output import Progress
 from draftboard.prometheus import Client, Promtool, Server
 from draftboard.rules import Group, RecordingRule, recording_groups, to_yaml
 from draftboard.settings import Settings
@@ -43,7 +44,7 @@ def replaying(
     promtool: Path,
     keep_in: Path | None = None,
     recording_rules: Sequence[Group] | None = None,
-    progress: Callable[[str, int, int], None] = lambda *_: None,
+    progress: Progress = lambda *_: None,
 ) -> Iterator[Replay]:
     """Load a recording, evaluate all rules or those given, and serve both for a `with`; data stays in `keep_in`."""
     passes = in_passes(recording_groups(settings) if recording_rules is None else recording_rules)

@@ -4,7 +4,7 @@ OpenMetrics requires all samples of a metric side by side, in the order of time:
 """
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TextIO
@@ -16,13 +16,12 @@ from draftboard.files import whole
 from draftboard.lab.simulator.arrivals import Floats
 from draftboard.lab.simulator.books import PAGE
 from draftboard.lab.simulator.fleet import Instance, Target
+from draftboard.output import Progress
 
 _FAMILIES = (around.UP, *PAGE)
 
 
-def backfill(
-    targets: Sequence[Target], times: range, out: Path, progress: Callable[[str, int, int], None] = lambda *_: None
-) -> None:
+def backfill(targets: Sequence[Target], times: range, out: Path, progress: Progress = lambda *_: None) -> None:
     """Write what a Prometheus would have scraped at these Unix times. The file appears when it is complete."""
     with whole(out, "history") as joined, ExitStack() as stack:
         places = {metric.name: joined.parent / f"{number}.om" for number, metric in enumerate(_FAMILIES)}
