@@ -1,7 +1,6 @@
 """Programs are taken from the pinned release or from Debian; a failure is one line. Everything stays on loopback."""
 
 import hashlib
-import importlib.util
 import io
 import re
 import stat
@@ -11,8 +10,8 @@ from types import ModuleType
 
 import pytest
 
-from conftest import ROOT
 from support.loopback import answering, page
+from support.scripts import loaded
 
 OLD = {"prometheus": "3.4.9", "promtool": "3.4.9"}
 NEW = {"prometheus": "3.5.0", "promtool": "3.5.0", "alertmanager": "0.33.1", "amtool": "0.33.1"}
@@ -22,11 +21,7 @@ ARCHIVE = "prometheus-9.9.9.linux-amd64.tar.gz"
 @pytest.fixture
 def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The script on a machine without apt-get."""
-    spec = importlib.util.spec_from_file_location("fetch", ROOT / "deploy/tools/fetch.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = loaded("deploy/tools/fetch.py", monkeypatch)
     monkeypatch.setattr(module.platform, "system", lambda: "Linux")
     monkeypatch.setattr(module.platform, "machine", lambda: "x86_64")
     monkeypatch.setattr(module, "GITHUB", "http://127.0.0.1:9/")

@@ -1,15 +1,14 @@
 """Secrets are random, readable by their owner only, created once and never printed."""
 
-import importlib.util
 import os
 import stat
-import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from conftest import ROOT
+from support.scripts import loaded
 
 FOR_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
@@ -17,12 +16,7 @@ FOR_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 @pytest.fixture
 def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The script, with a temporary folder in place of deploy/."""
-    spec = importlib.util.spec_from_file_location("make_secrets", ROOT / "deploy/tools/make_secrets.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "make_secrets", module)
-    spec.loader.exec_module(module)
+    module = loaded("deploy/tools/make_secrets.py", monkeypatch)
     monkeypatch.setattr(module, "DEPLOY", tmp_path)
     monkeypatch.delenv("SUDO_UID", raising=False)
     monkeypatch.delenv("SUDO_GID", raising=False)

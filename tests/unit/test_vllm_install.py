@@ -1,6 +1,5 @@
 """Installation of a real vLLM for tests: a second run does nothing, and a failure is one line."""
 
-import importlib.util
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,16 +9,13 @@ from typing import Any
 import pytest
 
 from conftest import ROOT
+from support.scripts import loaded
 
 
 @pytest.fixture
 def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The script, on a machine with enough disk, where no command may run."""
-    spec = importlib.util.spec_from_file_location("vllm_install", ROOT / "tests/scripts/install_vllm.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = loaded("tests/scripts/install_vllm.py", monkeypatch)
     monkeypatch.setattr(module.platform, "system", lambda: "Linux")
     monkeypatch.setattr(module.platform, "machine", lambda: "x86_64")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1e12))
