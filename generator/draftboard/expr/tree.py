@@ -442,7 +442,4 @@ def rate_of_all(*metrics: Metric) -> Expr:
 
 def vector_of(argument: Expr, view: View) -> Vector:
     """The values of an expression that is a vector."""
-    found = argument.values(view)
-    if isinstance(found, Mapping):
-        return found
-    raise TypeError("a number stands where a vector is needed")
+    return vector.required(argument.values(view))

@@ -19,6 +19,13 @@ def as_vector(found: Vector | float) -> Vector:
     return found if isinstance(found, Mapping) else {frozenset(): float(found)}
 
 
+def required(found: Vector | float) -> Vector:
+    """The vector; TypeError for a number."""
+    if isinstance(found, Mapping):
+        return found
+    raise TypeError("a number stands where a vector is needed")
+
+
 def kept(labels: Labels, names: Collection[str]) -> Labels:
     """Only the labels of these names."""
     return frozenset(pair for pair in labels if pair[0] in names)
@@ -92,18 +99,12 @@ _SETS = {"and", "unless", "or"}
 def combined(left: Vector | float, how: str, right: Vector | float, key: Key, group: Group = "") -> Vector | float:
     """`left how right`: elements match by key, on the side of the group several with one."""
     if how in _SETS:
-        return _set(_vector(left), how, _vector(right), key)
+        return _set(required(left), how, required(right), key)
     if isinstance(left, Mapping):
         return _grouped(left, how, right, key, group) if isinstance(right, Mapping) else _scaled(left, how, right)
     if isinstance(right, Mapping):
         return {labels: _ARITHMETIC[how](left, value) for labels, value in right.items()}
     return _ARITHMETIC[how](left, right)
-
-
-def _vector(given: Vector | float) -> Vector:
-    if isinstance(given, Mapping):
-        return given
-    raise TypeError("a set operator takes vectors, not numbers")
 
 
 def _scaled(left: Vector, how: str, right: float) -> Vector:

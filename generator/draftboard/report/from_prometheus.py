@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
@@ -170,10 +171,17 @@ class _Answer:
 
     def _engines(self, model: Numbers, engines: Reader) -> Iterator[EngineReport]:
         names = self.settings.labels
-        for key in engines.keys(*_KEYS):
-            if self._model_of(key) == model.labels:
-                case = self._case(engines.of(key), self._place(key))
-                yield engine_report(case, model, value_of(key, names.engine), value_of(key, names.instance))
+        for key in self._keys_of_engines.get(model.labels, ()):
+            case = self._case(engines.of(key), self._place(key))
+            yield engine_report(case, model, value_of(key, names.engine), value_of(key, names.instance))
+
+    @cached_property
+    def _keys_of_engines(self) -> dict[Labels, list[Labels]]:
+        """By model, so that a fleet of many models is gone through once."""
+        found: dict[Labels, list[Labels]] = {}
+        for key in self.engines.keys(*_KEYS) if self.engines else ():
+            found.setdefault(self._model_of(key), []).append(key)
+        return found
 
     def _case(self, numbers: Numbers, name: str) -> Case:
         """With the identities that an engine, or any engine of a model, breaks."""
