@@ -4,6 +4,7 @@ import signal
 import tempfile
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import click
@@ -129,9 +130,8 @@ def simulate(
     live = step is None and until is None
     shared.require(backfill or live, "--step and --until need --backfill: a live server has neither")
     module = "serve" if out is None else "backfill"
-    fleet, part = (
-        optional_module(f"draftboard.lab.simulator.{name}", "simulate needs", "lab") for name in ("fleet", module)
-    )
+    load_part = partial(optional_module, why="simulate needs", extra="lab")
+    fleet, part = load_part("draftboard.lab.simulator.fleet"), load_part(f"draftboard.lab.simulator.{module}")
     targets = fleet.targets(find(scenario).scaled(engines=engines, models=models), seed)
     if backfill and out:
         with shared.progress_bar() as progress:
