@@ -56,8 +56,7 @@ def together(readers: Iterable[Reader]) -> Empty:
 
 def all_readers(settings: Settings) -> tuple[Reader, ...]:
     """The expressions of all panels, alerts and records; panels by the signal that they show."""
-    readers: list[Reader] = []
-    panels = places(settings)
+    readers, panels = list[Reader](), places(settings)
     for signal in ALL:
         texts = {level: Scope(settings, level, Edition.RAW)(signal) for level in signal.levels}
         records = {signal.record_at(level, settings): text for level, text in texts.items()}
