@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conftest import RECORDING
-from draftboard.expr.scope import RATE_INTERVAL
+from draftboard.expr.scope import RATE_INTERVAL, Matcher
 from draftboard.lab.replay import Replay
 from draftboard.signals import ALL, Edition, Level, Scope
 from support import theory
@@ -209,7 +209,7 @@ def log_sums(until: float, seconds: float) -> tuple[float, float, float, tuple[f
 def test_signals_agree_with_what_vllm_logged_over_the_same_phase(phase: str, demo_run: Replay) -> None:
     until, seconds = PHASES[phase]
     drafts, drafted, accepted, positions = log_sums(until, seconds)
-    scope = Scope(demo_run.settings, edition=Edition.RAW).where("spec_method", "ngram")
+    scope = Scope(demo_run.settings, edition=Edition.RAW).where(Matcher("spec_method", "=", "ngram"))
 
     def seen(name: str) -> dict[str, float]:
         expr = re.sub(r'"\$\w+"', '".*"', scope(SIGNALS[name])).replace(RATE_INTERVAL, f"{seconds + SCRAPE}s")
