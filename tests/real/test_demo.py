@@ -86,6 +86,7 @@ def test_the_drop_at_high_load_is_seen_and_named_by_programs_named_relative_to_w
     assert "\x1b" not in out
 
 
+@pytest.mark.xdist_group("demo_run")
 @pytest.mark.parametrize("width", [60, 80])
 def test_every_number_and_word_is_whole_on_a_narrow_terminal(demo_run: Replay, width: int) -> None:
     def printed(columns: int) -> str:
