@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from draftboard import reading
 from draftboard import report as report_room
 from draftboard.report import ModelReport, Sample, Speculation
 from draftboard.settings import Settings
@@ -54,7 +55,7 @@ def interval(vllm: Vllm, stack_settings: Settings, tmp_path_factory: pytest.Temp
             answers.extend(send(vllm))
             vllm.wait_until_all_is_logged()
 
-    found = report_room.report(report_room.Servers((vllm.url,)), stack_settings, method="ngram", sleep=send_once)
+    found = report_room.report(reading.Servers((vllm.url,)), stack_settings, method="ngram", sleep=send_once)
     (folder / "after.prom").write_text(vllm.page())
     (model,) = found.models
     return Interval(model, vllm.spoken[logged:], told(answers), folder / "before.prom", folder / "after.prom")
@@ -137,4 +138,4 @@ def test_the_command_says_of_a_running_server_what_its_answers_say(vllm: Vllm, t
 def test_a_page_s_totals_are_all_that_was_ever_logged(vllm: Vllm, tmp_path: Path) -> None:
     vllm.wait_until_all_is_logged()
     (tmp_path / "page.prom").write_text(vllm.page())
-    assert_logged(only(report_room.report(report_room.Lifetime(tmp_path / "page.prom"))).sample, vllm.spoken)
+    assert_logged(only(report_room.report(reading.Lifetime(tmp_path / "page.prom"))).sample, vllm.spoken)

@@ -3,6 +3,7 @@
 import pytest
 
 from conftest import ROOT
+from draftboard import reading
 from draftboard import report as report_room
 from draftboard.signals.decisions import STATES
 from support.vllm_commands import draftboard
@@ -12,7 +13,7 @@ pytestmark = pytest.mark.vllm
 
 
 def test_the_report_says_that_it_is_off(plain_vllm: Vllm) -> None:
-    found = report_room.report(report_room.Servers((plain_vllm.url,)), sleep=lambda _: None)
+    found = report_room.report(reading.Servers((plain_vllm.url,)), sleep=lambda _: None)
     (model,) = found.models
     assert model.state == STATES["off"].says
     assert model.sample is None

@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from draftboard import report as report_room
+from draftboard import reading
 from draftboard.catalogue import latency
 from draftboard.settings import Settings
 from support.vllm_server import KEY, Vllm
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.vllm
 
 
 def bounds(vllm: Vllm, histogram: latency.Histogram) -> tuple[float, ...]:
-    page = report_room.read(vllm.page(), "page")
+    page = reading.read(vllm.page(), "page")
     return tuple(sorted({float(dict(labels)["le"]) for labels in page.of(histogram.bucket)})[:-1])
 
 
