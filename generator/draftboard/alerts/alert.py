@@ -22,12 +22,10 @@ from draftboard.settings.objectives import FAST, SLOW
 from draftboard.signals import ALL, Level, Scope, Signal
 from draftboard.signals.requests import request_rate
 from draftboard.signals.signal import Better, Unit
-from draftboard.signals.traffic import drafts, generation_tokens
+from draftboard.signals.traffic import enough_drafts, generation_tokens
 
-LEAST_DRAFTS = setting(lambda settings: settings.traffic.drafts_per_second)
 LEAST_REQUESTS = setting(lambda settings: settings.traffic.requests_per_second)
 # Enough of each for a ratio of them.
-enough_drafts = drafts > LEAST_DRAFTS
 enough_tokens = generation_tokens > setting(lambda settings: settings.traffic.tokens_per_second)
 enough_requests = request_rate > LEAST_REQUESTS
 _HEAD = """\

@@ -1,7 +1,7 @@
 """Alerts on speculation: none is about latency or outage, so none pages by default."""
 
-from draftboard.alerts.alert import LEAST_DRAFTS, Alert, enough_drafts, enough_tokens
-from draftboard.signals import Level, acceptance, comparison, decisions, depth, economics, integrity, traffic
+from draftboard.alerts.alert import Alert, enough_tokens
+from draftboard.signals import Level, acceptance, comparison, decisions, depth, economics, integrity
 
 ON_SPECULATION = (
     Alert(
@@ -10,9 +10,11 @@ ON_SPECULATION = (
         beyond="loses",
         for_="30m",
         keep_firing_for="15m",
-        when="the expected speedup is below {limit}: the mean acceptance length is below break-even",
-        summary="Speculative decoding costs more than it saves.",
-        description="{who}: the mean acceptance length is below break-even. With the assumed draft cost, decoding "
+        guard=decisions.verdict.equals(decisions.LOSES.value),
+        when="the expected speedup is below {limit}, with enough drafts, sound counters and no measurement against a "
+        "baseline that says otherwise",
+        summary="Speculative decoding is expected to cost more than it saves.",
+        description="{who}: a decode step yields fewer tokens than its drafts cost. With the assumed costs, decoding "
         "runs at {value} of its speed without speculation.",
         dashboard="overview",
         explained_by=("SpecDecodeAcceptanceDrop",),  # What changed comes before what it costs.
@@ -23,8 +25,8 @@ ON_SPECULATION = (
         beyond="dropped",
         for_="15m",
         keep_firing_for="10m",
-        guard=enough_drafts & enough_drafts.ago(comparison.before),
-        when="draft acceptance is below {limit} of its value {before} ago, at the same K",
+        guard=None,  # The change itself is known with enough drafts only, now and before.
+        when="draft acceptance is below {limit} of its value {before} ago, within the positions drafted at both times",
         summary="Draft acceptance has dropped.",
         description="{who}: draft acceptance is {value} of what it was {before} ago. The workload or the drafter has "
         "changed.",
@@ -57,28 +59,29 @@ ON_SPECULATION = (
     ),
     Alert(
         name="SpecDecodeDraftTooLong",
-        signal=depth.last_position,
+        signal=economics.shorter_gain,
         beyond="too-long",
         for_="1h",
         severity="info",
-        guard=enough_drafts & economics.tail_costs,
-        when="less than {limit} of drafts are accepted to the end, and the last token costs more than it yields",
-        summary="Drafts are longer than what is accepted.",
-        description="{who}: only {value} of drafts are accepted up to the last position. A shorter K wastes less.",
+        when="the best k is expected to be more than {limit} times as fast as K",
+        summary="Drafts are longer than pays.",
+        description="{who}: with the best k, decoding is expected to run at {value} of its speed now. A shorter K "
+        "wastes less.",
         dashboard="depth",
         explained_by=("SpecDecodeNotPaying", "SpecDecodeAcceptanceDrop"),  # K is tuned once the drafter is sound.
     ),
     Alert(
         name="SpecDecodeDraftTooShort",
-        signal=depth.last_position,
+        signal=economics.longer_gain,
         beyond="too-short",
         for_="1h",
         severity="info",
-        guard=enough_drafts & economics.tail_pays,
-        when="more than {limit} of drafts are accepted to the end, and the last token yields what it costs",
-        summary="Drafts are shorter than what would be accepted.",
-        description="{who}: {value} of drafts are accepted up to the last position. A longer K may yield more.",
+        when="one more drafted token is expected to make decoding more than {limit} times as fast",
+        summary="Drafts are shorter than what would pay.",
+        description="{who}: with one more drafted token, decoding is expected to run at {value} of its speed now. A "
+        "longer K may yield more.",
         dashboard="depth",
+        explained_by=("SpecDecodeDraftTooLong",),  # Never both directions at once.
     ),
     Alert(
         name="SpecDecodeEngineOutlier",
@@ -87,7 +90,7 @@ ON_SPECULATION = (
         for_="15m",
         keep_firing_for="10m",
         level=Level.ENGINE,
-        guard=enough_drafts & (comparison.other_engines(traffic.drafts) > LEAST_DRAFTS),
+        guard=None,  # Known with enough drafts only, of the engine and of the others.
         when="the mean acceptance length of an engine is below {limit} of that of the model's other engines",
         summary="One engine accepts far less than the others.",
         description="{who}: its mean acceptance length is {value} of that of the model's other engines.",

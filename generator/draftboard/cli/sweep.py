@@ -89,7 +89,7 @@ def sweep_command(
     if as_json:
         click.echo(output.as_json(found))
     else:
-        output.show(document(found, settings), shared.console())
+        output.show(document(found), shared.console())
     if found.failure:
         click.echo(f"draftboard: {found.failure}", err=True)
         raise SystemExit(2)

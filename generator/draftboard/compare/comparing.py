@@ -92,7 +92,8 @@ def _measured(sides: Sides) -> Measured:
 
     drafting = None if sides[0].model.speculation else sides[1].model.speculation
     steps, speedup = gain("model.latency.step.mean"), over(sides[0].at(_MEAN), sides[1].at(_MEAN))
-    implied = steps - drafting.draft_length * drafting.draft_cost if drafting and steps else None
+    drafted = drafting.draft_length if drafting else None
+    implied = steps - drafted * drafting.draft_cost if drafting and drafted is not None and steps else None
     return Measured(
         speedup=speedup,
         throughput=gain("model.traffic.generation_tokens"),
@@ -201,7 +202,7 @@ def _drop_gate(sides: Sides, limit: float, settings: Settings) -> Gate:
             f"use {_SPEEDUP} instead"
         )
     says, drop = _few(sides, "drafts", settings.traffic.drafts_to_judge), None
-    if after and not says:
+    if after and before.acceptance is not None and after.acceptance is not None and not says:
         drop = (before.acceptance - after.acceptance) * 100
         moved = f"from {worded(acceptance, before.acceptance)} to {worded(acceptance, after.acceptance)}"
         points = f"{'down' if drop > 0 else 'up'} {abs(drop):.3g} points" if drop else "no change"
@@ -233,7 +234,7 @@ def _notes(sides: Sides, found: Measured, unknown: tuple[str, ...], settings: Se
         yield f"Acceptance is not comparable across K: {drafted} tokens drafted; compare by speedup"
     if after and found.implied_v is not None and found.step_cost is not None:
         share, alone, assumed = after.coverage, found.implied_v, after.verify_inflation
-        if share and share < _WHOLE:
+        if share and share < _WHOLE and after.draft_length is not None:
             # Steps without a draft take as long as plain ones, and are in the mean.
             alone = 1 + (found.step_cost - 1) / share - after.draft_length * after.draft_cost
             yield (

@@ -35,9 +35,10 @@ def overview(settings: Settings, edition: Edition) -> Dashboard:
         page.table(
             "Each model: verdict, state and what to do",
             *(decisions.state, decisions.verdict, decisions.advice),
-            *(economics.expected_speedup, acceptance.acceptance_length, economics.break_even, acceptance.acceptance),
-            *(acceptance.draft_length, economics.best_k, economics.best_speedup),
-            *(users.measured_speedup, traffic.wasted_tokens),
+            *(users.measured_speedup, economics.expected_speedup, acceptance.tokens_per_step),
+            *(economics.needed_per_step, economics.affordable_inflation, traffic.drafts_in_window),
+            *(positions.lowest_k, positions.configured_k, economics.best_k, economics.best_speedup),
+            *(acceptance.acceptance_length, acceptance.acceptance, traffic.wasted_tokens),
         ),
         page.timeline(decisions.state),
         # The last value of a state that has ended is false; its maximum is the number of engines that were in it.
@@ -45,9 +46,11 @@ def overview(settings: Settings, edition: Edition) -> Dashboard:
     )
     page.row(
         "How does it develop?",
+        page.trend(acceptance.tokens_per_step, economics.needed_per_step),
+        *page.trends(economics.expected_speedup, economics.affordable_inflation),
         page.trend(acceptance.acceptance_length, economics.break_even),
-        *page.trends(economics.expected_speedup, acceptance.acceptance, acceptance.tokens_per_step),
-        *page.trends(acceptance.coverage, acceptance.share_from_drafts),
+        *page.trends(economics.step_speedup, acceptance.acceptance, acceptance.coverage),
+        page.trend(acceptance.share_from_drafts, width=24),
     )
     page.row(
         "How much is drafted, accepted and wasted?",
@@ -87,7 +90,8 @@ def depth(settings: Settings, edition: Edition) -> Dashboard:
         *(page.bars(one) for one in (positions.tokens_per_step_at, economics.speedup_at, economics.what_if_speedup)),
         page.table(
             "Each model: how long are its drafts, and how long should they be?",
-            *(positions.configured_k, acceptance.draft_length, economics.best_k),
+            *(positions.lowest_k, positions.configured_k, acceptance.draft_length, economics.best_k),
+            *(economics.shorter_gain, economics.longer_gain),
             *(positions.first_position, positions.last_position, economics.draft_cost),
         ),
         page.trend(economics.best_k, acceptance.draft_length),
@@ -138,11 +142,10 @@ def latency(settings: Settings, edition: Edition) -> Dashboard:
     )
     page.row(
         "Are requests answered?",
-        *page.trends(requests.request_rate, requests.error_ratio),
+        *page.trends(requests.request_rate, requests.unfinished, requests.error_ratio, requests.http_error_ratio),
         *page.trends(requests.requests_finished, requests.http_requests, stacked=True),
-        page.trend(requests.http_error_ratio),
         page.timeline(decisions.target_up),
-        page.trend(events.restarts, level=Level.TARGET, width=24),
+        page.trend(events.restarts, level=Level.TARGET),
     )
     page.row(
         "How long is a step, and where does the time go?",

@@ -25,6 +25,7 @@ class Counts:
     series: Mapping[str, Vector] = field(default_factory=dict)  # By the name of the metric.
     answers: Mapping[tuple[str, Level], Vector] = field(default_factory=dict)
     """What a Prometheus answered, by the signal's name and level. Rates are growth here, too."""
+    earlier: "Counts | None" = None  # At the beginning of the window, as far as that is known.
     read_before: dict[tuple[str, Level], Vector] = field(default_factory=dict, repr=False)
     """Values of signals, each computed once."""
 
@@ -43,6 +44,11 @@ class View:
     def through(self, scope: Scope) -> "View":
         """The same counts from another scope."""
         return replace(self, scope=scope)
+
+    @property
+    def earlier(self) -> "View | None":
+        """The same view at the beginning of the window."""
+        return replace(self, counts=self.counts.earlier) if self.counts.earlier else None
 
     def remembered(self, name: str, compute: Callable[[], Vector]) -> Vector:
         """A signal's values at this level: answered, or computed once."""

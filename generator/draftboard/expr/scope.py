@@ -124,11 +124,7 @@ class Scope:
 
     def __call__(self, expression: Readable) -> str:
         """The PromQL of an expression from here; ValueError where none carries a label that this scope selects by."""
-        text = expression.promql(self)
-        for matcher in self.only:
-            if matcher.text not in text:
-                raise ValueError(f"nothing in the expression carries the label {matcher.label}: cannot select by it")
-        return text
+        return selected(expression.promql(self), *self.only)
 
     def raw(
         self,
@@ -171,9 +167,8 @@ class Scope:
         matchers = [matcher for matcher in (self.settings.selector,) if scraped and matcher]
         if self.edition.on_dashboard:
             # Each label that dashboards filter by has a variable of its name.
-            names = self.settings.labels
-            variables = [label for label in names.engine_level if label in carried and label not in names.scope]
-            matchers += [f'{label}=~"${label}"' for label in variables]
+            filters = self.settings.labels.filters
+            matchers += [f'{label}=~"${label}"' for label in filters if label in carried]
         matchers += [matcher.text for matcher in (*self.selecting(carried), *extra)]
         offset = offset or (str(self.offset) if self.offset else "")
         return promql.selector(name, matchers, window=window, offset=offset)
@@ -181,3 +176,11 @@ class Scope:
     def selecting(self, carried: tuple[str, ...]) -> tuple[Matcher, ...]:
         """The matchers that apply to series with these labels."""
         return tuple(matcher for matcher in self.only if matcher.label in carried)
+
+
+def selected(text: str, *matchers: Matcher) -> str:
+    """The PromQL; ValueError where one of the matchers selects nothing in it."""
+    for matcher in matchers:
+        if matcher.text not in text:
+            raise ValueError(f"nothing in the expression carries the label {matcher.label}: cannot select by it")
+    return text

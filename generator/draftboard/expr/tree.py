@@ -6,12 +6,13 @@ What asks the past (`Ago`, `OverTime`) has no value in counts, which know one wi
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from draftboard.catalogue import Metric
 from draftboard.durations import Duration
 from draftboard.expr import promql, vector
 from draftboard.expr.counts import View
-from draftboard.expr.scope import Level, Matcher, Scope
+from draftboard.expr.scope import Edition, Level, Matcher, Scope, selected
 from draftboard.expr.vector import NOTHING, Group, Key, Vector
 from draftboard.settings import Settings
 
@@ -348,7 +349,8 @@ class Where(Expr):
         return scope.where(Matcher.of(self.label(scope.settings), *accepted, negated=self.negated))
 
     def promql(self, scope: Scope) -> str:
-        return self._seen(scope)(self.argument)
+        seen = self._seen(scope)
+        return selected(self.argument.promql(seen), *seen.only[len(scope.only) :])
 
     def values(self, view: View) -> Vector | float:
         return self.argument.values(view.through(self._seen(view.scope)))
@@ -402,6 +404,42 @@ class OverTime(Expr):
 
     def values(self, view: View) -> Vector | float:  # noqa: ARG002
         return NOTHING
+
+
+@dataclass(frozen=True, eq=False)
+class InWindow(Expr):
+    """A rate as what was counted within the rules' window."""
+
+    rate: Expr
+
+    def promql(self, scope: Scope) -> str:
+        window = scope.span or scope.settings.rules.rate_window
+        # Grafana's window is of another length, by zoom.
+        here = scope.over(window) if scope.edition is Edition.RAW else scope
+        return promql.binary(self.rate.promql(here), "*", promql.number(window.seconds))
+
+    def values(self, view: View) -> Vector | float:
+        return self.rate.values(view)
+
+
+@dataclass(frozen=True, eq=False)
+class Extreme(Expr):
+    """The least or the greatest of a signal within the window, of its values at each evaluation."""
+
+    how: Literal["min", "max"]
+    signal: "Recorded"
+
+    def promql(self, scope: Scope) -> str:
+        rules = scope.settings.rules
+        # One evaluation more: what changed since the last one before the window is still counted in rates.
+        span = Duration((scope.span or rules.rate_window).seconds + rules.evaluation_interval.seconds)
+        return OverTime(f"{self.how}_over_time", self.signal, lambda _: span).promql(scope)
+
+    def values(self, view: View) -> Vector | float:
+        now = vector_of(self.signal, view)
+        then = vector_of(self.signal, view.earlier) if view.earlier else NOTHING
+        among = min if self.how == "min" else max
+        return {labels: among(value, then.get(labels, value)) for labels, value in now.items()}
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ from draftboard.signals import Signal
 def counts_of(tallies: Sequence[Tally], settings: Settings, method: str = "") -> Counts:
     """Counts of engines, labelled by the settings' names; `method` is how they draft, where that is known."""
     series: dict[str, dict[Labels, float]] = {}
+    before: dict[str, dict[Labels, float]] = {}
     for tally in tallies:
         whose = labels_of(tally, settings, method)
         for (metric, labels), value in (*tally.counted.items(), *tally.gauges.items()):
@@ -26,7 +27,9 @@ def counts_of(tallies: Sequence[Tally], settings: Settings, method: str = "") ->
             # A gauge may have a series for each of the server's processes: the largest counts.
             values = series.setdefault(metric, {})
             values[whose | own] = max(value, values.get(whose | own, value))
-    return Counts(settings, series)
+        for metric, labels in tally.positions_before:
+            before.setdefault(metric, {})[whose | set(labels)] = 0.0
+    return Counts(settings, series, earlier=Counts(settings, before))
 
 
 def labels_of(tally: Tally, settings: Settings, method: str = "") -> Labels:

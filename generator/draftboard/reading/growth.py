@@ -1,10 +1,10 @@
 """Growth of engines' counters between two pages, restarts allowed for."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
-from draftboard.catalogue import Metric, around
+from draftboard.catalogue import Metric, around, speculation
 from draftboard.errors import DraftboardError
 from draftboard.reading.page import ENGINE, MODEL, REPLICA, VLLM, Page, Series
 
@@ -33,6 +33,7 @@ class Tally:
     counted: Mapping[Series, float]  # Growth of each counter, by name and by the labels beyond model and engine.
     gauges: Mapping[Series, float]
     since: Since = Since.WINDOW
+    positions_before: tuple[Series, ...] = ()  # Positions of a draft that the first reading had.
 
     def total(self, metric: Metric) -> float | None:
         """Growth of a counter over all its labels; None where it is not exposed."""
@@ -101,8 +102,9 @@ def _grown(after: Page, engine: _Engine, old: _Own | None, own: _Own, *, restart
         return _tally(after, engine, own, Since.BIRTH)
     grown = _tally(after, engine, own, Since.WINDOW, old)
     if restarted or any(value < 0 for value in grown.counted.values()):
-        return _tally(after, engine, own, Since.RESTART)
-    return grown
+        grown = _tally(after, engine, own, Since.RESTART)
+    before = tuple(series for series in old if series[0] == speculation.ACCEPTED_TOKENS_PER_POS.name)
+    return replace(grown, positions_before=before)
 
 
 def _tally(page: Page, engine: _Engine, own: _Own, since: Since, old: _Own | None = None) -> Tally:

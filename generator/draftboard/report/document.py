@@ -5,19 +5,21 @@ from datetime import UTC, datetime
 from itertools import zip_longest
 
 from draftboard.output import Bar, Block, Bullets, Cell, Document, Heading, Note, Sentence, Table, Text, columns
-from draftboard.report.objects import EngineReport, Judged, Latency, ModelReport, Report, Speculation
+from draftboard.report.objects import Judged, Latency, ModelReport, Report, Speculation
 from draftboard.settings import Settings
 from draftboard.signals import Signal, acceptance, capacity, comparison, depth, economics, requests, traffic
-from draftboard.signals.decisions import ADVICE, STATES, state, verdict
+from draftboard.signals.decisions import STATES, state, verdict
 from draftboard.signals.latency import FELT
 from draftboard.signals.signal import NOTHING, within, worded
 from draftboard.signals.users import measured_speedup
 from draftboard.status import Status
 
 LINES = (
+    *(economics.expected_speedup, acceptance.tokens_per_step, economics.needed_per_step),
+    *(economics.affordable_inflation, acceptance.coverage, economics.step_speedup),
     *(acceptance.acceptance, acceptance.acceptance_length, economics.break_even, acceptance.draft_length),
-    *(acceptance.coverage, acceptance.share_from_drafts, traffic.wasted_tokens, acceptance.tokens_per_step),
-    *(economics.expected_speedup, economics.best_k, economics.best_speedup),
+    *(depth.configured_k, economics.best_k, economics.best_speedup, economics.longer_gain),
+    *(acceptance.share_from_drafts, traffic.wasted_tokens),
     *(comparison.acceptance_change, measured_speedup),
 )
 """What is printed of speculation, a line each, in this order: fields of `Speculation`, `Traffic` or `ModelReport`."""
@@ -27,10 +29,9 @@ _LOAD = (
     *(traffic.generation_tokens, requests.request_rate, requests.requests_running, requests.requests_waiting),
     *(capacity.kv_cache_usage, capacity.prefix_cache_hits),
 )
-_NO_CHANGE = (ADVICE["keep"].says, ADVICE["longer"].says)  # Advice that would draft as much as now, or more.
 _REST = (
-    "Expected speedup is of speculative steps alone and rests on c and v, which the settings assume; only a baseline "
-    "under the same load measures the real one. Bands and advice are rules of thumb."
+    "Expected speedups rest on c and v, which the settings assume; only a baseline under the same load measures the "
+    f"real one. Speedup at k: {within(depth.BURSTS)} Bands and advice are rules of thumb."
 )
 
 
@@ -43,18 +44,18 @@ def _blocks(report: Report, settings: Settings, *, engines: bool) -> Iterator[Bl
     origin = f"{report.origin}: {', '.join(report.sources)}"
     yield Sentence(", ".join((origin, *time_in_words(report.seconds, report.taken_at))), Status.QUIET)
     for model in report.models:
-        yield Heading(named(model), Text(verdict_of(model), _status(model, settings)))
+        yield Heading(named(model), Text(verdict_of(model), status_of(model)))
         yield Bullets(tuple(warnings(model)), Status.BAD)
         yield Bullets(model.verdict.reasons)
         yield Bullets(model.notes, Status.WARN)
         yield _numbers(model, settings)
         if model.speculation:
-            yield _by_length(model.speculation, settings, judged=model.verdict.says is not None)
+            yield from _by_length(model.speculation, settings, judged=model.verdict.says is not None)
         yield _times(model)
         if load := ", ".join(_load(model)):
             yield Sentence(f"Load: {load}.")
         if engines:
-            yield _engines(model, settings)
+            yield _engines(model)
     yield Bullets(report.notes, Status.WARN)
     if any(model.speculation for model in report.models):
         yield Note(_REST)
@@ -83,8 +84,10 @@ def numbers_of(model: ModelReport) -> list[tuple[Signal, float | None]]:
     return [(signal, value) for signal, value in found if value is not None or signal not in _KNOWN_TO_PROMETHEUS]
 
 
-def _by_length(found: Speculation, settings: Settings, *, judged: bool) -> Table:
+def _by_length(found: Speculation, settings: Settings, *, judged: bool) -> Iterator[Table]:
     """For 0 to K accepted tokens: exactly so many, at least so many, given one less, speedup with k = so many."""
+    if not found.survival:
+        return
     rows: list[tuple[Cell, ...]] = []
     shares = zip_longest(found.accepted_length_share, (1.0, *found.survival), (None, *found.conditional_acceptance))
     for length, (exactly, least, given) in enumerate(shares):
@@ -96,7 +99,7 @@ def _by_length(found: Speculation, settings: Settings, *, judged: bool) -> Table
         bar = Bar(least or 0.0 if length else 0.0)
         rows.append((str(length), *shown, bar, worded(depth.conditional_acceptance, given), speedup))
     headings = columns(numbers=("Tokens", "Exactly", "At least")) + columns("", numbers=("If reached", "Speedup at k"))
-    return Table(headings, tuple(rows), title="How deep drafts are accepted")
+    yield Table(headings, tuple(rows), title="How deep drafts are accepted")
 
 
 def _times(model: ModelReport) -> Table:
@@ -113,11 +116,11 @@ def _cells(name: str, time: Latency) -> tuple[str, ...]:
     return (worded(family.mean, time.mean), *told, f"{time.count:,.0f}")
 
 
-def _engines(model: ModelReport, settings: Settings) -> Table:
+def _engines(model: ModelReport) -> Table:
     titles = (*(signal.title for signal in _OF_ENGINES), "To others", traffic.drafts.title)
     rows: list[tuple[Cell, ...]] = []
     for one in model.engines:
-        told = Text(verdict_of_engine(one, model), _status(one, settings))
+        told = Text(verdict_of(one), status_of(one))
         numbers = (worded(signal, getattr(one.speculation, signal.name, None)) for signal in _OF_ENGINES)
         to_others = worded(comparison.length_to_others, one.length_to_others)
         counted = f"{one.sample.drafts:,.0f}" if one.sample else NOTHING
@@ -142,27 +145,10 @@ def named(model: ModelReport) -> str:
 def verdict_of(entry: Judged) -> str:
     """Verdict and advice in words, or why there is none, or the state where nothing was drafted."""
     found = entry.verdict
-    told = _expected(entry) if found.says else f"no verdict: {found.withheld}" if found.withheld else ""
-    if found.measured and not found.says:
-        told = ", ".join(filter(None, (told, found.measured)))
+    says = f"no verdict: {found.withheld}" if found.withheld else found.says
+    told = ": ".join(filter(None, (says, found.advice)))
     # A server that is down now may have drafted within the time.
     return told if told and entry.state == STATES["drafting"].says else ", ".join(filter(None, (entry.state, told)))
-
-
-def _expected(entry: Judged) -> str:
-    """What is expected and advised, and what is measured against it: then to keep it would be no advice."""
-    found = entry.verdict
-    if not found.measured:
-        return f"{found.says}: {found.advice}"
-    pays = entry.speculation is not None and entry.speculation.expected_speedup >= economics.BREAK_EVEN
-    told = f"expected: {found.says}, {'but' if pays else 'and'} {found.measured}"
-    return told if found.advice in _NO_CHANGE else f"{told}: {found.advice}"
-
-
-def verdict_of_engine(engine: EngineReport, model: ModelReport) -> str:
-    """The same of an engine; a measurement is of its model, and leaves the engine what is expected of it."""
-    expected = model.verdict.measured and engine.verdict.says
-    return f"expected: {expected}" if expected else verdict_of(engine)
 
 
 def warnings(model: ModelReport) -> list[str]:
@@ -177,11 +163,7 @@ def _load(model: ModelReport) -> Iterator[str]:
             yield f"{told} {signal.unit.words}" if signal.unit.per_second else f"{within(signal.title)} {told}"
 
 
-def _status(entry: Judged, settings: Settings) -> Status:
-    if entry.verdict.measured:
-        return Status.BAD
-    if entry.verdict.withheld:
-        return Status.WARN
-    if entry.verdict.says is not None and entry.speculation:
-        return verdict.step_of(entry.speculation.expected_speedup, settings).status
-    return next((code.status for code in state.codes if code.says == entry.state), Status.WARN)
+def status_of(entry: Judged) -> Status:
+    """What the verdict means, or the state where there is none."""
+    told = entry.verdict.says or entry.verdict.withheld or entry.state
+    return next((code.status for code in (*verdict.codes, *state.codes) if code.says == told), Status.WARN)

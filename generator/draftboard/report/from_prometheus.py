@@ -26,7 +26,7 @@ from draftboard.settings import Settings
 from draftboard.signals import Edition, Level, Scope, Signal, capacity, requests, traffic
 from draftboard.signals.comparison import acceptance_change
 from draftboard.signals.decisions import state
-from draftboard.signals.depth import configured_k
+from draftboard.signals.depth import configured_k, lowest_k
 from draftboard.signals.integrity import IDENTITIES, identity_error
 from draftboard.signals.latency import FELT
 from draftboard.signals.users import measured_speedup
@@ -34,8 +34,14 @@ from draftboard.signals.users import measured_speedup
 _ASKED = (
     *(traffic.drafts, traffic.draft_tokens, traffic.accepted_tokens, traffic.accepted_tokens_per_pos),
     *(traffic.generation_tokens, capacity.prompt_tokens, traffic.decode_steps, traffic.first_tokens),
-    *(requests.request_rate, *(family.buckets for family in FELT.values()), state, configured_k),
-    *(requests.requests_running, requests.requests_waiting, capacity.kv_cache_usage, capacity.prefix_cache_hits),
+    *(requests.request_rate, *(family.buckets for family in FELT.values()), state, configured_k, lowest_k),
+    *(
+        requests.unfinished,
+        requests.requests_running,
+        requests.requests_waiting,
+        capacity.kv_cache_usage,
+        capacity.prefix_cache_hits,
+    ),
     *(family.mean for family in FELT.values()),
 )
 _KEYS = (state, traffic.drafts, traffic.generation_tokens)

@@ -1,10 +1,11 @@
 """From numbers to entries of a report: what the signals say of a model or an engine, the verdict and its reasons."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from string import Formatter
 from typing import Any
 
+from draftboard.catalogue import speculation
 from draftboard.reading import Numbers
 from draftboard.report import objects
 from draftboard.settings import Settings
@@ -12,12 +13,11 @@ from draftboard.signals import ALL, Signal, traffic
 from draftboard.signals.acceptance import acceptance, acceptance_length
 from draftboard.signals.capacity import prefix_cache_hits, prompt_tokens
 from draftboard.signals.comparison import acceptance_change, length_to_others
-from draftboard.signals.decisions import ADVICE, STATES, VERDICT_REASON, Choice, advice, state
-from draftboard.signals.depth import configured_k
-from draftboard.signals.economics import best_k, best_speedup, expected_speedup
+from draftboard.signals.decisions import ADVICE, STATES, VERDICT, Choice, advice, state, verdict
+from draftboard.signals.economics import affordable_inflation, best_k, shorter_gain
 from draftboard.signals.integrity import IDENTITIES, identity_error
 from draftboard.signals.latency import FELT
-from draftboard.signals.requests import request_rate
+from draftboard.signals.requests import request_rate, unfinished
 from draftboard.signals.signal import Code, within, worded
 from draftboard.signals.users import measured_speedup
 from draftboard.status import Status
@@ -28,7 +28,18 @@ V0_ENGINE = Choice(
     "it does not count drafts, so there is no mean acceptance length, and its ratio counts tokens behind a rejection, "
     "too: vLLM 0.10 and newer export what is needed",
 )
-_INCOMPLETE = "drafts are counted, but not all that is needed to judge them: is something filtered out of the series?"
+UNCOUNTED = Choice(
+    Code(-2, "drafts are not counted", Status.WARN),
+    traffic.draft_tokens,
+    f"{speculation.DRAFTS.name} is not exposed, though other counters of speculation are: is it filtered out "
+    "(metric_relabel_configs)?",
+)
+_FILTERED = "{name} is not exposed, so that what rests on it is not known: is it filtered out (metric_relabel_configs)?"
+_COUNTERS = {
+    speculation.DRAFT_TOKENS: traffic.draft_tokens,
+    speculation.ACCEPTED_TOKENS: traffic.accepted_tokens,
+    speculation.ACCEPTED_TOKENS_PER_POS: traffic.accepted_tokens_per_pos,
+}
 _BY_NAME = {signal.name: signal for signal in ALL}
 
 
@@ -78,13 +89,22 @@ def model_report(
         "measured_speedup": case.numbers.value(measured_speedup),
         "broken": case.broken,
         "engines": engines,
-        "notes": (*notes, *_of_outliers(engines, case.settings), *_of_method(judged, method, case.settings)),
+        "notes": (
+            *notes,
+            *_of_outliers(engines, case.settings),
+            *_of_method(judged, method, case.settings),
+            *_of_requests(case),
+        ),
     }
     return objects.ModelReport(**vars(judged) | found)
 
 
 def _by_request(engines: Sequence[objects.EngineReport]) -> float | None:
-    judged = [(one.traffic.requests or 0.0, one.speculation.acceptance) for one in engines if one.speculation]
+    judged = [
+        (one.traffic.requests or 0.0, one.speculation.acceptance)
+        for one in engines
+        if one.speculation and one.speculation.acceptance is not None
+    ]
     requests = sum(weight for weight, _ in judged)
     if len(judged) < 2 or not requests:  # noqa: PLR2004
         return None
@@ -112,10 +132,23 @@ def _of_method(judged: objects.Judged, method: str, settings: Settings) -> list[
         notes.append(f"the drafting method is unknown, {assumed}: name it with --method")
     elif method not in settings.draft_cost.by_method:
         notes.append(f"no cost is known for {method}, {assumed}: settings, draft_cost.by_method")
-    if found.draft_length < settings.thresholds.full_drafts * found.configured_k:
-        of_k = f"{found.draft_length:.2f} of K = {found.configured_k:g} tokens"
+    length, k = found.draft_length, found.configured_k
+    if length is not None and k is not None and length < settings.thresholds.full_drafts * k:
+        of_k = f"{length:.2f} of K = {k} tokens"
         notes.append(f"drafts hold {of_k}: late positions read low, for few drafts get there")
     return notes
+
+
+def _of_requests(case: Case) -> list[str]:
+    """That clients give up, which vLLM counts nowhere."""
+    share = case.numbers.value(unfinished)
+    if share is None or share <= case.settings.thresholds.unfinished:
+        return []
+    told = (
+        "{unfinished.title}: {unfinished} of those that received a first token. Latencies and the measured speedup "
+        "leave them out"
+    )
+    return [_filled(told, case)]
 
 
 def judge(case: Case) -> objects.Judged:
@@ -124,31 +157,31 @@ def judge(case: Case) -> objects.Judged:
     now = STATES.of(numbers.value(state)) or STATES.choices["silent"]
     if case.v0 and numbers.value(traffic.drafts) is None:
         now = V0_ENGINE
-    reasons = (now.reason or _INCOMPLETE,)
-    verdict = _verdict(case, sample) if sample else objects.Verdict(says=None, advice=None, reasons=reasons)
+    elif sample is None and any(numbers.by(signal) for signal in _COUNTERS.values()) and not numbers.by(traffic.drafts):
+        now = UNCOUNTED
+    found = _verdict(case) if sample else objects.Verdict(says=None, advice=None, reasons=(now.reason,))
+    missing = [name for metric, signal in _COUNTERS.items() if not numbers.by(signal) for name in (metric.name,)]
     return objects.Judged(
         state=now.code.says,
-        verdict=_with_measured(case, verdict),
+        verdict=found,
         sample=sample,
-        speculation=_speculation(case, judged=verdict.says is not None) if sample else None,
+        speculation=_speculation(case, judged=found.says is not None) if sample else None,
         latency=objects.Latencies(**{name: _latency(numbers, name) for name in FELT}),
         traffic=_traffic(case),
-        notes=(),
+        notes=tuple(_FILTERED.format(name=name) for name in missing) if sample else (),
     )
 
 
 def _sample(case: Case) -> objects.Sample | None:
-    """The four counters, where anything was drafted and none of them is missing."""
-    signals = (traffic.drafts, traffic.draft_tokens, traffic.accepted_tokens)
-    counted, drafted, accepted = (case.numbers.value(signal) for signal in signals)
-    positions = case.numbers.each(traffic.accepted_tokens_per_pos)
-    if not counted or drafted is None or accepted is None or not positions:
+    """The four counters, where anything was drafted."""
+    numbers = case.numbers
+    if not (counted := numbers.value(traffic.drafts)):
         return None
     return objects.Sample(
         drafts=counted,
-        draft_tokens=drafted,
-        accepted_tokens=accepted,
-        accepted_per_position=positions,
+        draft_tokens=numbers.value(traffic.draft_tokens),
+        accepted_tokens=numbers.value(traffic.accepted_tokens),
+        accepted_per_position=numbers.each(traffic.accepted_tokens_per_pos),
         least=case.settings.traffic.drafts_to_judge,
     )
 
@@ -156,10 +189,9 @@ def _sample(case: Case) -> objects.Sample | None:
 def _speculation(case: Case, *, judged: bool) -> objects.Speculation:
     found = _named_as_signals(case, objects.Speculation)
     found["survival"] = found["survival"][: case.settings.max_draft_tokens]
-    # Without a drafted token, or a first position, there is no ratio of accepted ones: none was accepted.
-    found |= {name: found[name] or 0.0 for name in ("acceptance", "alpha_hat", "first_position")}
-    found["best_k"] = int(found["best_k"] or 0)
-    found["band"] = acceptance.step_of(found["acceptance"], case.settings).says if judged else None
+    found |= {name: int(k) for name in ("best_k", "configured_k", "lowest_k") if (k := found[name]) is not None}
+    share = found["acceptance"]
+    found["band"] = acceptance.step_of(share, case.settings).says if judged and share is not None else None
     found["verify_inflation"] = case.settings.draft_cost.verify_inflation
     return objects.Speculation(**found)
 
@@ -223,48 +255,46 @@ def missing_positions(numbers: Numbers, engine: str) -> tuple[objects.Broken, ..
     return (objects.Broken(identity="positions_missing", says=says, error=missing / (deepest + 1), engine=engine),)
 
 
-def _verdict(case: Case, sample: objects.Sample) -> objects.Verdict:
-    counted = f"{sample.drafts:,.0f} draft{'' if round(sample.drafts) == 1 else 's'}"
+def _verdict(case: Case) -> objects.Verdict:
+    chosen = VERDICT.of(case.numbers.value(verdict)) or VERDICT.choices["unknown"]
     if case.broken:
-        withheld = "counters contradict each other"
-        why = f"{withheld}: nothing can be judged by them"
-    elif not sample.enough:
-        withheld, why = "too few drafts", f"too few: {counted}, and a verdict takes {sample.least:,.0f}"
-    elif not sample.draft_tokens:
-        # Under structured output a grammar may void all that was drafted; not all of the time.
-        withheld, asks = "drafts hold no tokens", "is every draft voided by a grammar, or does a counter stand still?"
-        why = f"{counted}, and not one token in them: {asks}"
-    else:
-        chosen = ADVICE.of(case.numbers.value(advice)) or ADVICE.choices["keep"]
-        says = expected_speedup.step_of(case.numbers.value(expected_speedup) or 0.0, case.settings).says
-        reasons = (_filled(VERDICT_REASON, case), _filled(chosen.reason, case), _of_best_k(case))
-        return objects.Verdict(says=says, advice=chosen.code.says, reasons=tuple(filter(None, reasons)))
-    return objects.Verdict(says=None, advice=None, reasons=(why,), withheld=withheld)
-
-
-def _of_best_k(case: Case) -> str:
-    signals = (best_k, configured_k, expected_speedup, best_speedup)
-    best, k, now, at_best = (case.numbers.value(signal) or 0.0 for signal in signals)
-    told = _filled("{best_k.title} is {best_k}: {expected_speedup.within} {best_speedup}", case)
-    if best >= k:
-        return f"{told}; longer than K = {worded(configured_k, k)} was not tried"
-    gain = at_best / now - 1
-    # Nothing is gained where several k are as fast, or where K lies deeper than is judged.
-    return f"{told}, {gain:.1%} more than K = {worded(configured_k, k)} gives now" if round(gain, 3) > 0 else ""
-
-
-def _with_measured(case: Case, verdict: objects.Verdict) -> objects.Verdict:
-    """A measured slowdown outweighs what is expected."""
-    measured = case.numbers.value(measured_speedup)
-    step = None if measured is None else measured_speedup.step_of(measured, case.settings)
-    if step is None or step.status is not Status.BAD:
-        return verdict
-    value = worded(measured_speedup, measured)
-    reason = (
-        f"{measured_speedup.title} is {value}, under {case.settings.thresholds.slower:g}: {step.says} than the "
-        "baseline's. See first that the load of both is alike, then draft less under load, or turn it off"
+        chosen = VERDICT.choices["contradiction"]
+    if not chosen.basis:
+        return objects.Verdict(
+            says=None, advice=None, reasons=(_filled(chosen.reason, case),), withheld=chosen.code.says
+        )
+    advised = ADVICE.of(case.numbers.value(advice))
+    return objects.Verdict(
+        says=chosen.code.says,
+        advice=advised.code.says if advised else None,
+        reasons=tuple(
+            _filled(reason, case)
+            for reason in (chosen.reason, *_margin(case), *((advised.reason,) if advised else ()), *_of_best_k(case))
+        ),
+        basis=chosen.basis,
     )
-    return replace(verdict, reasons=(reason, *verdict.reasons), measured=f"{step.says} (measured {value})")
+
+
+def _margin(case: Case) -> tuple[str, ...]:
+    """How far the verdict is from turning over."""
+    margin = case.numbers.value(affordable_inflation)
+    if margin is None:
+        return ()
+    pays = "It pays while a verify step costs" if margin > 1 else "It would pay only if a verify step cost"
+    never = "" if margin > 1 else ", which none does"
+    return (
+        f"{pays} under {{affordable_inflation}} plain steps (v){never}, if a drafted token costs {{draft_cost:g}} (c)",
+    )
+
+
+def _of_best_k(case: Case) -> tuple[str, ...]:
+    """Of a best k under K."""
+    best, gain = case.numbers.value(best_k), case.numbers.value(shorter_gain)
+    told = (
+        "{best_k.title} is {best_k} by these counters: {best_speedup.within} {best_speedup}. What k below K yields is "
+        "a lower bound"
+    )
+    return () if best is None or gain is None or gain <= 1 + case.settings.thresholds.gain else (told,)
 
 
 class _Said:
@@ -279,4 +309,6 @@ class _Said:
 def _filled(template: str, case: Case) -> str:
     names = {field.partition(".")[0] for _, field, _, _ in Formatter().parse(template) if field} & _BY_NAME.keys()
     values = {name: _Said(_BY_NAME[name], case.numbers.value(_BY_NAME[name])) for name in names}
-    return template.format(**values, thresholds=case.settings.thresholds, costs=case.settings.draft_cost)
+    settings = case.settings
+    known = {"thresholds": settings.thresholds, "costs": settings.draft_cost, "least": settings.traffic}
+    return template.format(**values, **known)

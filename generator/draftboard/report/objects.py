@@ -18,7 +18,7 @@ from draftboard.files import saved_bytes
 from draftboard.output import Described
 from draftboard.signals import ALL
 
-SCHEMA_VERSION = 1  # Grows whenever a field is removed or means something else; new fields do not change it.
+SCHEMA_VERSION = 2  # Grows whenever a field is removed or means something else; new fields do not change it.
 
 
 class Origin(StrEnum):
@@ -36,43 +36,53 @@ class Sample(Described):
 
     drafts: float
     """Drafts verified. From Prometheus an estimate, as every increase is."""
-    draft_tokens: float
-    accepted_tokens: float
+    draft_tokens: float | None
+    accepted_tokens: float | None
     accepted_per_position: tuple[float, ...]
-    """Accepted tokens by position in the draft, from 0."""
+    """Accepted tokens by position in the draft, from 0; empty where the counter is not exposed."""
     least: float
     """Drafts under which there is no verdict."""
 
     @property
-    def enough(self) -> bool:
-        """Whether that is enough to judge."""
-        return self.drafts >= self.least
+    def acceptance(self) -> float | None:
+        """Accepted / drafted tokens."""
+        return (
+            self.accepted_tokens / self.draft_tokens if self.draft_tokens and self.accepted_tokens is not None else None
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Speculation(Described):
     """What drafting yields. A field means what the signal of its name means."""
 
-    acceptance: float
+    acceptance: float | None
     band: str | None
     """The same in words, where the sample is large enough. A rule of thumb, not comparable across K."""
-    acceptance_length: float
-    break_even: float
-    draft_length: float
-    configured_k: float
+    acceptance_length: float | None
+    break_even: float | None
+    draft_length: float | None
+    configured_k: int | None
+    lowest_k: int | None
+    """Under configured_k where K differs between engines or changed: then positions are not judged."""
     draft_cost: float
     verify_inflation: float
     """v, assumed: time of a verify step over a plain one."""
-    expected_speedup: float
-    best_k: int
-    best_speedup: float
+    needed_per_step: float | None
+    expected_speedup: float | None
+    """Of the load: over all decode steps."""
+    step_speedup: float | None
+    affordable_inflation: float | None
+    best_k: int | None
+    best_speedup: float | None
+    shorter_gain: float | None
+    longer_gain: float | None
     coverage: float | None
     share_from_drafts: float | None
-    draft_efficiency: float
+    draft_efficiency: float | None
     wasted_tokens: float | None
-    alpha_hat: float
-    first_position: float
-    last_position: float
+    alpha_hat: float | None
+    first_position: float | None
+    last_position: float | None
     survival: tuple[float, ...]
     conditional_acceptance: tuple[float, ...]
     accepted_length_share: tuple[float, ...]
@@ -131,6 +141,8 @@ class Traffic(Described):
     """Generated tokens in all the time."""
     requests: float | None
     """Finished requests in all the time."""
+    unfinished: float | None
+    """Share of started requests that neither finished nor still run; None with too few requests."""
     requests_running: float | None
     """At the end, engines together."""
     requests_waiting: float | None
@@ -159,16 +171,16 @@ class Verdict(Described):
     """Whether it pays, what to do, and why."""
 
     says: str | None
-    """Costs more than it saves, about even, or pays, by the expected speedup; None where the sample is too small, where
-    counters contradict each other, or where nothing was drafted."""
+    """The verdict in the words of the signal of that name, with what it rests on; None where it is withheld, or where
+    nothing was drafted."""
     advice: str | None
-    """What to change, by the same counters: it knows nothing of what is measured."""
+    """What to change; None where the verdict is withheld or positions are not exposed."""
     reasons: tuple[str, ...]
     """In sentences, the weightiest first."""
     withheld: str | None = None
     """Why drafts that were counted get no verdict, in a few words; None where they do, or where there are none."""
-    measured: str | None = None
-    """That users wait longer than the baseline's, where that is measured: it weighs more than what is expected."""
+    basis: str | None = None
+    """What the verdict rests on: `measured` against a baseline, or `assumed` costs."""
 
 
 @dataclass(frozen=True, kw_only=True)

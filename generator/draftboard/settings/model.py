@@ -34,6 +34,8 @@ class Labels(Table):
     engine: LabelName = "engine"
     spec_method: LabelName = "spec_method"  # Target label set by the user: vLLM does not export the drafting method.
     variant: LabelName = "variant"  # Target label set by the user: an arm of an A/B comparison.
+    spec_verification: LabelName = "spec_verification"
+    """Target label set by the user where fewer tokens may be verified than were drafted: see methods.adaptive."""
     host: LabelName = "host"
     """Optional target label of vLLM and of the GPU exporter: the machine. Default: `instance` without its port."""
 
@@ -43,19 +45,29 @@ class Labels(Table):
         return (*self.scope, self.job, self.instance)
 
     @property
+    def arm(self) -> tuple[str, ...]:
+        """Labels that tell apart ways to draft for the same model."""
+        return (self.spec_method, self.variant, self.spec_verification)
+
+    @property
+    def filters(self) -> tuple[str, ...]:
+        """Labels that dashboards filter by, each with a variable of its name."""
+        return (self.job, self.instance, self.model_name, self.engine, self.spec_method, self.variant)
+
+    @property
     def target_level(self) -> tuple[str, ...]:
         """Labels that a record of a server keeps."""
-        return (*self.target, self.spec_method, self.variant)
+        return (*self.target, *self.arm)
 
     @property
     def engine_level(self) -> tuple[str, ...]:
         """Labels that a record of an engine keeps."""
-        return (*self.target, self.model_name, self.engine, self.spec_method, self.variant)
+        return (*self.target, self.model_name, self.engine, *self.arm)
 
     @property
     def model_level(self) -> tuple[str, ...]:
         """Labels that a record of a model keeps."""
-        return (*self.scope, self.job, self.model_name, self.spec_method, self.variant)
+        return (*self.scope, self.job, self.model_name, *self.arm)
 
     @property
     def host_level(self) -> tuple[str, ...]:
@@ -127,7 +139,7 @@ class DraftCost(Table):
         },
         max_length=32,
     )
-    verify_inflation: fields.AboveZero = 1.0
+    verify_inflation: float = Field(default=1.0, ge=1, le=1000)
     """A verify step over a plain step: 1 while the GPU waits for memory, more when it is short of compute."""
 
 
@@ -137,6 +149,9 @@ class Methods(Table):
     baseline: MethodName = "none"  # A server without speculation, on purpose.
     lookup: tuple[MethodName, ...] = Field(default=("ngram", "ngram_gpu", "suffix"), strict=False, max_length=32)
     """Methods that copy from the text: a weak first position comes from the text, not from a misaligned drafter."""
+    adaptive: tuple[MethodName, ...] = Field(default=("adaptive", "dynamic"), strict=False, min_length=1, max_length=32)
+    """Values of the `spec_verification` label under which a step may draft or verify fewer than K tokens, by its load:
+    positions are then no measure of the drafter."""
 
 
 class Overlay(Table):

@@ -36,9 +36,9 @@ class Thresholds(Table):
     """Least standard deviation assumed, as a share of the mean: small changes of a steady model raise no alert."""
     first_position: Share = 0.7
     """Share of drafts whose first token is accepted, under which a drafter is misaligned. HEUR."""
-    last_position_low: Share = 0.1
-    """Share of drafts accepted to the last position, under which the draft is too long. HEUR."""
-    last_position_high: Share = 0.3  # The same share, above which the draft is too short. HEUR.
+    misfit: Share = 0.05  # Share of drafted tokens accepted, under which a drafter does not fit its target. HEUR.
+    gain: Share = 0.02
+    """Speedup gained by another K, over which it is advised: what lies within is noise, and a short draft is safer."""
     full_drafts: Share = 0.9
     """Mean draft length over configured K, under which the last position says little: few drafts reach it."""
     outlier: Share = 0.75  # An engine's acceptance length over that of its model's other engines. HEUR.
@@ -56,14 +56,14 @@ class Thresholds(Table):
     queue_growth: AboveZero = 1.0
     """Waiting requests more than one window ago, above which the queue grows rather than varies. HEUR."""
     errors: Share = 0.05  # Share of finished requests that ended in an error, and of HTTP answers that were 5xx. HEUR.
+    unfinished: Share = 0.2
+    """Share of started requests that did not finish and do not run, above which clients give up. HEUR."""
     rejections: Share = 0.01  # Share of requests rejected by a limit of the queue. HEUR.
     foreign: Share = 0.01
     """Share of the tokens generated during a sweep that none of its responses explains: those are of other traffic."""
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
-        if self.last_position_low >= self.last_position_high:
-            raise ValueError("last_position_low must be under last_position_high")
         if self.pays_clearly <= 1:
             raise ValueError("pays_clearly must be over 1, the break-even")
         if self.tail <= 1:
@@ -74,14 +74,17 @@ class Thresholds(Table):
 class Traffic(Table):
     """Least traffic for a judgement: ratios of a handful of drafts are noise."""
 
-    drafts_per_second: AboveZero = 0.1
     drafts_to_judge: AboveZero = 200
-    """A report on fewer drafts gives no verdict. HEUR."""
+    """Drafts in the window, on each side of a comparison: with fewer there is no verdict, advice or alert. HEUR."""
+    drafts_at_depth: AboveZero = 20
+    """Drafts accepted to a depth, under which no draft of that length is called the best. HEUR."""
     tokens_per_second: AboveZero = 1.0
     requests_per_second: AboveZero = 0.05
     """Three a minute: fifteen in the window of a rate."""
     requests_per_second_for_tail: AboveZero = 0.35
     """A hundred in the window of a rate: with fewer, P99 is the slowest one."""
+    requests_to_judge: AboveZero = 10
+    """Requests started in the window, under which nobody can tell whether requests finish."""
     requests_to_compare: AboveZero = 15
     """Finished requests on each side for a verdict of a comparison: as many as a rate needs in its window."""
     requests_to_compare_tails: AboveZero = 100

@@ -37,7 +37,11 @@ def _of(*modules: ModuleType) -> tuple[Signal, ...]:
 
 
 FAMILIES: dict[str, tuple[Signal, ...]] = {
-    "speculation": _of(traffic, acceptance, depth, comparison, economics, decisions, events, integrity),
+    "speculation": tuple(
+        signal
+        for signal in _of(traffic, acceptance, depth, comparison, economics, integrity, decisions, events)
+        if signal not in {decisions.verdict, decisions.advice}
+    ),
     "requests": _of(requests, capacity),
     "objectives": _of(slo),
     "latency-first-token": latency.first_token.signals,
@@ -48,7 +52,9 @@ FAMILIES: dict[str, tuple[Signal, ...]] = {
     "latency-prefill": latency.prefill.signals,
     "latency-decode": latency.decode.signals,
     "latency-inference": latency.inference.signals,
+    "verdict": (decisions.verdict, decisions.advice),
     "gpu": _of(gpu),
 }
-"""Signals that are made of each other, and of none of another family: each family can be evaluated by itself."""
+"""Signals that are made of each other, and of none of another family: each family can be evaluated by itself. The
+verdict alone weighs what two families say, and follows them by up to one evaluation."""
 ALL: tuple[Signal, ...] = tuple(signal for family in FAMILIES.values() for signal in family)

@@ -1,15 +1,16 @@
 """Against what it was and against its siblings: before, the model's own past, the model's other engines."""
 
 import math
+from dataclasses import replace
 
 from draftboard.durations import Duration
 from draftboard.expr.scope import Level
-from draftboard.expr.tree import Binary, Expr, Matching, OverTime, first_of, setting
+from draftboard.expr.tree import Binary, Expr, InWindow, Matching, OverTime, first_of, setting
 from draftboard.settings import Settings
 from draftboard.signals.acceptance import acceptance, acceptance_length
-from draftboard.signals.depth import configured_k
+from draftboard.signals.depth import EACH_MODEL, adaptive, configured_k, each_k, k_differs, lowest_k, tokens_per_step_at
 from draftboard.signals.signal import Better, Signal, Unit, good_from
-from draftboard.signals.traffic import accepted_tokens, drafts
+from draftboard.signals.traffic import LEAST_DRAFTS, accepted_tokens, drafts, enough_drafts
 
 
 def before(settings: Settings) -> Duration:
@@ -32,25 +33,53 @@ def usual(signal: Signal) -> Expr:
     return _past("avg_over_time", signal) & (_past("count_over_time", signal) >= setting(_enough))
 
 
+_BESIDE = Matching(lambda s: (s.settings.labels.instance, s.settings.labels.engine), group="right")
+
+
 def other_engines(signal: Signal) -> Expr:
     """A rate of the other engines of an engine's model, together."""
-    beside = Matching(lambda s: (s.settings.labels.instance, s.settings.labels.engine), group="right")
-    return Binary(signal.at(Level.MODEL), "-", signal, beside)
+    return Binary(signal.at(Level.MODEL), "-", signal, _BESIDE)
+
+
+def _unless_of_model(figure: Expr, condition: Expr) -> Expr:
+    """Of the engines of models for which the condition does not hold."""
+    return Binary(figure, "unless", condition.at(Level.MODEL), replace(_BESIDE, group=""))
+
+
+def _against_before(figure: Expr) -> Expr:
+    return figure / figure.ago(before)
+
+
+def _at_largest_common_k() -> Expr:
+    """Tokens accepted a draft now / earlier, within the first k positions: of the largest k that drafts had both times.
+
+    Deeper positions are left out, so that a K that was changed is neither a drop nor a gain.
+    """
+    common = each_k & each_k.ago(before)
+    change = _against_before(tokens_per_step_at - 1)
+    return (change & common.equals(common.max("k"), EACH_MODEL)).max("k")
 
 
 acceptance_change = Signal(
     name="acceptance_change",
     title="Acceptance vs. earlier",
     question="Has acceptance dropped?",
-    description="Draft acceptance now / draft acceptance earlier (rules.compare_with, by default 1h). A drop at the "
-    "same K means that the workload or the drafter changed; a shorter K does not help. Shown only while K is "
-    "unchanged; the axis ends at 200 %.",
+    description="Draft acceptance now / draft acceptance earlier (rules.compare_with, by default 1h). Where K has "
+    "changed: tokens accepted a draft within the positions that both had, now / earlier. A drop means that the "
+    "workload or the drafter changed; a shorter K does not help. Shown with enough drafts now and earlier, unless "
+    "verification is adaptive: acceptance then follows the load. The axis ends at 200 %.",
     better=Better.HIGHER,
-    # Where K is what it was: acceptance falls as K grows, which is no drop.
-    expr=(acceptance / acceptance.ago(before)) & configured_k.equals(configured_k.ago(before)),
+    # Acceptance falls as K grows, which is no drop.
+    expr=first_of(
+        (_against_before(acceptance) & configured_k.equals(configured_k.ago(before)))
+        .combined("unless", k_differs)
+        .combined("unless", k_differs.ago(before)),
+        _at_largest_common_k(),
+    ).combined("unless", adaptive)
+    & (enough_drafts & enough_drafts.ago(before)),
     record="vllm_spec_decode_acceptance:change{before}_ratio_rate{window}",
     bands=lambda settings: good_from(settings.thresholds.drop, good="as-before", under="dropped"),
-    empty="no drafts now, or none earlier",
+    empty="not enough drafts now or earlier",
     most=2,
 )
 length_baseline = Signal(
@@ -58,14 +87,18 @@ length_baseline = Signal(
     title="Acceptance length, long-term mean",
     question="What is normal for this model?",
     description="Mean of the mean acceptance length over the model's own past (rules.baseline, by default 1d), "
-    "without its latest part. Shown if enough of that past has samples and K was the same.",
+    "without its latest part. Shown if enough of that past has samples, K was the same and verification is not "
+    "adaptive.",
     unit=Unit.TOKENS,
     # Where K was always what it is.
-    expr=usual(acceptance_length)
-    & (
-        configured_k.equals(_past("max_over_time", configured_k))
-        & configured_k.equals(_past("min_over_time", configured_k))
-    ),
+    expr=(
+        usual(acceptance_length)
+        & (
+            configured_k.equals(_past("max_over_time", configured_k))
+            & lowest_k.equals(_past("max_over_time", configured_k))
+            & configured_k.equals(_past("min_over_time", lowest_k))
+        )
+    ).combined("unless", adaptive),
     record="vllm_spec_decode_acceptance_length:avg{baseline}_mean_rate{window}",
     empty="too little history",
     decimals=2,
@@ -101,10 +134,17 @@ length_to_others = Signal(
     title="Acceptance length vs. other engines",
     question="Is one engine worse than the others?",
     description="Acceptance length of an engine / acceptance length of the model's other engines together. Shown if "
-    "at least two engines of a model draft.",
-    expr=acceptance_length.per(1 + other_engines(accepted_tokens) / other_engines(drafts)),
+    "at least two engines of a model draft enough, at one K.",
+    expr=_unless_of_model(
+        _unless_of_model(
+            acceptance_length.per(1 + other_engines(accepted_tokens) / other_engines(drafts))
+            & (enough_drafts & (InWindow(other_engines(drafts)) >= LEAST_DRAFTS)),
+            k_differs,
+        ),
+        adaptive,
+    ),
     record="vllm_spec_decode_acceptance_length_to_others:ratio_rate{window}",
     levels=(Level.ENGINE,),
     bands=lambda settings: good_from(settings.thresholds.outlier, good="in-line", under="outlier"),
-    empty="fewer than two engines draft",
+    empty="fewer than two engines draft enough, or K differs",
 )

@@ -1,16 +1,21 @@
 """The state of an engine, whether speculation pays, and what to change: tables, whose first row that holds counts."""
 
 from dataclasses import dataclass
+from functools import partial
 
 from draftboard.expr.labels import CountValues, LabelReplace
 from draftboard.expr.scope import Level
 from draftboard.expr.tree import Expr, FirstOf, constant, first_of, over_level, setting
-from draftboard.signals import economics
+from draftboard.settings import Settings
+from draftboard.signals import economics, users
+from draftboard.signals.acceptance import acceptance
 from draftboard.signals.comparison import acceptance_change
-from draftboard.signals.depth import first_position, last_position
+from draftboard.signals.depth import adaptive, configured_k, first_position, k_differs
+from draftboard.signals.integrity import contradicting
 from draftboard.signals.presence import down, silent, starting
 from draftboard.signals.signal import Better, Code, Signal, Unit
-from draftboard.signals.traffic import BOTH_LEVELS, drafts, generation_tokens
+from draftboard.signals.traffic import BOTH_LEVELS, draft_tokens, drafts, enough_drafts, generation_tokens
+
 from draftboard.status import Status
 
 
@@ -22,6 +27,7 @@ class Choice:
     when: Expr  # Holds where it has a value.
     reason: str = ""
     """Why, in a sentence: `{acceptance}` is that signal's value in words, `{acceptance.title}` its name."""
+    basis: str = ""  # What a verdict rests on; empty where it is withheld.
 
 
 @dataclass(frozen=True)
@@ -73,24 +79,98 @@ STATES = Decision(
         "starting": Choice(Code(6, "starting", Status.QUIET), starting, "the server has not answered yet"),
     }
 )
-VERDICT_REASON = (
-    "{acceptance_length.title} {acceptance_length} tokens, {break_even.within} {break_even} ({draft_length} drafted x "
-    "c {draft_cost:g} + v {costs.verify_inflation:g}): {expected_speedup.within} {expected_speedup} times plain "
-    "decoding"
+_EXPECTED = (
+    "{tokens_per_step.title} {tokens_per_step}, {needed_per_step.within} {needed_per_step}: {expected_speedup.within} "
+    "{expected_speedup} times plain decoding, over all steps (c {draft_cost:g} and v {costs.verify_inflation:g} are "
+    "assumed)"
 )
-_LAST = "{last_position.title} in {last_position} of drafts"
+_MEASURED = "{measured_speedup.title} {measured_speedup} against the baseline at like load"
+
+
+def _by_bands(signal: Signal, basis: str, first: int, reason: str) -> dict[str, Choice]:
+    """A row for each band of a speedup, from the lowest; codes are counted from `first`."""
+    # Names, words and order of bands do not follow the settings; their bounds do.
+    bands = signal.bands(Settings())
+    return {
+        f"{band.name}, {basis}": Choice(
+            Code(first + number, f"{band.says} ({basis})", band.status),
+            signal if upper is None else signal < setting(partial(_bound, signal, upper)),
+            reason,
+            basis,
+        )
+        for number, (band, upper) in enumerate(zip(bands, (*range(1, len(bands)), None), strict=True))
+    }
+
+
+def _bound(signal: Signal, number: int, settings: Settings) -> float:
+    return signal.bands(settings)[number].at or 0.0
+
+
+# A measurement outranks what is expected; neither counts where the counters themselves are wrong, or too few.
+VERDICT = Decision(
+    {
+        "contradiction": Choice(
+            Code(6, "counters contradict each other", Status.ODD),
+            drafts & contradicting,
+            "Nothing can be judged by counters that contradict each other",
+        ),
+        "few": Choice(
+            Code(7, "not enough drafts", Status.QUIET),
+            (drafts > 0).combined("unless", enough_drafts),
+            "Not enough drafts ({drafts_in_window} of {least.drafts_to_judge:g})",
+        ),
+        "empty": Choice(
+            Code(9, "drafts hold no tokens", Status.ODD),
+            (drafts > 0) & draft_tokens.equals(0),
+            "Not one token was drafted: is every draft voided by a grammar, or does a counter stand still?",
+        ),
+        **_by_bands(users.measured_speedup, "measured", 3, _MEASURED),
+        **_by_bands(economics.expected_speedup, "assumed", 0, _EXPECTED),
+        "unknown": Choice(
+            Code(8, "decode steps are unknown", Status.ODD),
+            drafts > 0,
+            "The share of steps with a draft follows from inter_token_latency_seconds, generated and drafted tokens: "
+            "one of them is not exposed",
+        ),
+    }
+)
+LOSES = VERDICT["loses, assumed"]
 ADVICE = Decision(
     {
+        "slower": Choice(
+            Code(7, "draft less under load, or turn it off", Status.BAD),
+            users.measured_speedup < setting(lambda settings: settings.thresholds.slower),
+            "{measured_speedup.title} is {measured_speedup}, under {thresholds.slower:g}",
+        ),
+        "adaptive": Choice(
+            Code(8, "none: verification is adaptive", Status.QUIET),
+            adaptive,
+            "A step may verify fewer than K tokens, so positions tell the load, not the drafter: measure against a "
+            "baseline",
+        ),
         "workload": Choice(
             Code(5, "look at what changed", Status.WARN),
             acceptance_change < setting(lambda settings: settings.thresholds.drop),
             "{acceptance_change.title} is {acceptance_change}, under {thresholds.drop:.0%}: workload or drafter "
             "changed, and no K mends that",
         ),
-        "off": Choice(
-            Code(4, "turn it off, or change the drafter", Status.BAD),
-            economics.best_speedup < economics.BREAK_EVEN,
-            f"no k is expected to reach {economics.BREAK_EVEN:g}, what plain decoding gives",
+        "mixed": Choice(
+            Code(6, "none: K differs", Status.ODD),
+            k_differs,
+            "K differs: {lowest_k} and {configured_k}, so that positions mix drafts of several lengths. Ask again "
+            "when all engines have had one K for a whole window",
+        ),
+        "misfit": Choice(
+            Code(9, "the drafter does not fit", Status.BAD),
+            economics.with_a_drafter(acceptance) < setting(lambda settings: settings.thresholds.misfit),
+            "{acceptance.title} is {acceptance}, under {thresholds.misfit:.0%}: a drafter of another model, another "
+            "tokenizer, or weights that were not loaded",
+        ),
+        "shorter": Choice(
+            Code(2, "try a shorter K", Status.WARN),
+            # What is lost at every k by counters of this K may be a gain at a shorter one: try that first.
+            first_of(economics.too_long, (economics.best_speedup < economics.BREAK_EVEN) & (configured_k > 1)),
+            "{best_speedup.title} is {best_speedup} (a lower bound), now it is {expected_speedup}",
         ),
         "drafter": Choice(
             Code(3, "look at the drafter", Status.WARN),
@@ -98,47 +178,49 @@ ADVICE = Decision(
             "{first_position.title} in {first_position} of drafts, under {thresholds.first_position:.0%}: this drafter "
             "is misaligned with its target",
         ),
-        "shorter": Choice(
-            Code(2, "try a shorter K", Status.WARN),
-            first_of(
-                last_position < setting(lambda settings: settings.thresholds.last_position_low),
-                economics.expected_speedup < economics.BREAK_EVEN,
-            )
-            & economics.tail_costs,
-            f"{_LAST}, which yields less than it costs",
+        "off": Choice(
+            Code(4, "turn it off, or change the drafter", Status.BAD),
+            economics.best_speedup < economics.BREAK_EVEN,
+            f"Even K = 1 is not expected to reach {economics.BREAK_EVEN:g}, what plain decoding gives",
         ),
         "longer": Choice(
             Code(1, "try a longer K", Status.ODD),
-            (last_position > setting(lambda settings: settings.thresholds.last_position_high)) & economics.tail_pays,
-            f"{_LAST}, over {{thresholds.last_position_high:.0%}}: a longer draft may still be accepted",
+            economics.too_short,
+            "One more token is expected to make it {longer_gain} times as fast as now, if it is accepted as often as "
+            "the last one (extrapolated)",
         ),
-        "keep": Choice(Code(0, "keep", Status.GOOD), economics.expected_speedup),
+        "keep": Choice(
+            Code(0, "keep", Status.GOOD),
+            economics.best_speedup,
+            "No other k is expected to gain more than {thresholds.gain:.0%}",
+        ),
     }
 )
-
 verdict = Signal(
     name="verdict",
     title="Verdict",
     question="Is it paying off?",
-    description="The expected speedup in words: costs more than it saves, about even, or pays. Heuristic: the bounds "
-    f"are settings. {economics.ASSUMPTION}",
+    description="Measured against a baseline at like load, where there is one; else the expected speedup over all "
+    "decode steps, which rests on assumed costs. Withheld where the counters contradict each other or there are too "
+    "few drafts. The bounds are settings.",
     unit=Unit.CODE,
-    better=Better.HIGHER,
-    expr=economics.expected_speedup,
-    bands=economics.speedup_bands,
+    expr=VERDICT.expr,
+    record="vllm_spec_decode_verdict:enum_rate{window}",
+    codes=VERDICT.codes,
 )
 advice = Signal(
     name="advice",
     title="What to do",
     question="What should be changed?",
-    description="The first that holds: acceptance dropped (check workload and drafter, not K); no k is expected to "
-    "pay; a drafter misses the first position; the last drafted token costs more than it yields, the best k is "
-    "shorter, and the last position is hardly reached or this K does not pay; the last position is often reached; "
-    "else keep. Rules of thumb: a starting point for a search.",
+    description="The first that holds: users wait longer than with the baseline; acceptance dropped (check workload "
+    "and drafter, not K); the drafter does not fit; another K gains, shorter before longer; a drafter misses the "
+    "first position; K = 1 does not pay; else keep. None where K differs, verification is adaptive or drafts are too "
+    "few. Rules of thumb: a starting point for a search.",
     unit=Unit.CODE,
-    expr=ADVICE.expr,
+    expr=ADVICE.expr & enough_drafts.combined("unless", contradicting),
     record="vllm_spec_decode_advice:enum_rate{window}",
     codes=ADVICE.codes,
+    empty="not enough drafts",
 )
 state = Signal(
     name="state",

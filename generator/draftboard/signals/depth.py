@@ -1,21 +1,31 @@
 """How deep drafts are accepted: by position, by accepted length, and what a shorter draft would have yielded."""
 
+from draftboard.catalogue import speculation
 from draftboard.expr.labels import labelled, numbers, renamed, successor, up_to
 from draftboard.expr.scope import Level, Scope
-from draftboard.expr.tree import Expr, FirstOf, Given, constant, first_of, ignoring, on, over_level
-from draftboard.settings import Settings
-from draftboard.signals.signal import Band, Better, Signal, Unit, good_from
+from draftboard.expr.tree import (
+    Expr,
+    Extreme,
+    FirstOf,
+    Given,
+    InWindow,
+    Raw,
+    Where,
+    constant,
+    first_of,
+    ignoring,
+    on,
+    over_level,
+    setting,
+)
+from draftboard.signals.signal import Better, Signal, Unit, good_from
 from draftboard.signals.traffic import BOTH_LEVELS, accepted_tokens, accepted_tokens_per_pos, drafts
-from draftboard.status import Status
 
-
-def _last_position_bands(settings: Settings) -> tuple[Band, ...]:
-    thresholds = settings.thresholds
-    return (
-        Band("too-long", None, Status.WARN, "draft too long"),
-        Band("keep", thresholds.last_position_low, Status.GOOD, "keep K"),
-        Band("too-short", thresholds.last_position_high, Status.ODD, "draft too short"),
-    )
+EACH_MODEL = ignoring("k", group="left")  # One number of a model for all its k.
+BURSTS = (
+    "Below K it is a lower bound: where easy text comes in stretches, long drafts pass it in few steps, so that hard "
+    "text weighs more than it would with short ones."
+)
 
 
 def _longest(s: Scope) -> int:
@@ -42,15 +52,68 @@ def _accepted_within(s: Scope) -> Expr:
     )
 
 
+current_k = Signal(
+    name="current_k",
+    title="K of an engine",
+    question="How long can a draft of this engine be now?",
+    description="Number of positions that the engine counts: num_speculative_tokens.",
+    unit=Unit.TOKENS,
+    expr=over_level("max", Raw(speculation.ACCEPTED_TOKENS_PER_POS), "position").count("position"),
+    record="vllm_spec_decode_k:count",
+    levels=(Level.ENGINE,),
+    empty="speculation is off",
+    decimals=0,
+)
+lowest_k = Signal(
+    name="lowest_k",
+    title="Lowest K",
+    question="Do all engines draft to the same length?",
+    description="The least K of the engines within the window. Where it is under the configured K, the engines "
+    "differ or K has changed, and positions mix drafts of two lengths.",
+    unit=Unit.TOKENS,
+    expr=over_level("min", Extreme("min", current_k).at(Level.ENGINE)),
+    record="vllm_spec_decode_lowest_k:count_rate{window}",
+    levels=BOTH_LEVELS,
+    empty="speculation is off",
+    decimals=0,
+)
+configured_k = Signal(
+    name="configured_k",
+    title="Configured K",
+    question="How long can a draft be?",
+    description="The greatest K (num_speculative_tokens) of the engines within the window.",
+    unit=Unit.TOKENS,
+    expr=over_level("max", Extreme("max", current_k).at(Level.ENGINE)),
+    record="vllm_spec_decode_configured_k:count_rate{window}",
+    levels=BOTH_LEVELS,
+    empty="speculation is off",
+    decimals=0,
+)
+k_differs = configured_k > lowest_k
+"""Where drafts of several lengths are counted together."""
+adaptive = Where(drafts, lambda s: s.labels.spec_verification, lambda s: s.methods.adaptive)
+"""Where a step may verify fewer tokens than were drafted."""
+
+
+def of_one_k(figure: Expr, *labels: str) -> Expr:
+    """A figure with these labels beyond the level's, where every draft had K tokens to be verified.
+
+    Elsewhere positions measure the mix of lengths, or the load, rather than the drafter.
+    """
+    fixed = figure.combined("unless", k_differs, ignoring(*labels))
+    return fixed.combined("unless", adaptive, ignoring(*labels))
+
+
+_ONE_K = "Not shown where K differs between engines or changed within the window, or verification is adaptive."
 survival = Signal(
     name="survival",
     title="Survival by position",
     question="How deep are drafts accepted?",
     description="Share of drafts accepted at least this deep; position 0 is the first drafted token. Already "
     "cumulative: do not multiply positions. The base is all drafts, so late positions read low if drafts are shorter "
-    "than K: vLLM does not export how many drafts reach a position.",
+    f"than K: vLLM does not export how many drafts reach a position. {_ONE_K}",
     better=Better.HIGHER,
-    expr=accepted_tokens_per_pos.ratio(drafts, ignoring("position", group="left")),
+    expr=of_one_k(accepted_tokens_per_pos.ratio(drafts, ignoring("position", group="left")), "position"),
     record="vllm_spec_decode_survival:ratio_rate{window}",
     levels=BOTH_LEVELS,
     by=("position",),
@@ -99,31 +162,23 @@ each_k = Signal(
     name="each_k",
     title="Draft lengths with data",
     question="For which draft lengths is there data?",
-    description="k itself, for each k from 1 to the configured K.",
+    description="k itself, for each k from 1 to the lowest K.",
     unit=Unit.TOKENS,
-    # A draft of k tokens ends at position k - 1, so there is a k for each position.
-    expr=constant(0, _known_k).combined("+", Given(lambda s: numbers("k", 1, _longest(s))), _on_k),
+    # A draft of k tokens ends at position k - 1, so there is a k for each position; of several K up to the lowest.
+    expr=constant(0, _known_k)
+    .combined("+", Given(lambda s: numbers("k", 1, _longest(s))), _on_k)
+    .combined("<=", lowest_k, EACH_MODEL)
+    .combined("unless", adaptive, ignoring("k")),
     record="vllm_spec_decode_each_k:enum_rate{window}",
     by=("k",),
-    empty="speculation is off",
-)
-configured_k = Signal(
-    name="configured_k",
-    title="Configured K",
-    question="How long can a draft be?",
-    description="Number of positions that vLLM counts: num_speculative_tokens. The mean if engines differ.",
-    unit=Unit.TOKENS,
-    # The mean over engines moves with every engine of a rollout, where the largest would stand still.
-    expr=over_level("avg", accepted_tokens_per_pos.at(Level.ENGINE).count("position")),
-    record="vllm_spec_decode_configured_k:count_rate{window}",
     empty="speculation is off",
 )
 tokens_per_step_at = Signal(
     name="tokens_per_step_at",
     title="Tokens per step at each k",
     question="What would a shorter draft have yielded?",
-    description="1 + survival of the positions below k, for each k up to K: the yield of this drafter with drafts of "
-    "k tokens for the same traffic.",
+    description="1 + share of drafts accepted in each position below k, for each k up to the lowest K: the least that "
+    f"drafts of k tokens yield for the same traffic. {BURSTS}",
     unit=Unit.TOKENS,
     better=Better.HIGHER,
     expr=1 + (Given(_accepted_within) & each_k).ratio(drafts, ignoring("k", group="left")),
@@ -138,27 +193,39 @@ first_position = Signal(
     description="Share of drafts whose first token is accepted. A low share means a misaligned drafter: wrong pair, "
     "wrong tokenizer, or unsuitable sampling. For n-gram and suffix it measures how repetitive the text is.",
     better=Better.HIGHER,
-    expr=survival.where("position", "0").sum("position"),
+    expr=accepted_tokens_per_pos.where("position", "0").sum("position") / drafts,
     record="vllm_spec_decode_first_position:ratio_rate{window}",
     bands=lambda settings: good_from(settings.thresholds.first_position, good="aligned", under="weak"),
 )
 last_position = Signal(
     name="last_position",
     title="Last position accepted",
-    question="Is K too long or too short?",
-    description="Share of drafts accepted up to the last position of K. Low: the end of the draft is wasted. High: a "
-    "longer draft would still be accepted. Of little meaning if drafts are shorter than K.",
+    question="How often is a whole draft accepted?",
+    description="Share of drafts accepted up to the last position of K. Of little meaning if drafts are shorter than "
+    f"K. {_ONE_K}",
     expr=survival.min("position"),
     record="vllm_spec_decode_last_position:ratio_rate{window}",
-    bands=_last_position_bands,
 )
+next_position_accepted = Signal(
+    name="next_position_accepted",
+    title="Position after the last, extrapolated",
+    question="Would one more token be accepted?",
+    description="Share of drafts that would be accepted one token deeper than K, if that token were accepted as often "
+    "as the last one. Extrapolated, never measured.",
+    expr=last_position
+    * (
+        over_level("sum", next_position(conditional_acceptance, "k"), "k") & each_k.equals(configured_k, EACH_MODEL)
+    ).max("k"),
+)
+backed_depth = (each_k & (InWindow(_known_k) >= setting(lambda settings: settings.traffic.drafts_at_depth))).max("k")
+"""The greatest k up to which enough drafts were accepted."""
 alpha_hat = Signal(
     name="alpha_hat",
     title="Acceptance per token (alpha)",
     question="How likely is one drafted token accepted, independent of K?",
     description="Accepted / (accepted + drafts - drafts accepted up to the last position): the maximum-likelihood "
-    "estimate for drafts of fixed length. Comparable across K; too low if drafts are shorter than K.",
+    f"estimate for drafts of fixed length. Comparable across K; too low if drafts are shorter than K. {_ONE_K}",
     better=Better.HIGHER,
     # Survival never rises with position, so the last position is the smallest.
-    expr=accepted_tokens / (accepted_tokens + drafts - accepted_tokens_per_pos.min("position")),
+    expr=of_one_k(accepted_tokens / (accepted_tokens + drafts - accepted_tokens_per_pos.min("position"))),
 )

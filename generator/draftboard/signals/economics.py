@@ -1,14 +1,27 @@
-"""Whether speculation pays and by how much: cost, break-even, expected speedup, best k."""
+"""Whether speculation pays and by how much: cost, break-even, expected speedup, best k.
+
+Time is counted in plain decode steps of the target. A step with a draft of L tokens takes L x c + v of them. Of all
+decode steps the share `coverage` has a draft, so that a step takes coverage x (L x c + v) + 1 - coverage on average;
+it yields `tokens_per_step` tokens, where a plain one yields 1. The speedup of the load is the one over the other.
+"""
 
 from functools import partial
-from typing import Literal
 
 from draftboard.expr.scope import Scope
 from draftboard.expr.tree import Expr, FirstOf, Given, Where, constant, first_of, ignoring, setting
 from draftboard.settings import Settings
-from draftboard.signals.acceptance import acceptance_length, draft_length
-from draftboard.signals.depth import configured_k, each_k, last_position, tokens_per_step_at
-from draftboard.signals.signal import Band, Better, Signal, Unit
+from draftboard.signals.acceptance import acceptance_length, coverage, draft_length, tokens_per_step
+from draftboard.signals.depth import (
+    BURSTS,
+    EACH_MODEL,
+    backed_depth,
+    configured_k,
+    each_k,
+    next_position_accepted,
+    of_one_k,
+    tokens_per_step_at,
+)
+from draftboard.signals.signal import Band, Better, Signal, Unit, good_under
 from draftboard.signals.traffic import drafts
 from draftboard.status import Status
 
@@ -26,6 +39,7 @@ def speedup_bands(settings: Settings) -> tuple[Band, ...]:
 
 
 _speedup = partial(Signal, unit=Unit.TIMES, better=Better.HIGHER, bands=speedup_bands, decimals=2)
+_gain = partial(Signal, unit=Unit.TIMES_NOW, better=Better.LOWER, decimals=2)
 
 
 def _method(settings: Settings) -> str:
@@ -42,16 +56,18 @@ def _draft_cost(s: Scope) -> Expr:
     return FirstOf((*known, constant(costs.default, drafts)))
 
 
-_each_model = ignoring("k", group="left")  # One number of a model for all its k.
-# The speedup at K is the expected speedup, for drafters too whose drafts are seldom full. For k below K that is an
-# approximation where draft lengths vary: vLLM does not export their distribution.
+# For k below K the mean draft is an approximation where draft lengths vary: vLLM does not export their distribution.
 _drafted_at = first_of(
-    each_k.combined("<", draft_length, _each_model), constant(0, each_k).combined("+", draft_length, _each_model)
+    each_k.combined("<", draft_length, EACH_MODEL), constant(0, each_k).combined("+", draft_length, EACH_MODEL)
 )
 """Tokens drafted a step with drafts of up to k: k, but no more than the mean draft has now."""
 _inflation = setting(lambda settings: settings.draft_cost.verify_inflation)
 _what_if_cost = setting(lambda settings: settings.draft_cost.default, variable="draft_cost")
 _what_if_inflation = setting(lambda settings: settings.draft_cost.verify_inflation, variable="verify_inflation")
+_plain = first_of(1 - coverage > 0, constant(0, coverage))
+"""Share of decode steps without a draft. None where drafts outnumber steps: aborted requests leave such drafts."""
+_in_drafts = coverage * acceptance_length
+"""Tokens of speculative steps, before a stop or max_tokens cuts them off, for each decode step."""
 
 
 def with_a_drafter(signal: Signal) -> Expr:
@@ -81,22 +97,63 @@ break_even = Signal(
     record="vllm_spec_decode_break_even:mean_rate{window}",
     decimals=2,
 )
+needed_per_step = Signal(
+    name="needed_per_step",
+    title="Break-even tokens per step",
+    question="How much must a decode step yield?",
+    description="Coverage x break-even length + share of steps without a draft: the tokens per decode step at which "
+    f"the load is as fast as without speculation. {ASSUMPTION}",
+    unit=Unit.TOKENS,
+    expr=coverage * break_even + _plain,
+    record="vllm_tokens_per_step:break_even_rate{window}",
+    decimals=2,
+)
 expected_speedup = _speedup(
     name="expected_speedup",
     title="Expected speedup",
     question="Does speculation pay?",
-    description="Mean acceptance length / break-even length: 1 is break-even. Of speculative steps alone. "
+    description="Tokens per decode step / break-even tokens per step, over all decode steps: 1 is break-even. "
     f"{ASSUMPTION} Only a baseline under the same load measures the real one.",
-    expr=acceptance_length.per(break_even),
+    expr=tokens_per_step.per(needed_per_step),
     record="vllm_spec_decode_expected_speedup:ratio_rate{window}",
 )
+step_speedup = _speedup(
+    name="step_speedup",
+    title="Expected speedup of speculative steps",
+    question="How fast are the steps that carry a draft?",
+    description="Mean acceptance length / break-even length. Not the speedup of the load: it leaves out steps without "
+    f"a draft, and tokens that a stop or max_tokens cuts off. {ASSUMPTION}",
+    expr=acceptance_length.per(break_even),
+    record="vllm_spec_decode_step_speedup:ratio_rate{window}",
+)
+affordable_inflation = Signal(
+    name="affordable_inflation",
+    title="Affordable verify step",
+    question="How much slower may a verify step be before speculation loses?",
+    description="(Tokens per decode step - share of steps without a draft) / coverage - mean draft length x c: the v "
+    "at which the load is as fast as without speculation, in plain steps. The margin of the verdict: it rests on the "
+    "draft cost that the settings assume, and on no v.",
+    unit=Unit.STEPS,
+    better=Better.HIGHER,
+    expr=(tokens_per_step - _plain) / coverage - draft_length * draft_cost,
+    record="vllm_spec_decode_affordable_inflation:ratio_rate{window}",
+    decimals=2,
+)
+
+
+def _speedup_at(cost: Expr) -> Expr:
+    """Of the load if a speculative step took `cost`, by k: as many tokens come from drafts, in more or fewer steps."""
+    steps = cost.per(tokens_per_step_at).combined("*", _in_drafts, EACH_MODEL).combined("+", _plain, EACH_MODEL)
+    return tokens_per_step.per(of_one_k(steps, "k"), ignoring("k", group="right"))
+
+
 speedup_at = _speedup(
     name="speedup_at",
     title="Expected speedup at each k",
     question="Which draft length would be fastest?",
-    description="Tokens per step at k / (k x c + v), for each k up to K; k counts no more than the mean draft. "
-    f"{ASSUMPTION}",
-    expr=tokens_per_step_at.per(_drafted_at.combined("*", draft_cost, _each_model) + _inflation),
+    description="Of the load, if the same share of its tokens came from drafts of k tokens, for each k up to K. "
+    f"{BURSTS} {ASSUMPTION}",
+    expr=_speedup_at(_drafted_at.combined("*", draft_cost, EACH_MODEL) + _inflation),
     record="vllm_spec_decode_speedup_at:ratio_rate{window}",
     by=("k",),
 )
@@ -104,7 +161,7 @@ best_speedup = _speedup(
     name="best_speedup",
     title="Expected speedup at best k",
     question="What would the best k gain?",
-    description=f"The highest of the expected speedups at each k. {ASSUMPTION}",
+    description=f"The highest of the expected speedups at each k. {BURSTS} {ASSUMPTION}",
     expr=speedup_at.max("k"),
     record="vllm_spec_decode_best_speedup:ratio_rate{window}",
 )
@@ -112,36 +169,56 @@ best_k = Signal(
     name="best_k",
     title="Best k",
     question="How many tokens should be drafted?",
-    description="The k of the highest expected speedup, the smallest on ties. Only lengths that are drafted can be "
-    f"judged: equal to K it means K or more. {ASSUMPTION}",
+    description="The smallest k whose expected speedup is within thresholds.gain of the highest, if enough drafts were "
+    f"accepted to that depth. Only lengths that are drafted can be judged: equal to K it means K or more. {ASSUMPTION}",
     unit=Unit.TOKENS,
-    # On ties the smallest, which drafts least.
-    expr=(each_k & speedup_at.equals(best_speedup, _each_model)).min("k"),
+    expr=(
+        each_k
+        & speedup_at.combined(">=", best_speedup * setting(lambda settings: 1 - settings.thresholds.gain), EACH_MODEL)
+    )
+    .min("k")
+    .combined("<=", backed_depth),
     record="vllm_spec_decode_best_k:enum_rate{window}",
+    empty="not enough drafts at that depth, or K differs",
     decimals=0,
 )
 what_if_speedup = _speedup(
     name="what_if_speedup",
     title="Speedup at each k for the chosen c and v",
     question="What if drafting cost more or less?",
-    description="Tokens per step at k / (k x c + v), with draft cost c and verify inflation v from the variables of "
-    "the dashboard, the same for all models.",
-    expr=tokens_per_step_at.per(_drafted_at * _what_if_cost + _what_if_inflation),
+    description="Expected speedup at each k, with draft cost c and verify inflation v from the variables of the "
+    "dashboard, the same for all models.",
+    expr=_speedup_at(_drafted_at * _what_if_cost + _what_if_inflation),
     by=("k",),
 )
-
-
-def last_token(how: Literal["<", ">="]) -> Expr:
-    """Where the last drafted token yields less than it costs, or at least that.
-
-    With full drafts, K - 1 is expected to be faster than K exactly when survival of the last position < c x speedup
-    at K; since survival never rises, some shorter k is then the best, and otherwise none is.
-    """
-    return last_position.combined(how, draft_cost * expected_speedup)
-
-
 _full = draft_length >= setting(lambda settings: settings.thresholds.full_drafts) * configured_k
-# The last condition does not follow from the others: drafts a little short of K pay for a part of the last token only.
-tail_costs = (_full & last_token("<")) & (best_k < configured_k)
-"""Models that mostly draft to K, whose last token yields less than it costs, and that a shorter k would speed up."""
-tail_pays = last_token(">=")  # Models whose last drafted token yields at least what it costs.
+"""Drafts that mostly have K tokens: of shorter ones the last position says little, and K is but their limit."""
+shorter_gain = _gain(
+    name="shorter_gain",
+    title="Gain of the best k",
+    question="Would a shorter draft be faster?",
+    description=f"Highest expected speedup of any k up to K / expected speedup now. {BURSTS} {ASSUMPTION}",
+    expr=best_speedup.per(expected_speedup) & _full,
+    record="vllm_spec_decode_shorter_gain:ratio_rate{window}",
+    bands=lambda settings: good_under(1 + settings.thresholds.gain, good="not-too-long", beyond="too-long"),
+    empty="drafts are often shorter than K, or K differs",
+)
+longer_gain = _gain(
+    name="longer_gain",
+    title="Gain of one more token, extrapolated",
+    question="Would a longer draft be faster?",
+    description="Expected speedup at K + 1 / expected speedup now, if the next token were accepted as often as the "
+    f"last one. Extrapolated, never measured. {ASSUMPTION}",
+    expr=needed_per_step.per(
+        _in_drafts * ((draft_length + 1) * draft_cost + _inflation).per(acceptance_length + next_position_accepted)
+        + _plain
+    )
+    & _full,
+    record="vllm_spec_decode_longer_gain:ratio_rate{window}",
+    bands=lambda settings: good_under(
+        1 + settings.thresholds.gain, good="not-too-short", beyond="too-short", status=Status.ODD
+    ),
+    empty="drafts are often shorter than K, or K differs",
+)
+too_long = shorter_gain > setting(lambda settings: 1 + settings.thresholds.gain)
+too_short = longer_gain > setting(lambda settings: 1 + settings.thresholds.gain)

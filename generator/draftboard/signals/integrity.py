@@ -3,7 +3,7 @@
 from draftboard.catalogue import speculation
 from draftboard.expr.labels import renamed, told_apart
 from draftboard.expr.scope import Level, Matcher
-from draftboard.expr.tree import Function, over_level
+from draftboard.expr.tree import Function, over_level, setting
 from draftboard.settings import Settings
 from draftboard.signals.depth import next_position
 from draftboard.signals.presence import answers_without
@@ -52,6 +52,8 @@ identity_error = Signal(
     decimals=1,
     least=None,
 )
+contradicting = over_level("max", (identity_error > setting(lambda s: s.thresholds.inconsistent)).at(Level.ENGINE))
+"""Where an identity of the counters is broken, of any engine."""
 metrics_missing = Signal(
     name="metrics_missing",
     title="Speculative metrics missing",

@@ -1,8 +1,10 @@
 """How requests fare: how many come and end, and how many end badly or are turned away."""
 
-from draftboard.catalogue import around, serving
+from dataclasses import replace
+
+from draftboard.catalogue import around, latency, serving
 from draftboard.expr.scope import Level
-from draftboard.expr.tree import Raw, ignoring, over_level, rate
+from draftboard.expr.tree import InWindow, Raw, Where, ignoring, over_level, rate, setting
 from draftboard.settings import Settings
 from draftboard.signals.presence import of_servers
 from draftboard.signals.signal import Band, Better, Signal, Unit, good_under
@@ -41,19 +43,17 @@ requests_waiting = Signal(
     rollup="sum",
     empty=SILENT,
 )
-requests_finished = rate_of(
-    serving.REQUESTS_FINISHED,
-    "requests_finished",
-    "Requests finished",
-    "How do requests end?",
-    unit=Unit.REQUESTS_PER_SECOND,
-    kinds=(
-        ("stop", Status.GOOD),
-        ("length", Status.BEST),
-        ("repetition", Status.ODD),
-        ("abort", Status.WARN),
-        ("error", Status.BAD),
+requests_finished = replace(
+    rate_of(
+        serving.REQUESTS_FINISHED,
+        "requests_finished",
+        "Requests finished",
+        "How do requests end?",
+        unit=Unit.REQUESTS_PER_SECOND,
+        kinds=(("stop", Status.GOOD), ("length", Status.BEST), ("repetition", Status.ODD), ("error", Status.BAD)),
     ),
+    # vLLM never counts one, whatever its clients do: a 0 there would read as if nobody gave up.
+    expr=Where(rate(serving.REQUESTS_FINISHED), lambda _: "finished_reason", lambda _: ("abort",), negated=True),
 )
 request_rate = Signal(
     name="request_rate",
@@ -64,6 +64,22 @@ request_rate = Signal(
     expr=requests_finished.sum("finished_reason"),
     record="vllm_requests_finished:rate{window}",
     empty=SILENT,
+)
+_started = InWindow(rate(latency.TIME_TO_FIRST_TOKEN.count))
+unfinished = Signal(
+    name="unfinished",
+    title="Requests that never finish",
+    question="Do clients give up while they are being answered?",
+    description="(Requests that received a first token - finished requests - requests still running) / requests that "
+    "received a first token, within the window: at least so many were given up by their clients. vLLM counts them "
+    'nowhere: finished_reason="abort" stays 0, and HTTP counts them as 2xx.',
+    better=Better.LOWER,
+    expr=((_started - InWindow(request_rate) - requests_running) / _started)
+    & (_started >= setting(lambda settings: settings.traffic.requests_to_judge)),
+    record="vllm_requests_unfinished:ratio_rate{window}",
+    bands=lambda settings: good_under(settings.thresholds.unfinished, good="normal", beyond="given-up"),
+    empty="too few requests in the window",
+    least=None,
 )
 error_ratio = Signal(
     name="error_ratio",

@@ -2,7 +2,7 @@
 
 from draftboard.catalogue import Metric, latency, serving, speculation
 from draftboard.expr.scope import Level
-from draftboard.expr.tree import rate
+from draftboard.expr.tree import InWindow, rate, setting
 from draftboard.signals.signal import Better, Signal, Unit
 from draftboard.status import Status
 
@@ -39,6 +39,18 @@ def rate_of(
 
 
 drafts = rate_of(speculation.DRAFTS, "drafts", "Drafts", "How often is a draft verified?", unit=Unit.DRAFTS_PER_SECOND)
+drafts_in_window = Signal(
+    name="drafts_in_window",
+    title="Drafts in the window",
+    question="On how many drafts does a judgement rest?",
+    description="Drafts verified within the window of the rates. Under traffic.drafts_to_judge nothing is judged.",
+    unit=Unit.DRAFTS,
+    expr=InWindow(drafts),
+    empty="speculation is off",
+    decimals=0,
+)
+LEAST_DRAFTS = setting(lambda settings: settings.traffic.drafts_to_judge)
+enough_drafts = drafts_in_window >= LEAST_DRAFTS
 draft_tokens = rate_of(
     speculation.DRAFT_TOKENS, "draft_tokens", "Drafted tokens", "How many tokens does the drafter propose?"
 )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
-from draftboard.catalogue import Metric, serving, speculation
+from draftboard.catalogue import Metric, latency, serving, speculation
 from draftboard.errors import DraftboardError
 from draftboard.output import Progress
 from draftboard.reading import Growth, Page, Since, Tally, growth, lifetime, scrape
@@ -157,8 +157,9 @@ class _Run:
         if server.model != self.model and len(report.models) > 1:
             notes.append(f"the server has several models, none named {self.model}: these numbers are of {server.model}")
         thumb = None
-        if server.speculation and server.verdict.says is not None:
-            thumb = RULES_OF_THUMB[acceptance.step_of(server.speculation.acceptance, self.settings).status]
+        share = server.speculation.acceptance if server.speculation else None
+        if share is not None and server.verdict.says is not None:
+            thumb = RULES_OF_THUMB[acceptance.step_of(share, self.settings).status]
         return Row(
             temperature=temperature,
             requests=plan.requests,
@@ -209,11 +210,17 @@ def by_request(batch: Batch, method: str, settings: Settings) -> tuple[PerReques
     drafting = [drafts for drafts in reported if drafts.num_draft_tokens]
     histogram = tuple(map(sum, zip_longest(*(drafts.acceptance_histogram for drafts in reported), fillvalue=0)))
     each = [(one.num_accepted_draft_tokens, one.num_draft_tokens, one.num_spec_steps) for one in drafting]
+    tokens = sum(answer.tokens for answer in batch.answers if answer.drafts)
+    drafts, accepted = sum(histogram), sum(one.num_accepted_draft_tokens for one in drafting)
+    # Beyond the first token of each, what no draft yields is of plain steps; a stop cuts off tokens, never steps.
+    plain = max(tokens - len(reported) - drafts - accepted, 0)
     counted: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {
-        (serving.GENERATION_TOKENS.name, ()): batch.tokens,
-        (speculation.DRAFTS.name, ()): sum(histogram),
+        (serving.GENERATION_TOKENS.name, ()): tokens,
+        (latency.TIME_TO_FIRST_TOKEN.count.name, ()): len(reported),
+        (latency.STEP_LATENCY.count.name, ()): drafts + plain,
+        (speculation.DRAFTS.name, ()): drafts,
         (speculation.DRAFT_TOKENS.name, ()): sum(drafted for _, drafted, _ in each),
-        (speculation.ACCEPTED_TOKENS.name, ()): sum(accepted for accepted, _, _ in each),
+        (speculation.ACCEPTED_TOKENS.name, ()): accepted,
     }
     for j in range(1, len(histogram)):
         counted[speculation.ACCEPTED_TOKENS_PER_POS.name, (("position", str(j - 1)),)] = sum(histogram[j:])

@@ -4,8 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import astuple
 
 from draftboard.output import Block, Bullets, Cell, Document, Heading, Note, Sentence, Table, Text, columns
-from draftboard.report import verdict_of
-from draftboard.settings import Settings
+from draftboard.report import status_of, verdict_of
 from draftboard.signals.acceptance import acceptance, acceptance_length
 from draftboard.signals.economics import expected_speedup
 from draftboard.signals.latency import per_token
@@ -18,14 +17,14 @@ _NUMBERS = (acceptance, acceptance_length, expected_speedup)
 _SPREAD = columns("Temp.", numbers=("Count", "Mean", "Std", "Min", "P10", "P50", "P90", "P95", "Max", "CV"))
 """In the order of the fields."""
 _NOTE = (
-    "Verdicts compare acceptance length with break-even, which depends on c and v of the settings (assumed). The rule "
-    "of thumb uses acceptance alone, without draft length and cost; it is not based on measurements. "
+    "Verdicts compare tokens per decode step with break-even, which depends on c and v of the settings (assumed). The "
+    "rule of thumb uses acceptance alone, without draft length and cost; it is not based on measurements. "
     f"{per_token.title} is measured by the client: the whole time of a request / its tokens, including queue and "
     "prefill; tokens/s are of all requests together."
 )
 
 
-def document(sweep: Sweep, settings: Settings) -> Document:
+def document(sweep: Sweep) -> Document:
     """The sweep for people."""
     rows = sweep.rows
     sent = (
@@ -42,7 +41,7 @@ def document(sweep: Sweep, settings: Settings) -> Document:
     return Document.of(
         (
             *opening,
-            _by_temperature(rows, settings),
+            _by_temperature(rows),
             _by_client(rows),
             _spreads("requests", [(name, found.acceptance) for name, found in told]),
             _spreads("drafts", [(name, found.step_acceptance) for name, found in told]),
@@ -65,13 +64,11 @@ def _at_production(found: Production | None) -> tuple[Block, ...]:
     return title, Bullets(found.verdict.reasons), Bullets(found.warnings, Status.WARN)
 
 
-def _by_temperature(rows: Sequence[Row], settings: Settings) -> Table:
+def _by_temperature(rows: Sequence[Row]) -> Table:
     made: list[tuple[Cell, ...]] = []
     for row in rows:
-        found, sample, status = row.server.speculation, row.server.sample, Status.NEUTRAL
-        if found and row.server.verdict.says is not None:
-            status = expected_speedup.step_of(found.expected_speedup, settings).status
-        verdict = Text(row.server.verdict.withheld or verdict_of(row.server), status)
+        found, sample = row.server.speculation, row.server.sample
+        verdict = Text(row.server.verdict.withheld or verdict_of(row.server), status_of(row.server))
         numbers = [worded(signal, getattr(found, signal.name, None)) for signal in _NUMBERS]
         numbers.append(f"{sample.drafts:,.0f}" if sample else NOTHING)
         made.append((_named(row), verdict, row.rule_of_thumb or NOTHING, *numbers))
@@ -109,7 +106,7 @@ def _drafted(tagged: Tagged) -> str:
     if tagged.drafts is None or tagged.verdict is None:
         return NOTHING
     sample = tagged.drafts.sample
-    share = worded(acceptance, sample.accepted_tokens / sample.draft_tokens) if sample else "no drafts"
+    share = worded(acceptance, sample.acceptance) if sample else "no drafts"
     return f"{share} {tagged.verdict.says or tagged.verdict.withheld or (NOTHING if sample else '')}".rstrip()
 
 

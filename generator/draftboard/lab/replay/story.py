@@ -17,17 +17,16 @@ from draftboard.signals import Scope, Signal
 from draftboard.signals.acceptance import acceptance, acceptance_length, draft_length, tokens_per_step
 from draftboard.signals.decisions import advice, state, verdict
 from draftboard.signals.depth import survival
-from draftboard.signals.economics import best_k, break_even, expected_speedup
+from draftboard.signals.economics import best_k, expected_speedup, needed_per_step
 from draftboard.signals.latency import end_to_end, first_token, per_token, step
 from draftboard.signals.requests import request_rate, requests_waiting
 from draftboard.signals.signal import NOTHING, worded
 from draftboard.signals.traffic import drafts
 from draftboard.signals.users import measured_speedup
-from draftboard.status import Status
 
 _MOST_MOMENTS = 60
-_SPEEDUP = (acceptance_length, break_even, expected_speedup, measured_speedup)
-_DEPTH = (acceptance, draft_length, tokens_per_step, best_k)
+_SPEEDUP = (tokens_per_step, needed_per_step, expected_speedup, measured_speedup)
+_DEPTH = (acceptance, acceptance_length, draft_length, best_k)
 _LATENCY = (
     request_rate,
     requests_waiting,
@@ -64,9 +63,8 @@ class Moment:
     drafts: float  # in the window: the size of the sample
     numbers: dict[str, float | None]  # by signal; shares from 0 to 1, times in seconds
     survival: tuple[float, ...]  # by position: share of drafts accepted at least so deep
-    verdict: str | None
+    verdict: str | None  # with what it rests on, or why it is withheld
     advice: str | None
-    slower: bool  # whether the measured time per output token is above the baseline's, whatever the verdict expects
 
 
 @dataclass(frozen=True)
@@ -119,7 +117,6 @@ def _moment(settings: Settings, read: _Read, at: float, model: _Model) -> Moment
     def words(signal: Signal) -> str | None:
         return next((code.says for code in signal.codes if code.value == value(signal)), None)
 
-    judged, measured = value(verdict), value(measured_speedup)
     by_position = read[survival.name, at, model]
     return Moment(
         at=at,
@@ -127,9 +124,8 @@ def _moment(settings: Settings, read: _Read, at: float, model: _Model) -> Moment
         drafts=(value(drafts) or 0.0) * settings.rules.rate_window.seconds,
         numbers={signal.name: value(signal) for signal in _NUMBERS},
         survival=tuple(by_position[position] for position in sorted(by_position, key=int)),
-        verdict=None if judged is None else verdict.step_of(judged, settings).says,
+        verdict=words(verdict),
         advice=words(advice),
-        slower=measured is not None and measured < settings.thresholds.slower,
     )
 
 
@@ -194,10 +190,9 @@ def summary(story: Story) -> Document:
             Table(headings, alerts),
             Bullets(tuple(meanings)),
             Note(
-                f"Verdict and break-even rest on an assumed verify inflation of {story.verify_inflation:g} and on the "
-                "draft cost that the settings give each method. Expected speedup is of speculative steps alone. "
-                "Measured speedup compares with the model's baseline, as far as the load of both is alike: if slower, "
-                "it outweighs any verdict. Advice is a rule of thumb."
+                f"Expected speedup and break-even rest on an assumed verify inflation of {story.verify_inflation:g} "
+                "and on the draft cost that the settings give each method. Measured speedup compares with the model's "
+                "baseline at like load, and outranks what is expected. Advice is a rule of thumb."
             ),
         )
     )
@@ -233,10 +228,7 @@ def _titles(signals: Sequence[Signal]) -> tuple[Column, ...]:
 
 
 def _numbers(moment: Moment, signals: Sequence[Signal]) -> tuple[Cell, ...]:
-    """In words; a measured slowdown is marked, because it outweighs the verdict."""
-    words = {signal: worded(signal, moment.numbers[signal.name]) for signal in signals}
-    slower = measured_speedup if moment.slower else None
-    return tuple(Text(f"{word} slower", Status.BAD) if signal is slower else word for signal, word in words.items())
+    return tuple(worded(signal, moment.numbers[signal.name]) for signal in signals)
 
 
 def _named(labels: dict[str, str]) -> str:
