@@ -15,7 +15,6 @@ from draftboard.signals.integrity import contradicting
 from draftboard.signals.presence import down, silent, starting
 from draftboard.signals.signal import Better, Code, Signal, Unit
 from draftboard.signals.traffic import BOTH_LEVELS, draft_tokens, drafts, enough_drafts, generation_tokens
-
 from draftboard.status import Status
 
 
