@@ -10,6 +10,7 @@ from draftboard.lab.simulator.fleet import targets
 from draftboard.lab.simulator.scenario import Load, Requests
 from draftboard.rules import alerting_groups
 from draftboard.settings import Settings
+from support.simulated import scenario
 
 NAMED = {
     *("healthy-eagle3", "ngram-summarisation", "mixed-temperature", "drafter-broken", "k-too-long", "k-too-short"),
@@ -57,6 +58,9 @@ def test_a_story_expects_alerts_within_its_duration(name: str) -> None:
         (f"{DRAFTS}requests = [{{ alpha = nan }}]", "alpha = nan is not allowed"),
         (f"{DRAFTS}requests = [{{ alpha = 0.5, workload = 'chat' }}]", "needs one of alpha, rates and workload"),
         (f"{DRAFTS}requests = [{{ }}]", "needs one of alpha, rates and workload"),
+        (f"{DRAFTS}labels = {{ job = 'x' }}", "server.0.labels: names 'job', which simulated servers have"),
+        (f"{DRAFTS}labels = {{ k = 'x' }}", "is a label name that records, vLLM or dashboards use"),
+        (f"{DRAFTS}labels = {{ a = 1 }}", "server.0.labels.a = 1 is not allowed"),
         (f"{DRAFTS}requests = []", "server.0.requests = [] is not allowed"),
         (f"{DRAFTS}requests = [{{ alpha = 0.5, share = 0 }}]", "share = 0 is not allowed"),
         (f"{DRAFTS}requests = [{{ alpha = 0.5, max_tokens = 9000 }}]", "max_model_len = 8192 is too short"),
@@ -121,6 +125,12 @@ def test_a_scenario_scales_to_as_many_engines_and_models_as_asked() -> None:
     assert [server.instances for server in pairs.server] == [5, 5, 3, 3, 5]
     models = {target.server.model for target in targets(find("restart").scaled(models=3), 1)}
     assert models == {"llama-3-70b", "llama-3-70b-2", "llama-3-70b-3"}
+
+
+def test_a_scenario_adds_target_labels_to_those_of_every_server() -> None:
+    (target,) = targets(scenario(variant="a", labels={"rack": "r1"}), 1)
+    own = {"job": "vllm", "instance": "vllm-0:8000", "spec_method": "none", "variant": "a"}
+    assert target.labels == own | {"rack": "r1"}
 
 
 def test_events_of_a_model_happen_to_its_copies_too(tmp_path: Path) -> None:

@@ -110,11 +110,16 @@ def test_time_goes_on_as_fast_as_asked_and_a_restart_gives_no_page(tmp_path: Pat
             pass
 
 
-def test_targets_are_named_as_the_one_who_asks_names_the_host() -> None:
-    with live("--scenario", "idle") as (_, addresses):
+def test_targets_are_named_as_the_one_who_asks_names_the_host(tmp_path: Path) -> None:
+    path = tmp_path / "labelled.toml"
+    path.write_text(
+        'story = "A server with a target label of its own."\nduration = "1h"\n'
+        '[[server]]\nmodel = "m"\nlabels = { rack = "r1" }\n'
+    )
+    with live("--scenario", str(path)) as (_, addresses):
         port = addresses[0].split(":")[2].removesuffix("/metrics")
         groups = json.loads(httpx.get(f"http://localhost:{port}/targets").text)
-        assert groups[0]["targets"] == [f"localhost:{port}"]
+        assert groups == [{"targets": [f"localhost:{port}"], "labels": {"spec_method": "none", "rack": "r1"}}]
 
 
 def counted(text: str) -> set[str]:

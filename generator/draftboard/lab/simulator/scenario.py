@@ -6,19 +6,20 @@ from operator import mul
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.files import Table, first_mistake, read_toml
 from draftboard.settings import Settings
-from draftboard.settings.fields import LONGEST_DRAFT, AboveZero, Hold, MethodName, Positive, Ratio
+from draftboard.settings.fields import LONGEST_DRAFT, AboveZero, Hold, LabelName, MethodName, Positive, Ratio
 
 _Name = Annotated[str, Field(pattern=r"^[\w./-]{1,80}$")]
 _Tokens = Annotated[int, Field(ge=1, le=1_000_000)]
 _FOLDER = Path(__file__).parent / "scenarios"
 _METHODS, _COSTS = Settings().methods, Settings().draft_cost
 _DAY_SECONDS = 86_400
+_OWN_LABELS = {"job", "instance", "spec_method", "variant", "model_name", "engine"}
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Shares = Annotated[tuple[Share, ...], Field(strict=False, max_length=LONGEST_DRAFT)]
@@ -86,6 +87,7 @@ class Server(Table):
 
     model: _Name
     variant: Annotated[str, Field(pattern=r"^[\w.-]{0,40}$")] = ""  # target label of an A/B comparison
+    labels: dict[LabelName, _Name] = Field(default={})  # further target labels
     instances: Annotated[int, Field(ge=1, le=1000)] = 1
     engines: Annotated[int, Field(ge=1, le=64)] = 1  # data-parallel ranks; several make a page of several processes
 
@@ -126,6 +128,13 @@ class Server(Table):
     def without_speculation(self) -> "Server":
         """The same server, started without its speculative configuration."""
         return self.model_copy(update={"method": _METHODS.baseline, "k": None, "coverage": 1.0, "draft_lengths": ()})
+
+    @field_validator("labels")
+    @classmethod
+    def _free_names(cls, labels: dict[str, str]) -> dict[str, str]:
+        if taken := sorted(_OWN_LABELS & labels.keys()):
+            raise ValueError(f"names {taken[0]!r}, which simulated servers have already: choose another")
+        return labels
 
     @model_validator(mode="after")
     def _holds_together(self) -> Self:
