@@ -15,7 +15,7 @@ from support.simulated import scenario
 NAMED = {
     *("healthy-eagle3", "ngram-summarisation", "mixed-temperature", "drafter-broken", "k-too-long", "k-too-short"),
     *("repetition-loop", "kv-pressure", "overload", "engine-outlier", "restart", "spec-off", "idle"),
-    *("baseline-vs-spec", "disagg-phantom-drafts", "fleet-100"),
+    *("baseline-vs-spec", "disagg-phantom-drafts", "fleet-100", "abandoned-requests"),
 }
 HEAD = 'story = "Something that a server might live through."\nduration = "1h"\n'
 SERVER = '[[server]]\nmodel = "m"\n'
@@ -58,6 +58,7 @@ def test_a_story_expects_alerts_within_its_duration(name: str) -> None:
         (f"{DRAFTS}requests = [{{ alpha = nan }}]", "alpha = nan is not allowed"),
         (f"{DRAFTS}requests = [{{ alpha = 0.5, workload = 'chat' }}]", "needs one of alpha, rates and workload"),
         (f"{DRAFTS}requests = [{{ }}]", "needs one of alpha, rates and workload"),
+        (f"{DRAFTS}requests = [{{ alpha = 0.5, abandoned = 2.0 }}]", "abandoned = 2.0 is not allowed"),
         (f"{DRAFTS}labels = {{ job = 'x' }}", "server.0.labels: names 'job', which simulated servers have"),
         (f"{DRAFTS}labels = {{ k = 'x' }}", "is a label name that records, vLLM or dashboards use"),
         (f"{DRAFTS}labels = {{ a = 1 }}", "server.0.labels.a = 1 is not allowed"),
@@ -108,7 +109,7 @@ def test_hostile_files_are_reported_in_one_line(tmp_path: Path, text: bytes) -> 
 
 def test_an_unknown_name_is_answered_with_those_that_are_known() -> None:
     with pytest.raises(
-        DraftboardError, match=r"scenario 'x' is unknown: name a TOML file, or one of baseline-vs-spec, "
+        DraftboardError, match=r"scenario 'x' is unknown: name a TOML file, or one of abandoned-requests, "
     ):
         find("x")
 

@@ -161,7 +161,7 @@ def test_a_host_that_is_not_ours_is_one_line_and_exit_code_2(capsys: pytest.Capt
 def test_an_unknown_scenario_is_one_line_and_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run("--scenario", "helthy", capsys=capsys)
     assert (code, out) == (2, "")
-    assert err.startswith("draftboard: scenario 'helthy' is unknown: name a TOML file, or one of baseline-vs-spec, ")
+    assert err.startswith("draftboard: scenario 'helthy' is unknown: name a TOML file, or one of abandoned-requests, ")
     assert err.count("\n") == 1
 
 

@@ -249,3 +249,17 @@ def test_a_drafter_that_finds_nothing_leaves_the_counters_where_they_are() -> No
     at_event, last = pages[20], pages[-1]
     assert last[f"{SPEC}drafts_total",] == at_event[f"{SPEC}drafts_total",] > 0
     assert last["vllm:generation_tokens_total",] > at_event["vllm:generation_tokens_total",]
+
+
+def test_abandoned_requests_are_begun_and_never_finished() -> None:
+    told = scenario({"at": "10m", "load": {}}, **BUSY | {"requests": [{"alpha": 0.7, "abandoned": 0.9}]})
+    *_, last = scrapes(started(told), 900)
+    begun = last["vllm:time_to_first_token_seconds_count",]
+    finished = {reason: last["vllm:request_success_total", reason] for reason in ("stop", "length", "abort")}
+    assert last["vllm:num_requests_running",] == 0
+    assert sum(finished.values()) / begun == pytest.approx(0.1, abs=0.05)
+    assert finished["abort"] == 0
+    assert last["vllm:e2e_request_latency_seconds_count",] == sum(finished.values())
+    assert last["http_requests_total", "/v1/chat/completions", "POST", "2xx"] == begun
+    # A client goes away anywhere in the answer: of 250 tokens it takes half.
+    assert last["vllm:generation_tokens_total",] / begun == pytest.approx(250 * (0.1 + 0.9 / 2), rel=0.15)

@@ -182,7 +182,7 @@ class Engine:
         batch["last"] = np.where(taken > 0, ends[begins + taken], batch["last"])
         done = batch["made"] >= batch["wanted"]
         if done.any():
-            self._books.finished(batch[done])
+            self._books.ended(batch[done])
             batch = batch[~done]
         self._running, self._now = batch, float(ends[-1])
 

@@ -40,6 +40,7 @@ class Requests(Table):
     max_tokens: _Tokens = 1000  # where an answer is cut off
     cached: Share = 0.0  # part of each prompt that the prefix cache holds
     fully_cached: Share = 0.0  # share of requests with one uncomputed token, which makes a phantom draft
+    abandoned: Share = 0.0  # share of requests whose client goes away in the midst of the answer
 
     @model_validator(mode="after")
     def _one_of_three(self) -> Self:
