@@ -15,7 +15,8 @@ from support.simulated import scenario
 NAMED = {
     *("healthy-eagle3", "ngram-summarisation", "mixed-temperature", "drafter-broken", "k-too-long", "k-too-short"),
     *("repetition-loop", "kv-pressure", "overload", "engine-outlier", "restart", "spec-off", "idle"),
-    *("baseline-vs-spec", "disagg-phantom-drafts", "fleet-100", "abandoned-requests"),
+    *("baseline-vs-spec", "disagg-phantom-drafts", "fleet-100"),
+    *("bursty-text", "abandoned-requests", "adaptive-verification"),
 }
 HEAD = 'story = "Something that a server might live through."\nduration = "1h"\n'
 SERVER = '[[server]]\nmodel = "m"\n'
@@ -56,12 +57,18 @@ def test_a_story_expects_alerts_within_its_duration(name: str) -> None:
         (f"{DRAFTS}requests = [{{ rates = [0.5, 0.4] }}]", "rates has 2 positions, k = 3 needs as many"),
         (f"{DRAFTS}requests = [{{ rates = [1.5, 0.4, 0.3] }}]", "rates.0 = 1.5 is not allowed"),
         (f"{DRAFTS}requests = [{{ alpha = nan }}]", "alpha = nan is not allowed"),
-        (f"{DRAFTS}requests = [{{ alpha = 0.5, workload = 'chat' }}]", "needs one of alpha, rates and workload"),
-        (f"{DRAFTS}requests = [{{ }}]", "needs one of alpha, rates and workload"),
+        (f"{DRAFTS}requests = [{{ alpha = 0.5, workload = 'chat' }}]", "needs one of alpha, rates, workload and"),
+        (f"{DRAFTS}requests = [{{ }}]", "needs one of alpha, rates, workload and"),
+        (f"{DRAFTS}requests = [{{ bursts = {{ easy = 0.9 }} }}]", "server.0.requests.0.bursts.hard is missing"),
+        (f"{DRAFTS}requests = [{{ bursts = {{ easi = 1, hard = 0.1, easy = 0.9 }} }}]", "bursts.easi'; known here: "),
+        (f"{DRAFTS}requests = [{{ bursts = {{ easy = 0.9, hard = 0.1, stretch_tokens = 0.5 }} }}]", "tokens = 0.5"),
         (f"{DRAFTS}requests = [{{ alpha = 0.5, abandoned = 2.0 }}]", "abandoned = 2.0 is not allowed"),
         (f"{DRAFTS}labels = {{ job = 'x' }}", "server.0.labels: names 'job', which simulated servers have"),
         (f"{DRAFTS}labels = {{ k = 'x' }}", "is a label name that records, vLLM or dashboards use"),
         (f"{DRAFTS}labels = {{ a = 1 }}", "server.0.labels.a = 1 is not allowed"),
+        (f"{DRAFTS}verify_budget = 0", "verify_budget = 0 is not allowed"),
+        (f"{HEAD}{SERVER}verify_budget = 9", "verify_budget needs a method"),
+        (f"{DRAFTS}verify_inflation = 0.5", "verify_inflation = 0.5 is not allowed"),
         (f"{DRAFTS}requests = []", "server.0.requests = [] is not allowed"),
         (f"{DRAFTS}requests = [{{ alpha = 0.5, share = 0 }}]", "share = 0 is not allowed"),
         (f"{DRAFTS}requests = [{{ alpha = 0.5, max_tokens = 9000 }}]", "max_model_len = 8192 is too short"),

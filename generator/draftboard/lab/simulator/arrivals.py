@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 
 _TIMES = ("arrived", "scheduled", "first", "last")  # in simulated seconds; first and last token, NaN before the first
 _TOKENS = ("prompt", "cached", "wanted", "made")  # "cached" need not be computed, "made" is what is answered so far
-_FLAGS = ("cut", "left")  # it ends at max_tokens, or by its client
+_FLAGS = ("cut", "left", "easy")  # ends at max_tokens, or by its client; whether its text is in an easy stretch
 _REQUEST = np.dtype(
     [
         ("kind", "i8"),
@@ -71,6 +71,7 @@ class Arrivals:
             name: np.array([getattr(kind, name) for kind in kinds], float)
             for name in ("prompt_tokens", "output_tokens", "max_tokens", "cached", "fully_cached", "abandoned")
         }
+        self._kinds["easy"] = np.array([kind.bursts.easy_share if kind.bursts else 1.0 for kind in kinds])
         self._stock = NO_REQUESTS
 
     def during(self, start: float, seconds: float, in_system: int) -> Batch:
@@ -114,6 +115,8 @@ class Arrivals:
         if of["abandoned"].any():
             batch["left"] = self._chance.random(count) < of["abandoned"]
             batch["wanted"] = np.ceil(batch["wanted"] * np.where(batch["left"], 1 - self._chance.random(count), 1))
+        if (of["easy"] < 1).any():
+            batch["easy"] = self._chance.random(count) < of["easy"]
         return batch
 
     def _spread(self, mean: Floats, deviation: float) -> Floats:
