@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from draftboard.lab.simulator.fleet import Instance, targets
 from draftboard.lab.simulator.scenario import Scenario
@@ -63,3 +63,26 @@ def reported(told: Scenario, settings: Settings, method: str, folder: Path, seco
         path.write_bytes(page(instance))
     (model,) = report(Pages(*pages), settings, method=method).models
     return model
+
+
+class Tried(NamedTuple):
+    """A K, and what the report advises there."""
+
+    k: int
+    advice: str
+
+
+def followed(told: Scenario, settings: Settings, folder: Path, most: int) -> list[Tried]:
+    """What comes of changing K as the report of its first server advises, until it asks for no other, or so often."""
+    tried: list[Tried] = []
+    k = told.server[0].k or 0
+    while len(tried) <= most:
+        said = reported(with_k(told, k), settings, told.server[0].method, folder)
+        tried.append(Tried(k, said.verdict.advice or ""))
+        if "shorter" in tried[-1].advice and said.speculation:
+            k = said.speculation.best_k
+        elif "longer" in tried[-1].advice:
+            k += 1
+        else:
+            break
+    return tried
