@@ -2,10 +2,15 @@
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from draftboard.lab.simulator.fleet import Instance, targets
 from draftboard.lab.simulator.scenario import Scenario
+from draftboard.lab.simulator.serve import page
+from draftboard.reading import Pages
+from draftboard.report import ModelReport, report
+from draftboard.settings import Settings
 
 Values = dict[tuple[str, ...], float]
 """By name of the series and the values of its labels, except model_name and engine."""
@@ -43,3 +48,41 @@ def scrapes(instance: Instance, seconds: int, step: int = 15) -> Iterator[Values
         instance.advance(at)
         if instance.up:
             yield values(instance)
+
+
+def with_k(told: Scenario, k: int) -> Scenario:
+    """The same servers, started with another K."""
+    return told.model_copy(update={"server": tuple(server.model_copy(update={"k": k}) for server in told.server)})
+
+
+def reported(told: Scenario, settings: Settings, method: str, folder: Path, seconds: int = 1800) -> ModelReport:
+    """What the report says of its first server, from two saved pages: after ten minutes, and so much later."""
+    instance, pages = started(told), (folder / "before.prom", folder / "after.prom")
+    for at, path in zip((600, 600 + seconds), pages, strict=True):
+        instance.advance(at)
+        path.write_bytes(page(instance))
+    (model,) = report(Pages(*pages), settings, method=method).models
+    return model
+
+
+class Tried(NamedTuple):
+    """A K, and what the report advises there."""
+
+    k: int
+    advice: str
+
+
+def followed(told: Scenario, settings: Settings, folder: Path, most: int) -> list[Tried]:
+    """What comes of changing K as the report of its first server advises, until it asks for no other, or so often."""
+    tried: list[Tried] = []
+    k = told.server[0].k or 0
+    while len(tried) <= most:
+        said = reported(with_k(told, k), settings, told.server[0].method, folder)
+        tried.append(Tried(k, said.verdict.advice or ""))
+        if "shorter" in tried[-1].advice and said.speculation:
+            k = said.speculation.best_k
+        elif "longer" in tried[-1].advice:
+            k += 1
+        else:
+            break
+    return tried

@@ -10,11 +10,13 @@ from draftboard.lab.simulator.fleet import targets
 from draftboard.lab.simulator.scenario import Load, Requests
 from draftboard.rules import alerting_groups
 from draftboard.settings import Settings
+from support.simulated import scenario
 
 NAMED = {
     *("healthy-eagle3", "ngram-summarisation", "mixed-temperature", "drafter-broken", "k-too-long", "k-too-short"),
     *("repetition-loop", "kv-pressure", "overload", "engine-outlier", "restart", "spec-off", "idle"),
     *("baseline-vs-spec", "disagg-phantom-drafts", "fleet-100"),
+    *("bursty-text", "abandoned-requests", "adaptive-verification"),
 }
 HEAD = 'story = "Something that a server might live through."\nduration = "1h"\n'
 SERVER = '[[server]]\nmodel = "m"\n'
@@ -55,8 +57,18 @@ def test_a_story_expects_alerts_within_its_duration(name: str) -> None:
         (f"{DRAFTS}requests = [{{ rates = [0.5, 0.4] }}]", "rates has 2 positions, k = 3 needs as many"),
         (f"{DRAFTS}requests = [{{ rates = [1.5, 0.4, 0.3] }}]", "rates.0 = 1.5 is not allowed"),
         (f"{DRAFTS}requests = [{{ alpha = nan }}]", "alpha = nan is not allowed"),
-        (f"{DRAFTS}requests = [{{ alpha = 0.5, workload = 'chat' }}]", "needs one of alpha, rates and workload"),
-        (f"{DRAFTS}requests = [{{ }}]", "needs one of alpha, rates and workload"),
+        (f"{DRAFTS}requests = [{{ alpha = 0.5, workload = 'chat' }}]", "needs one of alpha, rates, workload and"),
+        (f"{DRAFTS}requests = [{{ }}]", "needs one of alpha, rates, workload and"),
+        (f"{DRAFTS}requests = [{{ bursts = {{ easy = 0.9 }} }}]", "server.0.requests.0.bursts.hard is missing"),
+        (f"{DRAFTS}requests = [{{ bursts = {{ easi = 1, hard = 0.1, easy = 0.9 }} }}]", "bursts.easi'; known here: "),
+        (f"{DRAFTS}requests = [{{ bursts = {{ easy = 0.9, hard = 0.1, stretch_tokens = 0.5 }} }}]", "tokens = 0.5"),
+        (f"{DRAFTS}requests = [{{ alpha = 0.5, abandoned = 2.0 }}]", "abandoned = 2.0 is not allowed"),
+        (f"{DRAFTS}labels = {{ job = 'x' }}", "server.0.labels: names 'job', which simulated servers have"),
+        (f"{DRAFTS}labels = {{ k = 'x' }}", "is a label name that records, vLLM or dashboards use"),
+        (f"{DRAFTS}labels = {{ a = 1 }}", "server.0.labels.a = 1 is not allowed"),
+        (f"{DRAFTS}verify_budget = 0", "verify_budget = 0 is not allowed"),
+        (f"{HEAD}{SERVER}verify_budget = 9", "verify_budget needs a method"),
+        (f"{DRAFTS}verify_inflation = 0.5", "verify_inflation = 0.5 is not allowed"),
         (f"{DRAFTS}requests = []", "server.0.requests = [] is not allowed"),
         (f"{DRAFTS}requests = [{{ alpha = 0.5, share = 0 }}]", "share = 0 is not allowed"),
         (f"{DRAFTS}requests = [{{ alpha = 0.5, max_tokens = 9000 }}]", "max_model_len = 8192 is too short"),
@@ -104,7 +116,7 @@ def test_hostile_files_are_reported_in_one_line(tmp_path: Path, text: bytes) -> 
 
 def test_an_unknown_name_is_answered_with_those_that_are_known() -> None:
     with pytest.raises(
-        DraftboardError, match=r"scenario 'x' is unknown: name a TOML file, or one of baseline-vs-spec, "
+        DraftboardError, match=r"scenario 'x' is unknown: name a TOML file, or one of abandoned-requests, "
     ):
         find("x")
 
@@ -121,6 +133,12 @@ def test_a_scenario_scales_to_as_many_engines_and_models_as_asked() -> None:
     assert [server.instances for server in pairs.server] == [5, 5, 3, 3, 5]
     models = {target.server.model for target in targets(find("restart").scaled(models=3), 1)}
     assert models == {"llama-3-70b", "llama-3-70b-2", "llama-3-70b-3"}
+
+
+def test_a_scenario_adds_target_labels_to_those_of_every_server() -> None:
+    (target,) = targets(scenario(variant="a", labels={"rack": "r1"}), 1)
+    own = {"job": "vllm", "instance": "vllm-0:8000", "spec_method": "none", "variant": "a"}
+    assert target.labels == own | {"rack": "r1"}
 
 
 def test_events_of_a_model_happen_to_its_copies_too(tmp_path: Path) -> None:

@@ -110,11 +110,16 @@ def test_time_goes_on_as_fast_as_asked_and_a_restart_gives_no_page(tmp_path: Pat
             pass
 
 
-def test_targets_are_named_as_the_one_who_asks_names_the_host() -> None:
-    with live("--scenario", "idle") as (_, addresses):
+def test_targets_are_named_as_the_one_who_asks_names_the_host(tmp_path: Path) -> None:
+    path = tmp_path / "labelled.toml"
+    path.write_text(
+        'story = "A server with a target label of its own."\nduration = "1h"\n'
+        '[[server]]\nmodel = "m"\nlabels = { rack = "r1" }\n'
+    )
+    with live("--scenario", str(path)) as (_, addresses):
         port = addresses[0].split(":")[2].removesuffix("/metrics")
         groups = json.loads(httpx.get(f"http://localhost:{port}/targets").text)
-        assert groups[0]["targets"] == [f"localhost:{port}"]
+        assert groups == [{"targets": [f"localhost:{port}"], "labels": {"spec_method": "none", "rack": "r1"}}]
 
 
 def counted(text: str) -> set[str]:
@@ -156,7 +161,7 @@ def test_a_host_that_is_not_ours_is_one_line_and_exit_code_2(capsys: pytest.Capt
 def test_an_unknown_scenario_is_one_line_and_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run("--scenario", "helthy", capsys=capsys)
     assert (code, out) == (2, "")
-    assert err.startswith("draftboard: scenario 'helthy' is unknown: name a TOML file, or one of baseline-vs-spec, ")
+    assert err.startswith("draftboard: scenario 'helthy' is unknown: name a TOML file, or one of abandoned-requests, ")
     assert err.count("\n") == 1
 
 

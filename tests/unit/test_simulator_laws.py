@@ -38,6 +38,15 @@ SERVERS: dict[str, dict[str, Any]] = {
     "perfect drafts": BUSY | {"requests": [{"alpha": 1.0}]},
     "useless drafts": BUSY | {"requests": [{"alpha": 0.0}]},
     "no drafts": {"load": {"rate": 1.0}},
+    "bursty text": {
+        "method": "suffix",
+        "k": 6,
+        "coverage": 0.8,
+        "draft_lengths": [1 / 6] * 6,
+        "load": {"rate": 1.0},
+        "requests": [{"bursts": {"easy": 0.95, "hard": 0.3}}, {"alpha": 0.5}],
+    },
+    "adaptive verification": BUSY | {"verify_budget": 9, "load": {"clients": 8}},
     "one token a request": BUSY | {"requests": [{"alpha": 0.8, "output_tokens": 1, "max_tokens": 1}]},
 }
 
@@ -249,3 +258,52 @@ def test_a_drafter_that_finds_nothing_leaves_the_counters_where_they_are() -> No
     at_event, last = pages[20], pages[-1]
     assert last[f"{SPEC}drafts_total",] == at_event[f"{SPEC}drafts_total",] > 0
     assert last["vllm:generation_tokens_total",] > at_event["vllm:generation_tokens_total",]
+
+
+def test_abandoned_requests_are_begun_and_never_finished() -> None:
+    told = scenario({"at": "10m", "load": {}}, **BUSY | {"requests": [{"alpha": 0.7, "abandoned": 0.9}]})
+    *_, last = scrapes(started(told), 900)
+    begun = last["vllm:time_to_first_token_seconds_count",]
+    finished = {reason: last["vllm:request_success_total", reason] for reason in ("stop", "length", "abort")}
+    assert last["vllm:num_requests_running",] == 0
+    assert sum(finished.values()) / begun == pytest.approx(0.1, abs=0.05)
+    assert finished["abort"] == 0
+    assert last["vllm:e2e_request_latency_seconds_count",] == sum(finished.values())
+    assert last["http_requests_total", "/v1/chat/completions", "POST", "2xx"] == begun
+    # A client goes away anywhere in the answer: of 250 tokens it takes half.
+    assert last["vllm:generation_tokens_total",] / begun == pytest.approx(250 * (0.1 + 0.9 / 2), rel=0.15)
+
+
+def test_adaptive_verification_counts_all_drafted_tokens_and_accepts_of_the_verified() -> None:
+    def counted(rate: float) -> tuple[float, float, float]:
+        """Tokens drafted and accepted a draft, and tokens generated."""
+        requests = [{"alpha": 0.8, "prompt_tokens": 2}]
+        server = BUSY | {"verify_budget": 16, "load": {"rate": rate}, "requests": requests}
+        *_, last = scrapes(started(scenario(**server)), 1800)
+        drafts, drafted, accepted = (
+            last[f"{SPEC}{what}_total",] for what in ("drafts", "draft_tokens", "accepted_tokens")
+        )
+        return drafted / drafts, accepted / drafts, last["vllm:generation_tokens_total",]
+
+    (drafted, accepted, few), (drafted_under_load, accepted_under_load, many) = counted(0.1), counted(8.0)
+    assert drafted == drafted_under_load == 4
+    assert accepted == pytest.approx(sum(theory.geometric_survival(0.8, 4)), rel=0.03)
+    assert accepted_under_load < 0.7 * accepted
+    assert many > 50 * few
+
+
+def test_a_large_batch_gives_more_tokens_where_it_verifies_fewer() -> None:
+    def generated(**server: Any) -> float:
+        load = {"saturation_tokens": 60, "load": {"clients": 60}, "requests": [{"alpha": 0.6}]}
+        *_, last = scrapes(started(scenario(**load | server)), 900)
+        return last["vllm:generation_tokens_total",]
+
+    fixed = generated(method="eagle3", k=7)
+    assert generated(method="eagle3", k=7, verify_budget=60) > 1.2 * fixed
+
+
+def test_a_verify_step_takes_as_long_as_told() -> None:
+    server = BUSY | {"step_seconds": 0.02, "draft_cost": 0.1, "saturation_tokens": 1e6, "load": {"rate": 0.05}}
+    requests = [{"alpha": 0.7, "prompt_tokens": 2, "output_tokens": 400, "max_tokens": 1000}]
+    *_, last = scrapes(started(scenario(**server, verify_inflation=1.4, requests=requests)), 1800)
+    assert last[f"{STEPS}_sum",] / last[f"{STEPS}_count",] == pytest.approx(0.02 * (1.4 + 4 * 0.1), rel=0.01)

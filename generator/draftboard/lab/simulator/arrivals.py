@@ -15,8 +15,14 @@ Floats = NDArray[np.float64]
 
 _TIMES = ("arrived", "scheduled", "first", "last")  # in simulated seconds; first and last token, NaN before the first
 _TOKENS = ("prompt", "cached", "wanted", "made")  # "cached" need not be computed, "made" is what is answered so far
+_FLAGS = ("cut", "left", "easy")  # ends at max_tokens, or by its client; whether its text is in an easy stretch
 _REQUEST = np.dtype(
-    [("kind", "i8"), *((name, "f8") for name in _TIMES), *((name, "i8") for name in _TOKENS), ("cut", "?")]
+    [
+        ("kind", "i8"),
+        *((name, "f8") for name in _TIMES),
+        *((name, "i8") for name in _TOKENS),
+        *((name, "?") for name in _FLAGS),
+    ]
 )
 _STOCK = 256
 _PROMPT_SPREAD, _ANSWER_SPREAD = 0.5, 0.7  # standard deviations of the logarithm of a length. HEUR
@@ -63,8 +69,9 @@ class Arrivals:
         self._up_to = np.cumsum(shares / shares.sum())
         self._kinds = {
             name: np.array([getattr(kind, name) for kind in kinds], float)
-            for name in ("prompt_tokens", "output_tokens", "max_tokens", "cached", "fully_cached")
+            for name in ("prompt_tokens", "output_tokens", "max_tokens", "cached", "fully_cached", "abandoned")
         }
+        self._kinds["easy"] = np.array([kind.bursts.easy_share if kind.bursts else 1.0 for kind in kinds])
         self._stock = NO_REQUESTS
 
     def during(self, start: float, seconds: float, in_system: int) -> Batch:
@@ -104,6 +111,12 @@ class Arrivals:
         batch["cached"] = prompt - 1 if self._server.kv_transfer else found
         batch["wanted"] = np.minimum(answer, of["max_tokens"])
         batch["cut"] = answer > of["max_tokens"]
+        # Drawn where it matters, so that no other scenario's numbers depend on it.
+        if of["abandoned"].any():
+            batch["left"] = self._chance.random(count) < of["abandoned"]
+            batch["wanted"] = np.ceil(batch["wanted"] * np.where(batch["left"], 1 - self._chance.random(count), 1))
+        if (of["easy"] < 1).any():
+            batch["easy"] = self._chance.random(count) < of["easy"]
         return batch
 
     def _spread(self, mean: Floats, deviation: float) -> Floats:

@@ -132,16 +132,20 @@ class Books:
         self.note(latency.STEP_LATENCY, seconds, (steps.emitted > 0).sum(axis=0))
         self.note(latency.STEP_TOKENS, (emitted + computed)[emitted > 0])
 
-    def finished(self, done: Batch) -> None:
-        """Their answers are complete."""
+    def ended(self, done: Batch) -> None:
+        """Their answers are complete, or their clients went away: those are counted by the frontend alone."""
+        self._frontend(len(done))
+        done = done[~done["left"]]
         self._finished.append(done)
         cut = int(np.count_nonzero(done["cut"]))
         self.add(serving.REQUESTS_FINISHED, cut, "length")
         self.add(serving.REQUESTS_FINISHED, len(done) - cut, "stop")
-        self.add(around.HTTP_REQUESTS, len(done), "2xx")
+
+    def _frontend(self, requests: int) -> None:
+        self.add(around.HTTP_REQUESTS, requests, "2xx")
         if self._server.engines == 1:  # what several processes work is not exposed
-            self.add(_CPU, len(done) * _CPU_SECONDS_PER_REQUEST)
-            self.add(_COLLECTIONS, len(done), "0")
+            self.add(_CPU, requests * _CPU_SECONDS_PER_REQUEST)
+            self.add(_COLLECTIONS, requests, "0")
 
     def settle(self, running: Batch, waiting: int) -> None:
         """Count what was noted, and put down how things are now."""

@@ -7,10 +7,12 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from draftboard.catalogue import around, latency, serving
 from draftboard.lab.simulator.arrivals import NO_REQUESTS, Arrivals, Batch, Floats, Integers, blocks, joined, uncomputed
 from draftboard.lab.simulator.books import Books, Steps
+from draftboard.lab.simulator.bursts import BurstyText
 from draftboard.lab.simulator.scenario import Event, Requests, Server
 
 _TICK_SECONDS, _TICKS_WHILE_WAITING = 1.0, 2
@@ -26,39 +28,70 @@ class Drafter:
         self._chance = chance
         self._lookup = server.looks_up
         self._up_to_length = np.cumsum(server.draft_lengths)[:-1]
+        self._budget = math.inf if server.verify_budget is None else server.verify_budget
         self.cover(server.coverage)
         self.take(server.requests)
 
     def cover(self, coverage: float) -> None:
         """From now on such a share of steps finds a draft."""
-        self._coverage = coverage if self.longest else 0.0
-        self.drafted_per_step = float(self._coverage * (self.longest - self._up_to_length.sum()))  # mean, of a request
+        self.coverage = coverage if self.longest else 0.0
+        self.drafted_per_step = float(self.coverage * (self.longest - self._up_to_length.sum()))  # mean, of a request
+
+    def verified_per_step(self, requests: float) -> float:
+        """Mean of the drafted tokens of a request that are verified, in a batch of so many."""
+        return min(self.drafted_per_step, self._budget / requests)
 
     def take(self, kinds: Sequence[Requests]) -> None:
         """From now on the kinds of request are these."""
+        bursts = ((number, kind.bursts) for number, kind in enumerate(kinds) if self.longest)
+        self._bursty = {number: BurstyText(of, self.longest) for number, of in bursts if of}
         # A uniform draw is compared with the shares rejected up to each position. Kind by kind they lie in one rising
         # list, at kind + share, so that one search serves rows of every kind.
         survivals = [kind.survival(self.longest, lookup=self._lookup) for kind in kinds]
         self._rejected = np.array([number + 1 - share for number, of in enumerate(survivals) for share in of])
 
     def decode(self, batch: Batch, begin: Integers, steps: int) -> Steps:
-        """Requests decode, each after its step `begin`, until its answer is complete or the steps are over."""
-        shape = (len(batch), steps)
-        drafted = np.full(shape, self.longest)
-        if len(self._up_to_length):
-            drafted = 1 + self._up_to_length.searchsorted(self._chance.random(shape), side="right")
-        if self._coverage < 1:
-            drafted = np.where(self._chance.random(shape) < self._coverage, drafted, 0)
-        accepted = np.zeros(shape, int)
-        if self.longest:  # the positions that a full-length draft would be accepted to, cut to the draft
-            kind = batch["kind"][:, None]
-            deep = self._rejected.searchsorted(kind + self._chance.random(shape), side="right")
-            accepted = np.minimum(deep - kind * self.longest, drafted)
-        gained = (accepted + 1) * (np.arange(steps) > begin[:, None])
+        """Requests decode, each after its step `begin`, until its answer is complete or the steps are over.
+
+        Their text goes on to the stretch that it is in then.
+        """
+        moves = np.arange(steps) > begin[:, None]
+        drafted = self._drafted((len(batch), steps))
+        accepted = self._accepted(batch, self._verified(drafted), moves)
+        gained = (accepted + 1) * moves
         missing = (batch["wanted"] - batch["made"])[:, None] - (gained.cumsum(axis=1) - gained)
         emitted = np.clip(missing, 0, gained)
         active = emitted > 0
         return Steps(drafted * active, accepted * active, emitted)
+
+    def _drafted(self, shape: tuple[int, int]) -> Integers:
+        drafted: Integers = np.full(shape, self.longest)
+        if len(self._up_to_length):
+            drafted = 1 + self._up_to_length.searchsorted(self._chance.random(shape), side="right")
+        if self.coverage < 1:
+            drafted = np.where(self._chance.random(shape) < self.coverage, drafted, 0)
+        return drafted
+
+    def _verified(self, drafted: Integers) -> Integers:
+        """What the budget lets through of drafts: requests share it alike, and parts of a token by chance."""
+        if math.isinf(self._budget):
+            return drafted
+        each = self._budget / max(1, len(drafted)) + self._chance.random(drafted.shape)
+        verified: Integers = np.minimum(drafted, each.astype(int))
+        return verified
+
+    def _accepted(self, batch: Batch, verified: Integers, moves: NDArray[np.bool_]) -> Integers:
+        """The positions that a full-length draft would be accepted to, cut to what is verified."""
+        if not self.longest:
+            return np.zeros(verified.shape, int)
+        kind, drawn = batch["kind"][:, None], self._chance.random(verified.shape)
+        deep = self._rejected.searchsorted(kind + drawn, side="right")
+        accepted: Integers = np.minimum(deep - kind * self.longest, verified)
+        for number, text in self._bursty.items():
+            of = batch["kind"] == number
+            told = text.accepted(batch["easy"][of], verified[of], drawn[of], moves[of])
+            accepted[of], batch["easy"][of] = told
+        return accepted
 
 
 class Engine:
@@ -101,7 +134,8 @@ class Engine:
         drafted = self._drafter.drafted_per_step
         saturation = self._server.saturation_tokens
         plain = 1 + requests / saturation
-        inflation = (1 + requests * (1 + drafted) / saturation) / plain
+        inflation = (1 + requests * (1 + self._drafter.verified_per_step(requests)) / saturation) / plain
+        inflation *= 1 + self._drafter.coverage * (self._server.verify_inflation - 1)
         return self._server.step_seconds * plain * (drafted * self._server.c + inflation)
 
     def _tick(self, start: float, seconds: float) -> None:
@@ -182,7 +216,7 @@ class Engine:
         batch["last"] = np.where(taken > 0, ends[begins + taken], batch["last"])
         done = batch["made"] >= batch["wanted"]
         if done.any():
-            self._books.finished(batch[done])
+            self._books.ended(batch[done])
             batch = batch[~done]
         self._running, self._now = batch, float(ends[-1])
 

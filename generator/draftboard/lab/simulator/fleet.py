@@ -27,7 +27,7 @@ def targets(scenario: Scenario, seed: int) -> tuple[Target, ...]:
     placed = [(server, number) for server in scenario.server for number in range(server.instances)]
     found = []
     for index, (server, number) in enumerate(placed):
-        labels = {"job": "vllm", "instance": f"vllm-{index}:8000", "spec_method": server.method}
+        labels = {"job": "vllm", "instance": f"vllm-{index}:8000", "spec_method": server.method} | server.labels
         variant = {"variant": server.variant} if server.variant else {}
         events = tuple(event for event in scenario.event if event.concerns(server, number))
         found.append(Target(server, labels | variant, events, seed, index))

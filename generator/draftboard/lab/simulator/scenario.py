@@ -6,19 +6,20 @@ from operator import mul
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.files import Table, first_mistake, read_toml
 from draftboard.settings import Settings
-from draftboard.settings.fields import LONGEST_DRAFT, AboveZero, Hold, MethodName, Positive, Ratio
+from draftboard.settings.fields import LONGEST_DRAFT, AboveZero, Hold, LabelName, MethodName, Positive, Ratio
 
 _Name = Annotated[str, Field(pattern=r"^[\w./-]{1,80}$")]
 _Tokens = Annotated[int, Field(ge=1, le=1_000_000)]
 _FOLDER = Path(__file__).parent / "scenarios"
 _METHODS, _COSTS = Settings().methods, Settings().draft_cost
 _DAY_SECONDS = 86_400
+_OWN_LABELS = {"job", "instance", "spec_method", "variant", "model_name", "engine"}
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Shares = Annotated[tuple[Share, ...], Field(strict=False, max_length=LONGEST_DRAFT)]
@@ -27,29 +28,41 @@ _LEARNED = {"chat": 0.75, "code": 0.82, "summarisation": 0.78, "creative": 0.68}
 _LOOKUP = {"chat": 0.35, "code": 0.6, "summarisation": 0.75, "creative": 0.15}  # as high as text repeats itself. HEUR
 
 
+class Bursts(Table):
+    """Text that comes in easy and hard stretches of random length; at its end the next is drawn anew."""
+
+    easy: Share  # probability of acceptance in an easy stretch, if all before were accepted
+    hard: Share  # the same in a hard one
+    easy_share: Share = 0.5  # of the text
+    stretch_tokens: Annotated[float, Field(ge=1, le=10_000)] = 50.0  # mean length; 1: every token by itself
+
+
 class Requests(Table):
     """One kind of request: how well it can be drafted, how long it is, how much of it is cached."""
 
     alpha: Share | None = None  # probability of acceptance, the same at every position if all before were accepted
     rates: Shares = ()  # by position: share of drafts accepted at least so deep; never rises
     workload: Literal["chat", "code", "summarisation", "creative"] | None = None  # its alpha, usual for the method
+    bursts: Bursts | None = None  # acceptance by stretch of text, so that a draft's position does not tell it
     share: AboveZero = 1.0  # of requests, relative to the other kinds
     prompt_tokens: _Tokens = 500  # mean; prompts are spread log-normally around it
     output_tokens: _Tokens = 250  # mean of the answers that end by themselves; they are spread log-normally around it
     max_tokens: _Tokens = 1000  # where an answer is cut off
     cached: Share = 0.0  # part of each prompt that the prefix cache holds
     fully_cached: Share = 0.0  # share of requests with one uncomputed token, which makes a phantom draft
+    abandoned: Share = 0.0  # share of requests whose client goes away in the midst of the answer
 
     @model_validator(mode="after")
-    def _one_of_three(self) -> Self:
-        if sum((self.alpha is not None, bool(self.rates), self.workload is not None)) != 1:
-            raise ValueError("needs one of alpha, rates and workload")
+    def _one_of_four(self) -> Self:
+        given = self.alpha is not None, bool(self.rates), self.workload is not None, self.bursts is not None
+        if sum(given) != 1:
+            raise ValueError("needs one of alpha, rates, workload and bursts")
         if any(after > before for before, after in pairwise(self.rates)):
             raise ValueError("survival rises with position, which prefix acceptance excludes")
         return self
 
     def survival(self, positions: int, *, lookup: bool) -> tuple[float, ...]:
-        """By position: share of full-length drafts that are accepted at least so deep."""
+        """By position: share of full-length drafts that are accepted at least so deep. Not of bursts."""
         usual = _LOOKUP if lookup else _LEARNED
         alpha = usual[self.workload] if self.workload else self.alpha or 0.0
         # Given that all before were accepted; nothing is known behind a position that none reaches.
@@ -86,6 +99,7 @@ class Server(Table):
 
     model: _Name
     variant: Annotated[str, Field(pattern=r"^[\w.-]{0,40}$")] = ""  # target label of an A/B comparison
+    labels: dict[LabelName, _Name] = Field(default={})  # further target labels
     instances: Annotated[int, Field(ge=1, le=1000)] = 1
     engines: Annotated[int, Field(ge=1, le=64)] = 1  # data-parallel ranks; several make a page of several processes
 
@@ -94,6 +108,8 @@ class Server(Table):
     coverage: Share = 1.0  # share of decode steps that find a draft; under 1 only where drafts are looked up
     draft_lengths: Shares = ()  # of lookups: share of drafts with 1, 2 ... tokens; all have K where it is empty
     draft_cost: Ratio | None = None  # c: time of drafting one token over one plain step; default: the method's
+    verify_inflation: Annotated[float, Field(ge=1, le=100)] = 1.0  # v: a verify step over a plain one in a small batch
+    verify_budget: _Tokens | None = None  # adaptive verification: drafted tokens in a step that are verified at most
 
     step_seconds: Annotated[float, Field(ge=0.001, le=100)] = 0.02  # t: a plain decode step of one sequence
     saturation_tokens: AboveZero = 400.0  # in a step, where arithmetic takes as long as reading weights: v grows
@@ -127,6 +143,13 @@ class Server(Table):
         """The same server, started without its speculative configuration."""
         return self.model_copy(update={"method": _METHODS.baseline, "k": None, "coverage": 1.0, "draft_lengths": ()})
 
+    @field_validator("labels")
+    @classmethod
+    def _free_names(cls, labels: dict[str, str]) -> dict[str, str]:
+        if taken := sorted(_OWN_LABELS & labels.keys()):
+            raise ValueError(f"names {taken[0]!r}, which simulated servers have already: choose another")
+        return labels
+
     @model_validator(mode="after")
     def _holds_together(self) -> Self:
         if self.speculates and self.k is None:
@@ -136,6 +159,8 @@ class Server(Table):
         if (self.coverage < 1 or self.draft_lengths) and not self.looks_up:
             methods = ", ".join(_METHODS.lookup)
             raise ValueError(f"coverage and draft_lengths belong to lookups: method must be one of {methods}")
+        if self.verify_budget is not None and not self.speculates:
+            raise ValueError(f"verify_budget needs a method: method = {self.method!r} drafts nothing")
         whole = len(self.draft_lengths) == self.k and isclose(sum(self.draft_lengths), 1, abs_tol=1e-6)
         if self.draft_lengths and not whole:
             raise ValueError("draft_lengths must name a share for each length from 1 to k and add up to 1")

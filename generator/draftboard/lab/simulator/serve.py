@@ -21,7 +21,7 @@ from draftboard.lab.listening import Listener, answering, respond
 from draftboard.lab.simulator.fleet import Instance, Target
 
 _LAST_PORT = 65_535
-_DISCOVERED = {"spec_method", "variant"}
+_OF_EVERY_TARGET = {"job", "instance"}  # Prometheus sets them itself.
 
 
 @dataclass
@@ -62,7 +62,7 @@ def serving(targets: Sequence[Target], host: str, port: int, speed: float) -> It
         """The targets for Prometheus' HTTP service discovery, under the host's name that the client uses."""
         groups = []
         for target, one in zip(targets, listeners, strict=True):
-            labels = {name: text for name, text in target.labels.items() if name in _DISCOVERED}
+            labels = {name: text for name, text in target.labels.items() if name not in _OF_EVERY_TARGET}
             groups.append({"targets": [f"{asked_as or host}:{one.server_port}"], "labels": labels})
         return json.dumps(groups, indent=2).encode()
 
