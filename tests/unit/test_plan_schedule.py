@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from draftboard.errors import DraftboardError
 from draftboard.plan.basis import Term
 from draftboard.plan.lengths import SchedulePlan, plan_schedule
+from draftboard.settings import Settings
 
 UNTIMED = hypothesis_settings(deadline=None)
 HIGH = (0.90, 0.85, 0.78, 0.70)
@@ -26,7 +27,7 @@ curves = sizes.flatmap(
 
 
 def planned(survival: tuple[float, ...] = HIGH, cost: float = 0.1, curve: tuple = CURVE) -> SchedulePlan:
-    return plan_schedule(survival, Term(cost), curve)
+    return plan_schedule(Settings(), survival, Term(cost), curve)
 
 
 def lookup(plan: SchedulePlan, size: int) -> int:

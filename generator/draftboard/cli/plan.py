@@ -123,11 +123,12 @@ def k(given: _Given) -> plans.basis.Plan:
 def schedule(given: _Given) -> plans.basis.Plan:
     """Find the best draft length for every batch size."""
     alpha, survival, longest = given["alpha"], given["survival"], given["max_k"]
-    cost = plans.basis.cost_ratio(load(given["config"]), given["cost_ratio"], given["method"])
+    settings = load(given["config"])
+    cost = plans.basis.cost_ratio(settings, given["cost_ratio"], given["method"])
     if longest is None and alpha is not None and survival is None:
         raise DraftboardError("name --max-k with --alpha: the draft length at which --inflation was measured")
     shares = plans.basis.survival_of(alpha, survival, len(survival or "1") if longest is None else longest)
-    return plans.lengths.plan_schedule(shares, cost, given["inflation"])
+    return plans.lengths.plan_schedule(settings, shares, cost, given["inflation"])
 
 
 @plan.command()

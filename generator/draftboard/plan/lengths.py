@@ -45,7 +45,7 @@ class DraftLengthPlan(Plan):
     cost_ratio: Term
     verify_inflation: Term
     lengths: tuple[Length, ...]  # k = 1 and up
-    best: Length | None  # the smallest k of the highest speedup; None when no k beats plain decoding
+    best: Length | None  # the smallest k within thresholds.gain of the highest speedup; None when none beats plain
     following: Length | None  # one more than the longest measured, extrapolated; None with alpha, or at the limit
 
     def blocks(self) -> tuple[Block, ...]:
@@ -97,13 +97,14 @@ def plan_draft_length(
         )
         for k, share in enumerate(shares, 1)
     )
-    k, _ = theory.best_k(planned, c, v)
+    gain = settings.thresholds.gain
+    k, _ = theory.best_k(planned, c, v, gain)
     best, more = lengths[k - 1] if k else None, lengths[-1] if extrapolates else None
     verdict = "Leave speculation off: no k up to the longest planned is expected to be faster than plain decoding."
     if best is not None:
         says = expected_speedup.step_of(best.speedup, settings).says
         verdict = f"k = {best.k}: expected speedup {best.speedup:.2f} ({says})."
-    notes = (*_notes(best, more, len(planned)), *cost.note("cost ratio"), *inflation.note("verify inflation"))
+    notes = (*_notes(best, more, len(planned), gain), *cost.note("cost ratio"), *inflation.note("verify inflation"))
     if v > 1:
         notes += ("v is the same at every k here, which favours long drafts under load: see `plan schedule`.",)
     return DraftLengthPlan(
@@ -118,11 +119,12 @@ def plan_draft_length(
     )
 
 
-def _notes(best: Length | None, more: Length | None, longest: int) -> tuple[str, ...]:
+def _notes(best: Length | None, more: Length | None, longest: int, gain: float) -> tuple[str, ...]:
     note = "Expected of speculative steps alone: only a baseline under the same load measures the real speedup."
     if more is not None:
         test = f"p = {more.survival:.3f} against c * S({longest}) = {more.needed_survival:.3f}"
-        turn = "may be faster still" if more.speedup > (best.speedup if best else 1) else "is not expected to be faster"
+        faster = more.speedup > (best.speedup * (1 + gain) if best else 1)
+        turn = "may be faster still" if faster else "is not expected to be faster"
         return (note, f"k = {more.k} {turn} (S = {more.speedup:.2f}, extrapolated, never measured: {test}).")
     if best is not None and best.k == longest:
         return (note, f"The best k is the longest planned: a draft longer than {longest} may be better still.")
@@ -176,10 +178,10 @@ class SchedulePlan(Plan):
         return (title, Table(headings, tuple(rows)), where, Verbatim(json.dumps(asdict(self.speculative_config))))
 
 
-def plan_schedule(survival: Sequence[float], cost: Term, curve: _Curve) -> SchedulePlan:
+def plan_schedule(settings: Settings, survival: Sequence[float], cost: Term, curve: _Curve) -> SchedulePlan:
     """Plan from survival by position, c and v; v is that of a draft as long as `survival`, shorter ones have less."""
     _require_curve(curve)
-    ranges, at = _ranges(survival, cost.value, curve), len(survival)
+    ranges, at = _ranges(survival, cost.value, curve, settings.thresholds.gain), len(survival)
     longest, last = max(each.k for each in ranges), ranges[-1]
     entries = tuple((each.first, each.last, each.k) for each in ranges)
     notes = [f"v is taken as measured at K = {at}; of a shorter draft, by its share of the verified tokens."]
@@ -224,12 +226,13 @@ def _inflation_at(curve: _Curve, size: int) -> float:
     return v_low + (v_high - v_low) * (size - low) / (high - low)
 
 
-def _ranges(survival: Sequence[float], cost: float, curve: _Curve) -> tuple[Range, ...]:
+def _ranges(survival: Sequence[float], cost: float, curve: _Curve, gain: float) -> tuple[Range, ...]:
     """Batch sizes in order, neighbours of one K joined: every size is in exactly one range."""
     each = []
     for size in range(1, curve[-1][0] + 1):
         inflation = _inflation_at(curve, size)
-        k, speedup = theory.best_k(survival, theory.cost_per_drafted_token(len(survival), cost, inflation))
+        shared = theory.cost_per_drafted_token(len(survival), cost, inflation)
+        k, speedup = theory.best_k(survival, shared, gain=gain)
         each.append((size, inflation, k, speedup))
     ranges = []
     for k, members in groupby(each, key=lambda point: point[2]):

@@ -59,10 +59,12 @@ def speedup_at(survival: Sequence[float], cost: float, inflation: float = 1.0) -
     return (1.0, *(tokens[k] / step_cost(k, cost, inflation) for k in range(1, len(tokens))))
 
 
-def best_k(survival: Sequence[float], cost: float, inflation: float = 1.0) -> tuple[int, float]:
-    """The smallest k of the highest speedup, and that speedup; 0 and 1 where no draft beats plain decoding."""
+def best_k(survival: Sequence[float], cost: float, inflation: float = 1.0, gain: float = 0.0) -> tuple[int, float]:
+    """The smallest k within `gain` of the highest speedup, and its speedup; 0 and 1 where none beats plain decoding."""
     at_each = speedup_at(survival, cost, inflation)
-    return at_each.index(max(at_each)), max(at_each)
+    enough = (1 - gain) * max(at_each)
+    found = ((k, speedup) for k, speedup in enumerate(at_each) if k and speedup > 1 and speedup >= enough)
+    return next(found, (0, 1.0))
 
 
 def break_even_alpha(k: int, cost: float, inflation: float = 1.0) -> float | None:

@@ -290,10 +290,7 @@ def _margin(case: Case) -> tuple[str, ...]:
 def _of_best_k(case: Case) -> tuple[str, ...]:
     """Of a best k under K."""
     best, gain = case.numbers.value(best_k), case.numbers.value(shorter_gain)
-    told = (
-        "{best_k.title} is {best_k} by these counters: {best_speedup.within} {best_speedup}. What k below K yields is "
-        "a lower bound"
-    )
+    told = "{best_k.title} is {best_k}, the smallest within {thresholds.gain:.0%} of that"
     return () if best is None or gain is None or gain <= 1 + case.settings.thresholds.gain else (told,)
 
 

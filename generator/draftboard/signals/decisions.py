@@ -169,7 +169,7 @@ ADVICE = Decision(
             Code(2, "try a shorter K", Status.WARN),
             # What is lost at every k by counters of this K may be a gain at a shorter one: try that first.
             first_of(economics.too_long, (economics.best_speedup < economics.BREAK_EVEN) & (configured_k > 1)),
-            "{best_speedup.title} is {best_speedup} (a lower bound), now it is {expected_speedup}",
+            "{best_speedup.title} of any k is {best_speedup} (a lower bound), now it is {expected_speedup}",
         ),
         "drafter": Choice(
             Code(3, "look at the drafter", Status.WARN),

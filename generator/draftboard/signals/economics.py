@@ -159,8 +159,8 @@ speedup_at = _speedup(
 )
 best_speedup = _speedup(
     name="best_speedup",
-    title="Expected speedup at best k",
-    question="What would the best k gain?",
+    title="Highest expected speedup",
+    question="What would the fastest k gain?",
     description=f"The highest of the expected speedups at each k. {BURSTS} {ASSUMPTION}",
     expr=speedup_at.max("k"),
     record="vllm_spec_decode_best_speedup:ratio_rate{window}",
