@@ -18,7 +18,7 @@ from draftboard import build as build_room
 from draftboard.build.files import ALERTING, RECORDING
 from draftboard.catalogue import Presence, around
 from draftboard.doctor import examine_prometheus
-from draftboard.doctor.configuration import FINER
+from draftboard.doctor.buckets import FINER
 from draftboard.doctor.finding import Examination, Finding, Severity
 from draftboard.doctor.series import NAMES, all_readers, silenced_by
 from draftboard.durations import Duration

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from draftboard.catalogue import Presence, around, removed, serving, speculation
 from draftboard.doctor import series
-from draftboard.doctor.configuration import FAMILIES, buckets_flag, finite, other_bounds
+from draftboard.doctor.buckets import FAMILIES, buckets_flag, finite, other_bounds
 from draftboard.doctor.finding import Empty, Examination, Finding, few, found
 from draftboard.doctor.series import NAMES, Reader, Server, named, place
 from draftboard.errors import DraftboardError

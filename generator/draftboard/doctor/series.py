@@ -11,7 +11,7 @@ from draftboard.access import Access
 from draftboard.alerts import ALERTS
 from draftboard.catalogue import CATALOGUE, Metric, Presence, around, removed, serving, speculation
 from draftboard.dashboards import places
-from draftboard.doctor.configuration import FAMILIES, finite, other_bounds
+from draftboard.doctor.buckets import FAMILIES, finite, other_bounds
 from draftboard.doctor.finding import Empty, Examination, Finding, few, found
 from draftboard.durations import Duration
 from draftboard.reading.page import VLLM
