@@ -77,8 +77,10 @@ def read(archive: Path) -> tuple[str, dict[str, tuple[str, list[str]]], list[str
         raise NotReadError(f"{archive}: not named as a distribution of vLLM, such as vllm-0.33.0.tar.gz")
     try:
         sources = dict(_members(archive))
-    except (OSError, tarfile.TarError, zipfile.BadZipFile) as error:
-        raise NotReadError(f"{archive}: {error}") from None
+    except FileNotFoundError:
+        raise NotReadError(f"{archive}: no such file") from None
+    except (OSError, tarfile.TarError, zipfile.BadZipFile, EOFError):
+        raise NotReadError(f"{archive}: not an archive that can be read") from None
     trees = [ast.parse(sources[path]) for path in CONFIGURATIONS if path in sources]
     keys = next(filter(None, map(keys_of, trees)), {})
     if not keys:

@@ -98,7 +98,8 @@ class CommandLine:
 def parse(text: str) -> CommandLine:
     """Take a command line apart; raises DraftboardError where it starts no vLLM server."""
     try:
-        words = shlex.split(configuration.checked(text).replace("\\\n", " "))
+        # Bash quotes with $'...' too.
+        words = shlex.split(re.sub(r"(?<=[\s=])\$'", "'", configuration.checked(text).replace("\\\n", " ")))
     except ValueError as error:
         raise DraftboardError(f"--command: {str(error).lower()}; put the whole command line in single quotes") from None
     for index, word in enumerate(words):
