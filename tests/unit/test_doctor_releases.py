@@ -86,7 +86,7 @@ def test_what_went_is_no_problem_before_and_one_afterwards(config: dict[str, Any
 def test_what_lived_between_two_releases_names_both() -> None:
     found = on(examined(DRAFTED | {"rejection_sample_method": "strict"}, "0.33.0"), "rejection_sample_method")
     assert "only vLLM 0.18.0 to 0.20.2 has it" in found.what
-    assert found.fix.startswith("write one of synthetic, standard")
+    assert found.fix.startswith("write one of standard, block")
 
 
 def test_a_family_of_mtp_is_deprecated_only_where_mtp_exists() -> None:
@@ -238,6 +238,11 @@ def test_flags_of_newer_releases_are_a_problem_for_an_older_one() -> None:
     config = '{"method": "ngram", "num_speculative_tokens": 3}'
     assert old.write_instead == f"vllm serve M --speculative-config '{config}'"
     assert examine_command(old.write_instead, Settings(), Release("0.20.2")).content
+
+
+def test_what_a_proposal_needs_of_vllm_is_told() -> None:
+    examination = examine_command("vllm serve M --speculative-model small --num-speculative-tokens 3", Settings())
+    assert "this needs vLLM 0.15.0 or newer (draft_model)" in on(examination, "vLLM").what
 
 
 def test_a_dead_flag_proposes_no_shorthand_to_a_release_without_it() -> None:

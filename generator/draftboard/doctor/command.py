@@ -137,7 +137,7 @@ def examine_config(text: str, settings: Settings, release: Release = UNKNOWN) ->
         raise DraftboardError(f"--speculative-config: {error}; {fix}") from None
     alive = names.revived(config, release)
     findings = (
-        *names.of_release(release, names.needed(config)),
+        *names.of_release(release, names.needed(alive)),
         *names.spelling(config, release),
         *configuration.meaning(config, settings, release),
     )
@@ -153,7 +153,8 @@ def examine_command(text: str, settings: Settings, release: Release = UNKNOWN) -
     whole = moved | (config or {})
     sizes = line.number("tensor_parallel_size"), line.number("data_parallel_size")
     speculates = any(argument.value != "" for argument in line.all(_WHOLE, *SHORTHANDS))
-    needed = names.needed(whole, [argument.flag for argument in line.arguments])
+    alive = _fitting(names.revived(whole, release), sizes[0])
+    needed = names.needed(alive, [argument.flag for argument in line.arguments])
     findings = [*names.of_release(release, needed)] if whole or needed else []
     findings += [*_words(line), *_flags(line, release), *mistakes]
     findings += names.spelling(config or {}, release)
@@ -164,7 +165,7 @@ def examine_command(text: str, settings: Settings, release: Release = UNKNOWN) -
     if not line.all(_WHOLE, *SHORTHANDS, *FLAGS):
         label, baseline = settings.labels.spec_method, settings.methods.baseline
         findings.append(found("no-speculation", "--speculative-config", label=label, baseline=baseline))
-    instead, alive = "", _fitting(names.revived(whole, release), sizes[0])
+    instead = ""
     if config is not None and (alive == config or configuration.is_accepted(alive, settings, release, *sizes)):
         instead = _instead(line, config, alive, release)
     return Examination(_for("command line", release), tuple(findings), instead)

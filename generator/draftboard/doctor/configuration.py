@@ -16,6 +16,7 @@ from draftboard.doctor.names import (
     NO_DRAFTER,
     REMARKS,
     SPECULATIVE_CONFIG,
+    SYNTHETIC,
     Config,
     revived,
     spelling,
@@ -114,9 +115,9 @@ def _verification(alive: Config) -> Iterator[Finding]:
     """What decides which drafted tokens are accepted."""
     how, where = alive.get("rejection_sample_method"), f"{SPECULATIVE_CONFIG} rejection_sample_method"
     invented = [key for key in alive if key.startswith("synthetic_")]
-    if how == "synthetic" or invented:
+    if how == SYNTHETIC or invented:
         yield found("synthetic", where)
-    if (how == "synthetic") != (len(invented) == 1):
+    if (how == SYNTHETIC) != (len(invented) == 1):
         yield found("synthetic-incomplete", where)
     if how == "fly":
         yield found("lossy", where)
