@@ -312,7 +312,7 @@ def test_buckets_that_the_settings_declare_must_be_given_to_the_server() -> None
     declared = Settings.model_validate({"buckets": {"inter_token_latency": [0.005, 0.1, 1]}})
     flag = """--custom-histogram-buckets '{"inter_token_latency": [0.005, 0.1, 1]}'"""
     (found,) = (f for f in examined(f"vllm serve M {SPEC}", declared).findings if f.severity is Severity.WARNING)
-    assert "start the server with the flag below" in found.fix
+    assert "start the server (vLLM 0.32.0 or newer) with the flag below" in found.fix
     assert found.paste == flag
     assert examined(f"vllm serve M {SPEC} {flag}", declared).content
 

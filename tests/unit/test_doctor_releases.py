@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from draftboard.access import Access
 from draftboard.cli import main
-from draftboard.doctor import examine_command, examine_config, release_of
+from draftboard.doctor import examine_command, examine_config, release_of, releases
 from draftboard.doctor.finding import Examination, Finding, Severity
 from draftboard.doctor.names import CHOICES, DEAD_KEYS, FLAGS, KEYS, METHODS
 from draftboard.doctor.releases import NEWEST, OLDEST, RELEASES, UNKNOWN, Release
@@ -211,14 +211,18 @@ def test_words_that_a_fix_quotes_exist_in_the_release(config: dict[str, Any], ve
         assert set(quoted) <= there, found
 
 
-@pytest.mark.parametrize("flag", FLAGS)
+VALUES = {"speculative_model_quantization": "awq", "custom_histogram_buckets": "{}", "spec_method": "ngram"}
+
+
+@pytest.mark.parametrize("flag", sorted({*FLAGS, *releases.FLAGS}))
 @pytest.mark.parametrize("version", SOME)
 def test_the_command_without_a_dead_flag_is_accepted(flag: str, version: str) -> None:
-    value = "awq" if "quantization" in flag else "4"
+    value = VALUES.get(flag, "4")
     command = f"vllm serve M -sc '{json.dumps(EAGLE)}' --{flag.replace('_', '-')} {value}"
     instead = examine_command(command, Settings(), Release(version)).write_instead
     if instead:
-        assert examine_command(instead, Settings(), Release(version)).content
+        again = examine_command(instead, Settings(), Release(version))
+        assert again.content, again.findings
 
 
 @pytest.mark.parametrize("version", SOME)

@@ -12,6 +12,7 @@ from draftboard.catalogue import CATALOGUE, Histogram
 from draftboard.doctor.configuration import fits, read_object
 from draftboard.doctor.finding import Finding, found, shown
 from draftboard.doctor.names import VLLM
+from draftboard.doctor.releases import FLAGS
 from draftboard.settings import Settings
 from draftboard.settings.objectives import HISTOGRAMS
 
@@ -62,7 +63,7 @@ def other_bounds(where: str, name: str, bounds: set[float], family: str, setting
     paste = f"[buckets]\n{family} = {json.dumps(_sorted(bounds))}"
     if declared != _VLLMS_OWN[family]:
         fix, paste = (
-            "start the server with the flag below, or declare its bounds in the settings",
+            f"start the server ({FLAGS[BUCKETS]}) with the flag below, or declare its bounds in the settings",
             buckets_flag(settings),
         )
     unmet = ", ".join(f"{slo} ({s:g} s)" for slo, s in _objectives(family, settings).items() if s not in bounds)

@@ -182,9 +182,9 @@ def _for(what: str, release: Release) -> str:
 
 
 def _is_dead(flag: str, release: Release) -> bool:
-    """Whether the release lacks a flag that is dead or has a key in its place."""
+    """Whether the release lacks a flag; of those in no data only dead ones are known to be lacking."""
     span = releases.FLAGS.get(flag)
-    return flag in (*FLAGS, *SHORTHANDS) and not (span and release.has(span))
+    return not release.has(span) if span else flag in FLAGS
 
 
 def _words(line: CommandLine) -> Iterator[Finding]:
@@ -207,7 +207,7 @@ def _flags(line: CommandLine, release: Release) -> Iterator[Finding]:
         if flag in FLAGS and _is_dead(flag, release):
             fix = names.fix_of(flag, FLAGS[flag], release)
             yield found("dead-flag", argument.written, who=names.who_has(span), fix=fix)
-        elif span and not release.has(span):
+        elif span and _is_dead(flag, release):
             key = SHORTHANDS.get(flag)
             fix = f'write "{key}" in --speculative-config' if key else "leave it out"
             yield names.not_there(argument.written, "the flag", span, release, fix)
