@@ -16,9 +16,9 @@ import yaml
 from conftest import program
 from draftboard import build as build_room
 from draftboard.build.files import ALERTING, RECORDING
-from draftboard.catalogue import Presence, around
+from draftboard.catalogue import Presence, around, speculation
 from draftboard.doctor import examine_prometheus
-from draftboard.doctor.configuration import FINER
+from draftboard.doctor.buckets import FINER
 from draftboard.doctor.finding import Examination, Finding, Severity
 from draftboard.doctor.series import NAMES, all_readers, silenced_by
 from draftboard.durations import Duration
@@ -160,6 +160,17 @@ def test_every_fault_of_a_server_has_its_own_cause_and_fix(tmp_path: Path) -> No
     assert "it has the old vllm:gpu_cache_usage_perc" in version.what
     # Another server has all that these lack, so no panel is empty because of them.
     assert not any(f.empty.panels for f in examination.findings)
+
+
+def test_a_counter_that_relabelling_drops_is_a_problem_with_what_stays_empty(tmp_path: Path) -> None:
+    dropped = speculation.ACCEPTED_TOKENS_PER_POS.name
+    page_without = "".join(line for line in NGRAM.splitlines(keepends=True) if not line.startswith(dropped))
+    with scraping(tmp_path, [(page_without, {"instance": "a", "spec_method": "ngram"})]) as (client, now):
+        found = about(examine_prometheus(client, fast(), now), f"no {dropped}, ")
+    assert (found.severity, found.where) == (Severity.PROBLEM, "a of job vllm")
+    assert "metric_relabel_configs" in found.fix
+    assert "draftboard-depth: Accepted tokens by position" in found.empty.panels
+    assert "SpecDecodeFirstPositionWeak" in found.empty.alerts
 
 
 def test_a_prometheus_that_scrapes_no_vllm_is_a_problem_with_a_scrape_job(tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ def test_no_credential_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_text_that_looks_like_markup_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = doctor("--speculative-config", '{"method": "[red]x[/red]", "num_speculative_tokens": 1}', capsys=capsys)
-    assert "'[red]x[/red]' is not a method" in out
+    assert "'[red]x[/red]' is unknown" in out
 
 
 def test_text_of_servers_cannot_control_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:

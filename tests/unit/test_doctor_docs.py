@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from draftboard.catalogue.removed import REMOVED
-from draftboard.doctor.configuration import DEAD_KEYS, FLAGS, MOVED
+from draftboard.doctor.names import DEAD_KEYS, FLAGS, MOVED
 
 TEXT = (Path(__file__).parent.parent.parent / "docs/doctor.md").read_text()
 

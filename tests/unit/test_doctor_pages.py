@@ -19,9 +19,11 @@ from draftboard.signals.acceptance import acceptance, draft_efficiency
 from support.pages import page as one_engine
 
 DATA = Path(__file__).parent.parent / "data"
-LOAD, IDLE, BASELINE, DP2 = (
-    (DATA / f"v0.32.0-{name}.prom").read_text() for name in ("ngram-load", "ngram-idle", "baseline", "ngram-dp2")
+LOAD, IDLE, BASELINE, DP2, UNFIT = (
+    (DATA / f"v0.32.0-{name}.prom").read_text()
+    for name in ("ngram-load", "ngram-idle", "baseline", "ngram-dp2", "eagle-unfit")
 )
+COUNTERS = NAMES[Presence.SPECULATING]
 DRAFTS, GENERATED = speculation.DRAFTS.name, serving.GENERATION_TOKENS.name
 
 
@@ -116,8 +118,11 @@ def test_a_removed_metric_names_signals_that_exist() -> None:
 
 def test_a_page_of_the_v0_engine_is_a_problem_with_what_to_read_instead() -> None:
     v0 = without(LOAD, "vllm:spec_decode") + 'vllm:spec_decode_draft_acceptance_rate{model_name="m"} 0.7\n'
+    v0 += 'vllm:spec_decode_num_accepted_tokens_total{model_name="m"} 1200.0\n'
     found = about(examined(v0), "V0 engine")
     assert f"vllm:spec_decode_efficiency -> {REMOVED[1].instead}" in found.fix
+    words = [f.what for f in examined(v0).findings]
+    assert not [what for what in words if "speculation is off" in what or "removes it on the way" in what]
 
 
 def test_a_series_that_every_release_has_is_dropped_on_the_way() -> None:
@@ -162,8 +167,86 @@ def test_counters_that_contradict_each_other_are_a_problem(name: str) -> None:
 
 def test_low_acceptance_is_a_note_with_its_usual_causes_and_the_size_of_the_sample() -> None:
     found = about(examined(LOAD), "6% of 8,942 drafted tokens")
+    assert found.severity is Severity.NOTE
     assert "or of another family, tokenizer or fine-tune" in found.what
     assert "draftboard report" in found.fix
+
+
+def test_a_head_that_does_not_fit_is_a_problem_with_its_likely_causes() -> None:
+    examination = examined(UNFIT)
+    found = about(examination, "0.2% of 24,020 drafted tokens")
+    assert found.severity is Severity.PROBLEM
+    assert not examination.content
+    for cause in ("another model", "tokenizer or vocabulary", "not loaded", "quantisation", "sampling"):
+        assert cause in found.what, cause
+
+
+@pytest.mark.parametrize(
+    ("accepted", "drafts", "kind"),
+    [
+        (99, 2000, "does not fit"),
+        (100, 2000, "which is poor"),
+        (0, 2000, "does not fit"),
+        (0, 1999, "which is poor"),
+        (0, 199, "too few to judge"),
+    ],
+)
+def test_a_drafter_does_not_fit_under_a_share_and_from_a_number_of_drafted_tokens(
+    accepted: float, drafts: float, kind: str
+) -> None:
+    assert about(examined(one_engine([accepted], drafts=drafts)), kind)
+
+
+@pytest.mark.parametrize("text", [LOAD, UNFIT], ids=["low", "does not fit"])
+def test_advice_on_acceptance_is_a_shorter_k_then_the_drafter_then_off(text: str) -> None:
+    fix = about(examined(text), "drafted tokens since its start").fix
+    first = min(fix.find(words) for words in ("shorter K", "num_speculative_tokens: 1") if words in fix)
+    assert first < fix.index("drafter") < fix.index("off")
+
+
+@pytest.mark.parametrize("name", COUNTERS)
+def test_every_missing_counter_is_a_problem_with_its_name_what_stays_empty_and_the_likely_cause(name: str) -> None:
+    found = about(examined(without(LOAD, name)), f"no {name}, ")
+    assert found.severity is Severity.PROBLEM
+    assert "metric_relabel_configs" in found.fix
+    assert "filter" in found.fix
+    assert all(vars(found.empty).values())
+
+
+def test_what_a_missing_counter_leaves_empty_is_what_reads_it() -> None:
+    positions, drafted = (
+        about(examined(without(LOAD, name)), f"no {name}, ").empty
+        for name in (speculation.ACCEPTED_TOKENS_PER_POS.name, speculation.DRAFT_TOKENS.name)
+    )
+    assert "model:vllm_spec_decode_acceptance:ratio_rate5m" in drafted.records
+    assert "model:vllm_spec_decode_acceptance:ratio_rate5m" not in positions.records
+    assert "SpecDecodeFirstPositionWeak" in positions.alerts
+    assert "SpecDecodeFirstPositionWeak" not in drafted.alerts
+
+
+def test_several_missing_counters_are_named_one_by_one() -> None:
+    examination = examined(without(LOAD, *COUNTERS[1:]))
+    for name in COUNTERS[1:]:
+        assert about(examination, f"no {name}, ")
+    assert not [f for f in examination.findings if "speculation is off" in f.what]
+
+
+def test_without_the_count_of_drafts_speculation_is_not_called_off() -> None:
+    examination = examined(without(LOAD, DRAFTS))
+    assert about(examination, f"no {DRAFTS}, ")
+    assert not [f for f in examination.findings if "speculation is off" in f.what]
+
+
+def test_acceptance_is_told_without_positions() -> None:
+    missing = without(LOAD, speculation.ACCEPTED_TOKENS_PER_POS.name)
+    assert about(examined(missing), "6% of 8,942 drafted tokens")
+
+
+def test_of_two_servers_the_complete_one_keeps_the_panels_filled() -> None:
+    name = speculation.DRAFT_TOKENS.name
+    found = about(examined(LOAD, without(LOAD, name)), f"no {name}, ")
+    assert found.severity is Severity.PROBLEM
+    assert found.empty.panels == ()
 
 
 @pytest.mark.parametrize(("accepted", "band"), [(700, "optimal"), (600, "healthy"), (400, "fair"), (399, "poor")])

@@ -174,12 +174,21 @@ def examined(config: Path, _: pytest.CaptureFixture[str]) -> str:
     return str(examine_command("vllm serve some/model", load(config)))
 
 
+def fits(accepted: float, config: Path, capsys: pytest.CaptureFixture[str]) -> bool:
+    """Whether the doctor finds that the drafter fits, with so many of 2,001 drafted tokens accepted."""
+    saved = config.with_name("drafts.prom")
+    saved.write_text(page([accepted], drafts=2001))
+    return "does not fit" not in said("doctor", saved, "--json", "--config", config, capsys=capsys)
+
+
 ANSWERS: dict[str, Callable[[Path, pytest.CaptureFixture[str]], object]] = {
     "traffic.drafts_to_judge": reported,
     "traffic.requests_to_compare": partial(compared, baseline=20, candidate=20),
     "traffic.requests_to_compare_tails": partial(compared, baseline=150, candidate=150),
     "thresholds.load": partial(compared, baseline=200, candidate=260),
     "thresholds.foreign": swept,
+    "thresholds.unfit": partial(fits, 101),
+    "traffic.draft_tokens_to_judge_fit": partial(fits, 1),
     **{f"planning.{name}": planned for name in Settings().planning.model_dump()},
     **{f"buckets.{name}": examined for name in Settings().buckets.model_dump()},
 }

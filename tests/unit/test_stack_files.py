@@ -11,7 +11,7 @@ from conftest import ROOT
 from draftboard.build import render
 from draftboard.catalogue import around
 from draftboard.catalogue.metric import Presence
-from draftboard.doctor.configuration import FINER
+from draftboard.doctor.buckets import FINER
 from draftboard.settings import Settings, load
 
 DEPLOY = ROOT / "deploy"

@@ -24,6 +24,9 @@ _WINDOW = Duration(10)
 @shared.at_option
 @click.option("--speculative-config", metavar="JSON", help="Examine a value of vLLM's --speculative-config.")
 @click.option("--command", metavar="COMMANDLINE", help="Examine the command line of a vLLM server.")
+@click.option(
+    "--vllm-version", metavar="VERSION", help="Release that runs a configuration or command. Default: a SOURCE's own."
+)
 @shared.config_option
 @shared.access_options()
 @shared.json_option
@@ -35,6 +38,7 @@ def doctor_command(
     at: float | None,
     speculative_config: str | None,
     command: str | None,
+    vllm_version: str | None,
     config: Path | None,
     token_file: Path | None,
     ca_file: Path | None,
@@ -49,11 +53,15 @@ def doctor_command(
     shared.require(at is None or prometheus is not None, "--at requires --prometheus: servers are read now")
     shared.require(window is None or sources, "--window requires a SOURCE")
     shared.require(reads or not (token_file or ca_file), "--token-file and --ca-file require a SOURCE or --prometheus")
+    before_it_runs = speculative_config is not None or command is not None
+    needs_those = "--vllm-version requires --speculative-config or --command"
+    shared.require(vllm_version is None or before_it_runs, needs_those)
     settings, access, examinations = load(config), Access.from_files(token_file, ca_file), []
+    release = doctor.release_of(vllm_version, sources if before_it_runs else (), access)
     if speculative_config is not None:
-        examinations.append(doctor.examine_config(speculative_config, settings))
+        examinations.append(doctor.examine_config(speculative_config, settings, release))
     if command is not None:
-        examinations.append(doctor.examine_command(command, settings))
+        examinations.append(doctor.examine_command(command, settings, release))
     if prometheus is not None:
         with Client(prometheus, access) as client:
             examinations.append(doctor.examine_prometheus(client, settings, time.time() if at is None else at))

@@ -10,21 +10,24 @@ from itertools import takewhile
 from pathlib import PurePosixPath
 
 from draftboard.catalogue import Presence
-from draftboard.doctor import configuration
-from draftboard.doctor.configuration import FLAGS, MOVED, SHORTHANDS, Config, nearest, plain, read_object
+from draftboard.doctor import buckets, configuration, names, releases
+from draftboard.doctor.configuration import plain, read_object
 from draftboard.doctor.finding import Examination, Finding, found, shown
+from draftboard.doctor.names import FLAGS, MOVED, SHORTHANDS, VLLM, Config, nearest
+from draftboard.doctor.releases import UNKNOWN, Release
 from draftboard.doctor.series import NAMES, OF_ENGINES, all_readers, silenced_by
 from draftboard.errors import DraftboardError
 from draftboard.settings import Settings
 
 _OLD_ENTRYPOINT = "vllm.entrypoints.openai.api_server"
 _WHOLE = "speculative_config"
+_DRAFTERS_SIZE = "draft_tensor_parallel_size"
 _ENDS = {";", "&", "&&", "|", "||", ">", ">>", "<", "2>", "2>&1", "&>"}
 _ALIASES = {"tp": "tensor_parallel_size", "dp": "data_parallel_size", "sc": _WHOLE, "asc": "api_server_count"}
 _CREDENTIAL = re.compile(r"(?i)(^|[_-])(api[_-]?keys?|access[_-]key|token|secret|passw(or)?d|credentials?|auth)$")
 _VARIABLE = re.compile(r"(?:--env=)?([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
 _PER_REQUEST = "per_request_spec_decode_metrics"
-_READ_HERE = (_WHOLE, *SHORTHANDS, configuration.BUCKETS, "disable_log_stats", _PER_REQUEST)
+READ_HERE = (_WHOLE, *SHORTHANDS, buckets.BUCKETS, "disable_log_stats", _PER_REQUEST)
 _VARIABLE_OF = {"api_key": "VLLM_API_KEY", "hf_token": "HF_TOKEN"}
 _USERINFO = re.compile(r"(?<=://)[^/@\s]+@")
 
@@ -95,7 +98,8 @@ class CommandLine:
 def parse(text: str) -> CommandLine:
     """Take a command line apart; raises DraftboardError where it starts no vLLM server."""
     try:
-        words = shlex.split(configuration.checked(text).replace("\\\n", " "))
+        # Bash quotes with $'...' too.
+        words = shlex.split(re.sub(r"(?<=[\s=])\$'", "'", configuration.checked(text).replace("\\\n", " ")))
     except ValueError as error:
         raise DraftboardError(f"--command: {str(error).lower()}; put the whole command line in single quotes") from None
     for index, word in enumerate(words):
@@ -116,7 +120,7 @@ def _arguments(words: Iterable[str]) -> Iterator[Argument]:
         flag = (not written.startswith("--") and _ALIASES.get(name)) or name.replace("-", "_")
         if not word.startswith("-"):
             yield Argument("", "", (), word, (word,))
-        elif equals or flag in configuration.VLLM["without_value"]:
+        elif equals or flag in VLLM["without_value"]:
             yield Argument(flag, written, tuple(path), value if equals else None, (word,))
         else:
             follow = [*takewhile(lambda word: re.match(r"[^-]|-[0-9.]+$|$", word), rest)]
@@ -124,35 +128,63 @@ def _arguments(words: Iterable[str]) -> Iterator[Argument]:
             yield Argument(flag, written, tuple(path), next(iter(own), None), (word, *own))
 
 
-def examine_config(text: str, settings: Settings) -> Examination:
+def examine_config(text: str, settings: Settings, release: Release = UNKNOWN) -> Examination:
     """Examine the value of vLLM's `--speculative-config`; raises DraftboardError where it is not a JSON object."""
     try:
         config = read_object(text)
     except ValueError as error:
         fix = """give vLLM's JSON in single quotes, such as '{"method": "mtp"}'; --command takes a command line"""
         raise DraftboardError(f"--speculative-config: {error}; {fix}") from None
-    alive = configuration.revived(config)
-    findings = (*configuration.spelling(config), *configuration.meaning(config, settings))
-    return Examination("speculative configuration", findings, json.dumps(alive) if alive != config else "")
+    alive = names.revived(config, release)
+    findings = (
+        *names.of_release(release, names.needed(alive)),
+        *names.spelling(config, release),
+        *configuration.meaning(config, settings, release),
+    )
+    differs = alive != config and configuration.is_accepted(alive, settings, release)
+    return Examination(_for("speculative configuration", release), findings, json.dumps(alive) if differs else "")
 
 
-def examine_command(text: str, settings: Settings) -> Examination:
+def examine_command(text: str, settings: Settings, release: Release = UNKNOWN) -> Examination:
     """Examine the command line of a vLLM server; raises DraftboardError where it starts none."""
     line = parse(text)
     moved = {argument.flag: plain(argument.value) for argument in line.all(*MOVED)}
     config, mistakes = line.configured()
+    whole = moved | (config or {})
+    sizes = line.number("tensor_parallel_size"), line.number("data_parallel_size")
     speculates = any(argument.value != "" for argument in line.all(_WHOLE, *SHORTHANDS))
-    findings = [*_words(line), *mistakes, *configuration.spelling(config or {})]
+    alive = _fitting(names.revived(whole, release), sizes[0])
+    needed = names.needed(alive, [argument.flag for argument in line.arguments])
+    findings = [*names.of_release(release, needed)] if whole or needed else []
+    findings += [*_words(line), *_flags(line, release), *mistakes]
+    findings += names.spelling(config or {}, release)
     if moved or (speculates and config is not None):
-        sizes = line.number("tensor_parallel_size"), line.number("data_parallel_size")
-        findings += configuration.meaning(moved | (config or {}), settings, *sizes)
+        findings += configuration.meaning(whole, settings, release, *sizes)
     findings += _metrics(line, settings, speculates=speculates)
-    findings += configuration.lint_buckets(line.value(configuration.BUCKETS), settings)
+    findings += buckets.lint_buckets(line.value(buckets.BUCKETS), settings)
     if not line.all(_WHOLE, *SHORTHANDS, *FLAGS):
         label, baseline = settings.labels.spec_method, settings.methods.baseline
         findings.append(found("no-speculation", "--speculative-config", label=label, baseline=baseline))
-    instead = "" if config is None else _instead(line, config, configuration.revived(moved | config))
-    return Examination("command line", tuple(findings), instead)
+    instead = ""
+    if config is not None and (alive == config or configuration.is_accepted(alive, settings, release, *sizes)):
+        instead = _instead(line, config, alive, release)
+    return Examination(_for("command line", release), tuple(findings), instead)
+
+
+def _fitting(alive: Config, target: int) -> Config:
+    """The configuration without a size that vLLM refuses; by default it is the target's."""
+    wrong = alive.get("method") == "draft_model" and alive.get(_DRAFTERS_SIZE) != target
+    return {key: value for key, value in alive.items() if not (wrong and key == _DRAFTERS_SIZE)}
+
+
+def _for(what: str, release: Release) -> str:
+    return f"{what} for vLLM {release.version}" if release.version else what
+
+
+def _is_dead(flag: str, release: Release) -> bool:
+    """Whether the release lacks a flag; of those in no data only dead ones are known to be lacking."""
+    span = releases.FLAGS.get(flag)
+    return not release.has(span) if span else flag in FLAGS
 
 
 def _words(line: CommandLine) -> Iterator[Finding]:
@@ -163,17 +195,27 @@ def _words(line: CommandLine) -> Iterator[Finding]:
         yield found("v0-variable", "VLLM_USE_V1=0")
     if environment.get("PROMETHEUS_MULTIPROC_DIR"):
         yield found("lasting-directory", "PROMETHEUS_MULTIPROC_DIR")
-    for argument in line.arguments:
-        if fix := FLAGS.get(argument.flag):
-            yield found("dead-flag", argument.written, fix=fix)
-        elif argument.flag not in ("", *_READ_HERE) and (meant := nearest(argument.flag, _READ_HERE)):
-            yield found("unknown-flag", shown(argument.written), meant=meant.replace("_", "-"))
-        elif _CREDENTIAL.search(argument.flag) and argument.value:
-            variable = _VARIABLE_OF.get(argument.flag, "an environment variable")
-            yield found("credential-flag", argument.written, variable=variable)
     for name, value in environment.items():
         if _CREDENTIAL.search(name) and value and not value.startswith("$"):
             yield found("credential-variable", f"{name}=")
+
+
+def _flags(line: CommandLine, release: Release) -> Iterator[Finding]:
+    """Flags that the release does not have, and credentials."""
+    for argument in line.arguments:
+        flag, span = argument.flag, releases.FLAGS.get(argument.flag)
+        if flag in FLAGS and _is_dead(flag, release):
+            fix = names.fix_of(flag, FLAGS[flag], release)
+            yield found("dead-flag", argument.written, who=names.who_has(span), fix=fix)
+        elif span and _is_dead(flag, release):
+            key = SHORTHANDS.get(flag)
+            fix = f'write "{key}" in --speculative-config' if key else "leave it out"
+            yield names.not_there(argument.written, "the flag", span, release, fix)
+        elif flag not in ("", *READ_HERE, *FLAGS) and (meant := nearest(flag, READ_HERE)):
+            yield found("unknown-flag", shown(argument.written), meant=meant.replace("_", "-"))
+        elif _CREDENTIAL.search(flag) and argument.value:
+            variable = _VARIABLE_OF.get(flag, "an environment variable")
+            yield found("credential-flag", argument.written, variable=variable)
 
 
 def _metrics(line: CommandLine, settings: Settings, *, speculates: bool) -> Iterator[Finding]:
@@ -192,16 +234,15 @@ def _metrics(line: CommandLine, settings: Settings, *, speculates: bool) -> Iter
         yield found("several-api-servers", f"--{flag.replace('_', '-')} {count}", missing=missing)
 
 
-def _instead(line: CommandLine, config: Config, alive: Config) -> str:
+def _instead(line: CommandLine, config: Config, alive: Config, release: Release) -> str:
     """The whole command without dead flags and credentials; empty where nothing changes."""
-    size = alive.get("draft_tensor_parallel_size")
-    if alive.get("method") == "draft_model" and size != line.number("tensor_parallel_size"):
-        alive.pop("draft_tensor_parallel_size", None)  # vLLM refuses it; by default it is the target's
-    left_out = {a.flag for a in line.arguments if a.flag in FLAGS or _CREDENTIAL.search(a.flag)}
-    left_out |= {_WHOLE, *SHORTHANDS} if alive != config else set()
+    dead = {argument.flag for argument in line.arguments if _is_dead(argument.flag, release)}
+    left_out = dead | {argument.flag for argument in line.arguments if _CREDENTIAL.search(argument.flag)}
+    rewritten = alive != config or bool(dead.intersection(SHORTHANDS))
+    left_out |= {_WHOLE, *SHORTHANDS} if rewritten else set()
     left_out |= {"model"} if _OLD_ENTRYPOINT in line.before else set()
     words = [*_before(line), *(token for a in line.arguments if a.flag not in left_out for token in a.tokens)]
-    if alive and alive != config:
+    if alive and rewritten:
         words += ["--speculative-config", json.dumps(alive)]
     if words == [*line.before, *(token for argument in line.arguments for token in argument.tokens)]:
         return ""

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from draftboard.catalogue import Presence, around, removed, serving, speculation
+from draftboard.catalogue import Presence, around, removed, serving
 from draftboard.doctor import series
-from draftboard.doctor.configuration import FAMILIES, buckets_flag, finite, other_bounds
+from draftboard.doctor.buckets import FAMILIES, buckets_flag, finite, other_bounds
 from draftboard.doctor.finding import Empty, Examination, Finding, few, found
 from draftboard.doctor.series import NAMES, Reader, Server, named, place
 from draftboard.errors import DraftboardError
@@ -155,8 +155,8 @@ def of_scrapes(targets: Sequence[Target], stored: Stored, settings: Settings) ->
     for instance, jobs in sorted(stored.jobs_by_instance.items()):
         if len(jobs) > 1:
             yield found("several-jobs", instance, count=len(jobs), jobs=", ".join(sorted(jobs)))
-    drafting = [server for server in stored.servers if speculation.DRAFTS.name in server.names]
-    if drafting and not any(server.method == settings.methods.baseline for server in stored.servers):
+    speculates = any(server.speculates for server in stored.servers)
+    if speculates and not any(server.method == settings.methods.baseline for server in stored.servers):
         where = f'{settings.labels.spec_method}="{settings.methods.baseline}"'
         yield found("nothing-to-compare", where, title=measured_speedup.title)
 

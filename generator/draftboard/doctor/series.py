@@ -11,7 +11,7 @@ from draftboard.access import Access
 from draftboard.alerts import ALERTS
 from draftboard.catalogue import CATALOGUE, Metric, Presence, around, removed, serving, speculation
 from draftboard.dashboards import places
-from draftboard.doctor.configuration import FAMILIES, finite, other_bounds
+from draftboard.doctor.buckets import FAMILIES, finite, other_bounds
 from draftboard.doctor.finding import Empty, Examination, Finding, few, found
 from draftboard.durations import Duration
 from draftboard.reading.page import VLLM
@@ -28,6 +28,7 @@ NAMES = {
 }
 """Names of samples that an expression may read, by when a server exposes them."""
 OF_ENGINES = (*NAMES[Presence.ALWAYS], *NAMES[Presence.SPECULATING])
+_V0 = {metric.name: f"{metric.name} -> {metric.instead}" for metric in removed.V0}
 _NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
 
@@ -90,6 +91,11 @@ class Server:
     ray: bool = False  # Ray Serve exposes it, which prefixes its series
     method: str | None = None  # label, empty where it has none; None on a page, which does not show labels of targets
 
+    @property
+    def speculates(self) -> bool:
+        """Whether it exposes any counter of speculation."""
+        return not self.names.isdisjoint(NAMES[Presence.SPECULATING])
+
 
 _Cause = tuple[str, Sequence[Server], Sequence[str], dict[str, str]]
 """Of `findings.toml`: a finding's name; the servers, the missing series, values for the words."""
@@ -121,17 +127,16 @@ def _causes(servers: Sequence[Server], settings: Settings) -> Iterator[_Cause]:
     yield "silent", [server for server in own if server not in telling], OF_ENGINES, {}
     if telling:
         yield from _releases(telling)
-        yield from _speculation(telling, settings)
+        yield from _speculation([server for server in telling if server.names.isdisjoint(_V0)], settings)
     for presence, kind in ((Presence.HTTP, "no-request"), (Presence.ONE_PROCESS, "no-process-series")):
         lacking, absent = _lacking(telling, [metric for metric in CATALOGUE if metric.presence is presence])
         yield kind, lacking, absent, {"names": few(NAMES[presence])}
 
 
 def _releases(servers: Sequence[Server]) -> Iterator[_Cause]:
-    v0 = {metric.name: f"{metric.name} -> {metric.instead}" for metric in removed.V0}
-    if old := [server for server in servers if not server.names.isdisjoint(v0)]:
-        names = ", ".join(sorted(v0.keys() & old[0].names))
-        yield "v0-series", old, (), {"names": names, "instead": "; ".join(v0.values())}
+    if old := [server for server in servers if not server.names.isdisjoint(_V0)]:
+        names = ", ".join(sorted(_V0.keys() & old[0].names))
+        yield "v0-series", old, (), {"names": names, "instead": "; ".join(_V0.values())}
     everywhere = [metric for metric in CATALOGUE if metric.presence is Presence.ALWAYS]
     lacking, absent = _lacking(servers, [metric for metric in everywhere if metric.since == Metric.since])
     yield "removed-on-the-way", lacking, absent, {"names": few(absent)}
@@ -157,13 +162,15 @@ def _lacking(servers: Sequence[Server], metrics: Sequence[Metric]) -> tuple[list
 def _speculation(servers: Sequence[Server], settings: Settings) -> Iterator[_Cause]:
     baseline, names = settings.methods.baseline, NAMES[Presence.SPECULATING]
     words = {"label": settings.labels.spec_method, "baseline": baseline}
-    without = [server for server in servers if speculation.DRAFTS.name not in server.names]
+    without = [server for server in servers if not server.speculates]
     if labelled := [server for server in without if server.method not in (None, "", baseline)]:
         yield "labelled-but-off", labelled, names, words | {"method": str(labelled[0].method)}
     yield "speculation-off", [server for server in without if not server.method], names, words
     if all(server.method == baseline and server in without for server in servers):
         yield "only-baselines", servers, names, {}
-    drafting = [server for server in servers if server not in without]
+    drafting = [server for server in servers if server.speculates]
+    for name in names:
+        yield "dropped-counter", [server for server in drafting if name not in server.names], [name], {"name": name}
     yield "no-label", [server for server in drafting if server.method == ""], (), words
     yield "no-baseline", [server for server in drafting if server.method == baseline], (), words
 
@@ -210,7 +217,7 @@ def _since_start(tally: reading.Tally, settings: Settings) -> Iterator[Finding]:
         yield found("many-positions", who, positions=positions, longest=longest, covered=covered)
     needed = (traffic.drafts, traffic.draft_tokens, traffic.accepted_tokens)
     counted, drafted, accepted = (numbers.value(signal) for signal in needed)
-    if not counted or drafted is None or accepted is None or not positions:
+    if not counted or drafted is None or accepted is None:
         return
     if broken := broken_identities(numbers, who):
         for one in broken:
@@ -220,8 +227,14 @@ def _since_start(tally: reading.Tally, settings: Settings) -> Iterator[Finding]:
     else:
         share = numbers.value(acceptance) or 0.0
         band = acceptance.step_of(share, settings)
-        kind = "low-acceptance" if band.status is Status.BAD else "acceptance"
-        yield found(kind, who, share=share, drafted=drafted, band=band.says)
+        yield found(_how_much(share, drafted, band.status, settings), who, share=share, drafted=drafted, band=band.says)
+
+
+def _how_much(share: float, drafted: float, status: Status, settings: Settings) -> str:
+    """The finding on an acceptance: a drafter that does not fit, a bad one, any other."""
+    if drafted >= settings.traffic.draft_tokens_to_judge_fit and share < settings.thresholds.unfit:
+        return "unfit-drafter"
+    return "low-acceptance" if status is Status.BAD else "acceptance"
 
 
 def _moving(grown: reading.Growth, page: reading.Page) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 
@@ -18,6 +18,7 @@ from draftboard.errors import DraftboardError
 from draftboard.files import saved_bytes
 from draftboard.reading.page import Page, read
 
+T = TypeVar("T")
 _PATH = "/metrics"
 _CHUNK = 65_536
 WINDOW = Duration(30)
@@ -34,6 +35,7 @@ class Limits:
 
 
 _NOBODY, _USUAL = Access(), Limits()
+_SMALL = Limits(bytes=10_000, seconds=5.0)
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,24 @@ def load(path: Path, limits: Limits = _USUAL) -> Page:
     return read(_decoded(saved_bytes(path, "page of metrics", limits.bytes), str(path)), str(path))
 
 
-def _run(asking: Coroutine[Any, Any, list[Page]]) -> list[Page]:
+def version(server: str, access: Access = _NOBODY, limits: Limits = _SMALL) -> str:
+    """What a server answers at /version; empty where it answers nothing of that kind."""
+    page = metrics_url(server)
+    url = page.copy_with(path=page.path.removesuffix("/").removesuffix(_PATH) + "/version")
+    certificates = access.certificates if url.scheme == "https" else False
+
+    async def alone() -> str:
+        headers = access.headers | {"Accept-Encoding": "identity", "Accept": "application/json"}
+        async with httpx.AsyncClient(headers=headers, verify=certificates, timeout=limits.seconds) as client:
+            return (await _answer(client, url, limits))[0]
+
+    try:
+        return _run(alone())
+    except DraftboardError:
+        return ""
+
+
+def _run(asking: Coroutine[Any, Any, T]) -> T:
     """Run to the end; in a thread of its own where a loop runs already, as in a notebook."""
     try:
         asyncio.get_running_loop()
@@ -134,19 +153,24 @@ def _run(asking: Coroutine[Any, Any, list[Page]]) -> list[Page]:
 
 
 async def _page(client: httpx.AsyncClient, url: httpx.URL, limits: Limits) -> Page:
+    text, kind = await _answer(client, url, limits)
+    return read(text, shown(url), time.time(), openmetrics="openmetrics" in kind)
+
+
+async def _answer(client: httpx.AsyncClient, url: httpx.URL, limits: Limits) -> tuple[str, str]:
+    """The text at an address, and its type."""
     name = shown(url)
     try:
         async with asyncio.timeout(limits.seconds), client.stream("GET", url) as answer:
             _require_ok(answer, name)
-            content = await _content(answer, name, limits.bytes)
-            openmetrics = "openmetrics" in answer.headers.get("Content-Type", "")
+            content, kind = await _content(answer, name, limits.bytes), answer.headers.get("Content-Type", "")
     except (TimeoutError, httpx.TimeoutException):
         raise DraftboardError(
             f"{name}: no whole page within {limits.seconds:g} s: is the address right, is the server overloaded?"
         ) from None
     except httpx.HTTPError as error:
         raise DraftboardError(f"{name}: {reason_of(error)}") from None
-    return read(_decoded(content, name), name, time.time(), openmetrics=openmetrics)
+    return _decoded(content, name), kind
 
 
 async def _content(answer: httpx.Response, name: str, most: int) -> bytes:

@@ -34,9 +34,11 @@ class Thresholds(Table):
     anomaly: AboveZero = 3.0  # Standard deviations below the model's own day.
     deviation_floor: Share = 0.05
     """Least standard deviation assumed, as a share of the mean: small changes of a steady model raise no alert."""
+    unfit: Share = 0.05
+    """Share of drafted tokens accepted, under which a drafter does not fit its model. HEUR: a broken EAGLE head had
+    0.2 %, n-gram drafts on text that hardly repeats 6 %."""
     first_position: Share = 0.7
     """Share of drafts whose first token is accepted, under which a drafter is misaligned. HEUR."""
-    misfit: Share = 0.05  # Share of drafted tokens accepted, under which a drafter does not fit its target. HEUR.
     gain: Share = 0.02
     """Speedup gained by another K, over which it is advised: what lies within is noise, and a short draft is safer."""
     full_drafts: Share = 0.9
@@ -78,6 +80,8 @@ class Traffic(Table):
     """Drafts in the window, on each side of a comparison: with fewer there is no verdict, advice or alert. HEUR."""
     drafts_at_depth: AboveZero = 20
     """Drafts accepted to a depth, under which no draft of that length is called the best. HEUR."""
+    draft_tokens_to_judge_fit: AboveZero = 2000
+    """Drafted tokens from which a drafter that does not fit is told from a bad start. HEUR."""
     tokens_per_second: AboveZero = 1.0
     requests_per_second: AboveZero = 0.05
     """Three a minute: fifteen in the window of a rate."""

@@ -5,7 +5,7 @@ from functools import partial
 
 from draftboard.expr.labels import CountValues, LabelReplace
 from draftboard.expr.scope import Level
-from draftboard.expr.tree import Expr, FirstOf, constant, first_of, over_level, setting
+from draftboard.expr.tree import Expr, FirstOf, InWindow, constant, first_of, over_level, setting
 from draftboard.settings import Settings
 from draftboard.signals import economics, users
 from draftboard.signals.acceptance import acceptance
@@ -159,10 +159,11 @@ ADVICE = Decision(
             "K differs: {lowest_k} and {configured_k}, so that positions mix drafts of several lengths. Ask again "
             "when all engines have had one K for a whole window",
         ),
-        "misfit": Choice(
+        "unfit": Choice(
             Code(9, "the drafter does not fit", Status.BAD),
-            economics.with_a_drafter(acceptance) < setting(lambda settings: settings.thresholds.misfit),
-            "{acceptance.title} is {acceptance}, under {thresholds.misfit:.0%}: a drafter of another model, another "
+            (economics.with_a_drafter(acceptance) < setting(lambda settings: settings.thresholds.unfit))
+            & (InWindow(draft_tokens) >= setting(lambda settings: settings.traffic.draft_tokens_to_judge_fit)),
+            "{acceptance.title} is {acceptance}, under {thresholds.unfit:.0%}: a drafter of another model, another "
             "tokenizer, or weights that were not loaded",
         ),
         "shorter": Choice(
