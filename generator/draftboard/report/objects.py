@@ -16,8 +16,16 @@ from draftboard import output
 from draftboard.errors import DraftboardError
 from draftboard.files import saved_bytes
 from draftboard.output import Described
-from draftboard.signals import ALL
+from draftboard.signals import ALL, acceptance, comparison, economics, traffic, users
 
+OF_PROMETHEUS = (comparison.acceptance_change, users.measured_speedup)  # Printed only where they are known.
+LINES = (
+    *(acceptance.acceptance, acceptance.acceptance_length, economics.break_even, acceptance.draft_length),
+    *(acceptance.coverage, acceptance.share_from_drafts, traffic.wasted_tokens, acceptance.tokens_per_step),
+    *(economics.expected_speedup, economics.best_k, economics.best_speedup),
+    *OF_PROMETHEUS,
+)
+"""What is printed of speculation, a line each, in this order: fields of `Speculation`, `Traffic` or `ModelReport`."""
 SCHEMA_VERSION = 1  # Grows whenever a field is removed or means something else; new fields do not change it.
 
 
