@@ -118,6 +118,10 @@ class Scope:
         """The same view with rates over another window; ValueError where it reads records, which keep theirs."""
         return replace(self, span=span)
 
+    def ago(self, span: Duration) -> "Scope":
+        """The same view, so much earlier."""
+        return replace(self, offset=span + (self.offset or Duration(0)))
+
     def where(self, *matchers: Matcher) -> "Scope":
         """The same view of the series that fit."""
         return replace(self, only=(*self.only, *matchers))
@@ -126,7 +130,7 @@ class Scope:
         """The PromQL of an expression from here; ValueError where none carries a label that this scope selects by."""
         text = expression.promql(self)
         for matcher in self.only:
-            if matcher.text not in text:
+            if not re.search(rf"[{{ ]{re.escape(matcher.text)}", text):
                 raise ValueError(f"nothing in the expression carries the label {matcher.label}: cannot select by it")
         return text
 
@@ -163,7 +167,6 @@ class Scope:
         carried: tuple[str, ...],
         *,
         window: str = "",
-        offset: str = "",
         extra: tuple[Matcher, ...] = (),
         scraped: bool = False,
     ) -> str:
@@ -175,8 +178,7 @@ class Scope:
             variables = [label for label in names.engine_level if label in carried and label not in names.scope]
             matchers += [f'{label}=~"${label}"' for label in variables]
         matchers += [matcher.text for matcher in (*self.selecting(carried), *extra)]
-        offset = offset or (str(self.offset) if self.offset else "")
-        return promql.selector(name, matchers, window=window, offset=offset)
+        return promql.selector(name, matchers, window=window, offset=str(self.offset or "0s"))
 
     def selecting(self, carried: tuple[str, ...]) -> tuple[Matcher, ...]:
         """The matchers that apply to series with these labels."""
