@@ -60,7 +60,8 @@ def test_every_record_and_alert_has_cases(groups: list[dict[str, Any]], files: d
             *(s["labels"] for case in group.get("promql_expr_test", []) for s in case.get("exp_samples") or []),
         )
     )
-    assert {name for rule in rules(files) if (name := rule.get("record") or rule["alert"]) not in asked} == set()
+    missing = {name for rule in rules(files) if (name := rule.get("record") or rule["alert"]) not in asked}
+    assert missing == set(), "give each a case in tests/rules"
 
 
 def test_every_alert_has_a_firing_case_and_quiet_ones_at_its_boundary_and_at_rest(

@@ -57,7 +57,8 @@ def parsed_url(given: str) -> httpx.URL:
         url = httpx.URL(given if "://" in given else f"http://{given}")
     except (httpx.InvalidURL, ValueError):
         url = httpx.URL()
-    if url.scheme not in {"http", "https"} or not url.host or re.search(r"\s", given):
+    port_is_valid = (url.port or 1) in range(1 << 16)
+    if url.scheme not in {"http", "https"} or not url.host or not port_is_valid or re.search(r"\s", given):
         # The text may hold a password, so it is not repeated.
         raise DraftboardError("an address is not valid: write host:port or http(s)://host:port")
     return url

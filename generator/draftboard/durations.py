@@ -32,6 +32,9 @@ class Duration:
             parts += [f"{count}{unit}"] if count else []
         return "".join(parts) or "0s"
 
+    def __add__(self, other: "Duration") -> "Duration":
+        return Duration(self.seconds + other.seconds)
+
     def __mul__(self, factor: int) -> "Duration":
         return Duration(self.seconds * factor)
 

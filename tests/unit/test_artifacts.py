@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 
 def test_the_committed_files_are_what_the_code_writes(files: dict[str, str]) -> None:
-    assert compare(files, ROOT) == []
+    assert [f"{one.path} {one.what}" for one in compare(files, ROOT)] == [], "run: make build"
 
 
 def test_the_same_settings_give_the_same_bytes(files: dict[str, str]) -> None:

@@ -170,7 +170,9 @@ def test_panels_fill_the_grid_without_overlap_and_side_by_side_have_one_height(d
             assert len(cells) == len(set(cells)), uid
             for top in {place["y"] for place in places}:
                 line = [place for place in places if place["y"] == top]
-                assert (min(place["x"] for place in line), sum(place["w"] for place in line)) == (0, 24), (uid, top)
+                titles = [panel["title"] for panel in shown if panel["gridPos"]["y"] == top]
+                full = (min(place["x"] for place in line), sum(place["w"] for place in line)) == (0, 24)
+                assert full, f"{uid}: not 24 wide together, give `width` or a neighbour: {titles}"
                 assert len({place["h"] for place in line}) == 1, (uid, top)
 
 
@@ -255,7 +257,7 @@ def test_a_panel_changes_colour_where_the_alert_on_its_signal_fires(panels: Pane
 
 def test_every_signal_is_shown_or_serves_another_that_is(settings: Settings) -> None:
     unseen = {entry.name for entry in inventory(settings).signals if not entry.panels}
-    assert unseen == {
+    served = {
         "draft_tokens",  # shown as accepted and wasted
         "decode_steps",  # divisor of coverage and tokens per step
         "first_tokens",  # subtracted in tokens per step
@@ -269,6 +271,8 @@ def test_every_signal_is_shown_or_serves_another_that_is(settings: Settings) -> 
         "slo_budget",  # divisor of the burn rates
         *(f"error_ratio_{window}" for window in ("30m", "1h", "2h", "6h", "1d", "3d")),  # shown as burn rates
     }
+    assert unseen - served == set(), "give each a panel in dashboards/contents.py, or a reason here"
+    assert served - unseen == set(), "these are shown"
 
 
 def test_series_are_named_by_every_label_that_tells_models_apart(panels: Panels, settings: Settings) -> None:

@@ -14,6 +14,7 @@ from draftboard.expr import promql, vector
 from draftboard.expr.counts import Counts
 from draftboard.expr.labels import numbers, successor, up_to
 from draftboard.expr.scope import Edition, Matcher, Scope
+from draftboard.expr.tree import OverTime
 from draftboard.reading import counts_of
 from draftboard.settings import Settings
 from draftboard.signals import ALL
@@ -96,6 +97,22 @@ def test_a_scope_never_answers_for_more_than_it_selects() -> None:
     assert 'position="0"' in RULES(survival.where("position", "0"))
     with pytest.raises(ValueError, match="nothing in the expression carries the label position"):
         RULES(acceptance.where("position", "0"))
+
+
+def test_a_label_that_ends_like_another_is_not_taken_for_it() -> None:
+    with pytest.raises(ValueError, match="carries the label name:"):
+        RULES.where(Matcher.of("name", "m"), Matcher.of("model_name", "m"))(acceptance)
+
+
+@pytest.mark.parametrize("scope", [RULES, RAW])
+def test_spans_into_the_past_add_up(scope: Scope) -> None:
+    hour = Duration(3600)
+    assert scope(drafts.ago(lambda _: hour).ago(lambda _: hour)) == scope(drafts.ago(lambda _: hour * 2))
+    day = OverTime("avg_over_time", drafts, lambda _: hour * 24, lambda _: hour)
+    offsets = [
+        Duration.parse(one).seconds // 3600 for one in re.findall(r"offset (\w+)", scope(day.ago(lambda _: hour)))
+    ]
+    assert sum(offsets) == 2
 
 
 def test_a_matcher_fits_what_prometheus_would_select() -> None:

@@ -188,7 +188,9 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
         scrape(["https://127.0.0.1:1"], Access(ca_file=tmp_path / "absent"))
 
 
-@pytest.mark.parametrize("given", ["ftp://host", "http://", "http://host:port", "http://a b", "http://[::1", "", "\n"])
+@pytest.mark.parametrize(
+    "given", ["ftp://host", "http://", "http://host:port", "host:65536", "http://a b", "http://[::1", "", "\n"]
+)
 def test_what_is_no_address_is_refused_without_being_quoted(given: str) -> None:
     with pytest.raises(DraftboardError, match="write host:port") as error:
         scrape([given])

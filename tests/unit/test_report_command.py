@@ -2,7 +2,9 @@
 
 import io
 import json
+import re
 import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,11 @@ from draftboard.catalogue.speculation import ACCEPTED_TOKENS_PER_POS
 from draftboard.cli import main
 from draftboard.output import as_json, as_markdown, show
 from draftboard.reading import Lifetime, Pages, Servers
-from draftboard.report import Report, document, load_report, report, schema
+from draftboard.report import ModelReport, Report, Speculation, document, load_report, report, schema
+from draftboard.report.document import __file__ as told_by
+from draftboard.report.objects import LINES, Traffic
 from draftboard.settings import Settings
+from draftboard.signals import ALL
 from support.loopback import answering
 from support.loopback import page as answer
 from support.pages import page
@@ -145,6 +150,25 @@ def test_every_field_of_the_schema_says_what_it_means() -> None:
         *("schema_version", "models", "says", "advice", "p50", "p95", "p99"),
         *("accepted_tokens", "draft_tokens", "first_position", "last_position", "requests_waiting"),
     }
+
+
+def test_the_fields_of_a_report_are_signals_and_each_line_has_one() -> None:
+    speculation, traffic = ({field.name for field in fields(kind)} for kind in (Speculation, Traffic))
+    of_models = {field.name for field in fields(ModelReport)}
+    lines = {signal.name for signal in LINES}
+    assert lines - speculation - traffic - of_models == set(), "add a field of this name to Speculation or Traffic"
+    # Computed by the report itself. A signal of such a name would be a second definition.
+    own = {"band", "verify_inflation", "prompt_length", "answer_length", "generated", "requests"}
+    signals = {signal.name for signal in ALL}
+    assert (speculation | traffic) - signals == own, "a field has the name of its signal"
+    told = lines | {name for name in speculation | traffic if re.search(rf"\.{name}\b", Path(told_by).read_text())}
+    # In JSON only.
+    silent = {"draft_cost", "configured_k", "draft_efficiency", "alpha_hat", "first_position", "last_position"}
+    assert (speculation | traffic) - own - told == silent | {"tokens_per_step_at", "prompt_tokens"}, "add it to LINES"
+
+
+def test_a_report_that_an_older_release_saved_is_read() -> None:
+    assert load_report(ROOT / "tests/data/report-schema-1.json").schema_version == 1, "new fields need a default"
 
 
 def test_a_saved_report_is_read_again(tmp_path: Path) -> None:

@@ -49,8 +49,9 @@ class Runbook:
         text = files[f"alerts/runbooks/{alert.name}.md"]
         first, *rest = re.split(r"^## ", text, flags=re.MULTILINE)
         head = re.fullmatch(r"# (\w+)\n\n<!--.+?-->\n\n\*\*(.+?)\*\*\n\n((?:(?!\*\*).)+)", first, re.DOTALL)
-        assert head is not None, "under the title stand one bold line and the conditions"
+        assert head is not None, f"{alert.name}.md.j2 begins with the limit and the least traffic, nothing of it bold"
         sections = {title.strip(): body for title, _, body in (part.partition("\n") for part in rest)}
+        assert list(sections) == SECTIONS, f"sections of {alert.name}.md.j2"
         return cls(head[1], head[2], head[3], sections, text)
 
     def blocks(self, language: str) -> list[str]:
@@ -137,7 +138,6 @@ def test_the_head_says_what_the_rule_does(alert: Alert, files: dict[str, str], s
     severity = rule["labels"]["severity"]
     assert found.title == alert.name
     assert found.fires == f"Fires when {alert.fires_when(settings)}. For: {rule['for']}. Severity: `{severity}`."
-    assert list(found.sections) == SECTIONS
 
 
 @of_every_alert
@@ -146,7 +146,8 @@ def test_the_conditions_name_and_follow_each_threshold_and_traffic_minimum_of_th
 ) -> None:
     found, before = Runbook.of(alert, files), rule_of(files, alert.name)["expr"]
     decisive = {key for key, others in of_thresholds.items() if rule_of(others, alert.name)["expr"] != before}
-    assert {key for key in KEY.findall(found.conditions) if key.startswith(("thresholds.", "traffic."))} == decisive
+    named = {key for key in KEY.findall(found.conditions) if key.startswith(("thresholds.", "traffic."))}
+    assert named == decisive, "settings named before the first section, and those that the rule depends on"
     for key in decisive:
         assert Runbook.of(alert, of_thresholds[key]).conditions != found.conditions, key
 
@@ -165,7 +166,7 @@ def test_settings_to_copy_are_loaded_and_none_is_the_default(
     alert: Alert, files: dict[str, str], settings: Settings, tmp_path: Path
 ) -> None:
     blocks = Runbook.of(alert, files).blocks("toml")
-    assert blocks
+    assert blocks, "a ```toml block that tunes the alert"
     default = written(settings)
     for block in blocks:
         path = tmp_path / "draftboard.toml"
@@ -199,9 +200,9 @@ def test_queries_read_records_that_are_made_and_series_of_a_real_page(document: 
 def test_panels_to_confirm_with_are_on_the_dashboard_that_is_named(alert: Alert, files: dict[str, str]) -> None:
     shown, section = shown_on(files), Runbook.of(alert, files).sections["How to confirm"]
     panels = [pair for paragraph in paragraphs(section) for pair in bold_with_dashboard(paragraph)]
-    assert panels
+    assert panels, "a panel in bold, as in **${title.acceptance}**"
     for panel, dashboard in panels:
-        assert dashboard in shown, (panel, dashboard)
+        assert dashboard in shown, f"name the dashboard of the panel {panel!r}, as in `draftboard-capacity`"
         assert panel in shown[dashboard], (panel, dashboard)
 
 
@@ -235,13 +236,14 @@ def test_runbooks_that_are_linked_to_exist(alert: Alert, files: dict[str, str]) 
 @of_every_alert
 def test_the_silence_to_copy_is_for_this_alert(alert: Alert, files: dict[str, str]) -> None:
     silences = [block for block in Runbook.of(alert, files).blocks("sh") if "amtool silence add" in block]
-    assert silences
+    assert silences, 'a command to silence it: ${silence("8h", "...")}'
     assert all(re.search(rf"\balertname={alert.name}\b", silence) for silence in silences)
 
 
 @pytest.mark.parametrize(
     ("template", "says"),
     [
+        ("", "missing in alerts/runbooks/"),
         ("${model.no_such_signal}", "has no attribute 'no_such_signal'"),
         ("${thresholds.no_such_setting}", "has no attribute 'no_such_setting'"),
         ("${silence()}", "missing 2 required positional arguments"),
@@ -251,7 +253,8 @@ def test_the_silence_to_copy_is_for_this_alert(alert: Alert, files: dict[str, st
 def test_a_mistake_in_a_template_is_one_line_that_names_it(
     template: str, says: str, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(alert_room._environment, "loader", jinja2.DictLoader({"SpecDecodeNotPaying.md.j2": template}))  # noqa: SLF001
+    templates = {"SpecDecodeNotPaying.md.j2": template} if template else {}
+    monkeypatch.setattr(alert_room._environment, "loader", jinja2.DictLoader(templates))  # noqa: SLF001
     with pytest.raises(DraftboardError) as raised:
         runbook(ALERTS[0], settings)
     assert str(raised.value).startswith("runbook template SpecDecodeNotPaying.md.j2: ")

@@ -80,6 +80,17 @@ def test_every_signal_is_a_question_answered_in_sentences() -> None:
     assert [one.name for one in ALL if one.title.endswith(".") or not one.empty] == []
 
 
+def test_every_setting_that_a_signal_reads_exists(settings: Settings) -> None:
+    missing = []
+    for signal in ALL:
+        try:
+            signal.bands(settings)
+            signal.definition(Scope(settings, signal.levels[-1]))
+        except AttributeError as error:
+            missing.append(f"{signal.name}: {error}")
+    assert missing == [], "define it in generator/draftboard/settings/"
+
+
 def test_every_code_has_words_for_its_values(settings: Settings) -> None:
     wordless = {
         one.name

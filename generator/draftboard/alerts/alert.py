@@ -12,7 +12,7 @@ Its runbook is a Markdown template of its name. There `${...}` holds every setti
 from dataclasses import dataclass
 from typing import Literal
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, TemplateError
+from jinja2 import Environment, PackageLoader, StrictUndefined, TemplateError, TemplateNotFound
 
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
@@ -162,4 +162,5 @@ def runbook(alert: Alert, settings: Settings) -> str:
             silence=silence,
         )
     except (TemplateError, TypeError) as error:
-        raise DraftboardError(f"runbook template {alert.name}.md.j2: {error}") from None
+        what = "missing in alerts/runbooks/" if isinstance(error, TemplateNotFound) else error
+        raise DraftboardError(f"runbook template {alert.name}.md.j2: {what}") from None

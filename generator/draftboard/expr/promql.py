@@ -18,10 +18,10 @@ def number(value: float) -> str:
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))  # noqa: PLR2004
 
 
-def selector(metric: str, matchers: Sequence[str], *, window: str = "", offset: str = "") -> str:
+def selector(metric: str, matchers: Sequence[str], *, window: str = "", offset: str = "0s") -> str:
     """`metric{matchers}[window] offset ...`."""
     braces = "{" + ", ".join(matchers) + "}" if matchers else ""
-    return f"{metric}{braces}" + (f"[{window}]" if window else "") + (f" offset {offset}" if offset else "")
+    return f"{metric}{braces}" + (f"[{window}]" if window else "") + (f" offset {offset}" if offset != "0s" else "")
 
 
 def call(function: str, *arguments: str) -> str:
@@ -37,7 +37,7 @@ def call(function: str, *arguments: str) -> str:
 
 def subquery(expression: str, span: str, pace: str, offset: str) -> str:
     """`(expression)[span:pace] offset ...`: a past made by evaluating, where no record keeps one."""
-    return f"{call('', expression)}[{span}:{pace}]" + (f" offset {offset}" if offset else "")
+    return f"{call('', expression)}[{span}:{pace}]" + (f" offset {offset}" if offset != "0s" else "")
 
 
 def aggregate(operator: str, labels: Iterable[str], *arguments: str) -> str:

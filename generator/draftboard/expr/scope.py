@@ -118,6 +118,10 @@ class Scope:
         """The same view with rates over another window; ValueError where it reads records, which keep theirs."""
         return replace(self, span=span)
 
+    def ago(self, span: Duration) -> "Scope":
+        """The same view, so much earlier."""
+        return replace(self, offset=span + (self.offset or Duration(0)))
+
     def where(self, *matchers: Matcher) -> "Scope":
         """The same view of the series that fit."""
         return replace(self, only=(*self.only, *matchers))
@@ -159,7 +163,6 @@ class Scope:
         carried: tuple[str, ...],
         *,
         window: str = "",
-        offset: str = "",
         extra: tuple[Matcher, ...] = (),
         scraped: bool = False,
     ) -> str:
@@ -170,8 +173,7 @@ class Scope:
             filters = self.settings.labels.filters
             matchers += [f'{label}=~"${label}"' for label in filters if label in carried]
         matchers += [matcher.text for matcher in (*self.selecting(carried), *extra)]
-        offset = offset or (str(self.offset) if self.offset else "")
-        return promql.selector(name, matchers, window=window, offset=offset)
+        return promql.selector(name, matchers, window=window, offset=str(self.offset or "0s"))
 
     def selecting(self, carried: tuple[str, ...]) -> tuple[Matcher, ...]:
         """The matchers that apply to series with these labels."""
@@ -181,6 +183,6 @@ class Scope:
 def selected(text: str, *matchers: Matcher) -> str:
     """The PromQL; ValueError where one of the matchers selects nothing in it."""
     for matcher in matchers:
-        if matcher.text not in text:
+        if not re.search(rf"[{{ ]{re.escape(matcher.text)}", text):
             raise ValueError(f"nothing in the expression carries the label {matcher.label}: cannot select by it")
     return text

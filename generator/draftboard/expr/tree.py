@@ -5,7 +5,7 @@ What asks the past (`Ago`, `OverTime`) has no value in counts, which know one wi
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from draftboard.catalogue import Metric
@@ -378,7 +378,7 @@ class Ago(Expr):
     span: Span
 
     def promql(self, scope: Scope) -> str:
-        return self.argument.promql(replace(scope, offset=self.span(scope.settings)))
+        return self.argument.promql(scope.ago(self.span(scope.settings)))
 
     def values(self, view: View) -> Vector | float:  # noqa: ARG002
         return NOTHING
@@ -391,15 +391,15 @@ class OverTime(Expr):
     function: str
     argument: Expr
     span: Span
-    offset: Span | None = None  # How much of the latest past is left out.
+    offset: Span = lambda _: Duration(0)  # How much of the latest past is left out.
 
     def promql(self, scope: Scope) -> str:
         settings = scope.settings
-        span, offset = str(self.span(settings)), str(self.offset(settings)) if self.offset else ""
-        record = self.argument.record_here(scope, span, offset) if isinstance(self.argument, Recorded) else None
+        span, offset = str(self.span(settings)), self.offset(settings)
+        record = self.argument.record_here(scope.ago(offset), span) if isinstance(self.argument, Recorded) else None
         if record is None:
             pace = str(settings.rules.evaluation_interval)
-            record = promql.subquery(self.argument.promql(scope), span, pace, offset)
+            record = promql.subquery(self.argument.promql(scope), span, pace, str(offset))
         return promql.call(self.function, record)
 
     def values(self, view: View) -> Vector | float:  # noqa: ARG002
@@ -459,7 +459,7 @@ class Recorded(Expr):
     """An expression that rules may record."""
 
     @abstractmethod
-    def record_here(self, scope: Scope, window: str = "", offset: str = "") -> str | None:
+    def record_here(self, scope: Scope, window: str = "") -> str | None:
         """A selector of its record; None where there is none to read."""
 
 

@@ -5,25 +5,15 @@ from datetime import UTC, datetime
 from itertools import zip_longest
 
 from draftboard.output import Bar, Block, Bullets, Cell, Document, Heading, Note, Sentence, Table, Text, columns
+from draftboard.report import objects
 from draftboard.report.objects import Judged, Latency, ModelReport, Report, Speculation
 from draftboard.settings import Settings
 from draftboard.signals import Signal, acceptance, capacity, comparison, depth, economics, requests, traffic
 from draftboard.signals.decisions import STATES, state, verdict
 from draftboard.signals.latency import FELT
 from draftboard.signals.signal import NOTHING, within, worded
-from draftboard.signals.users import measured_speedup
 from draftboard.status import Status
 
-LINES = (
-    *(economics.expected_speedup, acceptance.tokens_per_step, economics.needed_per_step),
-    *(economics.affordable_inflation, acceptance.coverage, economics.step_speedup),
-    *(acceptance.acceptance, acceptance.acceptance_length, economics.break_even, acceptance.draft_length),
-    *(depth.configured_k, economics.best_k, economics.best_speedup, economics.longer_gain),
-    *(acceptance.share_from_drafts, traffic.wasted_tokens),
-    *(comparison.acceptance_change, measured_speedup),
-)
-"""What is printed of speculation, a line each, in this order: fields of `Speculation`, `Traffic` or `ModelReport`."""
-_KNOWN_TO_PROMETHEUS = LINES[-2:]
 _OF_ENGINES = (acceptance.acceptance, acceptance.acceptance_length, economics.expected_speedup)
 _LOAD = (
     *(traffic.generation_tokens, requests.request_rate, requests.requests_running, requests.requests_waiting),
@@ -80,8 +70,8 @@ def numbers_of(model: ModelReport) -> list[tuple[Signal, float | None]]:
     if model.speculation is None:
         return []
     known = vars(model) | vars(model.traffic) | vars(model.speculation)
-    found = [(signal, known[signal.name]) for signal in LINES]
-    return [(signal, value) for signal, value in found if value is not None or signal not in _KNOWN_TO_PROMETHEUS]
+    found = [(signal, known[signal.name]) for signal in objects.LINES]
+    return [(signal, value) for signal, value in found if value is not None or signal not in objects.OF_PROMETHEUS]
 
 
 def _by_length(found: Speculation, settings: Settings, *, judged: bool) -> Iterator[Table]:

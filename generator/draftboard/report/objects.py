@@ -16,8 +16,18 @@ from draftboard import output
 from draftboard.errors import DraftboardError
 from draftboard.files import saved_bytes
 from draftboard.output import Described
-from draftboard.signals import ALL
+from draftboard.signals import ALL, acceptance, comparison, depth, economics, traffic, users
 
+OF_PROMETHEUS = (comparison.acceptance_change, users.measured_speedup)  # Printed only where they are known.
+LINES = (
+    *(economics.expected_speedup, acceptance.tokens_per_step, economics.needed_per_step),
+    *(economics.affordable_inflation, acceptance.coverage, economics.step_speedup),
+    *(acceptance.acceptance, acceptance.acceptance_length, economics.break_even, acceptance.draft_length),
+    *(depth.configured_k, economics.best_k, economics.best_speedup, economics.longer_gain),
+    *(acceptance.share_from_drafts, traffic.wasted_tokens),
+    *OF_PROMETHEUS,
+)
+"""What is printed of speculation, a line each, in this order: fields of `Speculation`, `Traffic` or `ModelReport`."""
 SCHEMA_VERSION = 2  # Grows whenever a field is removed or means something else; new fields do not change it.
 
 

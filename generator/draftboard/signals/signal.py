@@ -146,10 +146,10 @@ class Signal(Recorded):
         found = view.remembered(self.name, lambda: as_vector(self.expr.values(whole)))
         return view.selected(found, (*view.scope.labels, *self.by))
 
-    def record_here(self, scope: Scope, window: str = "", offset: str = "") -> str | None:
+    def record_here(self, scope: Scope, window: str = "") -> str | None:
         """A selector of its record at the scope's level; None where there is none to read."""
         record = self.record_at(scope.level, scope.settings) if scope.edition.reads_records else None
-        return record and scope.series(record, (*scope.labels, *self.by), window=window, offset=offset)
+        return record and scope.series(record, (*scope.labels, *self.by), window=window)
 
     def definition(self, scope: Scope) -> str:
         """PromQL that computes the signal here, for a rule that records it."""
