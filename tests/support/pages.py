@@ -14,19 +14,24 @@ def page(
     drafted: float | None = None,
     model: str = MODEL,
     engine: str = "0",
-    generated: float = 0,
+    generated: float | None = None,
     requests: float = 0,
-    steps: float = 0,
+    steps: float | None = None,
+    started: float = 0,
     running: float = 0,
 ) -> str:
-    """One engine's counters, drafts of full length unless drafted tokens are given; more pages can be appended."""
+    """One engine's counters; more pages can be appended.
+
+    Drafts have full length unless drafted tokens are given, and every step drafts unless steps and tokens are given.
+    """
     labels = f'engine="{engine}",model_name="{model}"'
     whole = drafts * len(accepted) if drafted is None else drafted
     samples: dict[str, float] = {
-        f"{serving.GENERATION_TOKENS.name}{{{labels}}}": generated,
+        f"{serving.GENERATION_TOKENS.name}{{{labels}}}": drafts + sum(accepted) if generated is None else generated,
         f'{serving.REQUESTS_FINISHED.name}{{{labels},finished_reason="stop"}}': requests,
         f"{serving.REQUESTS_RUNNING.name}{{{labels}}}": running,
-        f"{latency.STEP_LATENCY.count.name}{{{labels}}}": steps,
+        f"{latency.STEP_LATENCY.count.name}{{{labels}}}": drafts if steps is None else steps,
+        f"{latency.TIME_TO_FIRST_TOKEN.count.name}{{{labels}}}": started,
     }
     if accepted:
         samples |= {

@@ -21,7 +21,10 @@ def tally(
     times: Mapping[Histogram, Sequence[float]] | None = None,
     model: str = "m",
 ) -> Tally:
-    """Counters that are None are not exposed. Drafts have full length unless drafted tokens are given."""
+    """Counters that are None are not exposed. Drafts have full length unless drafted tokens are given.
+
+    With drafts, steps that are None are all drafted, and nothing else is generated.
+    """
     counted: Counted = {}
 
     def count(metric: Metric, value: float | None, **labels: str) -> None:
@@ -34,6 +37,9 @@ def tally(
         count(speculation.ACCEPTED_TOKENS, sum(accepted))
     for position, tokens in enumerate(accepted):
         count(speculation.ACCEPTED_TOKENS_PER_POS, tokens, position=str(position))
+    if drafts and steps is None and generated is None:
+        steps, generated = drafts, drafts + sum(accepted)
+        count(latency.TIME_TO_FIRST_TOKEN.count, 0)
     count(serving.GENERATION_TOKENS, generated)
     count(serving.PROMPT_TOKENS, prompts)
     count(serving.REQUESTS_FINISHED, requests, finished_reason="stop")

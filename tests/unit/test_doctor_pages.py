@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 from draftboard.catalogue import CATALOGUE, Presence, around, latency, serving, speculation
 from draftboard.catalogue.removed import REMOVED
 from draftboard.doctor.finding import Examination, Finding, Severity
-from draftboard.doctor.series import NAMES, all_readers, examine_pages, silenced_by
+from draftboard.doctor.series import NAMES, Reader, all_readers, examine_pages, silenced_by
 from draftboard.errors import DraftboardError
 from draftboard.reading import Page, read
 from draftboard.settings import Settings
 from draftboard.signals.acceptance import acceptance, draft_efficiency
 from support.pages import page as one_engine
+from support.rulefiles import series_in
 
 DATA = Path(__file__).parent.parent / "data"
 LOAD, IDLE, BASELINE, DP2, UNFIT = (
@@ -274,21 +275,26 @@ def test_bounds_that_the_settings_do_not_declare_are_a_warning() -> None:
     assert found.paste == "--custom-histogram-buckets '{\"inter_token_latency\": [0.001, 0.1]}'"
 
 
+def series_of(reader: Reader) -> frozenset[str]:
+    """What it reads, as its PromQL names it."""
+    return frozenset().union(*(series_in(scope(reader.asks)) for scope in reader.scopes))
+
+
 def test_panels_of_hit_rate_and_memory_read_their_series() -> None:
     readers = all_readers(Settings())
     for metric in (serving.PREFIX_CACHE_HITS, serving.KV_CACHE_USAGE, around.GPU_MEMORY_USED):
-        assert any(metric.name in reader.reads and reader.feeds.panels for reader in readers), metric.name
+        assert any(metric.name in series_of(reader) and reader.feeds.panels for reader in readers), metric.name
 
 
 def test_every_panel_and_record_reads_a_known_series_except_the_heartbeat() -> None:
-    unread = [reader for reader in all_readers(Settings()) if not reader.reads]
+    unread = [reader for reader in all_readers(Settings()) if not series_of(reader)]
     assert {
         name for reader in unread for name in (*reader.feeds.panels, *reader.feeds.alerts, *reader.feeds.records)
     } == {"DraftboardWatchdog", "fleet:draftboard_heartbeat:bool"}
 
 
 def test_every_series_of_the_catalogue_is_read_by_something() -> None:
-    read_ones = frozenset().union(*(reader.reads for reader in all_readers(Settings())))
+    read_ones = frozenset().union(*(series_of(reader) for reader in all_readers(Settings())))
     families = {metric.name for metric in CATALOGUE if {part.name for part in metric.parts} & read_ones}
     assert families == {metric.name for metric in CATALOGUE}
     assert read_ones <= {name for names in NAMES.values() for name in names}

@@ -95,7 +95,7 @@ def test_healthy_and_unhealthy_counters_get_their_bands(
 def test_low_acceptance_of_a_long_draft_still_pays_where_drafting_is_cheap(saved: Save) -> None:
     model = only(report(Lifetime(saved(page((8000, 5000, 3200, 2000, 1200), drafts=10200))), method="eagle3"))
     assert spoken(model).band == "poor"
-    assert model.verdict.says == "pays"
+    assert model.verdict.says == "pays (assumed)"
 
 
 @pytest.mark.parametrize(("drafts", "judged"), [(199, False), (200, True)])
@@ -104,46 +104,55 @@ def test_under_a_minimum_of_drafts_there_are_numbers_and_no_verdict(saved: Save,
     assert spoken(model).acceptance == pytest.approx(0.75)
     assert (model.verdict.says is not None, model.verdict.advice is not None) == (judged, judged)
     if not judged:
-        assert model.verdict.reasons == ("too few: 199 drafts, and a verdict takes 200",)
-        assert model.verdict.withheld == "too few drafts"
+        assert model.verdict.reasons == ("Not enough drafts (199 of 200)",)
+        assert model.verdict.withheld == "not enough drafts"
 
 
 def test_the_minimum_is_a_setting(saved: Save) -> None:
     settings = Settings.model_validate({"traffic": {"drafts_to_judge": 10}})
-    assert only(report(Lifetime(saved(page((9, 8), drafts=10))), settings)).verdict.says == "pays"
+    assert only(report(Lifetime(saved(page((9, 8), drafts=10))), settings)).verdict.says == "pays (assumed)"
 
 
 def test_verdict_and_reasons_speak_the_signals_words(saved: Save) -> None:
     model = only(report(Lifetime(saved(page((900, 300, 20), drafts=1000))), method="eagle3"))
-    assert (model.verdict.says, model.verdict.advice) == ("pays", "try a shorter K")
-    pays, tail, best = model.verdict.reasons
-    assert pays.startswith("Mean acceptance length 2.22 tokens, break-even length 1.15 (3.00 drafted x c 0.05 + v 1)")
-    assert tail == "Last position accepted in 2.0% of drafts, which yields less than it costs"
-    assert best == "Best k is 2: expected speedup 2.00, 3.6% more than K = 3 gives now"
+    assert (model.verdict.says, model.verdict.advice) == ("pays (assumed)", "try a shorter K")
+    assert model.verdict.basis == "assumed"
+    pays, margin, gain, best = model.verdict.reasons
+    assert pays == (
+        "Tokens per decode step 2.22, break-even tokens per step 1.15: expected speedup 1.93 times plain decoding, over "
+        "all steps (c 0.05 and v 1 are assumed)"
+    )
+    # 2.22 - 3 x 0.05
+    assert margin == "It pays while a verify step costs under 2.07 plain steps (v), if a drafted token costs 0.05 (c)"
+    assert gain == "Highest expected speedup of any k is 2.00 (a lower bound), now it is 1.93"
+    assert best == "Best k is 2, the smallest within 2% of that"
 
 
 @pytest.mark.parametrize(
     ("accepted", "method", "told", "reason"),
     [
+        ((20, 10, 5), "draft_model", ("costs more than it saves (assumed)", "the drafter does not fit"), "is 1.2%"),
         (
-            (20, 10, 5),
+            (90, 80, 70),
             "draft_model",
-            ("costs more than it saves", "turn it off, or change the drafter"),
-            "no k is expected to reach 1",
+            ("costs more than it saves (assumed)", "try a shorter K"),
+            "It would pay only if a verify step cost under 0.94 plain steps (v), which none does",
         ),
+        (
+            (90,),
+            "draft_model",
+            ("costs more than it saves (assumed)", "look at the drafter"),
+            "First position accepted in 9.0% of drafts, under 70%",
+        ),
+        ((5,), "ngram", ("costs more than it saves (assumed)", "turn it off, or change the drafter"), "Even K = 1"),
         (
             (500, 400, 350),
             "eagle3",
-            ("pays", "look at the drafter"),
+            ("pays (assumed)", "look at the drafter"),
             "First position accepted in 50.0% of drafts, under 70%",
         ),
-        ((500, 400, 350), "ngram", ("pays", "try a longer K"), "Last position accepted in 35.0% of drafts, over 30%"),
-        (
-            (900, 500, 200),
-            "eagle3",
-            ("pays", "keep"),
-            "Best k is 3: expected speedup 2.26; longer than K = 3 was not tried",
-        ),
+        ((500, 400, 350), "ngram", ("pays (assumed)", "try a longer K"), "1.13 times as fast as now"),
+        ((900, 500, 100), "eagle3", ("pays (assumed)", "keep"), "No other k is expected to gain more than 2%"),
     ],
 )
 def test_advice_has_its_reason(
@@ -154,11 +163,61 @@ def test_advice_has_its_reason(
     assert any(reason in each for each in verdict.reasons), verdict.reasons
 
 
-def test_a_shorter_k_is_advised_only_where_one_is_faster() -> None:
+@pytest.mark.parametrize(
+    ("drafts", "steps", "generated", "told"),
+    [
+        (50, 1000, 1040, 1.0146),  # coverage 5 %: 1.04 / (0.05 x 1.5 + 0.95), with 40 accepted of 500 x 0.1
+        (590, 1000, 1590, 1.228),  # 59 %: 1.59 / (0.59 x 1.5 + 0.41)
+        (1000, 1000, 2000, 1.3333),  # 100 %: 2 / 1.5
+        (1100, 1000, 2000, 1.2121),  # drafts of aborted requests: 2 / (1.1 x 1.5)
+        (1000, 1000, 1400, 0.9333),  # short answers: most of what is accepted is cut off
+    ],
+)
+def test_the_speedup_is_of_all_steps_and_never_over_the_tokens_of_a_step(
+    saved: Save, drafts: int, steps: int, generated: int, told: float
+) -> None:
+    text = page([drafts * 0.8] * 5, drafts=drafts, steps=steps, generated=generated)
+    settings = Settings.model_validate({"draft_cost": {"default": 0.1}})
+    found = only(report(Lifetime(saved(text)), settings))
+    assert spoken(found).expected_speedup == pytest.approx(told, abs=5e-4)
+    assert spoken(found).expected_speedup <= found.traffic.tokens_per_step
+    assert spoken(found).step_speedup == pytest.approx(5 / 1.5)
+    assert spoken(found).speedup_at[-1] == pytest.approx(spoken(found).expected_speedup)
+    assert spoken(found).needed_per_step == pytest.approx(found.traffic.tokens_per_step / told, abs=1e-3)
+
+
+def test_without_decode_steps_there_are_numbers_and_no_verdict(saved: Save) -> None:
+    text = "".join(line for line in page((900, 500), drafts=1000).splitlines(True) if "inter_token" not in line)
+    model = only(report(Lifetime(saved(text))))
+    assert model.verdict.withheld == "decode steps are unknown"
+    assert spoken(model).step_speedup == pytest.approx(2.4 / 1.2)
+    assert spoken(model).expected_speedup is None
+
+
+@pytest.mark.parametrize("counter", ["accepted_tokens_per_pos_total", "accepted_tokens_total"])
+def test_a_counter_that_was_filtered_out_is_named_and_the_verdict_that_does_not_need_it_is_given(
+    saved: Save, counter: str
+) -> None:
+    text = "".join(line for line in page((900, 500), drafts=1000).splitlines(True) if f"num_{counter}{{" not in line)
+    model = only(report(Lifetime(saved(text)), method="eagle3"))
+    assert model.verdict.says == "pays (assumed)"
+    assert any(f"vllm:spec_decode_num_{counter} is not exposed" in note for note in model.notes)
+    if counter == "accepted_tokens_per_pos_total":
+        assert (spoken(model).best_k, spoken(model).survival, model.verdict.advice) == (None, (), None)
+
+
+def test_drafts_that_are_not_counted_are_no_speculation_that_is_off(saved: Save) -> None:
+    text = "".join(line for line in page((900, 500), drafts=1000).splitlines(True) if "num_drafts" not in line)
+    model = only(report(Lifetime(saved(text))))
+    assert model.state == "drafts are not counted"
+    assert "vllm:spec_decode_num_drafts_total is not exposed" in model.verdict.reasons[0]
+
+
+def test_drafts_a_little_short_of_k_are_judged_by_what_they_cost() -> None:
     model = only(report(Lifetime(LOAD), method="ngram"))
     # Its last position yields less than a whole token costs, but drafts of 3.74 pay for less than the fourth.
-    assert spoken(model).last_position < spoken(model).draft_cost * spoken(model).expected_speedup
-    assert (spoken(model).best_k, model.verdict.advice) == (4, "keep")
+    assert spoken(model).last_position < spoken(model).draft_cost * spoken(model).step_speedup
+    assert (spoken(model).best_k, model.verdict.advice) == (2, "keep")
 
 
 def test_without_a_method_the_assumed_cost_is_told(saved: Save) -> None:
@@ -199,13 +258,13 @@ def test_counters_that_contradict_each_other_are_named(
 
 def test_counters_within_the_tolerance_are_judged(saved: Save) -> None:
     model = only(report(Lifetime(saved(page((500, 524), drafts=1000)))))
-    assert (model.broken, model.verdict.says) == ((), "pays")
+    assert (model.broken, model.verdict.says) == ((), "pays (assumed)")
 
 
 def test_an_engine_beside_one_whose_counters_contradict_each_other_is_judged_by_itself(saved: Save) -> None:
     text = page((500, 900), drafts=1000) + page((900, 600), drafts=1000, engine="1")
     model = only(report(Lifetime(saved(text))))
-    assert (model.verdict.says, [engine.verdict.says for engine in model.engines]) == (None, [None, "pays"])
+    assert (model.verdict.says, [engine.verdict.says for engine in model.engines]) == (None, [None, "pays (assumed)"])
 
 
 def test_positions_with_a_gap_are_no_short_draft(saved: Save) -> None:
@@ -223,7 +282,7 @@ def test_drafts_without_a_token_are_called_that_and_not_even(saved: Save) -> Non
     assert (model.verdict.says, model.verdict.advice) == (None, None)
     assert model.verdict.withheld == "drafts hold no tokens"
     assert len(model.verdict.reasons) == 1
-    assert model.verdict.reasons[0].startswith("1,000 drafts, and not one token in them")
+    assert model.verdict.reasons[0].startswith("Not one token was drafted")
 
 
 def test_a_best_k_that_gains_nothing_is_no_reason(saved: Save) -> None:
@@ -264,13 +323,40 @@ def test_an_engine_far_under_its_siblings_is_called_an_outlier(saved: Save) -> N
     assert [one.length_to_others for one in only(report(Lifetime(LOAD))).engines] == [None]
 
 
-def test_engines_of_unlike_k_are_added_by_position(saved: Save) -> None:
-    model = only(
-        report(Lifetime(saved(page((900, 500), drafts=1000) + page((800, 600, 400), drafts=1000, engine="1"))))
-    )
-    assert spoken(model).configured_k == 2.5
-    assert spoken(model).survival == pytest.approx((0.85, 0.55, 0.2))
+def test_engines_of_unlike_k_are_judged_together_but_not_by_position(saved: Save) -> None:
+    text = page((900, 500), drafts=1000) + page((300, 200, 100), drafts=1000, engine="1")
+    model = only(report(Lifetime(saved(text)), method="eagle3"))
+    found = spoken(model)
+    assert (found.lowest_k, found.configured_k) == (2, 3)
+    assert (model.verdict.says, model.verdict.advice) == ("pays (assumed)", "none: K differs")
+    assert any("K differs: 2 and 3" in reason for reason in model.verdict.reasons)
+    assert (found.survival, found.conditional_acceptance, found.accepted_length_share) == ((), (), ())
+    assert (found.best_k, found.last_position, found.shorter_gain) == (None, None, None)
+    assert found.tokens_per_step_at == pytest.approx((1.6, 1.95))  # Up to the K that both have.
+    assert [one.length_to_others for one in model.engines] == [None, None]
+    assert [one.speculation.survival for one in model.engines if one.speculation] == [
+        pytest.approx((0.9, 0.5)),
+        pytest.approx((0.3, 0.2, 0.1)),
+    ]
     assert not model.broken
+
+
+def test_a_k_that_changed_between_the_pages_is_told(saved: Save) -> None:
+    before = saved(page((90, 50, 30), drafts=100), "before")
+    after = saved(page((1090, 650, 430, 300, 200), drafts=1400), "after")
+    model = only(report(Pages(before, after), method="eagle3"))
+    assert (spoken(model).lowest_k, spoken(model).configured_k) == (3, 5)
+    assert model.verdict.advice == "none: K differs"
+    assert any("K differs: 3 and 5" in reason for reason in model.verdict.reasons)
+
+
+def test_requests_that_never_finish_are_named(saved: Save) -> None:
+    model = only(report(Lifetime(saved(page((900, 500), drafts=1000, started=12)))))
+    assert model.traffic.unfinished == 1
+    assert any("Requests that never finish: 100.0%" in note for note in model.notes)
+    running = only(report(Lifetime(saved(page((900, 500), drafts=1000, started=12, requests=4, running=8)))))
+    assert (running.traffic.unfinished, [note for note in running.notes if "never" in note]) == (0, [])
+    assert only(report(Lifetime(saved(page((900, 500), drafts=1000, started=9))))).traffic.unfinished is None
 
 
 def test_models_are_told_apart_by_their_served_name(saved: Save) -> None:

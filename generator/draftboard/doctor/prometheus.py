@@ -56,7 +56,7 @@ def examine_prometheus(client: Client, settings: Settings, time: float) -> Exami
     of_our_rules = of_rules(rules, stored, settings, readers)
     if not stored.servers:
         where = f"the selector {settings.selector}" if settings.selector else "scrape_configs"
-        empty = series.together(reader for reader in readers if reader.reads)
+        empty = series.silenced_by({name for names in NAMES.values() for name in names}, readers)
         nothing = found("no-server", where, empty, label=settings.labels.spec_method)
         return Examination(looked_at, (nothing, *of_our_rules))
     findings = [*series.missing_series(stored.servers, settings, readers), *of_scrapes(targets, stored, settings)]

@@ -1,6 +1,5 @@
 """Series of servers: what is read, what is missing and why, what stays empty, and whether counters move and agree."""
 
-import re
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from draftboard.dashboards import places
 from draftboard.doctor.buckets import FAMILIES, finite, other_bounds
 from draftboard.doctor.finding import Empty, Examination, Finding, few, found
 from draftboard.durations import Duration
+from draftboard.expr.tree import Expr
 from draftboard.reading.page import VLLM
 from draftboard.report import broken_identities
 from draftboard.settings import Settings
@@ -29,24 +29,25 @@ NAMES = {
 """Names of samples that an expression may read, by when a server exposes them."""
 OF_ENGINES = (*NAMES[Presence.ALWAYS], *NAMES[Presence.SPECULATING])
 _V0 = {metric.name: f"{metric.name} -> {metric.instead}" for metric in removed.V0}
-_NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
-_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
 @dataclass(frozen=True)
 class Reader:
-    """An expression, by the series that it reads."""
+    """What is asked of the series: an expression, at the levels at which it is asked."""
 
-    reads: frozenset[str]
-    has_alternatives: bool  # it may have samples although one of those series has none
+    asks: Expr
+    scopes: tuple[Scope, ...]
     feeds: Empty  # the panels, alerts and records made of it
     from_records: bool = False  # its panels need the rules
+
+    def is_silent(self, missing: Collection[str]) -> bool:
+        """Whether it is certain to stay empty while these series are missing."""
+        return all(self.asks.is_silent(missing, scope) for scope in self.scopes)
 
 
 def silenced_by(missing: Collection[str], readers: Iterable[Reader]) -> Empty:
     """All that is certain to stay empty while these series are missing."""
-    gone = ((reader, reader.reads & set(missing)) for reader in readers)
-    return together(r for r, names in gone if names and (names == r.reads or not r.has_alternatives))
+    return together(reader for reader in readers if reader.is_silent(missing))
 
 
 def together(readers: Iterable[Reader]) -> Empty:
@@ -59,26 +60,18 @@ def all_readers(settings: Settings) -> tuple[Reader, ...]:
     """The expressions of all panels, alerts and records; panels by the signal that they show."""
     readers, panels = list[Reader](), places(settings)
     for signal in ALL:
-        texts = {level: Scope(settings, level, Edition.RAW)(signal) for level in signal.levels}
-        records = {signal.record_at(level, settings): text for level, text in texts.items()}
-        readers += [_reader([text], Empty(records=(record,))) for record, text in records.items() if record]
+        scopes = tuple(Scope(settings, level, Edition.RAW) for level in signal.levels)
+        records = {signal.record_at(scope.level, settings): scope for scope in scopes}
+        readers += [Reader(signal, (scope,), Empty(records=(record,))) for record, scope in records.items() if record]
         if signal.name in panels:
-            recorded = any(Scope(settings, level, Edition.RECORDS)(signal) != text for level, text in texts.items())
-            reader = _reader(texts.values(), Empty(panels=panels[signal.name]), from_records=recorded)
-            # Of hosts: the engines' series only filter them, and filter nothing where they have no sample.
-            of_gpus = replace(reader, reads=reader.reads.intersection(NAMES[Presence.GPU_EXPORTER]))
-            readers.append(of_gpus if signal.levels == (Level.HOST,) else reader)
+            seen = ((replace(scope, edition=Edition.RECORDS), scope) for scope in scopes)
+            recorded = any(records(signal) != raw(signal) for records, raw in seen)
+            readers.append(Reader(signal, scopes, Empty(panels=panels[signal.name]), from_records=recorded))
     for alert in ALERTS:
-        watched = filter(None, (alert.watched or alert.signal, alert.guard))
-        text = " and ".join(map(Scope(settings, alert.level, Edition.RAW), watched))
-        readers.append(_reader([text], Empty(alerts=(alert.name,))))
+        watched = alert.watched or alert.signal
+        guarded = watched.combined("and", alert.guard) if alert.guard else watched
+        readers.append(Reader(guarded, (Scope(settings, alert.level, Edition.RAW),), Empty(alerts=(alert.name,))))
     return tuple(readers)
-
-
-def _reader(texts: Iterable[str], feeds: Empty, *, from_records: bool = False) -> Reader:
-    words = frozenset(_NAME.findall(_TEXT.sub("", " or ".join(dict.fromkeys(texts)))))
-    reads = words.intersection(name for names in NAMES.values() for name in names)
-    return Reader(reads, not words.isdisjoint({"or", "unless"}), feeds, from_records)
 
 
 @dataclass(frozen=True)

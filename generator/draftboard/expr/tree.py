@@ -4,7 +4,7 @@ What asks the past (`Ago`, `OverTime`) has no value in counts, which know one wi
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -30,6 +30,10 @@ class Expr(ABC):
     @abstractmethod
     def values(self, view: View) -> Vector | float:
         """The same in numbers."""
+
+    def is_silent(self, missing: Collection[str], scope: Scope) -> bool:
+        """Whether it has no sample in any case while these series are missing."""
+        return any(part.is_silent(missing, scope) for part in vars(self).values() if isinstance(part, Expr))
 
     def __add__(self, other: "Operand") -> "Expr":
         return Binary(self, "+", expr(other))
@@ -191,6 +195,10 @@ class Binary(Expr):
         left, right = self.left.values(view), self.right.values(view)
         return vector.combined(left, self.how, right, self.matching.key(view.scope), self.matching.group)
 
+    def is_silent(self, missing: Collection[str], scope: Scope) -> bool:
+        left, right = (side.is_silent(missing, scope) for side in (self.left, self.right))
+        return {"or": left and right, "unless": left}.get(self.how, left or right)
+
 
 @dataclass(frozen=True, eq=False)
 class Raw(Expr):
@@ -213,6 +221,9 @@ class Raw(Expr):
         carried = self.chosen_by(view.scope) if self.chosen_by else view.scope.carried(self.metric)
         found = view.counts.series.get(self.metric.name, NOTHING)
         return view.selected(found, carried, self.matchers(view.scope.settings))
+
+    def is_silent(self, missing: Collection[str], scope: Scope) -> bool:  # noqa: ARG002
+        return self.metric.name in missing
 
 
 _OF_ONE_WINDOW: Mapping[str, Callable[[float], float]] = {
@@ -307,6 +318,9 @@ class FirstOf(Expr):
 
     def values(self, view: View) -> Vector | float:
         return vector.first_of(vector_of(one, view) for one in self.alternatives)
+
+    def is_silent(self, missing: Collection[str], scope: Scope) -> bool:
+        return all(one.is_silent(missing, scope) for one in self.alternatives)
 
 
 def first_of(*alternatives: Expr) -> FirstOf:
@@ -453,6 +467,9 @@ class Given(Expr):
 
     def values(self, view: View) -> Vector | float:
         return self.build(view.scope).values(view)
+
+    def is_silent(self, missing: Collection[str], scope: Scope) -> bool:
+        return self.build(scope).is_silent(missing, scope)
 
 
 class Recorded(Expr):

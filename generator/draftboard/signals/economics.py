@@ -198,7 +198,7 @@ shorter_gain = _gain(
     title="Gain of the best k",
     question="Would a shorter draft be faster?",
     description=f"Highest expected speedup of any k up to K / expected speedup now. {BURSTS} {ASSUMPTION}",
-    expr=best_speedup.per(expected_speedup) & _full,
+    expr=best_speedup / expected_speedup & _full,
     record="vllm_spec_decode_shorter_gain:ratio_rate{window}",
     bands=lambda settings: good_under(1 + settings.thresholds.gain, good="not-too-long", beyond="too-long"),
     empty="drafts are often shorter than K, or K differs",
