@@ -140,6 +140,7 @@ class Traffic(Described):
     """Prompt tokens found in the engines' own prefix caches over those looked up. Full hits lower acceptance a little:
     they enter speculation with placeholder drafts (vLLM 0.28 and newer)."""
     batch: float | None = None
+    """Running requests per engine: from Prometheus the mean over the time, else at the end."""
     engines: float | None = None
 
 
