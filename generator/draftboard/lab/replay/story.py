@@ -196,8 +196,8 @@ def summary(story: Story) -> Document:
             Note(
                 f"Verdict and break-even rest on an assumed verify inflation of {story.verify_inflation:g} and on the "
                 "draft cost that the settings give each method. Expected speedup is of speculative steps alone. "
-                "Measured speedup compares with the model's baseline where the load per engine is alike: if slower, it "
-                "outweighs any verdict. Advice is a rule of thumb."
+                "Measured speedup compares with the model's baseline, as far as the load of both is alike: if slower, "
+                "it outweighs any verdict. Advice is a rule of thumb."
             ),
         )
     )
