@@ -21,7 +21,7 @@ from draftboard.signals.depth import accepted_length_share, conditional_acceptan
 from draftboard.signals.economics import best_k, speedup_at
 from draftboard.signals.latency import FELT
 from draftboard.signals.requests import request_rate
-from draftboard.signals.traffic import drafts, generation_tokens, wasted_tokens
+from draftboard.signals.traffic import generation_tokens, wasted_tokens
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("demo_run")]
 
@@ -200,9 +200,17 @@ def test_a_server_that_is_down_is_called_so(demo_run: Replay) -> None:
     assert all(verdict_of(model).startswith("down") for model in down)
 
 
-def test_drafts_of_prometheus_are_counts_of_the_window(demo_run: Replay) -> None:
+def test_counts_and_ratios_of_prometheus_are_of_one_moment_between_evaluations(demo_run: Replay) -> None:
+    def counted(series: str) -> float:
+        asked = f'sum(rate(vllm:{series}{{spec_method="ngram"}}[1m])) * 60'
+        return demo_run.client.query(asked, BUSY)[0].samples[0][1]
+
+    assert (BUSY - demo_run.start) % demo_run.step > 1
     source = Recorded(demo_run.client.url, Duration(60), at=BUSY)
     model = next(model for model in report(source, demo_run.settings).models if model.method == "ngram")
-    (rate,) = recorded(demo_run, drafts, "ngram", BUSY).values()
+    drafts, steps = counted("spec_decode_num_drafts_total"), counted("inter_token_latency_seconds_count")
     assert model.sample
-    assert model.sample.drafts == pytest.approx(rate * 60)
+    assert model.speculation
+    assert model.latency.step
+    assert (model.sample.drafts, model.latency.step.count) == pytest.approx((drafts, steps))
+    assert model.speculation.coverage == pytest.approx(drafts / steps)

@@ -29,8 +29,11 @@ def ran(
     prompts: int = LENGTH,
     sampling: Mapping[str, float] | None = None,
     labels: Mapping[str, str] | None = None,
+    engines: int = 1,
 ) -> Side:
     """A run whose finished requests took so long a token; without an acceptance nothing was drafted.
+
+    Every engine counts the same.
 
     Drafts are accepted whole or not at all, so that any acceptance can be had exactly.
     """
@@ -50,7 +53,8 @@ def ran(
         },
         model=model,
     )
-    report = Reading([], Growth((counted,), seconds), Settings(), method).report(Origin.SCRAPES)
+    tallies = tuple(replace(counted, engine=str(number)) for number in range(engines))
+    report = Reading([], Growth(tallies, seconds), Settings(), method).report(Origin.SCRAPES)
     (told,) = (replace(one, labels=dict(labels or {})) for one in report.models)
     run = replace(
         report,

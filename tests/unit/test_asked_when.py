@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
@@ -21,7 +22,7 @@ from support.loopback import answering, page
 
 NOW = 1_800_000_000.0
 SETTINGS = Settings()
-EVALUATION = SETTINGS.rules.evaluation_interval.seconds
+SCRAPE = SETTINGS.rules.scrape_interval.seconds
 LABELS = {"model_name": "m", "job": "vllm", "spec_method": "eagle3"}
 
 
@@ -29,8 +30,6 @@ LABELS = {"model_name": "m", "job": "vllm", "spec_method": "eagle3"}
 class Prometheus:
     """Answers 1 for one model, whatever is asked, and remembers what that was."""
 
-    stamp: float
-    """When the records were evaluated."""
     asked: list[tuple[str, float]] = field(default_factory=list)
 
     def __call__(self, request: BaseHTTPRequestHandler) -> None:
@@ -38,44 +37,32 @@ class Prometheus:
         query, at = body["query"][0], float(body["time"][0])
         self.asked.append((query, at))
         rows: list[Any] = []
-        if query.startswith("timestamp("):
-            rows = [{"metric": LABELS, "value": [at, str(self.stamp)]}]
-        elif "position" not in query and "le" not in re.findall(r"\w+", query) and "identity" not in query:
+        if "position" not in query and "le" not in re.findall(r"\w+", query) and "identity" not in query:
             rows = [{"metric": LABELS, "value": [at, "1"]}]
         page(json.dumps({"status": "success", "data": {"resultType": "vector", "result": rows}}))(request)
-
-    def values(self) -> list[tuple[str, float]]:
-        """What was asked but for the time of the records."""
-        return [(query, at) for query, at in self.asked if not query.startswith("timestamp(")]
 
 
 @pytest.fixture
 def prometheus() -> Iterator[tuple[Prometheus, str]]:
-    server = Prometheus(NOW - EVALUATION / 2)
+    server = Prometheus()
     with answering(server) as place:
         yield server, place
 
 
-def test_records_are_asked_of_their_last_evaluation_and_the_report_says_so(prometheus: tuple[Prometheus, str]) -> None:
+def test_everything_is_asked_of_one_moment_and_of_raw_series(prometheus: tuple[Prometheus, str]) -> None:
     server, place = prometheus
-    found = report(Recorded(place, at=NOW))
-    assert found.taken_at == server.stamp
-    assert {at for _, at in server.values()} == {server.stamp}
-    assert any("model:vllm_" in query for query, _ in server.values())
+    assert report(Recorded(place, at=NOW), engines=True).taken_at == NOW
+    assert {at for _, at in server.asked} == {NOW}
+    assert not any("model:vllm_" in query or "engine:vllm_" in query for query, _ in server.asked)
 
 
-def test_old_records_are_not_read_but_raw_series_are(prometheus: tuple[Prometheus, str]) -> None:
+def test_by_default_the_moment_is_one_whose_scrapes_have_all_arrived(prometheus: tuple[Prometheus, str]) -> None:
     server, place = prometheus
-    server.stamp = NOW - 4 * EVALUATION
-    found = report(Recorded(place, at=NOW))
-    assert found.taken_at == NOW
-    assert not any("model:vllm_" in query for query, _ in server.values())
-
-
-def test_another_range_is_asked_of_the_time_itself(prometheus: tuple[Prometheus, str]) -> None:
-    server, place = prometheus
-    assert report(Recorded(place, Duration(60), at=NOW)).taken_at == NOW
-    assert server.asked == server.values()
+    before = time.time()
+    taken_at = report(Recorded(place)).taken_at
+    assert {at for _, at in server.asked} == {taken_at}
+    assert taken_at
+    assert before - SCRAPE <= taken_at <= time.time() - SCRAPE
 
 
 def test_spans_that_overlap_are_not_compared(prometheus: tuple[Prometheus, str]) -> None:

@@ -13,6 +13,7 @@ from draftboard.compare.comparing import APART, LESS, MIXED, TOGETHER
 from draftboard.compare.objects import Group, Row
 from draftboard.errors import DraftboardError
 from draftboard.output import Table
+from draftboard.report import Origin
 from draftboard.settings import Settings
 from support.runs import ran
 
@@ -88,7 +89,9 @@ def test_candidates_rank_by_measured_time_not_by_acceptance_length() -> None:
 
 def test_more_throughput_while_users_wait_longer_is_said() -> None:
     found = compare(ran(times=[0.03] * 200), ran(times=[0.04] * 240, acceptance=0.3))
-    assert any("Throughput is 1.20 times" in reason and "waits longer" in reason for reason in found.verdict.reasons)
+    assert any(
+        "Throughput per engine is 1.20 times" in reason and "waits longer" in reason for reason in found.verdict.reasons
+    )
 
 
 def test_requests_that_no_longer_fit_make_tokens_dearer_though_each_comes_sooner() -> None:
@@ -99,7 +102,7 @@ def test_requests_that_no_longer_fit_make_tokens_dearer_though_each_comes_sooner
     assert found.cost.candidate == pytest.approx(found.cost.baseline / 0.8)
     assert found.measured.saving == pytest.approx(1 - 1 / 1.2)
     assert found.verdict.reasons[-1].startswith(
-        "Throughput is 0.80 times the baseline's, but each user waits less: fewer requests fit"
+        "Throughput per engine is 0.80 times the baseline's, but each user waits less: fewer requests fit"
     )
     assert row(found, "requests_in_flight").ratio == pytest.approx(1.6 * 3 / (2 * 3.6))
 
@@ -300,7 +303,7 @@ def test_a_drop_has_no_meaning_against_a_baseline_that_drafts_nothing() -> None:
     [
         ({}, {"model": "other"}, "model 'm' against 'other'"),
         # Neither as many a second nor as many at once.
-        ({}, {"times": (0.03,) * 400}, "load 2 against 4 requests/s and 6 against 12 in flight"),
+        ({}, {"times": (0.03,) * 400}, "load per engine 2 against 4 requests/s and 6 against 12 in flight"),
         ({}, {"answers": 200}, "answers of 100 against 200 tokens"),
         ({}, {"prompts": 130}, "prompts of 100 against 130 tokens"),
         ({"sampling": {"temperature": 0.0}}, {"sampling": {"temperature": 0.8}}, "temperature 0 against 0.8"),
@@ -331,6 +334,92 @@ def test_runs_that_are_not_alike_are_refused_unless_forced(
 )
 def test_runs_that_are_alike_are_compared(candidate: dict[str, Any], why: str) -> None:
     assert compare(ran(), ran(**candidate)).unlike == (), why
+
+
+BUSY, QUIET = [0.06] * 600, [0.04] * 200
+"""A server without speculation at 6 requests a second, and at 2."""
+
+
+def test_as_much_load_in_total_is_less_on_each_of_three_engines() -> None:
+    with pytest.raises(DraftboardError, match=r"load per engine 6 against 2 requests/s and 36 against 8 in flight"):
+        compare(ran(times=BUSY), ran(times=QUIET, engines=3), min_speedup=1.1)
+
+
+def test_as_much_load_on_each_engine_is_alike_however_many_they_are() -> None:
+    found = compare(ran(times=QUIET), ran(times=QUIET, engines=3))
+    assert found.unlike == ()
+    assert (found.baseline.engines, found.candidate.engines) == (1, 3)
+    assert (found.measured.speedup, found.measured.throughput) == pytest.approx((1, 1))
+    for name in ("request_rate_per_engine", "requests_in_flight"):
+        assert row(found, name).ratio == pytest.approx(1)
+    assert row(found, "request_rate").ratio == pytest.approx(3)
+    assert found.measured.saving is None
+    (note,) = (note for note in found.notes if "engine" in note)
+    assert note.startswith("1 engine against 3 engines: load and throughput are per engine")
+    told = [getattr(block, "text", "") for block in document(found, Settings()).blocks[:2]]
+    assert [part for line in told for part in line.split(", ") if "engine" in part] == ["1 engine", "3 engines"]
+
+
+def test_the_cost_of_unlike_numbers_of_engines_is_refused_even_if_forced() -> None:
+    with pytest.raises(DraftboardError) as refused:
+        compare(ran(times=QUIET), ran(times=QUIET, engines=3), force=True, gpu_hour_price=2, gpus=4)
+    assert str(refused.value) == (
+        "cost is not comparable: 1 engine with 4 GPUs each against 3 engines with 4 GPUs each; measure as many on each "
+        "side, or leave out --gpu-hour-price"
+    )
+
+
+def test_the_cost_of_several_engines_is_that_of_all_their_gpus() -> None:
+    found = compare(ran(times=QUIET, engines=3), ran(times=QUIET, engines=3), gpu_hour_price=2.5, gpus=4).cost
+    assert found
+    assert found.baseline == pytest.approx(2.5 * 4 * 3 / (3 * 200 * 3600) * 1e6)
+
+
+def test_engines_of_unlike_gpus_are_not_alike_and_save_nothing() -> None:
+    with pytest.raises(DraftboardError, match="not comparable: 2 against 1 GPUs per engine"):
+        compare(PLAIN, FAST, baseline_gpus=2)
+    assert compare(PLAIN, FAST, baseline_gpus=2, force=True).measured.saving is None
+    assert compare(PLAIN, FAST, baseline_gpus=2, gpus=2).measured.saving
+    with pytest.raises(DraftboardError, match="1 engine with 2 GPUs each against 1 engine with 1 GPU each"):
+        compare(PLAIN, FAST, baseline_gpus=2, force=True, gpu_hour_price=2)
+
+
+def in_prometheus(side: Side, method: str | None, **traffic: float | None) -> Side:
+    """The same as Prometheus tells it: no engines, but how many, and their mean batch."""
+    model = replace(side.model, method=method, engines=(), traffic=replace(side.model.traffic, **traffic))
+    return Side(replace(side.report, origin=Origin.PROMETHEUS), model)
+
+
+@pytest.mark.parametrize(
+    ("batches", "alike"),
+    [((10, 8), True), ((10, 7.9), False), ((8, 10), True), ((0, 0), False), ((None, None), False), ((0, 8), False)],
+)
+def test_in_prometheus_the_mean_batch_decides_beside_the_rate(batches: tuple[float | None, ...], alike: bool) -> None:
+    runs = zip((PLAIN, ran(times=[0.02] * 800, acceptance=0.5)), ("none", "eagle3"), batches, strict=True)
+    sides = [in_prometheus(side, method, batch=batch) for side, method, batch in runs]
+    assert [part.startswith("load per engine") for part in compare(*sides, force=True).unlike] == [True] * (not alike)
+
+
+def test_without_gauges_in_prometheus_requests_in_flight_decide() -> None:
+    sides = [in_prometheus(ran(times=times), "none", batch=None) for times in ([0.04] * 200, [0.02] * 400)]
+    assert compare(*sides).unlike == ()
+
+
+def test_a_server_without_a_method_label_is_no_arm() -> None:
+    sides = in_prometheus(PLAIN, "none"), in_prometheus(FAST, None)
+    for pair in (sides, sides[::-1]):
+        with pytest.raises(DraftboardError, match="a baseline against a server without the label spec_method"):
+            compare(*pair)
+    assert compare(*[in_prometheus(PLAIN, None)] * 2).unlike == ()
+
+
+def test_a_report_that_does_not_tell_its_engines_is_not_judged_by_load() -> None:
+    old = in_prometheus(PLAIN, "none", engines=None)
+    found = compare(old, old)
+    assert any("not checked: load per engine" in note for note in found.notes)
+    assert (found.measured.throughput, found.measured.saving) == (None, None)
+    with pytest.raises(DraftboardError, match="cost is not comparable: an unknown number of engines"):
+        compare(old, old, gpu_hour_price=1)
 
 
 def test_what_is_not_known_of_both_is_said_to_be_unchecked() -> None:

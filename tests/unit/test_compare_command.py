@@ -106,7 +106,7 @@ def test_verdicts_and_gates_come_before_the_numbers(
     assert (code, err) == (0, "")
     lines = out.splitlines()
     assert lines[0].startswith(
-        "Baseline   m: two scrapes (http://127.0.0.1:8000/metrics), over 100 s, until 2027-01-15"
+        "Baseline   m: two scrapes (http://127.0.0.1:8000/metrics), 1 engine, over 100 s, until 2027-01-15"
     )
     assert lines[1].endswith("200 requests, 1,000 drafts, drafting")
     assert lines[3:5] == [
@@ -323,7 +323,7 @@ def test_a_limit_must_be_a_number(option: str, value: str, capsys: pytest.Captur
         (("--range", "5m"), "--range and --at require --prometheus"),
         (("--prometheus", "x:1", "--window", "5m"), "--window applies to servers"),
         (("--prometheus", "x:1", "--method", "ngram"), "--method applies to servers"),
-        (("--gpus", "2"), "--gpus requires --gpu-hour-price"),
+        (("--gpus", "2"), "--gpus requires --gpu-hour-price or --baseline-gpus"),
     ],
 )
 def test_options_that_do_not_apply_are_refused(

@@ -264,6 +264,7 @@ def test_every_signal_is_shown_or_serves_another_that_is(settings: Settings) -> 
         "at_least_accepted",  # shown as survival and as accepted length
         "each_k",  # the k axis itself
         "length_deviation",  # divisor of the anomaly
+        "engines",  # of a side, in a comparison
         "metrics_missing",  # an alert: it has no model to be shown under
         "heartbeat",  # an alert: it is never silent
         "slo_events",  # divisor of the error ratios

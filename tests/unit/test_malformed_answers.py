@@ -4,6 +4,7 @@ import json
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 import pytest
 
@@ -72,6 +73,26 @@ def test_foreign_labels_and_numbers_end_no_command_in_a_traceback(
         code, err = run(commands(place)[command], capsys)
     assert code in {0, 1, 2}
     assert err.count("\n") == (code == 2)
+
+
+@pytest.mark.parametrize("arguments", [[], ["--engines"]], ids=["models", "engines"])
+def test_an_answer_that_is_missing_beside_its_like_is_named(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels = {"model_name": "m", "job": "vllm"}
+
+    def answer(request: BaseHTTPRequestHandler) -> None:
+        query = parse_qs(request.rfile.read(int(request.headers["Content-Length"])).decode())["query"][0]
+        positions = "per_pos" in query and "sum by" in query
+        rows = [{"metric": labels | ({"position": "0"} if positions else {}), "value": [1, "1000"]}]
+        answer_of([] if "count " in query or "identity" in query or "le)" in query else rows)(request)
+
+    with answering(answer) as place:
+        code, err = run(["report", "--prometheus", place, "--at", "1800000000", *arguments], capsys)
+    assert (code, err.count("\n")) == (2, 1)
+    assert err.startswith(
+        f"draftboard: http://{place}: no answer to 'Configured K' of m, but to 'Accepted tokens by position'"
+    )
 
 
 @pytest.mark.parametrize(

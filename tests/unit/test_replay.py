@@ -66,23 +66,45 @@ def test_a_pass_reads_only_records_of_passes_before_it(files: dict[str, str], se
 
 def test_a_recording_is_unpacked_and_its_times_are_known(tmp_path: Path) -> None:
     source = tmp_path / "run.om.gz"
-    text = b'# TYPE x counter\nx_total{a="b c}"} 1 1000.5\nx_total 2 2000 # {id="}"} 1 9\ny 3 1500\n# EOF\n'
+    text = (
+        b'# TYPE vllm:generation_tokens counter\nvllm:generation_tokens_total{a="b c}"} 1 1000.5\n'
+        b'vllm:generation_tokens_total 2 2000 # {id="}"} 1 9\nup 3 1500\n# EOF\n'
+    )
     source.write_bytes(gzip.compress(text))
     assert unpack(source, tmp_path / "unpacked.om") == (1000.5, 2000.0)
     assert (tmp_path / "unpacked.om").read_bytes() == text
 
 
+def test_of_a_dump_only_what_the_rules_read_is_loaded_and_no_stale_marker(tmp_path: Path) -> None:
+    kept = 'up{a="b"} 1 20.000\n', 'up{a="b"} +Inf 40.000\n', 'vllm:num_requests_running{a="NaN"} 1 30.000\n', "# EOF\n"
+    others = (
+        'up{a="b"} NaN 30.000\n',
+        "up NaN 10.000\n",
+        'model:vllm_tokens_per_step:mean_rate5m{job="vllm"} 3 99.000\n',
+        'ALERTS{alertname="VLLMErrors",alertstate="firing"} 1 99.000\n',
+        'otel.metric{a="b"} 1 99.000\n',
+        "go_goroutines 1 99.000\n",
+    )
+    source = tmp_path / "dump.om"
+    source.write_text(kept[0] + "".join(others) + "".join(kept[1:]))
+    assert unpack(source, tmp_path / "unpacked.om") == (20, 40)
+    assert (tmp_path / "unpacked.om").read_text() == "".join(kept)
+
+
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (b"x 1\n", "timestamp on every sample, in order: line 1"),
-        (b"x 1 20\nx 1 10\n", "line 2: the samples of a series must follow each other in time"),
-        (b'x{a="b"} 1 20\nx{a="b"} 1 20\n', "line 2: the samples of a series must follow each other in time"),
+        (b"up 1\n", "timestamp on every sample, in order: line 1"),
+        (b"up 1 20\nup 1 10\n", "line 2: the samples of a series must follow each other in time"),
+        (b'up{a="b"} 1 20\nup{a="b"} 1 20\n', "line 2: the samples of a series must follow each other in time"),
         (b"# EOF\n", "no sample"),
         (b"", "no sample"),
-        (b'x{a="b"} 1 soon\n', "could not convert"),
+        (b'up{a="b"} 1 soon\n', "could not convert"),
         (b"\xff\xfe x 1 2\n", "codec"),
-        (b"<html><body>401</body></html>\n", "line 1"),
+        (b"<html><body>401</body></html>\n", "no sample that the rules read"),
+        (b"x 1 20\n", "no sample that the rules read"),
+        (b"up NaN 20\n", "no sample that the rules read"),
+        (b"up 1 20" * 1_000_000, "line 1"),
     ],
 )
 def test_a_file_without_a_recording_is_reported_in_one_line(tmp_path: Path, content: bytes, told: str) -> None:
@@ -94,7 +116,9 @@ def test_a_file_without_a_recording_is_reported_in_one_line(tmp_path: Path, cont
     assert "\n" not in str(raised.value)
 
 
-@pytest.mark.parametrize("content", [b"no gzip at all", gzip.compress(b"x 1 2\n" * 1000)[:40]], ids=["text", "cut off"])
+@pytest.mark.parametrize(
+    "content", [b"no gzip at all", gzip.compress(b"# HELP up 1\n" * 1000)[:40]], ids=["text", "cut off"]
+)
 def test_a_broken_archive_is_reported_in_one_line(tmp_path: Path, content: bytes) -> None:
     source = tmp_path / "run.om.gz"
     source.write_bytes(content)
@@ -113,7 +137,7 @@ def test_a_replay_needs_an_evaluation_no_shorter_than_a_scrape(tmp_path: Path) -
 
 def test_times_in_milliseconds_are_refused(tmp_path: Path) -> None:
     source = tmp_path / "run.om"
-    source.write_text("x 1 1795248852916\n# EOF\n")
+    source.write_text("up 1 1795248852916\n# EOF\n")
     with pytest.raises(DraftboardError, match="line 1: timestamps must be seconds since 1970, not 1795248852916"):
         unpack(source, tmp_path / "unpacked.om")
 
@@ -121,6 +145,6 @@ def test_times_in_milliseconds_are_refused(tmp_path: Path) -> None:
 def test_an_archive_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evaluate, "_MOST_BYTES", 1000)
     source = tmp_path / "run.om.gz"
-    source.write_bytes(gzip.compress(b"x 1 2\n" * 1000))
+    source.write_bytes(gzip.compress(b"".join(b"up 1 %d\n" % second for second in range(1000))))
     with pytest.raises(DraftboardError, match="cannot read the recording: larger than 1000 bytes unpacked"):
         unpack(source, tmp_path / "unpacked.om")

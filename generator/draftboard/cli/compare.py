@@ -44,7 +44,10 @@ def _print_schema(context: click.Context, _option: click.Parameter, asked: bool)
 )
 @click.option("--min-speedup", type=shared.Number(0, 1e9), metavar="TIMES", help="Gate: least measured speedup.")
 @click.option("--gpu-hour-price", type=shared.Number(0, 1e9), metavar="PRICE", help="Price of one GPU-hour.")
-@click.option("--gpus", type=click.IntRange(1, 100_000), help="GPUs on each side. Default: 1.")
+@click.option("--gpus", type=click.IntRange(1, 100_000), help="GPUs of each engine. Default: 1.")
+@click.option(
+    "--baseline-gpus", type=click.IntRange(1, 100_000), help="GPUs of each engine of the baseline. Default: --gpus."
+)
 @click.option(
     "--confirm",
     type=shared.FILE,
@@ -81,7 +84,7 @@ def compare_command(
     config: Path | None,
     as_json: bool,
     in_markdown: bool,
-    **judged: Any,  # noqa: ANN401  (--force, the gates and the price)
+    **judged: Any,  # noqa: ANN401  (--force, the gates, the price and the baseline's GPUs)
 ) -> None:
     """Compare CANDIDATE with BASELINE (latency, throughput, acceptance) and check the gates.
 
@@ -96,7 +99,7 @@ def compare_command(
     require(not (prometheus and window), "--window applies to servers: use --range with --prometheus")
     methods = (baseline_method, method)
     require(not (prometheus and any(methods)), "--method applies to servers: Prometheus has a label for it")
-    require(gpus is None or priced, "--gpus requires --gpu-hour-price")
+    require(gpus is None or priced or judged["baseline_gpus"], "--gpus requires --gpu-hour-price or --baseline-gpus")
     settings, access, names = load(config), Access.from_files(token_file, ca_file), (baseline, candidate)
     with shared.progress_bar() as progress:
         if prometheus:

@@ -33,7 +33,8 @@ def replay_command(
 ) -> None:
     """Evaluate the rules over RECORDING and print each model's judgement and the alerts that would have fired.
 
-    RECORDING is OpenMetrics text with timestamps; it may be compressed (.gz).
+    RECORDING is OpenMetrics text with timestamps, such as `promtool tsdb dump-openmetrics` writes; it may be compressed
+    (.gz). Only series that the rules or panels read are loaded.
     """
     settings = load(config)
     folder = Path(tempfile.mkdtemp(prefix="draftboard-kept-")) if keep else None

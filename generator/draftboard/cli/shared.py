@@ -44,16 +44,25 @@ def access_options(otherwise: str = "") -> Callable[[Callable[..., None]], Calla
     return lambda command: token(ca(command))
 
 
+_TOOLS = Path(__file__).parents[3] / ".tools/bin"
+"""Where `make tools` puts programs, in a checkout of this project."""
+
+
+def _program(_context: click.Context, _option: click.Parameter, given: str) -> Path:
+    found = shutil.which(given, path=_TOOLS) or shutil.which(given)
+    return Path(found or given).absolute()
+
+
 def program_option(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """An option for a program: as named, else from the environment, else from PATH; as an absolute path."""
+    """An option for a program: as named, else from the environment, else the project's own, else from PATH."""
     return click.option(
         f"--{name}-program",
         name,
         envvar=name.upper(),
         default=name,
         show_envvar=True,
-        callback=lambda _context, _option, given: Path(shutil.which(given) or given).absolute(),
-        help="The program, where it is not the one on PATH.",
+        callback=_program,
+        help="The program, where it is neither in .tools/bin of the project nor on PATH.",
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from draftboard.compare.objects import SCHEMA_VERSION, Arm, Comparison, Cost, Gate, Measured, Row, Tail, Value, Verdict
 from draftboard.compare.rows import groups, in_words, value_of
-from draftboard.compare.sides import Side, Sides, conditions, over, trend
+from draftboard.compare.sides import Side, Sides, conditions, engines_in_words, over, trend
 from draftboard.errors import DraftboardError
 from draftboard.report import named, warnings
 from draftboard.settings import Settings
@@ -48,21 +48,31 @@ def compare(
     min_speedup: float | None = None,
     gpu_hour_price: float | None = None,
     gpus: int = 1,
+    baseline_gpus: int | None = None,
     confirmation: Side | None = None,
 ) -> Comparison:
     """Compare a candidate with a baseline; DraftboardError where the runs differ, unless `force`.
 
-    `gpu_hour_price` is of one GPU, `gpus` are on each side. `confirmation` is the candidate again, under the same load
-    of homogeneous work, to explain a worse tail.
+    `gpu_hour_price` is of one GPU, `gpus` are those of an engine; the baseline's engines have as many, or
+    `baseline_gpus`. `confirmation` is the candidate again, under the same load of homogeneous work, to explain a worse
+    tail.
     """
-    sides = baseline, candidate
+    sides, hardware = (baseline, candidate), (baseline_gpus or gpus, gpus)
     unlike, unknown = conditions(sides, settings)
+    if hardware[0] != hardware[1]:
+        unlike += (f"{hardware[0]} against {hardware[1]} GPUs per engine",)
     if unlike and not force:
         raise DraftboardError(
             f"not comparable: {'; '.join(unlike)} (load and lengths may differ by {settings.thresholds.load:.0%}); "
             "use --force to compare anyway"
         )
-    measured, compared = _measured(sides), groups(sides)
+    alike = baseline.engines == candidate.engines is not None and hardware[0] == hardware[1]
+    if gpu_hour_price is not None and not alike:
+        told = " against ".join(_counted(side, count) for side, count in zip(sides, hardware, strict=True))
+        raise DraftboardError(
+            f"cost is not comparable: {told}; measure as many on each side, or leave out --gpu-hour-price"
+        )
+    measured, compared = _measured(sides, same_gpus=alike), groups(sides)
     drop = None if max_drop_pp is None else _drop_gate(sides, max_drop_pp, settings)
     speedup = None if min_speedup is None else _speedup_gate(sides, measured.speedup, min_speedup, settings)
     return Comparison(
@@ -80,13 +90,18 @@ def compare(
     )
 
 
+def _counted(side: Side, gpus: int) -> str:
+    return f"{engines_in_words(side.engines)} with {gpus} GPU{'s' if gpus > 1 else ''} each"
+
+
 def _arm(side: Side) -> Arm:
     of_model = {name: getattr(side.model, name) for name in ("model", "method", "labels", "state")}
     of_report = {name: getattr(side.report, name) for name in ("origin", "sources", "taken_at", "seconds", "sampling")}
-    return Arm(name=named(side.model), requests=side.requests, drafts=side.drafts, **of_model, **of_report)
+    counted = {name: getattr(side, name) for name in ("engines", "requests", "drafts")}
+    return Arm(name=named(side.model), **counted, **of_model, **of_report)
 
 
-def _measured(sides: Sides) -> Measured:
+def _measured(sides: Sides, *, same_gpus: bool) -> Measured:
     def gain(path: str) -> float | None:
         return over(sides[1].at(path), sides[0].at(path))
 
@@ -96,17 +111,17 @@ def _measured(sides: Sides) -> Measured:
     implied = steps - drafted * drafting.draft_cost if drafting and drafted is not None and steps else None
     return Measured(
         speedup=speedup,
-        throughput=gain("model.traffic.generation_tokens"),
+        throughput=over(*(side.per_engine("model.traffic.generation_tokens") for side in reversed(sides))),
         step_cost=steps,
         speedup_by_steps=over(gain("model.traffic.tokens_per_step"), steps),
         implied_v=implied,
         draft_cost=drafting.draft_cost if drafting and steps else None,
-        saving=1 - 1 / speedup if speedup else None,
+        saving=1 - 1 / speedup if speedup and same_gpus else None,
     )
 
 
 def _cost(sides: Sides, gpu_hour_price: float, gpus: int) -> Cost:
-    rates = [side.at("model.traffic.generation_tokens") for side in sides]
+    rates = [side.per_engine("model.traffic.generation_tokens") for side in sides]
     before, after = (gpu_hour_price * gpus / (rate * 3600) * 1e6 if rate and rate > 0 else None for rate in rates)
     return Cost(gpu_hour_price=gpu_hour_price, gpus=gpus, baseline=before, candidate=after)
 
@@ -133,7 +148,9 @@ def _verdict(sides: Sides, found: Measured, settings: Settings) -> Verdict:
     # Clients that keep a fixed number of requests in flight would make both equal.
     if found.throughput is not None and trend(speedup, 1, settings) * trend(found.throughput, 1, settings) < 0:
         waits = "longer" if speedup < 1 else "less: fewer requests fit (KV cache), or fewer arrived"
-        reasons.append(f"Throughput is {found.throughput:.2f} times the baseline's, but each user waits {waits}")
+        reasons.append(
+            f"Throughput per engine is {found.throughput:.2f} times the baseline's, but each user waits {waits}"
+        )
     return Verdict(says=measured_speedup.step_of(speedup, settings).says, reasons=tuple(reasons))
 
 
@@ -226,6 +243,9 @@ def _gate(option: str, limit: float, measured: float | None, why: str, *, met: b
 def _notes(sides: Sides, found: Measured, unknown: tuple[str, ...], settings: Settings) -> Iterator[str]:
     if unknown:
         yield f"Unknown on at least one side, so not checked: {', '.join(unknown)}"
+    if sides[0].engines != sides[1].engines:
+        told = " against ".join(engines_in_words(side.engines) for side in sides)
+        yield f"{told}: load and throughput are per engine, and no saving is given, which assumes the same GPUs"
     if few := _few(sides, "drafts", settings.traffic.drafts_to_judge, known=True):
         yield f"Acceptance is not judged: {few}"
     before, after = (side.model.speculation for side in sides)

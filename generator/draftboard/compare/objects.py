@@ -28,6 +28,8 @@ class Arm(Described):
     """End of the time range, in Unix seconds."""
     seconds: float | None
     sampling: Sampling
+    engines: int | None
+    """Seen within the time; None where a saved report does not tell."""
     requests: float
     """Finished requests with a known time per output token: the sample of the measured speedup."""
     drafts: float
@@ -81,7 +83,7 @@ class Measured(Described):
     speedup: float | None
     """Mean time per output token, baseline / candidate: over 1, users wait less."""
     throughput: float | None
-    """Generated tokens per second, candidate / baseline: not a speedup where clients send at a fixed rate."""
+    """Generated tokens/s per engine, candidate / baseline: not a speedup where clients send at a fixed rate."""
     step_cost: float | None
     """Mean step latency, candidate / baseline."""
     speedup_by_steps: float | None
@@ -91,15 +93,17 @@ class Measured(Described):
     draft_cost: float | None
     """The c that implied_v assumes."""
     saving: float | None
-    """1 - 1 / speedup: share of a token's cost on the same, fully used GPUs; negative is a loss."""
+    """1 - 1 / speedup: share of a token's cost on the same, fully used GPUs; negative is a loss. None where engines or
+    GPUs per engine differ."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cost(Described):
-    """Price of a million generated tokens at the measured throughput; `gpus` are on each side."""
+    """Price of a million generated tokens at the measured throughput, on as many engines and GPUs."""
 
     gpu_hour_price: float
     gpus: int
+    """Of each engine."""
     baseline: float | None
     candidate: float | None
 

@@ -6,7 +6,7 @@ from draftboard.compare.objects import Group, Row, Value
 from draftboard.compare.sides import Side, Sides, over
 from draftboard.signals import Signal
 from draftboard.signals.acceptance import acceptance, acceptance_length, coverage, draft_length, tokens_per_step
-from draftboard.signals.capacity import kv_cache_usage, prefix_cache_hits
+from draftboard.signals.capacity import batch, kv_cache_usage, prefix_cache_hits
 from draftboard.signals.economics import break_even, expected_speedup
 from draftboard.signals.latency import FELT
 from draftboard.signals.requests import request_rate, requests_running, requests_waiting
@@ -15,8 +15,9 @@ from draftboard.signals.traffic import generation_tokens
 
 _DRAFTING = (acceptance, acceptance_length, break_even, draft_length, coverage, expected_speedup)
 _BY_REQUEST = replace(acceptance, name="acceptance_by_request", title=f"{acceptance.title} by request")
-_LOAD = (generation_tokens, request_rate, requests_running, requests_waiting, kv_cache_usage, prefix_cache_hits)
-_IN_FLIGHT = replace(requests_running, name="requests_in_flight", title="Requests in flight on average")
+_LOAD = (generation_tokens, request_rate, requests_running, requests_waiting, batch, kv_cache_usage, prefix_cache_hits)
+_RATE = replace(request_rate, name="request_rate_per_engine", title=f"{request_rate.title} per engine")
+_IN_FLIGHT = replace(requests_running, name="requests_in_flight", title="Requests in flight per engine, on average")
 _LENGTHS = tuple(
     replace(_IN_FLIGHT, name=f"{what}_length", title=f"Mean {what} length", unit=Unit.TOKENS, decimals=0)
     for what in ("prompt", "answer")
@@ -39,7 +40,11 @@ _GROUPS: dict[str, tuple[str, str, _Rows]] = {
         of.title: ("steps" if name == "step" else "requests", f"model.latency.{name}.count", _of_time(name))
         for name, of in FELT.items()
     },
-    "Throughput and load": ("requests", "model.traffic.requests", (*_load, (_IN_FLIGHT, "requests_in_flight"))),
+    "Throughput and load": (
+        "requests",
+        "model.traffic.requests",
+        (*_load, (_RATE, "request_rate"), (_IN_FLIGHT, "requests_in_flight")),
+    ),
 }
 """By title: what is counted, the path of the count, and the rows."""
 SIGNALS = {signal.name: signal for *_, rows in _GROUPS.values() for signal, _ in rows}  # By name of the row.

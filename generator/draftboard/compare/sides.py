@@ -12,12 +12,13 @@ from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.output import Progress
 from draftboard.reading import WINDOW, Recorded, Servers, is_saved
-from draftboard.report import ModelReport, Report, Sampling, load_report, named, report, report_each
+from draftboard.report import ModelReport, Origin, Report, Sampling, load_report, named, report, report_each
 from draftboard.settings import Settings
 
 _SMALLEST = 1e-15
 _LONGEST, _MOST_NAMED = 60, 5
-_RATES = {"requests/s": "model.traffic.request_rate", "in flight": "requests_in_flight"}
+_LOADS = {"requests/s": "request_rate", "in the batch": "batch"}
+_IN_FLIGHT = {"in flight": "requests_in_flight"}
 _LENGTHS = {"prompt": "model.traffic.prompt_length", "answer": "model.traffic.answer_length"}
 _SAMPLING = {field.name: f"report.sampling.{field.name}" for field in fields(Sampling)}
 
@@ -47,10 +48,29 @@ class Side:
         return self.at("model.sample.drafts") or 0.0
 
     @property
+    def engines(self) -> int | None:
+        """How many; None where a report does not tell."""
+        return round(self.at("model.traffic.engines") or 0) or len(self.model.engines) or None
+
+    def per_engine(self, path: str) -> float | None:
+        """A number divided by the engines."""
+        return over(self.at(path), self.engines)
+
+    @property
+    def request_rate(self) -> float | None:
+        """Finished requests per second and engine."""
+        return self.per_engine("model.traffic.request_rate")
+
+    @property
     def requests_in_flight(self) -> float | None:
-        """Mean number of requests between arrival and last token: rate x time there (Little's law)."""
-        rate, latency = self.at("model.traffic.request_rate"), self.at("model.latency.end_to_end.mean")
+        """Mean number of an engine's requests between arrival and last token: rate x time there (Little's law)."""
+        rate, latency = self.request_rate, self.at("model.latency.end_to_end.mean")
         return None if rate is None or latency is None else rate * latency
+
+    @property
+    def batch(self) -> float | None:
+        """Mean number of requests that run on an engine: pages know only those of one moment."""
+        return self.at("model.traffic.batch") or None if self.report.origin is Origin.PROMETHEUS else None
 
 
 Sides = tuple[Side, Side]
@@ -96,7 +116,7 @@ def recorded(
     own = [(model, model.labels | {labels.spec_method: model.method or ""}) for model in found.models]
     for selector in selectors:
         wanted = [part.partition("=") for part in selector.split(",")]
-        if not all(name and equals for name, equals, _ in wanted):
+        if not all(name and equals and text.strip() for name, equals, text in wanted):
             raise DraftboardError(
                 f"{_quoted(selector)} is not a selector: with --prometheus, a side is {labels.variant}=VALUE or "
                 f"{labels.spec_method}=VALUE, several joined with commas"
@@ -126,6 +146,11 @@ def _quoted(name: str) -> str:
     return repr(name if len(name) <= _LONGEST else name[:_LONGEST] + "...")
 
 
+def engines_in_words(engines: int | None) -> str:
+    """How many engines."""
+    return "an unknown number of engines" if engines is None else f"{engines} engine{'' if engines == 1 else 's'}"
+
+
 def over(part: float | None, whole: float | None) -> float | None:
     """A ratio of known, positive numbers."""
     if part is None or whole is None or part < _SMALLEST or whole < _SMALLEST:
@@ -142,19 +167,30 @@ def trend(first: float, second: float, settings: Settings) -> int:
 def conditions(sides: Sides, settings: Settings) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Known differences, which forbid a comparison, and what is unknown on a side."""
     tolerance = settings.thresholds.load
-    names, rates = [side.model.model for side in sides], _known(_RATES, sides)
+    names, loads = [side.model.model for side in sides], _known(_LOADS, sides)
+    loads |= {} if "in the batch" in loads else _known(_IN_FLIGHT, sides)
     lengths, sampling = _known(_LENGTHS, sides), _known(_SAMPLING, sides)
     unlike = [f"model {_quoted(names[0])} against {_quoted(names[1])}"] if names[0] != names[1] else []
+    unlike += _unlabelled(sides, settings)
     # Clients send at a fixed rate or keep a fixed number in flight; a faster server changes the other one.
-    if rates and not any(math.isclose(a, b, rel_tol=tolerance) for a, b in rates.values()):
-        unlike.append("load " + " and ".join(f"{a:.3g} against {b:.3g} {unit}" for unit, (a, b) in rates.items()))
+    if loads and not any(math.isclose(a, b, rel_tol=tolerance) for a, b in loads.values()):
+        told = " and ".join(f"{a:.3g} against {b:.3g} {unit}" for unit, (a, b) in loads.items())
+        unlike.append(f"load per engine {told}")
     far = {what: pair for what, pair in lengths.items() if not math.isclose(*pair, rel_tol=tolerance)}
     unlike += [f"{what}s of {a:,.0f} against {b:,.0f} tokens" for what, (a, b) in far.items()]
     unlike += [f"{name} {a:g} against {b:g}" for name, (a, b) in sampling.items() if a != b]
-    unknown = [] if rates else ["load (no rates without a time)"]
+    unknown = [] if loads else ["load per engine (no rate without a time and requests)"]
     unknown += [f"{what} length" for what in _LENGTHS if what not in lengths]
     unknown += [] if "temperature" in sampling else ["temperature"]
     return tuple(unlike), tuple(unknown)
+
+
+def _unlabelled(sides: Sides, settings: Settings) -> list[str]:
+    """A server without a method label may be of either kind: it is no arm to hold against a baseline."""
+    methods = [side.model.method for side in sides if side.report.origin is Origin.PROMETHEUS]
+    if None not in methods or settings.methods.baseline not in methods:
+        return []
+    return [f"a baseline against a server without the label {settings.labels.spec_method}"]
 
 
 def _known(paths: Mapping[str, str], sides: Sides) -> dict[str, tuple[float, float]]:

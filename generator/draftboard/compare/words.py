@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from draftboard.compare.comparing import CODES
 from draftboard.compare.objects import Arm, Comparison, Row
 from draftboard.compare.rows import SIGNALS, in_words
-from draftboard.compare.sides import trend
+from draftboard.compare.sides import engines_in_words, trend
 from draftboard.output import Bullets, Cell, Column, Document, Heading, Note, Sentence, Table, Text, columns
 from draftboard.report import time_in_words
 from draftboard.settings import Settings
@@ -57,7 +57,8 @@ def _arm(arm: Arm) -> str:
     drafts = [f"{arm.drafts:,.0f} drafts"] if arm.drafts else []
     when = time_in_words(arm.seconds, arm.taken_at)
     source = f"{arm.name}: {arm.origin} ({', '.join(arm.sources)})"
-    return ", ".join((source, *when, *sampled, f"{arm.requests:,.0f} requests", *drafts, arm.state))
+    engines = engines_in_words(arm.engines)
+    return ", ".join((source, engines, *when, *sampled, f"{arm.requests:,.0f} requests", *drafts, arm.state))
 
 
 def _figures(comparison: Comparison) -> Iterator[tuple[str, str, str]]:
@@ -70,14 +71,14 @@ def _figures(comparison: Comparison) -> Iterator[tuple[str, str, str]]:
     for title, number, means in (
         (measured_speedup.title, found.speedup, "mean time per output token, baseline / candidate"),
         ("Speedup by decode steps", found.speedup_by_steps, "tokens per step, candidate / baseline, / step cost"),
-        ("Throughput", found.throughput, "generated tokens/s, candidate / baseline: depends on the load"),
+        ("Throughput", found.throughput, "generated tokens/s per engine, candidate / baseline: depends on the load"),
         ("Step cost", found.step_cost, "mean step latency, candidate / baseline"),
         ("Implied v", found.implied_v, of_v),
     ):
         yield title, NOTHING if number is None else f"{number:.2f}", means
     if cost:
         both = " / ".join(NOTHING if money is None else f"{money:,.2f}" for money in (cost.baseline, cost.candidate))
-        gpus = f"{cost.gpus} GPU{'s' if cost.gpus > 1 else ''} at {cost.gpu_hour_price:g} an hour"
+        gpus = f"{cost.gpus} GPU{'s' if cost.gpus > 1 else ''} per engine at {cost.gpu_hour_price:g} an hour"
         yield "Cost of a million tokens", both, f"baseline / candidate, at the measured throughput, {gpus}"
     if found.saving is not None:
         loss = ": a loss" if found.saving < 0 else ""

@@ -1,19 +1,19 @@
-"""A report of a Prometheus: base signals from its records, or from raw series where rules are not loaded.
+"""A report of a Prometheus: every base signal from raw series, over one window that ends at one moment.
 
-Ratios, verdict and advice are computed from the answers, so that counts and ratios are of one moment.
+Ratios, verdict and advice are computed from the answers. Records are not read: each group of rules is evaluated at a
+time of its own, and counts of one would stand beside steps of another.
 """
 
 import math
 import re
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.expr.counts import Counts
-from draftboard.expr.promql import first_of
 from draftboard.expr.scope import Matcher
 from draftboard.expr.tree import Expr, setting
 from draftboard.expr.vector import Labels, Vector, dropped, value_of
@@ -35,19 +35,15 @@ _ASKED = (
     *(traffic.drafts, traffic.draft_tokens, traffic.accepted_tokens, traffic.accepted_tokens_per_pos),
     *(traffic.generation_tokens, capacity.prompt_tokens, traffic.decode_steps, traffic.first_tokens),
     *(requests.request_rate, *(family.buckets for family in FELT.values()), state, configured_k, lowest_k),
-    *(
-        requests.unfinished,
-        requests.requests_running,
-        requests.requests_waiting,
-        capacity.kv_cache_usage,
-        capacity.prefix_cache_hits,
-    ),
+    *(requests.requests_running, requests.requests_waiting, requests.unfinished),
+    *(capacity.kv_cache_usage, capacity.prefix_cache_hits, capacity.batch, capacity.engines),
     *(family.mean for family in FELT.values()),
 )
 _KEYS = (state, traffic.drafts, traffic.generation_tokens)
+_WITH_POSITIONS = (lowest_k, configured_k)
+"""What every server that counts accepted tokens by position has."""
 _NUMBERS = {"position": re.compile("[0-9]{1,4}"), "le": re.compile(r"[0-9]+(\.[0-9]*)?(e[+-]?[0-9]+)?|\+Inf")}
 """Labels that are computed with, as vLLM and Prometheus write them."""
-_LATE = 2  # Evaluations that may be missed before records are no longer read.
 _OVERLAP = (
     f"{acceptance_change.title} is not known: it compares with {{before}} ago, and {{span}} then and {{span}} now "
     "overlap. Ask over a shorter --range."
@@ -57,10 +53,11 @@ _UNKNOWN = "the counters contradict each other, in a way that the record does no
 
 def of_prometheus(source: Recorded, settings: Settings, method: str, *, engines: bool, progress: Progress) -> Report:
     """Every model that Prometheus knows of, or the one that is asked for."""
-    at = time.time() if source.at is None else source.at
+    # By default of a moment whose scrapes have all arrived: one that arrives between two questions would part them.
+    at = time.time() - settings.rules.scrape_interval.seconds if source.at is None else source.at
     with Client(source.url, source.access) as client:
         span = source.span or settings.rules.rate_window
-        question = _Question(client, settings, span, at, source.model, method).of_last_evaluation()
+        question = _Question(client, settings, span, at, source.model, method)
         counts = question.ask((Level.MODEL, Level.ENGINE) if engines else (Level.MODEL,), progress)
         models, by_engine = Reader(counts, Level.MODEL), Reader(counts, Level.ENGINE) if engines else None
         answer = _Answer(settings, span.seconds, models, by_engine, question.broken())
@@ -71,6 +68,8 @@ def of_prometheus(source: Recorded, settings: Settings, method: str, *, engines:
         raise DraftboardError(
             f"{url}: no vLLM series{of} in the last {span}: is a vLLM server scraped, and twice in that time?"
         )
+    for reader in (models, by_engine) if by_engine else (models,):
+        _check(reader, url)
     return Report(
         schema_version=SCHEMA_VERSION,
         origin=Origin.PROMETHEUS,
@@ -82,6 +81,18 @@ def of_prometheus(source: Recorded, settings: Settings, method: str, *, engines:
     )
 
 
+def _check(reader: Reader, url: str) -> None:
+    """DraftboardError for a server that answers one question and not another, which the same series answer."""
+    positions = traffic.accepted_tokens_per_pos
+    for key in reader.keys(positions):
+        for signal in (signal for signal in _WITH_POSITIONS if reader.of(key).value(signal) is None):
+            of = value_of(key, reader.counts.settings.labels.model_name) or "a model without a name"
+            raise DraftboardError(
+                f"{url}: no answer to {signal.title!r} of {of}, but to {positions.title!r}, which the same series "
+                "give: is that a Prometheus, and does a proxy before it drop answers?"
+            )
+
+
 @dataclass(frozen=True)
 class _Question:
     client: Client
@@ -90,24 +101,11 @@ class _Question:
     at: float
     model: str
     method: str  # How drafts are made where no label says it.
-    recorded: bool = True  # Whether records are read where there are any.
 
     @property
     def compares(self) -> bool:
         """Whether then and now are apart, so that they can be compared."""
         return self.span <= self.settings.rules.compare_with
-
-    def of_last_evaluation(self) -> "_Question":
-        """The same at the time of the latest records; of raw series alone where nothing was recorded lately."""
-        rules = self.settings.rules
-        if self.span != rules.rate_window:
-            return self
-        record = self._scope(Level.MODEL, Edition.RULES)(state)
-        stamps = [series.samples[0][1] for series in self.client.query(f"timestamp({record})", self.at)]
-        latest = max((stamp for stamp in stamps if stamp <= self.at), default=-math.inf)
-        if self.at - latest > _LATE * rules.evaluation_interval.seconds:
-            return replace(self, recorded=False)
-        return replace(self, at=latest)
 
     def ask(self, levels: tuple[Level, ...], progress: Progress) -> Counts:
         """Ask for every base signal at some levels."""
@@ -132,7 +130,7 @@ class _Question:
         """By labels; a selector cannot leave out series that do not carry the model's label."""
         own = signal.by[0] if signal.by else ""
         found: dict[Labels, float] = {}
-        for series in self.client.query(self._promql(signal, expression, level), self.at):
+        for series in self.client.query(self._scope(level)(expression), self.at):
             labels = {name: text for name, text in series.labels.items() if name != "__name__"}
             if self.model and labels.get(self.settings.labels.model_name) != self.model:
                 continue
@@ -146,13 +144,8 @@ class _Question:
                 found[frozenset(labels.items())] = value
         return found
 
-    def _promql(self, signal: Signal, expression: Expr, level: Level) -> str:
-        raw = self._scope(level, Edition.ASKED)(expression)
-        kept = signal.record_at(level, self.settings) and self.span == self.settings.rules.rate_window
-        return first_of(self._scope(level, Edition.RULES)(expression), raw) if kept and self.recorded else raw
-
-    def _scope(self, level: Level, edition: Edition) -> Scope:
-        scope = Scope(self.settings, level, edition, span=self.span if edition is Edition.ASKED else None)
+    def _scope(self, level: Level) -> Scope:
+        scope = Scope(self.settings, level, Edition.ASKED, span=self.span)
         if not self.model:
             return scope
         pattern = re.escape(self.model).replace("\\", "\\\\").replace('"', '\\"')

@@ -161,6 +161,9 @@ class Traffic(Described):
     prefix_cache_hits: float | None
     """Prompt tokens found in the engines' own prefix caches over those looked up. Full hits lower acceptance a little:
     they enter speculation with placeholder drafts (vLLM 0.28 and newer)."""
+    batch: float | None = None
+    """Running requests per engine: from Prometheus the mean over the time, else at the end."""
+    engines: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

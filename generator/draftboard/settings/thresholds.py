@@ -51,7 +51,7 @@ class Thresholds(Table):
     tail: AboveZero = 1.5
     """P99 over P50, relative to the model's own day, above which slow requests have become slower. HEUR."""
     load: Share = 0.2
-    """Largest relative difference of two runs in request rate, requests in flight or lengths to compare them. HEUR."""
+    """Largest relative difference of comparable sides in an engine's request rate and batch, or in lengths. HEUR."""
     kv_cache: Share = 0.9  # Share of the KV cache in use, above which the next long request may preempt another. HEUR.
     preemptions: Share = 0.1
     """Preemptions for each finished request, above which prompts are computed twice too often. HEUR."""

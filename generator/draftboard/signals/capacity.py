@@ -4,7 +4,7 @@ from draftboard.catalogue import Metric, latency, serving
 from draftboard.durations import Duration
 from draftboard.expr.labels import told_apart
 from draftboard.expr.scope import Level
-from draftboard.expr.tree import Aggregate, Expr, Function, Raw, over_level, rate
+from draftboard.expr.tree import Aggregate, Expr, Function, Raw, over_level, rate, rate_of_each
 from draftboard.settings import Settings
 from draftboard.signals.latency import distribution_of
 from draftboard.signals.requests import request_rate
@@ -17,7 +17,8 @@ def _window_of_rates(settings: Settings) -> Duration:
 
 
 def _mean(gauge: Metric) -> Expr:
-    return Function("avg_over_time", Raw(gauge, window=lambda s: str(_window_of_rates(s.settings))))
+    """Over the window of rates, also on panels, whose own window may hold no scrape; over a question's, where asked."""
+    return Function("avg_over_time", Raw(gauge, window=lambda s: str(s.span or _window_of_rates(s.settings))))
 
 
 _waiting_on_average = over_level("sum", _mean(serving.REQUESTS_WAITING))
@@ -36,6 +37,15 @@ batch = Signal(
     unit=Unit.REQUESTS,
     expr=over_level("avg", _mean(serving.REQUESTS_RUNNING)),
     record="vllm_num_requests_running:avg{window}",
+    empty=SILENT,
+)
+engines = Signal(
+    name="engines",
+    title="Engines",
+    question="How many engines generate tokens?",
+    description="Engines seen within the window, idle ones too; one that was replaced counts beside its successor.",
+    unit=Unit.ENGINES,
+    expr=over_level("count", rate_of_each(serving.GENERATION_TOKENS)),
     empty=SILENT,
 )
 waiting_by_reason = Signal(

@@ -1,8 +1,8 @@
 """What users feel of speculation: against a baseline without it, and against the model's own day."""
 
-from draftboard.catalogue import Metric, latency
+from draftboard.catalogue import Metric, latency, serving
 from draftboard.expr.scope import Matcher, Scope
-from draftboard.expr.tree import Aggregate, Expr, Function, Raw, Where, on, setting
+from draftboard.expr.tree import Aggregate, Expr, Function, Raw, Where, on, over_level, setting
 from draftboard.settings import Settings
 from draftboard.signals.comparison import usual
 from draftboard.signals.latency import per_token
@@ -21,18 +21,30 @@ def _model(scope: Scope) -> tuple[str, ...]:
     return (*labels.scope, labels.model_name)
 
 
-def _of_baseline(metric: Metric) -> Expr:
+def _of_baseline(how: str, function: str, metric: Metric) -> Expr:
     """Of all servers of a model that run without speculation on purpose, whatever their job and whoever is chosen."""
     series = Raw(metric, lambda s: s.window, _baseline, chosen_by=lambda s: (s.settings.labels.model_name,))
-    return Aggregate("sum", _model, Function("rate", series))
+    return Aggregate(how, _model, Function(function, series))
+
+
+def _alike(function: str, metric: Metric) -> Expr:
+    """Where the mean over engines is as the baseline's; a mean of 0 says nothing."""
+    of_engine = over_level("avg", Function(function, Raw(metric, lambda s: s.window)))
+    ratio = of_engine.ratio(_of_baseline("avg", function, metric), on(_model, group="left"))
+    least = setting(lambda settings: 1 - settings.thresholds.load)
+    most = setting(lambda settings: 1 / (1 - settings.thresholds.load))
+    return (ratio >= least) <= most
 
 
 _enough = setting(lambda settings: settings.traffic.requests_per_second)
-_baseline_time = _of_baseline(_TIME.sum).per(_of_baseline(_TIME.count) > _enough)
+_baseline_time = _of_baseline("sum", "rate", _TIME.sum).per(_of_baseline("sum", "rate", _TIME.count) > _enough)
+_alike_load = _alike("avg_over_time", serving.REQUESTS_RUNNING) | _alike("rate", _TIME.count)
+"""Clients keep so many requests in flight or send so many a second; a faster server changes the other one."""
 _arms = Where(
     per_token.mean,
     lambda settings: settings.labels.spec_method,
-    lambda settings: (settings.methods.baseline,),
+    # A server without the label may speculate or not.
+    lambda settings: (settings.methods.baseline, ""),
     negated=True,
 )
 
@@ -50,14 +62,14 @@ measured_speedup = Signal(
     title="Measured speedup",
     question="Do users get their tokens sooner than without speculation?",
     description="Mean time per output token of the model's baseline servers / that of this arm. A measurement, "
-    "unlike the expected speedup, but valid only for similar load. Shown if a target of the same model is labelled "
-    "as baseline and serves enough requests.",
+    "unlike the expected speedup. Shown if a target of the same model is labelled as baseline, serves enough requests "
+    "and has a similar load per engine: as many requests in the batch, or as many finished per second.",
     unit=Unit.TIMES,
     better=Better.HIGHER,
-    expr=_baseline_time.ratio(_arms, on(_model, group="right")),
+    expr=_baseline_time.ratio(_arms, on(_model, group="right")) & _alike_load,
     record="vllm_measured_speedup:ratio_rate{window}",
     bands=_speedup_bands,
-    empty="no baseline of this model serves enough requests",
+    empty="no baseline of this model serves enough requests under a similar load",
     decimals=2,
 )
 tail_change = Signal(

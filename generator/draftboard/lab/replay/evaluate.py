@@ -9,7 +9,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import IO
 
+from draftboard.catalogue import CATALOGUE, around
 from draftboard.durations import LATEST
 from draftboard.errors import DraftboardError
 from draftboard.output import Progress
@@ -20,8 +22,12 @@ from draftboard.signals import Level
 from draftboard.signals.traffic import generation_tokens
 
 _RECORD = re.compile(r"[a-z_]+:vllm_\w+:\w+")
-_SAMPLE = re.compile(r'(?P<series>[\w:]+(?:\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\})?) \S+ (?P<time>\S+)(?: # .*)?\n?')
-_MOST_BYTES, _CHUNK = 4_000_000_000, 1 << 20
+_SAMPLE = re.compile(
+    r'(?P<series>[\w:]+(?:\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\})?) (?P<value>\S+) (?P<time>\S+)(?: # .*)?\n?'
+)
+_MOST_BYTES, _LONGEST_LINE = 4_000_000_000, 1 << 20
+_READ = {part.name for metric in CATALOGUE for part in metric.parts} - {around.ALERTS.name}
+"""Names of the series that are loaded. A Prometheus' dump holds others, and records and alerts, which are made anew."""
 
 
 @dataclass(frozen=True)
@@ -106,13 +112,11 @@ def in_passes(groups: Sequence[Group]) -> list[Group]:
 
 
 def unpack(source: Path, target: Path) -> tuple[float, float]:
-    """Write the recording as plain text, if it is one; returns the Unix times of its first and last sample."""
+    """Write a recording's samples that rules and panels read as plain text; returns the first and last Unix time."""
     opened = gzip.open if source.suffix == ".gz" else open
     try:
-        with opened(source, "rb") as packed, target.open("wb") as plain:
-            while (chunk := packed.read(_CHUNK)) and plain.tell() <= _MOST_BYTES:
-                plain.write(chunk)
-        times = set(_times(target))
+        with opened(source, "rt", encoding="utf-8") as packed, target.open("w", encoding="utf-8") as plain:
+            times = set(_copied(packed, plain))
         return min(times), max(times)
     except (OSError, EOFError, zlib.error) as error:
         raise DraftboardError(f"{source}: cannot read the recording: {error}") from None
@@ -121,27 +125,43 @@ def unpack(source: Path, target: Path) -> tuple[float, float]:
         raise DraftboardError(f"{source}: not {expected}: {error}") from None
 
 
-def _times(path: Path) -> Iterator[float]:
-    if path.stat().st_size > _MOST_BYTES:
-        raise OSError(f"larger than {_MOST_BYTES} bytes unpacked")
-    series, since = "", 0.0
-    known: set[str] = set()
-    with path.open(encoding="utf-8") as text:
-        for number, line in ((number, line) for number, line in enumerate(text, start=1) if not line.startswith("#")):
-            name, _, stamp = line.rpartition(" ")
-            name = name.rpartition(" ")[0]
-            if name not in known:  # a series is parsed once, and wherever its sample has an exemplar
-                sample = _SAMPLE.fullmatch(line)
-                if not sample:
-                    raise ValueError(f"line {number}")
-                name, stamp = sample["series"], sample["time"]
-                known.add(name)
-            time = float(stamp)
-            if not 0 <= time < LATEST:
-                raise ValueError(f"line {number}: timestamps must be seconds since 1970, not {stamp.rstrip()}")
+def _copied(packed: IO[str], plain: IO[str]) -> Iterator[float]:
+    """The times of the samples that are copied, with all comments."""
+    size, series, since = 0, "", 0.0
+    for number, line, name, time in _samples(packed):
+        if name:
             if name == series and time <= since:  # promtool would leave it out without a word
                 raise ValueError(f"line {number}: the samples of a series must follow each other in time")
             series, since = name, time
             yield time
+        size += len(line)
+        if size > _MOST_BYTES:
+            raise OSError(f"larger than {_MOST_BYTES} bytes unpacked")
+        plain.write(line)
     if not series:
-        raise ValueError("no sample")
+        raise ValueError("no sample that the rules read, such as those of vllm:generation_tokens_total")
+
+
+def _samples(packed: IO[str]) -> Iterator[tuple[int, str, str, float]]:
+    """Number and text of each line that is copied, its series and time; comments have neither."""
+    known: set[str] = set()
+    # A line has a limit, or a file of one endless line would fill the memory.
+    for number, line in enumerate(iter(lambda: packed.readline(_LONGEST_LINE), ""), start=1):
+        if line.startswith("#"):
+            yield number, line, "", 0.0
+            continue
+        rest, _, stamp = line.rpartition(" ")
+        name, _, value = rest.rpartition(" ")
+        if name not in known:  # a series is parsed once, and wherever its sample has an exemplar
+            if re.split("[{ ]", line, maxsplit=1)[0] not in _READ:
+                continue
+            sample = _SAMPLE.fullmatch(line)
+            if not sample:
+                raise ValueError(f"line {number}")
+            name, value, stamp = sample["series"], sample["value"], sample["time"]
+            known.add(name)
+        time = float(stamp)
+        if not 0 <= time < LATEST:
+            raise ValueError(f"line {number}: timestamps must be seconds since 1970, not {stamp.rstrip()}")
+        if value != "NaN":  # promtool dumps a stale marker so, and would load it as a sample like any other
+            yield number, line, name, time
