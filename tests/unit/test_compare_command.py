@@ -230,7 +230,7 @@ HOSTILE = {
     "another document": '{"a": 1}',
     "a list": "[]",
     "deep": "[" * 100_000,
-    "a newer version": spoilt(schema_version=2),
+    "a newer version": spoilt(schema_version=3),
     "no models": spoilt(models=[]),
     "models of nothing": spoilt(models=None),
     "NaN": inside("models", 0, "latency", "per_token", "mean", value=float("nan")),

@@ -1,6 +1,7 @@
 """Pages of servers: missing series, counters that stand still, counters that contradict each other."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from draftboard.doctor.series import NAMES, Reader, all_readers, examine_pages, 
 from draftboard.errors import DraftboardError
 from draftboard.reading import Page, read
 from draftboard.settings import Settings
+from draftboard.signals import Edition
 from draftboard.signals.acceptance import acceptance, draft_efficiency
 from support.pages import page as one_engine
 from support.rulefiles import series_in
@@ -277,7 +279,9 @@ def test_bounds_that_the_settings_do_not_declare_are_a_warning() -> None:
 
 def series_of(reader: Reader) -> frozenset[str]:
     """What it reads, as its PromQL names it."""
-    return frozenset().union(*(series_in(scope(reader.asks)) for scope in reader.scopes))
+    return frozenset().union(
+        *(series_in(replace(scope, edition=Edition.ASKED)(reader.asks)) for scope in reader.scopes)
+    )
 
 
 def test_panels_of_hit_rate_and_memory_read_their_series() -> None:

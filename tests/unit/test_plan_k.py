@@ -32,16 +32,18 @@ def by_survival(
     ("alpha", "cost", "k", "gain"),
     [
         (0.5, 1 / 10, 2, 1.458),
-        (0.7, 1 / 10, 4, 1.981),
-        (0.8, 1 / 10, 6, 2.470),
-        (0.9, 1 / 10, 10, 3.431),
+        (0.7, 1 / 10, 3, 1.948),  # The highest is 1.981, at 4.
+        (0.8, 1 / 10, 5, 2.460),  # 2.470 at 6
+        (0.9, 1 / 10, 8, 3.403),  # 3.431 at 10
         (0.5, 1 / 9, 2, 1.432),
-        (0.7, 1 / 9, 4, 1.920),
-        (0.8, 1 / 9, 5, 2.372),
-        (0.9, 1 / 9, 9, 3.257),
+        (0.7, 1 / 9, 3, 1.900),  # 1.920 at 4
+        (0.8, 1 / 9, 4, 2.327),  # 2.372 at 5
+        (0.9, 1 / 9, 7, 3.204),  # 3.257 at 9
     ],
 )
-def test_the_best_k_of_1_to_19_and_its_speedup(alpha: float, cost: float, k: int, gain: float) -> None:
+def test_the_smallest_k_within_two_percent_of_the_best_of_1_to_19_and_its_speedup(
+    alpha: float, cost: float, k: int, gain: float
+) -> None:
     best = by_alpha(alpha, cost).best
     assert best is not None
     assert best.k == k
@@ -166,12 +168,17 @@ def test_a_shorter_limit_than_was_measured_extrapolates_nothing() -> None:
 
 @UNTIMED
 @given(survivals, st.floats(0, 2), st.floats(0.5, 4))
-def test_the_best_k_is_never_worse_than_any_other_nor_than_none(
+def test_the_best_k_is_never_much_worse_than_any_other_and_better_than_none(
     survival: tuple[float, ...], cost: float, inflation: float
 ) -> None:
     plan = by_survival(survival, cost, inflation)
-    most = plan.best.speedup if plan.best else 1.0
-    assert all(row.speedup <= most for row in plan.lengths)
+    most = max(row.speedup for row in plan.lengths)
+    if plan.best is None:
+        assert most <= 1
+    else:
+        assert plan.best.speedup > 1
+        assert plan.best.speedup >= (1 - SETTINGS.thresholds.gain) * most
+        assert all(row.speedup < max(1, plan.best.speedup) or row.k >= plan.best.k for row in plan.lengths)
 
 
 @UNTIMED

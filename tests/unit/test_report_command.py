@@ -58,7 +58,7 @@ def test_the_verdict_and_its_reasons_come_first(capsys: pytest.CaptureFixture[st
     assert reason.strip().startswith("- Tokens per decode step")
     assert "It pays while a verify step costs under" in advice
     assert "\x1b" not in out
-    for told in ("5.7%", "poor", "14.4%", "1.17 (best)", "< 10.0 ms", "Load: 84.8 tokens/s, 1 requests/s"):
+    for told in ("5.7%", "poor", "14.4%", "1.11 (best)", "< 10.0 ms", "Load: 84.8 tokens/s, 1 requests/s"):
         assert told in out, told
     assert "Engines" not in out
 
@@ -117,7 +117,7 @@ def test_markdown_has_the_same_words(capsys: pytest.CaptureFixture[str]) -> None
     _, out, _ = run(*PAIR, "--markdown", "--engines", capsys=capsys)
     assert "## tiny (ngram): about even (assumed): keep" in out
     assert "| Draft acceptance | 5.7% | poor |" in out
-    assert "| 4 | 0.9% | 0.9% | 57.9% | 1.17 (best) |" in out
+    assert "| 4 | 0.9% | 0.9% | 57.9% | 1.11 |" in out
     assert r"| Time per output token | 3.3 ms | \< 10.0 ms |" in out
     for line in out.splitlines()[1:]:
         assert line.startswith(("#", "-", "|", "Load: ", "*")) or not line
@@ -163,12 +163,21 @@ def test_the_fields_of_a_report_are_signals_and_each_line_has_one() -> None:
     assert (speculation | traffic) - signals == own, "a field has the name of its signal"
     told = lines | {name for name in speculation | traffic if re.search(rf"\.{name}\b", Path(told_by).read_text())}
     # In JSON only.
-    silent = {"draft_cost", "configured_k", "draft_efficiency", "alpha_hat", "first_position", "last_position"}
+    silent = {
+        "draft_cost",
+        "lowest_k",
+        "shorter_gain",
+        "unfinished",
+        "draft_efficiency",
+        "alpha_hat",
+        "first_position",
+        "last_position",
+    }
     assert (speculation | traffic) - own - told == silent | {"tokens_per_step_at", "prompt_tokens"}, "add it to LINES"
 
 
 def test_a_report_that_an_older_release_saved_is_read() -> None:
-    assert load_report(ROOT / "tests/data/report-schema-1.json").schema_version == 1, "new fields need a default"
+    assert load_report(ROOT / "tests/data/report-schema-2.json").schema_version == 2, "new fields need a default"
 
 
 def test_a_saved_report_is_read_again(tmp_path: Path) -> None:
@@ -179,12 +188,12 @@ def test_a_saved_report_is_read_again(tmp_path: Path) -> None:
 
 
 def newer(document: dict[str, Any]) -> str:
-    return json.dumps(document | {"schema_version": 2})
+    return json.dumps(document | {"schema_version": 3})
 
 
 @pytest.mark.parametrize(
     ("text", "reason"),
-    [("", "the file: Invalid JSON"), ("{}", "schema_version: Field required"), (None, "a report of version 2")],
+    [("", "the file: Invalid JSON"), ("{}", "schema_version: Field required"), (None, "a report of version 3")],
 )
 def test_what_is_no_report_gets_one_line(text: str | None, reason: str, tmp_path: Path) -> None:
     path = tmp_path / "report.json"

@@ -17,7 +17,7 @@ from draftboard.alerts import alert as alert_room
 from draftboard.errors import DraftboardError
 from draftboard.settings import Settings
 from support import catalogue, grafana
-from support.rulefiles import rule_of, rules
+from support.rulefiles import records_in, rule_of, rules
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "tests/data/v0.32.0-ngram-load.prom"
@@ -140,6 +140,12 @@ def test_the_head_says_what_the_rule_does(alert: Alert, files: dict[str, str], s
     assert found.fires == f"Fires when {alert.fires_when(settings)}. For: {rule['for']}. Severity: `{severity}`."
 
 
+def with_records(files: dict[str, str], alert: Alert) -> list[str]:
+    """The rule's expression, and the definitions of the records that it reads."""
+    expr = rule_of(files, alert.name)["expr"]
+    return [expr, *(rule["expr"] for rule in rules(files, "record") if rule["record"] in records_in(expr))]
+
+
 @of_every_alert
 def test_the_conditions_name_and_follow_each_threshold_and_traffic_minimum_of_the_rule(
     alert: Alert, files: dict[str, str], of_thresholds: dict[str, dict[str, str]]
@@ -147,8 +153,11 @@ def test_the_conditions_name_and_follow_each_threshold_and_traffic_minimum_of_th
     found, before = Runbook.of(alert, files), rule_of(files, alert.name)["expr"]
     decisive = {key for key, others in of_thresholds.items() if rule_of(others, alert.name)["expr"] != before}
     named = {key for key in KEY.findall(found.conditions) if key.startswith(("thresholds.", "traffic."))}
-    assert named == decisive, "settings named before the first section, and those that the rule depends on"
-    for key in decisive:
+    assert decisive <= named, "settings that the rule depends on, and those named before the first section"
+    whole = with_records(files, alert)
+    deeper = {key for key, others in of_thresholds.items() if with_records(others, alert) != whole}
+    assert named <= deeper, "settings named before the first section, and those that the rule and its records depend on"
+    for key in named:
         assert Runbook.of(alert, of_thresholds[key]).conditions != found.conditions, key
 
 

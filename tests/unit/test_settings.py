@@ -85,7 +85,6 @@ def test_exactly_four_scrapes_are_enough(tmp_path: Path) -> None:
         ('[draft_cost.by_method]\n"a b" = 0.1', "must be a method name: letters, digits, _ and -"),
         ("[thresholds]\ndrop = 1.0", "thresholds.drop = 1.0 is not allowed: input should be less than 1"),
         ("[thresholds.acceptance]\nfair = 0.9", "thresholds.acceptance: must rise: fair < healthy < optimal"),
-        ("[thresholds]\nlast_position_low = 0.3", "thresholds: last_position_low must be under last_position_high"),
         ("[thresholds]\npays_clearly = 1.0", "thresholds: pays_clearly must be over 1, the break-even"),
         (
             '[alerts.SpecDecodeInactive]\nseverity = "page"',

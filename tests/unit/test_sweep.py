@@ -68,7 +68,7 @@ def test_no_temperature_is_tainted_by_the_ones_before_it() -> None:
 def test_the_rule_of_thumb_stands_beside_the_verdict_and_may_contradict_it() -> None:
     rows = swept(FakeVLLM(FALLING)).rows
     assert [row.rule_of_thumb for row in rows] == ["likely benefit", "likely benefit", "near break-even", "disable"]
-    assert {row.server.verdict.says for row in rows} == {"pays"}
+    assert {row.server.verdict.says for row in rows} == {"pays (assumed)"}
 
 
 def test_the_rule_of_thumb_follows_the_settings() -> None:
@@ -81,7 +81,7 @@ def test_the_rule_of_thumb_follows_the_settings() -> None:
 def test_too_few_drafts_are_not_judged() -> None:
     (row,) = swept(FakeVLLM({0.0: accepting(80, drafts=10)}), temperatures=(0.0,)).rows
     assert (row.server.verdict.says, row.rule_of_thumb) == (None, None)
-    assert row.server.verdict.reasons == ("too few: 40 drafts, and a verdict takes 200",)
+    assert row.server.verdict.reasons == ("Not enough drafts (40 of 200)",)
 
 
 def test_engines_are_summed_and_warm_up_is_left_out() -> None:
@@ -199,7 +199,7 @@ def test_counters_that_contradict_each_other_are_no_verdict_for_production() -> 
     assert (found.production.verdict.says, found.production.rule_of_thumb) == (None, None)
     assert found.production.verdict.withheld == "counters contradict each other"
     console = Console(file=io.StringIO(), width=200)
-    show(document(found, Settings()), console)
+    show(document(found), console)
     assert isinstance(console.file, io.StringIO)
     assert "At production's 0.8  no verdict: counters contradict each other" in console.file.getvalue()
 

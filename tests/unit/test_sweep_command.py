@@ -14,7 +14,6 @@ from rich.console import Console
 
 from draftboard.cli import main
 from draftboard.output import show
-from draftboard.settings import Settings
 from draftboard.sweep import Plan, document, sweep
 from support.fake_vllm import COMPLETED, FakeVLLM, accepting
 from support.loopback import answering, page
@@ -66,7 +65,7 @@ def test_every_temperature_has_a_line_and_production_the_first_word(capsys: pyte
     assert "\x1b" not in out
     lines = out.splitlines()
     assert f"m at http://{place}: 8 prompts (built-in prompts), up to 200 tokens each, 4 at a time" in lines[0]
-    assert lines[2].startswith("At production's 0.9  pays: ")
+    assert lines[2].startswith("At production's 0.9  pays (assumed): ")
     assert "0.9 was not swept, 1 is the nearest" in out
     for temperature, share, thumb in (("0", "81.0%", "likely benefit"), ("0.8", "52.0%", "near break-even")):
         assert any(
@@ -86,7 +85,7 @@ def test_it_is_readable_on_a_terminal(width: int) -> None:
     with answering(FakeVLLM(FALLING, level="detailed")) as place:
         found = sweep(Plan(server=place, requests=4), sleep=lambda _: None)
     console = Console(width=width, record=True, force_terminal=True, file=io.StringIO())
-    show(document(found, Settings()), console)
+    show(document(found), console)
     told = console.export_text()
     assert max(map(len, told.splitlines())) <= width
     for row in found.rows:

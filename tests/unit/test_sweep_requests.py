@@ -146,8 +146,9 @@ def test_tags_show_who_gains_and_who_does_not() -> None:
         plan = Plan(server=place, prompts=prompts, temperatures=(0.0,), requests=12)
         (row,) = sweep(plan, sleep=lambda _: None).rows
     told = {tagged.tag: (tagged.answered, tagged.verdict.says if tagged.verdict else "") for tagged in row.by_tag}
-    assert told == {"": (3, None), "code": (3, "pays"), "odd": (3, None), "poetry": (3, "costs more than it saves")}
-    assert row.server.verdict.says == "pays"
+    pays, loses = "pays (assumed)", "costs more than it saves (assumed)"
+    assert told == {"": (3, None), "code": (3, pays), "odd": (3, None), "poetry": (3, loses)}
+    assert row.server.verdict.says == pays
 
 
 def test_a_tag_that_was_not_sent_has_no_row() -> None:

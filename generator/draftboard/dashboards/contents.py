@@ -49,8 +49,7 @@ def overview(settings: Settings, edition: Edition) -> Dashboard:
         page.trend(acceptance.tokens_per_step, economics.needed_per_step),
         *page.trends(economics.expected_speedup, economics.affordable_inflation),
         page.trend(acceptance.acceptance_length, economics.break_even),
-        *page.trends(economics.step_speedup, acceptance.acceptance, acceptance.coverage),
-        page.trend(acceptance.share_from_drafts, width=24),
+        *page.trends(economics.step_speedup, acceptance.acceptance, acceptance.coverage, acceptance.share_from_drafts),
     )
     page.row(
         "How much is drafted, accepted and wasted?",
@@ -92,7 +91,8 @@ def depth(settings: Settings, edition: Edition) -> Dashboard:
             "Each model: how long are its drafts, and how long should they be?",
             *(positions.lowest_k, positions.configured_k, acceptance.draft_length, economics.best_k),
             *(economics.shorter_gain, economics.longer_gain),
-            *(positions.first_position, positions.last_position, economics.draft_cost),
+            *(positions.first_position, positions.last_position, positions.next_position_accepted),
+            economics.draft_cost,
         ),
         page.trend(economics.best_k, acceptance.draft_length),
         page.trend(positions.alpha_hat),
@@ -107,7 +107,7 @@ def depth(settings: Settings, edition: Edition) -> Dashboard:
         page.timeline(decisions.state, level=_ENGINE),
         *page.trends(comparison.length_to_others, acceptance.acceptance_length, acceptance.acceptance, level=_ENGINE),
         *page.trends(positions.survival, traffic.drafts, level=_ENGINE),
-        page.trend(integrity.identity_error, level=_ENGINE, width=24),
+        *page.trends(positions.current_k, integrity.identity_error, level=_ENGINE),
         collapsed=True,
     )
     return page.build()

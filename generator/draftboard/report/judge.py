@@ -90,6 +90,7 @@ def model_report(
         "broken": case.broken,
         "engines": engines,
         "notes": (
+            *judged.notes,
             *notes,
             *_of_outliers(engines, case.settings),
             *_of_method(judged, method, case.settings),
