@@ -58,7 +58,7 @@ def test_the_verdict_and_its_reasons_come_first(capsys: pytest.CaptureFixture[st
     assert reason.strip().startswith("- Tokens per decode step")
     assert "It pays while a verify step costs under" in advice
     assert "\x1b" not in out
-    for told in ("5.7%", "poor", "14.4%", "1.07 (best)", "< 10.0 ms", "Load: 84.8 tokens/s, 1 requests/s"):
+    for told in ("5.7%", "poor", "14.4%", "1.11 (best)", "< 10.0 ms", "Load: 84.8 tokens/s, 1 requests/s"):
         assert told in out, told
     assert "Engines" not in out
 
@@ -117,7 +117,7 @@ def test_markdown_has_the_same_words(capsys: pytest.CaptureFixture[str]) -> None
     _, out, _ = run(*PAIR, "--markdown", "--engines", capsys=capsys)
     assert "## tiny (ngram): about even (assumed): keep" in out
     assert "| Draft acceptance | 5.7% | poor |" in out
-    assert "| 4 | 0.9% | 0.9% | 57.9% | 1.09 |" in out
+    assert "| 4 | 0.9% | 0.9% | 57.9% | 1.11 |" in out
     assert r"| Time per output token | 3.3 ms | \< 10.0 ms |" in out
     for line in out.splitlines()[1:]:
         assert line.startswith(("#", "-", "|", "Load: ", "*")) or not line
@@ -140,8 +140,39 @@ def test_every_field_of_the_schema_says_what_it_means() -> None:
     document = json.loads(schema())
     jsonschema.Draft202012Validator.check_schema(document)
     # These are named as the signals that describe them, or are objects that describe themselves.
-    silent = {"draft_cost", "lowest_k", "shorter_gain", "unfinished", "batch", "draft_efficiency", "alpha_hat"}
-    silent |= {"first_position", "last_position"}
+    silent = {
+        f"{name}.{field}"
+        for name, described in {"Report": document, **document["$defs"]}.items()
+        for field, meaning in described.get("properties", {}).items()
+        if "description" not in meaning and "$ref" not in meaning
+    }
+    assert {name.rpartition(".")[2] for name in silent} <= {
+        *("schema_version", "models", "says", "advice", "p50", "p95", "p99"),
+        *("accepted_tokens", "draft_tokens", "first_position", "last_position", "requests_waiting"),
+    }
+
+
+def test_the_fields_of_a_report_are_signals_and_each_line_has_one() -> None:
+    speculation, traffic = ({field.name for field in fields(kind)} for kind in (Speculation, Traffic))
+    of_models = {field.name for field in fields(ModelReport)}
+    lines = {signal.name for signal in LINES}
+    assert lines - speculation - traffic - of_models == set(), "add a field of this name to Speculation or Traffic"
+    # Computed by the report itself. A signal of such a name would be a second definition.
+    own = {"band", "verify_inflation", "prompt_length", "answer_length", "generated", "requests"}
+    signals = {signal.name for signal in ALL}
+    assert (speculation | traffic) - signals == own, "a field has the name of its signal"
+    told = lines | {name for name in speculation | traffic if re.search(rf"\.{name}\b", Path(told_by).read_text())}
+    # In JSON only.
+    silent = {
+        "draft_cost",
+        "lowest_k",
+        "shorter_gain",
+        "unfinished",
+        "draft_efficiency",
+        "alpha_hat",
+        "first_position",
+        "last_position",
+    }
     assert (speculation | traffic) - own - told == silent | {"tokens_per_step_at", "prompt_tokens"}, "add it to LINES"
 
 
