@@ -7,7 +7,18 @@ from itertools import product
 import pytest
 
 from conftest import program
-from draftboard.catalogue import CATALOGUE, Histogram, Kind, Metric, Owner, Presence, around, speculation
+from draftboard.catalogue import (
+    CATALOGUE,
+    Histogram,
+    Kind,
+    Metric,
+    Owner,
+    Presence,
+    around,
+    latency,
+    serving,
+    speculation,
+)
 from draftboard.durations import Duration
 from draftboard.expr.counts import Counts
 from draftboard.expr.scope import Edition, Level, Scope
@@ -17,7 +28,7 @@ from draftboard.settings import Settings
 from draftboard.signals import ALL, Signal
 from draftboard.signals.capacity import queue_growth
 from draftboard.signals.comparison import acceptance_change, length_anomaly, length_baseline, length_deviation
-from draftboard.signals.decisions import ADVICE, STATES, advice, state
+from draftboard.signals.decisions import ADVICE, STATES, VERDICT, advice, state, verdict
 from draftboard.signals.depth import each_k
 from draftboard.signals.economics import best_k, speedup_at
 from draftboard.signals.events import firing_alerts, restarts
@@ -31,6 +42,7 @@ START, SPAN, GAP = 1_800_000_000, 256, 64
 NOW = START + SPAN
 METHODS = ("", "none", "ngram", "suffix", "eagle3", "draft_model", "mtp")
 SETTINGS = Settings()
+TARGET = {"job", "instance", "spec_method", "spec_verification"}
 LONGER_THAN_A_WINDOW = {
     *(restarts, attainment, budget_left, burning_fast, burning_slowly),
     *ERROR_RATIOS.values(),
@@ -42,13 +54,15 @@ Series = tuple[str, Labels]
 
 def engines() -> Iterator[dict[str, str]]:
     """Labels of made-up engines: one model or two at an address, one to three engines, arms with other methods."""
-    for number in range(60):
+    for number in range(100):
         chance = random.Random(number)
         for arm in range(chance.randint(1, 2)):
             method = chance.choice(METHODS)
+            verification = {"spec_verification": "adaptive"} if chance.random() < 0.1 else {}
             for engine in range(chance.randint(1, 3)):
                 labels = {"job": f"vllm{arm}", "instance": f"h{number}-{arm}:8000", "model_name": f"m{number}"}
-                yield labels | {"engine": str(engine)} | ({"spec_method": method} if method else {})
+                labels |= {"engine": str(engine)} | ({"spec_method": method} if method else {})
+                yield labels | verification
 
 
 def own_labels(metric: Metric, k: int) -> list[dict[str, str]]:
@@ -64,15 +78,35 @@ def own_labels(metric: Metric, k: int) -> list[dict[str, str]]:
 
 def survivors(chance: random.Random, drafts: int, k: int) -> list[int]:
     """Drafts accepted at each depth: mostly falling, sometimes contradicting themselves."""
-    alpha = chance.random() ** 2
+    alpha = chance.random() ** chance.choice((0.2, 2))
     falling = [round(drafts * alpha ** (position + 1)) for position in range(k)]
     return falling if chance.random() < 0.85 else chance.sample(range(drafts + k + 1), k)
+
+
+def sampled(chance: random.Random, buckets: int, total: int | None) -> list[int]:
+    """Samples by bucket: any, or a total in one of them."""
+    if total is None:
+        return [chance.choice((0, 1, 5, 40)) for _ in range(buckets)]
+    there = chance.randrange(buckets)
+    return [total if index == there else 0 for index in range(buckets)]
+
+
+def generated(chance: random.Random, drafts: int, accepted: int, fixed: dict[Metric, int]) -> dict[Histogram, int]:
+    """Steps and first tokens of an engine that drafts; its tokens mostly follow from them."""
+    if not drafts:
+        return {}
+    plain, first = drafts * chance.choice((0, 0, 1, 3)), chance.randint(0, 40)
+    if chance.random() < 0.9:
+        fixed[serving.GENERATION_TOKENS] = first + plain + drafts + accepted
+    return {latency.STEP_LATENCY: drafts + plain, latency.TIME_TO_FIRST_TOKEN: first}
 
 
 def counted(labels: dict[str, str]) -> Iterator[tuple[Metric, dict[str, str], int]]:
     """What one engine counted in the window, by metric and all labels: growth, or a gauge's value."""
     chance = random.Random(str(sorted(labels.items())))
-    k, drafts = chance.randint(1, 11), 0 if chance.random() < 0.2 else chance.randint(1, 500) * 10
+    together = random.Random(labels["model_name"])
+    k = (together if together.random() < 0.8 else chance).randint(1, 11)
+    drafts = 0 if chance.random() < 0.2 else chance.randint(1, 500) * 10
     positions = survivors(chance, drafts, k)
     fixed = {
         speculation.DRAFTS: drafts,
@@ -80,6 +114,7 @@ def counted(labels: dict[str, str]) -> Iterator[tuple[Metric, dict[str, str], in
         speculation.ACCEPTED_TOKENS: sum(positions),
         around.UP: int(chance.random() < 0.8),
     }
+    totals = generated(chance, drafts, sum(positions), fixed)
     speculates = labels.get("spec_method") != "none" and chance.random() < 0.9
     for family in CATALOGUE:
         if family is around.ALERTS:
@@ -87,13 +122,10 @@ def counted(labels: dict[str, str]) -> Iterator[tuple[Metric, dict[str, str], in
         if family.presence is Presence.SPECULATING and not speculates:
             continue
         if isinstance(family, Histogram):
-            samples = [chance.choice((0, 1, 5, 40)) for _ in range(len(family.buckets) + 1)]
+            samples = sampled(chance, len(family.buckets) + 1, totals.get(family))
             for index, bound in enumerate((*family.buckets, float("inf"))):
-                yield (
-                    family.bucket,
-                    {"le": "+Inf" if bound == float("inf") else f"{bound:g}"},
-                    sum(samples[: index + 1]),
-                )
+                le = "+Inf" if bound == float("inf") else f"{bound:g}"
+                yield family.bucket, {"le": le}, sum(samples[: index + 1])
             yield family.sum, {}, chance.randint(0, 1000)
             yield family.count, {}, sum(samples)
             continue
@@ -117,7 +149,7 @@ def unseen() -> dict[Series, tuple[Metric, int]]:
 
 def carried(metric: Metric, labels: dict[str, str]) -> dict[str, str]:
     """The labels of an engine that a metric's series carry."""
-    target = {name: value for name, value in labels.items() if name in {"job", "instance", "spec_method"}}
+    target = {name: value for name, value in labels.items() if name in TARGET}
     match metric.owner:
         case Owner.ENGINE:
             return labels
@@ -201,9 +233,10 @@ def test_the_best_k_is_the_same_but_for_ties(client: Client, counts: Counts) -> 
 
 
 def test_the_made_up_fleet_shows_what_signals_distinguish(counts: Counts) -> None:
-    assert {ADVICE.of(value) for value in counts.read(advice).values()} == {
-        choice for name, choice in ADVICE.choices.items() if name != "workload"
-    }
+    given = {ADVICE.of(value) for value in counts.read(advice).values()}
+    assert [name for name, choice in ADVICE.choices.items() if choice not in given] == ["workload", "off"]
+    told = {VERDICT.of(value) for value in counts.read(verdict).values()}
+    assert [name for name, choice in VERDICT.choices.items() if choice not in told] == ["empty", "unknown"]
     # What is new and has not answered yet cannot be told from what is down within one window.
     every = {choice for name, choice in STATES.choices.items() if name != "starting"}
     assert {STATES.of(value) for value in counts.read(state, Level.ENGINE).values()} >= every
