@@ -54,7 +54,7 @@ Series = tuple[str, Labels]
 
 def engines() -> Iterator[dict[str, str]]:
     """Labels of made-up engines: one model or two at an address, one to three engines, arms with other methods."""
-    for number in range(100):
+    for number in range(120):
         chance = random.Random(number)
         for arm in range(chance.randint(1, 2)):
             method = chance.choice(METHODS)

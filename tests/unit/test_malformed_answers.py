@@ -91,7 +91,7 @@ def test_an_answer_that_is_missing_beside_its_like_is_named(
         code, err = run(["report", "--prometheus", place, "--at", "1800000000", *arguments], capsys)
     assert (code, err.count("\n")) == (2, 1)
     assert err.startswith(
-        f"draftboard: http://{place}: no answer to 'Configured K' of m, but to 'Accepted tokens by position'"
+        f"draftboard: http://{place}: no answer to 'Lowest K' of m, but to 'Accepted tokens by position'"
     )
 
 
