@@ -18,10 +18,7 @@ from support.rulefiles import rule_of
 ROOT = Path(__file__).parents[2]
 TEMPLATES = ROOT / "generator/draftboard/alerts/runbooks"
 # Alerts whose subject is silence itself, so that no traffic is asked for.
-UNGUARDED = {
-    *("SpecDecodeMetricsMissing", "VLLMTargetDown", "VLLMRestarted", "VLLMQueueGrowing", "DraftboardWatchdog"),
-    *("SpecDecodeAcceptanceDrop", "SpecDecodeEngineOutlier"),  # Their records need enough drafts on both sides.
-}
+UNGUARDED = {*("SpecDecodeMetricsMissing", "VLLMTargetDown", "VLLMRestarted", "VLLMQueueGrowing", "DraftboardWatchdog")}
 PARTS = {
     "a name that begins with SpecDecode, VLLM or Draftboard": lambda alert: re.fullmatch(
         r"(SpecDecode|VLLM|Draftboard)[A-Z]\w+", alert.name

@@ -6,6 +6,7 @@ Its runbook is a Markdown template of its name. There `${...}` holds every setti
 - `${title.acceptance}`: the title of a signal;
 - `${MODEL}`, `${HOST}`: matchers for one model or one server, as in `${model.acceptance}${MODEL}`;
 - `${pace["6h"]}`: the burn rate that fires over a window;
+- `${judged}`: the drafts and counters that a judgement takes, for the first lines;
 - `${patience}`, `${rebuild}`, `${silence("2h", "rollout")}`: what the last section of every runbook says.
 """
 
@@ -20,12 +21,14 @@ from draftboard.expr.tree import Expr, ignoring, setting
 from draftboard.settings import Overlay, Settings, Severity
 from draftboard.settings.objectives import FAST, SLOW
 from draftboard.signals import ALL, Level, Scope, Signal
+from draftboard.signals.integrity import contradicting
 from draftboard.signals.requests import request_rate
 from draftboard.signals.signal import Better, Unit
 from draftboard.signals.traffic import enough_drafts, generation_tokens
 
 LEAST_REQUESTS = setting(lambda settings: settings.traffic.requests_per_second)
-# Enough of each for a ratio of them.
+# Enough of each for a ratio of them; of drafts, by counters that do not contradict each other.
+judged = enough_drafts.combined("unless", contradicting)
 enough_tokens = generation_tokens > setting(lambda settings: settings.traffic.tokens_per_second)
 enough_requests = request_rate > LEAST_REQUESTS
 _HEAD = """\
@@ -36,6 +39,10 @@ _HEAD = """\
 **Fires when {when}. For: {hold}. Severity: `{severity}`.**
 
 """
+_JUDGED = (
+    "Least sample: {traffic.drafts_to_judge:g} drafts in the window (`traffic.drafts_to_judge`),\n"
+    "by counters that agree within {thresholds.inconsistent:g} (`thresholds.inconsistent`)"
+)
 _TERMS = "`[alerts.{name}]` sets `for` ({hold}), `keep_firing_for` ({keep_firing_for}) and `severity` (`{severity}`)."
 _SILENCE = """\
 ```sh
@@ -74,7 +81,7 @@ class Alert:
     severity: Severity = "warning"
     """`critical` pages: users wait now, and a person can act. `warning` is work for the day, `info` is advice."""
     level: Level = Level.MODEL
-    guard: Expr | None = enough_drafts  # Least traffic worth a judgement; None where silence itself is the finding.
+    guard: Expr | None = judged  # Least traffic worth a judgement; None where silence itself is the finding.
     watched: Expr | None = None  # The part of the signal that is watched, where not all of it is.
     when: str
     """Completes "Fires when ..."; {limit}, {before}, {baseline}, {remember}, {window} and {slo} are filled in."""
@@ -157,6 +164,7 @@ def runbook(alert: Alert, settings: Settings) -> str:
             pace={str(pace.long): pace.factor(settings.slo.window) for pace in (*FAST, *SLOW)},
             MODEL=f'{{{labels.model_name}="MODEL"}}',
             HOST=f'{{{labels.instance}="HOST:8000"}}',
+            judged=_JUDGED.format(traffic=settings.traffic, thresholds=settings.thresholds),
             patience=_TERMS.format(**words),
             rebuild="Then run `draftboard build --config draftboard.toml` and reload Prometheus.",
             silence=silence,

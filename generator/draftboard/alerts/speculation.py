@@ -2,6 +2,7 @@
 
 from draftboard.alerts.alert import Alert, enough_tokens
 from draftboard.signals import Level, acceptance, comparison, decisions, depth, economics, integrity
+from draftboard.signals.traffic import enough_drafts
 
 ON_SPECULATION = (
     Alert(
@@ -25,7 +26,6 @@ ON_SPECULATION = (
         beyond="dropped",
         for_="15m",
         keep_firing_for="10m",
-        guard=None,  # The change itself is known with enough drafts only, now and before.
         when="draft acceptance is below {limit} of its value {before} ago, within the positions drafted at both times",
         summary="Draft acceptance has dropped.",
         description="{who}: draft acceptance is {value} of what it was {before} ago. The workload or the drafter has "
@@ -90,7 +90,6 @@ ON_SPECULATION = (
         for_="15m",
         keep_firing_for="10m",
         level=Level.ENGINE,
-        guard=None,  # Known with enough drafts only, of the engine and of the others.
         when="the mean acceptance length of an engine is below {limit} of that of the model's other engines",
         summary="One engine accepts far less than the others.",
         description="{who}: its mean acceptance length is {value} of that of the model's other engines.",
@@ -140,6 +139,7 @@ ON_SPECULATION = (
         beyond="inconsistent",
         for_="15m",
         level=Level.ENGINE,
+        guard=enough_drafts,
         when="an identity of the draft counters is off by more than {limit}",
         summary="The speculative counters contradict each other.",
         description="{who}: the identity {{{{ $labels.identity }}}} is violated by {value}. Figures on speculation "
