@@ -138,7 +138,8 @@ def _value(unit: Unit) -> str:
     """`$value`, formatted: shares and factors in percent, small numbers with two decimals."""
     if unit is Unit.PREEMPTIONS_PER_REQUEST:
         return '{{ $value | printf "%.2f" }}'
-    return f"{{{{ $value | {'humanizePercentage' if unit in {Unit.RATIO, Unit.TIMES} else 'humanize'} }}}}"
+    in_percent = unit in {Unit.RATIO, Unit.TIMES, Unit.TIMES_NOW}
+    return f"{{{{ $value | {'humanizePercentage' if in_percent else 'humanize'} }}}}"
 
 
 def _dashboard_url(alert: Alert, settings: Settings) -> str:
