@@ -57,19 +57,20 @@ def together(readers: Iterable[Reader]) -> Empty:
 def all_readers(settings: Settings) -> tuple[Reader, ...]:
     """The expressions of all panels, alerts and records; panels by the signal that they show."""
     readers, panels = list[Reader](), places(settings)
+    raw, recorded_there = (Scope(settings, edition=edition) for edition in (Edition.RAW, Edition.RECORDS))
     for signal in ALL:
-        texts = {level: Scope(settings, level, Edition.RAW)(signal) for level in signal.levels}
+        texts = {level: raw.at(level)(signal) for level in signal.levels}
         records = {signal.record_at(level, settings): text for level, text in texts.items()}
         readers += [_reader([text], Empty(records=(record,))) for record, text in records.items() if record]
         if signal.name in panels:
-            recorded = any(Scope(settings, level, Edition.RECORDS)(signal) != text for level, text in texts.items())
+            recorded = any(recorded_there.at(level)(signal) != text for level, text in texts.items())
             reader = _reader(texts.values(), Empty(panels=panels[signal.name]), from_records=recorded)
             # Of hosts: the engines' series only filter them, and filter nothing where they have no sample.
             of_gpus = replace(reader, reads=reader.reads.intersection(NAMES[Presence.GPU_EXPORTER]))
             readers.append(of_gpus if signal.levels == (Level.HOST,) else reader)
     for alert in ALERTS:
         watched = filter(None, (alert.watched or alert.signal, alert.guard))
-        text = " and ".join(map(Scope(settings, alert.level, Edition.RAW), watched))
+        text = " and ".join(map(raw.at(alert.level), watched))
         readers.append(_reader([text], Empty(alerts=(alert.name,))))
     return tuple(readers)
 
