@@ -46,6 +46,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: -next((cost for part, cost in SECONDS.items() if part in item.nodeid), 0))
 
 
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """Of `-n auto`: one more than there are processors where drills run, as that worker mostly waits."""
+    everything = config.getoption("dist") == "loadgroup"
+    return len(os.sched_getaffinity(0)) + 1 if everything and hasattr(os, "sched_getaffinity") else None
+
+
 def pytest_collection_finish() -> None:
     """All modules and tests stay until the end: they need not be looked through again and again."""
     gc.freeze()
