@@ -44,7 +44,7 @@ demo: $(VENV)/.demo $(FETCHED) ## Replay a recorded run, then drill a live alert
 	@$(BIN)/draftboard drill deploy/demo/drafter-breaks.toml --config deploy/demo/drill.toml --speed 60
 
 test: ## Run lint, type checks and all tests, with a real Prometheus
-	@$(MAKE) --no-print-directory --jobs=4 lint typecheck tools
+	@$(MAKE) --no-print-directory --jobs=4 lint typecheck $(FETCHED) $(FETCHED_COMPOSE)
 	$(BIN)/pytest -n auto --dist loadgroup --no-loadscope-reorder
 
 unit: $(VENV)/.dev ## Run the tests that start no Prometheus
