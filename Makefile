@@ -28,6 +28,8 @@ ALERTMANAGER ?= $(TOOL)/alertmanager
 AMTOOL ?= $(TOOL)/amtool
 DOCKER_COMPOSE ?= $(TOOL)/docker-compose
 export PROMETHEUS PROMTOOL ALERTMANAGER AMTOOL DOCKER_COMPOSE
+# The tests start Python a hundred times: what it has compiled is kept.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test test-vllm unit lint format typecheck build check mutate detect bench-simulator \
 	secrets up up-demo down check-docker check-secrets check-settings tools clean
@@ -41,7 +43,8 @@ demo: $(VENV)/.demo $(FETCHED) ## Replay a recorded run, then drill a live alert
 	@echo
 	@$(BIN)/draftboard drill deploy/demo/drafter-breaks.toml --config deploy/demo/drill.toml --speed 60
 
-test: lint typecheck $(FETCHED) $(FETCHED_COMPOSE) ## Run lint, type checks and all tests, with a real Prometheus
+test: ## Run lint, type checks and all tests, with a real Prometheus
+	@$(MAKE) --no-print-directory --jobs=4 lint typecheck $(FETCHED) $(FETCHED_COMPOSE)
 	$(BIN)/pytest -n auto --dist loadgroup --no-loadscope-reorder
 
 unit: $(VENV)/.dev ## Run the tests that start no Prometheus

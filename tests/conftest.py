@@ -1,5 +1,6 @@
 """Shared fixtures: settings, generated files, and a real Prometheus with the recorded run."""
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -16,6 +17,9 @@ ROOT = Path(__file__).parent.parent
 RECORDING = ROOT / "deploy/demo/run-v0.32.0-ngram-vs-baseline.om.gz"
 DEMO_SETTINGS = ROOT / "deploy/demo/draftboard.toml"
 
+
+# Prometheus and promtool hold little here, and would use up to half of their time to collect it.
+os.environ.setdefault("GOGC", "400")
 
 # How fast an example is depends on what else the machine does.
 hypothesis.settings.register_profile(
@@ -40,6 +44,17 @@ SECONDS = {
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest first, so that no worker is alone with one at the end."""
     items.sort(key=lambda item: -next((cost for part, cost in SECONDS.items() if part in item.nodeid), 0))
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """Of `-n auto`: one more than there are processors where drills run, as that worker mostly waits."""
+    everything = config.getoption("dist") == "loadgroup"
+    return len(os.sched_getaffinity(0)) + 1 if everything and hasattr(os, "sched_getaffinity") else None
+
+
+def pytest_collection_finish() -> None:
+    """All modules and tests stay until the end: they need not be looked through again and again."""
+    gc.freeze()
 
 
 def program(name: str) -> Path:

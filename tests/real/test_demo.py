@@ -18,16 +18,16 @@ from rich.console import Console
 from conftest import DEMO_SETTINGS, RECORDING, program
 from draftboard.cli import main
 from draftboard.lab.replay import Replay, story_of, summary
-from draftboard.output import show
+from draftboard.output import as_json, show
 
 pytestmark = pytest.mark.prometheus
-of_kept = pytest.mark.xdist_group("kept")  # one worker, one replay
+of_kept = pytest.mark.xdist_group("demo_run")  # one worker, one replay of each kind
 
 
-def replayed(*options: str, capsys: pytest.CaptureFixture[str], folder: str = "") -> str:
-    programs = [f"--{name}-program={folder or program(name).parent}/{name}" for name in ("prometheus", "promtool")]
+def replayed(folder: str, capsys: pytest.CaptureFixture[str]) -> str:
+    programs = [f"--{name}-program={folder}/{name}" for name in ("prometheus", "promtool")]
     with pytest.raises(SystemExit) as ended:
-        main(["replay", str(RECORDING), f"--config={DEMO_SETTINGS}", *programs, *options])
+        main(["replay", str(RECORDING), f"--config={DEMO_SETTINGS}", *programs])
     assert not ended.value.code
     return capsys.readouterr().out
 
@@ -56,7 +56,7 @@ def test_the_drop_at_high_load_is_seen_and_named_by_programs_named_relative_to_w
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(program("promtool").parent)
-    out = replayed(capsys=capsys, folder=".")
+    out = replayed(".", capsys)
     lines = out.splitlines()
     (first,) = (line for line in lines if line.split()[:3] == ["01:00", "drafting", "4,579"])
     assert first.split()[-2:] == ["pays", "keep"]
@@ -102,10 +102,8 @@ def test_every_number_and_word_is_whole_on_a_narrow_terminal(demo_run: Replay, w
 
 
 @of_kept
-def test_the_same_recording_tells_the_same_story_every_time(
-    kept: tuple[dict[str, Any], str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    first, second = kept[0], json.loads(replayed("--json", capsys=capsys))
+def test_the_same_recording_tells_the_same_story_every_time(kept: tuple[dict[str, Any], str], demo_run: Replay) -> None:
+    first, second = kept[0], json.loads(as_json(story_of(demo_run)))
     assert first == second
     assert at_one_minute(first)["numbers"]["acceptance_length"] == pytest.approx(2.70, abs=0.01)
 

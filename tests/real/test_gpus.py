@@ -1,7 +1,9 @@
 """GPUs of the machines that serve: joined by host where labels allow, absent without harm."""
 
+import functools
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,10 +12,12 @@ from draftboard.build import render
 from draftboard.lab.replay import Replay, replaying
 from draftboard.settings import Settings
 from support import grafana
+from support.replays import behind
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("gpus")]
 
 START, SCRAPES, PACE = 1_795_000_000, 40, 15
+TITLES = ("GPU utilisation", "GPU memory in use", "GPU power", "Last XID error")
 
 
 def lines(series: str, value: float, growth: float = 0.0) -> Iterator[str]:
@@ -38,7 +42,9 @@ def gpu(instance: str, number: int, value: float, extra: str = "") -> Iterator[s
 def replayed(series: list[str], folder: Path) -> Iterator[Replay]:
     path = folder / "fleet.om"
     path.write_text("\n".join([*series, "# EOF\n"]))
-    with replaying(path, Settings(), prometheus=program("prometheus"), promtool=program("promtool")) as replay:
+    settings, programs = Settings(), {name: program(name) for name in ("prometheus", "promtool")}
+    rules, _ = behind((expression(title, "records") for title in TITLES), settings)
+    with replaying(path, settings, recording_rules=rules, **programs) as replay:
         yield replay
 
 
@@ -59,13 +65,22 @@ def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replay]:
     )
 
 
+@functools.cache
+def dashboards() -> dict[str, dict[str, Any]]:
+    return grafana.dashboards(render(Settings()))
+
+
+def expression(title: str, edition: str, **chosen: str) -> str:
+    """What a panel asks."""
+    folder, suffix = ("dashboards/standalone", "-raw") if edition == "raw" else ("dashboards", "")
+    dashboard = dashboards()[f"{folder}/draftboard-capacity{suffix}.json"]
+    panel = next(panel for panel in grafana.panels(dashboard) if panel["title"] == title)
+    return grafana.substituted(panel["targets"][0]["expr"], dashboard, "5m", chosen)
+
+
 def shown(replay: Replay, title: str, edition: str, **chosen: str) -> dict[tuple[str, str], float]:
     """What a panel shows, by machine and GPU."""
-    folder, suffix = ("dashboards/standalone", "-raw") if edition == "raw" else ("dashboards", "")
-    dashboard = grafana.dashboards(render(replay.settings))[f"{folder}/draftboard-capacity{suffix}.json"]
-    panel = next(panel for panel in grafana.panels(dashboard) if panel["title"] == title)
-    expr = grafana.substituted(panel["targets"][0]["expr"], dashboard, "5m", chosen)
-    found = replay.client.query(expr, replay.start + 300)
+    found = replay.client.query(expression(title, edition, **chosen), replay.start + 300)
     return {(series.labels["host"], series.labels["gpu"]): series.samples[0][1] for series in found}
 
 
@@ -103,5 +118,5 @@ def without_exporter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repla
 
 @pytest.mark.parametrize("edition", ["records", "raw"])
 def test_without_an_exporter_the_panels_are_empty_and_no_query_fails(edition: str, without_exporter: Replay) -> None:
-    for title in ("GPU utilisation", "GPU memory in use", "GPU power", "Last XID error"):
+    for title in TITLES:
         assert shown(without_exporter, title, edition) == {}

@@ -35,7 +35,7 @@ from draftboard.signals.events import firing_alerts, restarts
 from draftboard.signals.slo import BURNS, ERROR_RATIOS, attainment, budget_left, burning_fast, burning_slowly
 from draftboard.signals.users import tail_change
 
-pytestmark = pytest.mark.prometheus
+pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("two_readers")]
 
 START, SPAN, GAP = 1_800_000_000, 256, 64
 """Whole binary fractions, so that a counter's samples are exact."""

@@ -9,7 +9,6 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 from draftboard.durations import Duration
@@ -17,11 +16,9 @@ from draftboard.lab.replay import Firing, Replay, firings, replaying
 from draftboard.lab.simulator import Scenario, find, names
 from draftboard.lab.simulator.backfill import backfill
 from draftboard.lab.simulator.fleet import targets
-from draftboard.rules import Group, alerting_groups, recording_groups
+from draftboard.rules import Group, alerting_groups
 from draftboard.settings import Settings
-from draftboard.signals import Level
-from draftboard.signals.traffic import generation_tokens
-from support.rulefiles import series_in
+from support.replays import behind
 
 START = 1_800_000_000
 PAGE = Path(__file__).parents[2] / "docs/scenarios.md"
@@ -56,19 +53,7 @@ def replayed(
 def read_by_alerts() -> tuple[tuple[Group, ...], frozenset[str]]:
     """The recording rules that alerts depend on, and the names of all series that those rules and the alerts read."""
     settings = Settings()
-    groups = recording_groups(settings)
-    reads = [(rule.record, series_in(rule.expr)) for group in groups for rule in group.rules if hasattr(rule, "record")]
-    # The time of evaluation is read from the first.
-    series = {str(generation_tokens.record_at(Level.ENGINE, settings))}
-    new = series.union(*(series_in(rule.expr) for group in alerting_groups(settings) for rule in group.rules))
-    while new:
-        series |= new
-        new = set().union(*(names for record, names in reads if record in new)) - series
-    kept = (
-        replace(group, rules=tuple(rule for rule in group.rules if getattr(rule, "record", "") in series))
-        for group in groups
-    )
-    return tuple(kept), frozenset(series)
+    return behind((rule.expr for group in alerting_groups(settings) for rule in group.rules), settings)
 
 
 def _only(series: frozenset[str], past: Path) -> Path:

@@ -57,16 +57,18 @@ class Counter:
 
 
 def read(recording: Path, names: set[str]) -> dict[str, dict[Labels, Counter]]:
-    """The named series, by name and labels."""
+    """The named series, by name and labels, each in the order of time."""
+    samples: dict[str, list[tuple[float, float]]] = defaultdict(list)
     with gzip.open(recording, "rt") as text:
-        lines = [line for line in text if line.partition("{")[0] in names]
-    # The parser wants each series in one piece and in the order of time.
-    lines.sort(key=lambda line: (line.rpartition("}")[0], float(line.split()[-1])))
+        for line in text:
+            if line.partition("{")[0] in names:
+                series, value, time = line.rsplit(" ", 2)
+                samples[series].append((float(time), float(value)))
     found: dict[str, dict[Labels, Counter]] = defaultdict(dict)
-    for family in text_string_to_metric_families("".join([*lines, "# EOF\n"])):
-        for sample in family.samples:
-            key = frozenset(sample.labels.items())
-            counter = found[sample.name].setdefault(key, Counter([], []))
-            counter.times.append(float(sample.timestamp))
-            counter.values.append(sample.value)
+    for series, of in samples.items():
+        # Each is parsed once: the parser takes as long for one line as all of the above.
+        (family,) = text_string_to_metric_families(f"{series} 0\n# EOF\n")
+        (sample,) = family.samples
+        times, values = zip(*sorted(of), strict=True)
+        found[sample.name][frozenset(sample.labels.items())] = Counter(list(times), list(values))
     return found

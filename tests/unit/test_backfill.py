@@ -32,9 +32,9 @@ def samples(path: Path) -> Iterator[tuple[str, str, str, int]]:
             yield name, labels.rstrip("}"), value, int(at)
 
 
-@pytest.fixture
-def written(tmp_path: Path) -> Path:
-    out = tmp_path / "run.om"
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("written") / "run.om"
     backfill(targets(scenario({"at": "4m", "restart": "1m"}, engines=2, instances=2, **EAGLE), 1), PAST, out)
     return out
 

@@ -1,5 +1,6 @@
 """The catalogue against pages that real vLLM 0.32 servers served."""
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ ONE_PROCESS = ("baseline", "ngram-idle", "ngram-load")
 WITH_TRAFFIC = ("baseline", "ngram-load", "ngram-dp2")
 
 
+@cache
 def page(name: str) -> dict[str, Family]:
     """The families of a page, by the name of their samples' family."""
     text = (PAGES / f"v0.32.0-{name}.prom").read_text()

@@ -127,3 +127,11 @@ def test_the_list_of_targets_fits_a_terminal_of_80_columns(project: Path) -> Non
     lines = make(project, "help").stdout.splitlines()
     assert len(lines) > 15
     assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.xdist_group("together")
+def test_of_all_tests_those_of_a_group_share_a_worker_and_what_it_makes(request: pytest.FixtureRequest) -> None:
+    """Some versions of pytest and pytest-xdist let groups fall apart without a word: pytest-dev/pytest-xdist#1386."""
+    if not getattr(request.config.option, "loadgroup", False):
+        pytest.skip("no groups without --dist loadgroup")
+    assert request.node.nodeid.endswith("@together")

@@ -14,6 +14,7 @@ import pytest
 from draftboard import build as build_room
 from draftboard.alerts import ALERTS, Alert, load, runbook
 from draftboard.alerts import alert as alert_room
+from draftboard.build.files import ALERTING, RUNBOOKS
 from draftboard.errors import DraftboardError
 from draftboard.settings import Settings
 from support import catalogue, grafana
@@ -118,18 +119,20 @@ def bold_with_dashboard(paragraph: str) -> list[tuple[str, str | None]]:
 
 @pytest.fixture(scope="module")
 def of_thresholds(settings: Settings) -> dict[str, dict[str, str]]:
-    """By threshold and traffic minimum: the alerts' files with this one setting changed a little."""
+    """By threshold and traffic minimum: the alerts' rules and runbooks with this one setting changed a little."""
     keys = [
         key
         for key, value in written(settings).items()
         if key.startswith(("thresholds.", "traffic.")) and isinstance(value, float)
     ]
     default = written(settings)
-    return {key: alert_files(changed(settings, key, float(str(default[key])) * 1.001)) for key in keys}
+    others = {key: build_room.artifacts(changed(settings, key, float(str(default[key])) * 1.001)) for key in keys}
+    paths = [ALERTING, *(f"{RUNBOOKS}/{alert.name}.md" for alert in WRITTEN)]
+    return {key: {path: made[path]() for path in paths} for key, made in others.items()}
 
 
 def alert_files(settings: Settings) -> dict[str, str]:
-    return {path: text for path, text in build_room.render(settings).items() if path.startswith("alerts/")}
+    return {path: text() for path, text in build_room.artifacts(settings).items() if path.startswith("alerts/")}
 
 
 @of_every_alert

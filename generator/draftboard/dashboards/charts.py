@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from string import ascii_uppercase
 from typing import Any
 
@@ -178,7 +179,11 @@ class Charts:
         )
 
     def _scope(self, level: Level) -> Scope:
-        return Scope(self.settings, level, self.edition)
+        return self._anywhere.at(level)
+
+    @cached_property
+    def _anywhere(self) -> Scope:
+        return Scope(self.settings, edition=self.edition)
 
     def _series(
         self, signal: Signal, ref: str = "A", *, level: Level, name: str = "", instant: bool = False

@@ -100,8 +100,13 @@ class Dashboard:
     """A finished dashboard, and which signals its panels show."""
 
     uid: str
-    document: dict[str, Any]  # Grafana's JSON.
+    made: core.Dashboard
     shows: tuple[tuple[str, str], ...]  # Signal name and panel title.
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """Grafana's JSON, made when it is asked for: most who want a dashboard only ask what it shows."""
+        return _finished(self.made)
 
 
 @dataclass
@@ -145,7 +150,7 @@ class Page(Charts):
             templating=core.Templating(self._variables()),
             panels=self._placed,
         )
-        return Dashboard(uid(self.subject, self.edition), _finished(dashboard), tuple(self.shows))
+        return Dashboard(uid(self.subject, self.edition), dashboard, tuple(self.shows))
 
     def _variables(self) -> list[dict[str, Any]]:
         raw = self.edition is Edition.RAW

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from draftboard import reading
@@ -59,18 +59,18 @@ def together(readers: Iterable[Reader]) -> Empty:
 def all_readers(settings: Settings) -> tuple[Reader, ...]:
     """The expressions of all panels, alerts and records; panels by the signal that they show."""
     readers, panels = list[Reader](), places(settings)
+    raw, recorded_there = (Scope(settings, edition=edition) for edition in (Edition.RAW, Edition.RECORDS))
     for signal in ALL:
-        scopes = tuple(Scope(settings, level, Edition.RAW) for level in signal.levels)
+        scopes = tuple(raw.at(level) for level in signal.levels)
         records = {signal.record_at(scope.level, settings): scope for scope in scopes}
         readers += [Reader(signal, (scope,), Empty(records=(record,))) for record, scope in records.items() if record]
         if signal.name in panels:
-            seen = ((replace(scope, edition=Edition.RECORDS), scope) for scope in scopes)
-            recorded = any(records(signal) != raw(signal) for records, raw in seen)
+            recorded = any(recorded_there.at(scope.level)(signal) != scope(signal) for scope in scopes)
             readers.append(Reader(signal, scopes, Empty(panels=panels[signal.name]), from_records=recorded))
     for alert in ALERTS:
         watched = alert.watched or alert.signal
         guarded = watched.combined("and", alert.guard) if alert.guard else watched
-        readers.append(Reader(guarded, (Scope(settings, alert.level, Edition.RAW),), Empty(alerts=(alert.name,))))
+        readers.append(Reader(guarded, (raw.at(alert.level),), Empty(alerts=(alert.name,))))
     return tuple(readers)
 
 

@@ -1,7 +1,6 @@
 """PromQL as text: what fits a line stays on one; the rest breaks at operators and parentheses, indented by two."""
 
 from collections.abc import Iterable, Sequence
-from textwrap import indent
 
 WIDTH = 100
 SHORT = 24
@@ -32,7 +31,7 @@ def call(function: str, *arguments: str) -> str:
     # The vector on lines of its own, what is done with it on one: nested calls stay readable.
     first, *rest = arguments
     body = ",\n".join([first, ", ".join(rest)] if rest else [first])
-    return f"{function}(\n{indent(body, '  ')}\n)"
+    return f"{function}(\n{_indented(body)}\n)"
 
 
 def subquery(expression: str, span: str, pace: str, offset: str) -> str:
@@ -65,6 +64,10 @@ def constant(value: float, like: str) -> Compound:
     """`value` for every series of the vector `like`, with that vector's labels."""
     zero = f"0 * {_operand(like)}"
     return Compound(f"{number(value)} + {zero}" if value else zero)
+
+
+def _indented(text: str) -> str:
+    return "  " + text.replace("\n", "\n  ")
 
 
 def _operand(expression: str) -> str:

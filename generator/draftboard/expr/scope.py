@@ -1,7 +1,8 @@
 """The Scope: from where a question is looked at, and hence which selector, window and labels its PromQL has."""
 
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Protocol
 
@@ -91,6 +92,8 @@ class Scope:
     offset: Duration | None = None
     only: tuple[Matcher, ...] = ()  # Further matchers, each applied to the series that carry its label.
     span: Duration | None = None  # A window of its own, for raw series.
+    texts: dict[tuple[object, ...], str] = field(default_factory=dict, compare=False, repr=False)
+    """PromQL made so far, which the scopes made of this one share: signals stand in the expressions of many others."""
 
     def __post_init__(self) -> None:
         """Raise ValueError for a window that records do not have."""
@@ -129,6 +132,13 @@ class Scope:
     def __call__(self, expression: Readable) -> str:
         """The PromQL of an expression from here; ValueError where none carries a label that this scope selects by."""
         return selected(expression.promql(self), *self.only)
+
+    def remembered(self, what: object, write: Callable[[], str]) -> str:
+        """PromQL from here, written once."""
+        key = (what, self.level, self.edition, self.offset, self.only, self.span)
+        if key not in self.texts:
+            self.texts[key] = write()
+        return self.texts[key]
 
     def raw(
         self,

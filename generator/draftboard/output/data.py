@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import fields, is_dataclass
+from functools import cache
 from typing import Any, ClassVar
 
 from pydantic import ConfigDict, TypeAdapter
@@ -15,7 +16,13 @@ class Described:
 
 def as_json(answer: object) -> str:
     """The answer as its schema describes it."""
-    return TypeAdapter[object](type(answer)).dump_json(answer, indent=2).decode()
+    kind: type = type(answer)
+    return _adapter(kind).dump_json(answer, indent=2).decode()
+
+
+@cache
+def _adapter(kind: type) -> TypeAdapter[object]:
+    return TypeAdapter(kind)
 
 
 def schema(kind: type, version: int) -> str:

@@ -68,6 +68,10 @@ class _Group:
     rules: tuple[LoadedRule, ...]
 
 
+_INSTANTS, _SERIES = TypeAdapter(list[_Instant]), TypeAdapter(list[Series])
+_TARGETS, _GROUPS = TypeAdapter(list[Target]), TypeAdapter(list[_Group])
+
+
 class Client:
     """A Prometheus server over HTTP. Use as a context manager.
 
@@ -90,7 +94,7 @@ class Client:
 
     def query(self, expr: str, time: float) -> list[Series]:
         """Value of every series at one time."""
-        found = self._ask("query", "result", TypeAdapter(list[_Instant]), {"query": expr, "time": time})
+        found = self._ask("query", "result", _INSTANTS, {"query": expr, "time": time})
         return [Series(row.metric, (row.value,)) for row in found]
 
     def query_range(self, expr: str, start: float, end: float, step: float) -> list[Series]:
@@ -100,18 +104,18 @@ class Client:
         begin = start
         while begin <= end:
             asked = {"query": expr, "start": begin, "end": min(begin + stretch, end), "step": step}
-            for row in self._ask("query_range", "result", TypeAdapter(list[Series]), asked):
+            for row in self._ask("query_range", "result", _SERIES, asked):
                 found.setdefault(tuple(sorted(row.labels.items())), []).extend(row.samples)
             begin += stretch + step
         return [Series(dict(labels), tuple(samples)) for labels, samples in found.items()]
 
     def targets(self) -> list[Target]:
         """All targets that are scraped now."""
-        return self._ask("targets?state=active", "activeTargets", TypeAdapter(list[Target]))
+        return self._ask("targets?state=active", "activeTargets", _TARGETS)
 
     def rules(self) -> list[LoadedRule]:
         """All rules that are evaluated."""
-        groups = self._ask("rules", "groups", TypeAdapter(list[_Group]))
+        groups = self._ask("rules", "groups", _GROUPS)
         return [replace(rule, group=group.name) for group in groups for rule in group.rules]
 
     def _ask(

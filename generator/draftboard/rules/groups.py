@@ -75,12 +75,13 @@ def _entry(rule: RecordingRule | AlertingRule) -> dict[str, Any]:
 
 def recording_groups(settings: Settings) -> tuple[Group, ...]:
     """One group for each family: rates by engine, their sums by model, then what is computed from them."""
+    scope = Scope(settings)
     groups = (
         Group(
             name=f"draftboard-{name}",
             interval=settings.rules.evaluation_interval,
             rules=tuple(
-                RecordingRule(record=record, expr=signal.definition(Scope(settings, level)))
+                RecordingRule(record=record, expr=signal.definition(scope.at(level)))
                 for signal in family
                 for level in sorted(signal.levels, key=list(Level).index)  # engines before the models that sum them
                 if (record := signal.record_at(level, settings))

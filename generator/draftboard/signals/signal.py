@@ -138,7 +138,7 @@ class Signal(Recorded):
 
     def promql(self, scope: Scope) -> str:
         """Its record where there is one to read, else its expression."""
-        return self.record_here(scope) or self.expr.promql(scope)
+        return scope.remembered(self, lambda: self.record_here(scope) or self.expr.promql(scope))
 
     def values(self, view: View) -> Vector | float:
         """Its values, computed once and then selected from, as a record is."""

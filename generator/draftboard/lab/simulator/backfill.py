@@ -4,7 +4,7 @@ OpenMetrics requires all samples of a metric side by side, in the order of time:
 """
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TextIO
@@ -48,20 +48,22 @@ def _simulate(target: Target, times: range, spools: dict[str, TextIO]) -> None:
         instance.advance(at - times.start)
         table[index], up[index] = instance.row(), instance.up
     stamps = np.array(times)
-    spools[around.UP.name].writelines(_lines([("up", target.labels)], stamps, up))
+    spools[around.UP.name].write(_lines([("up", target.labels)], stamps, up))
     for child in instance.children:
         values = table[:, child.at]
         exposed = ~np.isnan(values[:, 0])
         series = [(name, labels | target.labels) for name, labels in child.series]
-        spools[child.metric.name].writelines(_lines(series, stamps[exposed], values[exposed]))
+        spools[child.metric.name].write(_lines(series, stamps[exposed], values[exposed]))
 
 
-def _lines(series: Sequence[tuple[str, dict[str, str]]], stamps: Floats, values: Floats) -> Iterator[str]:
+def _lines(series: Sequence[tuple[str, dict[str, str]]], stamps: Floats, values: Floats) -> str:
     """Sample lines: all series of a metric at one time, then at the next."""
     named = ((name, (f'{key}="{_escaped(value)}"' for key, value in sorted(of.items()))) for name, of in series)
     names = [f"{name}{{{','.join(labels)}}}" for name, labels in named]
-    for stamp, row in zip(stamps.tolist(), values.tolist(), strict=True):
-        yield from (f"{name} {value!r} {stamp}\n" for name, value in zip(names, row, strict=True))
+    rows = zip(stamps.tolist(), values.tolist(), strict=True)
+    return "".join(
+        [f"{name} {value!r} {stamp}\n" for stamp, row in rows for name, value in zip(names, row, strict=True)]
+    )
 
 
 def _escaped(text: str) -> str:
