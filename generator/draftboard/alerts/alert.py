@@ -21,14 +21,13 @@ from draftboard.expr.tree import Expr, ignoring, setting
 from draftboard.settings import Overlay, Settings, Severity
 from draftboard.settings.objectives import FAST, SLOW
 from draftboard.signals import ALL, Level, Scope, Signal
-from draftboard.signals.integrity import contradicting
+from draftboard.signals.integrity import judged
 from draftboard.signals.requests import request_rate
 from draftboard.signals.signal import Better, Unit
-from draftboard.signals.traffic import enough_drafts, generation_tokens
+from draftboard.signals.traffic import generation_tokens
 
 LEAST_REQUESTS = setting(lambda settings: settings.traffic.requests_per_second)
-# Enough of each for a ratio of them; of drafts, by counters that do not contradict each other.
-judged = enough_drafts.combined("unless", contradicting)
+# Enough of each for a ratio of them.
 enough_tokens = generation_tokens > setting(lambda settings: settings.traffic.tokens_per_second)
 enough_requests = request_rate > LEAST_REQUESTS
 _HEAD = """\

@@ -13,7 +13,7 @@ ON_SPECULATION = (
         keep_firing_for="15m",
         guard=decisions.verdict.equals(decisions.LOSES.value),
         when="the expected speedup is below {limit}, with enough drafts, sound counters and no measurement against a "
-        "baseline that says otherwise",
+        "baseline",
         summary="Speculative decoding is expected to cost more than it saves.",
         description="{who}: a decode step yields fewer tokens than its drafts cost. With the assumed costs, decoding "
         "runs at {value} of its speed without speculation.",

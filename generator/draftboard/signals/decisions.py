@@ -11,7 +11,7 @@ from draftboard.signals import economics, users
 from draftboard.signals.acceptance import acceptance
 from draftboard.signals.comparison import acceptance_change
 from draftboard.signals.depth import adaptive, configured_k, first_position, k_differs
-from draftboard.signals.integrity import contradicting
+from draftboard.signals.integrity import contradicting, judged
 from draftboard.signals.presence import down, silent, starting
 from draftboard.signals.signal import Better, Code, Signal, Unit
 from draftboard.signals.traffic import BOTH_LEVELS, draft_tokens, drafts, enough_drafts, generation_tokens
@@ -93,7 +93,7 @@ def _by_bands(signal: Signal, basis: str, first: int, reason: str) -> dict[str, 
     return {
         f"{band.name}, {basis}": Choice(
             Code(first + number, f"{band.says} ({basis})", band.status),
-            signal if upper is None else signal < setting(partial(_bound, signal, upper)),
+            (signal if upper is None else signal < setting(partial(_bound, signal, upper))) & enough_drafts,
             reason,
             basis,
         )
@@ -180,7 +180,9 @@ ADVICE = Decision(
         ),
         "off": Choice(
             Code(4, "turn it off, or change the drafter", Status.BAD),
-            economics.best_speedup < economics.BREAK_EVEN,
+            (economics.best_speedup < economics.BREAK_EVEN).combined(
+                "unless", users.measured_speedup >= economics.BREAK_EVEN
+            ),
             f"Even K = 1 is not expected to reach {economics.BREAK_EVEN:g}, what plain decoding gives",
         ),
         "longer": Choice(
@@ -217,10 +219,10 @@ advice = Signal(
     "first position; K = 1 does not pay; else keep. None where K differs, verification is adaptive or drafts are too "
     "few. Rules of thumb: a starting point for a search.",
     unit=Unit.CODE,
-    expr=ADVICE.expr & enough_drafts.combined("unless", contradicting),
+    expr=ADVICE.expr & judged,
     record="vllm_spec_decode_advice:enum_rate{window}",
     codes=ADVICE.codes,
-    empty="not enough drafts",
+    empty="no verdict",
 )
 state = Signal(
     name="state",

@@ -8,7 +8,7 @@ from draftboard.settings import Settings
 from draftboard.signals.depth import next_position
 from draftboard.signals.presence import answers_without
 from draftboard.signals.signal import Better, Code, Signal, Unit, good_under
-from draftboard.signals.traffic import accepted_tokens, accepted_tokens_per_pos, draft_tokens, drafts
+from draftboard.signals.traffic import accepted_tokens, accepted_tokens_per_pos, draft_tokens, drafts, enough_drafts
 from draftboard.status import Status
 
 IDENTITIES = {
@@ -54,6 +54,8 @@ identity_error = Signal(
 )
 contradicting = over_level("max", (identity_error > setting(lambda s: s.thresholds.inconsistent)).at(Level.ENGINE))
 """Where an identity of the counters is broken, of any engine."""
+judged = enough_drafts.combined("unless", contradicting).combined("unless", draft_tokens.equals(0))
+"""Where there are enough drafts for a judgement, with tokens in them, by counters that do not contradict each other."""
 metrics_missing = Signal(
     name="metrics_missing",
     title="Speculative metrics missing",
