@@ -26,9 +26,9 @@ tables = {
     "rules": ["scrape_interval", "window", "evaluation_interval", "compare_with", "baseline", "baseline_needs"],
     "draft_cost": ["default", "verify_inflation"],
     "methods": ["baseline", "lookup"],
-    "thresholds": ["drop", "anomaly", "last_position_low", "first_position", "outlier", "pays_clearly"],
+    "thresholds": ["drop", "anomaly", "gain", "first_position", "outlier", "pays_clearly"],
     "links": ["grafana", "runbooks"],
-    "traffic": ["drafts_per_second"],
+    "traffic": ["drafts_to_judge", "drafts_at_depth"],
 }
 likely = {
     "labels": st.one_of(st.from_regex(r"\A[a-z_][a-z0-9_]{0,6}\Z"), anything),
@@ -80,7 +80,6 @@ def sound_documents(draw: st.DrawFn) -> dict[str, Any]:
     before = evaluation * draw(st.integers(1, 500))
     roles = ("job", "instance", "model_name", "engine", "spec_method", "variant")
     labels = draw(st.lists(names, min_size=9, max_size=9, unique=True))
-    low, high = sorted(draw(st.lists(shares, min_size=2, max_size=2, unique=True)))
     bands = sorted(draw(st.lists(shares, min_size=4, max_size=4, unique=True)))
     return {
         "selector": draw(st.sampled_from(["", 'a="b"', 'a=~"b.*|c",d!="e"', 'a!~"(x|y)"'])),
@@ -95,14 +94,9 @@ def sound_documents(draw: st.DrawFn) -> dict[str, Any]:
             "baseline_needs": draw(shares),
             "remember": draw(st.sampled_from(["90s", "1h30m", "2d"])),
         },
-        "draft_cost": {"default": draw(st.floats(0, 10)), "verify_inflation": draw(st.floats(1e-9, 1e6))},
+        "draft_cost": {"default": draw(st.floats(0, 10)), "verify_inflation": draw(st.floats(1, 1000))},
         "methods": {"baseline": "off-1", "lookup": draw(st.lists(names, max_size=3))},
-        "thresholds": {
-            "drop": draw(shares),
-            "anomaly": draw(st.floats(1e-9, 1e6)),
-            "last_position_low": low,
-            "last_position_high": high,
-        },
+        "thresholds": {"drop": draw(shares), "anomaly": draw(st.floats(1e-9, 1e6)), "gain": draw(shares)},
         "thresholds.acceptance": dict(zip(("fair", "healthy", "optimal", "suspicious"), bands, strict=True)),
         "links": {"grafana": "https://g.example:3000/sub", "runbooks": "http://127.0.0.1/r%20s"},
     }

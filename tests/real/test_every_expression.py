@@ -41,8 +41,8 @@ EMPTY_BY_DEFAULT = {
     "SpecDecodeMetricsMissing": "no target of the run lacks its counters",
     "SpecDecodeNotPaying": "over five minutes and with v = 1, n-gram stays above break-even",
     "SpecDecodeFirstPositionWeak": "the run drafts by n-gram lookup, which this alert leaves out",
-    "SpecDecodeDraftTooLong": "with c = 1 % the last drafted token still yields what it costs",
-    "SpecDecodeDraftTooShort": "over five minutes the last position stays under 30 %",
+    "SpecDecodeDraftTooLong": "with c = 1 % no shorter draft gains 2 %",
+    "SpecDecodeDraftTooShort": "one more token at the run's survival gains under 2 %",
     "SpecDecodeSuspiciouslyHigh": "acceptance stays under 98 %",
     "SpecDecodeInactive": "whenever the run generates, it drafts",
     "SpecDecodeMetricsInconsistent": "the counters of a real vLLM hold their identities",
@@ -74,7 +74,7 @@ EMPTY_BY_DEFAULT = {
 # The demo's short windows give the run a past and a queue to resolve, and its settings an n-gram that does not pay.
 SHOWN_IN_THE_DEMO = {
     "VLLMTargetDown",
-    *("SpecDecodeNotPaying", "SpecDecodeDraftTooLong", "SpecDecodeDraftTooShort"),
+    "SpecDecodeNotPaying",
     *("Queue time: P99 over P50", "model:vllm_request_queue_time_seconds:p99_over_p50_rate5m"),
     *(f"{PROMISES} D", "model:vllm_slo_burning_slowly:ratio", "VLLMErrorBudgetBurnsSlowly"),
 }

@@ -53,6 +53,14 @@ class Window:
     def counts(self) -> theory.Counts:
         return theory.Counts(self[DRAFTS], self[DRAFT_TOKENS], self[ACCEPTED], self.per_position)
 
+    @property
+    def speedups(self) -> tuple[float, ...]:
+        """Of the load, with drafts of 1 to K tokens."""
+        counts, steps = self.counts, self[STEPS]
+        yielded, coverage = (self[GENERATED] - self[FIRSTS]) / steps, self[DRAFTS] / steps
+        of_drafts = theory.speedup_at(counts.survival, 0.01, 1.75, counts.draft_length)
+        return tuple(theory.of_load(yielded, coverage, counts.acceptance_length, one) for one in of_drafts)
+
 
 def by_label(values: tuple[float, ...], first: int) -> dict[str, float]:
     return {str(number): value for number, value in enumerate(values, start=first)}
@@ -75,10 +83,11 @@ EXPECTED: dict[str, Callable[[Window], dict[str, float]]] = {
     "first_position": lambda w: {"": w.counts.survival[0]},
     "last_position": lambda w: {"": w.counts.survival[-1]},
     "break_even": lambda w: {"": theory.step_cost(w.counts.draft_length, 0.01, 1.75)},
-    "expected_speedup": lambda w: {"": theory.speedup(w.counts.acceptance_length, w.counts.draft_length, 0.01, 1.75)},
-    "speedup_at": lambda w: by_label(theory.speedup_at(w.counts.survival, 0.01, 1.75, w.counts.draft_length), 1),
-    "best_k": lambda w: {"": theory.best_k(w.counts.survival, 0.01, 1.75, w.counts.draft_length)[0]},
-    "best_speedup": lambda w: {"": theory.best_k(w.counts.survival, 0.01, 1.75, w.counts.draft_length)[1]},
+    "step_speedup": lambda w: {"": theory.speedup(w.counts.acceptance_length, w.counts.draft_length, 0.01, 1.75)},
+    "expected_speedup": lambda w: {"": w.speedups[-1]},
+    "speedup_at": lambda w: by_label(w.speedups, 1),
+    "best_k": lambda w: {"": theory.smallest_near_best(w.speedups, 0.02)},
+    "best_speedup": lambda w: {"": max(w.speedups)},
     "draft_cost": lambda _: {"": 0.01},
     "configured_k": lambda w: {"": len(w.per_position)},
 }

@@ -13,7 +13,8 @@ from draftboard.errors import DraftboardError
 from draftboard.lab.replay import Replay
 from draftboard.reading import Pages, Recorded
 from draftboard.report import ModelReport, report, verdict_of
-from draftboard.report.document import LINES, numbers_of
+from draftboard.report.document import numbers_of
+from draftboard.report.objects import LINES
 from draftboard.signals import Scope, Signal
 from draftboard.signals.acceptance import tokens_per_step
 from draftboard.signals.decisions import ADVICE, advice, state, verdict

@@ -153,6 +153,19 @@ def best_k(
     return at_each.index(best) + 1, best
 
 
+def of_load(tokens_per_step: float, coverage: float, length: float, speedup_of_drafts: float) -> float:
+    """Speedup over all decode steps, of which the share `coverage` carries a draft of the mean acceptance length given.
+
+    As many tokens come from drafts, in steps that take their yield over their speedup; the other steps take one each.
+    """
+    return tokens_per_step / (coverage * length / speedup_of_drafts + max(1 - coverage, 0.0))
+
+
+def smallest_near_best(speedups: Sequence[float], gain: float) -> int:
+    """The smallest k = 1.. whose speedup is within `gain` of the highest."""
+    return next(k for k, speedup in enumerate(speedups, 1) if speedup >= (1 - gain) * max(speedups))
+
+
 def break_even_acceptance(drafted: int, cost: float, inflation: float = 1.0) -> float:
     """The ratio A of the counters at which drafts of K tokens cost what they save: c + (v - 1) / K; c while v is 1."""
     return cost + (inflation - 1) / drafted
