@@ -47,7 +47,7 @@ test: lint typecheck $(FETCHED) $(FETCHED_COMPOSE) ## Run lint, type checks and 
 unit: $(VENV)/.dev ## Run the tests that start no Prometheus
 	$(BIN)/pytest -n auto -m "not prometheus"
 
-test-vllm: $(VENV)/.dev ## Compare the commands with a real vLLM on the CPU (3.5 GB)
+test-vllm: $(VENV)/.dev $(FETCHED) ## Compare the commands with a real vLLM on the CPU (3.5 GB)
 	@$(PYTHON) tests/scripts/install_vllm.py .venv-vllm
 	$(BIN)/pytest tests/vllm
 

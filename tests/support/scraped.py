@@ -18,8 +18,8 @@ from draftboard.report import ModelReport
 from draftboard.settings import Settings
 from draftboard.signals import Scope, Signal
 
-SETTLED = 6
-"""Evaluations after which every record is of now: some read others."""
+SETTLED = 8
+"""Evaluations after which every record is of now: some read others, in groups that take turns."""
 
 
 @dataclass(frozen=True)
@@ -50,15 +50,15 @@ class Scraper:
 @contextmanager
 def scraping(folder: Path, settings: Settings, port: int, method: str) -> Iterator[Scraper]:
     """Scrape a server on loopback for the time of a `with`, from its first scrape on."""
-    rules, folder_of_rules = settings.rules, folder / "rules.yaml"
-    folder_of_rules.write_text(render(settings)[RECORDING])
+    rules, recording = settings.rules, folder / "rules.yaml"
+    recording.write_text(render(settings)[RECORDING])
     configuration = {
         "global": {
             "scrape_interval": str(rules.scrape_interval),
             "scrape_timeout": str(rules.scrape_interval),
             "evaluation_interval": str(rules.evaluation_interval),
         },
-        "rule_files": [folder_of_rules.name],
+        "rule_files": [recording.name],
         "scrape_configs": [
             {
                 "job_name": "vllm",

@@ -13,6 +13,7 @@ import pytest
 
 from conftest import ROOT
 from draftboard.settings import Settings, load
+from support.measured import Measure, Measured, measured
 from support.vllm_server import PER_REQUEST, SPECULATION, Start, Started, Vllm, serving
 from support.vllm_traffic import send
 
@@ -24,12 +25,6 @@ STACK_SETTINGS = ROOT / "deploy/draftboard.toml"
 def orderly_end() -> None:
     """Whoever ends the tests ends the servers: as on Ctrl-C, so on SIGTERM."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-
-
-@pytest.fixture(scope="session")
-def told_at_the_end(request: pytest.FixtureRequest) -> list[str]:
-    """Lines for whoever reads how the tests ended: what is measured but not required."""
-    return request.config.stash.setdefault(_TOLD, [])
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
@@ -102,3 +97,17 @@ def plain_vllm(start: Start) -> Iterator[Vllm]:
     with start("plain") as server:
         send(server)
         yield server
+
+
+@pytest.fixture(scope="session")
+def measure(
+    plain_vllm: Vllm, stack_settings: Settings, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Measure:
+    """Measures the speedup of a server that drafts in a certain way; it is told when the tests have ended."""
+
+    def measuring(drafting: Vllm, method: str) -> Measured:
+        found = measured(drafting, plain_vllm, tmp_path_factory.mktemp("measured"), stack_settings, method)
+        request.config.stash.setdefault(_TOLD, []).append(f"{method}: {found}")
+        return found
+
+    return measuring

@@ -9,7 +9,8 @@ import pytest
 
 from draftboard.durations import Duration
 from draftboard.report import ModelReport
-from draftboard.report.document import LINES, numbers_of
+from draftboard.report.document import numbers_of
+from draftboard.report.objects import LINES
 from draftboard.settings import Settings
 from draftboard.signals.decisions import ADVICE, VERDICT, advice, verdict
 from draftboard.signals.depth import (
@@ -21,6 +22,7 @@ from draftboard.signals.depth import (
     tokens_per_step_at,
 )
 from draftboard.signals.economics import best_k, speedup_at
+from support.measured import Measure
 from support.scraped import Scraper, scraping
 from support.vllm_interval import Interval, assert_counts, assert_possible, interval, of_pages
 from support.vllm_server import PER_REQUEST, Start, free_port
@@ -52,14 +54,14 @@ class Runs:
 def scraped_settings(stack_settings: Settings) -> Settings:
     """One window has all of the test, on a slow machine, too."""
     rules = stack_settings.rules.model_copy(
-        update={"scrape_interval": Duration(2), "evaluation_interval": Duration(2), "window": Duration(1500)}
+        update={"scrape_interval": Duration(1), "evaluation_interval": Duration(1), "window": Duration(1500)}
     )
     return stack_settings.model_copy(update={"rules": rules})
 
 
 @pytest.fixture(scope="module")
 def runs(
-    start: Start, models: Path, scraped_settings: Settings, tmp_path_factory: pytest.TempPathFactory
+    start: Start, measure: Measure, models: Path, scraped_settings: Settings, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Runs]:
     port, found, times = free_port(), {}, {}
     folder = tmp_path_factory.mktemp("scraped")
@@ -73,6 +75,8 @@ def runs(
                     prometheus = stack.enter_context(scraping(folder, scraped_settings, port, METHOD))
                 found[k] = interval(server, folder / f"pages-{k}", scraped_settings, METHOD)
                 times[k] = prometheus.settled()
+                if k == KS[0]:
+                    measure(server, METHOD)
         yield Runs(found, times, prometheus)
 
 
