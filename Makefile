@@ -50,7 +50,7 @@ test: ## Run lint, type checks and all tests, with a real Prometheus
 unit: $(VENV)/.dev ## Run the tests that start no Prometheus
 	$(BIN)/pytest -n auto -m "not prometheus"
 
-test-vllm: $(VENV)/.dev ## Compare the commands with a real vLLM on the CPU (3.5 GB)
+test-vllm: $(VENV)/.dev $(FETCHED) ## Compare the commands with a real vLLM on the CPU (3.5 GB)
 	@$(PYTHON) tests/scripts/install_vllm.py .venv-vllm
 	$(BIN)/pytest tests/vllm
 

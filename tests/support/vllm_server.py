@@ -5,7 +5,7 @@ import signal
 import socket
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,8 @@ import httpx
 import pytest
 
 from conftest import ROOT
+from draftboard.catalogue import Metric
+from draftboard.catalogue.serving import GENERATION_TOKENS
 from draftboard.catalogue.speculation import DRAFT_TOKENS
 from draftboard.reading import lifetime, read
 from draftboard.settings import Settings
@@ -88,15 +90,32 @@ class Vllm:
 
     def wait_until_all_is_logged(self) -> None:
         """Until the log has told of every drafted token that the page has counted: the log comes later."""
-        self.wait("the log tells all", lambda: sum(line.drafted for line in self.spoken) == self._drafted())
+        self.wait("the log tells all", lambda: sum(line.drafted for line in self.spoken) == self._total(DRAFT_TOKENS))
 
-    def _drafted(self) -> float:
-        return sum(tally.total(DRAFT_TOKENS) or 0 for tally in lifetime(read(self.page(), "page")).tallies)
+    @property
+    def generated(self) -> float:
+        """All tokens that its page has counted, of all engines."""
+        return self._total(GENERATION_TOKENS)
+
+    def _total(self, metric: Metric) -> float:
+        return sum(tally.total(metric) or 0 for tally in lifetime(read(self.page(), "page")).tallies)
+
+
+Started = AbstractContextManager[Vllm]
+Start = Callable[..., Started]
+"""By a name, and a speculation, words and a port as those of `serving`."""
 
 
 @contextmanager
 def serving(
-    folder: Path, *, program: Path, model: Path, settings: Settings, speculation: str = "", words: str = ""
+    folder: Path,
+    *,
+    program: Path,
+    model: Path,
+    settings: Settings,
+    speculation: str = "",
+    words: str = "",
+    port: int | None = None,
 ) -> Iterator[Vllm]:
     """Run `deploy/vllm/serve.sh` for the time of a `with`; it and its children are ended by their own ids.
 
@@ -107,12 +126,13 @@ def serving(
         settings: Whose bounds of histograms it is to have.
         speculation: JSON, or nothing.
         words: Further options.
+        port: A free one by default.
     """
     secrets = folder / "secrets"
     secrets.mkdir()
     (secrets / "vllm_api_key").write_text(KEY)
     (secrets / "hf_token").touch()
-    port = _free_port()
+    port = port or free_port()
     environment = {
         "PATH": f"{program.parent}:{os.environ['PATH']}",
         "HOME": str(folder),
@@ -146,7 +166,8 @@ def serving(
         _stop(process)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """One that nobody listens on now."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port: int = free.getsockname()[1]

@@ -18,6 +18,7 @@ PROMPTS = (
 TEMPERATURES = (0.0, 0.0, 0.6)
 TOKENS = 96
 AT_A_TIME = 4
+REQUESTS = len(PROMPTS) * len(TEMPERATURES)
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,16 @@ class Told:
     accepted_tokens: int
     lengths: tuple[int, ...]
     """Drafts with 0, 1, ... K accepted tokens."""
+
+    @property
+    def acceptance(self) -> float:
+        """Accepted over drafted tokens."""
+        return self.accepted_tokens / self.draft_tokens
+
+    @property
+    def accepted_per_position(self) -> tuple[int, ...]:
+        """Drafts accepted at least to the first position, the second, ..."""
+        return tuple(sum(self.lengths[depth:]) for depth in range(1, len(self.lengths)))
 
 
 def send(server: Vllm) -> list[dict[str, Any]]:

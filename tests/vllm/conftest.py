@@ -1,4 +1,7 @@
-"""Two real servers, each started when a test first wants it: one that speculates, one that does not."""
+"""Two real servers, each started when a test first wants it: one that speculates, one that does not.
+
+Others are of one module, and end with it.
+"""
 
 import os
 import signal
@@ -10,9 +13,11 @@ import pytest
 
 from conftest import ROOT
 from draftboard.settings import Settings, load
-from support.vllm_server import PER_REQUEST, SPECULATION, Vllm, serving
+from support.measured import Measure, Measured, measured
+from support.vllm_server import PER_REQUEST, SPECULATION, Start, Started, Vllm, serving
 from support.vllm_traffic import send
 
+_TOLD = pytest.StashKey[list[str]]()
 STACK_SETTINGS = ROOT / "deploy/draftboard.toml"
 
 
@@ -20,6 +25,14 @@ STACK_SETTINGS = ROOT / "deploy/draftboard.toml"
 def orderly_end() -> None:
     """Whoever ends the tests ends the servers: as on Ctrl-C, so on SIGTERM."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Print them."""
+    if lines := config.stash.get(_TOLD, []):
+        terminalreporter.section("speedup: measured by time per output token, and expected")
+        for line in lines:
+            terminalreporter.line(line)
 
 
 @pytest.fixture(scope="session")
@@ -37,9 +50,9 @@ def program() -> Path:
 
 
 @pytest.fixture(scope="session")
-def tiny_model(program: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The model, made by the Python that serves it."""
-    folder = tmp_path_factory.mktemp("model")
+def models(program: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of the model and its drafters, made by the Python that serves them."""
+    folder = tmp_path_factory.mktemp("models")
     script = Path(__file__).parents[1] / "support/tiny_model.py"
     done = subprocess.run([program.parent / "python", script, folder], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -47,28 +60,54 @@ def tiny_model(program: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def vllm(
-    program: Path, tiny_model: Path, stack_settings: Settings, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Vllm]:
+def tiny_model(models: Path) -> Path:
+    """The model."""
+    return models / "target"
+
+
+@pytest.fixture(scope="session")
+def start(program: Path, tiny_model: Path, stack_settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Start:
+    """Starts a server of the model, with options of its own, for the time of a `with`."""
+
+    def starting(name: str, speculation: str = "", words: str = "", port: int | None = None) -> Started:
+        return serving(
+            tmp_path_factory.mktemp(name),
+            program=program,
+            model=tiny_model,
+            settings=stack_settings,
+            speculation=speculation,
+            words=words,
+            port=port,
+        )
+
+    return starting
+
+
+@pytest.fixture(scope="session")
+def vllm(start: Start) -> Iterator[Vllm]:
     """It speculates, and tells in its answers how well; it has had some traffic."""
-    with serving(
-        tmp_path_factory.mktemp("vllm"),
-        program=program,
-        model=tiny_model,
-        settings=stack_settings,
-        speculation=SPECULATION,
-        words=PER_REQUEST,
-    ) as server:
+    with start("vllm", SPECULATION, PER_REQUEST) as server:
         send(server)
         yield server
 
 
 @pytest.fixture(scope="session")
-def plain_vllm(
-    program: Path, tiny_model: Path, stack_settings: Settings, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Vllm]:
+def plain_vllm(start: Start) -> Iterator[Vllm]:
     """It does not speculate; it has had the same traffic."""
-    folder = tmp_path_factory.mktemp("plain")
-    with serving(folder, program=program, model=tiny_model, settings=stack_settings) as server:
+    with start("plain") as server:
         send(server)
         yield server
+
+
+@pytest.fixture(scope="session")
+def measure(
+    plain_vllm: Vllm, stack_settings: Settings, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Measure:
+    """Measures the speedup of a server that drafts in a certain way; it is told when the tests have ended."""
+
+    def measuring(drafting: Vllm, method: str) -> Measured:
+        found = measured(drafting, plain_vllm, tmp_path_factory.mktemp("measured"), stack_settings, method)
+        request.config.stash.setdefault(_TOLD, []).append(f"{method}: {found}")
+        return found
+
+    return measuring

@@ -12,9 +12,10 @@ from draftboard import report as report_room
 from draftboard.report import ModelReport, Sample, Speculation
 from draftboard.settings import Settings
 from support.vllm_commands import draftboard, ended, running, succeeded
+from support.vllm_interval import assert_counts
 from support.vllm_log import Line, total
 from support.vllm_server import MODEL, K, Vllm
-from support.vllm_traffic import PROMPTS, TEMPERATURES, TOKENS, Told, send, told
+from support.vllm_traffic import REQUESTS, TOKENS, Told, send, told
 
 pytestmark = pytest.mark.vllm
 
@@ -73,13 +74,6 @@ def reported(done: subprocess.CompletedProcess[str], saved: Path) -> ModelReport
     return only(report_room.load_report(saved))
 
 
-def assert_counts(sample: Sample | None, answers: Told) -> None:
-    assert sample
-    assert sample.drafts == answers.drafts
-    assert sample.draft_tokens == answers.draft_tokens
-    assert sample.accepted_tokens == answers.accepted_tokens
-
-
 def assert_logged(sample: Sample | None, log: Sequence[Line]) -> None:
     assert sample
     assert sample.accepted_tokens == sum(line.accepted for line in log)
@@ -114,8 +108,8 @@ def test_accepted_lengths_are_distributed_as_in_the_answers(interval: Interval) 
 
 def test_nothing_of_the_traffic_is_missing(interval: Interval) -> None:
     traffic = interval.report.traffic
-    assert traffic.requests == len(PROMPTS) * len(TEMPERATURES)
-    assert traffic.generated == len(PROMPTS) * len(TEMPERATURES) * TOKENS
+    assert traffic.requests == REQUESTS
+    assert traffic.generated == REQUESTS * TOKENS
     assert not interval.report.broken
 
 
