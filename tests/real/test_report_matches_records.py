@@ -18,8 +18,14 @@ from draftboard.report.objects import LINES
 from draftboard.signals import Scope, Signal
 from draftboard.signals.acceptance import tokens_per_step
 from draftboard.signals.decisions import ADVICE, advice, state, verdict
-from draftboard.signals.depth import accepted_length_share, conditional_acceptance, survival, tokens_per_step_at
-from draftboard.signals.economics import best_k, speedup_at
+from draftboard.signals.depth import (
+    accepted_length_share,
+    conditional_acceptance,
+    configured_k,
+    survival,
+    tokens_per_step_at,
+)
+from draftboard.signals.economics import best_k, expected_speedup, speedup_at
 from draftboard.signals.latency import FELT
 from draftboard.signals.requests import request_rate
 from draftboard.signals.traffic import generation_tokens, wasted_tokens
@@ -94,8 +100,8 @@ def compared(replay: Replay, model: ModelReport, method: str, at: float, toleran
     asked += [getattr(s, part) for s in FELT.values() for part in ("mean", "p50", "p95", "p99", "unresolved")]
     for signal in asked:
         records = recorded(replay, signal, method, at)
-        # Of ties, either may be the best k; of drafts that were not made, nothing is said to be wasted.
-        if not records or signal is best_k or (signal is wasted_tokens and not model.speculation):
+        # Of ties, either may be the best k; of drafts that were not made, nothing is said to be wasted, nor how long.
+        if not records or signal is best_k or (signal in {wasted_tokens, configured_k} and not model.speculation):
             continue
         mine = numbers[signal.name]
         values = list(mine) if signal.by else [mine]
@@ -116,10 +122,16 @@ def judged_alike(replay: Replay, model: ModelReport, method: str, at: float) -> 
     told = recorded(replay, verdict, method, at)
     if not told or model.verdict.says is None:
         return False
-    assert model.verdict.says == verdict.step_of(told[""], replay.settings).says
+    (says,) = (code.says for code in verdict.codes if code.value == told[""])
+    unknown = {ADVICE["workload"]} if model.acceptance_change is None else set()
+    if model.measured_speedup is None:
+        # Pages know of no baseline: they say what is expected.
+        expected = recorded(replay, expected_speedup, method, at)[""]
+        says = f"{expected_speedup.step_of(expected, replay.settings).says} (assumed)"
+        unknown |= {ADVICE["slower"]}
+    assert model.verdict.says == says
     advised = next(each for each in advice.codes if each.value == recorded(replay, advice, method, at)[""])
-    # Two pages know of no time before them.
-    assert model.verdict.advice == advised.says or (advised == ADVICE["workload"] and model.acceptance_change is None)
+    assert model.verdict.advice == advised.says or advised in unknown
     return True
 
 
@@ -187,7 +199,8 @@ def test_a_model_can_be_asked_for_and_its_engines_told(demo_run: Replay) -> None
         assert engine.engine == "0"
         assert engine.server == model.engines[0].server != ""
         assert engine.traffic.generation_tokens == pytest.approx(model.traffic.generation_tokens)
-        assert engine.verdict.says == model.verdict.says
+        # What is measured is of the model.
+        assert engine.verdict.basis == (model.verdict.basis and "assumed")
     with pytest.raises(DraftboardError, match=r"no vLLM series of ti\.y in the last 1m"):
         report(Recorded(demo_run.client.url, Duration(60), "ti.y", at=BUSY), demo_run.settings)
 
