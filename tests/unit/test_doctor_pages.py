@@ -277,28 +277,36 @@ def test_bounds_that_the_settings_do_not_declare_are_a_warning() -> None:
     assert found.paste == "--custom-histogram-buckets '{\"inter_token_latency\": [0.001, 0.1]}'"
 
 
-def series_of(reader: Reader) -> frozenset[str]:
-    """What it reads, as its PromQL names it."""
-    return frozenset().union(
-        *(series_in(replace(scope, edition=Edition.ASKED)(reader.asks)) for scope in reader.scopes)
-    )
+@pytest.fixture(scope="module")
+def series() -> list[tuple[Reader, frozenset[str]]]:
+    """Each reader with what it reads, as its PromQL names it."""
+
+    def read(reader: Reader) -> frozenset[str]:
+        scopes = (replace(scope, edition=Edition.ASKED) for scope in reader.scopes)
+        return frozenset().union(*(series_in(scope(reader.asks)) for scope in scopes))
+
+    return [(reader, read(reader)) for reader in all_readers(Settings())]
 
 
-def test_panels_of_hit_rate_and_memory_read_their_series() -> None:
-    readers = all_readers(Settings())
+@pytest.mark.xdist_group("doctor_series")
+def test_panels_of_hit_rate_and_memory_read_their_series(series: list[tuple[Reader, frozenset[str]]]) -> None:
     for metric in (serving.PREFIX_CACHE_HITS, serving.KV_CACHE_USAGE, around.GPU_MEMORY_USED):
-        assert any(metric.name in series_of(reader) and reader.feeds.panels for reader in readers), metric.name
+        assert any(metric.name in names and reader.feeds.panels for reader, names in series), metric.name
 
 
-def test_every_panel_and_record_reads_a_known_series_except_the_heartbeat() -> None:
-    unread = [reader for reader in all_readers(Settings()) if not series_of(reader)]
+@pytest.mark.xdist_group("doctor_series")
+def test_every_panel_and_record_reads_a_known_series_except_the_heartbeat(
+    series: list[tuple[Reader, frozenset[str]]],
+) -> None:
+    unread = [reader for reader, names in series if not names]
     assert {
         name for reader in unread for name in (*reader.feeds.panels, *reader.feeds.alerts, *reader.feeds.records)
     } == {"DraftboardWatchdog", "fleet:draftboard_heartbeat:bool"}
 
 
-def test_every_series_of_the_catalogue_is_read_by_something() -> None:
-    read_ones = frozenset().union(*(series_of(reader) for reader in all_readers(Settings())))
+@pytest.mark.xdist_group("doctor_series")
+def test_every_series_of_the_catalogue_is_read_by_something(series: list[tuple[Reader, frozenset[str]]]) -> None:
+    read_ones = frozenset().union(*(names for _, names in series))
     families = {metric.name for metric in CATALOGUE if {part.name for part in metric.parts} & read_ones}
     assert families == {metric.name for metric in CATALOGUE}
     assert read_ones <= {name for names in NAMES.values() for name in names}
