@@ -195,6 +195,22 @@ def test_what_is_no_report_gets_one_line(text: str | None, reason: str, tmp_path
     assert "\n" not in str(error.value)
 
 
+def test_a_plot_without_a_best_k_has_no_mark_and_without_positions_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("matplotlib")
+    saved, picture = tmp_path / "page", tmp_path / "picture.svg"
+    # Hardly accepted so deep: no k is called the best.
+    saved.write_text(page((15, 14), drafts=1000))
+    assert run(saved, "--plot", picture, capsys=capsys)[0] == 0
+    assert "best k" not in picture.read_text()
+    picture.unlink()
+    saved.write_text(page((900, 500), drafts=1000) + page((300, 200, 100), drafts=1000, engine="1"))
+    code, _, err = run(saved, "--plot", picture, capsys=capsys)
+    assert (code, err.count("\n"), picture.exists()) == (2, 1, False)
+    assert "acceptance by position is not known" in err
+
+
 @pytest.mark.parametrize("ending", ["svg", "png"])
 def test_a_plot_is_drawn_whole(ending: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("matplotlib")

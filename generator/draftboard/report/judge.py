@@ -14,7 +14,7 @@ from draftboard.signals.acceptance import acceptance, acceptance_length
 from draftboard.signals.capacity import prefix_cache_hits, prompt_tokens
 from draftboard.signals.comparison import acceptance_change, length_to_others
 from draftboard.signals.decisions import ADVICE, STATES, VERDICT, Choice, advice, state, verdict
-from draftboard.signals.economics import affordable_inflation, best_k, shorter_gain
+from draftboard.signals.economics import affordable_inflation, best_k, least_gain, shorter_gain
 from draftboard.signals.integrity import IDENTITIES, identity_error
 from draftboard.signals.latency import FELT
 from draftboard.signals.requests import request_rate, unfinished
@@ -161,7 +161,7 @@ def judge(case: Case) -> objects.Judged:
     elif sample is None and any(numbers.by(signal) for signal in _COUNTERS.values()) and not numbers.by(traffic.drafts):
         now = UNCOUNTED
     found = _verdict(case) if sample else objects.Verdict(says=None, advice=None, reasons=(now.reason,))
-    missing = [name for metric, signal in _COUNTERS.items() if not numbers.by(signal) for name in (metric.name,)]
+    missing = [metric.name for metric, signal in _COUNTERS.items() if not numbers.by(signal)]
     return objects.Judged(
         state=now.code.says,
         verdict=found,
@@ -292,7 +292,7 @@ def _of_best_k(case: Case) -> tuple[str, ...]:
     """Of a best k under K."""
     best, gain = case.numbers.value(best_k), case.numbers.value(shorter_gain)
     told = "{best_k.title} is {best_k}, the smallest within {thresholds.gain:.0%} of that"
-    return () if best is None or gain is None or gain <= 1 + case.settings.thresholds.gain else (told,)
+    return () if best is None or gain is None or gain <= least_gain(case.settings) else (told,)
 
 
 class _Said:

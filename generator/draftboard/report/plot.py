@@ -22,9 +22,12 @@ _MOST_MODELS = 12
 def draw(report: Report, settings: Settings, path: Path) -> None:
     """Draw every model that drafts into a file, which appears whole or not at all."""
     require_drawable(path)
-    models = [model for model in report.models if model.speculation][:_MOST_MODELS]
-    if not models:
+    drafting = [model for model in report.models if model.speculation]
+    if not drafting:
         raise DraftboardError(f"{path}: nothing was drafted, so there is nothing to draw")
+    models = [model for model in drafting if model.speculation and model.speculation.survival][:_MOST_MODELS]
+    if not models:
+        raise DraftboardError(f"{path}: acceptance by position is not known (see the report), so nothing can be drawn")
     with whole(path, "picture") as staged:
         staged.write_bytes(_picture(models, settings, path.suffix[1:]))
 
@@ -71,7 +74,9 @@ def _decay(axes: Any, found: Speculation) -> None:  # noqa: ANN401  (matplotlib 
 def _gain(axes: Any, found: Speculation, settings: Settings) -> None:  # noqa: ANN401
     ks = range(1, len(found.speedup_at) + 1)
     axes.plot(ks, found.speedup_at, "o-", color="#2e7d4f", label=speedup_at.title)
-    axes.plot(found.best_k, found.best_speedup, "o", markersize=11, color="#2e7d4f", label=f"best k: {found.best_k}")
+    if found.best_k and found.speedup_at:
+        best = found.speedup_at[found.best_k - 1]
+        axes.plot(found.best_k, best, "o", markersize=11, color="#2e7d4f", label=f"best k: {found.best_k}")
     axes.axhline(BREAK_EVEN, color="#d1495b", linestyle="--", linewidth=1, label="break-even")
     axes.axhline(settings.thresholds.pays_clearly, color="#999999", linestyle=":", linewidth=1, label="pays")
     axes.set_xlabel(f"k, drafted tokens a step (c = {found.draft_cost:g}, v = {found.verify_inflation:g})")

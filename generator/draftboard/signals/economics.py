@@ -38,6 +38,11 @@ def speedup_bands(settings: Settings) -> tuple[Band, ...]:
     )
 
 
+def least_gain(settings: Settings) -> float:
+    """Speedup of another K over that of the present one, over which the change is advised."""
+    return 1 + settings.thresholds.gain
+
+
 _speedup = partial(Signal, unit=Unit.TIMES, better=Better.HIGHER, bands=speedup_bands, decimals=2)
 _gain = partial(Signal, unit=Unit.TIMES_NOW, better=Better.LOWER, decimals=2)
 
@@ -200,7 +205,7 @@ shorter_gain = _gain(
     description=f"Highest expected speedup of any k up to K / expected speedup now. {BURSTS} {ASSUMPTION}",
     expr=best_speedup / expected_speedup & _full,
     record="vllm_spec_decode_shorter_gain:ratio_rate{window}",
-    bands=lambda settings: good_under(1 + settings.thresholds.gain, good="not-too-long", beyond="too-long"),
+    bands=lambda settings: good_under(least_gain(settings), good="not-too-long", beyond="too-long"),
     empty="drafts are often shorter than K, or K differs",
 )
 longer_gain = _gain(
@@ -216,9 +221,9 @@ longer_gain = _gain(
     & _full,
     record="vllm_spec_decode_longer_gain:ratio_rate{window}",
     bands=lambda settings: good_under(
-        1 + settings.thresholds.gain, good="not-too-short", beyond="too-short", status=Status.ODD
+        least_gain(settings), good="not-too-short", beyond="too-short", status=Status.ODD
     ),
     empty="drafts are often shorter than K, or K differs",
 )
-too_long = shorter_gain > setting(lambda settings: 1 + settings.thresholds.gain)
-too_short = longer_gain > setting(lambda settings: 1 + settings.thresholds.gain)
+too_long = shorter_gain > setting(least_gain)
+too_short = longer_gain > setting(least_gain)
