@@ -9,13 +9,13 @@ import pytest
 
 from draftboard import reading
 from draftboard import report as report_room
-from draftboard.report import ModelReport, Sample, Speculation
+from draftboard.report import ModelReport, Sample
 from draftboard.settings import Settings
 from support.vllm_commands import draftboard, ended, running, succeeded
-from support.vllm_interval import assert_counts
+from support.vllm_interval import Interval, assert_counts
 from support.vllm_log import Line, total
 from support.vllm_server import MODEL, K, Vllm
-from support.vllm_traffic import REQUESTS, TOKENS, Told, send, told
+from support.vllm_traffic import REQUESTS, TOKENS, send, told
 
 pytestmark = pytest.mark.vllm
 
@@ -23,28 +23,14 @@ WINDOW = "20s"  # of the command, and long enough for all the traffic
 
 
 @dataclass(frozen=True)
-class Interval:
-    """Some traffic, and who says what of it: Draftboard from two pages, vLLM in its log and in its answers."""
+class Logged(Interval):
+    """An interval of which vLLM speaks in its log, too."""
 
-    report: ModelReport
     log: list[Line]
-    answers: Told
-    before: Path
-    after: Path
-
-    @property
-    def sample(self) -> Sample:
-        assert self.report.sample
-        return self.report.sample
-
-    @property
-    def speculation(self) -> Speculation:
-        assert self.report.speculation
-        return self.report.speculation
 
 
 @pytest.fixture(scope="module")
-def interval(vllm: Vllm, stack_settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Interval:
+def interval(vllm: Vllm, stack_settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Logged:
     """The library reads the page twice; in between, in place of waiting, all is sent and logged."""
     folder = tmp_path_factory.mktemp("pages")
     vllm.wait_until_all_is_logged()
@@ -59,7 +45,7 @@ def interval(vllm: Vllm, stack_settings: Settings, tmp_path_factory: pytest.Temp
     found = report_room.report(reading.Servers((vllm.url,)), stack_settings, method="ngram", sleep=send_once)
     (folder / "after.prom").write_text(vllm.page())
     (model,) = found.models
-    return Interval(model, vllm.spoken[logged:], told(answers), folder / "before.prom", folder / "after.prom")
+    return Logged(folder / "before.prom", folder / "after.prom", model, told(answers), vllm.spoken[logged:])
 
 
 def only(report: report_room.Report) -> ModelReport:
@@ -81,39 +67,39 @@ def assert_logged(sample: Sample | None, log: Sequence[Line]) -> None:
     assert sample.drafts in total([line.drafts for line in log])
 
 
-def test_the_counts_are_those_of_the_log(interval: Interval) -> None:
+def test_the_counts_are_those_of_the_log(interval: Logged) -> None:
     assert_logged(interval.sample, interval.log)
 
 
-def test_mean_acceptance_length_is_the_log_s_to_its_last_digit(interval: Interval) -> None:
+def test_mean_acceptance_length_is_the_log_s_to_its_last_digit(interval: Logged) -> None:
     drafts = total([line.drafts for line in interval.log])
     accepted = sum(line.accepted for line in interval.log)
     assert 1 + accepted / drafts.high <= interval.speculation.acceptance_length <= 1 + accepted / drafts.low
 
 
 @pytest.mark.parametrize("position", range(K))
-def test_acceptance_by_position_is_the_log_s_to_its_last_digit(interval: Interval, position: int) -> None:
+def test_acceptance_by_position_is_the_log_s_to_its_last_digit(interval: Logged, position: int) -> None:
     logged = total([line.accepted_at(position) for line in interval.log])
     assert interval.sample.accepted_per_position[position] in logged
 
 
-def test_the_counts_are_those_of_the_answers(interval: Interval) -> None:
-    assert_counts(interval.sample, interval.answers)
+def test_the_counts_are_those_of_the_answers(interval: Logged) -> None:
+    assert_counts(interval.sample, interval.told)
 
 
-def test_accepted_lengths_are_distributed_as_in_the_answers(interval: Interval) -> None:
-    shares = [count / interval.answers.drafts for count in interval.answers.lengths]
+def test_accepted_lengths_are_distributed_as_in_the_answers(interval: Logged) -> None:
+    shares = [count / interval.told.drafts for count in interval.told.lengths]
     assert interval.speculation.accepted_length_share == pytest.approx(shares)
 
 
-def test_nothing_of_the_traffic_is_missing(interval: Interval) -> None:
+def test_nothing_of_the_traffic_is_missing(interval: Logged) -> None:
     traffic = interval.report.traffic
     assert traffic.requests == REQUESTS
     assert traffic.generated == REQUESTS * TOKENS
     assert not interval.report.broken
 
 
-def test_two_saved_pages_say_the_same_except_for_rates(interval: Interval, tmp_path: Path) -> None:
+def test_two_saved_pages_say_the_same_except_for_rates(interval: Logged, tmp_path: Path) -> None:
     pages = ("--before", interval.before, "--after", interval.after)
     model = reported(draftboard("report", *pages, "--method", "ngram", "--json"), tmp_path / "report.json")
     assert model.sample == interval.sample
