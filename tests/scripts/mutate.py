@@ -185,7 +185,8 @@ class Runner:
             copy.symlink_to(test)
         groups: dict[str, dict[str, list[Any]]] = {file: defaultdict(list) for file in RULE_FILES}
         for rule in visible(test, rules).values():
-            groups[rule.file][rule.group].append(rule.body)
+            body = {key: value for key, value in rule.body.items() if key != "annotations"}  # No case compares them.
+            groups[rule.file][rule.group].append(body)
         for file, bodies in groups.items():
             content = {"groups": [{"name": name, "rules": rules} for name, rules in bodies.items()]}
             (folder / file).write_text(json.dumps(content))

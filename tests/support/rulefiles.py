@@ -37,7 +37,10 @@ def rule_of(files: Mapping[str, str], alert: str) -> Rule:
 
 
 def needed(files: Mapping[str, str], asked: str) -> list[dict[str, Any]]:
-    """All groups, each with those of its rules that a text names, directly or through the records that a rule reads."""
+    """All groups, each with those of its rules that a text names, directly or through the records that a rule reads.
+
+    Messages are part of an alert only where the text expects one: promtool would compare them in every case.
+    """
     reads: dict[str, set[str]] = {}
     for rule in rules(files):
         reads.setdefault(_name(rule), set()).update(records_in(rule["expr"]))
@@ -47,7 +50,18 @@ def needed(files: Mapping[str, str], asked: str) -> list[dict[str, Any]]:
     while left:
         wanted |= left
         left = {record for name in left for record in reads.get(name, ())} - wanted
-    return [group | {"rules": [rule for rule in group["rules"] if _name(rule) in wanted]} for group in groups(files)]
+    left_out = () if "exp_annotations" in asked else ("annotations",)
+    return [
+        group
+        | {
+            "rules": [
+                {key: value for key, value in rule.items() if key not in left_out}
+                for rule in group["rules"]
+                if _name(rule) in wanted
+            ]
+        }
+        for group in groups(files)
+    ]
 
 
 def _name(rule: Rule) -> str:

@@ -20,6 +20,7 @@ class Level(Enum):
     TARGET = "target"
     ENGINE = "engine"
     MODEL = "model"
+    SERVICE = "service"  # A model of a job, however it drafts.
     HOST = "host"
     FLEET = "fleet"
 

@@ -128,6 +128,7 @@ def _who(level: Level, settings: Settings) -> str:
     model = _label(labels.model_name) + method + _if_set(labels.variant, " [{}]")
     return {
         Level.MODEL: model,
+        Level.SERVICE: f"{_label(labels.model_name)} of job {_label(labels.job)}",
         Level.ENGINE: f"{model} engine {_label(labels.engine)} at {_label(labels.instance)}",
         Level.TARGET: f"{_label(labels.instance)} of job {_label(labels.job)}{method}",
         Level.HOST: _label(labels.host),

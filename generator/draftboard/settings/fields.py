@@ -61,12 +61,12 @@ def _selector(value: str) -> str:
             raise ValueError('must be label matchers such as cluster="prod",job=~"vllm.*"')
         label, operator, text = match.groups()
         if "~" in operator:
+            if not re.fullmatch(r"[\w .*|()/:-]*", text, re.ASCII) or "**" in text:
+                raise ValueError("may use only letters, digits and . * | ( ) / : - _ in a regular expression")
             try:
                 re.compile(text)
             except re.error as error:
                 raise ValueError(f"has a regular expression that does not compile: {error}") from None
-            if not re.fullmatch(r"[\w .*|()/:-]*", text, re.ASCII) or "**" in text:
-                raise ValueError("may use only letters, digits and . * | ( ) / : - _ in a regular expression")
         matchers.append(f'{label}{operator}"{text}"')
     return ",".join(matchers)
 

@@ -70,6 +70,11 @@ class Labels(Table):
         return (*self.scope, self.job, self.model_name, *self.arm)
 
     @property
+    def service_level(self) -> tuple[str, ...]:
+        """Labels that a record of a model keeps which does not depend on how its servers draft."""
+        return (*self.scope, self.job, self.model_name)
+
+    @property
     def host_level(self) -> tuple[str, ...]:
         """Labels that a machine's series keep."""
         return (*self.scope, self.host)
