@@ -17,8 +17,12 @@ from support.rulefiles import rule_of
 
 ROOT = Path(__file__).parents[2]
 TEMPLATES = ROOT / "generator/draftboard/alerts/runbooks"
-# Alerts whose subject is silence itself, so that no traffic is asked for.
-UNGUARDED = {*("SpecDecodeMetricsMissing", "VLLMTargetDown", "VLLMRestarted", "VLLMQueueGrowing", "DraftboardWatchdog")}
+# Alerts whose subject is silence itself, and those whose signal asks for enough requests.
+UNGUARDED = {
+    *("SpecDecodeMetricsMissing", "VLLMModelDown", "VLLMModelGone", "VLLMTargetDown", "VLLMTargetFlapping"),
+    *("VLLMEngineStuck", "VLLMRequestsUnanswered", "VLLMRequestsAbandoned", "VLLMErrors", "VLLMHTTPErrors"),
+    *("VLLMQueueGrowing", "DraftboardWatchdog"),
+}
 PARTS = {
     "a name that begins with SpecDecode, VLLM or Draftboard": lambda alert: re.fullmatch(
         r"(SpecDecode|VLLM|Draftboard)[A-Z]\w+", alert.name
