@@ -21,7 +21,7 @@ def _mean(gauge: Metric) -> Expr:
     return Function("avg_over_time", Raw(gauge, window=lambda s: str(s.span or _window_of_rates(s.settings))))
 
 
-waiting_on_average = over_level("sum", _mean(serving.REQUESTS_WAITING))
+_waiting_on_average = over_level("sum", _mean(serving.REQUESTS_WAITING))
 
 
 def _of_kv_cache(settings: Settings) -> tuple[Band, ...]:
@@ -68,7 +68,7 @@ queue_growth = Signal(
     "that grows for minutes does not empty by itself.",
     unit=Unit.REQUESTS,
     better=Better.LOWER,
-    expr=(waiting_on_average - waiting_on_average.ago(_window_of_rates)) / engines,
+    expr=(_waiting_on_average - _waiting_on_average.ago(_window_of_rates)) / engines,
     record="vllm_num_requests_waiting:growth{window}",
     bands=lambda settings: good_under(settings.thresholds.queue_growth, good="steady", beyond="grows"),
     decimals=1,

@@ -16,7 +16,7 @@ def _restarts(s: Scope) -> Expr:
     if s.level is Level.MODEL:
         return over_level("sum", resets)
     starts = Function("changes", Raw(around.PROCESS_START_TIME, window=remembered))
-    return of_servers(over_level("max", first_of(starts, resets)))
+    return of_servers("max", first_of(starts, resets))
 
 
 restarts = Signal(
@@ -35,9 +35,7 @@ restarts = Signal(
 )
 _failed = Function("ceil", Function("changes", Raw(around.UP, window=remembered)) * 0.5)
 _answered = Function("avg_over_time", Raw(around.UP, window=remembered))
-_failures = of_servers(
-    over_level("max", _failed & (_answered < setting(lambda settings: settings.thresholds.answered)))
-)
+_failures = of_servers("max", _failed & (_answered < setting(lambda settings: settings.thresholds.answered)))
 """How often a server failed its scrapes; a single lost scrape now and then is none."""
 interruptions = Signal(
     name="interruptions",

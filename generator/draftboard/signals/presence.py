@@ -6,7 +6,7 @@ from draftboard.catalogue import Metric, around, serving
 from draftboard.durations import Duration
 from draftboard.expr.labels import Carrying
 from draftboard.expr.scope import Level, Matcher, Scope
-from draftboard.expr.tree import Aggregate, Expr, Function, Given, Names, OverTime, Raw, first_of, on, over_level
+from draftboard.expr.tree import Aggregate, Before, Expr, Function, Given, Names, Raw, first_of, on, over_level
 from draftboard.settings import Settings
 from draftboard.signals.signal import Code, Signal, Unit
 from draftboard.status import Status
@@ -68,7 +68,7 @@ def _known(s: Scope) -> Expr:
     if not s.edition.reads_records:
         return over_level("group", _seen_lately)
     now = over_level("group", Raw(serving.REQUESTS_RUNNING))
-    before = OverTime("last_over_time", known, lambda settings: settings.rules.remember)
+    before = Before(lambda: known, lambda settings: settings.rules.remember)
     return first_of(now, before.combined("and", Raw(around.UP), on(_target)).combined("unless", now, on(_target)))
 
 
@@ -111,6 +111,11 @@ silent = Aggregate("max", _target_series, answers_without(serving.REQUESTS_RUNNI
 """Labelled targets that answer, but say nothing of an engine."""
 
 
-def of_servers(vector: Expr) -> Expr:
-    """Of a vector by target: what belongs to vLLM servers seen lately, with their model; others expose it too."""
-    return Carrying(vector, lambda settings: settings.labels.model_name, over_level("group", _seen_lately), _target)
+def of_servers(how: str, series: Expr, *extra: str) -> Expr:
+    """One value for each vLLM server seen lately, with its model, and each value of the extra labels.
+
+    For series that other programs expose too, and that know no model.
+    """
+    by_target = Aggregate(how, lambda scope: (*_target_series(scope), *extra), series)
+    models = over_level("group", _seen_lately)
+    return Carrying(by_target, lambda settings: settings.labels.model_name, models, _target)
