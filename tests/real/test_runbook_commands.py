@@ -77,6 +77,18 @@ def test_queries_are_answered_by_the_prometheus_of_the_recorded_run(default_run:
 
 
 @pytest.mark.xdist_group("default_run")
+def test_queries_with_a_name_filled_in_run_for_a_server_of_the_recorded_run(default_run: Replay) -> None:
+    when = default_run.end - 60
+    (found,) = default_run.client.query('target:vllm_up:bool{spec_method="ngram"}', when)
+    for page in PAGES:
+        for query in re.findall(r"^```promql\n(.+?)^```", page, re.DOTALL | re.MULTILINE):
+            of_server = query.replace("MODEL", found.labels["model_name"]).replace(
+                "HOST:8000", found.labels["instance"]
+            )
+            default_run.client.query(of_server, when)
+
+
+@pytest.mark.xdist_group("default_run")
 def test_reports_and_checks_of_prometheus_answer(default_run: Replay, shell: dict[str, str]) -> None:
     for command in of("promtool check healthy ", "draftboard report "):
         when = f" --at={default_run.end - 60}" if command.startswith("draftboard") else ""
