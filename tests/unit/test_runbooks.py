@@ -1,12 +1,14 @@
 """The runbooks: settings, limits, records and panels that they name exist, and follow the settings."""
 
 import re
+import shlex
 import tomllib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import click
 import jinja2
 import promql_parser
 import pytest
@@ -15,17 +17,20 @@ from draftboard import build as build_room
 from draftboard.alerts import ALERTS, Alert, load, runbook
 from draftboard.alerts import alert as alert_room
 from draftboard.build.files import ALERTING, RUNBOOKS
+from draftboard.cli import draftboard
 from draftboard.errors import DraftboardError
 from draftboard.settings import Settings
 from support import catalogue, grafana
 from support.rulefiles import records_in, rule_of, rules
+from support.runbooks import commands, queries
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "tests/data/v0.32.0-ngram-load.prom"
-SECTIONS = ["What it means", "How to confirm", "Causes", "What to do", "Tune or silence it"]
+SECTIONS = ["What it means", "First", "How to confirm", "Causes", "What to do", "Tune or silence it"]
+LONGEST_LINE = 135
 
 KEY = re.compile(r"`((?:alerts|buckets|draft_cost|methods|rules|slo|thresholds|traffic)\.[\w.*]+)`")
-RECORD = re.compile(r"\b(?:engine|model|target):\w[\w:]*")
+RECORD = re.compile(r"\b(?:engine|model|service|target):\w[\w:]*")
 RAW_SERIES = re.compile(r"(?<![\w:])vllm:\w+")
 DASHBOARD_OR_BOLD = re.compile(r"`(draftboard-\w+)`|\*\*(.+?)\*\*")
 
@@ -40,8 +45,6 @@ class Runbook:
     title: str
     fires: str
     """The bold line under the title."""
-    conditions: str
-    """What stands between that line and the first section."""
     sections: dict[str, str]
     text: str
 
@@ -49,11 +52,18 @@ class Runbook:
     def of(cls, alert: Alert, files: dict[str, str]) -> "Runbook":
         text = files[f"alerts/runbooks/{alert.name}.md"]
         first, *rest = re.split(r"^## ", text, flags=re.MULTILINE)
-        head = re.fullmatch(r"# (\w+)\n\n<!--.+?-->\n\n\*\*(.+?)\*\*\n\n((?:(?!\*\*).)+)", first, re.DOTALL)
-        assert head is not None, f"{alert.name}.md.j2 begins with the limit and the least traffic, nothing of it bold"
+        head = re.fullmatch(r"# (\w+)\n\n<!--.+?-->\n\n\*\*(.+?)\*\*\n\n", first)
+        assert head is not None, f"{alert.name}.md.j2 begins with ## What it means"
         sections = {title.strip(): body for title, _, body in (part.partition("\n") for part in rest)}
         assert list(sections) == SECTIONS, f"sections of {alert.name}.md.j2"
-        return cls(head[1], head[2], head[3], sections, text)
+        return cls(head[1], head[2], sections, text)
+
+    @property
+    def conditions(self) -> str:
+        """The limits and the least traffic: what stands before the alert's own settings."""
+        limits, patience, _ = self.sections["Tune or silence it"].partition("`[alerts.")
+        assert patience, "${patience} in the last section"
+        return limits
 
     def blocks(self, language: str) -> list[str]:
         return re.findall(rf"^```{language}\n(.+?)^```", self.text, re.DOTALL | re.MULTILINE)
@@ -136,6 +146,40 @@ def alert_files(settings: Settings) -> dict[str, str]:
 
 
 @of_every_alert
+def test_it_says_what_it_means_in_two_lines(alert: Alert, files: dict[str, str]) -> None:
+    lines = Runbook.of(alert, files).sections["What it means"].strip().splitlines()
+    assert len(lines) == 2
+    assert all(len(line) <= LONGEST_LINE for line in lines), lines
+    assert lines[-1].endswith(".")
+
+
+@of_every_alert
+def test_three_commands_come_first_each_with_a_line_on_how_to_read_its_answer(
+    alert: Alert, files: dict[str, str]
+) -> None:
+    section = Runbook.of(alert, files).sections["First"]
+    assert re.fullmatch(r"\n(```sh\n.+\n```\n\n(?!```).+\n\n){3}", section), section
+    assert len(commands(section)) == 3
+    assert all(len(line) <= LONGEST_LINE for line in section.splitlines() if line not in commands(section))
+
+
+@of_every_alert
+def test_no_command_that_comes_first_needs_a_name_filled_in(alert: Alert, files: dict[str, str]) -> None:
+    for command in commands(Runbook.of(alert, files).sections["First"]):
+        assert not re.search(r"\b(HOST|MODEL|JOB|POD|PID)\b", command), command
+
+
+@of_every_alert
+def test_commands_of_draftboard_have_options_that_exist(alert: Alert, files: dict[str, str]) -> None:
+    for program, *arguments in map(shlex.split, commands(Runbook.of(alert, files).text)):
+        if program == "draftboard":
+            name, *options = arguments
+            known = draftboard.get_command(click.Context(draftboard), name)
+            assert known is not None, name
+            known.make_context(name, options)
+
+
+@of_every_alert
 def test_the_head_says_what_the_rule_does(alert: Alert, files: dict[str, str], settings: Settings) -> None:
     found, rule = Runbook.of(alert, files), rule_of(files, alert.name)
     severity = rule["labels"]["severity"]
@@ -156,10 +200,10 @@ def test_the_conditions_name_and_follow_each_threshold_and_traffic_minimum_of_th
     found, before = Runbook.of(alert, files), rule_of(files, alert.name)["expr"]
     decisive = {key for key, others in of_thresholds.items() if rule_of(others, alert.name)["expr"] != before}
     named = {key for key in KEY.findall(found.conditions) if key.startswith(("thresholds.", "traffic."))}
-    assert decisive <= named, "settings that the rule depends on, and those named before the first section"
+    assert decisive <= named, "settings that the rule depends on, and those named before ${patience}"
     whole = with_records(files, alert)
     deeper = {key for key, others in of_thresholds.items() if with_records(others, alert) != whole}
-    assert named <= deeper, "settings named before the first section, and those that the rule and its records depend on"
+    assert named <= deeper, "settings named before ${patience}, and those that the rule and its records depend on"
     for key in named:
         assert Runbook.of(alert, of_thresholds[key]).conditions != found.conditions, key
 
@@ -203,7 +247,7 @@ def test_queries_read_records_that_are_made_and_series_of_a_real_page(document: 
     for alert in WRITTEN:
         found = Runbook.of(alert, built)
         assert set(RECORD.findall(found.text)) <= made, alert.name
-        for query in found.blocks("promql"):
+        for query in found.blocks("promql") + queries(commands(found.text)):
             promql_parser.parse(query)
             assert set(RAW_SERIES.findall(query)) <= exposed, query
 

@@ -21,6 +21,7 @@ from draftboard.settings.fields import Share
 from support.fake_vllm import FakeVLLM, accepting
 from support.loopback import answering
 from support.pages import page
+from support.runbooks import commands, queries
 from support.runs import ran
 
 ROOT = Path(__file__).parent.parent.parent
@@ -240,10 +241,13 @@ DEFAULTS = re.compile(
 )
 
 
+def asked_in(runbook: str) -> str:
+    return "\n".join(re.findall(r"```promql\n.*?```", runbook, re.DOTALL) + queries(commands(runbook)))
+
+
 def defaults_in(files: dict[str, str]) -> set[str]:
     """Of runbooks only the queries count: their prose may speak of a job or an engine."""
-    queries = {path: "".join(re.findall(r"```promql\n.*?```", text, re.DOTALL)) for path, text in files.items()}
-    texts = [queries[path] if path.endswith(".md") else text for path, text in files.items()]
+    texts = [asked_in(text) if path.endswith(".md") else text for path, text in files.items()]
     return {word for text in texts for found in DEFAULTS.findall(text) for word in found if word}
 
 

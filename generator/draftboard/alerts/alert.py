@@ -6,8 +6,10 @@ Its runbook is a Markdown template of its name. There `${...}` holds every setti
 - `${title.acceptance}`: the title of a signal;
 - `${MODEL}`, `${HOST}`: matchers for one model or one server, as in `${model.acceptance}${MODEL}`;
 - `${pace["6h"]}`: the burn rate that fires over a window;
-- `${judged}`: the drafts and counters that a judgement takes, for the first lines;
-- `${patience}`, `${rebuild}`, `${silence("2h", "rollout")}`: what the last section of every runbook says.
+- `${judged}`: the drafts and counters that a judgement takes, for the last section;
+- `${patience}`, `${rebuild}`, `${silence("2h", "rollout")}`: what the last section of every runbook says;
+- `${prometheus}`, `${alertmanager}`, `${server}`, `${compose}`: the compose stack, for commands that work as typed;
+  `${elsewhere}`: what to type for another server.
 """
 
 from dataclasses import dataclass
@@ -43,9 +45,16 @@ _JUDGED = (
     "by counters that agree within {thresholds.inconsistent:g} (`thresholds.inconsistent`)"
 )
 _TERMS = "`[alerts.{name}]` sets `for` ({hold}), `keep_firing_for` ({keep_firing_for}) and `severity` (`{severity}`)."
+_STACK = {
+    "prometheus": "http://127.0.0.1:9090",
+    "alertmanager": "http://127.0.0.1:9093",
+    "server": "http://127.0.0.1:8000",
+    "compose": "docker compose --file deploy/docker-compose.yml",
+    "elsewhere": "For another server, use the alert's `instance`.",
+}
 _SILENCE = """\
 ```sh
-amtool silence add --alertmanager.url=http://127.0.0.1:9093 --duration={duration} --comment="{comment}" \\
+amtool silence add --alertmanager.url={alertmanager} --duration={duration} --comment="{comment}" \\
   {matchers}
 ```"""
 _environment = Environment(
@@ -151,13 +160,13 @@ def runbook(alert: Alert, settings: Settings) -> str:
 
     def silence(duration: str, comment: str, matchers: str = own) -> str:
         matchers = f"alertname={alert.name} {matchers}".rstrip()
-        return _SILENCE.format(duration=duration, comment=comment, matchers=matchers)
+        return _SILENCE.format(**_STACK, duration=duration, comment=comment, matchers=matchers)
 
     try:
         return _HEAD.format(when=alert.fires_when(settings), **words) + _environment.get_template(
             f"{alert.name}.md.j2"
         ).render(
-            dict(settings),
+            dict(settings) | _STACK,
             **{level.value: {s.name: name for s in ALL if (name := s.record_at(level, settings))} for level in Level},
             title={signal.name: signal.title for signal in ALL},
             pace={str(pace.long): pace.factor(settings.slo.window) for pace in (*FAST, *SLOW)},

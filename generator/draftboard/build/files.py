@@ -29,6 +29,15 @@ _PATTERNS = (
 )
 """Paths in folders that hold generated files only: what matches and is not built any more is left over."""
 _MADE_BY = "Made by `draftboard build`: edit the generator or your settings, not this file."
+_TYPED = """\
+A runbook begins with what the alert means and three commands, typed in the repository's folder on the host of the
+compose stack; elsewhere replace the addresses. After `make tools`, `promtool` and `amtool` are in `.tools/bin`;
+they are also in the containers:
+
+```sh
+alias promtool='docker compose --file deploy/docker-compose.yml exec prometheus promtool'
+alias amtool='docker compose --file deploy/docker-compose.yml exec alertmanager amtool'
+```"""
 _WHY_LONG_GROUPS = """\
 A group is a family of signals that are made of each other, because the order is the point: a record that reads another
 must be evaluated after it and at the same time, which only rules of one group are. So two groups have more than the
@@ -60,7 +69,7 @@ def artifacts(settings: Settings) -> dict[str, Callable[[], str]]:
 
 
 def _list_of_alerts(settings: Settings) -> str:
-    lines = [f"<!-- {_MADE_BY} -->", "", "# Alerts"]
+    lines = [f"<!-- {_MADE_BY} -->", "", "# Alerts", "", _TYPED]
     for subject, alerts in SUBJECTS.items():
         lines += ["", f"## On {subject}", "", "| alert | fires when | severity | for |", "|---|---|---|---|"]
         for alert in alerts:

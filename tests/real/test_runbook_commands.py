@@ -1,0 +1,130 @@
+"""The first commands of runbooks, typed in a shell: only addresses and the time of the recording are replaced."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT, program
+from draftboard.lab.replay import Replay
+from draftboard.lab.simulator import find
+from draftboard.lab.simulator.fleet import targets
+from draftboard.lab.simulator.serve import serving
+from draftboard.prometheus import start_alertmanager, stop
+from support.composed import OWNER
+from support.runbooks import commands
+from support.vllm_server import free_port
+
+pytestmark = pytest.mark.prometheus
+
+FIRST = re.compile(r"^## First\n(.+?)^## ", re.DOTALL | re.MULTILINE)
+PAGES = [path.read_text() for path in sorted((ROOT / "alerts/runbooks").glob("*.md"))]
+TYPED = sorted({command for page in PAGES for command in commands("".join(FIRST.findall(page)))})
+NO_RECEIVER = "route: {receiver: nobody}\nreceivers: [{name: nobody}]\n"
+
+
+def of(*beginnings: str) -> list[str]:
+    found = [command for command in TYPED if command.startswith(beginnings)]
+    assert found, f"no runbook begins with {beginnings}"
+    return found
+
+
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """An environment whose PATH has the programs."""
+    folder = tmp_path_factory.mktemp("bin")
+    for name in ("promtool", "amtool"):
+        (folder / name).symlink_to(program(name).resolve())
+    for name, line in {
+        "draftboard": f"{shlex.quote(sys.executable)} -m draftboard",
+        "docker": f"shift; exec {shlex.quote(str(program('docker-compose')))}",
+    }.items():
+        (folder / name).write_text(f'#!/bin/sh\n{line} "$@"\n')
+        (folder / name).chmod(0o755)
+    return {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT / "generator")}
+
+
+def typed(command: str, shell: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["sh", "-c", command], cwd=ROOT, env=shell, capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+def moved(command: str, place: str, url: str) -> str:
+    assert place in command, command
+    return command.replace(place, url)
+
+
+def test_every_command_is_of_a_program_that_is_tried_here() -> None:
+    tried = ("promtool query instant ", "promtool check healthy ", "draftboard report ", "draftboard doctor ")
+    assert of(*tried, "curl ", "amtool ", "docker compose ") == TYPED
+
+
+@pytest.mark.xdist_group("default_run")
+def test_queries_are_answered_by_the_prometheus_of_the_recorded_run(default_run: Replay, shell: dict[str, str]) -> None:
+    answers = {}
+    for command in of("promtool query instant "):
+        here = moved(command, "http://127.0.0.1:9090", default_run.client.url)
+        done = typed(here.replace(" instant ", f" instant --time={default_run.end - 60} ", 1), shell)
+        assert (done.returncode, done.stderr) == (0, ""), command
+        answers[command] = done.stdout
+    assert sum(map(bool, answers.values())) > len(answers) / 4, "commands with an answer from healthy servers"
+
+
+@pytest.mark.xdist_group("default_run")
+def test_queries_with_a_name_filled_in_run_for_a_server_of_the_recorded_run(default_run: Replay) -> None:
+    when = default_run.end - 60
+    (found,) = default_run.client.query('target:vllm_up:bool{spec_method="ngram"}', when)
+    for page in PAGES:
+        for query in re.findall(r"^```promql\n(.+?)^```", page, re.DOTALL | re.MULTILINE):
+            of_server = query.replace("MODEL", found.labels["model_name"]).replace(
+                "HOST:8000", found.labels["instance"]
+            )
+            default_run.client.query(of_server, when)
+
+
+@pytest.mark.xdist_group("default_run")
+def test_reports_and_checks_of_prometheus_answer(default_run: Replay, shell: dict[str, str]) -> None:
+    for command in of("promtool check healthy ", "draftboard report "):
+        when = f" --at={default_run.end - 60}" if command.startswith("draftboard") else ""
+        done = typed(moved(command, "http://127.0.0.1:9090", default_run.client.url) + when, shell)
+        assert done.returncode == 0, (command, done.stderr)
+
+
+def test_a_server_is_asked_for_its_health_and_examined(shell: dict[str, str]) -> None:
+    with serving(targets(find("baseline-vs-spec"), seed=1), "127.0.0.1", 0, speed=20) as places:
+        said = {
+            command: typed(moved(command, "http://127.0.0.1:8000", f"http://{places[0]}"), shell)
+            for command in of("curl ", "draftboard doctor ")
+        }
+    for command, done in said.items():
+        assert (done.returncode, done.stderr) == (0, ""), command
+        assert done.stdout == "200\n" or command.startswith("draftboard doctor "), command
+
+
+@pytest.fixture
+def alertmanager(tmp_path: Path) -> Iterator[str]:
+    (tmp_path / "alertmanager.yml").write_text(NO_RECEIVER)
+    process = start_alertmanager(program("alertmanager"), tmp_path, port := free_port())
+    yield f"http://127.0.0.1:{port}"
+    stop(process)
+
+
+def test_alertmanager_is_asked_and_takes_every_silence(alertmanager: str, shell: dict[str, str]) -> None:
+    silences = [command for page in PAGES for command in commands(page) if command.startswith("amtool silence add ")]
+    assert len(silences) == len(PAGES)
+    for command in (*of("amtool "), *silences):
+        done = typed(moved(command, "http://127.0.0.1:9093", alertmanager), shell)
+        assert (done.returncode, done.stderr) == (0, ""), command
+
+
+def test_compose_knows_the_options_and_services_of_its_commands(shell: dict[str, str]) -> None:
+    variables = {"MODEL": "m", "SPEC_METHOD": "ngram", "COMPOSE_PROFILES": "gpu", "DOCKER_HOST": "tcp://127.0.0.1:1"}
+    for command in of("docker compose "):
+        done = typed(command, shell | OWNER | variables)
+        assert "Cannot connect to the Docker daemon" in done.stderr, command
