@@ -18,7 +18,7 @@ NO_GPU = "the run has no GPU"
 NO_ERROR = "no request of the run failed"
 KEPT = "the run keeps its promises"
 UNRESOLVED = "half of the samples and more lie under the first bound"
-PROMISES = "Each SLO: attainment and error budget left"
+PROMISES = "Each SLO: attainment and error budget remaining"
 ROOM = "the run's model is tiny, and so is its KV cache's use"
 
 # Panels (by title), records and alerts that have no sample under the settings of the committed files.
