@@ -19,9 +19,8 @@ ROOT = Path(__file__).parents[2]
 TEMPLATES = ROOT / "generator/draftboard/alerts/runbooks"
 # Alerts whose subject is silence itself, so that no traffic is asked for.
 UNGUARDED = {
-    *("SpecDecodeMetricsMissing", "VLLMTargetDown", "VLLMRestarted", "VLLMQueueGrowing", "DraftboardWatchdog")
-} | {
-    *("VLLMErrorBudgetBurnsFast", "VLLMErrorBudgetBurnsSlowly")  # Their signal asks for bad events.
+    *("SpecDecodeMetricsMissing", "VLLMTargetDown", "VLLMRestarted", "VLLMQueueGrowing", "DraftboardWatchdog"),
+    *("VLLMErrorBudgetBurnsFast", "VLLMErrorBudgetBurnsSlowly"),  # Their signals ask for bad events.
 }
 PARTS = {
     "a name that begins with SpecDecode, VLLM or Draftboard": lambda alert: re.fullmatch(

@@ -227,12 +227,11 @@ def test_alerts_of_no_severities_silence_each_other_or_a_more_severe_one(severit
 
 
 def test_a_burning_budget_silences_the_slow_burn_of_its_own_objective_only() -> None:
-    slow = [
-        one for one in inhibitions(load(OBJECTIVES)) if met(one.target[-1], {"alertname": "VLLMErrorBudgetBurnsSlowly"})
-    ]
+    declared = load(OBJECTIVES)
+    slow = [one for one in inhibitions(declared) if met(one.target[-1], {"alertname": "VLLMErrorBudgetBurnsSlowly"})]
     (burn,) = (one for one in slow if one.source == ('alertname="VLLMErrorBudgetBurnsFast"',))
     assert "slo" in burn.equal
-    assert silenced_by(load(OBJECTIVES))["VLLMErrorBudgetBurnsSlowly"] == {"VLLMErrorBudgetBurnsFast"}
+    assert silenced_by(declared)["VLLMErrorBudgetBurnsSlowly"] == {"VLLMErrorBudgetBurnsFast"}
 
 
 def test_the_heartbeat_is_checked_more_often_than_it_is_sent() -> None:

@@ -194,9 +194,7 @@ def rehearse(
         raise DraftboardError(f"{scenario}: expects no alert, so there is nothing to drill: add an [[expect]]")
     names = {one.alert for one in expected}
     if missing := sorted(names - {alert.name for alerts in asked(settings).values() for alert in alerts}):
-        raise DraftboardError(
-            f"{scenario}: expects {missing[0]}, which the settings leave out: declare an objective under [slo]"
-        )
+        raise DraftboardError(f"{scenario}: expects {missing[0]}, which needs an objective: declare it under [slo]")
     latest = max(one.since.seconds + one.within.seconds for one in expected)
     with (
         tempfile.TemporaryDirectory(prefix="draftboard-drill-") as temporary,
