@@ -92,6 +92,12 @@ def files(settings: Settings) -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
+def committed() -> dict[str, str]:
+    """What the defaults build."""
+    return render(Settings())
+
+
+@pytest.fixture(scope="session")
 def promtool() -> Path:
     return program("promtool")
 

@@ -50,8 +50,9 @@ EMPTY_BY_DEFAULT = {
     **dict.fromkeys(("HTTP errors", "target:vllm_http_errors:ratio_rate5m", "VLLMErrors", "VLLMHTTPErrors"), NO_ERROR),
     "VLLMTargetDown": "the outage falls between two evaluations",
     "VLLMAdmissionRejected": "the run's queue has no limit",
-    **dict.fromkeys((f"{PROMISES} C", "model:vllm_slo_burning_fast:ratio", "VLLMErrorBudgetBurnsFast"), KEPT),
-    **dict.fromkeys((f"{PROMISES} D", "model:vllm_slo_burning_slowly:ratio", "VLLMErrorBudgetBurnsSlowly"), KEPT),
+    **dict.fromkeys((f"{PROMISES} D", "service:vllm_slo_burning_fast:ratio", "VLLMErrorBudgetBurnsFast"), KEPT),
+    **dict.fromkeys((f"{PROMISES} E", "service:vllm_slo_burning_slowly:ratio", "VLLMErrorBudgetBurnsSlowly"), KEPT),
+    **dict.fromkeys((f"{PROMISES} F", "service:vllm_slo_error_budget_lasts:seconds"), KEPT),
     **dict.fromkeys(
         (
             *(
@@ -76,7 +77,8 @@ SHOWN_IN_THE_DEMO = {
     "VLLMTargetDown",
     "SpecDecodeNotPaying",
     *("Queue time: P99 over P50", "model:vllm_request_queue_time_seconds:p99_over_p50_rate5m"),
-    *(f"{PROMISES} D", "model:vllm_slo_burning_slowly:ratio", "VLLMErrorBudgetBurnsSlowly"),
+    *(f"{PROMISES} E", "service:vllm_slo_burning_slowly:ratio", "VLLMErrorBudgetBurnsSlowly"),
+    *(f"{PROMISES} F", "service:vllm_slo_error_budget_lasts:seconds"),
 }
 EMPTY_IN_THE_DEMO = {
     name.replace("rate5m", "rate1m").replace("change1d", "change5m"): reason

@@ -12,9 +12,9 @@ from draftboard.settings import Settings
 ROOT = Path(__file__).parent.parent.parent
 
 
-@pytest.fixture(scope="module")
-def files() -> dict[str, str]:
-    return render(Settings())
+@pytest.fixture
+def files(committed: dict[str, str]) -> dict[str, str]:
+    return committed
 
 
 def test_the_committed_files_are_what_the_code_writes(files: dict[str, str]) -> None:
