@@ -27,8 +27,8 @@ HEAD = """# Scenarios
 
 What `draftboard simulate --scenario NAME` tells, which alerts that must raise, and how soon each did: minutes from the
 event that causes it, or from the first sample, to the first evaluation at which it fires, under the default settings
-with the objectives of `tests/rules/objectives.toml`. No other alert may fire. Every row is a test. Made by `make detect`:
-edit the scenario files, not this page.
+with the objectives of `tests/rules/objectives.toml`. No other alert may fire. Every row is a test. Made by
+`make detect`: edit the scenario files, not this page.
 
 | scenario | lasts | alert | cause at | fires after | must within |
 |---|---|---|---|---|---|
