@@ -15,6 +15,7 @@ from draftboard.settings import Settings, load
 
 ROOT = Path(__file__).parent.parent
 RECORDING = ROOT / "deploy/demo/run-v0.32.0-ngram-vs-baseline.om.gz"
+OBJECTIVES = ROOT / "tests/rules/objectives.toml"
 DEMO_SETTINGS = ROOT / "deploy/demo/draftboard.toml"
 
 
@@ -76,7 +77,8 @@ def sigint() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def settings() -> Settings:
-    return Settings()
+    """The defaults, with objectives declared, without which nothing reads them."""
+    return load(OBJECTIVES)
 
 
 @pytest.fixture(scope="session")
@@ -87,6 +89,12 @@ def demo_settings() -> Settings:
 @pytest.fixture(scope="session")
 def files(settings: Settings) -> dict[str, str]:
     return render(settings)
+
+
+@pytest.fixture(scope="session")
+def committed() -> dict[str, str]:
+    """What the defaults build."""
+    return render(Settings())
 
 
 @pytest.fixture(scope="session")
@@ -103,7 +111,7 @@ def demo_run(demo_settings: Settings) -> Iterator[Replay]:
 
 @pytest.fixture(scope="session")
 def default_run(settings: Settings) -> Iterator[Replay]:
-    """The recorded run with the settings of the committed files."""
+    """The recorded run with the windows of the committed files."""
     with _replay(settings) as replay:
         yield replay
 

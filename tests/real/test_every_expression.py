@@ -17,9 +17,9 @@ ONE_ENGINE = "each model of the run has one engine"
 NOT_LOADED = "a replay evaluates alerts by itself, so that Prometheus holds no ALERTS"
 NO_GPU = "the run has no GPU"
 NO_ERROR = "no request of the run failed"
-KEPT = "the run keeps its promises"
+KEPT = "fewer than ten requests of the run miss an objective"
 UNRESOLVED = "half of the samples and more lie under the first bound"
-PROMISES = "Each SLO: attainment and error budget left"
+PROMISES = "Each SLO: attainment and error budget remaining"
 ROOM = "the run's model is tiny, and so is its KV cache's use"
 
 # Panels (by title), records and alerts that have no sample under the settings of the committed files.
@@ -62,8 +62,9 @@ EMPTY_BY_DEFAULT = {
         "every request of the run is answered, and no server leaves",
     ),
     "VLLMAdmissionRejected": "the run's queue has no limit",
-    **dict.fromkeys((f"{PROMISES} C", "model:vllm_slo_burning_fast:ratio", "VLLMErrorBudgetBurnsFast"), KEPT),
-    **dict.fromkeys((f"{PROMISES} D", "model:vllm_slo_burning_slowly:ratio", "VLLMErrorBudgetBurnsSlowly"), KEPT),
+    **dict.fromkeys((f"{PROMISES} D", "service:vllm_slo_burning_fast:ratio", "VLLMErrorBudgetBurnsFast"), KEPT),
+    **dict.fromkeys((f"{PROMISES} E", "service:vllm_slo_burning_slowly:ratio", "VLLMErrorBudgetBurnsSlowly"), KEPT),
+    **dict.fromkeys((f"{PROMISES} F", "service:vllm_slo_error_budget_lasts:seconds"), KEPT),
     **dict.fromkeys(
         (
             *(
@@ -87,7 +88,6 @@ SHOWN_IN_THE_DEMO = {
     *("VLLMModelDown", "VLLMTargetDown"),
     "SpecDecodeNotPaying",
     *("Queue time: P99 over P50", "model:vllm_request_queue_time_seconds:p99_over_p50_rate5m"),
-    *(f"{PROMISES} D", "model:vllm_slo_burning_slowly:ratio", "VLLMErrorBudgetBurnsSlowly"),
 }
 EMPTY_IN_THE_DEMO = {
     re.sub(r"(rate|min|increase)5m$", r"\g<1>1m", name).replace("change1d", "change5m"): reason

@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from conftest import program
+from conftest import OBJECTIVES, program
 from draftboard.catalogue import (
     CATALOGUE,
     Histogram,
@@ -24,7 +24,7 @@ from draftboard.expr.counts import Counts
 from draftboard.expr.scope import Edition, Level, Scope
 from draftboard.expr.vector import Labels, Vector
 from draftboard.prometheus import Client, Promtool, Server
-from draftboard.settings import Settings
+from draftboard.settings import load
 from draftboard.signals import ALL, Signal
 from draftboard.signals.capacity import queue_growth
 from draftboard.signals.comparison import acceptance_change, length_anomaly, length_baseline, length_deviation
@@ -32,7 +32,7 @@ from draftboard.signals.decisions import ADVICE, STATES, VERDICT, advice, state,
 from draftboard.signals.depth import each_k
 from draftboard.signals.economics import best_k, speedup_at
 from draftboard.signals.events import firing_alerts, restarts
-from draftboard.signals.slo import BURNS, ERROR_RATIOS, attainment, budget_left, burning_fast, burning_slowly
+from draftboard.signals.slo import BURNS, ERROR_RATIOS, attainment, budget_left, burning_fast, burning_slowly, time_left
 from draftboard.signals.users import tail_change
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("two_readers")]
@@ -41,10 +41,10 @@ START, SPAN, GAP = 1_800_000_000, 256, 64
 """Whole binary fractions, so that a counter's samples are exact."""
 NOW = START + SPAN
 METHODS = ("", "none", "ngram", "suffix", "eagle3", "draft_model", "mtp")
-SETTINGS = Settings()
+SETTINGS = load(OBJECTIVES)
 TARGET = {"job", "instance", "spec_method", "spec_verification"}
 LONGER_THAN_A_WINDOW = {
-    *(restarts, attainment, budget_left, burning_fast, burning_slowly),
+    *(restarts, attainment, budget_left, burning_fast, burning_slowly, time_left),
     *ERROR_RATIOS.values(),
     *BURNS.values(),
 }

@@ -17,16 +17,18 @@ from draftboard.lab.simulator import Scenario, find, names
 from draftboard.lab.simulator.backfill import backfill
 from draftboard.lab.simulator.fleet import targets
 from draftboard.rules import Group, alerting_groups
-from draftboard.settings import Settings
+from draftboard.settings import Settings, load
 from support.replays import behind
 
 START = 1_800_000_000
-PAGE = Path(__file__).parents[2] / "docs/scenarios.md"
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs/scenarios.md"
 HEAD = """# Scenarios
 
 What `draftboard simulate --scenario NAME` tells, which alerts that must raise, and how soon each did: minutes from the
-event that causes it, or from the first sample, to the first evaluation at which it fires, under the default settings.
-No other alert may fire. Every row is a test. Made by `make detect`: edit the scenario files, not this page.
+event that causes it, or from the first sample, to the first evaluation at which it fires, under the default settings
+with the objectives of `tests/rules/objectives.toml`. No other alert may fire. Every row is a test. Made by
+`make detect`: edit the scenario files, not this page.
 
 | scenario | lasts | alert | cause at | fires after | must within |
 |---|---|---|---|---|---|
@@ -45,14 +47,19 @@ def replayed(
     if alerts_only:
         groups, series = read_by_alerts()
         past = _only(series, past)
-    with replaying(past, Settings(), prometheus=prometheus, promtool=promtool, recording_rules=groups) as replay:
+    with replaying(past, _settings(), prometheus=prometheus, promtool=promtool, recording_rules=groups) as replay:
         yield replay
+
+
+@functools.cache
+def _settings() -> Settings:
+    return load(ROOT / "tests/rules/objectives.toml")
 
 
 @functools.cache
 def read_by_alerts() -> tuple[tuple[Group, ...], frozenset[str]]:
     """The recording rules that alerts depend on, and the names of all series that those rules and the alerts read."""
-    settings = Settings()
+    settings = _settings()
     return behind((rule.expr for group in alerting_groups(settings) for rule in group.rules), settings)
 
 

@@ -22,6 +22,7 @@ UNGUARDED = {
     *("SpecDecodeMetricsMissing", "VLLMModelDown", "VLLMModelGone", "VLLMTargetDown", "VLLMTargetFlapping"),
     *("VLLMEngineStuck", "VLLMRequestsUnanswered", "VLLMRequestsAbandoned", "VLLMErrors", "VLLMHTTPErrors"),
     *("VLLMQueueGrowing", "DraftboardWatchdog"),
+    *("VLLMErrorBudgetBurnsFast", "VLLMErrorBudgetBurnsSlowly"),
 }
 PARTS = {
     "a name that begins with SpecDecode, VLLM or Draftboard": lambda alert: re.fullmatch(
@@ -68,7 +69,8 @@ def test_every_name_and_every_runbook_belongs_to_an_alert() -> None:
     names = {alert.name for alert in ALERTS}
     templates = {path.name.removesuffix(".md.j2") for path in TEMPLATES.iterdir()}
     assert templates - names == set(), "templates of no alert"
-    assert {path.stem for path in (ROOT / "alerts/runbooks").glob("*.md")} == templates, "run: make build"
+    committed = {alert.name for alert in ALERTS if alert.asked(Settings())}
+    assert {path.stem for path in (ROOT / "alerts/runbooks").glob("*.md")} == committed, "run: make build"
 
 
 def test_the_list_of_alerts_names_each_with_its_condition(files: dict[str, str], settings: Settings) -> None:

@@ -1,5 +1,6 @@
 """The generated files on disk: written all or none, and compared with a build."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,37 @@ from draftboard.settings import Settings
 ROOT = Path(__file__).parent.parent.parent
 
 
+@pytest.fixture
+def files(committed: dict[str, str]) -> dict[str, str]:
+    return committed
+
+
 def test_the_committed_files_are_what_the_code_writes(files: dict[str, str]) -> None:
     assert [f"{one.path} {one.what}" for one in compare(files, ROOT)] == [], "run: make build"
 
 
 def test_the_same_settings_give_the_same_bytes(files: dict[str, str]) -> None:
     assert render(Settings()) == files
+
+
+def test_without_an_objective_nothing_speaks_of_one(files: dict[str, str]) -> None:
+    shown = re.compile("vllm_sl[io]_|VLLMErrorBudget|Are the SLOs met")
+    assert [path for path, text in files.items() if shown.search(path + text) and not path.endswith(".md")] == []
+    assert not [path for path in files if "ErrorBudget" in path]
+    assert "ErrorBudget" not in files["alerts/README.md"]
+
+
+def test_an_objective_brings_its_records_alerts_runbooks_and_panels() -> None:
+    files = render(Settings.model_validate({"slo": {"errors": {"objective": 0.999}}}))
+    for path in ("alerts/recording.rules.yaml", "dashboards/draftboard-latency.json"):
+        assert "service:vllm_slo_period_error_budget_remaining:ratio" in files[path]
+    assert '"slo", "errors"' in files["alerts/recording.rules.yaml"]
+    assert '"slo", "end_to_end"' not in files["alerts/recording.rules.yaml"]
+    for name in ("VLLMErrorBudgetBurnsFast", "VLLMErrorBudgetBurnsSlowly"):
+        assert "| `errors` |" in files["alerts/runbooks/VLLMErrorBudgetBurnsFast.md"]
+        assert name in files["alerts/README.md"]
+        assert f"- alert: {name}\n" in files["alerts/alerting.rules.yaml"]
+        assert f"alerts/runbooks/{name}.md" in files
 
 
 def test_what_was_written_is_as_built(tmp_path: Path, files: dict[str, str]) -> None:

@@ -22,30 +22,30 @@ def run(*arguments: str | Path, capsys: pytest.CaptureFixture[str]) -> tuple[int
 
 
 @pytest.fixture
-def written(tmp_path: Path, files: dict[str, str]) -> Path:
+def written(tmp_path: Path, committed: dict[str, str]) -> Path:
     """A folder with all files as built."""
-    write(files, tmp_path)
+    write(committed, tmp_path)
     return tmp_path
 
 
 def test_build_lists_what_it_wrote_and_what_is_left_over(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], files: dict[str, str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], committed: dict[str, str]
 ) -> None:
     (tmp_path / "alerts").mkdir()
     (tmp_path / "alerts/old.rules.yaml").write_text("")
     code, out, err = run("build", "--out", tmp_path, capsys=capsys)
     assert (code, err) == (0, "")
     assert "alerts/old.rules.yaml: left over" in out
-    for path, text in files.items():
+    for path, text in committed.items():
         assert any(line.split() == [path, f"{len(text.encode()):,}"] for line in out.splitlines()), path
         assert (tmp_path / path).read_text() == text
 
 
 def test_the_help_of_build_names_every_folder_that_it_writes(
-    files: dict[str, str], capsys: pytest.CaptureFixture[str]
+    committed: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     _, out, _ = run("build", "--help", capsys=capsys)
-    assert {f"{path.partition('/')[0]}/" for path in files} <= set(re.findall(r"\w+/", out))
+    assert {f"{path.partition('/')[0]}/" for path in committed} <= set(re.findall(r"\w+/", out))
 
 
 def test_check_ends_with_0_when_all_is_as_built(written: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -64,11 +64,11 @@ def test_check_ends_with_1_and_a_diff_after_an_edit(written: Path, capsys: pytes
 
 
 def test_check_ends_with_1_in_an_empty_folder(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], files: dict[str, str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], committed: dict[str, str]
 ) -> None:
     code, out, _ = run("check", "--out", tmp_path, capsys=capsys)
     assert code == 1
-    assert out.count(": missing") == len(files)
+    assert out.count(": missing") == len(committed)
 
 
 def test_check_with_other_settings_finds_other_files(written: Path, capsys: pytest.CaptureFixture[str]) -> None:

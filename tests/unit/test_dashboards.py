@@ -283,7 +283,7 @@ def test_every_signal_is_shown_or_serves_another_that_is(settings: Settings) -> 
         "heartbeat",  # an alert: it is never silent
         "slo_events",  # divisor of the error ratios
         "slo_bad_events",  # their dividend
-        "slo_budget",  # divisor of the burn rates
+        "error_budget",  # divisor of the burn rates
         *(f"error_ratio_{window}" for window in ("30m", "1h", "2h", "6h", "1d", "3d")),  # shown as burn rates
     }
     assert unseen - served == set(), "give each a panel in dashboards/contents.py, or a reason here"
@@ -406,6 +406,6 @@ def test_each_signal_of_a_panel_is_written_with_its_own_decimals(panels: Panels)
 
 
 def test_a_row_of_the_slo_table_begins_with_the_slo(panels: Panels) -> None:
-    table = dict(panels)["draftboard-latency: Each SLO: attainment and error budget left"]
+    table = dict(panels)["draftboard-latency: Each SLO: attainment and error budget remaining"]
     order = table["transformations"][-1]["options"]["indexByName"]
-    assert sorted(order, key=order.__getitem__)[-5:] == ["slo", "Value #A", "Value #B", "Value #C", "Value #D"]
+    assert sorted(order, key=order.__getitem__)[-7:] == ["slo", *(f"Value #{ref}" for ref in "ABCDEF")]

@@ -303,7 +303,10 @@ def test_buckets_other_than_the_settings_declare_are_a_warning_that_names_the_mi
 
 
 def test_buckets_without_a_bound_at_an_slo_are_a_problem() -> None:
-    examination = bucketed('{"inter_token_latency": [0.005, 1]}')
+    declared = Settings.model_validate(
+        {"slo": {"time_per_output_token": {"objective": 0.99, "threshold_seconds": 0.1}}}
+    )
+    examination = bucketed('{"inter_token_latency": [0.005, 1]}', declared)
     assert "no bound at an SLO: time_per_output_token (0.1 s)" in words_on(examination, "buckets")
     assert not examination.content
 

@@ -6,6 +6,7 @@ from typing import Any
 import promql_parser
 
 from draftboard.settings import Settings
+from draftboard.signals import Level
 from support import catalogue
 from support.rulefiles import groups, nodes, records_in, rules, series_in
 
@@ -20,7 +21,13 @@ NEVER_ZERO = {
     "model:vllm_spec_decode_longer_gain:ratio_rate5m": "a step takes at least as long as a plain one",
     "engine:vllm_spec_decode_acceptance_length_to_others:ratio_rate5m": "a mean acceptance length is at least 1",
     "model:vllm_measured_speedup:ratio_rate5m": "the baseline's requests are over a minimum, itself over 0",
-    "model:vllm_slo_budget_left:ratio_rate30d": "an objective is under 1, so that its budget is over 0",
+    **dict.fromkeys(
+        (
+            *("service:vllm_slo_current_burn_rate:ratio", "service:vllm_slo_period_error_budget_remaining:ratio"),
+            *("service:vllm_slo_burning_fast:ratio", "service:vllm_slo_burning_slowly:ratio"),
+        ),
+        "an objective is under 1, so that its budget is over 0",
+    ),
 }
 POSITIONS = "vllm:spec_decode_num_accepted_tokens_per_pos_total"
 # Records that read each other must be evaluated in order, in one group.
@@ -68,12 +75,7 @@ def test_alerts_read_records_and_nothing_else(files: dict[str, str]) -> None:
 
 def test_the_level_in_a_record_s_name_is_what_its_expression_keeps(files: dict[str, str], settings: Settings) -> None:
     labels = settings.labels
-    levels = {
-        "engine": labels.engine_level,
-        "model": labels.model_level,
-        "service": labels.service_level,
-        "target": labels.target_level,
-    }
+    levels = {level.value: level.labels(settings) for level in Level if level is not Level.HOST}
     for rule in rules(files, "record"):
         level = rule["record"].partition(":")[0]
         for aggregation in nodes(rule["expr"], promql_parser.AggregateExpr):

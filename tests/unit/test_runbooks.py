@@ -13,6 +13,7 @@ import jinja2
 import promql_parser
 import pytest
 
+from conftest import OBJECTIVES
 from draftboard import build as build_room
 from draftboard.alerts import ALERTS, Alert, load, runbook
 from draftboard.alerts import alert as alert_room
@@ -237,11 +238,12 @@ OTHER = {
     "labels": {"model_name": "llm", "instance": "pod", "engine": "rank", "job": "service", "spec_method": "how"},
     "slo": {"window": "28d"},
 }
+OBJECTIVES_DECLARED = tomllib.loads(OBJECTIVES.read_text())["slo"]
 
 
 @pytest.mark.parametrize("document", [{}, OTHER], ids=["default", "other names and windows"])
 def test_queries_read_records_that_are_made_and_series_of_a_real_page(document: dict[str, Any]) -> None:
-    built = alert_files(Settings.model_validate(document))
+    built = alert_files(Settings.model_validate({**document, "slo": OBJECTIVES_DECLARED | document.get("slo", {})}))
     made = {rule["record"] for rule in rules(built, "record")}
     exposed = set(re.findall(r"^(vllm:\w+)", PAGE.read_text(), re.MULTILINE)) | set(catalogue.series())
     for alert in WRITTEN:

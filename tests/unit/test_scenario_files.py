@@ -29,9 +29,9 @@ def test_every_story_is_there() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(NAMED))
-def test_a_story_expects_alerts_within_its_duration(name: str) -> None:
+def test_a_story_expects_alerts_within_its_duration(name: str, settings: Settings) -> None:
     told = find(name)
-    rules = {rule.alert for group in alerting_groups(Settings()) for rule in group.rules}
+    rules = {rule.alert for group in alerting_groups(settings) for rule in group.rules}
     for expected in told.expect:
         assert expected.alert in rules
         assert expected.since.seconds + expected.within.seconds <= told.duration.seconds

@@ -98,23 +98,31 @@ def test_exactly_four_scrapes_are_enough(tmp_path: Path) -> None:
         ("selector = 'model_name=\"x\"'", "selector names 'model_name', which targets do not carry"),
         ('[labels]\nvariant = "series"', "labels.variant = 'series' is a label name that records, vLLM or"),
         (
-            "[slo]\ntime_to_first_token.threshold_seconds = 2",
+            "[slo]\ntime_to_first_token = { objective = 0.99, threshold_seconds = 2 }",
             (
                 "settings: slo.time_to_first_token.threshold_seconds = 2 is not a bucket bound of "
                 "vllm:time_to_first_token_seconds: the nearest are 1 and 2.5; take one, or declare the servers' bounds "
                 "in buckets.time_to_first_token"
             ),
         ),
-        ("[slo]\ntime_per_output_token.threshold_seconds = 0.001", "the nearest are 0.01 and 0.025;"),
-        ("[slo]\nend_to_end.threshold_seconds = 9000", "the nearest are 1920 and 7680;"),
+        (
+            "[slo]\ntime_per_output_token = { objective = 0.99, threshold_seconds = 0.001 }",
+            "the nearest are 0.01 and 0.025;",
+        ),
+        ("[slo]\nend_to_end = { objective = 0.95, threshold_seconds = 9000 }", "the nearest are 1920 and 7680;"),
         ("[slo]\nend_to_end.objective = 1.0", "slo.end_to_end.objective = 1.0 is not allowed: input should be less"),
         ('[slo]\nwindow = "3d"', "slo: window = 3d is too short: longer than 3d, the longest burn rate"),
-        ('[slo]\nwatched = ["latency"]', "is not allowed: input should be 'time_to_first_token'"),
-        ('[slo]\nwatched = ["errors", "errors"]', "slo: watched names an objective twice"),
-        ("[slo]\nwatched = []", "slo.watched = [] is not allowed"),
+        ("[slo]\nend_to_end.objective = 0.95", "slo.end_to_end.threshold_seconds is missing: it has no default"),
+        ("[slo]\nend_to_end.threshold_seconds = 60", "slo.end_to_end.objective is missing: it has no default"),
+        ("[slo.errors]\nobjective = 0.9\nthreshold_seconds = 60", "unknown key 'slo.errors.threshold_seconds'"),
+        ("[slo]\nlatency.objective = 0.95", "unknown key 'slo.latency'"),
+        ("[slo]\nleast_bad_events = 0", "slo.least_bad_events = 0 is not allowed"),
         ("[buckets]\nrequest_latency = [1, 1]", "buckets: request_latency must rise, each bound once"),
         ("[buckets]\nrequest_latency = [0]", "is not allowed: input should be greater than 0"),
-        ("[buckets]\nrequest_latency = [1, 2]", "slo.end_to_end.threshold_seconds = 60 is not a bucket bound"),
+        (
+            "[buckets]\nrequest_latency = [1, 2]\n[slo]\nend_to_end = { objective = 0.95, threshold_seconds = 60 }",
+            "slo.end_to_end.threshold_seconds = 60 is not a bucket bound",
+        ),
         ('[rules]\nwindow = "1h"', "rules: window = 1h is too long: shorter than 30m, the shortest burn rate's"),
         ('[rules]\nscrape_interval = "5m"', "rules: scrape_interval = 5m is too long: shorter than 5m, after which"),
         ("[thresholds]\ntail = 1", "thresholds: tail must be over 1, no change"),
@@ -136,19 +144,26 @@ def test_a_mistake_is_one_line_that_names_the_key_the_value_and_what_is_allowed(
 
 
 def test_a_threshold_may_be_any_bound_that_the_servers_were_given(tmp_path: Path) -> None:
-    text = "[buckets]\ninter_token_latency = [0.004, 0.02]\n[slo.time_per_output_token]\nthreshold_seconds = 0.02"
-    assert loaded(tmp_path, text).slo.threshold("time_per_output_token") == 0.02
+    objective = "[slo.time_per_output_token]\nobjective = 0.9\nthreshold_seconds = 0.02"
+    text = f"[buckets]\ninter_token_latency = [0.004, 0.02]\n{objective}"
+    assert loaded(tmp_path, text).slo.thresholds == {"time_per_output_token": 0.02}
 
 
 def test_a_bound_is_written_in_full(tmp_path: Path) -> None:
-    bounds = "[buckets]\nrequest_latency = [0.01666667, 100000]\n[slo.end_to_end]\nthreshold_seconds = "
-    assert either_spelling(loaded(tmp_path, bounds + "0.01666667").slo.threshold("end_to_end")) == "0.01666667"
-    assert either_spelling(loaded(tmp_path, bounds + "100000").slo.threshold("end_to_end")) == "100000|100000[.]0"
+    bounds = (
+        "[buckets]\nrequest_latency = [0.01666667, 100000]\n[slo.end_to_end]\nobjective = 0.9\nthreshold_seconds = "
+    )
+    for bound, spelled in (("0.01666667", "0.01666667"), ("100000", "100000|100000[.]0")):
+        assert either_spelling(loaded(tmp_path, bounds + bound).slo.thresholds["end_to_end"]) == spelled
 
 
-def test_an_objective_that_is_not_watched_need_not_be_measurable(tmp_path: Path) -> None:
-    text = '[slo]\nwatched = ["errors"]\nend_to_end.threshold_seconds = 7'
-    assert loaded(tmp_path, text).slo.watched == ("errors",)
+def test_no_objective_holds_until_it_is_declared(tmp_path: Path) -> None:
+    assert loaded(tmp_path, "").slo.declared == {}
+    assert list(loaded(tmp_path, "[slo.errors]\nobjective = 0.999").slo.declared) == ["errors"]
+
+
+def test_without_an_objective_the_servers_may_have_any_bounds(tmp_path: Path) -> None:
+    assert loaded(tmp_path, "[buckets]\nrequest_latency = [7]").buckets.request_latency == (7,)
 
 
 def test_several_mistakes_are_counted(tmp_path: Path) -> None:

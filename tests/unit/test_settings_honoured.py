@@ -2,6 +2,7 @@
 
 import json
 import re
+import tomllib
 from collections.abc import Callable, Iterator
 from functools import partial
 from http.server import BaseHTTPRequestHandler
@@ -11,6 +12,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from conftest import OBJECTIVES
+from draftboard.alerts import ALERTS
 from draftboard.build import artifacts, render
 from draftboard.cli import main
 from draftboard.doctor import examine_command
@@ -25,7 +28,6 @@ from support.runbooks import commands, queries
 from support.runs import ran
 
 ROOT = Path(__file__).parent.parent.parent
-ALERTS = re.findall(r"- alert: (\w+)\n", (ROOT / "alerts/alerting.rules.yaml").read_text())
 ON = {
     "stack": {
         "external_labels": {"region": "eu"},
@@ -34,7 +36,10 @@ ON = {
         "email": {"to": "to@example.com", "sender": "by@example.com", "smarthost": "smtp:25", "username": "me"},
         "notify": {"critical": ["slack", "pagerduty"], "warning": ["email"], "info": ["webhook"], "heartbeat": True},
     },
-    "alerts": {name: {"for": "61m", "keep_firing_for": "91m", "severity": "warning"} for name in ALERTS},
+    "alerts": {
+        name: {"for": "61m", "keep_firing_for": "91m", "severity": "warning"} for name in (one.name for one in ALERTS)
+    },
+    "slo": tomllib.loads(OBJECTIVES.read_text())["slo"],
 }
 """What the defaults leave out: a setting within has an effect only then."""
 OTHER: dict[str, Any] = {

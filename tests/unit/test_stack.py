@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from conftest import OBJECTIVES
 from draftboard.alerts import ALERTS, WATCHDOG
 from draftboard.build import stack
 from draftboard.build.stack import OURS, inhibitions
@@ -170,7 +171,7 @@ def test_a_mistake_is_one_line_that_names_key_and_remedy(tmp_path: Path, table: 
 def test_an_alert_is_silenced_by_what_explains_it() -> None:
     told = {
         (source.removeprefix('alertname="').rstrip('"'), name)
-        for one in inhibitions(Settings())
+        for one in inhibitions(load(OBJECTIVES))
         for source in one.source
         if source.startswith('alertname="')
         for name in one.target[0].removeprefix('alertname=~"').rstrip('"').split("|")
@@ -225,10 +226,11 @@ def test_alerts_of_no_severities_silence_each_other_or_a_more_severe_one(severit
 
 
 def test_a_burning_budget_silences_the_slow_burn_of_its_own_objective_only() -> None:
-    slow = [one for one in inhibitions(Settings()) if met(one.target[-1], {"alertname": "VLLMErrorBudgetBurnsSlowly"})]
+    declared = load(OBJECTIVES)
+    slow = [one for one in inhibitions(declared) if met(one.target[-1], {"alertname": "VLLMErrorBudgetBurnsSlowly"})]
     (burn,) = (one for one in slow if one.source == ('alertname="VLLMErrorBudgetBurnsFast"',))
     assert "slo" in burn.equal
-    assert silenced_by(Settings())["VLLMErrorBudgetBurnsSlowly"] == {"VLLMErrorBudgetBurnsFast"}
+    assert silenced_by(declared)["VLLMErrorBudgetBurnsSlowly"] == {"VLLMErrorBudgetBurnsFast"}
 
 
 def test_the_heartbeat_is_checked_more_often_than_it_is_sent() -> None:

@@ -32,8 +32,8 @@ def test_the_settings_declare_the_buckets_that_vllm_is_started_with() -> None:
     assert told == FINER
 
 
-def test_the_committed_files_are_what_the_settings_of_the_stack_build(files: dict[str, str]) -> None:
-    assert render(load(DEPLOY / "draftboard.toml")) == files
+def test_the_committed_files_are_what_the_settings_of_the_stack_build(committed: dict[str, str]) -> None:
+    assert render(load(DEPLOY / "draftboard.toml")) == committed
 
 
 @pytest.mark.parametrize("path", sorted(DEPLOY.rglob("*Dockerfile")), ids=lambda path: path.name)

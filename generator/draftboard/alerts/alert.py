@@ -95,9 +95,14 @@ class Alert:
     """Completes "Fires when ..."; {limit}, {before}, {baseline}, {remember}, {window} and {slo} are filled in."""
     summary: str
     description: str  # The message about {who}; {value} is the signal's value, formatted for its unit.
+    beside: Signal | None = None  # Recorded with the same labels; {beside} of the description is a query for it.
     dashboard: str
     explained_by: tuple[str, ...] = ()
     """Alerts on the cause: while one of them fires on the same labels, this one is inhibited."""
+
+    def asked(self, settings: Settings) -> bool:
+        """Whether the settings ask for it."""
+        return self.signal.asked(settings)
 
     def threshold(self, settings: Settings) -> tuple[Literal["<", ">", "=="], float]:
         """The comparison that finds values in the band or beyond it: under its upper bound, or over its lower bound.

@@ -4,10 +4,14 @@ from draftboard.alerts.alert import LEAST_REQUESTS, Alert, enough_requests, enou
 from draftboard.signals import Level, capacity, decisions, events, requests, slo, users
 
 WATCHDOG = "DraftboardWatchdog"
-_enough_slo_requests = slo.events.max("slo") > LEAST_REQUESTS
-"""Requests of the objective that has most: finished ones, or where hardly any is finished, rejected ones."""
 _enough_arrivals = requests.requests_rejected.sum("reason") + requests.request_rate > LEAST_REQUESTS
 """Rejected requests are traffic too, even where none is served."""
+
+_BURNS = (
+    "{who}: the error budget of the SLO {{{{ $labels.slo }}}} burns at {value} times the sustainable rate"
+    "{{{{ with {beside} }}}}{{{{ with . | first | value }}}} and is exhausted in {{{{ . | humanizeDuration }}}} at "
+    "this rate{{{{ else }}}} and is exhausted{{{{ end }}}}{{{{ end }}}}."
+)
 
 ON_SERVING = (
     Alert(
@@ -160,11 +164,12 @@ ON_SERVING = (
         for_="2m",
         keep_firing_for="15m",
         severity="critical",
-        guard=_enough_slo_requests,
+        level=Level.SERVICE,
+        guard=None,  # The signal asks for enough bad events.
         when="an error budget of {slo} loses 2 % in 1h or 5 % in 6h, and still burns",
-        summary="An error budget will be exhausted within days.",
-        description="{who}: {value} of requests miss the SLO {{{{ $labels.slo }}}}. At this rate the error budget of "
-        "{slo} is exhausted within days.",
+        summary="An error budget burns fast.",
+        description=_BURNS,
+        beside=slo.time_left,
         dashboard="latency",
     ),
     Alert(
@@ -173,11 +178,12 @@ ON_SERVING = (
         beyond="burns",
         for_="1h",
         keep_firing_for="1h",
-        guard=_enough_slo_requests,
+        level=Level.SERVICE,
+        guard=None,
         when="an error budget of {slo} loses 10 % in 1d or in 3d, and still burns",
-        summary="An error budget will be exhausted early.",
-        description="{who}: {value} of requests miss the SLO {{{{ $labels.slo }}}}. At this rate the error budget of "
-        "{slo} is exhausted before its window ends.",
+        summary="An error budget burns too fast to last.",
+        description=_BURNS,
+        beside=slo.time_left,
         dashboard="latency",
         explained_by=("VLLMErrorBudgetBurnsFast",),  # The same, sooner.
     ),

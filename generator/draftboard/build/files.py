@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from draftboard.alerts import ALERTS, SUBJECTS, runbook
+from draftboard.alerts import asked, runbook
 from draftboard.build import stack
 from draftboard.dashboards import DASHBOARDS, Dashboard, uid
 from draftboard.errors import DraftboardError
@@ -58,7 +58,11 @@ def artifacts(settings: Settings) -> dict[str, Callable[[], str]]:
         ),
         ALERTING: lambda: f"# {_MADE_BY}\n" + to_yaml(alerting_groups(settings)),
         "alerts/README.md": partial(_list_of_alerts, settings),
-        **{f"{RUNBOOKS}/{alert.name}.md": partial(runbook, alert, settings) for alert in ALERTS},
+        **{
+            f"{RUNBOOKS}/{alert.name}.md": partial(runbook, alert, settings)
+            for alerts in asked(settings).values()
+            for alert in alerts
+        },
         **{
             f"{folder}/{uid(build.__name__, edition)}.json": partial(_dashboard, build, settings, edition)
             for build in DASHBOARDS
@@ -70,7 +74,7 @@ def artifacts(settings: Settings) -> dict[str, Callable[[], str]]:
 
 def _list_of_alerts(settings: Settings) -> str:
     lines = [f"<!-- {_MADE_BY} -->", "", "# Alerts", "", _TYPED]
-    for subject, alerts in SUBJECTS.items():
+    for subject, alerts in asked(settings).items():
         lines += ["", f"## On {subject}", "", "| alert | fires when | severity | for |", "|---|---|---|---|"]
         for alert in alerts:
             patience, link = alert.patience(settings), f"[`{alert.name}`](runbooks/{alert.name}.md)"

@@ -54,5 +54,6 @@ def inventory(settings: Settings) -> Inventory:
             alerts=tuple(alert.name for alert in ALERTS if alert.signal is signal),
         )
         for signal in ALL
+        if signal.asked(settings)
     )
     return Inventory(1, signals)

@@ -77,10 +77,11 @@ def _explanations(settings: Settings) -> Iterator[Inhibition]:
     def carried(alert: Alert) -> tuple[str, ...]:
         return (*alert.level.labels(settings), *alert.signal.by)
 
-    rank = {alert.name: SEVERITIES.index(alert.patience(settings).severity) for alert in ALERTS}
-    for cause in ALERTS:
+    alerts = [alert for alert in ALERTS if alert.asked(settings)]
+    rank = {alert.name: SEVERITIES.index(alert.patience(settings).severity) for alert in alerts}
+    for cause in alerts:
         by_labels: dict[tuple[str, ...], list[str]] = {}
-        for alert in ALERTS:
+        for alert in alerts:
             if cause.name in alert.explained_by and rank[cause.name] >= rank[alert.name]:
                 # A label that only one of them has would never be equal.
                 shared = tuple(label for label in carried(cause) if label in carried(alert))
@@ -96,7 +97,7 @@ def _critical_first(settings: Settings) -> Iterator[Inhibition]:
     Except those on one of several things of a model (objectives, identities): the critical one may be about another.
     """
     labels = settings.labels
-    one_of_several = "|".join(alert.name for alert in ALERTS if alert.signal.by)
+    one_of_several = "|".join(alert.name for alert in ALERTS if alert.signal.by and alert.asked(settings))
     ours, critical = f'alertname=~"{OURS}"', 'severity="critical"'
     lesser = ('severity=~"warning|info"', ours, f'alertname!~"{one_of_several}"')
     for kind, own, wider, equal in (

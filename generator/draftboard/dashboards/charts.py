@@ -152,9 +152,9 @@ class Charts:
         return self._panel("stat", signal, shown=shown, targets=targets, size=(width, 5))
 
     def table(self, question: str, *signals: Signal) -> Panel:
-        """Latest values: a row for each model, a column for each signal, and a link to the model's depth."""
+        """Latest values: a row for each model or SLO, a column for each signal, and a link to the model's depth."""
         by_ref = dict(zip(ascii_uppercase, signals, strict=False))
-        scope, empty = self._scope(Level.MODEL), signals[0].empty
+        scope, empty = self._scope(signals[0].levels[-1]), signals[0].empty
         return self._panel(
             "table",
             *signals,

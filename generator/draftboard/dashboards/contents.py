@@ -127,14 +127,15 @@ def latency(settings: Settings, edition: Edition) -> Dashboard:
         ),
         *page.distributions(first_token, per_token, end_to_end),
     )
-    page.row(
-        "Are the SLOs met?",
-        page.table(
-            "Each SLO: attainment and error budget left",
-            *(slo.attainment, slo.budget_left, slo.burning_fast, slo.burning_slowly),
-        ),
-        *page.trends(slo.error_ratio_now, slo.budget_left, *(slo.BURNS[window] for window in ("1h", "6h", "1d", "3d"))),
-    )
+    if settings.slo.declared:
+        page.row(
+            "Are the SLOs met?",
+            page.table(
+                "Each SLO: attainment and error budget remaining",
+                *(slo.attainment, slo.budget_left, slo.burn_now, slo.burning_fast, slo.burning_slowly, slo.time_left),
+            ),
+            *page.trends(slo.error_ratio_now, slo.budget_left, *slo.BURNS.values()),
+        )
     page.row(
         "Are some requests much slower than others?",
         *page.trends(first_token.tail, per_token.tail, step.tail, end_to_end.tail),

@@ -78,8 +78,7 @@ def finite(texts: Iterable[str]) -> set[float]:
 
 
 def _objectives(family: str, settings: Settings) -> dict[str, float]:
-    names = [name for name in settings.slo.watched if name in HISTOGRAMS and HISTOGRAMS[name].custom == family]
-    return {name: settings.slo.threshold(name) for name in names}
+    return {name: s for name, s in settings.slo.thresholds.items() if HISTOGRAMS[name].custom == family}
 
 
 def _sorted(bounds: Iterable[float]) -> list[float]:

@@ -67,7 +67,7 @@ def all_readers(settings: Settings) -> tuple[Reader, ...]:
         if signal.name in panels:
             recorded = any(recorded_there.at(scope.level)(signal) != scope(signal) for scope in scopes)
             readers.append(Reader(signal, scopes, Empty(panels=panels[signal.name]), from_records=recorded))
-    for alert in ALERTS:
+    for alert in (alert for alert in ALERTS if alert.asked(settings)):
         watched = alert.watched or alert.signal
         guarded = watched.combined("and", alert.guard) if alert.guard else watched
         readers.append(Reader(guarded, (raw.at(alert.level),), Empty(alerts=(alert.name,))))

@@ -180,8 +180,9 @@ class Scope:
         """A selector of series that carry some labels: the user's own matchers go with scraped series."""
         matchers = [matcher for matcher in (self.settings.selector,) if scraped and matcher]
         if self.edition.on_dashboard:
-            # Each label that dashboards filter by has a variable of its name.
-            filters = self.settings.labels.filters
+            # Each label that dashboards filter by has a variable of its name. A service is all its arms.
+            left_out = self.settings.labels.arm if self.level is Level.SERVICE else ()
+            filters = (label for label in self.settings.labels.filters if label not in left_out)
             matchers += [f'{label}=~"${label}"' for label in filters if label in carried]
         matchers += [matcher.text for matcher in (*self.selecting(carried), *extra)]
         return promql.selector(name, matchers, window=window, offset=str(self.offset or "0s"))

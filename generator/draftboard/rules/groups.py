@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from draftboard.alerts import SUBJECTS, Alert
+from draftboard.alerts import Alert, asked
 from draftboard.durations import Duration
 from draftboard.settings import Settings
 from draftboard.signals import FAMILIES, Level, Scope
@@ -100,7 +100,7 @@ def alerting_groups(settings: Settings) -> tuple[Group, ...]:
             interval=settings.rules.evaluation_interval,
             rules=tuple(_alerting_rule(alert, settings) for alert in alerts),
         )
-        for subject, alerts in SUBJECTS.items()
+        for subject, alerts in asked(settings).items()
     )
 
 
@@ -114,7 +114,9 @@ def _alerting_rule(alert: Alert, settings: Settings) -> AlertingRule:
         labels={"severity": patience.severity},
         annotations={
             "summary": alert.summary,
-            "description": alert.filled(alert.description, settings, who=who, value=value),
+            "description": alert.filled(
+                alert.description, settings, who=who, value=value, beside=_queried(alert, settings)
+            ),
             "runbook_url": f"{settings.links.runbooks}/{alert.name}.md",
             "dashboard_url": _dashboard_url(alert, settings),
         },
@@ -142,6 +144,16 @@ def _value(unit: Unit) -> str:
         return '{{ $value | printf "%.2f" }}'
     in_percent = unit in {Unit.RATIO, Unit.TIMES, Unit.TIMES_NOW}
     return f"{{{{ $value | {'humanizePercentage' if in_percent else 'humanize'} }}}}"
+
+
+def _queried(alert: Alert, settings: Settings) -> str:
+    """A pipeline of templates that finds the signal beside the alert's, of the same labels."""
+    if alert.beside is None:
+        return ""
+    labels = (*alert.level.labels(settings), *alert.signal.by)
+    matchers = ",".join(f"{label}=%q" for label in labels)
+    values = " ".join(f"$labels.{label}" for label in labels)
+    return f"printf `{alert.beside.record_at(alert.level, settings)}{{{matchers}}}` {values} | query"
 
 
 def _dashboard_url(alert: Alert, settings: Settings) -> str:

@@ -1,7 +1,7 @@
 """Service level objectives (SLOs), and the buckets that measure them."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
@@ -56,54 +56,52 @@ class Buckets(Table):
 
 
 class Objective(Table):
-    """At least this share of requests without an error. The default is an example (HEUR) until you set your own."""
+    """At least this share of requests without an error."""
 
     objective: Share
 
 
 class TimeObjective(Objective):
-    """At least this share of requests within this time. The defaults are examples (HEUR) until you set your own."""
+    """At least this share of requests within this time."""
 
     threshold_seconds: AboveZero
 
 
 class Objectives(Table):
-    """Service level objectives, each over the same rolling window."""
+    """Service level objectives, each over the same rolling window. None holds until it is declared."""
 
     window: Positive = Duration(30 * 86_400)
-    watched: tuple[SloName, ...] = Field(
-        default=("time_to_first_token", "time_per_output_token", "end_to_end", "errors"), strict=False, min_length=1
-    )
-    """The objectives that you have declared; leave out the others."""
-    time_to_first_token: TimeObjective = TimeObjective(objective=0.99, threshold_seconds=1.0)
-    time_per_output_token: TimeObjective = TimeObjective(objective=0.99, threshold_seconds=0.1)
-    end_to_end: TimeObjective = TimeObjective(objective=0.95, threshold_seconds=60.0)
-    errors: Objective = Objective(objective=0.99)
+    least_bad_events: int = Field(default=10, ge=1, le=1_000_000)
+    """Fewer requests that miss an objective within the long window of a burn rate raise no alert (HEUR)."""
+    time_to_first_token: TimeObjective | None = None
+    time_per_output_token: TimeObjective | None = None
+    end_to_end: TimeObjective | None = None
+    errors: Objective | None = None
 
-    def of(self, name: SloName) -> Objective:
-        """The objective of that name."""
-        objective: Objective = getattr(self, name)
-        return objective
+    @property
+    def declared(self) -> dict[SloName, Objective]:
+        """The objectives that hold, by name."""
+        named = {name: getattr(self, name) for name in get_args(SloName)}
+        return {name: objective for name, objective in named.items() if objective}
 
-    def threshold(self, name: SloName) -> float:
-        """Seconds of an objective of time."""
-        objective: TimeObjective = getattr(self, name)
-        return objective.threshold_seconds
+    @property
+    def thresholds(self) -> dict[SloName, float]:
+        """Seconds of the declared objectives of time."""
+        times = {name: each for name, each in self.declared.items() if isinstance(each, TimeObjective)}
+        return {name: each.threshold_seconds for name, each in times.items()}
 
     @model_validator(mode="after")
     def _lasts_longer_than_a_burn(self) -> Self:
         longest = BURN_WINDOWS[-1]
         if self.window <= longest:
             raise ValueError(f"window = {self.window} is too short: longer than {longest}, the longest burn rate")
-        if len(set(self.watched)) < len(self.watched):
-            raise ValueError("watched names an objective twice")
         return self
 
 
 def check_measurable(objectives: Objectives, buckets: Buckets) -> None:
-    """ValueError where a watched time is not the bound of a bucket: the share within another time is unknown."""
-    for name in (name for name in objectives.watched if name in HISTOGRAMS):
-        seconds, histogram = objectives.threshold(name), HISTOGRAMS[name]
+    """ValueError where a declared time is not the bound of a bucket: the share within another time is unknown."""
+    for name, seconds in objectives.thresholds.items():
+        histogram = HISTOGRAMS[name]
         bounds: tuple[float, ...] = getattr(buckets, histogram.custom)
         if seconds not in bounds:
             nearest = sorted(sorted(bounds, key=lambda bound: abs(bound - seconds))[:2])

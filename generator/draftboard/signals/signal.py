@@ -117,6 +117,8 @@ class Signal(Recorded):
     better: Better = Better.NEITHER
     record: str | None = None
     """Record name without its level; {window}, {before}, {baseline} ... are filled from the settings."""
+    asked: Callable[[Settings], bool] = lambda _: True
+    """Whether the settings ask for it: where they do not, it has no record, panel or alert."""
     levels: tuple[Level, ...] = (Level.MODEL,)
     by: tuple[str, ...] = ()  # Labels beyond those of the level.
     rollup: str | None = None
@@ -159,8 +161,8 @@ class Signal(Recorded):
         return self.expr.promql(scope)
 
     def record_at(self, level: Level, settings: Settings) -> str | None:
-        """Full record name at a level; None where the signal is not recorded there."""
-        if self.record is None or level not in self.levels:
+        """Full record name at a level; None where the signal is not recorded there, or not asked for."""
+        if self.record is None or level not in self.levels or not self.asked(settings):
             return None
         rules, slo = settings.rules, settings.slo.window
         spans = {"baseline": rules.baseline, "before": rules.compare_with, "remember": rules.remember, "slo": slo}

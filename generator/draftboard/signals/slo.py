@@ -1,4 +1,8 @@
-"""Error ratios, the error budget, and how fast it burns: over a long window, and still over a short one."""
+"""Error ratios, the error budget, and its burn rate: over a long window, and still over a short one.
+
+Words and records are those of Sloth: SLI error, error budget, burn rate, error budget remaining. They live at the level
+of a service, so that neither another way to draft nor a relabelling starts a fresh budget.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -8,19 +12,20 @@ from draftboard.durations import Duration
 from draftboard.expr import tree
 from draftboard.expr.labels import told_apart
 from draftboard.expr.promql import number
-from draftboard.expr.scope import Edition, Scope
+from draftboard.expr.scope import Edition, Level, Scope
 from draftboard.settings import Settings
 from draftboard.settings.objectives import BURN_WINDOWS, FAST, HISTOGRAMS, SLOW, Pace, SloName
 from draftboard.signals.signal import Band, Better, Signal, Unit, good_under
 from draftboard.status import Status
 
-_signal = partial(Signal, by=("slo",))
+_signal = partial(Signal, by=("slo",), levels=(Level.SERVICE,), asked=lambda settings: bool(settings.slo.declared))
 _IDLE = "no request in the window"
+_SLACK = 0.01  # Sums of rates are not exact: as many bad events as asked for are enough.
 
 
 def allowed(settings: Settings, name: SloName) -> float:
     """Share of requests that may miss an objective; rounded, so that 1 - 0.99 is 0.01."""
-    return round(1 - settings.slo.of(name).objective, 12)
+    return round(1 - settings.slo.declared[name].objective, 12)
 
 
 def either_spelling(bound: float) -> str:
@@ -29,7 +34,7 @@ def either_spelling(bound: float) -> str:
 
 
 def _each(part: Callable[[SloName], tree.Expr]) -> tree.Expr:
-    return tree.Given(lambda s: told_apart("slo", {name: part(name) for name in s.settings.slo.watched}))
+    return tree.Given(lambda s: told_apart("slo", {name: part(name) for name in s.settings.slo.declared}))
 
 
 def _events(name: SloName) -> tree.Expr:
@@ -52,7 +57,7 @@ def _bad_events(name: SloName) -> tree.Expr:
 
 def _in_time(name: SloName) -> tree.Expr:
     within = tree.rate_of_each(HISTOGRAMS[name].bucket)
-    return tree.Where(within, lambda _: "le", lambda settings: (either_spelling(settings.slo.threshold(name)),))
+    return tree.Where(within, lambda _: "le", lambda settings: (either_spelling(settings.slo.thresholds[name]),))
 
 
 def _summed(s: Scope, signal: Signal, span: Duration) -> tree.Expr:
@@ -78,7 +83,7 @@ def _error_ratio(span: Duration) -> Signal:
         description=f"Requests outside the SLO / all requests, over {span}.",
         better=Better.LOWER,
         expr=_missed(lambda _: span),
-        record=f"vllm_slo_error:ratio_rate{span}",
+        record=f"vllm_sli_error:ratio_rate{span}",
         empty=_IDLE,
         decimals=2,
     )
@@ -89,8 +94,8 @@ def _burn(pace: Pace) -> Signal:
         name=f"burn_{pace.long}",
         title=f"Burn rate over {pace.long}",
         question=f"How fast was the error budget spent in {pace.long}?",
-        description=f"Share of requests that missed the SLO in {pace.long} / share that may miss it. At 1 the error "
-        "budget lasts exactly for the window of the SLO.",
+        description=f"Share of requests that missed the SLO in {pace.long} / error budget. At 1 the error budget lasts "
+        "exactly for the window of the SLO.",
         unit=Unit.TIMES_SUSTAINABLE,
         better=Better.LOWER,
         expr=ERROR_RATIOS[str(pace.long)].per(budget),
@@ -102,12 +107,21 @@ def _burn(pace: Pace) -> Signal:
     )
 
 
+def _enough_bad_events(s: Scope, span: Duration) -> tree.Expr:
+    """Whether as many requests as the settings say missed the SLO: a sum of rates, each of which held for a while."""
+    each = span if s.edition is Edition.RAW else s.settings.rules.evaluation_interval
+    return _summed(s, bad_events, span) * each.seconds > s.settings.slo.least_bad_events - _SLACK
+
+
 def _burns_at(s: Scope, pace: Pace) -> tree.Expr:
-    """The error ratio of the long window, where both windows exceed the pace."""
+    """The burn rate of the long window, where both windows exceed the pace and enough requests missed the SLO."""
     factor = pace.factor(s.settings.slo.window)
-    limit = budget if factor == 1 else factor * budget
-    short = ERROR_RATIOS[str(pace.short)] if pace.short else error_ratio_now
-    return (ERROR_RATIOS[str(pace.long)] > limit) & (short > limit)
+    short = ERROR_RATIOS[str(pace.short)].per(budget) if pace.short else burn_now
+    return (BURNS[str(pace.long)] > factor) & (short > factor) & _enough_bad_events(s, pace.long)
+
+
+def _burning(paces: tuple[Pace, ...]) -> tree.Expr:
+    return tree.Given(lambda s: tree.FirstOf(tuple(_burns_at(s, pace) for pace in paces)))
 
 
 def _burning_bands(_: Settings) -> tuple[Band, ...]:
@@ -136,12 +150,12 @@ bad_events = _signal(
     empty="no vLLM series, or the histogram has no bucket at the threshold: declare the servers' bounds",
 )
 budget = _signal(
-    name="slo_budget",
+    name="error_budget",
     title="Error budget",
     question="Which share of requests may miss the SLO?",
     description="1 - objective of the SLO.",
     expr=_each(lambda name: tree.Constant(lambda settings: allowed(settings, name), _events(name))),
-    record="vllm_slo_budget:ratio",
+    record="vllm_slo_error_budget:ratio",
     empty="no vLLM series",
     decimals=2,
 )
@@ -153,9 +167,22 @@ error_ratio_now = _signal(
     "error.",
     better=Better.LOWER,
     expr=bad_events / events,
-    record="vllm_slo_error:ratio_rate{window}",
+    record="vllm_sli_error:ratio_rate{window}",
     empty=_IDLE,
     decimals=2,
+)
+burn_now = _signal(
+    name="burn_now",
+    title="Burn rate",
+    question="How fast is the error budget spent?",
+    description="Share of requests that miss the SLO / error budget. At 1 the error budget lasts exactly for the "
+    "window of the SLO.",
+    unit=Unit.TIMES_SUSTAINABLE,
+    better=Better.LOWER,
+    expr=error_ratio_now.per(budget),
+    record="vllm_slo_current_burn_rate:ratio",
+    empty=_IDLE,
+    decimals=1,
 )
 ERROR_RATIOS = {str(span): _error_ratio(span) for span in BURN_WINDOWS}
 BURNS = {str(pace.long): _burn(pace) for pace in (*FAST, *SLOW)}
@@ -163,24 +190,28 @@ burning_fast = _signal(
     name="burning_fast",
     title="Fast burn of the error budget",
     question="Will the error budget be exhausted within days?",
-    description="Share of requests that missed the SLO in the long window. Shown if the burn rate spends 2 % of the "
-    "error budget in an hour or 5 % in six, and continues.",
+    description="Burn rate over the long window. Shown if it spends 2 % of the error budget in an hour or 5 % in six, "
+    "continues, and enough requests missed the SLO.",
+    unit=Unit.TIMES_SUSTAINABLE,
     better=Better.LOWER,
-    expr=tree.Given(lambda s: tree.FirstOf(tuple(_burns_at(s, pace) for pace in FAST))),
+    expr=_burning(FAST),
     record="vllm_slo_burning_fast:ratio",
     bands=_burning_bands,
     empty="no fast burn",
+    decimals=1,
 )
 burning_slowly = _signal(
     name="burning_slowly",
     title="Slow burn of the error budget",
     question="Will the error budget be exhausted before its window ends?",
     description="The same for a burn rate that spends 10 % of the error budget in one day or in three.",
+    unit=Unit.TIMES_SUSTAINABLE,
     better=Better.LOWER,
-    expr=tree.Given(lambda s: tree.FirstOf(tuple(_burns_at(s, pace) for pace in SLOW))),
+    expr=_burning(SLOW),
     record="vllm_slo_burning_slowly:ratio",
     bands=_burning_bands,
     empty="no slow burn",
+    decimals=1,
 )
 attainment = _signal(
     name="slo_attainment",
@@ -195,14 +226,14 @@ attainment = _signal(
     decimals=2,
 )
 budget_left = _signal(
-    name="budget_left",
-    title="Error budget left",
+    name="error_budget_remaining",
+    title="Error budget remaining",
     question="How much of the error budget is left?",
     description="Share of the error budget that is left, over the part of the SLO's window for which there is data. "
     "Below 0 the SLO is missed; the axis ends at -100 %, twice the budget.",
     better=Better.HIGHER,
     expr=1 - (1 - attainment).per(budget),
-    record="vllm_slo_budget_left:ratio_rate{slo}",
+    record="vllm_slo_period_error_budget_remaining:ratio",
     bands=lambda _: (
         Band("spent", None, Status.BAD),
         Band("nearly-spent", 0, Status.WARN),
@@ -210,4 +241,18 @@ budget_left = _signal(
     ),
     empty="no request in the window of the SLO",
     least=-1,
+)
+time_left = _signal(
+    name="error_budget_lasts",
+    title="Time until the error budget is exhausted",
+    question="How long does the error budget last at this burn rate?",
+    description="Error budget remaining * window of the SLO / burn rate, while a burn is fast or slow. At 0 the error "
+    "budget is exhausted.",
+    unit=Unit.SECONDS,
+    better=Better.HIGHER,
+    expr=((budget_left > 0) | tree.constant(0, budget_left))
+    * tree.setting(lambda settings: settings.slo.window.seconds)
+    / (burning_fast | burning_slowly),
+    record="vllm_slo_error_budget_lasts:seconds",
+    empty="no burn",
 )
