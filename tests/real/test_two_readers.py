@@ -157,7 +157,7 @@ def carried(metric: Metric, labels: dict[str, str]) -> dict[str, str]:
             return target | {"engine": labels["engine"]}
         case Owner.FRONTEND:
             return target | {"model_name": labels["model_name"]}
-        case Owner.GPU:
+        case Owner.EXPORTER:
             return {"job": "gpu", "instance": f"{labels['instance'].partition(':')[0]}:9400"}
         case _:
             return target

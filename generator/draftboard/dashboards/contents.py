@@ -12,8 +12,10 @@ from draftboard.signals import (
     events,
     gpu,
     integrity,
+    monitoring,
     requests,
     slo,
+    steps,
     traffic,
     users,
 )
@@ -150,6 +152,7 @@ def latency(settings: Settings, edition: Edition) -> Dashboard:
     page.row(
         "How long is a step, and where does the time go?",
         *page.distributions(step),
+        *page.trends(steps.step_time_change, steps.step_time_by_batch, level=_ENGINE),
         *(page.percentiles(one) for one in _OTHER_TIMES),
     )
     page.row(
@@ -205,6 +208,13 @@ def capacity(settings: Settings, edition: Edition) -> Dashboard:
         "What do the GPUs do?",
         *page.trends(gpu.gpu_utilisation, gpu.gpu_memory, gpu.gpu_power),
         page.stat(gpu.gpu_xid, width=12),
+        collapsed=True,
+    )
+    page.row(
+        "Does the monitoring itself work?",
+        *page.trends(monitoring.rules_failed, monitoring.notifications_failed),
+        page.trend(monitoring.storage_failures),
+        page.trend(monitoring.disk_left, monitoring.disk_free),
         collapsed=True,
     )
     page.row(

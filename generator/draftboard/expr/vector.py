@@ -85,6 +85,7 @@ _ARITHMETIC: Mapping[str, Callable[[float, float], float]] = {
     "-": operator.sub,
     "*": operator.mul,
     "/": _divided,
+    "^": operator.pow,
 }
 _COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
