@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from draftboard.alerts import ALERTS, WATCHDOG, Alert
+from draftboard.alerts.monitoring import ON_MONITORING
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.settings import Settings
@@ -17,8 +18,11 @@ from support.rulefiles import rule_of
 
 ROOT = Path(__file__).parents[2]
 TEMPLATES = ROOT / "generator/draftboard/alerts/runbooks"
-# Alerts whose subject is silence itself, so that no traffic is asked for.
-UNGUARDED = {*("SpecDecodeMetricsMissing", "VLLMTargetDown", "VLLMRestarted", "VLLMQueueGrowing", "DraftboardWatchdog")}
+# Alerts whose subject is silence itself or the monitoring, or whose signal asks for traffic by itself.
+UNGUARDED = {
+    *("SpecDecodeMetricsMissing", "VLLMTargetDown", "VLLMRestarted", "VLLMQueueGrowing", "VLLMStepsSlow"),
+    *(alert.name for alert in ON_MONITORING),
+}
 PARTS = {
     "a name that begins with SpecDecode, VLLM or Draftboard": lambda alert: re.fullmatch(
         r"(SpecDecode|VLLM|Draftboard)[A-Z]\w+", alert.name

@@ -25,7 +25,7 @@ PAGE = ROOT / "tests/data/v0.32.0-ngram-load.prom"
 SECTIONS = ["What it means", "How to confirm", "Causes", "What to do", "Tune or silence it"]
 
 KEY = re.compile(r"`((?:alerts|buckets|draft_cost|methods|rules|slo|thresholds|traffic)\.[\w.*]+)`")
-RECORD = re.compile(r"\b(?:engine|model|target):\w[\w:]*")
+RECORD = re.compile(r"\b(?:engine|model|target|monitor):\w[\w:]*")
 RAW_SERIES = re.compile(r"(?<![\w:])vllm:\w+")
 DASHBOARD_OR_BOLD = re.compile(r"`(draftboard-\w+)`|\*\*(.+?)\*\*")
 

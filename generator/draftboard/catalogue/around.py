@@ -93,6 +93,9 @@ GPU_XID = _of_gpu(
 )
 
 _of_group = _beside(Presence.OF_PROMETHEUS, "rule_group")
+RULE_GROUPS = _of_group(
+    "prometheus_rule_group_interval_seconds", "seconds", "Time between two evaluations of a rule group."
+)
 RULES_FAILED = _of_group(
     "prometheus_rule_evaluation_failures_total", "evaluations", "Rules whose evaluation failed.", Kind.COUNTER
 )

@@ -152,8 +152,12 @@ def latency(settings: Settings, edition: Edition) -> Dashboard:
     page.row(
         "How long is a step, and where does the time go?",
         *page.distributions(step),
-        *page.trends(steps.step_time_change, steps.step_time_by_batch, level=_ENGINE),
         *(page.percentiles(one) for one in _OTHER_TIMES),
+    )
+    page.row(
+        "Has an engine become slow?",
+        *page.trends(steps.step_time_change, steps.step_time_by_batch, level=_ENGINE),
+        collapsed=True,
     )
     page.row(
         "Are the histogram buckets fine enough?",

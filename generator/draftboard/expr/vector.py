@@ -93,6 +93,7 @@ _COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
     "<=": operator.le,
     ">=": operator.ge,
     "==": operator.eq,
+    "!=": operator.ne,
 }
 _SETS = {"and", "unless", "or"}
 

@@ -31,7 +31,7 @@ _MONITOR = (Level.MONITOR,)
 _DAY, _LATELY, _NOW = Duration(86_400), Duration(6 * 3600), Duration(900)
 RETRIED = Duration(900)
 """Alertmanager gives a notification up, and tries it anew, once in its group_interval of mostly five minutes."""
-_OUR_GROUPS = ".*;draftboard-.+"
+_OUR_GROUPS = ".+;draftboard-.+"
 _NO_DISK = "tmpfs|ramfs|overlay|squashfs|erofs|iso9660|fuse.*"
 
 
@@ -45,7 +45,7 @@ def _job(scope: Scope) -> tuple[str, ...]:
 
 def _evaluating_ours(figure: Expr) -> Expr:
     """Of the Prometheus servers that evaluate our rules: others are not ours to watch."""
-    return figure.combined("and", Raw(around.RULES_MISSED).where("rule_group", _OUR_GROUPS), on(_program))
+    return figure.combined("and", Raw(around.RULE_GROUPS).where("rule_group", _OUR_GROUPS), on(_program))
 
 
 def _increase(metric: Metric, span: Span, *by: str) -> Expr:
@@ -172,7 +172,8 @@ def _of_disk(metric: Metric) -> Expr:
 
 _available = _of_disk(around.DISK_AVAILABLE)
 # A container sees its host's disk through read-only mounts: that alone does not tell a medium that nobody writes.
-_never_written = _of_disk(around.DISK_READ_ONLY).equals(1) & (_available > 0) & _available.equals(_available.ago(_hour))
+_written = _available.combined("!=", _available.ago(_hour))
+_never_written = (_of_disk(around.DISK_READ_ONLY).equals(1) & (_available > 0)).combined("unless", _written)
 disk_free = Signal(
     name="disk_free",
     title="Disk space left",
