@@ -13,7 +13,8 @@ step_time_by_batch = Signal(
     name="step_time_by_batch",
     title="Step latency by batch",
     question="How long does a step take at this batch?",
-    description="Mean step latency by the mean number of running requests, rounded up to a power of two. Shown with enough decode steps in the window.",
+    description="Mean step latency by the mean number of running requests, rounded up to a power of two. Shown "
+    "with enough decode steps in the window.",
     unit=Unit.SECONDS,
     better=Better.LOWER,
     expr=by_batch(times.step.mean & _enough_steps),
