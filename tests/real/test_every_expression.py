@@ -20,6 +20,8 @@ NO_ERROR = "no request of the run failed"
 KEPT = "fewer than ten requests of the run miss an objective"
 UNRESOLVED = "half of the samples and more lie under the first bound"
 PROMISES = "Each SLO: attainment and error budget remaining"
+NO_HOUR = "the run has no hour of any batch"
+NOT_SCRAPED = "the run has no series of the monitoring itself"
 ROOM = "the run's model is tiny, and so is its KV cache's use"
 
 # Panels (by title), records and alerts that have no sample under the settings of the committed files.
@@ -82,6 +84,24 @@ EMPTY_BY_DEFAULT = {
         UNRESOLVED,
     ),
     **dict.fromkeys(("VLLMKVCachePressure", "VLLMPreemptions"), ROOM),
+    **dict.fromkeys(
+        (
+            "Step latency vs. its own past",
+            "engine:vllm_inter_token_latency_seconds:change1d_by_batch_rate5m",
+            "VLLMStepsSlow",
+        ),
+        NO_HOUR,
+    ),
+    **dict.fromkeys(
+        (
+            *("Rule evaluations that failed", "Notifications that failed", "Failures of the storage"),
+            *("Disk space left in a day and Disk space left", "Disk space left in a day and Disk space left B"),
+            *("monitor:node_filesystem_avail:ratio", "DraftboardDiskFilling", "DraftboardStorageFails"),
+            *("DraftboardRulesFail", "DraftboardNotificationsFail", "DraftboardAlertmanagerDown"),
+        ),
+        NOT_SCRAPED,
+    ),
+    "DraftboardRecordsMissing": "a replay has the records of its series",
 }
 # The demo's short windows give the run a past and a queue to resolve, and its settings an n-gram that does not pay.
 SHOWN_IN_THE_DEMO = {

@@ -32,7 +32,9 @@ from draftboard.signals.decisions import ADVICE, STATES, VERDICT, advice, state,
 from draftboard.signals.depth import each_k
 from draftboard.signals.economics import best_k, speedup_at
 from draftboard.signals.events import firing_alerts, restarts
+from draftboard.signals.monitoring import notifications_failed, records_missing, storage_failures
 from draftboard.signals.slo import BURNS, ERROR_RATIOS, attainment, budget_left, burning_fast, burning_slowly, time_left
+from draftboard.signals.steps import step_time_change
 from draftboard.signals.users import tail_change
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("two_readers")]
@@ -45,6 +47,7 @@ SETTINGS = load(OBJECTIVES)
 TARGET = {"job", "instance", "spec_method", "spec_verification"}
 LONGER_THAN_A_WINDOW = {
     *(restarts, attainment, budget_left, burning_fast, burning_slowly, time_left),
+    *(notifications_failed, storage_failures),
     *ERROR_RATIOS.values(),
     *BURNS.values(),
 }
@@ -71,6 +74,7 @@ def own_labels(metric: Metric, k: int) -> list[dict[str, str]]:
         "position": [str(position) for position in range(k)],
         "status": ["2xx", "4xx", "5xx"],
         "finished_reason": ["stop", "error"],
+        "rule_group": ["rules.yaml;draftboard-requests", "rules.yaml;other"],
     }
     found = [values.get(label) or list(metric.values.get(label, ("a", "b")))[:2] for label in metric.own_labels]
     return [dict(zip(metric.own_labels, each, strict=True)) for each in product(*found)] or [{}]
@@ -157,7 +161,7 @@ def carried(metric: Metric, labels: dict[str, str]) -> dict[str, str]:
             return target | {"engine": labels["engine"]}
         case Owner.FRONTEND:
             return target | {"model_name": labels["model_name"]}
-        case Owner.GPU:
+        case Owner.EXPORTER:
             return {"job": "gpu", "instance": f"{labels['instance'].partition(':')[0]}:9400"}
         case _:
             return target
@@ -242,7 +246,8 @@ def test_the_made_up_fleet_shows_what_signals_distinguish(counts: Counts) -> Non
     assert {STATES.of(value) for value in counts.read(state, Level.ENGINE).values()} >= every
     assert max(counts.read(each_k).values()) == 11
     asks_the_past = {acceptance_change, length_baseline, length_deviation, length_anomaly, tail_change, queue_growth}
-    assert {signal for signal, level in CASES if not counts.read(signal, level)} == asks_the_past | {firing_alerts}
+    none_here = asks_the_past | {step_time_change, firing_alerts, records_missing}
+    assert {signal for signal, level in CASES if not counts.read(signal, level)} == none_here
 
 
 @pytest.mark.parametrize("signal", sorted(LONGER_THAN_A_WINDOW, key=lambda one: one.name), ids=lambda one: one.name)

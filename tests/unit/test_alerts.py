@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from draftboard.alerts import ALERTS, WATCHDOG, Alert
+from draftboard.alerts.monitoring import ON_MONITORING
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.settings import Settings
@@ -17,11 +18,12 @@ from support.rulefiles import rule_of
 
 ROOT = Path(__file__).parents[2]
 TEMPLATES = ROOT / "generator/draftboard/alerts/runbooks"
-# Alerts whose subject is silence itself, and those whose signal asks for enough requests.
+# Alerts whose subject is silence itself or the monitoring, and those whose signal asks for enough requests.
 UNGUARDED = {
     *("SpecDecodeMetricsMissing", "VLLMModelDown", "VLLMModelGone", "VLLMTargetDown", "VLLMTargetFlapping"),
     *("VLLMEngineStuck", "VLLMRequestsUnanswered", "VLLMRequestsAbandoned", "VLLMErrors", "VLLMHTTPErrors"),
-    *("VLLMQueueGrowing", "DraftboardWatchdog"),
+    *("VLLMQueueGrowing", "VLLMStepsSlow"),
+    *(alert.name for alert in ON_MONITORING),
     *("VLLMErrorBudgetBurnsFast", "VLLMErrorBudgetBurnsSlowly"),
 }
 PARTS = {

@@ -7,10 +7,9 @@ import pytest
 from prometheus_client import Metric as Family
 from prometheus_client.parser import text_string_to_metric_families
 
-from draftboard.catalogue import CATALOGUE, Histogram, Kind, Metric, Owner, Presence, around, serving
+from draftboard.catalogue import CATALOGUE, ELSEWHERE, Histogram, Kind, Metric, Owner, Presence, around, serving
 
 PAGES = Path(__file__).parent.parent / "data"
-ELSEWHERE = {Presence.PROMETHEUS, Presence.GPU_EXPORTER}
 EXPOSED = [metric for metric in (*CATALOGUE, *around.LASTING) if metric.presence not in ELSEWHERE]
 HISTOGRAMS = [metric for metric in EXPOSED if isinstance(metric, Histogram)]
 OF_OWNER = {

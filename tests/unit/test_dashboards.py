@@ -23,18 +23,21 @@ UNITS = {"percentunit", "short", "none", "reqps", "s", "bytes", "watt"}
 # Their series carry no instance: records of level model, and alerts.
 NO_INSTANCE = r"^(model:|service:|ALERTS$)"
 # No record exists: they are listed as they are, come from another exporter, or name its machine.
-READ_AS_THEY_ARE = r"^(ALERTS$|vllm:cache_config_info$|DCGM_|vllm:num_requests_running$)"
+READ_AS_THEY_ARE = r"^(ALERTS$|vllm:cache_config_info$|DCGM_|vllm:num_requests_running$|prometheus_|alertmanager_)"
+# No server to choose.
+BESIDE = r"^(DCGM_|prometheus_|alertmanager_|node_|monitor:)"
 # Restarts are counted while a server is remembered; SLOs have windows of their own.
-OWN_WINDOWS = {"resets": {"1h"}, "rate": {"30m", "1h", "2h", "6h", "1d", "3d", "30d"}}
+OWN_WINDOWS = {"resets": {"1h"}, "increase": {"15m", "1h"}, "rate": {"30m", "1h", "2h", "6h", "1d", "3d", "30d"}}
 # What is counted within the rules' window, however far Grafana is zoomed out.
 COUNTED = {
     *("vllm:spec_decode_num_drafts_total", "vllm:spec_decode_num_draft_tokens_total"),
     *("vllm:spec_decode_num_accepted_tokens_per_pos_total", "vllm:time_to_first_token_seconds_count"),
-    *("vllm:request_success_total", "http_requests_total"),
+    *("vllm:request_success_total", "http_requests_total", "vllm:inter_token_latency_seconds_count"),
+    *("prometheus_rule_evaluation_failures_total", "prometheus_rule_group_iterations_missed_total"),
 }
 SERIES = re.compile(
     r"(?:\b(rate|irate|increase|resets)\(\s*)?"
-    rf"\b((?:engine|model|service|target):[\w:]+|{'|'.join(sorted(catalogue.series(), reverse=True))})\b"
+    rf"\b((?:engine|model|service|target|monitor):[\w:]+|{'|'.join(sorted(catalogue.series(), reverse=True))})\b"
     r"(?:\{([^}]*)\})?(?:\[([^\]]+)\])?"
 )
 Json = dict[str, Any]
@@ -199,8 +202,8 @@ def test_rates_of_raw_series_have_grafana_s_window(queries: list[tuple[str, str]
 def test_selectors_follow_the_variables_for_job_and_instance(reads: list[Read]) -> None:
     assert {read.where.partition(":")[0] for read in reads} >= {f"draftboard-{subject}" for subject in SUBJECTS}
     for read in reads:
-        # GPUs belong to another job, and a baseline may.
-        if not read.name.startswith("DCGM_") and read.matchers.get("spec_method") != "none":
+        # A baseline may belong to another job.
+        if not re.search(BESIDE, read.name) and read.matchers.get("spec_method") != "none":
             assert read.matchers["job"] == "$job", read
             assert read.matchers.get("instance") == "$instance" or re.search(NO_INSTANCE, read.name), read
 
@@ -209,14 +212,18 @@ def test_of_counters_only_rates_and_resets_are_read(reads: list[Read]) -> None:
     counters = set(catalogue.counters())
     used = [read for read in reads if read.name in counters]
     assert used
-    bare = {read.name for read in used if read.function not in {"rate", "resets"}}
-    assert bare == {"vllm:spec_decode_num_accepted_tokens_per_pos_total"}, "K is a number of series"
+    bare = {read.name for read in used if read.function not in {"rate", "increase", "resets"}}
+    assert bare == {
+        "vllm:spec_decode_num_accepted_tokens_per_pos_total",  # K is a number of series
+        "prometheus_tsdb_wal_corruptions_total",  # found when the process starts, where no increase shows
+    }
 
 
 def test_an_edition_reads_records_only_or_raw_series_only(reads: list[Read]) -> None:
     for read in reads:
         if not re.search(READ_AS_THEY_ARE, read.name):
-            assert bool(re.match(r"(engine|model|service|target):", read.name)) is not is_raw(read.where), read
+            made_by_rules = re.match(r"(engine|model|service|target|monitor):", read.name)
+            assert bool(made_by_rules) is not is_raw(read.where), read
 
 
 def test_opening_a_dashboard_of_records_queries_nothing_by_engine(documents: dict[str, Json]) -> None:
@@ -281,6 +288,7 @@ def test_every_signal_is_shown_or_serves_another_that_is(settings: Settings) -> 
         "http_responses",
         "http_failure_ratio",
         "heartbeat",  # an alert: it is never silent
+        *("records_missing", "alertmanagers"),  # alerts: without records and Alertmanager other pages end
         "slo_events",  # divisor of the error ratios
         "slo_bad_events",  # their dividend
         "error_budget",  # divisor of the burn rates
@@ -292,7 +300,7 @@ def test_every_signal_is_shown_or_serves_another_that_is(settings: Settings) -> 
 
 def test_series_are_named_by_every_label_that_tells_models_apart(panels: Panels, settings: Settings) -> None:
     of = settings.labels
-    levels = (of.service_level, of.model_level, of.target_level, of.host_level)
+    levels = (of.service_level, of.model_level, of.target_level, of.host_level, of.monitor_level)
     for where, panel in kind(panels, "timeseries", "stat", "state-timeline", "barchart"):
         for target in panel["targets"]:
             named = target["legendFormat"] if target["format"] == "time_series" else target["expr"]

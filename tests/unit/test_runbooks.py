@@ -31,7 +31,7 @@ SECTIONS = ["What it means", "First", "How to confirm", "Causes", "What to do", 
 LONGEST_LINE = 135
 
 KEY = re.compile(r"`((?:alerts|buckets|draft_cost|methods|rules|slo|thresholds|traffic)\.[\w.*]+)`")
-RECORD = re.compile(r"\b(?:engine|model|service|target):\w[\w:]*")
+RECORD = re.compile(r"\b(?:engine|model|service|target|monitor):\w[\w:]*")
 RAW_SERIES = re.compile(r"(?<![\w:])vllm:\w+")
 DASHBOARD_OR_BOLD = re.compile(r"`(draftboard-\w+)`|\*\*(.+?)\*\*")
 

@@ -133,7 +133,7 @@ def test_the_raw_edition_reads_no_record_and_the_rules_read_no_variable(settings
     for signal in ALL:
         for level in signal.levels:
             raw = Scope(settings, level, Edition.RAW)(signal)
-            assert not re.search(r"\b(engine|model|target):", raw), signal.name
+            assert not re.search(r"\b(engine|model|target|monitor):", raw), signal.name
             # label_replace has a $1 of its own.
             assert not re.search(r"\$(?!1\b|\{1\})", signal.definition(Scope(settings, level))), signal.name
 

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from conftest import OBJECTIVES
 from draftboard.alerts import ALERTS, WATCHDOG
+from draftboard.alerts.monitoring import ON_MONITORING
 from draftboard.build import stack
 from draftboard.build.stack import OURS, inhibitions
 from draftboard.errors import DraftboardError
@@ -248,8 +249,8 @@ def test_each_server_that_goes_down_is_a_message_of_its_own() -> None:
     assert "instance" in servers["group_by"]
 
 
-def test_a_critical_alert_may_silence_every_alert_but_the_watchdog() -> None:
-    assert {alert.name for alert in ALERTS if not re.fullmatch(OURS, alert.name)} == {"DraftboardWatchdog"}
+def test_a_critical_alert_may_silence_every_alert_but_those_on_the_monitoring() -> None:
+    assert {alert for alert in ALERTS if not re.fullmatch(OURS, alert.name)} == set(ON_MONITORING)
 
 
 def test_renamed_labels_are_renamed_everywhere() -> None:

@@ -4,11 +4,17 @@ from pathlib import Path
 
 from draftboard import settings
 from draftboard.alerts.alert import Alert, runbook
-from draftboard.alerts.serving import ON_SERVING, WATCHDOG
+from draftboard.alerts.monitoring import ON_MONITORING
+from draftboard.alerts.serving import ON_SERVING
 from draftboard.alerts.speculation import ON_SPECULATION
 from draftboard.errors import DraftboardError
+from draftboard.signals.events import WATCHDOG
 
-SUBJECTS: dict[str, tuple[Alert, ...]] = {"speculation": ON_SPECULATION, "serving": ON_SERVING}
+SUBJECTS: dict[str, tuple[Alert, ...]] = {
+    "speculation": ON_SPECULATION,
+    "serving": ON_SERVING,
+    "monitoring": ON_MONITORING,
+}
 """Each subject is a rule group."""
 ALERTS = tuple(alert for alerts in SUBJECTS.values() for alert in alerts)
 

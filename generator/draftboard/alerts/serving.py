@@ -1,9 +1,8 @@
 """Alerts on serving: those that mean users without answers page by default."""
 
 from draftboard.alerts.alert import LEAST_REQUESTS, Alert, enough_requests, enough_tokens
-from draftboard.signals import Level, capacity, decisions, events, requests, slo, users
+from draftboard.signals import Level, capacity, decisions, events, requests, slo, steps, users
 
-WATCHDOG = "DraftboardWatchdog"
 _enough_arrivals = requests.requests_rejected.sum("reason") + requests.request_rate > LEAST_REQUESTS
 """Rejected requests are traffic too, even where none is served."""
 
@@ -239,17 +238,17 @@ ON_SERVING = (
         explained_by=("VLLMPreemptions",),  # Full caches are why the queue does not move.
     ),
     Alert(
-        name=WATCHDOG,
-        signal=events.heartbeat,
-        beyond="evaluated",
-        for_="1m",
-        severity="info",
-        level=Level.FLEET,
-        guard=None,
-        when="the rules are evaluated, which is always",
-        summary="Always fires. If it stops arriving, alerting is broken.",
-        description="Rules are evaluated and alerts arrive. A dead man's switch that stops receiving this alert must "
-        "page.",
-        dashboard="overview",
+        name="VLLMStepsSlow",
+        signal=steps.step_time_change,
+        beyond="slower-than-usual",
+        for_="15m",
+        keep_firing_for="15m",
+        level=Level.ENGINE,
+        guard=None,  # The signal asks for enough steps.
+        when="the mean decode step takes more than {limit} times its {baseline} mean at batches of the same size",
+        summary="Decode steps take longer than usual at the same batch.",
+        description="{who}: a decode step takes {value} times what it usually takes at the same batch.",
+        dashboard="latency",
+        explained_by=("VLLMPreemptions",),  # A preempted request waits between two of its tokens.
     ),
 )

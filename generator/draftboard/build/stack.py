@@ -22,7 +22,7 @@ TEMPLATES = {
     "deploy/grafana/provisioning/dashboards/draftboard.yaml": "dashboards.yaml.j2",
 }
 """Template of each file, by the file's path."""
-OURS = "(SpecDecode|VLLM).+"  # Our alerts but the watchdog, which nothing may silence.
+OURS = "(SpecDecode|VLLM).+"  # Our alerts but those on the monitoring, which nothing may silence.
 # Square brackets instead of braces, which belong to Alertmanager's own templates.
 _environment = Environment(
     *("[%", "%]", "[[", "]]", "[#", "#]"),  # of blocks, variables, comments

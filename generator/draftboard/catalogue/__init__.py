@@ -1,11 +1,12 @@
 """The catalogue: every raw series that Draftboard reads.
 
 Entries follow vLLM's source and the `/metrics` page of a running vLLM 0.32.0; those of the GPU, dcgm-exporter's
-documentation. A selector is built from an entry here and nowhere else.
+documentation; those of the monitoring, pages of Prometheus, Alertmanager and node-exporter. A selector is built from an
+entry here and nowhere else.
 """
 
 from draftboard.catalogue import around, latency, serving, speculation
-from draftboard.catalogue.metric import Histogram, Kind, Metric, Owner, Presence
+from draftboard.catalogue.metric import ELSEWHERE, Histogram, Kind, Metric, Owner, Presence
 
 CATALOGUE = tuple(
     metric

@@ -1,4 +1,6 @@
-"""What surrounds the engine: its HTTP server and process, Prometheus itself, the GPU."""
+"""What surrounds the engine: its HTTP server and process, the GPU, the monitoring itself."""
+
+from collections.abc import Callable
 
 from draftboard.catalogue.metric import Kind, Metric, Owner, Presence
 
@@ -59,13 +61,24 @@ ALERTS = Metric(
 )
 
 
-def _of_gpu(name: str, unit: str, meaning: str) -> Metric:
-    presence, owner = Presence.GPU_EXPORTER, Owner.GPU
-    return Metric(
-        name=name, kind=Kind.GAUGE, unit=unit, meaning=meaning, presence=presence, own_labels=("gpu",), owner=owner
-    )
+def _beside(presence: Presence, *own_labels: str) -> Callable[..., Metric]:
+    """A series of another program than vLLM: name, unit, meaning; a gauge unless said otherwise."""
+
+    def metric(name: str, unit: str, meaning: str, kind: Kind = Kind.GAUGE) -> Metric:
+        return Metric(
+            name=name,
+            kind=kind,
+            unit=unit,
+            meaning=meaning,
+            presence=presence,
+            own_labels=own_labels,
+            owner=Owner.EXPORTER,
+        )
+
+    return metric
 
 
+_of_gpu = _beside(Presence.GPU_EXPORTER, "gpu")
 GPU_UTILISATION = _of_gpu(
     "DCGM_FI_DEV_GPU_UTIL",
     "percent",
@@ -78,3 +91,62 @@ GPU_POWER = _of_gpu("DCGM_FI_DEV_POWER_USAGE", "watts", "Power that the GPU draw
 GPU_XID = _of_gpu(
     "DCGM_FI_DEV_XID_ERRORS", "code", "Code of the GPU's last XID error, as in NVIDIA's list; 0 if there was none."
 )
+
+_of_group = _beside(Presence.OF_PROMETHEUS, "rule_group")
+RULE_GROUPS = _of_group(
+    "prometheus_rule_group_interval_seconds", "seconds", "Time between two evaluations of a rule group."
+)
+RULES_FAILED = _of_group(
+    "prometheus_rule_evaluation_failures_total", "evaluations", "Rules whose evaluation failed.", Kind.COUNTER
+)
+RULES_MISSED = _of_group(
+    "prometheus_rule_group_iterations_missed_total",
+    "evaluations",
+    "Evaluations of a rule group left out because the one before took too long.",
+    Kind.COUNTER,
+)
+_of_prometheus = _beside(Presence.OF_PROMETHEUS)
+ALERTMANAGERS = _of_prometheus(
+    "prometheus_notifications_alertmanagers_discovered", "servers", "Alertmanagers that Prometheus sends alerts to."
+)
+ALERTS_DROPPED = _of_prometheus(
+    "prometheus_notifications_dropped_total", "alerts", "Alerts that reached no Alertmanager.", Kind.COUNTER
+)
+ALERTS_REFUSED = _beside(Presence.OF_PROMETHEUS, "alertmanager")(
+    "prometheus_notifications_errors_total",
+    "alerts",
+    "Alerts that did not reach one of the Alertmanagers.",
+    Kind.COUNTER,
+)
+WAL_CORRUPTIONS = _of_prometheus(
+    "prometheus_tsdb_wal_corruptions_total",
+    "corruptions",
+    "Corrupt places found in the write-ahead log, most of them at start.",
+    Kind.COUNTER,
+)
+WAL_WRITES_FAILED = _of_prometheus(
+    "prometheus_tsdb_wal_writes_failed_total", "writes", "Failed writes to the write-ahead log.", Kind.COUNTER
+)
+WAL_TRUNCATIONS_FAILED = _of_prometheus(
+    "prometheus_tsdb_wal_truncations_failed_total",
+    "truncations",
+    "Failed truncations of the write-ahead log, which grows meanwhile.",
+    Kind.COUNTER,
+)
+COMPACTIONS_FAILED = _of_prometheus(
+    "prometheus_tsdb_compactions_failed_total", "compactions", "Failed compactions of the storage.", Kind.COUNTER
+)
+NOTIFICATIONS_FAILED = _beside(Presence.OF_ALERTMANAGER, "integration", "reason")(
+    "alertmanager_notifications_failed_total",
+    "notifications",
+    "Notifications that Alertmanager gave up after its retries, by kind of receiver.",
+    Kind.COUNTER,
+)
+ALERTMANAGER_BUILD = _beside(Presence.OF_ALERTMANAGER)(
+    "alertmanager_build_info", "bool", "1 of each Alertmanager, with its version in labels."
+)
+
+_of_disk = _beside(Presence.NODE_EXPORTER, "device", "fstype", "mountpoint")
+DISK_AVAILABLE = _of_disk("node_filesystem_avail_bytes", "bytes", "Bytes of a disk that users may still write.")
+DISK_SIZE = _of_disk("node_filesystem_size_bytes", "bytes", "Size of a disk.")
+DISK_READ_ONLY = _of_disk("node_filesystem_readonly", "bool", "1 where a disk is mounted read-only.")

@@ -21,6 +21,13 @@ class Presence(Enum):
     ONE_PROCESS = "only where one process serves: not with several API servers"
     PROMETHEUS = "made by Prometheus"
     GPU_EXPORTER = "where dcgm-exporter runs"
+    OF_PROMETHEUS = "where the Prometheus that evaluates the rules is scraped"
+    OF_ALERTMANAGER = "where Alertmanager is scraped"
+    NODE_EXPORTER = "where node-exporter runs"
+
+
+ELSEWHERE = frozenset(Presence) - {Presence.ALWAYS, Presence.SPECULATING, Presence.HTTP, Presence.ONE_PROCESS}
+"""Of series that no server of vLLM exposes."""
 
 
 class Owner(Enum):
@@ -31,7 +38,7 @@ class Owner(Enum):
     FRONTEND = "frontend"  # target labels, model_name
     TARGET = "target"  # target labels
     RULE = "rule"  # what records keep
-    GPU = "gpu"  # target labels of another exporter, of which only the scope is shared
+    EXPORTER = "exporter"  # target labels of another program, of which only the scope is shared
 
 
 @dataclass(frozen=True, kw_only=True)

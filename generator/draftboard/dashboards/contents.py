@@ -12,8 +12,10 @@ from draftboard.signals import (
     events,
     gpu,
     integrity,
+    monitoring,
     requests,
     slo,
+    steps,
     traffic,
     users,
 )
@@ -155,6 +157,11 @@ def latency(settings: Settings, edition: Edition) -> Dashboard:
         *(page.percentiles(one) for one in _OTHER_TIMES),
     )
     page.row(
+        "Has an engine become slow?",
+        *page.trends(steps.step_time_change, steps.step_time_by_batch, level=_ENGINE),
+        collapsed=True,
+    )
+    page.row(
         "Are the histogram buckets fine enough?",
         page.table(
             "Each model: share of samples below the first bound",
@@ -207,6 +214,13 @@ def capacity(settings: Settings, edition: Edition) -> Dashboard:
         "What do the GPUs do?",
         *page.trends(gpu.gpu_utilisation, gpu.gpu_memory, gpu.gpu_power),
         page.stat(gpu.gpu_xid, width=12),
+        collapsed=True,
+    )
+    page.row(
+        "Does the monitoring itself work?",
+        *page.trends(monitoring.rules_failed, monitoring.notifications_failed),
+        page.trend(monitoring.storage_failures),
+        page.trend(monitoring.disk_left, monitoring.disk_free),
         collapsed=True,
     )
     page.row(

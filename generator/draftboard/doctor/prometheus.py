@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from draftboard.catalogue import Presence, around, removed, serving
+from draftboard.catalogue import ELSEWHERE, Presence, around, removed, serving
 from draftboard.doctor import series
 from draftboard.doctor.buckets import FAMILIES, buckets_flag, finite, other_bounds
 from draftboard.doctor.finding import Empty, Examination, Finding, few, found
@@ -27,7 +27,7 @@ _FILES = "alerts/recording.rules.yaml and alerts/alerting.rules.yaml"
 _POINTS = 4  # scrapes in the window of a rate, so that one may fail; the settings require as many
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _NAME = "__name__"
-_BESIDE = {*NAMES[Presence.GPU_EXPORTER], around.ALERTS.name}
+_BESIDE = {name for presence in ELSEWHERE for name in NAMES[presence]} - {around.UP.name}
 # Regular expression: the record of the models' state, whatever the window in its name.
 _STATE = f"{Level.MODEL.value}:{state.record}".format(window="[0-9a-z]+")
 _Target = tuple[str, ...]

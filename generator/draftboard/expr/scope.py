@@ -22,6 +22,7 @@ class Level(Enum):
     MODEL = "model"
     SERVICE = "service"  # A model of a job, however it drafts.
     HOST = "host"
+    MONITOR = "monitor"  # One Prometheus, Alertmanager or exporter.
     FLEET = "fleet"
 
     def labels(self, settings: Settings) -> tuple[str, ...]:
@@ -150,8 +151,8 @@ class Scope:
         chosen_by: tuple[str, ...] | None = None,
     ) -> str:
         """The metric's own series, selected as this scope selects; by some labels only, if they are given."""
-        # Alerts carry what records keep and GPUs what their exporter has, not all that the user's selector may ask for.
-        scraped = metric.owner not in {Owner.RULE, Owner.GPU}
+        # Alerts carry what records keep and exporters what they have, not all that the user's selector may ask for.
+        scraped = metric.owner not in {Owner.RULE, Owner.EXPORTER}
         carried = self.carried(metric) if chosen_by is None else chosen_by
         return self.series(metric.name, carried, window=window, extra=matchers, scraped=scraped)
 
@@ -164,7 +165,7 @@ class Scope:
             Owner.FRONTEND: (*names.target_series, names.model_name),
             Owner.TARGET: names.target_series,
             Owner.RULE: names.model_level,
-            Owner.GPU: names.scope,
+            Owner.EXPORTER: names.scope,
         }[metric.owner]
         return (*labels, *metric.own_labels)
 
@@ -180,9 +181,11 @@ class Scope:
         """A selector of series that carry some labels: the user's own matchers go with scraped series."""
         matchers = [matcher for matcher in (self.settings.selector,) if scraped and matcher]
         if self.edition.on_dashboard:
-            # Each label that dashboards filter by has a variable of its name. A service is all its arms.
-            left_out = self.settings.labels.arm if self.level is Level.SERVICE else ()
-            filters = (label for label in self.settings.labels.filters if label not in left_out)
+            # Each label that dashboards filter by has a variable of its name. A service is all its arms, and the
+            # monitoring is no server to choose.
+            names = self.settings.labels
+            left_out = {Level.SERVICE: names.arm, Level.MONITOR: names.filters}.get(self.level, ())
+            filters = (label for label in names.filters if label not in left_out)
             matchers += [f'{label}=~"${label}"' for label in filters if label in carried]
         matchers += [matcher.text for matcher in (*self.selecting(carried), *extra)]
         return promql.selector(name, matchers, window=window, offset=str(self.offset or "0s"))

@@ -3,6 +3,7 @@
 What asks the past (`Ago`, `OverTime`) has no value in counts, which know one window only.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -229,6 +230,8 @@ class Raw(Expr):
 _OF_ONE_WINDOW: Mapping[str, Callable[[float], float]] = {
     "rate": float,
     "abs": abs,
+    "ceil": lambda value: float(math.ceil(value)),
+    "log2": math.log2,
     # Of one reading: the last sample is the mean and the greatest, too.
     "avg_over_time": float,
     "max_over_time": float,

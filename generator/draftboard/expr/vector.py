@@ -85,6 +85,7 @@ _ARITHMETIC: Mapping[str, Callable[[float, float], float]] = {
     "-": operator.sub,
     "*": operator.mul,
     "/": _divided,
+    "^": operator.pow,
 }
 _COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
@@ -92,6 +93,7 @@ _COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
     "<=": operator.le,
     ">=": operator.ge,
     "==": operator.eq,
+    "!=": operator.ne,
 }
 _SETS = {"and", "unless", "or"}
 

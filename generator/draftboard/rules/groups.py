@@ -133,6 +133,7 @@ def _who(level: Level, settings: Settings) -> str:
         Level.SERVICE: f"{_label(labels.model_name)} of job {_label(labels.job)}",
         Level.ENGINE: f"{model} engine {_label(labels.engine)} at {_label(labels.instance)}",
         Level.TARGET: f"{_label(labels.instance)} of job {_label(labels.job)}{method}",
+        Level.MONITOR: f"{_label(labels.instance)} of job {_label(labels.job)}",
         Level.HOST: _label(labels.host),
         Level.FLEET: "all servers",
     }[level]
@@ -158,7 +159,7 @@ def _queried(alert: Alert, settings: Settings) -> str:
 
 def _dashboard_url(alert: Alert, settings: Settings) -> str:
     """The alert's dashboard, filtered to its model or server; an engine is shown beside the others of its model."""
-    labels, carried = settings.labels, alert.level.labels(settings)
+    labels, carried = settings.labels, () if alert.level is Level.MONITOR else alert.level.labels(settings)
     server = (labels.instance,) if alert.level is Level.TARGET else ()
     filters = (labels.job, labels.model_name, labels.spec_method, labels.variant, *server)
     chosen = "&".join(f"var-{one}={{{{ $labels.{one} | urlquery }}}}" for one in filters if one in carried)

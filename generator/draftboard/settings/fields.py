@@ -10,8 +10,9 @@ from draftboard.durations import Duration
 LONGEST_DRAFT = 99  # Drafted tokens a step that anything is computed for: far more than any drafter drafts.
 # Labels that records add, labels of vLLM's own series, and names of dashboard variables.
 RESERVED_LABELS = frozenset(
-    {"accepted", "alertname", "alertstate", "datasource", "draft_cost", "finished_reason", "gpu", "identity", "k", "le"}
-    | {"position", "reached", "reason", "series", "severity", "slo", "source", "state", "status", "verify_inflation"}
+    {"accepted", "alertname", "alertstate", "batch", "datasource", "device", "draft_cost", "finished_reason", "gpu"}
+    | {"identity", "integration", "k", "le", "position", "reached", "reason", "rule_group", "series", "severity", "slo"}
+    | {"source", "state", "status", "verify_inflation"}
 )
 _MATCHER = re.compile(r'\s*([a-zA-Z_][a-zA-Z0-9_]*)\s*(=~|!~|!=|=)\s*"([^"\\$\n{}]*)"\s*')
 

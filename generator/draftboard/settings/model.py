@@ -82,6 +82,11 @@ class Labels(Table):
         return (*self.scope, self.job, self.model_name)
 
     @property
+    def monitor_level(self) -> tuple[str, ...]:
+        """Labels of a part of the monitoring itself."""
+        return self.target
+
+    @property
     def host_level(self) -> tuple[str, ...]:
         """Labels that a machine's series keep."""
         return (*self.scope, self.host)

@@ -50,6 +50,8 @@ class Thresholds(Table):
     """Measured speedup against a baseline, under which users wait longer with speculation. The rest is noise. HEUR."""
     tail: AboveZero = 1.5
     """P99 over P50, relative to the model's own day, above which slow requests have become slower. HEUR."""
+    slow_steps: AboveZero = 1.5
+    """Mean decode step, relative to the engine's own day at the same batch, above which an engine is slow. HEUR."""
     load: Share = 0.2
     """Largest relative difference of comparable sides in an engine's request rate and batch, or in lengths. HEUR."""
     kv_cache: Share = 0.9  # Share of the KV cache in use, above which the next long request may preempt another. HEUR.
@@ -69,6 +71,10 @@ class Thresholds(Table):
     """Share of a model's servers, above which the others cannot carry their load. HEUR."""
     cut_off: Share = 0.5
     """Share of answers that end at their length limit, above which long answers are the rule. HEUR."""
+    disk_left: Share = 0.05
+    """Share of a disk that is left, or will be within a day, under which it fills. HEUR."""
+    disk_low: Share = 0.4
+    """Share of a disk left, under which its growth is looked at: above, it is a download. HEUR."""
     foreign: Share = 0.01
     """Share of the tokens generated during a sweep that none of its responses explains: those are of other traffic."""
 
@@ -76,8 +82,9 @@ class Thresholds(Table):
     def _ordered(self) -> Self:
         if self.pays_clearly <= 1:
             raise ValueError("pays_clearly must be over 1, the break-even")
-        if self.tail <= 1:
-            raise ValueError("tail must be over 1, no change")
+        for name in ("tail", "slow_steps"):
+            if getattr(self, name) <= 1:
+                raise ValueError(f"{name} must be over 1, no change")
         return self
 
 
@@ -90,6 +97,10 @@ class Traffic(Table):
     """Drafts accepted to a depth, under which no draft of that length is called the best. HEUR."""
     draft_tokens_to_judge_fit: AboveZero = 2000
     """Drafted tokens from which a drafter that does not fit is told from a bad start. HEUR."""
+    steps_to_judge: AboveZero = 200
+    """Decode steps of all requests in the window, under which their mean says nothing. HEUR."""
+    evaluations_to_compare: AboveZero = 60
+    """Evaluations of the past with a like batch, under which none is usual: an hour at the default pace. HEUR."""
     tokens_per_second: AboveZero = 1.0
     requests_per_second: AboveZero = 0.05
     """Three a minute: fifteen in the window of a rate."""

@@ -15,9 +15,11 @@ from draftboard.signals import (
     gpu,
     integrity,
     latency,
+    monitoring,
     presence,
     requests,
     slo,
+    steps,
     traffic,
     users,
 )
@@ -47,7 +49,7 @@ FAMILIES: dict[str, tuple[Signal, ...]] = {
     "objectives": _of(slo),
     "latency-first-token": latency.first_token.signals,
     "latency-per-token": (*latency.per_token.signals, users.measured_speedup, users.tail_change),
-    "latency-step": latency.step.signals,
+    "latency-step": (*latency.step.signals, *_of(steps)),
     "latency-end-to-end": latency.end_to_end.signals,
     "latency-queue": latency.queue.signals,
     "latency-prefill": latency.prefill.signals,
@@ -55,6 +57,7 @@ FAMILIES: dict[str, tuple[Signal, ...]] = {
     "latency-inference": latency.inference.signals,
     "verdict": (decisions.verdict, decisions.advice),
     "gpu": _of(gpu),
+    "monitoring": _of(monitoring),
 }
 """Signals that are made of each other, and of none of another family: each family can be evaluated by itself. The
 verdict alone weighs what two families say, and follows them by up to one evaluation."""

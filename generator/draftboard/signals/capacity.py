@@ -2,9 +2,22 @@
 
 from draftboard.catalogue import Metric, latency, serving
 from draftboard.durations import Duration
-from draftboard.expr.labels import told_apart
+from draftboard.expr.labels import CountValues, told_apart
 from draftboard.expr.scope import Level
-from draftboard.expr.tree import Aggregate, Constant, Expr, Function, Raw, first_of, over_level, rate, rate_of_each
+from draftboard.expr.tree import (
+    Aggregate,
+    Constant,
+    Expr,
+    Function,
+    Raw,
+    constant,
+    expr,
+    first_of,
+    on,
+    over_level,
+    rate,
+    rate_of_each,
+)
 from draftboard.settings import Settings
 from draftboard.signals.latency import distribution_of
 from draftboard.signals.requests import request_rate
@@ -39,6 +52,15 @@ batch = Signal(
     record="vllm_num_requests_running:avg{window}",
     empty=SILENT,
 )
+_at_least_one = first_of(batch > 1, constant(1, batch))
+_size = CountValues("batch", expr(2).combined("^", Function("ceil", Function("log2", _at_least_one))))
+
+
+def by_batch(figure: Expr) -> Expr:
+    """A figure of each engine, labelled with the size of its batch: the next power of two, 1 at least."""
+    return figure.combined("*", _size, on(lambda scope: scope.labels, group="right"))
+
+
 engines = Signal(
     name="engines",
     title="Engines",

@@ -28,9 +28,12 @@ def _enough(settings: Settings) -> float:
     return math.ceil(rules.baseline_needs * rules.baseline.seconds / rules.evaluation_interval.seconds)
 
 
-def usual(signal: Signal) -> Expr:
-    """The mean of a signal's past, where enough of it holds samples to call it usual."""
-    return _past("avg_over_time", signal) & (_past("count_over_time", signal) >= setting(_enough))
+_MOST_OF_IT = setting(_enough)
+
+
+def usual(signal: Signal, evaluations: Expr = _MOST_OF_IT) -> Expr:
+    """The mean of a signal's past, where enough evaluations of it have samples to call it usual."""
+    return _past("avg_over_time", signal) & (_past("count_over_time", signal) >= evaluations)
 
 
 _BESIDE = Matching(lambda s: (s.settings.labels.instance, s.settings.labels.engine), group="right")

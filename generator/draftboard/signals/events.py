@@ -1,13 +1,13 @@
-"""What happened: marked on every graph. And whether anybody is watching."""
+"""What happened: marked on every graph."""
 
 from draftboard.catalogue import around, serving
 from draftboard.expr.scope import Level, Matcher, Scope
-from draftboard.expr.tree import Expr, Function, Given, Raw, expr, first_of, over_level, setting
+from draftboard.expr.tree import Expr, Function, Given, Raw, first_of, over_level, setting
 from draftboard.signals.presence import of_servers, remembered
-from draftboard.signals.signal import Better, Code, Signal, Unit, good_under
-from draftboard.status import Status
+from draftboard.signals.signal import Better, Signal, Unit, good_under
 
-WATCHED_ALERTS = "SpecDecode.+|VLLM.+"
+WATCHDOG = "DraftboardWatchdog"
+"""Of all alerts the one that fires while everything is well."""
 
 
 def _restarts(s: Scope) -> Expr:
@@ -59,19 +59,11 @@ firing_alerts = Signal(
     unit=Unit.CODE,
     expr=Raw(
         around.ALERTS,
-        matchers=lambda _: (Matcher("alertname", "=~", WATCHED_ALERTS), Matcher("alertstate", "=", "firing")),
+        matchers=lambda _: (
+            Matcher("alertname", "=~", "(SpecDecode|VLLM|Draftboard).+"),
+            Matcher("alertname", "!=", WATCHDOG),
+            Matcher("alertstate", "=", "firing"),
+        ),
     ),
     empty="no alert fires, or no alerting rules are loaded",
-)
-heartbeat = Signal(
-    name="heartbeat",
-    title="Heartbeat",
-    question="Are the rules evaluated, and do alerts arrive?",
-    description="Always 1. If its alert stops arriving, Prometheus, its rules or Alertmanager are down.",
-    unit=Unit.CODE,
-    expr=Function("vector", expr(1)),
-    record="draftboard_heartbeat:bool",
-    levels=(Level.FLEET,),
-    codes=(Code(1, "evaluated", Status.GOOD),),
-    empty="no rules are evaluated",
 )

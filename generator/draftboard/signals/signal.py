@@ -42,6 +42,9 @@ class Unit(Enum):
     PREEMPTIONS_PER_SECOND = ("short", "preemptions/s")
     ENGINES = ("short", "engines")
     RESTARTS = ("short", "restarts")
+    EVALUATIONS = ("short", "evaluations")
+    NOTIFICATIONS = ("short", "notifications")
+    FAILURES = ("short", "failures")
     DEVIATIONS = ("short", "standard deviations")
     CODE = ("none", "")
 

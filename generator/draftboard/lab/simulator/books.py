@@ -10,15 +10,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-from draftboard.catalogue import CATALOGUE, Histogram, Metric, Owner, Presence, around, latency, serving, speculation
+from draftboard.catalogue import (
+    CATALOGUE,
+    ELSEWHERE,
+    Histogram,
+    Metric,
+    Owner,
+    Presence,
+    around,
+    latency,
+    serving,
+    speculation,
+)
 from draftboard.lab.simulator.arrivals import Batch, Floats, Integers, blocks, joined
 from draftboard.lab.simulator.scenario import Server
 
 _CPU, _COLLECTIONS = around.LASTING
 _CPU_SECONDS_PER_REQUEST = 0.02
 
-_ELSEWHERE = {Presence.PROMETHEUS, Presence.GPU_EXPORTER}
-PAGE = tuple(metric for metric in (*CATALOGUE, *around.LASTING) if metric.presence not in _ELSEWHERE)
+PAGE = tuple(metric for metric in (*CATALOGUE, *around.LASTING) if metric.presence not in ELSEWHERE)
 """What a simulated server exposes: of vLLM 0.32's page, every series that Draftboard reads."""
 
 

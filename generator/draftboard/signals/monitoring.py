@@ -1,0 +1,215 @@
+"""Whether anybody is watching: rules, records, notifications, storage and disks of the monitoring itself.
+
+Their alerts read raw series, so that they fire where records are missing; the heartbeat tells that they are there.
+"""
+
+from draftboard.catalogue import Metric, around, serving
+from draftboard.durations import Duration
+from draftboard.expr.labels import labelled
+from draftboard.expr.scope import Level, Scope
+from draftboard.expr.tree import (
+    Expr,
+    Function,
+    InWindow,
+    Raw,
+    Span,
+    Where,
+    constant,
+    expr,
+    first_of,
+    on,
+    over_level,
+    rate,
+    setting,
+)
+from draftboard.settings import Settings
+from draftboard.signals import requests
+from draftboard.signals.signal import Better, Code, Signal, Unit, good_from, good_under
+from draftboard.status import Status
+
+_MONITOR = (Level.MONITOR,)
+_DAY, _LATELY, _NOW = Duration(86_400), Duration(6 * 3600), Duration(900)
+RETRIED = Duration(900)
+"""Alertmanager gives a notification up, and tries it anew, once in its group_interval of mostly five minutes."""
+_OUR_GROUPS = ".+;draftboard-.+"
+_NO_DISK = "tmpfs|ramfs|overlay|squashfs|erofs|iso9660|fuse.*"
+
+
+def _program(scope: Scope) -> tuple[str, ...]:
+    return Level.MONITOR.labels(scope.settings)
+
+
+def _job(scope: Scope) -> tuple[str, ...]:
+    return (*scope.settings.labels.scope, scope.settings.labels.job)
+
+
+def _evaluating_ours(figure: Expr) -> Expr:
+    """Of the Prometheus servers that evaluate our rules: others are not ours to watch."""
+    return figure.combined("and", Raw(around.RULE_GROUPS).where("rule_group", _OUR_GROUPS), on(_program))
+
+
+def _increase(metric: Metric, span: Span, *by: str) -> Expr:
+    return over_level("sum", Function("increase", Raw(metric, window=lambda s: str(span(s.settings)))), *by)
+
+
+def _hour(settings: Settings) -> Duration:
+    return settings.rules.remember
+
+
+heartbeat = Signal(
+    name="heartbeat",
+    title="Heartbeat",
+    question="Are the rules evaluated, and do alerts arrive?",
+    description="Always 1. If its alert stops arriving, Prometheus, its rules or Alertmanager are down.",
+    unit=Unit.CODE,
+    expr=Function("vector", expr(1)),
+    record="draftboard_heartbeat:bool",
+    levels=(Level.FLEET,),
+    codes=(Code(1, "evaluated", Status.GOOD),),
+    empty="no rules are evaluated",
+)
+rules_failed = Signal(
+    name="rules_failed",
+    title="Rule evaluations that failed",
+    question="Are all rules evaluated?",
+    description="Failed rules and missed evaluations of Draftboard's rule groups within the window of the rates.",
+    unit=Unit.EVALUATIONS,
+    better=Better.LOWER,
+    expr=(InWindow(rate(around.RULES_FAILED)) + InWindow(rate(around.RULES_MISSED))).where("rule_group", _OUR_GROUPS),
+    levels=_MONITOR,
+    by=("rule_group",),
+    bands=lambda _: good_under(0, good="none", beyond="failed", status=Status.BAD),
+    empty="Prometheus is not scraped",
+)
+records_missing = Signal(
+    name="records_missing",
+    title="Engines without records",
+    question="Are the recording rules loaded?",
+    description="Engines with series of vLLM and without the records made of them.",
+    unit=Unit.ENGINES,
+    better=Better.LOWER,
+    expr=over_level(
+        "count",
+        over_level("group", Raw(serving.REQUESTS_RUNNING))
+        .combined("unless", requests.requests_running)
+        .at(Level.ENGINE),
+    ),
+    levels=(Level.FLEET,),
+    bands=lambda _: good_under(0, good="none", beyond="missing", status=Status.BAD),
+    empty="none is missing",
+)
+_refused, _dropped = (_increase(metric, lambda _: RETRIED) for metric in (around.ALERTS_REFUSED, around.ALERTS_DROPPED))
+notifications_failed = Signal(
+    name="notifications_failed",
+    title="Notifications that failed",
+    question="Do notifications arrive?",
+    description=f"Within {RETRIED}, by integration: what Alertmanager could not deliver to its receivers, and under "
+    "alertmanager the alerts that Prometheus could not deliver to an Alertmanager.",
+    unit=Unit.NOTIFICATIONS,
+    better=Better.LOWER,
+    expr=first_of(
+        # What reached none is counted twice, what was sent to none only as dropped.
+        labelled(_evaluating_ours(first_of(_refused > _dropped, _dropped)), "integration", "alertmanager"),
+        _increase(around.NOTIFICATIONS_FAILED, lambda _: RETRIED, "integration"),
+    ),
+    levels=_MONITOR,
+    by=("integration",),
+    bands=lambda _: good_under(0, good="none", beyond="failed"),
+    empty="neither Prometheus nor Alertmanager is scraped",
+)
+_silent_alertmanagers = (
+    Raw(around.UP)
+    .equals(0)
+    .combined(
+        "and", Function("last_over_time", Raw(around.ALERTMANAGER_BUILD, window=lambda _: str(_DAY))), on(_program)
+    )
+    .combined("unless", Raw(around.ALERTMANAGER_BUILD), on(_job))
+)
+"""Alertmanagers that were seen within the day and do not answer, nor does any other of their job."""
+alertmanagers = Signal(
+    name="alertmanagers",
+    title="Alertmanagers",
+    question="Is there an Alertmanager to send alerts to?",
+    description="Alertmanagers that a Prometheus sends to; 0 also for an Alertmanager that does not answer scrapes, "
+    "unless another one of its job does.",
+    unit=Unit.CODE,
+    better=Better.HIGHER,
+    expr=over_level("max", first_of(_evaluating_ours(Raw(around.ALERTMANAGERS)), _silent_alertmanagers)),
+    levels=_MONITOR,
+    codes=(Code(0, "none", Status.BAD),),
+    empty="Prometheus is not scraped",
+)
+_corruptions = over_level("max", Raw(around.WAL_CORRUPTIONS))
+_new_corruptions = first_of(
+    # Found at start they are there from the first scrape on: no increase.
+    _corruptions.combined(">", first_of(_corruptions.ago(_hour), constant(0, _corruptions))),
+    constant(0, _corruptions),
+)
+storage_failures = Signal(
+    name="storage_failures",
+    title="Failures of the storage",
+    question="Does Prometheus keep what it scrapes?",
+    description="Corruptions, failed writes and failed truncations of the write-ahead log and failed compactions "
+    "within rules.remember (by default 1h), of Prometheus servers that evaluate Draftboard's rules.",
+    unit=Unit.FAILURES,
+    better=Better.LOWER,
+    expr=_evaluating_ours(
+        _increase(around.WAL_WRITES_FAILED, _hour)
+        + _increase(around.WAL_TRUNCATIONS_FAILED, _hour)
+        + _increase(around.COMPACTIONS_FAILED, _hour)
+        + _new_corruptions
+    ),
+    levels=_MONITOR,
+    bands=lambda _: good_under(0, good="none", beyond="failed"),
+    empty="Prometheus is not scraped",
+)
+
+
+def _of_disk(metric: Metric) -> Expr:
+    """By device: one disk is mounted at many places."""
+    return Where(over_level("max", Raw(metric), "device"), lambda _: "fstype", lambda _: (_NO_DISK,), negated=True)
+
+
+_available = _of_disk(around.DISK_AVAILABLE)
+# A container sees its host's disk through read-only mounts: that alone does not tell a medium that nobody writes.
+_written = _available.combined("!=", _available.ago(_hour))
+_never_written = (_of_disk(around.DISK_READ_ONLY).equals(1) & (_available > 0)).combined("unless", _written)
+disk_free = Signal(
+    name="disk_free",
+    title="Disk space left",
+    question="How full are the disks?",
+    description="Share of a disk that users may still write, by node-exporter; not of media that nobody writes.",
+    better=Better.HIGHER,
+    expr=(_available / _of_disk(around.DISK_SIZE)).combined("unless", _never_written),
+    record="node_filesystem_avail:ratio",
+    levels=_MONITOR,
+    by=("device",),
+    empty="no node-exporter is scraped",
+)
+_LIMIT = setting(lambda settings: settings.thresholds.disk_left)
+
+
+def _in_a_day(span: Duration) -> Expr:
+    """What is left in a day if it goes on as within the span."""
+    return disk_free + (disk_free - disk_free.ago(lambda _: span)) * (_DAY.seconds // span.seconds)
+
+
+_fills = (
+    _in_a_day(_LATELY)
+    & (_in_a_day(_NOW) < _LIMIT)  # A download that has ended does not go on.
+    & (disk_free < setting(lambda settings: settings.thresholds.disk_low))
+)
+disk_left = Signal(
+    name="disk_left",
+    title="Disk space left in a day",
+    question="Does a disk fill up?",
+    description="Share of a disk that is left; below thresholds.disk_low the share in a day if it goes on as in the "
+    f"last {_LATELY}, where the last {_NOW} agree. Negative where the disk is full before.",
+    better=Better.HIGHER,
+    expr=first_of(disk_free < _LIMIT, _fills, disk_free),
+    levels=_MONITOR,
+    by=("device",),
+    bands=lambda settings: good_from(settings.thresholds.disk_left, good="room", under="filling"),
+    empty=disk_free.empty,
+    least=None,
+)

@@ -1,0 +1,44 @@
+"""How long decode steps take, against the engine's own past at the same batch."""
+
+from draftboard.catalogue import latency
+from draftboard.expr.scope import Level
+from draftboard.expr.tree import InWindow, rate, setting
+from draftboard.signals import latency as times
+from draftboard.signals.capacity import by_batch
+from draftboard.signals.comparison import usual
+from draftboard.signals.signal import Better, Signal, Unit, good_under
+
+_enough_steps = InWindow(rate(latency.STEP_LATENCY.count)) >= setting(lambda settings: settings.traffic.steps_to_judge)
+step_time_by_batch = Signal(
+    name="step_time_by_batch",
+    title="Step latency by batch",
+    question="How long does a step take at this batch?",
+    description="Mean step latency by the mean number of running requests, rounded up to a power of two. Shown "
+    "with enough decode steps in the window.",
+    unit=Unit.SECONDS,
+    better=Better.LOWER,
+    expr=by_batch(times.step.mean & _enough_steps),
+    record="vllm_inter_token_latency_seconds:mean_by_batch_rate{window}",
+    levels=(Level.ENGINE,),
+    by=("batch",),
+    empty="not enough decode steps",
+)
+step_time_change = Signal(
+    name="step_time_change",
+    title="Step latency vs. its own past",
+    question="Has the engine become slow at the same batch?",
+    description="Mean step latency / its mean over the engine's own past (rules.baseline, by default 1d) at batches of "
+    "the same size. Prefills between the steps lengthen them, too.",
+    unit=Unit.TIMES_USUAL,
+    better=Better.LOWER,
+    # One series, whatever the batch: an alert must not wait anew when it changes.
+    expr=(
+        step_time_by_batch
+        / usual(step_time_by_batch, setting(lambda settings: settings.traffic.evaluations_to_compare))
+    ).max("batch"),
+    record="vllm_inter_token_latency_seconds:change{baseline}_by_batch_rate{window}",
+    levels=(Level.ENGINE,),
+    bands=lambda settings: good_under(settings.thresholds.slow_steps, good="as-usual", beyond="slower-than-usual"),
+    empty="too little history at this batch, or not enough decode steps",
+    decimals=2,
+)
