@@ -195,7 +195,9 @@ class Engine:
         return np.array(steps, int)
 
     def _run(self, entering: Batch, begin: Integers, decoding: Floats) -> None:
-        count, prompts, outputs = len(decoding), np.zeros(len(decoding)), np.zeros(len(decoding), int)
+        count = len(decoding)
+        prompts: Integers = np.zeros(count, int)
+        outputs: Integers = np.zeros(count, int)
         if len(entering):
             own = uncomputed(entering)
             seconds = decoding + self._prefill_seconds(1) * np.bincount(begin, own, minlength=count)
