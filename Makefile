@@ -112,7 +112,7 @@ check-settings:
 tools: $(FETCHED) $(FETCHED_COMPOSE) ## Fetch Prometheus, Alertmanager and Docker Compose
 
 clean: ## Remove .venv, .tools and all caches
-	rm -rf $(VENV) .venv-vllm $(TOOLS) build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .venv-vllm $(TOOLS) build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .mutation_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	rm -rf generator/draftboard.egg-info
 

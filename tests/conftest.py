@@ -22,11 +22,12 @@ DEMO_SETTINGS = ROOT / "deploy/demo/draftboard.toml"
 # Prometheus and promtool hold little here, and would use up to half of their time to collect it.
 os.environ.setdefault("GOGC", "400")
 
-# How fast an example is depends on what else the machine does.
-hypothesis.settings.register_profile(
-    "untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow], print_blob=True
-)
-hypothesis.settings.load_profile("untimed")
+# How fast an example is depends on what else the machine does. Examples depend on the test's code alone, so that a test
+# fails only for what a commit changed; `pytest --hypothesis-profile=explore` tries others.
+_UNTIMED = hypothesis.settings(deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow], print_blob=True)
+hypothesis.settings.register_profile("explore", _UNTIMED)
+hypothesis.settings.register_profile("reproducible", _UNTIMED, derandomize=True)
+hypothesis.settings.load_profile("reproducible")
 
 SECONDS = {
     "real/test_editions_agree": 60,  # and with it all of the group demo_run

@@ -1,13 +1,16 @@
 """Do the rule tests notice a wrong rule? Change the rules one token at a time and see that some test fails.
 
-A mutant is one small change in one rule. It is killed when promtool fails on a test file that depends on the rule. Each
-run gets only the rules that its test file asserts on and what those read: no other can make an assertion fail, and it
-is several times as fast. A mutant that survives is a hole in the tests, unless `mutation_equivalents.yaml` says why it
-means the same.
+A mutant is one small change in one rule. It is killed when promtool fails on a case, an entry of `tests/rules`, that
+depends on the rule. Each run gets one case and only the rules that it names and what those read: no other can make it
+fail. What a run found is kept in `.mutation_cache` by a hash of all that it read: an interrupted run goes on, and the
+next repeats only what a change touches. A mutant that survives is a hole in the tests, unless
+`mutation_equivalents.yaml` says why it means the same.
 """
 
 import argparse
 import difflib
+import functools
+import hashlib
 import json
 import os
 import re
@@ -28,13 +31,18 @@ from typing import Any
 import promql_parser
 import yaml
 from rich.console import Console
-from rich.progress import Progress
+from rich.progress import Progress, TimeElapsedColumn
 
 from draftboard.build import artifacts
 from draftboard.settings import load
 
 ROOT = Path(__file__).parents[2]
 EQUIVALENTS = Path(__file__).with_name("mutation_equivalents.yaml")
+KNOWN = ROOT / ".mutation_cache"
+ONE_OF_MANY = {"GOGC": "400", "GOMAXPROCS": "1"}  # for a promtool among others, with little memory to collect
+TEXTS = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+RULES = "rules.yaml"
+RULE_FILES_OF_CASES = re.compile("^rule_files: .*$", re.MULTILINE)
 RULE_FILES = ("alerts/recording.rules.yaml", "alerts/alerting.rules.yaml")
 
 TOKEN = re.compile(r'"[^"]*"|[a-zA-Z_:][\w:]*|(?:\d+[smhdwy])+|\d+(?:\.\d+)?|=~|!~|!=|==|<=|>=|[-+*/<>=(){}\[\],]')
@@ -63,8 +71,10 @@ class Rule:
     body: dict[str, Any] = field(hash=False)
     change: str = ""
 
-    def reads(self) -> set[str]:
-        return set(re.findall(r"[\w:]+", self.body["expr"]))
+    @functools.cached_property
+    def text(self) -> str:
+        """As promtool reads it. No case compares annotations."""
+        return json.dumps({key: value for key, value in self.body.items() if key != "annotations"})
 
     def diff(self, original: "Rule") -> str:
         old, new = ("\n".join(f"{key}: {value}" for key, value in rule.body.items()) for rule in (original, self))
@@ -84,14 +94,49 @@ def load_rules() -> dict[str, Rule]:
     return {rule.name: rule for rule in rules}
 
 
-def visible(test: Path, rules: dict[str, Rule]) -> dict[str, Rule]:
-    """The rules that a test file names and all that they read, in the order of the rule files."""
-    words = set(re.findall(r"[\w:]+", test.read_text()))
-    waiting = set(rules) if words & {"ALERTS", "__name__"} else words & set(rules)
+@dataclass(frozen=True)
+class Case:
+    """One entry of the `tests` in a file: promtool runs each on series of its own."""
+
+    file: Path
+    name: str
+    text: str  # all of the file that concerns this entry
+    words: frozenset[str]
+    rule_files: frozenset[str]
+
+    @property
+    def key(self) -> str:
+        return hashed(self.file.name, self.name)
+
+
+def load_cases() -> Iterator[Case]:
+    for path in sorted((ROOT / "tests/rules").glob("*.test.yaml")):
+        if "exp_annotations" in path.read_text():
+            continue  # It compares messages, not what rules compute.
+        document = yaml.load(path.read_text(), TEXTS)  # noqa: S506  (all its values are text)
+        for entry in document["tests"]:
+            words = words_of(json.dumps(entry).replace(r"\n", " "))  # the break of a line is no part of a word
+            loaded = frozenset(file.removeprefix("../../") for file in document["rule_files"])
+            yield Case(path, entry["name"], json.dumps(document | {"tests": entry}), words, loaded)
+
+
+@functools.cache
+def words_of(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"[\w:]+", text))
+
+
+def hashed(*texts: str) -> str:
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()
+
+
+def visible(case: Case, rules: dict[str, Rule]) -> dict[str, Rule]:
+    """The rules that a case names and all that they read, in the order of the rule files."""
+    rules = {name: rule for name, rule in rules.items() if rule.file in case.rule_files}
+    waiting = set(rules) if case.words & {"ALERTS", "__name__"} else case.words & rules.keys()
     seen: set[str] = set()
     while waiting:
         seen |= waiting
-        waiting = {read for name in waiting for read in rules[name].reads() if read in rules} - seen
+        waiting = {read for name in waiting for read in words_of(rules[name].body["expr"]) if read in rules} - seen
     return {name: rule for name, rule in rules.items() if name in seen}
 
 
@@ -171,58 +216,89 @@ def kind(metric: str) -> tuple[str, str]:
     return level, rest.rpartition(":" if ":" in rest else "_")[2]
 
 
+class Known(dict[str, str]):
+    """What runs found, by a hash of all that they read: kept in a file, so that no run is repeated."""
+
+    def __init__(self, file: Path) -> None:
+        file.touch()
+        entries = (line.split() for line in file.read_text().splitlines())
+        super().__init__(entry for entry in entries if len(entry) == 2)
+        self._file = file.open("a", buffering=1)
+
+    def __setitem__(self, key: str, found: str) -> None:
+        super().__setitem__(key, found)
+        self._file.write(f"{key} {found}\n")
+
+
 class Runner:
-    """Runs promtool on a test file and just the rules it can see, in a folder laid out like the repository."""
+    """Runs promtool on a case and just the rules that it can see."""
 
-    def __init__(self, promtool: Path, folder: Path, rules: dict[str, Rule], chosen: set[str]) -> None:
-        self.promtool, self.folder, self.rules = promtool, folder, rules
-        tests = sorted((ROOT / "tests/rules").glob("*.test.yaml"))
-        self.sees = {test: seen for test in tests if chosen & set(seen := visible(test, rules))}
-        self.seconds: dict[Path, float] = {}
+    def __init__(self, promtool: Path, folder: Path, rules: dict[str, Rule], known: Known) -> None:
+        self.promtool, self.folder, self.rules, self.known = promtool, folder, rules, known
+        self.version = subprocess.run([promtool, "--version"], capture_output=True, text=True, check=True).stdout
+        self.seeing: dict[str, list[Case]] = {name: [] for name in rules}
+        for case in load_cases():
+            for name in visible(case, rules):
+                self.seeing[name].append(case)
+        self.seconds: dict[str, float] = {}
+        self.kills = Counter[tuple[str, str]]()
 
-    def run(self, test: Path, rules: dict[str, Rule]) -> str:
-        """What promtool complains about; nothing when the test passes."""
-        folder = self.folder / str(threading.get_ident())
-        copy = folder / "tests/rules" / test.name
-        if not copy.exists():
-            for part in (copy.parent, folder / "alerts"):
-                part.mkdir(parents=True, exist_ok=True)
-            copy.symlink_to(test)
-        groups: dict[str, dict[str, list[Any]]] = {file: defaultdict(list) for file in RULE_FILES}
-        compared = "exp_annotations" in test.read_text()
-        for rule in visible(test, rules).values():
-            body = {key: value for key, value in rule.body.items() if key != "annotations" or compared}
-            groups[rule.file][rule.group].append(body)
-        for file, bodies in groups.items():
-            content = {"groups": [{"name": name, "rules": rules} for name, rules in bodies.items()]}
-            (folder / file).write_text(json.dumps(content))
-        command = [str(self.promtool), "test", "rules", str(copy)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        return (done.stdout + done.stderr).strip() or "failed" if done.returncode else ""
+    def outcome_of(self, case: Case, rules: dict[str, Rule]) -> str:
+        """`passed`, `failed`, or `rejected` for an expression that promtool cannot parse."""
+        groups = defaultdict[str, list[str]](list)
+        for rule in visible(case, rules).values():
+            groups[rule.group].append(rule.text)
+        listed = (f'{{"name": "{name}", "rules": [{", ".join(texts)}]}}' for name, texts in groups.items())
+        content = f'{{"groups": [{", ".join(listed)}]}}'
+        key = hashed(self.version, case.text, content)
+        if key not in self.known:
+            folder = self.folder / str(threading.get_ident())
+            folder.mkdir(exist_ok=True)
+            (folder / RULES).write_text(content)
+            file = folder / case.file.name
+            file.write_text(RULE_FILES_OF_CASES.sub(f"rule_files: [{RULES}]", case.file.read_text()))
+            command = [self.promtool, "test", "rules", f"--run=^{re.escape(case.name)}$", file]
+            done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | ONE_OF_MANY)
+            rejected = "could not parse expression" in done.stdout + done.stderr
+            self.known[key] = "rejected" if rejected else "failed" if done.returncode else "passed"
+        return self.known[key]
 
-    def baseline(self, test: Path) -> str:
-        """Time a test file on the rules as they are; how it fails, if it does."""
+    def baseline(self, case: Case) -> str:
+        """Time a case on the rules as they are; its name if it fails."""
         start = time.monotonic()
-        output = self.run(test, self.rules)
-        self.seconds[test] = time.monotonic() - start
-        return f"{test.name} fails on the rules as they are:\n{output[:1000]}" if output else ""
+        outcome = self.outcome_of(case, self.rules)
+        self.seconds[case.key] = time.monotonic() - start
+        return "" if outcome == "passed" else f"{case.file.name}: {case.name}"
 
     def outcome(self, mutant: Rule) -> str:
-        """`killed`, `survived` or `rejected`; files that name the rule come first, quick ones before slow ones."""
-        tests = [test for test, seen in self.sees.items() if mutant.name in seen]
-        for test in sorted(tests, key=lambda test: (mutant.name not in test.read_text(), self.seconds[test])):
-            output = self.run(test, self.rules | {mutant.name: mutant})
-            if output:
-                return "rejected" if "could not parse expression" in output else "killed"
+        """`killed`, `survived` or `rejected`: first by the case that killed it before, then by what killed its like."""
+        rules, own = self.rules | {mutant.name: mutant}, hashed(mutant.name, mutant.text)
+        before = self.known.get(own)
+
+        def order(case: Case) -> tuple[bool, int, bool, float]:
+            named = mutant.name in case.words
+            return case.key != before, -self.kills[mutant.name, case.key], not named, self.seconds[case.key]
+
+        for case in sorted(self.seeing[mutant.name], key=order):
+            outcome = self.outcome_of(case, rules)
+            if outcome == "failed":
+                self.kills[mutant.name, case.key] += 1
+                if before != case.key:
+                    self.known[own] = case.key
+            if outcome != "passed":
+                return {"failed": "killed"}.get(outcome, outcome)
         return "survived"
 
     def judge(self, todo: list[Rule], console: Console) -> dict[Rule, str]:
         """The outcome of every mutant, on all cores."""
         outcomes: dict[Rule, str] = {}
-        bar = Progress(console=console, disable=not console.is_terminal)
-        with bar, ThreadPoolExecutor(os.cpu_count()) as pool:
-            if failures := list(filter(None, pool.map(self.baseline, self.sees))):
-                sys.exit("\n".join(failures))
+        cases = {case.key: case for mutant in todo for case in self.seeing[mutant.name]}
+        bar = Progress(
+            *Progress.get_default_columns(), TimeElapsedColumn(), console=console, disable=not console.is_terminal
+        )
+        with bar, ThreadPoolExecutor((os.cpu_count() or 1) + 1) as pool:  # one waits for the disk
+            if failures := list(filter(None, pool.map(self.baseline, cases.values()))):
+                sys.exit("These fail on the rules as they are:\n" + "\n".join(failures))
             task = bar.add_task("mutants", total=len(todo))
             futures = {pool.submit(self.outcome, mutant): mutant for mutant in todo}
             try:
@@ -259,23 +335,23 @@ def report(console: Console, rules: dict[str, Rule], outcomes: dict[Rule, str]) 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Change the rules one token at a time and see that some test fails.")
     parser.add_argument("--promtool", type=Path, default=os.environ.get("PROMTOOL", ROOT / ".tools/bin/promtool"))
-    parser.add_argument("--rule", help="only the rule of this name")
+    parser.add_argument("--rule", nargs="+", help="only the rules of these names")
     options = parser.parse_args()
     if not options.promtool.is_file():
         parser.error(f"{options.promtool} does not exist: name promtool with --promtool")
     rules = load_rules()
-    if options.rule not in {None, *rules}:
-        parser.error(f"no rule is named {options.rule}")
-    raw = {read for rule in rules.values() for read in rule.reads() if re.fullmatch(r"vllm:.+|up", read)}
+    if unknown := sorted(set(options.rule or ()) - rules.keys()):
+        parser.error(f"no rule is named {', '.join(unknown)}")
+    raw = {read for rule in rules.values() for read in words_of(rule.body["expr"]) if re.fullmatch(r"vllm:.+|up", read)}
     metrics = sorted(raw | {name for name, rule in rules.items() if "record" in rule.body})
-    chosen = {name for name in rules if options.rule in {None, name}}
+    todo = [mutant for name in sorted(options.rule or rules) for mutant in mutants(rules[name], metrics)]
     console = Console(highlight=False, markup=False, soft_wrap=True)
+    start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="mutate-") as folder:
-        runner = Runner(options.promtool.absolute(), Path(folder), rules, chosen)
-        outcomes = runner.judge(
-            [mutant for name in sorted(chosen) for mutant in mutants(rules[name], metrics)], console
-        )
-    return report(console, rules, outcomes)
+        outcomes = Runner(options.promtool.absolute(), Path(folder), rules, Known(KNOWN)).judge(todo, console)
+    status = report(console, rules, outcomes)
+    console.print(f"\n{len(todo)} mutants in {time.monotonic() - start:.0f} s")
+    return status
 
 
 if __name__ == "__main__":

@@ -112,13 +112,13 @@ def test_memory_does_not_grow_with_the_number_of_servers(tmp_path: Path) -> None
         fleet = targets(scenario(instances=servers, **EAGLE | {"load": {}}), 1)
         tracemalloc.start()
         try:
-            backfill(fleet, PAST, tmp_path / "run.om")
+            backfill(fleet, PAST[:11], tmp_path / "run.om")
             return tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
 
     # Each family's file has a buffer that fills at first; after that nothing grows.
-    assert peak(16) < 1.3 * peak(8)
+    assert peak(16) < 1.1 * peak(8)
 
 
 @pytest.mark.parametrize(

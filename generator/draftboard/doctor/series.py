@@ -47,7 +47,7 @@ class Reader:
 
 def silenced_by(missing: Collection[str], readers: Iterable[Reader]) -> Empty:
     """All that is certain to stay empty while these series are missing."""
-    return together(reader for reader in readers if reader.is_silent(missing))
+    return together(reader for reader in readers if reader.is_silent(missing)) if missing else Empty()
 
 
 def together(readers: Iterable[Reader]) -> Empty:

@@ -197,8 +197,9 @@ class Binary(Expr):
         return vector.combined(left, self.how, right, self.matching.key(view.scope), self.matching.group)
 
     def is_silent(self, missing: Collection[str], scope: Scope) -> bool:
-        left, right = (side.is_silent(missing, scope) for side in (self.left, self.right))
-        return {"or": left and right, "unless": left}.get(self.how, left or right)
+        left = self.left.is_silent(missing, scope)
+        decided = self.how == "unless" or left != (self.how == "or")
+        return left if decided else self.right.is_silent(missing, scope)
 
 
 @dataclass(frozen=True, eq=False)

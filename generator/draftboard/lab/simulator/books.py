@@ -9,6 +9,7 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from draftboard.catalogue import (
     CATALOGUE,
@@ -92,6 +93,7 @@ class Steps(NamedTuple):
     drafted: Integers
     accepted: Integers  # those that the end of the answer cuts off included
     emitted: Integers  # to the user
+    active: NDArray[np.bool_]  # whether anything was
 
 
 class Books:
@@ -106,6 +108,9 @@ class Books:
             for child in layout
             if child.labels.get("engine", str(engine)) == str(engine)
         }
+        self._positions = [  # of the row
+            at.start for (name, _), at in self._at.items() if name == speculation.ACCEPTED_TOKENS_PER_POS.name
+        ]
         self._noted: dict[str, tuple[Histogram, list[Floats | Integers], list[Floats | Integers]]] = {}
         self._finished: list[Batch] = []
         self.add(serving.CACHE_CONFIG, 1, str(server.kv_blocks))
@@ -135,11 +140,10 @@ class Books:
             self.add(speculation.DRAFT_TOKENS, steps.drafted.sum())
             self.add(speculation.ACCEPTED_TOKENS, steps.accepted.sum())
             by_depth = np.bincount(steps.accepted.ravel(), minlength=self._server.k + 1)
-            for position, accepted in enumerate(by_depth[::-1].cumsum()[::-1][1:]):
-                self.add(speculation.ACCEPTED_TOKENS_PER_POS, accepted, str(position))
+            self._row[self._positions] += by_depth[:0:-1].cumsum()[::-1]
         emitted = steps.emitted.sum(axis=0) + outputs
         self.add(serving.GENERATION_TOKENS, emitted.sum())
-        self.note(latency.STEP_LATENCY, seconds, (steps.emitted > 0).sum(axis=0))
+        self.note(latency.STEP_LATENCY, seconds, np.count_nonzero(steps.active, axis=0))
         self.note(latency.STEP_TOKENS, (emitted + computed)[emitted > 0])
 
     def ended(self, done: Batch) -> None:

@@ -60,14 +60,16 @@ class Drafter:
         accepted = self._accepted(batch, self._verified(drafted), moves)
         gained = (accepted + 1) * moves
         missing = (batch["wanted"] - batch["made"])[:, None] - (gained.cumsum(axis=1) - gained)
-        emitted = np.clip(missing, 0, gained)
+        emitted = np.minimum(np.maximum(missing, 0), gained)
         active = emitted > 0
-        return Steps(drafted * active, accepted * active, emitted)
+        return Steps(drafted * active, accepted * active, emitted, active)
 
     def _drafted(self, shape: tuple[int, int]) -> Integers:
-        drafted: Integers = np.full(shape, self.longest)
         if len(self._up_to_length):
-            drafted = 1 + self._up_to_length.searchsorted(self._chance.random(shape), side="right")
+            drafted: Integers = 1 + self._up_to_length.searchsorted(self._chance.random(shape), side="right")
+        else:
+            drafted = np.empty(shape, int)
+            drafted.fill(self.longest)
         if self.coverage < 1:
             drafted = np.where(self._chance.random(shape) < self.coverage, drafted, 0)
         return drafted
@@ -194,24 +196,23 @@ class Engine:
 
     def _run(self, entering: Batch, begin: Integers, decoding: Floats) -> None:
         count = len(decoding)
-        seconds = decoding + self._prefill_seconds(1) * np.bincount(begin, uncomputed(entering), minlength=count)
-        ends = self._now + seconds.cumsum()
-        fresh = np.isnan(entering["first"])
-        prompts = np.bincount(begin[fresh], uncomputed(entering[fresh]), minlength=count)
-        if len(entering):  # each gives a token at the end of its step: the first, or the next after a preemption
-            out, phantoms = ends[begin], int(np.count_nonzero(uncomputed(entering) == 1))
-            if not fresh.all():  # for users a very long step
-                self._books.note(latency.STEP_LATENCY, (out - entering["last"])[~fresh])
-            entering["scheduled"][fresh] = (out - seconds[begin])[fresh]
-            entering["first"][fresh] = out[fresh]
-            entering["last"] = out
-            entering["made"] += 1
-            self._books.entered(entering[fresh], phantoms)
+        prompts: Integers = np.zeros(count, int)
+        outputs: Integers = np.zeros(count, int)
+        if len(entering):
+            own = uncomputed(entering)
+            seconds = decoding + self._prefill_seconds(1) * np.bincount(begin, own, minlength=count)
+            ends = self._now + seconds.cumsum()
+            fresh = np.isnan(entering["first"])
+            outputs = np.bincount(begin, minlength=count)
+            prompts = np.bincount(begin[fresh], own[fresh], minlength=count)
+            self._enter(entering, fresh, ends[begin], seconds[begin])
+        else:
+            seconds, ends = decoding, self._now + decoding.cumsum()
         batch = joined(self._running, entering)
         begins = np.concatenate([np.full(len(self._running), -1), begin])
         steps = self._drafter.decode(batch, begins, count)
-        self._books.decoded(steps, seconds, outputs=np.bincount(begin, minlength=count), computed=prompts)
-        taken = (steps.emitted > 0).sum(axis=1)
+        self._books.decoded(steps, seconds, outputs=outputs, computed=prompts)
+        taken = np.count_nonzero(steps.active, axis=1)
         batch["made"] += steps.emitted.sum(axis=1)
         batch["last"] = np.where(taken > 0, ends[begins + taken], batch["last"])
         done = batch["made"] >= batch["wanted"]
@@ -219,6 +220,17 @@ class Engine:
             self._books.ended(batch[done])
             batch = batch[~done]
         self._running, self._now = batch, float(ends[-1])
+
+    def _enter(self, entering: Batch, fresh: NDArray[np.bool_], out: Floats, seconds: Floats) -> None:
+        """Each gives a token at the end of its step, which took so long: the first, or the next after a preemption."""
+        phantoms = int(np.count_nonzero(uncomputed(entering) == 1))
+        if not fresh.all():  # for users a very long step
+            self._books.note(latency.STEP_LATENCY, (out - entering["last"])[~fresh])
+        entering["scheduled"][fresh] = (out - seconds)[fresh]
+        entering["first"][fresh] = out[fresh]
+        entering["last"] = out
+        entering["made"] += 1
+        self._books.entered(entering[fresh], phantoms)
 
     def _preempt(self) -> None:
         """While the cache is over-full the youngest go back to the head of the queue, their answers kept."""
