@@ -18,6 +18,10 @@ def _target(scope: Scope) -> tuple[str, ...]:
     return scope.settings.labels.target
 
 
+def _served(scope: Scope) -> tuple[str, ...]:
+    return (*_target(scope), scope.settings.labels.model_name)
+
+
 def _target_series(scope: Scope) -> tuple[str, ...]:
     return scope.settings.labels.target_series
 
@@ -39,14 +43,14 @@ def _labelled(settings: Settings) -> tuple[Matcher, ...]:
     return (Matcher(settings.labels.spec_method, "!=", ""),)
 
 
-def stays(settings: Settings) -> tuple[Matcher, ...]:
-    """Selects servers that are not meant to go away."""
+def _stays(settings: Settings) -> tuple[Matcher, ...]:
     return (Matcher(settings.labels.scale_to_zero, "=", ""),)
 
 
 def _answers(matchers: Matchers = lambda _: ()) -> Expr:
     """1 for targets that answered a scrape lately, else 0: a single failed scrape is no outage."""
-    return Function("max_over_time", Raw(around.UP, window=_silence, matchers=matchers))
+    lately = Function("max_over_time", Raw(around.UP, window=_silence, matchers=matchers))
+    return lately & Raw(around.UP, matchers=matchers)  # What left discovery is no target.
 
 
 def _last(metric: Metric, window: Callable[[Scope], str], chosen_by: Names | None = None) -> Expr:
@@ -68,7 +72,9 @@ def _known(s: Scope) -> Expr:
     if not s.edition.reads_records:
         return over_level("group", _seen_lately)
     now = over_level("group", Raw(serving.REQUESTS_RUNNING))
-    before = OverTime("last_over_time", known, lambda settings: settings.rules.remember)
+    just_before = OverTime("last_over_time", known, lambda settings: settings.rules.evaluation_interval * 2)
+    ever = OverTime("last_over_time", known, lambda settings: settings.rules.remember)
+    before = just_before.combined("or", ever, on(_target))  # Across a gap also the model that another has replaced.
     return first_of(now, before.combined("and", Raw(around.UP), on(_target)).combined("unless", now, on(_target)))
 
 
@@ -85,6 +91,8 @@ known = Signal(
     codes=(Code(1, "known", Status.NEUTRAL),),
     empty="no vLLM target is scraped",
 )
+known_down = known.at(Level.TARGET).combined("and", _answers().equals(0), on(_target))
+"""Servers that do not answer."""
 _never_seen = _answers(_labelled).equals(0).combined("unless", known.at(Level.TARGET), on(_target))
 """Labelled targets that do not answer and never have."""
 _ought_to_answer = first_of(
@@ -94,13 +102,8 @@ _ought_to_answer = first_of(
 """Targets that once answered, and those that were scraped in vain before a new server's time to start."""
 
 down = first_of(
-    over_level("group", _seen_lately.combined("and", _answers().equals(0), on(_target))),
-    over_level(
-        "group",
-        known.at(Level.TARGET)
-        .combined("and", _answers().equals(0), on(_target))
-        .combined("unless", _seen_lately, on(_target)),
-    ),
+    over_level("group", _seen_lately.combined("and", known_down, on(_served))),
+    over_level("group", known_down.combined("unless", _seen_lately, on(_target))),
     Aggregate("max", _target_series, _never_seen.combined("and", _ought_to_answer, on(_target))),
 )
 """Engines of a target that does not answer, or that target itself where they are forgotten; and labelled targets that
@@ -112,5 +115,11 @@ silent = Aggregate("max", _target_series, answers_without(serving.REQUESTS_RUNNI
 
 
 def of_servers(vector: Expr) -> Expr:
-    """Of a vector by target: what belongs to vLLM servers seen lately, with their model; others expose it too."""
-    return Carrying(vector, lambda settings: settings.labels.model_name, over_level("group", _seen_lately), _target)
+    """Of a vector by target: what belongs to vLLM servers, with their model; others expose it too."""
+    return Carrying(vector, lambda settings: settings.labels.model_name, known.at(Level.TARGET), _target)
+
+
+expected = Function("last_over_time", Raw(serving.REQUESTS_RUNNING, remembered, _stays))
+"""Engines seen lately that are not meant to go away."""
+there = first_of(known.at(Level.TARGET), expected.combined("and", Raw(around.UP), on(_target)))
+"""Scrape targets, each with every model that it has served lately."""

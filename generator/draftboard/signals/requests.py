@@ -28,9 +28,7 @@ from draftboard.signals.traffic import BOTH_LEVELS, SILENT, rate_of
 from draftboard.status import Status
 
 _HOUR = Duration(3600)
-_GENERATING = (
-    ".*(completions|responses|messages|generate|invocations).*"  # Paths that are answered by generated tokens.
-)
+_GENERATING = ".*(completions|responses|messages|generate|invocations)"  # Paths that are answered by generated tokens.
 _CLASSES = (("2xx", Status.GOOD), ("3xx", Status.QUIET), ("4xx", Status.WARN), ("5xx", Status.BAD))
 
 
