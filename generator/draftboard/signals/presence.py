@@ -114,9 +114,14 @@ silent = Aggregate("max", _target_series, answers_without(serving.REQUESTS_RUNNI
 """Labelled targets that answer, but say nothing of an engine."""
 
 
+_unknown = Raw(around.UP, matchers=_labelled).combined("unless", known.at(Level.TARGET), on(_target))
+_servers = first_of(known.at(Level.TARGET), Aggregate("group", _target_series, _unknown))
+"""Targets that have shown their model, and labelled ones that have not."""
+
+
 def of_servers(vector: Expr) -> Expr:
     """Of a vector by target: what belongs to vLLM servers, with their model; others expose it too."""
-    return Carrying(vector, lambda settings: settings.labels.model_name, known.at(Level.TARGET), _target)
+    return Carrying(vector, lambda settings: settings.labels.model_name, _servers, _target)
 
 
 expected = Function("last_over_time", Raw(serving.REQUESTS_RUNNING, remembered, _stays))
