@@ -184,9 +184,8 @@ def test_only_labels_that_both_alerts_carry_are_compared() -> None:
     settings = Settings()
     for alert in ALERTS:
         for cause in map(by_name.__getitem__, alert.explained_by):
-            assert set(cause.level.labels(settings)) <= set(alert.level.labels(settings)), (
-                f"{cause.name} would silence {alert.name} of other servers too"
-            )
+            one, other = (set(each.level.labels(settings)) for each in (alert, cause))
+            assert one <= other or other <= one, f"{cause.name} would silence {alert.name} of other servers too"
 
 
 def silenced_by(settings: Settings) -> dict[str, set[str]]:

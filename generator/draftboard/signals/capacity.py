@@ -21,7 +21,6 @@ def _mean(gauge: Metric) -> Expr:
     return Function("avg_over_time", Raw(gauge, window=lambda s: str(s.span or _window_of_rates(s.settings))))
 
 
-waiting_on_average = over_level("sum", _mean(serving.REQUESTS_WAITING))
 _waiting_at_each = over_level("avg", _mean(serving.REQUESTS_WAITING))
 
 

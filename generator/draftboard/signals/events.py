@@ -2,17 +2,12 @@
 
 from draftboard.catalogue import around, serving
 from draftboard.expr.scope import Level, Matcher, Scope
-from draftboard.expr.tree import Aggregate, Expr, Function, Given, Raw, expr, first_of, over_level, setting
+from draftboard.expr.tree import Expr, Function, Given, Raw, expr, first_of, over_level, setting
 from draftboard.signals.presence import of_servers, remembered
 from draftboard.signals.signal import Better, Code, Signal, Unit, good_under
 from draftboard.status import Status
 
 WATCHED_ALERTS = "SpecDecode.+|VLLM.+"
-
-
-def _largest(argument: Expr) -> Expr:
-    """Over all series of a target, of whatever model: its process has none."""
-    return Aggregate("max", lambda s: s.settings.labels.target_series, argument)
 
 
 def _restarts(s: Scope) -> Expr:
@@ -21,7 +16,7 @@ def _restarts(s: Scope) -> Expr:
     if s.level is Level.MODEL:
         return over_level("sum", resets)
     starts = Function("changes", Raw(around.PROCESS_START_TIME, window=remembered))
-    return of_servers(_largest(first_of(starts, resets)))
+    return of_servers("max", first_of(starts, resets))
 
 
 restarts = Signal(
@@ -40,7 +35,7 @@ restarts = Signal(
 )
 _failed = Function("ceil", Function("changes", Raw(around.UP, window=remembered)) * 0.5)
 _answered = Function("avg_over_time", Raw(around.UP, window=remembered))
-_failures = of_servers(_largest(_failed & (_answered < setting(lambda settings: settings.thresholds.answered))))
+_failures = of_servers("max", _failed & (_answered < setting(lambda settings: settings.thresholds.answered)))
 """How often a server failed its scrapes; a single lost scrape now and then is none."""
 interruptions = Signal(
     name="interruptions",

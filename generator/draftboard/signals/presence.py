@@ -6,7 +6,7 @@ from draftboard.catalogue import Metric, around, serving
 from draftboard.durations import Duration
 from draftboard.expr.labels import Carrying
 from draftboard.expr.scope import Level, Matcher, Scope
-from draftboard.expr.tree import Aggregate, Expr, Function, Given, Names, OverTime, Raw, first_of, on, over_level
+from draftboard.expr.tree import Aggregate, Before, Expr, Function, Given, Names, Raw, first_of, on, over_level
 from draftboard.settings import Settings
 from draftboard.signals.signal import Code, Signal, Unit
 from draftboard.status import Status
@@ -72,9 +72,11 @@ def _known(s: Scope) -> Expr:
     if not s.edition.reads_records:
         return over_level("group", _seen_lately)
     now = over_level("group", Raw(serving.REQUESTS_RUNNING))
-    just_before = OverTime("last_over_time", known, lambda settings: settings.rules.evaluation_interval * 2)
-    ever = OverTime("last_over_time", known, lambda settings: settings.rules.remember)
-    before = just_before.combined("or", ever, on(_target))  # Across a gap also the model that another has replaced.
+    just_before = Before(lambda: known, lambda settings: settings.rules.evaluation_interval * 2)
+    ever = Before(lambda: known, lambda settings: settings.rules.remember)
+    seen = over_level("group", _seen_lately)  # Rules that were loaded lately have no past of their own.
+    # Only across a gap it is also the model that another has replaced.
+    before = just_before.combined("or", ever, on(_target)).combined("or", seen, on(_target))
     return first_of(now, before.combined("and", Raw(around.UP), on(_target)).combined("unless", now, on(_target)))
 
 
@@ -119,9 +121,13 @@ _servers = first_of(known.at(Level.TARGET), Aggregate("group", _target_series, _
 """Targets that have shown their model, and labelled ones that have not."""
 
 
-def of_servers(vector: Expr) -> Expr:
-    """Of a vector by target: what belongs to vLLM servers, with their model; others expose it too."""
-    return Carrying(vector, lambda settings: settings.labels.model_name, _servers, _target)
+def of_servers(how: str, series: Expr, *extra: str) -> Expr:
+    """One value for each vLLM server, with its model, and each value of the extra labels.
+
+    For series that other programs expose too, and that know no model.
+    """
+    by_target = Aggregate(how, lambda scope: (*_target_series(scope), *extra), series)
+    return Carrying(by_target, lambda settings: settings.labels.model_name, _servers, _target)
 
 
 expected = Function("last_over_time", Raw(serving.REQUESTS_RUNNING, remembered, _stays))

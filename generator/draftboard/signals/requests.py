@@ -28,7 +28,8 @@ from draftboard.signals.traffic import BOTH_LEVELS, SILENT, rate_of
 from draftboard.status import Status
 
 _HOUR = Duration(3600)
-_GENERATING = ".*(completions|responses|messages|generate|invocations)"  # Paths that are answered by generated tokens.
+# Paths that are answered by generated tokens.
+_GENERATING = "/(v1/|inference/v1/)?(chat/)?(completions|responses|messages|generate|invocations)"
 _CLASSES = (("2xx", Status.GOOD), ("3xx", Status.QUIET), ("4xx", Status.WARN), ("5xx", Status.BAD))
 
 
@@ -169,7 +170,7 @@ rejection_ratio = Signal(
 
 
 def _of_http(s: Scope) -> Expr:
-    of_server = of_servers(rate(around.HTTP_REQUESTS, by=("status",)))
+    of_server = of_servers("sum", rate_of_each(around.HTTP_REQUESTS), "status")
     return of_server if s.level is Level.TARGET else over_level("sum", http_requests.at(Level.TARGET), "status")
 
 
@@ -252,7 +253,7 @@ _answers = Raw(
     lambda _: (Matcher("handler", "=~", _GENERATING), Matcher("status", "=", "2xx")),
 )
 _asked = (
-    of_servers(InWindow(_server(Function("rate", _answers)))),
+    of_servers("sum", InWindow(Function("rate", _answers))),
     InWindow(_server(rate_of_each(latency.TIME_TO_FIRST_TOKEN.count))),
 )
 _first_tokens = _server(rate_of_each(latency.TIME_TO_FIRST_TOKEN.count))
@@ -285,7 +286,8 @@ stuck = Signal(
     & rate(serving.GENERATION_TOKENS).equals(0)
     & over_level("max", _within("changes", serving.KV_CACHE_USAGE)).equals(0),
     record="vllm_requests_stuck:min{window}",
-    levels=(Level.ENGINE,),
+    levels=BOTH_LEVELS,
+    rollup="sum",
     bands=lambda _: good_under(0, good="moving", beyond="stuck", status=Status.BAD),
     empty="every engine works, or is idle",
 )
