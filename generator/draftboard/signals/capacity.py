@@ -34,7 +34,7 @@ def _mean(gauge: Metric) -> Expr:
     return Function("avg_over_time", Raw(gauge, window=lambda s: str(s.span or _window_of_rates(s.settings))))
 
 
-_waiting_on_average = over_level("sum", _mean(serving.REQUESTS_WAITING))
+_waiting_at_each = over_level("avg", _mean(serving.REQUESTS_WAITING))
 
 
 def _of_kv_cache(settings: Settings) -> tuple[Band, ...]:
@@ -86,11 +86,11 @@ queue_growth = Signal(
     name="queue_growth",
     title="Growth of the queue",
     question="Do more requests arrive than are served?",
-    description="Mean number of waiting requests in the window, minus that of the previous window, per engine. A queue "
+    description="Mean number of waiting requests per engine in the window, minus that of the previous window. A queue "
     "that grows for minutes does not empty by itself.",
     unit=Unit.REQUESTS,
     better=Better.LOWER,
-    expr=(_waiting_on_average - _waiting_on_average.ago(_window_of_rates)) / engines,
+    expr=_waiting_at_each - _waiting_at_each.ago(_window_of_rates),
     record="vllm_num_requests_waiting:growth{window}",
     bands=lambda settings: good_under(settings.thresholds.queue_growth, good="steady", beyond="grows"),
     decimals=1,

@@ -3,17 +3,16 @@
 from dataclasses import dataclass
 from functools import partial
 
-from draftboard.catalogue import serving
 from draftboard.expr.labels import CountValues, LabelReplace
 from draftboard.expr.scope import Level
-from draftboard.expr.tree import Expr, FirstOf, Function, InWindow, Raw, Where, constant, first_of, over_level, setting
+from draftboard.expr.tree import Expr, FirstOf, InWindow, constant, first_of, over_level, setting
 from draftboard.settings import Settings
 from draftboard.signals import economics, users
 from draftboard.signals.acceptance import acceptance
 from draftboard.signals.comparison import acceptance_change
 from draftboard.signals.depth import adaptive, configured_k, first_position, k_differs
 from draftboard.signals.integrity import contradicting, judged
-from draftboard.signals.presence import down, known, remembered, silent, starting, stays
+from draftboard.signals.presence import down, expected, known, known_down, silent, starting, there
 from draftboard.signals.signal import Better, Code, Signal, Unit, good_under
 from draftboard.signals.traffic import BOTH_LEVELS, draft_tokens, drafts, enough_drafts, generation_tokens
 from draftboard.status import Status
@@ -273,16 +272,13 @@ target_up = Signal(
     codes=(STATES["down"], Code(1, "answers, or starts", Status.GOOD)),
     empty="no vLLM target is scraped",
 )
-_of_known_model = Where(
-    target_up.at(Level.TARGET), lambda settings: settings.labels.model_name, lambda _: ("",), negated=True
-)
 servers_down = Signal(
     name="servers_down",
     title="Servers down",
     question="Which share of a model's servers is down?",
     description="Servers that do not answer / all servers of the model that are scrape targets.",
     better=Better.LOWER,
-    expr=over_level("avg", 1 - _of_known_model),
+    expr=over_level("avg", first_of(constant(1, known_down), constant(0, known.at(Level.TARGET)))),
     record="vllm_servers_down:ratio",
     levels=(Level.SERVICE,),
     bands=lambda settings: good_under(
@@ -290,7 +286,6 @@ servers_down = Signal(
     ),
     empty="no vLLM target is scraped",
 )
-_expected = Function("last_over_time", Raw(serving.REQUESTS_RUNNING, remembered, stays))
 gone = Signal(
     name="gone",
     title="Models that are gone",
@@ -299,7 +294,7 @@ gone = Signal(
     "not one scrape target left. Servers with the label scale_to_zero are not expected to stay.",
     unit=Unit.CODE,
     better=Better.LOWER,
-    expr=over_level("group", _expected).combined("unless", over_level("group", known.at(Level.TARGET))),
+    expr=over_level("group", expected).combined("unless", over_level("group", there)),
     record="vllm_gone:bool",
     levels=(Level.SERVICE,),
     codes=(Code(1, "gone", Status.BAD),),

@@ -18,6 +18,10 @@ def _target(scope: Scope) -> tuple[str, ...]:
     return scope.settings.labels.target
 
 
+def _served(scope: Scope) -> tuple[str, ...]:
+    return (*_target(scope), scope.settings.labels.model_name)
+
+
 def _target_series(scope: Scope) -> tuple[str, ...]:
     return scope.settings.labels.target_series
 
@@ -39,14 +43,14 @@ def _labelled(settings: Settings) -> tuple[Matcher, ...]:
     return (Matcher(settings.labels.spec_method, "!=", ""),)
 
 
-def stays(settings: Settings) -> tuple[Matcher, ...]:
-    """Selects servers that are not meant to go away."""
+def _stays(settings: Settings) -> tuple[Matcher, ...]:
     return (Matcher(settings.labels.scale_to_zero, "=", ""),)
 
 
 def _answers(matchers: Matchers = lambda _: ()) -> Expr:
     """1 for targets that answered a scrape lately, else 0: a single failed scrape is no outage."""
-    return Function("max_over_time", Raw(around.UP, window=_silence, matchers=matchers))
+    lately = Function("max_over_time", Raw(around.UP, window=_silence, matchers=matchers))
+    return lately & Raw(around.UP, matchers=matchers)  # What left discovery is no target.
 
 
 def _last(metric: Metric, window: Callable[[Scope], str], chosen_by: Names | None = None) -> Expr:
@@ -68,7 +72,11 @@ def _known(s: Scope) -> Expr:
     if not s.edition.reads_records:
         return over_level("group", _seen_lately)
     now = over_level("group", Raw(serving.REQUESTS_RUNNING))
-    before = Before(lambda: known, lambda settings: settings.rules.remember)
+    just_before = Before(lambda: known, lambda settings: settings.rules.evaluation_interval * 2)
+    ever = Before(lambda: known, lambda settings: settings.rules.remember)
+    seen = over_level("group", _seen_lately)  # Rules that were loaded lately have no past of their own.
+    # Only across a gap it is also the model that another has replaced.
+    before = just_before.combined("or", ever, on(_target)).combined("or", seen, on(_target))
     return first_of(now, before.combined("and", Raw(around.UP), on(_target)).combined("unless", now, on(_target)))
 
 
@@ -85,8 +93,9 @@ known = Signal(
     codes=(Code(1, "known", Status.NEUTRAL),),
     empty="no vLLM target is scraped",
 )
-_ever_seen = first_of(_seen_lately, known.at(Level.TARGET))  # Rules that were loaded lately have no past of their own.
-_never_seen = _answers(_labelled).equals(0).combined("unless", _ever_seen, on(_target))
+known_down = known.at(Level.TARGET).combined("and", _answers().equals(0), on(_target))
+"""Servers that do not answer."""
+_never_seen = _answers(_labelled).equals(0).combined("unless", known.at(Level.TARGET), on(_target))
 """Labelled targets that do not answer and never have."""
 _ought_to_answer = first_of(
     Function("max_over_time", Raw(around.UP, window=lambda s: str(_startup(s.settings)))).equals(1),
@@ -95,13 +104,8 @@ _ought_to_answer = first_of(
 """Targets that once answered, and those that were scraped in vain before a new server's time to start."""
 
 down = first_of(
-    over_level("group", _seen_lately.combined("and", _answers().equals(0), on(_target))),
-    over_level(
-        "group",
-        known.at(Level.TARGET)
-        .combined("and", _answers().equals(0), on(_target))
-        .combined("unless", _seen_lately, on(_target)),
-    ),
+    over_level("group", _seen_lately.combined("and", known_down, on(_served))),
+    over_level("group", known_down.combined("unless", _seen_lately, on(_target))),
     Aggregate("max", _target_series, _never_seen.combined("and", _ought_to_answer, on(_target))),
 )
 """Engines of a target that does not answer, or that target itself where they are forgotten; and labelled targets that
@@ -112,11 +116,21 @@ silent = Aggregate("max", _target_series, answers_without(serving.REQUESTS_RUNNI
 """Labelled targets that answer, but say nothing of an engine."""
 
 
+_unknown = Raw(around.UP, matchers=_labelled).combined("unless", known.at(Level.TARGET), on(_target))
+_servers = first_of(known.at(Level.TARGET), Aggregate("group", _target_series, _unknown))
+"""Targets that have shown their model, and labelled ones that have not."""
+
+
 def of_servers(how: str, series: Expr, *extra: str) -> Expr:
-    """One value for each vLLM server seen lately, with its model, and each value of the extra labels.
+    """One value for each vLLM server, with its model, and each value of the extra labels.
 
     For series that other programs expose too, and that know no model.
     """
     by_target = Aggregate(how, lambda scope: (*_target_series(scope), *extra), series)
-    models = over_level("group", _seen_lately)
-    return Carrying(by_target, lambda settings: settings.labels.model_name, models, _target)
+    return Carrying(by_target, lambda settings: settings.labels.model_name, _servers, _target)
+
+
+expected = Function("last_over_time", Raw(serving.REQUESTS_RUNNING, remembered, _stays))
+"""Engines seen lately that are not meant to go away."""
+there = first_of(known.at(Level.TARGET), expected.combined("and", Raw(around.UP), on(_target)))
+"""Scrape targets, each with every model that it has served lately."""
