@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from draftboard.build import render, write
+from draftboard.settings import Settings
 from support.rulefiles import loaded, needed, rules
 
 pytestmark = pytest.mark.prometheus
@@ -25,6 +27,15 @@ def run(*command: object) -> None:
 
 def test_the_rule_files_pass_every_lint(promtool: Path) -> None:
     run(promtool, "check", "rules", "--lint=all", "--lint-fatal", *sorted((ROOT / "alerts").glob("*.yaml")))
+
+
+def test_rules_that_look_back_and_carry_more_labels_pass_too(promtool: Path, tmp_path: Path) -> None:
+    texts = {"labels": {"team": "{{ $labels.job }}"}, "annotations": {"desk": "'a': \"b\" # {c}"}}
+    document = {"rules": {"query_offset": "1m"}, "all_alerts": texts, "links": {"grafana": "https://g.example"}}
+    built = render(Settings.model_validate(document))
+    paths = [path for path in built if path.endswith(".rules.yaml")]
+    write({path: built[path] for path in paths}, tmp_path)
+    run(promtool, "check", "rules", "--lint=all", "--lint-fatal", *(tmp_path / path for path in paths))
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,16 @@ SUBJECTS: dict[str, tuple[Alert, ...]] = {"speculation": ON_SPECULATION, "servin
 ALERTS = tuple(alert for alerts in SUBJECTS.values() for alert in alerts)
 
 
+def asked(settings: settings.Settings) -> dict[str, tuple[Alert, ...]]:
+    """The alerts that the settings ask for, by subject."""
+    return {subject: tuple(alert for alert in alerts if alert.asked(settings)) for subject, alerts in SUBJECTS.items()}
+
+
+def built(settings: settings.Settings) -> tuple[Alert, ...]:
+    """All of them."""
+    return tuple(alert for alerts in asked(settings).values() for alert in alerts)
+
+
 def load(path: Path | None) -> settings.Settings:
     """The settings in `path` over the defaults; every alert that they name must exist."""
     found, known = settings.load(path), [alert.name for alert in ALERTS]

@@ -42,7 +42,10 @@ _JUDGED = (
     "Least sample: {traffic.drafts_to_judge:g} drafts in the window (`traffic.drafts_to_judge`),\n"
     "by counters that agree within {thresholds.inconsistent:g} (`thresholds.inconsistent`)"
 )
-_TERMS = "`[alerts.{name}]` sets `for` ({hold}), `keep_firing_for` ({keep_firing_for}) and `severity` (`{severity}`)."
+_TERMS = (
+    "`[alerts.{name}]` sets `for` ({hold}), `keep_firing_for` ({keep_firing_for}) and `severity` (`{severity}`);\n"
+    "`enabled = false` removes the alert."
+)
 _SILENCE = """\
 ```sh
 amtool silence add --alertmanager.url=http://127.0.0.1:9093 --duration={duration} --comment="{comment}" \\
@@ -78,7 +81,8 @@ class Alert:
     for_: str
     keep_firing_for: str = "0s"  # Bridges short recoveries of a value that moves around its limit.
     severity: Severity = "warning"
-    """`critical` pages: users wait now, and a person can act. `warning` is work for the day, `info` is advice."""
+    """`critical` pages: users wait now, and a person can act. `warning` is work for the day, `info` is advice; `none`
+    reaches nobody."""
     level: Level = Level.MODEL
     guard: Expr | None = judged  # Least traffic worth a judgement; None where silence itself is the finding.
     watched: Expr | None = None  # The part of the signal that is watched, where not all of it is.
@@ -116,6 +120,10 @@ class Alert:
         beyond = (self.watched or self.signal).combined(operator, limit)
         guarded = self.guard and beyond.combined("and", self.guard, ignoring(*self.signal.by))
         return Scope(settings, self.level)(guarded or beyond)
+
+    def asked(self, settings: Settings) -> bool:
+        """Whether the settings ask for it."""
+        return settings.alerts.get(self.name, Overlay()).enabled
 
     def patience(self, settings: Settings) -> Patience:
         """The alert's own patience and severity, under what the settings say."""

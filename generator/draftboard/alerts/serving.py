@@ -4,7 +4,7 @@ from draftboard.alerts.alert import LEAST_REQUESTS, Alert, enough_requests, enou
 from draftboard.expr.tree import setting
 from draftboard.signals import Level, capacity, decisions, events, requests, slo, users
 
-WATCHDOG = "DraftboardWatchdog"
+WATCHDOG = events.WATCHDOG
 _enough_for_a_tail = requests.request_rate > setting(lambda settings: settings.traffic.requests_per_second_for_tail)
 _enough_slo_requests = slo.events.max("slo") > LEAST_REQUESTS
 """Requests of the objective that has most: finished ones, or where hardly any is finished, rejected ones."""
@@ -180,11 +180,11 @@ ON_SERVING = (
         signal=events.heartbeat,
         beyond="evaluated",
         for_="1m",
-        severity="info",
+        severity="none",  # Inhibitions of others, such as kube-prometheus' of infos, leave it alone.
         level=Level.FLEET,
         guard=None,
         when="the rules are evaluated, which is always",
-        summary="Always fires. If it stops arriving, alerting is broken.",
+        summary="Alerting works.",
         description="Rules are evaluated and alerts arrive. A dead man's switch that stops receiving this alert must "
         "page.",
         dashboard="overview",

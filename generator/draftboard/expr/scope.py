@@ -164,7 +164,7 @@ class Scope:
             Owner.FRONTEND: (*names.target_level, names.model_name),
             Owner.TARGET: names.target_level,
             Owner.RULE: names.model_level,
-            Owner.GPU: names.scope,
+            Owner.GPU: (),  # Its exporter may be in another namespace than the servers.
         }[metric.owner]
         return (*labels, *metric.own_labels)
 
