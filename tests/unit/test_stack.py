@@ -90,7 +90,7 @@ def test_rules_of_a_remote_ruler_are_not_evaluated_here_too() -> None:
 
 def test_rules_stay_here_where_samples_are_only_copied() -> None:
     told = rendered(settings_with(remote_write=[MIMIR]), stack.PROMETHEUS)
-    assert told["rule_files"] == ["rules/*.rules.yaml"]
+    assert told["rule_files"] == ["../rules/*.rules.yaml"]
     assert told["remote_write"] == [MIMIR]
 
 
