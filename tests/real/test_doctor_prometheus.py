@@ -170,7 +170,7 @@ def test_a_counter_that_relabelling_drops_is_a_problem_with_what_stays_empty(tmp
     assert (found.severity, found.where) == (Severity.PROBLEM, "a of job vllm")
     assert "metric_relabel_configs" in found.fix
     assert "draftboard-depth: Accepted tokens by position" in found.empty.panels
-    assert "SpecDecodeFirstPositionWeak" in found.empty.alerts
+    assert "SpecDecodeAcceptanceDrop" in found.empty.alerts
 
 
 def test_a_prometheus_that_scrapes_no_vllm_is_a_problem_with_a_scrape_job(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from subprocess import Popen
@@ -176,12 +176,17 @@ def over(alert: dict[str, Any]) -> dict[str, Any]:
     return {**alert, "endsAt": datetime.now(UTC).isoformat()}
 
 
-def down(server: str) -> dict[str, Any]:
-    return firing("VLLMTargetDown", instance=server, spec_method="eagle3")
+def down(server: str, **labels: str) -> dict[str, Any]:
+    """A server of a model is down."""
+    return firing("VLLMTargetDown", severity="warning", **{"model_name": "llama", "instance": server, **labels})
 
 
-DOWN_A = "CRITICAL: VLLMTargetDown of a:8000 eagle3"
-DOWN_A_OVER = DOWN_A.replace("CRITICAL", "Resolved")
+def outage() -> dict[str, Any]:
+    """Too many of them are."""
+    return firing("VLLMModelDown", model_name="llama")
+
+
+OUTAGE, OUTAGE_OVER = "CRITICAL: VLLMModelDown of llama", "Resolved: VLLMModelDown of llama"
 
 
 def another_model(delivery: Delivery, name: str = "other") -> str:
@@ -200,8 +205,8 @@ def test_300_servers_down_are_one_message_that_says_how_many_and_one_more_when_t
     delivery.post(*servers)
     delivery.inbox.until_titles(1)
     other = another_model(delivery)
-    what = "300 alerts: VLLMTargetDown: job vllm in eu-1/prod"
-    assert delivery.inbox.titles == [f"CRITICAL: {what}", other]
+    what = "300 alerts: VLLMTargetDown: llama in eu-1/prod"
+    assert delivery.inbox.titles == [f"WARNING: {what}", other]
     text = delivery.inbox.to("slack")[0]["attachments"][0]["text"]
     assert text.count("What to do:") == 5
     assert "... 300 in all" in text
@@ -211,46 +216,60 @@ def test_300_servers_down_are_one_message_that_says_how_many_and_one_more_when_t
     assert delivery.inbox.titles[2] == f"Resolved: {what}"
 
 
-def test_servers_of_two_clusters_are_two_messages(configured: Configured) -> None:
+def test_300_servers_down_that_are_an_outage_of_their_model_are_that_one_page(configured: Configured) -> None:
     delivery = configured()
-    elsewhere = [firing("VLLMTargetDown", instance=f"gpu-{number}:8000", cluster="us-1") for number in range(2)]
-    delivery.post(*elsewhere, down("a:8000"))
-    delivery.inbox.until_titles(2)
-    assert set(delivery.inbox.titles) == {"CRITICAL: 2 alerts: VLLMTargetDown: job vllm in us-1/prod", DOWN_A}
-
-
-def test_of_cause_and_symptom_the_cause_is_told_and_the_symptom_of_another_server_too(configured: Configured) -> None:
-    delivery = configured()
-    symptoms = [firing("VLLMHTTPErrors", instance=f"{server}:8000", spec_method="eagle3") for server in "ab"]
-    delivery.post(down("a:8000"), *symptoms)
+    servers = [down(f"gpu-{number}:8000") for number in range(300)]
+    delivery.post(*servers, outage())
     delivery.inbox.until_titles(1)
-    assert delivery.held_back() == {"VLLMHTTPErrors a:8000"}
-    (title,) = delivery.inbox.titles
-    assert title.startswith("CRITICAL: 2 alerts: VLLM")
+    other = another_model(delivery)
+    assert delivery.inbox.titles == [OUTAGE, other]
+    assert len(delivery.held_back()) == 300
 
-    delivery.post(over(down("a:8000")))
+    delivery.post(*map(over, [outage(), *servers]))
+    delivery.inbox.until_titles(3)
+    third = another_model(delivery, "third")
+    assert delivery.inbox.titles == [OUTAGE, other, OUTAGE_OVER, third]
+
+
+def test_servers_of_two_clusters_and_of_two_models_are_messages_of_their_own(configured: Configured) -> None:
+    delivery = configured()
+    elsewhere = [down(f"gpu-{number}:8000", cluster="us-1") for number in range(2)]
+    delivery.post(*elsewhere, down("a:8000"), down("b:8000", model_name="qwen"))
+    delivery.inbox.until_titles(3)
+    assert set(delivery.inbox.titles) == {
+        "WARNING: 2 alerts: VLLMTargetDown: llama in us-1/prod",
+        "WARNING: VLLMTargetDown of llama a:8000",
+        "WARNING: VLLMTargetDown of qwen b:8000",
+    }
+
+
+def test_a_warning_that_explains_a_page_is_told_and_the_page_of_another_model_too(configured: Configured) -> None:
+    """Requests that a queue limit rejects by design are 503s."""
+    delivery = configured()
+    pages = [firing("VLLMHTTPErrors", model_name=model) for model in ("llama", "qwen")]
+    cause = firing("VLLMAdmissionRejected", severity="warning", model_name="llama", spec_method="eagle3")
+    delivery.post(cause, *pages)
     delivery.inbox.until_titles(2)
+    assert delivery.held_back() == {"VLLMHTTPErrors"}
+    told = {"WARNING: VLLMAdmissionRejected of llama eagle3", "CRITICAL: VLLMHTTPErrors of qwen"}
+    assert set(delivery.inbox.titles) == told
+
+    delivery.post(over(cause))
+    delivery.inbox.until(lambda: "CRITICAL: VLLMHTTPErrors of llama" in delivery.inbox.titles, "the page")
+
+
+def test_a_cause_that_settings_made_an_info_holds_back_no_page(configured: Configured) -> None:
+    delivery = configured(alerts={"VLLMAdmissionRejected": {"severity": "info"}})
+    delivery.post(
+        firing("VLLMAdmissionRejected", severity="info", model_name="llama"),
+        firing("VLLMHTTPErrors", model_name="llama"),
+    )
+    delivery.inbox.until(lambda: "CRITICAL: VLLMHTTPErrors of llama" in delivery.inbox.titles, "the page")
     assert delivery.held_back() == set()
 
 
-@pytest.mark.parametrize("severity", ["info", "warning", "critical"])
-def test_a_cause_holds_back_a_page_however_severe_it_is_by_design(
-    configured: Configured, monkeypatch: pytest.MonkeyPatch, severity: Any
-) -> None:
-    cause, symptom = ALERTS[0], replace(ALERTS[1], severity="critical", explained_by=(ALERTS[0].name,))
-    monkeypatch.setattr(stack, "built", lambda _: (replace(cause, severity=severity, explained_by=()), symptom))
-    delivery = configured()
-    delivery.post(firing(symptom.name, model_name="llama"), firing(cause.name, severity=severity, model_name="llama"))
-    delivery.inbox.until_titles(1)
-    another_model(delivery)
-    assert delivery.held_back() == {symptom.name}
-    assert delivery.inbox.titles[0] == f"{severity.upper()}: {cause.name} of llama"
-    assert len(delivery.inbox.titles) == 2
-
-
 def carried(alert: Alert, settings: Settings) -> dict[str, str]:
-    names = {*alert.level.labels(settings), *alert.signal.by} - SCOPE.keys() - {"job"}
-    return {name: "x" for name in names}
+    return dict.fromkeys({*alert.level.labels(settings), *alert.signal.by} - SCOPE.keys() - {"job"}, "x")
 
 
 def test_when_everything_fires_at_once_each_silence_begins_at_an_alert_that_is_told(configured: Configured) -> None:
@@ -295,43 +314,43 @@ def test_an_alert_of_severity_none_is_known_and_told_to_nobody(configured: Confi
 
 
 def test_the_outage_after_one_that_is_over_is_told_although_both_were_restarted(configured: Configured) -> None:
-    delivery, server = configured(), down("a:8000")
-    delivery.post(server)
+    delivery, alert = configured(), outage()
+    delivery.post(alert)
     delivery.inbox.until_titles(1)
-    delivery.post(over(server))
+    delivery.post(over(alert))
     delivery.inbox.until_titles(2)
     other = another_model(delivery)
     delivery.restart()
-    delivery.post(down("a:8000"))
+    delivery.post(outage())
     delivery.inbox.until_titles(4)
-    assert delivery.inbox.titles == [DOWN_A, DOWN_A_OVER, other, DOWN_A]
+    assert delivery.inbox.titles == [OUTAGE, OUTAGE_OVER, other, OUTAGE]
 
 
 def test_a_reload_forgets_no_end_that_waits_so_that_the_next_outage_is_told(configured: Configured) -> None:
-    delivery, server = configured(notify={"group_interval_critical": "6s"}), down("a:8000")
-    delivery.post(server)
+    delivery, alert = configured(notify={"group_interval_critical": "6s"}), outage()
+    delivery.post(alert)
     other = another_model(delivery)
-    delivery.post(over(server))
+    delivery.post(over(alert))
     delivery.reload()
     delivery.inbox.until_titles(3)
-    delivery.post(down("a:8000"))
+    delivery.post(outage())
     delivery.inbox.until_titles(4)
-    assert delivery.inbox.titles == [DOWN_A, other, DOWN_A_OVER, DOWN_A]
+    assert delivery.inbox.titles == [OUTAGE, other, OUTAGE_OVER, OUTAGE]
 
 
 def test_a_restart_forgets_an_end_that_waits_and_takes_the_next_outage_for_the_one_that_was_told(
     configured: Configured,
 ) -> None:
     """The risk of a reboot that the documentation names; the shorter the interval of a group, the smaller it is."""
-    delivery, server = configured(notify={"group_interval_critical": "1h"}), down("a:8000")
-    delivery.post(server)
+    delivery, alert = configured(notify={"group_interval_critical": "1h"}), outage()
+    delivery.post(alert)
     before = another_model(delivery, "before")
-    delivery.post(over(server))
+    delivery.post(over(alert))
     delivery.restart()
-    delivery.post(down("a:8000"))
-    assert delivery.inbox.titles == [DOWN_A, before]
+    delivery.post(outage())
+    assert delivery.inbox.titles == [OUTAGE, before]
     after = another_model(delivery, "after")
-    assert delivery.inbox.titles == [DOWN_A, before, after]
+    assert delivery.inbox.titles == [OUTAGE, before, after]
 
 
 @pytest.mark.parametrize("grafana", [True, False], ids=["with a dashboard", "without"])
@@ -351,9 +370,10 @@ def test_pagerduty_gets_links_class_and_component(configured: Configured, grafan
     assert payload["summary"] == "CRITICAL: VLLMErrors of llama"
 
 
-def test_the_component_of_several_servers_is_their_job(configured: Configured) -> None:
+def test_the_component_of_several_servers_without_a_model_is_their_job(configured: Configured) -> None:
     delivery = configured(pagerduty=True, notify={"critical": ["pagerduty"]})
-    delivery.post(down("a:8000"), down("b:8000"))
+    stuck = [firing("VLLMRequestsUnanswered", instance=f"{server}:8000") for server in "ab"]
+    delivery.post(*stuck)
     delivery.inbox.until(lambda: bool(delivery.inbox.to("pagerduty")), "a page")
     payload = delivery.inbox.to("pagerduty")[0]["payload"]
-    assert (payload["class"], payload["component"]) == ("VLLMTargetDown", "job vllm")
+    assert (payload["class"], payload["component"]) == ("VLLMRequestsUnanswered", "job vllm")

@@ -21,7 +21,7 @@ PATHS = (
 # Grafana's units that we use; anything else would be shown as a suffix.
 UNITS = {"percentunit", "short", "none", "reqps", "s", "bytes", "watt"}
 # Their series carry no instance: records of level model, and alerts.
-NO_INSTANCE = r"^(model:|ALERTS$)"
+NO_INSTANCE = r"^(model:|service:|ALERTS$)"
 # No record exists: they are listed as they are, come from another exporter, or name its machine.
 READ_AS_THEY_ARE = r"^(ALERTS$|vllm:cache_config_info$|DCGM_|vllm:num_requests_running$)"
 # Restarts are counted while a server is remembered; SLOs have windows of their own.
@@ -30,11 +30,11 @@ OWN_WINDOWS = {"resets": {"1h"}, "rate": {"30m", "1h", "2h", "6h", "1d", "3d", "
 COUNTED = {
     *("vllm:spec_decode_num_drafts_total", "vllm:spec_decode_num_draft_tokens_total"),
     *("vllm:spec_decode_num_accepted_tokens_per_pos_total", "vllm:time_to_first_token_seconds_count"),
-    "vllm:request_success_total",
+    *("vllm:request_success_total", "http_requests_total"),
 }
 SERIES = re.compile(
     r"(?:\b(rate|irate|increase|resets)\(\s*)?"
-    rf"\b((?:engine|model|target):[\w:]+|{'|'.join(sorted(catalogue.series(), reverse=True))})\b"
+    rf"\b((?:engine|model|service|target):[\w:]+|{'|'.join(sorted(catalogue.series(), reverse=True))})\b"
     r"(?:\{([^}]*)\})?(?:\[([^\]]+)\])?"
 )
 Json = dict[str, Any]
@@ -217,7 +217,7 @@ def test_of_counters_only_rates_and_resets_are_read(reads: list[Read]) -> None:
 def test_an_edition_reads_records_only_or_raw_series_only(reads: list[Read]) -> None:
     for read in reads:
         if not re.search(READ_AS_THEY_ARE, read.name):
-            assert bool(re.match(r"(engine|model|target):", read.name)) is not is_raw(read.where), read
+            assert bool(re.match(r"(engine|model|service|target):", read.name)) is not is_raw(read.where), read
 
 
 def test_opening_a_dashboard_of_records_queries_nothing_by_engine(documents: dict[str, Json]) -> None:
@@ -300,6 +300,13 @@ def test_every_signal_is_shown_or_serves_another_that_is(settings: Settings) -> 
         "length_deviation",  # divisor of the anomaly
         "engines",  # of a side, in a comparison
         "metrics_missing",  # an alert: it has no model to be shown under
+        "gone",  # an alert: it has no server to be shown under
+        "known",  # shown as servers up
+        "restarts",  # an annotation, and shown as interruptions
+        "errors",  # dividend of the error ratio
+        "http_failures",  # shown as HTTP responses by status
+        "http_responses",
+        "http_failure_ratio",
         "heartbeat",  # an alert: it is never silent
         "slo_events",  # divisor of the error ratios
         "slo_bad_events",  # their dividend
@@ -311,7 +318,8 @@ def test_every_signal_is_shown_or_serves_another_that_is(settings: Settings) -> 
 
 
 def test_series_are_named_by_every_label_that_tells_models_apart(panels: Panels, settings: Settings) -> None:
-    levels = (settings.labels.model_level, settings.labels.target_level, settings.labels.host_level)
+    of = settings.labels
+    levels = (of.service_level, of.model_level, of.target_level, of.host_level)
     for where, panel in kind(panels, "timeseries", "stat", "state-timeline", "barchart"):
         for target in panel["targets"]:
             named = target["legendFormat"] if target["format"] == "time_series" else target["expr"]

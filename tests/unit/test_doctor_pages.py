@@ -223,8 +223,8 @@ def test_what_a_missing_counter_leaves_empty_is_what_reads_it() -> None:
     )
     assert "model:vllm_spec_decode_acceptance:ratio_rate5m" in drafted.records
     assert "model:vllm_spec_decode_acceptance:ratio_rate5m" not in positions.records
-    assert "SpecDecodeFirstPositionWeak" in positions.alerts
-    assert "SpecDecodeFirstPositionWeak" not in drafted.alerts
+    assert "model:vllm_spec_decode_first_position:ratio_rate5m" in positions.records
+    assert "model:vllm_spec_decode_first_position:ratio_rate5m" not in drafted.records
 
 
 def test_several_missing_counters_are_named_one_by_one() -> None:

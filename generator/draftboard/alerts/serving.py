@@ -1,44 +1,112 @@
 """Alerts on serving: those that mean users without answers page by default."""
 
 from draftboard.alerts.alert import LEAST_REQUESTS, Alert, enough_requests, enough_tokens
-from draftboard.expr.tree import setting
 from draftboard.signals import Level, capacity, decisions, events, requests, slo, users
 
 WATCHDOG = events.WATCHDOG
-_enough_for_a_tail = requests.request_rate > setting(lambda settings: settings.traffic.requests_per_second_for_tail)
 _enough_slo_requests = slo.events.max("slo") > LEAST_REQUESTS
 """Requests of the objective that has most: finished ones, or where hardly any is finished, rejected ones."""
-_enough_answers = requests.http_requests.sum("status") > LEAST_REQUESTS
 _enough_arrivals = requests.requests_rejected.sum("reason") + requests.request_rate > LEAST_REQUESTS
 """Rejected requests are traffic too, even where none is served."""
 
 ON_SERVING = (
     Alert(
+        name="VLLMModelDown",
+        signal=decisions.servers_down,
+        beyond="too-many-down",
+        for_="1m",
+        severity="critical",
+        level=Level.SERVICE,
+        guard=None,
+        when="more than {limit} of the servers of a model do not answer",
+        summary="Servers of a model do not answer.",
+        description="{who}: {value} of its servers do not answer scrapes. The others cannot carry the load.",
+        dashboard="latency",
+    ),
+    Alert(
+        name="VLLMModelGone",
+        signal=decisions.gone,
+        beyond="gone",
+        for_="5m",
+        severity="critical",
+        level=Level.SERVICE,
+        guard=None,
+        when="a model that was served within {remember} has no scrape target left",
+        summary="A model has lost its last server.",
+        description="{who} was served within the last {remember}, and none of its servers is a scrape target any more.",
+        dashboard="latency",
+    ),
+    Alert(
         name="VLLMTargetDown",
         signal=decisions.target_up,
         beyond="down",
+        for_="1m",
+        level=Level.TARGET,
+        guard=None,
+        when="a server has answered no scrape for two and a half minutes, and stays away",
+        summary="A vLLM server does not answer.",
+        description="{who} does not answer scrapes. Requests fail or are served by other replicas with higher latency.",
+        dashboard="latency",
+        explained_by=(
+            "VLLMModelDown",
+            "VLLMTargetFlapping",
+        ),  # Of many servers one message; a crash loop is one trouble.
+    ),
+    Alert(
+        name="VLLMTargetFlapping",
+        signal=events.interruptions,
+        beyond="flapping",
+        for_="1m",
+        keep_firing_for="30m",
+        level=Level.TARGET,
+        guard=None,
+        when="a server restarts or stops answering more than {limit} times within {remember}",
+        summary="A vLLM server fails again and again.",
+        description="{who} restarted or stopped answering {value} times within {remember}. Requests in flight are lost "
+        "each time.",
+        dashboard="latency",
+    ),
+    Alert(
+        name="VLLMEngineStuck",
+        signal=requests.stuck,
+        beyond="stuck",
+        for_="2m",
+        severity="critical",
+        level=Level.ENGINE,
+        guard=None,
+        when="an engine holds running requests, and for {window} neither generates a token nor computes a prompt",
+        summary="An engine is stuck.",
+        description="{who} holds {value} running requests and has generated no token for {window}. Its health check "
+        "may still pass.",
+        dashboard="latency",
+    ),
+    Alert(
+        name="VLLMRequestsUnanswered",
+        signal=requests.unanswered,
+        beyond="unanswered",
         for_="3m",
         severity="critical",
         level=Level.TARGET,
         guard=None,
-        when="a server fails two consecutive scrapes and stays away",
-        summary="A vLLM server does not answer.",
-        description="{who} does not answer scrapes. Requests fail or are served by other replicas with higher latency.",
+        when="a server accepts requests, and for {window} finishes none",
+        summary="A vLLM server accepts requests and answers none.",
+        description="{who} accepted {value} requests within {window} and finished none. Clients give up.",
         dashboard="latency",
+        explained_by=("VLLMEngineStuck",),  # The engine that holds them.
     ),
     Alert(
-        name="VLLMRestarted",
-        signal=events.restarts,
-        beyond="restarted",
-        for_="1m",
-        severity="info",
-        level=Level.TARGET,
-        guard=None,
-        when="a server has restarted within the last {remember}",
-        summary="A vLLM server restarted.",
-        description="{who} restarted {value} time(s) within {remember}. Requests in flight may be lost.",
+        name="VLLMRequestsAbandoned",
+        signal=requests.unfinished,
+        beyond="given-up",
+        for_="10m",
+        keep_firing_for="10m",
+        guard=None,  # The signal itself asks for enough requests.
+        when="more than {limit} of the requests that received a first token never finish",
+        summary="Clients give up on requests.",
+        description="{who}: {value} of the requests that received a first token never finish. No error counter shows "
+        "them.",
         dashboard="latency",
-        explained_by=("VLLMTargetDown",),  # While it is down, that is what matters.
+        explained_by=("VLLMEngineStuck", "VLLMRequestsUnanswered"),
     ),
     Alert(
         name="VLLMErrors",
@@ -47,7 +115,8 @@ ON_SERVING = (
         for_="5m",
         keep_firing_for="10m",
         severity="critical",
-        guard=enough_requests,
+        guard=None,  # What is watched asks for enough requests.
+        watched=requests.lately_or_in_an_hour(requests.error_ratio, requests.errors, requests.request_rate),
         when="more than {limit} of finished requests end in an error",
         summary="Requests end in an error.",
         description="{who}: {value} of finished requests ended in an error inside the engine.",
@@ -55,19 +124,22 @@ ON_SERVING = (
     ),
     Alert(
         name="VLLMHTTPErrors",
-        signal=requests.http_error_ratio,
+        signal=requests.http_failure_ratio,
         beyond="too-many-errors",
         for_="5m",
         keep_firing_for="10m",
         severity="critical",
-        level=Level.TARGET,
-        guard=_enough_answers,
-        watched=requests.http_error_ratio.where("status", "5xx"),
-        when="more than {limit} of the HTTP responses of a server are 5xx",
-        summary="A vLLM server answers with 5xx.",
-        description="{who}: {value} of its HTTP responses are 5xx.",
+        level=Level.SERVICE,
+        guard=None,  # What is watched asks for enough requests.
+        watched=requests.lately_or_in_an_hour(
+            requests.http_failure_ratio, requests.http_failures, requests.http_responses
+        ),
+        when="more than {limit} of the HTTP responses of a model's servers are 5xx",
+        summary="vLLM servers answer with 5xx.",
+        description="{who}: {value} of the HTTP responses are 5xx.",
         dashboard="latency",
-        explained_by=("VLLMTargetDown",),  # What still counts within the window of a rate.
+        # What still counts within the window of a rate; and 503 by design.
+        explained_by=("VLLMModelDown", "VLLMAdmissionRejected"),
     ),
     Alert(
         name="VLLMAdmissionRejected",
@@ -110,21 +182,6 @@ ON_SERVING = (
         explained_by=("VLLMErrorBudgetBurnsFast",),  # The same, sooner.
     ),
     Alert(
-        name="VLLMTailLatency",
-        signal=users.tail_change,
-        beyond="wider-than-usual",
-        for_="15m",
-        keep_firing_for="15m",
-        guard=_enough_for_a_tail,
-        when="P99 over P50 of the time per output token is above {limit} times its own {baseline} mean",
-        summary="Slow requests have become slower relative to the others.",
-        description="{who}: P99 over P50 of the time per output token is {value} times its own {baseline} mean. Often "
-        "the workload is mixed, and speculation helps only part of it.",
-        dashboard="latency",
-        # A queue or preemptions slow some requests more than others.
-        explained_by=("VLLMPreemptions", "VLLMQueueGrowing"),
-    ),
-    Alert(
         name="VLLMSpeculationSlowsUsers",
         signal=users.measured_speedup,
         beyond="slower",
@@ -142,8 +199,8 @@ ON_SERVING = (
         beyond="nearly-full",
         for_="10m",
         keep_firing_for="10m",
-        guard=enough_tokens,
-        when="more than {limit} of the KV cache of an engine is in use",
+        guard=requests.requests_waiting > 0,  # A full cache is well used while nobody waits.
+        when="more than {limit} of the KV cache of an engine is in use, and requests wait",
         summary="The KV cache is nearly full.",
         description="{who}: the fullest engine holds {value} of its KV cache. The next long request waits or preempts.",
         dashboard="capacity",
@@ -169,9 +226,9 @@ ON_SERVING = (
         for_="10m",
         keep_firing_for="5m",
         guard=None,  # An engine that hangs generates nothing while its queue grows.
-        when="the queue is more than {limit} request longer than {window} ago",
+        when="the queue is more than {limit} request per engine longer than {window} ago",
         summary="More requests arrive than are served.",
-        description="{who}: the queue is {value} requests longer than {window} ago and grows.",
+        description="{who}: the queue is {value} requests per engine longer than {window} ago and grows.",
         dashboard="capacity",
         explained_by=("VLLMPreemptions",),  # Full caches are why the queue does not move.
     ),

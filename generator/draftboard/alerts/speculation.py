@@ -1,7 +1,9 @@
 """Alerts on speculation: none is about latency or outage, so none pages by default."""
 
 from draftboard.alerts.alert import Alert, enough_tokens
-from draftboard.signals import Level, acceptance, comparison, decisions, depth, economics, integrity
+from draftboard.expr.tree import setting
+from draftboard.signals import Level, acceptance, comparison, decisions, economics, integrity, requests
+from draftboard.signals.integrity import judged
 from draftboard.signals.traffic import enough_drafts
 
 ON_SPECULATION = (
@@ -45,45 +47,6 @@ ON_SPECULATION = (
         explained_by=("SpecDecodeAcceptanceDrop",),  # The same drop, seen against a day instead of an hour.
     ),
     Alert(
-        name="SpecDecodeFirstPositionWeak",
-        signal=depth.first_position,
-        beyond="weak",
-        for_="30m",
-        keep_firing_for="15m",
-        watched=economics.with_a_drafter(depth.first_position),
-        when="a drafter has its first token accepted in less than {limit} of drafts",
-        summary="The drafter often misses the first token.",
-        description="{who}: the first token is accepted in only {value} of drafts. The drafter does not match the "
-        "model.",
-        dashboard="depth",
-    ),
-    Alert(
-        name="SpecDecodeDraftTooLong",
-        signal=economics.shorter_gain,
-        beyond="too-long",
-        for_="1h",
-        severity="info",
-        when="the best k is expected to be more than {limit} times as fast as K",
-        summary="Drafts are longer than pays.",
-        description="{who}: with the best k, decoding is expected to run at {value} of its speed now. A shorter K "
-        "wastes less.",
-        dashboard="depth",
-        explained_by=("SpecDecodeNotPaying", "SpecDecodeAcceptanceDrop"),  # K is tuned once the drafter is sound.
-    ),
-    Alert(
-        name="SpecDecodeDraftTooShort",
-        signal=economics.longer_gain,
-        beyond="too-short",
-        for_="1h",
-        severity="info",
-        when="one more drafted token is expected to make decoding more than {limit} times as fast",
-        summary="Drafts are shorter than what would pay.",
-        description="{who}: with one more drafted token, decoding is expected to run at {value} of its speed now. A "
-        "longer K may yield more.",
-        dashboard="depth",
-        explained_by=("SpecDecodeDraftTooLong",),  # Never both directions at once.
-    ),
-    Alert(
         name="SpecDecodeEngineOutlier",
         signal=comparison.length_to_others,
         beyond="outlier",
@@ -101,9 +64,11 @@ ON_SPECULATION = (
         beyond="suspicious",
         for_="30m",
         keep_firing_for="10m",
-        when="draft acceptance is above {limit}: often a repetition loop",
+        guard=judged & (requests.cut_off > setting(lambda settings: settings.thresholds.cut_off)),  # A loop goes on.
+        when="draft acceptance is above {limit}, and most answers run into their limit: often a repetition loop",
         summary="Nearly every drafted token is accepted.",
-        description="{who}: draft acceptance is {value}. Such a high value for a long time is often a repetition loop.",
+        description="{who}: draft acceptance is {value}, and most answers run into their length limit. That is often a "
+        "repetition loop.",
         dashboard="overview",
     ),
     Alert(

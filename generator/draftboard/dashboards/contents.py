@@ -144,8 +144,9 @@ def latency(settings: Settings, edition: Edition) -> Dashboard:
         "Are requests answered?",
         *page.trends(requests.request_rate, requests.unfinished, requests.error_ratio, requests.http_error_ratio),
         *page.trends(requests.requests_finished, requests.http_requests, stacked=True),
+        *page.trends(requests.stuck, requests.unanswered, requests.cut_off, decisions.servers_down),
         page.timeline(decisions.target_up),
-        page.trend(events.restarts, level=Level.TARGET),
+        page.trend(events.interruptions),
     )
     page.row(
         "How long is a step, and where does the time go?",

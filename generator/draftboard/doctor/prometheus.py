@@ -74,21 +74,21 @@ def _stored(client: Client, settings: Settings, time: float) -> Stored:
     old = {f"{re.escape(old.name)}(_count)?" for old in removed.REMOVED}
     ray = {re.escape(prefix + serving.REQUESTS_RUNNING.name.removeprefix(VLLM)) for prefix in RAY}
     vllm = _matching({*map(re.escape, of_servers)} | old | ray, settings.selector)
-    up = aggregate("max", labels.target_level, _matching([around.UP.name], settings.selector))
-    seen = client.query(aggregate("group", (_NAME, *labels.target_level), vllm), time)
+    up = aggregate("max", labels.target_series, _matching([around.UP.name], settings.selector))
+    seen = client.query(aggregate("group", (_NAME, *labels.target_series), vllm), time)
     beside = client.query(aggregate("group", (_NAME,), _matching([*map(re.escape, _BESIDE), _STATE])), time)
     answers, names, jobs = dict[_Target, bool](), dict[_Target, set[str]](), dict[str, set[str]]()
     for row in client.query(up, time):
-        target = tuple(row.labels.get(label, "") for label in labels.target_level)
+        target = tuple(row.labels.get(label, "") for label in labels.target_series)
         answers[target], names[target] = row.samples[-1][1] == 1, set()
     for row in seen:
         name = row.labels.get(_NAME, "")
-        names.setdefault(tuple(row.labels.get(label, "") for label in labels.target_level), set()).add(name)
+        names.setdefault(tuple(row.labels.get(label, "") for label in labels.target_series), set()).add(name)
         if name == serving.REQUESTS_RUNNING.name:
             jobs.setdefault(row.labels.get(labels.instance, ""), set()).add(row.labels.get(labels.job, ""))
     servers = []
     for target, own in sorted(names.items()):
-        known = dict(zip(labels.target_level, target, strict=True))
+        known = dict(zip(labels.target_series, target, strict=True))
         method, ray_serve = known[labels.spec_method], any(name.startswith(RAY) for name in own)
         if (target in answers and method) or any(name.startswith((VLLM, *RAY)) for name in own):
             where = place(known, settings)

@@ -32,6 +32,31 @@ class LabelReplace(Expr):
         return vector.relabelled(vector_of(self.argument, view), label, self.replacement, source, pattern)
 
 
+@dataclass(frozen=True, eq=False)
+class Carrying(Expr):
+    """Each series with a label of its partner: the one series of `other`, of value 1, that has the same labels `by`.
+
+    Where several could be partners, any of them is.
+    """
+
+    argument: Expr
+    label: Callable[[Settings], str]
+    other: Expr
+    by: Names
+
+    def promql(self, scope: Scope) -> str:
+        by, label = self.by(scope), self.label(scope.settings)
+        partners = promql.aggregate("topk", by, "1", self.other.promql(scope))
+        matching = f"on ({', '.join(by)}) group_left ({label})"
+        return promql.binary(self.argument.promql(scope), "*", partners, matching)
+
+    def values(self, view: View) -> Vector | float:
+        by, label = self.by(view.scope), self.label(view.scope.settings)
+        partners = {vector.kept(one, by): vector.value_of(one, label) for one in vector_of(self.other, view)}
+        found = ((each, vector.kept(each, by), value) for each, value in vector_of(self.argument, view).items())
+        return {vector.with_label(each, label, partners[key]): value for each, key, value in found if key in partners}
+
+
 def labelled(argument: Expr, label: str, value: str) -> Expr:
     """With a label set to a fixed value."""
     return LabelReplace(argument, label, value, "", "")

@@ -160,9 +160,9 @@ class Scope:
         names = self.settings.labels
         labels = {
             Owner.ENGINE: names.engine_level,
-            Owner.CONFIG: (*names.target_level, names.engine),
-            Owner.FRONTEND: (*names.target_level, names.model_name),
-            Owner.TARGET: names.target_level,
+            Owner.CONFIG: (*names.target_series, names.engine),
+            Owner.FRONTEND: (*names.target_series, names.model_name),
+            Owner.TARGET: names.target_series,
             Owner.RULE: names.model_level,
             Owner.GPU: (),  # Its exporter may be in another namespace than the servers.
         }[metric.owner]

@@ -383,6 +383,9 @@ class Seen(Expr):
     def values(self, view: View) -> Vector | float:
         return self.argument.values(view.through(self.change(view.scope)))
 
+    def is_silent(self, missing: Collection[str], scope: Scope) -> bool:
+        return self.argument.is_silent(missing, self.change(scope))
+
 
 @dataclass(frozen=True, eq=False)
 class Ago(Expr):
@@ -418,6 +421,23 @@ class OverTime(Expr):
 
     def values(self, view: View) -> Vector | float:  # noqa: ARG002
         return NOTHING
+
+
+@dataclass(frozen=True, eq=False)
+class Before(Expr):
+    """What a signal's own record held last, within a span: for a signal that goes on from its past."""
+
+    signal: "Callable[[], Recorded]"
+    span: Span
+
+    def promql(self, scope: Scope) -> str:
+        return OverTime("last_over_time", self.signal(), self.span).promql(scope)
+
+    def values(self, view: View) -> Vector | float:  # noqa: ARG002
+        return NOTHING
+
+    def is_silent(self, missing: Collection[str], scope: Scope) -> bool:  # noqa: ARG002
+        return True  # Nothing is carried on that was never there.
 
 
 @dataclass(frozen=True, eq=False)

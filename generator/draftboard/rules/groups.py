@@ -138,7 +138,7 @@ def _who(level: Level, settings: Settings) -> str:
         Level.MODEL: model,
         Level.SERVICE: service,
         Level.ENGINE: f"{model}{_if_set(labels.engine, ' engine {}')} at {server}",
-        Level.TARGET: f"{server}{method}",
+        Level.TARGET: f"{_if_set(labels.model_name, '{} at ')}{server}{method}",
         Level.HOST: f"{{{{ $labels.{labels.host} }}}}",
         Level.FLEET: "",
     }[level]
@@ -167,14 +167,15 @@ def _value(unit: Unit) -> str:
 
 
 def _chosen(alert: Alert, settings: Settings) -> str:
-    """The dashboard's variables: the alert's model or server; an engine is shown beside the others of its model."""
+    """The dashboard's variables: the alert's model or server; an engine is shown beside the others of its model.
+
+    A label that the series lacks is left to the reader: of the scope it may still be an external label.
+    """
     labels, carried = settings.labels, alert.level.labels(settings)
     server = (labels.instance,) if alert.level is Level.TARGET else ()
-    filters = (labels.job, labels.model_name, labels.spec_method, labels.variant, *server)
-    chosen = [f"var-{one}={{{{ $labels.{one} | urlquery }}}}" for one in filters if one in carried]
-    # A scope that the series lacks may still be an external label, so that it is left to the reader.
-    within = [_if_set(one, f"&var-{one}={{}}", " | urlquery") for one in labels.scope if one in carried]
-    return f"?{'&'.join(chosen)}{''.join(within)}" if chosen else ""
+    filters = (labels.model_name, labels.spec_method, labels.variant, *server, *labels.scope)
+    chosen = "".join(_if_set(one, f"&var-{one}={{}}", " | urlquery") for one in filters if one in carried)
+    return f"?var-{labels.job}={{{{ $labels.{labels.job} | urlquery }}}}{chosen}" if labels.job in carried else ""
 
 
 def _if_set(name: str, text: str, function: str = "") -> str:

@@ -35,6 +35,8 @@ class Labels(Table):
     engine: LabelName = "engine"
     spec_method: LabelName = "spec_method"  # Target label set by the user: vLLM does not export the drafting method.
     variant: LabelName = "variant"  # Target label set by the user: an arm of an A/B comparison.
+    scale_to_zero: LabelName = "scale_to_zero"
+    """Target label set by the user, of any value: servers whose absence is normal."""
     spec_verification: LabelName = "spec_verification"
     """Target label set by the user where fewer tokens may be verified than were drafted: see methods.adaptive."""
     host: LabelName = "host"
@@ -56,9 +58,14 @@ class Labels(Table):
         return (*self.scope, self.job, self.instance, self.model_name, self.engine, self.spec_method, self.variant)
 
     @property
-    def target_level(self) -> tuple[str, ...]:
-        """Labels that a record of a server keeps."""
+    def target_series(self) -> tuple[str, ...]:
+        """Labels that every series of a scraped server carries."""
         return (*self.target, *self.arm)
+
+    @property
+    def target_level(self) -> tuple[str, ...]:
+        """Labels that a record of a server keeps; the model is known once the server has answered."""
+        return (*self.target, self.model_name, *self.arm)
 
     @property
     def engine_level(self) -> tuple[str, ...]:
@@ -82,7 +89,7 @@ class Labels(Table):
 
     @model_validator(mode="after")
     def _distinct(self) -> Self:
-        names = (*self.engine_level, self.host)
+        names = (*self.engine_level, self.host, self.scale_to_zero)
         if repeated := sorted({name for name in names if names.count(name) > 1}):
             raise ValueError(f"names the label {repeated[0]!r} twice: every label needs a name of its own")
         return self
@@ -94,6 +101,9 @@ class Rules(Table):
     scrape_interval: Positive = Duration(15)
     window: Positive | None = None
     """Window of every rate: at least four scrapes, which bridge a failed one. Default: four scrapes, at least 5m."""
+    down_after: Positive | None = None
+    """How long a server answers no scrape before it counts as down. Default: two and a half scrapes, at least 2m30s: by
+    default Prometheus scrapes once a minute."""
     evaluation_interval: Positive = Duration(60)
     query_offset: Hold = Duration(0)
     """How much later a ruler behind remote write evaluates, because samples arrive late. Prometheus 2.53 or newer."""
@@ -102,7 +112,7 @@ class Rules(Table):
     """The past that defines a model's normal values: a day, so that it holds both day and night."""
     baseline_needs: Share = 0.25  # Share of the baseline that must hold samples.
     remember: Positive = Duration(3600)
-    """How long a server that stopped answering counts as down; after that it counts as removed."""
+    """How far back a server or model counts as known, and restarts are counted."""
     startup: Positive = Duration(1800)
     """How long a target with a new address may load its model before it counts as down."""
 
@@ -110,6 +120,11 @@ class Rules(Table):
     def rate_window(self) -> Duration:
         """The window of every rate."""
         return self.window or max(Duration(300), self.scrape_interval * 4)
+
+    @property
+    def silence(self) -> Duration:
+        """How long a server answers no scrape before it counts as down."""
+        return self.down_after or max(Duration(150), Duration(self.scrape_interval.seconds * 5 // 2))
 
     @model_validator(mode="after")
     def _windows_hold_enough(self) -> Self:
@@ -121,6 +136,9 @@ class Rules(Table):
             f"window = {window} is too short: at least 4 scrapes, so {least} or longer": window < least,
             f"window = {window} is too long: shorter than {BURN_WINDOWS[0]}, the shortest burn rate's": (
                 window >= BURN_WINDOWS[0]
+            ),
+            f"down_after = {self.down_after} is too short: at least 2 scrapes, so {scrape * 2} or longer": (
+                self.silence < scrape * 2
             ),
             f"evaluation_interval = {evaluation} is too long: at most the window, {window}": evaluation > window,
             f"compare_with = {past} is out of range: from evaluation_interval, {evaluation}, to baseline, "

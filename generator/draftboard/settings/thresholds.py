@@ -56,11 +56,19 @@ class Thresholds(Table):
     preemptions: Share = 0.1
     """Preemptions for each finished request, above which prompts are computed twice too often. HEUR."""
     queue_growth: AboveZero = 1.0
-    """Waiting requests more than one window ago, above which the queue grows rather than varies. HEUR."""
+    """Waiting requests per engine more than one window ago, above which the queue grows rather than varies. HEUR."""
     errors: Share = 0.05  # Share of finished requests that ended in an error, and of HTTP answers that were 5xx. HEUR.
     unfinished: Share = 0.2
     """Share of started requests that did not finish and do not run, above which clients give up. HEUR."""
     rejections: Share = 0.01  # Share of requests rejected by a limit of the queue. HEUR.
+    interruptions: AboveZero = 2
+    """Restarts or failures of a server within rules.remember, above which it is unsteady. HEUR."""
+    answered: Share = 0.95
+    """Share of scrapes that a server answers, from which a failed one now and then is no interruption. HEUR."""
+    servers_down: Share = 0.25
+    """Share of a model's servers, above which the others cannot carry their load. HEUR."""
+    cut_off: Share = 0.5
+    """Share of answers that end at their length limit, above which long answers are the rule. HEUR."""
     foreign: Share = 0.01
     """Share of the tokens generated during a sweep that none of its responses explains: those are of other traffic."""
 
@@ -85,8 +93,10 @@ class Traffic(Table):
     tokens_per_second: AboveZero = 1.0
     requests_per_second: AboveZero = 0.05
     """Three a minute: fifteen in the window of a rate."""
-    requests_per_second_for_tail: AboveZero = 0.35
-    """A hundred in the window of a rate: with fewer, P99 is the slowest one."""
+    errors_to_judge: AboveZero = 5
+    """Errors within an hour that are told although too few requests come for a judgement by minutes. HEUR."""
+    requests_unanswered: AboveZero = 3
+    """Requests within the window, of which not one was answered, that tell a hung engine from a single odd request."""
     requests_to_judge: AboveZero = 10
     """Requests started in the window, under which nobody can tell whether requests finish."""
     requests_to_compare: AboveZero = 15

@@ -15,6 +15,7 @@ from draftboard.signals import (
     gpu,
     integrity,
     latency,
+    presence,
     requests,
     slo,
     traffic,
@@ -39,7 +40,7 @@ def _of(*modules: ModuleType) -> tuple[Signal, ...]:
 FAMILIES: dict[str, tuple[Signal, ...]] = {
     "speculation": tuple(
         signal
-        for signal in _of(traffic, acceptance, depth, comparison, economics, integrity, decisions, events)
+        for signal in _of(presence, traffic, acceptance, depth, comparison, economics, integrity, decisions, events)
         if signal not in {decisions.verdict, decisions.advice}
     ),
     "requests": _of(requests, capacity),

@@ -4,7 +4,7 @@ from draftboard.catalogue import Metric, latency, serving
 from draftboard.durations import Duration
 from draftboard.expr.labels import told_apart
 from draftboard.expr.scope import Level
-from draftboard.expr.tree import Aggregate, Expr, Function, Raw, over_level, rate, rate_of_each
+from draftboard.expr.tree import Aggregate, Constant, Expr, Function, Raw, first_of, over_level, rate, rate_of_each
 from draftboard.settings import Settings
 from draftboard.signals.latency import distribution_of
 from draftboard.signals.requests import request_rate
@@ -64,11 +64,11 @@ queue_growth = Signal(
     name="queue_growth",
     title="Growth of the queue",
     question="Do more requests arrive than are served?",
-    description="Mean number of waiting requests in the window, minus that of the previous window. A queue that "
-    "grows for minutes does not empty by itself.",
+    description="Mean number of waiting requests in the window, minus that of the previous window, per engine. A queue "
+    "that grows for minutes does not empty by itself.",
     unit=Unit.REQUESTS,
     better=Better.LOWER,
-    expr=_waiting_on_average - _waiting_on_average.ago(_window_of_rates),
+    expr=(_waiting_on_average - _waiting_on_average.ago(_window_of_rates)) / engines,
     record="vllm_num_requests_waiting:growth{window}",
     bands=lambda settings: good_under(settings.thresholds.queue_growth, good="steady", beyond="grows"),
     decimals=1,
@@ -120,17 +120,19 @@ preemptions = rate_of(
     "Are running requests preempted?",
     unit=Unit.PREEMPTIONS_PER_SECOND,
 )
+_one_request = Constant(lambda settings: 1 / settings.rules.rate_window.seconds, preemptions)
 preemptions_per_request = Signal(
     name="preemptions_per_request",
     title="Preemptions per request",
     question="How often is work repeated?",
-    description="Preemptions / finished requests. Each preemption computes the prompt and all generated tokens again.",
+    description="Preemptions / finished requests, of which at least one in the window is assumed. Each preemption "
+    "computes the prompt and all generated tokens again.",
     unit=Unit.PREEMPTIONS_PER_REQUEST,
     better=Better.LOWER,
-    expr=preemptions / request_rate,
+    expr=preemptions / first_of(request_rate > 0, _one_request),
     record="vllm_num_preemptions:ratio_rate{window}",
     bands=lambda settings: good_under(settings.thresholds.preemptions, good="rare", beyond="thrashing"),
-    empty="no request finished in the window",
+    empty=SILENT,
 )
 prompt_tokens = rate_of(serving.PROMPT_TOKENS, "prompt_tokens", "Prompt tokens", "How many prompt tokens arrive?")
 prompt_tokens_by_source = Signal(

@@ -3,17 +3,18 @@
 from dataclasses import dataclass
 from functools import partial
 
+from draftboard.catalogue import serving
 from draftboard.expr.labels import CountValues, LabelReplace
 from draftboard.expr.scope import Level
-from draftboard.expr.tree import Expr, FirstOf, InWindow, constant, first_of, over_level, setting
+from draftboard.expr.tree import Expr, FirstOf, Function, InWindow, Raw, Where, constant, first_of, over_level, setting
 from draftboard.settings import Settings
 from draftboard.signals import economics, users
 from draftboard.signals.acceptance import acceptance
 from draftboard.signals.comparison import acceptance_change
 from draftboard.signals.depth import adaptive, configured_k, first_position, k_differs
 from draftboard.signals.integrity import contradicting, judged
-from draftboard.signals.presence import down, silent, starting
-from draftboard.signals.signal import Better, Code, Signal, Unit
+from draftboard.signals.presence import down, known, remembered, silent, starting, stays
+from draftboard.signals.signal import Better, Code, Signal, Unit, good_under
 from draftboard.signals.traffic import BOTH_LEVELS, draft_tokens, drafts, enough_drafts, generation_tokens
 from draftboard.status import Status
 
@@ -262,8 +263,8 @@ target_up = Signal(
     name="target_up",
     title="Servers up",
     question="Can the server be reached?",
-    description="1 if the target answered one of the last two scrapes or is new, else 0. Covers targets that exposed "
-    "vLLM metrics lately or have a method label.",
+    description="1 if the target answered a scrape lately (rules.down_after, by default 2m30s) or is new, else 0. "
+    "Covers targets that have exposed vLLM metrics or have a method label.",
     unit=Unit.CODE,
     better=Better.HIGHER,
     expr=over_level("min", state.at(Level.ENGINE).combined("> bool", STATES["down"].value)),
@@ -271,4 +272,36 @@ target_up = Signal(
     levels=(Level.TARGET,),
     codes=(STATES["down"], Code(1, "answers, or starts", Status.GOOD)),
     empty="no vLLM target is scraped",
+)
+_of_known_model = Where(
+    target_up.at(Level.TARGET), lambda settings: settings.labels.model_name, lambda _: ("",), negated=True
+)
+servers_down = Signal(
+    name="servers_down",
+    title="Servers down",
+    question="Which share of a model's servers is down?",
+    description="Servers that do not answer / all servers of the model that are scrape targets.",
+    better=Better.LOWER,
+    expr=over_level("avg", 1 - _of_known_model),
+    record="vllm_servers_down:ratio",
+    levels=(Level.SERVICE,),
+    bands=lambda settings: good_under(
+        settings.thresholds.servers_down, good="few", beyond="too-many-down", status=Status.BAD
+    ),
+    empty="no vLLM target is scraped",
+)
+_expected = Function("last_over_time", Raw(serving.REQUESTS_RUNNING, remembered, stays))
+gone = Signal(
+    name="gone",
+    title="Models that are gone",
+    question="Has a model lost its last server?",
+    description="1 for a model that was served while servers are remembered (rules.remember, by default 1h), and has "
+    "not one scrape target left. Servers with the label scale_to_zero are not expected to stay.",
+    unit=Unit.CODE,
+    better=Better.LOWER,
+    expr=over_level("group", _expected).combined("unless", over_level("group", known.at(Level.TARGET))),
+    record="vllm_gone:bool",
+    levels=(Level.SERVICE,),
+    codes=(Code(1, "gone", Status.BAD),),
+    empty="every model has a server",
 )

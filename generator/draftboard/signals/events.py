@@ -2,9 +2,9 @@
 
 from draftboard.catalogue import around, serving
 from draftboard.expr.scope import Level, Matcher, Scope
-from draftboard.expr.tree import Expr, Function, Given, Raw, expr, first_of, over_level
+from draftboard.expr.tree import Expr, Function, Given, Raw, expr, first_of, over_level, setting
 from draftboard.signals.presence import of_servers, remembered
-from draftboard.signals.signal import Code, Signal, Unit, good_under
+from draftboard.signals.signal import Better, Code, Signal, Unit, good_under
 from draftboard.status import Status
 
 WATCHDOG = "DraftboardWatchdog"  # Fires always, so that it needs no attention.
@@ -17,7 +17,7 @@ def _restarts(s: Scope) -> Expr:
     if s.level is Level.MODEL:
         return over_level("sum", resets)
     starts = Function("changes", Raw(around.PROCESS_START_TIME, window=remembered))
-    return of_servers(over_level("max", first_of(starts, resets)))
+    return of_servers("max", first_of(starts, resets))
 
 
 restarts = Signal(
@@ -32,6 +32,24 @@ restarts = Signal(
     record="vllm_restarts:count{remember}",
     levels=(Level.TARGET, Level.MODEL),
     bands=lambda _: good_under(0, good="none", beyond="restarted"),
+    empty="no vLLM series",
+)
+_failed = Function("ceil", Function("changes", Raw(around.UP, window=remembered)) * 0.5)
+_answered = Function("avg_over_time", Raw(around.UP, window=remembered))
+_failures = of_servers("max", _failed & (_answered < setting(lambda settings: settings.thresholds.answered)))
+"""How often a server failed its scrapes; a single lost scrape now and then is none."""
+interruptions = Signal(
+    name="interruptions",
+    title="Interruptions",
+    question="Does a server fail again and again?",
+    description="Restarts, or times that a server stopped answering scrapes, while a server is remembered "
+    "(rules.remember, by default 1h): the larger number. Of a server that answers nearly all scrapes, restarts only.",
+    unit=Unit.RESTARTS,
+    better=Better.LOWER,
+    expr=first_of(_failures >= restarts, restarts),
+    record="vllm_interruptions:count{remember}",
+    levels=(Level.TARGET,),
+    bands=lambda settings: good_under(settings.thresholds.interruptions, good="steady", beyond="flapping"),
     empty="no vLLM series",
 )
 firing_alerts = Signal(

@@ -4,9 +4,12 @@ from collections.abc import Callable
 
 from draftboard.catalogue import Metric, around, serving
 from draftboard.durations import Duration
+from draftboard.expr.labels import Carrying
 from draftboard.expr.scope import Level, Matcher, Scope
-from draftboard.expr.tree import Aggregate, Expr, Function, Names, Raw, first_of, on, over_level
+from draftboard.expr.tree import Aggregate, Before, Expr, Function, Given, Names, Raw, first_of, on, over_level
 from draftboard.settings import Settings
+from draftboard.signals.signal import Code, Signal, Unit
+from draftboard.status import Status
 
 Matchers = Callable[[Settings], tuple[Matcher, ...]]
 
@@ -15,12 +18,12 @@ def _target(scope: Scope) -> tuple[str, ...]:
     return scope.settings.labels.target
 
 
-def _target_level(scope: Scope) -> tuple[str, ...]:
-    return Level.TARGET.labels(scope.settings)
+def _target_series(scope: Scope) -> tuple[str, ...]:
+    return scope.settings.labels.target_series
 
 
-def _two_scrapes(scope: Scope) -> str:
-    return str(scope.settings.rules.scrape_interval * 2)
+def _silence(scope: Scope) -> str:
+    return str(scope.settings.rules.silence)
 
 
 def remembered(scope: Scope) -> str:
@@ -36,9 +39,14 @@ def _labelled(settings: Settings) -> tuple[Matcher, ...]:
     return (Matcher(settings.labels.spec_method, "!=", ""),)
 
 
+def stays(settings: Settings) -> tuple[Matcher, ...]:
+    """Selects servers that are not meant to go away."""
+    return (Matcher(settings.labels.scale_to_zero, "=", ""),)
+
+
 def _answers(matchers: Matchers = lambda _: ()) -> Expr:
-    """1 for targets that answered one of the last two scrapes, else 0: a single failed scrape is no outage."""
-    return Function("max_over_time", Raw(around.UP, window=_two_scrapes, matchers=matchers))
+    """1 for targets that answered a scrape lately, else 0: a single failed scrape is no outage."""
+    return Function("max_over_time", Raw(around.UP, window=_silence, matchers=matchers))
 
 
 def _last(metric: Metric, window: Callable[[Scope], str], chosen_by: Names | None = None) -> Expr:
@@ -47,14 +55,38 @@ def _last(metric: Metric, window: Callable[[Scope], str], chosen_by: Names | Non
 
 def answers_without(metric: Metric, matchers: Matchers) -> Expr:
     """1 for targets that answer and do not expose a metric, in the same scrapes."""
-    exposed = _last(metric, _two_scrapes, _target_level)
+    exposed = _last(metric, _silence, _target_series)
     return _answers(matchers).equals(1).combined("unless", exposed, on(_target))
 
 
-_seen_lately = _last(serving.REQUESTS_RUNNING, remembered, _target_level)
+_seen_lately = _last(serving.REQUESTS_RUNNING, remembered, _target_series)
 """Engines of the chosen targets, of whatever model: a server of another model was seen too."""
-_never_seen = _answers(_labelled).equals(0).combined("unless", _seen_lately, on(_target))
-"""Labelled targets that do not answer and have not lately."""
+
+
+def _known(s: Scope) -> Expr:
+    """Seen now, or known before and still a target. Raw series alone tell no more than what was seen lately."""
+    if not s.edition.reads_records:
+        return over_level("group", _seen_lately)
+    now = over_level("group", Raw(serving.REQUESTS_RUNNING))
+    before = Before(lambda: known, lambda settings: settings.rules.remember)
+    return first_of(now, before.combined("and", Raw(around.UP), on(_target)).combined("unless", now, on(_target)))
+
+
+known = Signal(
+    name="known",
+    title="Servers known",
+    question="Which servers does Prometheus know as vLLM servers, and which model does each serve?",
+    description="1 for each target that has exposed vLLM series, with the model that it served last, for as long as it "
+    "is a target. A server that fails stays known, however long it is down.",
+    unit=Unit.CODE,
+    expr=Given(_known),
+    record="vllm_known:bool",
+    levels=(Level.TARGET,),
+    codes=(Code(1, "known", Status.NEUTRAL),),
+    empty="no vLLM target is scraped",
+)
+_never_seen = _answers(_labelled).equals(0).combined("unless", known.at(Level.TARGET), on(_target))
+"""Labelled targets that do not answer and never have."""
 _ought_to_answer = first_of(
     Function("max_over_time", Raw(around.UP, window=lambda s: str(_startup(s.settings)))).equals(1),
     _last(around.UP, remembered).ago(_startup),
@@ -62,16 +94,28 @@ _ought_to_answer = first_of(
 """Targets that once answered, and those that were scraped in vain before a new server's time to start."""
 
 down = first_of(
-    over_level("group", _last(serving.REQUESTS_RUNNING, remembered).combined("and", _answers().equals(0), on(_target))),
-    Aggregate("max", _target_level, _never_seen.combined("and", _ought_to_answer, on(_target))),
+    over_level("group", _seen_lately.combined("and", _answers().equals(0), on(_target))),
+    over_level(
+        "group",
+        known.at(Level.TARGET)
+        .combined("and", _answers().equals(0), on(_target))
+        .combined("unless", _seen_lately, on(_target)),
+    ),
+    Aggregate("max", _target_series, _never_seen.combined("and", _ought_to_answer, on(_target))),
 )
-"""Engines seen lately on a target that does not answer, and labelled targets that ought to have answered by now."""
-starting = Aggregate("max", _target_level, _never_seen)
+"""Engines of a target that does not answer, or that target itself where they are forgotten; and labelled targets that
+ought to have answered by now."""
+starting = Aggregate("max", _target_series, _never_seen)
 """Those that have never answered; the ones that ought to have are down, which is asked before."""
-silent = Aggregate("max", _target_level, answers_without(serving.REQUESTS_RUNNING, _labelled))
+silent = Aggregate("max", _target_series, answers_without(serving.REQUESTS_RUNNING, _labelled))
 """Labelled targets that answer, but say nothing of an engine."""
 
 
-def of_servers(vector: Expr) -> Expr:
-    """Of a vector by target: what belongs to vLLM servers, seen lately or labelled; others expose it too."""
-    return vector.combined("and", first_of(_seen_lately, Raw(around.UP, matchers=_labelled)), on(_target))
+def of_servers(how: str, series: Expr, *extra: str) -> Expr:
+    """One value for each vLLM server seen lately, with its model, and each value of the extra labels.
+
+    For series that other programs expose too, and that know no model.
+    """
+    by_target = Aggregate(how, lambda scope: (*_target_series(scope), *extra), series)
+    models = over_level("group", _seen_lately)
+    return Carrying(by_target, lambda settings: settings.labels.model_name, models, _target)

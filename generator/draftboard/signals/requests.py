@@ -1,17 +1,41 @@
 """How requests fare: how many come and end, and how many end badly or are turned away."""
 
 from dataclasses import replace
+from functools import partial
 
-from draftboard.catalogue import around, latency, serving
-from draftboard.expr.scope import Level
-from draftboard.expr.tree import InWindow, Raw, Where, ignoring, over_level, rate, setting
+from draftboard.catalogue import Metric, around, latency, serving
+from draftboard.durations import Duration
+from draftboard.expr.scope import Level, Matcher, Scope
+from draftboard.expr.tree import (
+    Expr,
+    Function,
+    Given,
+    InWindow,
+    OverTime,
+    Raw,
+    Where,
+    first_of,
+    ignoring,
+    over_level,
+    rate,
+    rate_of_each,
+    setting,
+)
 from draftboard.settings import Settings
 from draftboard.signals.presence import of_servers
 from draftboard.signals.signal import Band, Better, Signal, Unit, good_under
 from draftboard.signals.traffic import BOTH_LEVELS, SILENT, rate_of
 from draftboard.status import Status
 
+_HOUR = Duration(3600)
+# Paths that are answered by generated tokens.
+_GENERATING = "/(v1/|inference/v1/)?(chat/)?(completions|responses|messages|generate|invocations)"
 _CLASSES = (("2xx", Status.GOOD), ("3xx", Status.QUIET), ("4xx", Status.WARN), ("5xx", Status.BAD))
+
+
+def _within(function: str, gauge: Metric) -> Expr:
+    """A function of a gauge over the window of rates."""
+    return Function(function, Raw(gauge, window=lambda s: str(s.span or s.settings.rules.rate_window)))
 
 
 def _of_errors(settings: Settings) -> tuple[Band, ...]:
@@ -81,6 +105,17 @@ unfinished = Signal(
     empty="too few requests in the window",
     least=None,
 )
+errors = Signal(
+    name="errors",
+    title="Errors",
+    question="How many requests fail inside the engine?",
+    description="Finished requests per second whose finished_reason is error.",
+    unit=Unit.REQUESTS_PER_SECOND,
+    better=Better.LOWER,
+    expr=requests_finished.where("finished_reason", "error").sum("finished_reason"),
+    record="vllm_request_errors:rate{window}",
+    empty=SILENT,
+)
 error_ratio = Signal(
     name="error_ratio",
     title="Requests that end in an error",
@@ -88,11 +123,27 @@ error_ratio = Signal(
     description="Share of finished requests whose finished_reason is error. Requests refused by the HTTP server are "
     "not included.",
     better=Better.LOWER,
-    expr=requests_finished.where("finished_reason", "error").sum("finished_reason") / request_rate,
+    expr=errors / request_rate,
     record="vllm_request_errors:ratio_rate{window}",
     bands=_of_errors,
     empty="no request finished in the window",
 )
+
+
+def _in_an_hour(signal: Signal) -> Expr:
+    """What a rate counted in an hour, from its record: one value for each evaluation."""
+    return OverTime("sum_over_time", signal, lambda _: _HOUR) * setting(
+        lambda settings: settings.rules.evaluation_interval.seconds
+    )
+
+
+def lately_or_in_an_hour(ratio: Signal, bad: Signal, every: Signal) -> Expr:
+    """A ratio of the window where enough requests came, else that of an hour with enough bad ones, and one just now."""
+    few = setting(lambda settings: settings.traffic.errors_to_judge)
+    of_hour = (_in_an_hour(bad) >= few) / _in_an_hour(every) & (bad > 0)
+    return first_of(ratio & (every > setting(lambda settings: settings.traffic.requests_per_second)), of_hour)
+
+
 requests_rejected = Signal(
     name="requests_rejected",
     title="Requests rejected",
@@ -116,15 +167,22 @@ rejection_ratio = Signal(
     bands=lambda settings: good_under(settings.thresholds.rejections, good="admitted", beyond="rejected"),
     empty="no request in the window, or vLLM older than 0.32",
 )
+
+
+def _of_http(s: Scope) -> Expr:
+    of_server = of_servers("sum", rate_of_each(around.HTTP_REQUESTS), "status")
+    return of_server if s.level is Level.TARGET else over_level("sum", http_requests.at(Level.TARGET), "status")
+
+
 http_requests = Signal(
     name="http_requests",
     title="HTTP responses by status",
     question="Which status classes does the HTTP server return?",
     description=f"{around.HTTP_REQUESTS.meaning} Per second, by class of status.",
     unit=Unit.REQUESTS_PER_SECOND,
-    expr=of_servers(rate(around.HTTP_REQUESTS, by=("status",))),
+    expr=Given(_of_http),
     record="vllm_http_requests:rate{window}",
-    levels=(Level.TARGET,),
+    levels=(Level.TARGET, Level.SERVICE),
     by=("status",),
     kinds=_CLASSES,
     empty="no response yet",
@@ -133,8 +191,7 @@ http_error_ratio = Signal(
     name="http_error_ratio",
     title="HTTP errors",
     question="Which HTTP requests fail, and on which side?",
-    description="Share of HTTP responses that are 4xx (client error) or 5xx (server error). By server: these series "
-    "have no model label.",
+    description="Share of HTTP responses that are 4xx (client error) or 5xx (server error).",
     better=Better.LOWER,
     expr=http_requests.where("status", "4xx", "5xx").ratio(
         http_requests.sum("status"), ignoring("status", group="left")
@@ -145,4 +202,92 @@ http_error_ratio = Signal(
     kinds=_CLASSES,
     bands=_of_errors,
     empty="no HTTP error",
+)
+http_failures = Signal(
+    name="http_failures",
+    title="HTTP server errors",
+    question="How many HTTP requests fail on the server's side?",
+    description="HTTP responses per second that are 5xx.",
+    unit=Unit.REQUESTS_PER_SECOND,
+    better=Better.LOWER,
+    expr=http_requests.where("status", "5xx").sum("status"),
+    record="vllm_http_failures:rate{window}",
+    levels=(Level.SERVICE,),
+    empty="no HTTP error",
+)
+http_responses = Signal(
+    name="http_responses",
+    title="HTTP responses",
+    question="How many HTTP requests are answered?",
+    description="HTTP responses per second, of every status.",
+    unit=Unit.REQUESTS_PER_SECOND,
+    expr=http_requests.sum("status"),
+    record="vllm_http_responses:rate{window}",
+    levels=(Level.SERVICE,),
+    empty="no response yet",
+)
+http_failure_ratio = Signal(
+    name="http_failure_ratio",
+    title="Share of HTTP server errors",
+    question="Do HTTP requests fail on the server's side?",
+    description="Share of HTTP responses that are 5xx, of all servers of the model.",
+    better=Better.LOWER,
+    expr=http_failures / http_responses,
+    levels=(Level.SERVICE,),
+    bands=_of_errors,
+    empty="no HTTP error",
+)
+cut_off = Signal(
+    name="cut_off",
+    title="Answers cut off",
+    question="Do answers run into their limit?",
+    description="Share of finished requests that end at their length limit, or that vLLM ended because they repeat "
+    "themselves.",
+    expr=requests_finished.where("finished_reason", "length", "repetition").sum("finished_reason") / request_rate,
+    empty="no request finished in the window",
+)
+_server = partial(over_level, "sum")
+_answers = Raw(
+    around.HTTP_REQUESTS,
+    lambda s: s.window,
+    lambda _: (Matcher("handler", "=~", _GENERATING), Matcher("status", "=", "2xx")),
+)
+_asked = (
+    of_servers("sum", InWindow(Function("rate", _answers))),
+    InWindow(_server(rate_of_each(latency.TIME_TO_FIRST_TOKEN.count))),
+)
+_first_tokens = _server(rate_of_each(latency.TIME_TO_FIRST_TOKEN.count))
+_only_first_tokens = _server(rate_of_each(serving.GENERATION_TOKENS)) <= _first_tokens * 1.5  # Rates are not exact.
+unanswered = Signal(
+    name="unanswered",
+    title="Requests without an answer",
+    question="Do requests come in, and none is answered?",
+    description="Requests within the window that were accepted (HTTP 2xx) or received a first token, on a server that "
+    "finished not one request and generated no further token. Clients gave up on them.",
+    unit=Unit.REQUESTS,
+    better=Better.LOWER,
+    expr=first_of(*(asked >= setting(lambda settings: settings.traffic.requests_unanswered) for asked in _asked))
+    & _only_first_tokens
+    & _server(rate_of_each(serving.REQUESTS_FINISHED)).equals(0),
+    record="vllm_requests_unanswered:increase{window}",
+    levels=(Level.TARGET,),
+    bands=lambda _: good_under(0, good="answered", beyond="unanswered", status=Status.BAD),
+    empty="requests are answered, or none comes in",
+)
+stuck = Signal(
+    name="stuck",
+    title="Requests stuck",
+    question="Does an engine hold requests without working on them?",
+    description="The least number of running requests in the window, of an engine that generated no token in it and "
+    "whose KV cache did not change. A long prompt that is being computed fills the cache.",
+    unit=Unit.REQUESTS,
+    better=Better.LOWER,
+    expr=(over_level("min", _within("min_over_time", serving.REQUESTS_RUNNING)) > 0)
+    & rate(serving.GENERATION_TOKENS).equals(0)
+    & over_level("max", _within("changes", serving.KV_CACHE_USAGE)).equals(0),
+    record="vllm_requests_stuck:min{window}",
+    levels=BOTH_LEVELS,
+    rollup="sum",
+    bands=lambda _: good_under(0, good="moving", beyond="stuck", status=Status.BAD),
+    empty="every engine works, or is idle",
 )
