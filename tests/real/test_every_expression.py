@@ -1,5 +1,6 @@
 """Every expression of every generated file, run by a real Prometheus on the recorded run."""
 
+import re
 from collections.abc import Mapping
 
 import pytest
@@ -44,8 +45,22 @@ EMPTY_BY_DEFAULT = {
     "SpecDecodeInactive": "whenever the run generates, it drafts",
     "SpecDecodeMetricsInconsistent": "the counters of a real vLLM hold their identities",
     **dict.fromkeys(("GPU utilisation", "GPU memory in use", "GPU power", "Last XID error"), NO_GPU),
-    **dict.fromkeys(("HTTP errors", "target:vllm_http_errors:ratio_rate5m", "VLLMErrors", "VLLMHTTPErrors"), NO_ERROR),
-    "VLLMTargetDown": "the outage falls between two evaluations",
+    **dict.fromkeys(("HTTP errors", "target:vllm_http_errors:ratio_rate5m", "VLLMErrors"), NO_ERROR),
+    **dict.fromkeys(("service:vllm_http_failures:rate5m", "VLLMHTTPErrors"), NO_ERROR),
+    **dict.fromkeys(("VLLMModelDown", "VLLMTargetDown"), "the outage falls between two evaluations"),
+    **dict.fromkeys(
+        (
+            *(
+                "Requests stuck",
+                "engine:vllm_requests_stuck:min5m",
+                "model:vllm_requests_stuck:min5m",
+                "VLLMEngineStuck",
+            ),
+            *("Requests without an answer", "target:vllm_requests_unanswered:increase5m", "VLLMRequestsUnanswered"),
+            *("VLLMRequestsAbandoned", "service:vllm_gone:bool", "VLLMModelGone", "VLLMTargetFlapping"),
+        ),
+        "every request of the run is answered, and no server leaves",
+    ),
     "VLLMAdmissionRejected": "the run's queue has no limit",
     **dict.fromkeys((f"{PROMISES} C", "model:vllm_slo_burning_fast:ratio", "VLLMErrorBudgetBurnsFast"), KEPT),
     **dict.fromkeys((f"{PROMISES} D", "model:vllm_slo_burning_slowly:ratio", "VLLMErrorBudgetBurnsSlowly"), KEPT),
@@ -69,13 +84,13 @@ EMPTY_BY_DEFAULT = {
 }
 # The demo's short windows give the run a past and a queue to resolve, and its settings an n-gram that does not pay.
 SHOWN_IN_THE_DEMO = {
-    "VLLMTargetDown",
+    *("VLLMModelDown", "VLLMTargetDown"),
     "SpecDecodeNotPaying",
     *("Queue time: P99 over P50", "model:vllm_request_queue_time_seconds:p99_over_p50_rate5m"),
     *(f"{PROMISES} D", "model:vllm_slo_burning_slowly:ratio", "VLLMErrorBudgetBurnsSlowly"),
 }
 EMPTY_IN_THE_DEMO = {
-    name.replace("rate5m", "rate1m").replace("change1d", "change5m"): reason
+    re.sub(r"(rate|min|increase)5m$", r"\g<1>1m", name).replace("change1d", "change5m"): reason
     for name, reason in EMPTY_BY_DEFAULT.items()
     if reason != TOO_SHORT and name not in SHOWN_IN_THE_DEMO
 }

@@ -85,7 +85,8 @@ known = Signal(
     codes=(Code(1, "known", Status.NEUTRAL),),
     empty="no vLLM target is scraped",
 )
-_never_seen = _answers(_labelled).equals(0).combined("unless", known.at(Level.TARGET), on(_target))
+_ever_seen = first_of(_seen_lately, known.at(Level.TARGET))  # Rules that were loaded lately have no past of their own.
+_never_seen = _answers(_labelled).equals(0).combined("unless", _ever_seen, on(_target))
 """Labelled targets that do not answer and never have."""
 _ought_to_answer = first_of(
     Function("max_over_time", Raw(around.UP, window=lambda s: str(_startup(s.settings)))).equals(1),
