@@ -14,7 +14,6 @@ from draftboard.durations import Duration
 from draftboard.lab.drill import Arrival, Programs, Receiver, Wiring, receiving, rehearse, wired
 from draftboard.prometheus import Client
 from draftboard.settings import Overlay, Settings, load
-from draftboard.settings.thresholds import Bands
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("drill")]
 
@@ -107,13 +106,17 @@ def test_a_broken_drafter_reaches_the_webhook_as_exactly_the_expected_alerts(
         assert (ROOT / "alerts/runbooks" / page).read_text().startswith(f"# {one.alert}")
 
 
-def test_an_alert_that_nobody_expected_fails_the_drill(drill_settings: Settings, programs: Programs) -> None:
-    low = Bands(fair=0.1, healthy=0.2, optimal=0.3, suspicious=0.4)
-    soon = {"SpecDecodeSuspiciouslyHigh": Overlay.model_validate({"for": "1s"})}
-    thresholds = drill_settings.thresholds.model_copy(update={"acceptance": low})
-    wary = drill_settings.model_copy(update={"thresholds": thresholds, "alerts": drill_settings.alerts | soon})
-    outcome = rehearse(DRAFTER_BREAKS, wary, programs, speed=SPEED)
-    assert outcome.others == ("SpecDecodeSuspiciouslyHigh",)
+def test_an_alert_that_nobody_expected_fails_the_drill(
+    drill_settings: Settings, programs: Programs, tmp_path: Path
+) -> None:
+    story = Path(DRAFTER_BREAKS).read_text()
+    unaware = tmp_path / "unaware.toml"
+    another = {"SpecDecodeAcceptanceDrop": "VLLMErrors", 'since = "15m"': 'since = "0m"'}
+    for old, new in another.items():
+        story = story.replace(old, new)
+    unaware.write_text(story)
+    outcome = rehearse(str(unaware), drill_settings, programs, speed=SPEED)
+    assert outcome.others == ("SpecDecodeAcceptanceDrop",)
     assert not outcome.passed
 
 
