@@ -32,7 +32,7 @@ export PROMETHEUS PROMTOOL ALERTMANAGER AMTOOL DOCKER_COMPOSE
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test test-vllm unit lint format typecheck build check mutate detect bench-simulator \
-	secrets up up-demo down check-docker check-secrets check-settings tools clean
+	secrets up up-demo reload down check-docker check-secrets check-settings tools clean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -89,6 +89,11 @@ up: check-docker check-secrets check-settings ## Start the stack of deploy/.env 
 
 up-demo: check-docker check-secrets ## Start the stack with simulated servers; no GPU needed
 	BUILD_FOLDER=.. COMPOSE_PROFILES=demo $(COMPOSE) --project-name draftboard-demo up --detach --build
+
+reload: check-docker check-settings ## Read changed settings without a restart
+	$(COMPOSE) exec -T prometheus promtool check config /etc/prometheus/config/prometheus.yml
+	$(COMPOSE) exec -T alertmanager amtool check-config /etc/alertmanager/alertmanager.yml
+	$(COMPOSE) kill --signal SIGHUP prometheus alertmanager
 
 down: check-docker ## Stop both stacks; volumes are kept
 	COMPOSE_PROFILES='*' $(COMPOSE) down

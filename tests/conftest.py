@@ -32,6 +32,7 @@ hypothesis.settings.load_profile("reproducible")
 SECONDS = {
     "real/test_editions_agree": 60,  # and with it all of the group demo_run
     "real/test_alert_travels": 50,
+    "real/test_notifications": 5,
     "real/test_scenarios": 40,
     "real/test_demo": 30,
     "test_promtool": 20,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from draftboard.build import artifacts
+from draftboard.build import artifacts, render, write
 from draftboard.build.files import ALERTING, RECORDING
 from draftboard.settings import Settings
 from support.rulefiles import loaded, needed, rules
@@ -37,6 +37,15 @@ def test_the_committed_rules_are_those_tested_without_those_on_objectives(tested
     assert [rule for rule in rules(tested) if rule in committed] == committed
     left_out = [rule.get("record") or rule["alert"] for rule in rules(tested) if rule not in committed]
     assert [name for name in left_out if not re.match("service:vllm_sl[oi]_|VLLMErrorBudget", name)] == []
+
+
+def test_rules_that_look_back_and_carry_more_labels_pass_too(promtool: Path, tmp_path: Path) -> None:
+    texts = {"labels": {"team": "{{ $labels.job }}"}, "annotations": {"desk": "'a': \"b\" # {c}"}}
+    document = {"rules": {"query_offset": "1m"}, "all_alerts": texts, "links": {"grafana": "https://g.example"}}
+    built = render(Settings.model_validate(document))
+    paths = [path for path in built if path.endswith(".rules.yaml")]
+    write({path: built[path] for path in paths}, tmp_path)
+    run(promtool, "check", "rules", "--lint=all", "--lint-fatal", *(tmp_path / path for path in paths))
 
 
 @pytest.fixture(scope="module")

@@ -47,10 +47,10 @@ def run(tool: str, *arguments: str | Path, within: Path) -> str:
 
 @pytest.fixture(params=VARIATIONS, scope="module")
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The files as containers see them: rules next to prometheus.yml."""
+    """The files as containers see them: rules beside the folder of prometheus.yml."""
     out = tmp_path_factory.mktemp("stack")
     write(render(Settings.model_validate({"stack": VARIATIONS[request.param]})), out)
-    (out / "alerts").rename(out / "deploy/prometheus/rules")
+    (out / "alerts").rename(out / "deploy/rules")
     return out
 
 
@@ -61,7 +61,7 @@ def test_promtool_accepts_the_configuration_and_finds_the_rules(folder: Path) ->
 
 def test_promtool_checks_the_committed_configuration_in_full(tmp_path: Path, files: dict[str, str]) -> None:
     write(files, tmp_path)
-    (tmp_path / "alerts").rename(tmp_path / "deploy/prometheus/rules")
+    (tmp_path / "alerts").rename(tmp_path / "deploy/rules")
     said = run(
         "promtool",
         "check",
@@ -106,22 +106,23 @@ def test_an_alert_of_unknown_severity_goes_to_the_warning_receiver() -> None:
     assert said.split() == ["warning"]
 
 
+SUMMARY = "Requests end in an error: llama (eagle3) of job vllm in eu-1/prod"
 MESSAGE: dict[str, Any] = {
     "status": "firing",
     "receiver": "critical",
     "groupLabels": {"model_name": "llama"},
     "commonLabels": {"model_name": "llama", "severity": "critical", "alertname": "VLLMErrors"},
-    "commonAnnotations": {"summary": "Requests end in errors."},
+    "commonAnnotations": {},
     "externalURL": "http://127.0.0.1:9093",
     "alerts": [
         {
             "status": status,
             "labels": {"alertname": "VLLMErrors", "model_name": "llama", "severity": "critical"},
             "annotations": {
-                "summary": "Requests end in errors.",
+                "summary": SUMMARY,
                 "description": "llama (eagle3): 7% of requests end in an error.",
                 "runbook_url": "https://example.com/VLLMErrors.md",
-                "dashboard_url": "http://127.0.0.1:3000/d/draftboard-latency",
+                "dashboard_url": "https://grafana.example/d/draftboard-latency",
             },
             "startsAt": "2026-11-21T12:00:00Z",
             "endsAt": "2026-11-21T12:30:00Z",
@@ -144,35 +145,46 @@ def message(template: str, data: dict[str, Any], folder: Path) -> str:
 ONE = {**MESSAGE, "alerts": MESSAGE["alerts"][:1]}
 
 
-def test_the_title_has_severity_model_and_summary(tmp_path: Path) -> None:
-    assert message("draftboard.title", ONE, tmp_path) == "CRITICAL: llama: Requests end in errors."
+def test_the_title_of_one_alert_is_its_severity_and_summary(tmp_path: Path) -> None:
+    assert message("draftboard.title", ONE, tmp_path) == f"CRITICAL: {SUMMARY}"
 
 
-def test_the_title_of_one_alert_on_several_servers_has_their_number(tmp_path: Path) -> None:
-    assert message("draftboard.title", MESSAGE, tmp_path) == "CRITICAL: llama: Requests end in errors. (2 alerts)"
+def test_the_title_counts_only_what_still_fires(tmp_path: Path) -> None:
+    assert message("draftboard.title", MESSAGE, tmp_path) == f"CRITICAL: {SUMMARY}"
 
 
-def test_the_title_of_many_alerts_has_three_names_and_their_number(tmp_path: Path) -> None:
-    alerts = [MESSAGE["alerts"][0] | {"labels": {"alertname": f"A{number}"}} for number in range(60)]
-    labels = {"model_name": "llama", "severity": "warning"}
-    many = {**MESSAGE, "alerts": alerts, "commonAnnotations": {}, "commonLabels": labels}
-    assert message("draftboard.title", many, tmp_path) == "WARNING: llama: 60 alerts: A0, A1, A2, ..."
+def alerts(*names: str, status: str = "firing", **labels: str) -> list[dict[str, Any]]:
+    return [MESSAGE["alerts"][0] | {"status": status, "labels": {"alertname": name, **labels}} for name in names]
+
+
+WHERE = {"job": "vllm", "cluster": "eu-1", "namespace": "prod", "severity": "critical"}
 
 
 @pytest.mark.parametrize(
-    ("labels", "who"),
+    ("labels", "place"),
     [
-        ({"job": "vllm", "instance": "gpu-1:8000", "severity": "critical"}, "gpu-1:8000"),
+        ({**WHERE, "model_name": "llama"}, "llama in eu-1/prod"),
+        (WHERE, "job vllm in eu-1/prod"),
+        ({**WHERE, "instance": "gpu-1:8000", "cluster": ""}, "gpu-1:8000 in prod"),
         ({"job": "vllm", "severity": "critical"}, "job vllm"),
         ({"severity": "critical"}, "vLLM"),
     ],
-    ids=["a server", "several servers", "all"],
+    ids=["a model", "servers", "a server without cluster", "no scope", "no label"],
 )
-def test_a_title_without_a_model_names_the_server_or_the_shared_job(
-    tmp_path: Path, labels: dict[str, str], who: str
+def test_the_title_of_many_alerts_says_how_many_which_and_where(
+    tmp_path: Path, labels: dict[str, str], place: str
 ) -> None:
-    down = {**ONE, "status": "resolved", "commonLabels": labels}
-    assert message("draftboard.title", down, tmp_path) == f"Resolved: {who}: Requests end in errors."
+    many = {**MESSAGE, "alerts": alerts(*["VLLMTargetDown"] * 300), "commonLabels": labels}
+    assert message("draftboard.title", many, tmp_path) == f"CRITICAL: 300 alerts: VLLMTargetDown: {place}"
+    over = {**many, "status": "resolved", "alerts": alerts(*["VLLMTargetDown"] * 300, status="resolved")}
+    assert message("draftboard.title", over, tmp_path) == f"Resolved: 300 alerts: VLLMTargetDown: {place}"
+
+
+def test_the_title_of_several_kinds_names_each_once(tmp_path: Path) -> None:
+    several = {**MESSAGE, "alerts": alerts("VLLMHTTPErrors", "VLLMErrors", "VLLMHTTPErrors"), "commonLabels": WHERE}
+    assert message("draftboard.title", several, tmp_path) == (
+        "CRITICAL: 3 alerts: VLLMHTTPErrors, VLLMErrors: job vllm in eu-1/prod"
+    )
 
 
 def test_the_text_has_links_to_runbook_and_dashboard(tmp_path: Path) -> None:
@@ -180,7 +192,33 @@ def test_the_text_has_links_to_runbook_and_dashboard(tmp_path: Path) -> None:
         "VLLMErrors, since 2026-11-21 12:00:00 UTC\n"
         "llama (eagle3): 7% of requests end in an error.\n"
         "What to do: https://example.com/VLLMErrors.md\n"
-        "Dashboard: http://127.0.0.1:3000/d/draftboard-latency\n"
+        "Dashboard: https://grafana.example/d/draftboard-latency\n"
         "\n"
-        "VLLMErrors: over since 2026-11-21 12:30:00 UTC. Requests end in errors."
+        f"VLLMErrors: over since 2026-11-21 12:30:00 UTC. {SUMMARY}"
     )
+
+
+def test_the_text_has_no_empty_link(tmp_path: Path) -> None:
+    annotations = {"description": "It fails.", "runbook_url": "https://example.com/VLLMErrors.md"}
+    without = {**ONE, "alerts": [ONE["alerts"][0] | {"annotations": annotations}]}
+    assert message("draftboard.text", without, tmp_path).splitlines()[1:] == [
+        "It fails.",
+        "What to do: https://example.com/VLLMErrors.md",
+    ]
+
+
+@pytest.mark.parametrize("number", [5, 6, 300])
+def test_the_text_of_many_alerts_fits_a_message(tmp_path: Path, number: int) -> None:
+    for status in ("firing", "resolved"):
+        many = {**MESSAGE, "status": status, "alerts": alerts(*["VLLMTargetDown"] * number, status=status)}
+        lines = message("draftboard.text", many, tmp_path).splitlines()
+        assert sum(line.startswith("VLLMTargetDown") for line in lines) == 5
+        assert (f"... {number} in all" in lines) is (number > 5)
+
+
+def test_labels_and_texts_reach_the_message_as_they_are(tmp_path: Path) -> None:
+    odd = """a"b'c\\d {{ .X }} <b>&amp; ünï"""
+    annotations = {"summary": odd, "description": odd, "runbook_url": "https://example.com/"}
+    sent = {**ONE, "alerts": [ONE["alerts"][0] | {"annotations": annotations}]}
+    assert message("draftboard.title", sent, tmp_path) == f"CRITICAL: {odd}"
+    assert odd in message("draftboard.text", sent, tmp_path).splitlines()

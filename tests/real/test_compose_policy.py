@@ -207,11 +207,26 @@ def test_files_built_from_user_settings_replace_all_committed_ones(files: dict[s
 
 
 def test_mounted_files_exist_or_are_generated(services: dict[str, Any]) -> None:
-    made = {"prometheus.yml", "alertmanager", "provisioning"}  # by `draftboard build`
+    made = {"alertmanager", "provisioning"}  # by `draftboard build`
     for service in services.values():
         for mount in service.get("volumes", []):
             source = Path(mount["source"])
             assert mount["type"] != "bind" or source.exists() or source.name in made, source
+
+
+def test_what_a_reload_reads_is_mounted_as_folders_and_checked_before(services: dict[str, Any]) -> None:
+    """A container keeps the old content of a mounted file that is replaced."""
+    checked = set(re.findall(r"check(?: |-)config (\S+)", (ROOT / "Makefile").read_text()))
+    read = set()
+    for name in ("prometheus", "alertmanager"):
+        mounts = [mount for mount in services[name]["volumes"] if mount["type"] == "bind"]
+        folders = {mount["target"] for mount in mounts if Path(mount["source"]).is_dir()}
+        (config,) = (word.partition("=")[2] for word in services[name]["command"] if word.startswith("--config.file="))
+        read.add(config)
+        assert str(Path(config).parent) in folders
+        files = {mount["target"] for mount in mounts} - folders
+        assert files <= {"/opt/draftboard/start.sh"}, "read at the start only"
+    assert checked == read
 
 
 def test_new_volumes_copy_nothing_from_an_image_and_have_one_owner(services: dict[str, Any]) -> None:

@@ -47,10 +47,11 @@ def test_the_whole_configuration_is_accepted_for_every_profile(
     tmp_path: Path, promtool: Path, profiles: str, target: str
 ) -> None:
     written(tmp_path, profiles, target)
-    shutil.copy(DEPLOY / "prometheus/prometheus.yml", tmp_path)
+    (tmp_path / "config").mkdir()
+    shutil.copy(DEPLOY / "prometheus/prometheus.yml", tmp_path / "config")
     (tmp_path / "rules").symlink_to(ROOT / "alerts")
     done = subprocess.run(
-        [str(promtool), "check", "config", str(tmp_path / "prometheus.yml")],
+        [str(promtool), "check", "config", str(tmp_path / "config/prometheus.yml")],
         capture_output=True,
         text=True,
         timeout=60,

@@ -55,7 +55,7 @@ INSTEAD = {
     "rate": ("increase",), "resets": ("changes",), "abs": ("floor",), "last_over_time": ("absent_over_time",),
     "avg_over_time": ("max_over_time",), "max_over_time": ("min_over_time",), "min_over_time": ("max_over_time",),
     "count_over_time": ("sum_over_time",), "stddev_over_time": ("stdvar_over_time",),
-    "info": ("warning",), "warning": ("critical",), "critical": ("info",),
+    "info": ("warning",), "warning": ("critical",), "critical": ("info",), "none": ("info",),
 }  # fmt: skip
 LABEL_LISTS = {"by", "without", "on", "ignoring"}
 MATCHES = {"=", "!=", "=~", "!~"}

@@ -7,14 +7,16 @@ from typing import Any
 
 import pytest
 
-from draftboard.alerts import ALERTS, WATCHDOG, Alert
+from draftboard import __version__
+from draftboard.alerts import ALERTS, SUBJECTS, WATCHDOG, Alert
 from draftboard.alerts.monitoring import ON_MONITORING
+from draftboard.build import render
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.settings import Settings
 from draftboard.signals.signal import Band, Better, Code
 from draftboard.status import Status
-from support.rulefiles import rule_of
+from support.rulefiles import groups, rule_of
 
 ROOT = Path(__file__).parents[2]
 TEMPLATES = ROOT / "generator/draftboard/alerts/runbooks"
@@ -93,9 +95,9 @@ def test_a_rule_has_the_alert_s_patience_and_shows_its_value(
     description = rule["annotations"]["description"]
     if alert.threshold(settings)[0] != "==":
         assert re.search(r"\{\{ \$value \| (humanize\w*|printf .+) \}\}", description)
-    named = set(re.findall(r"\$labels\.(\w+)", description + rule["annotations"]["dashboard_url"]))
+    named = set(re.findall(r"\$labels\.(\w+)", "".join(rule["annotations"].values())))
     assert named <= {*alert.level.labels(settings), *alert.signal.by}
-    assert rule["annotations"]["runbook_url"].endswith(f"/alerts/runbooks/{alert.name}.md")
+    assert rule["annotations"]["runbook_url"].endswith(f"/v{__version__}/alerts/runbooks/{alert.name}.md")
 
 
 @of_every_alert
@@ -164,6 +166,58 @@ def test_settings_change_one_value_of_an_alert_and_leave_the_others() -> None:
     chosen = Settings.model_validate({"alerts": {alert.name: {"for": "0s"}}})
     assert alert.patience(chosen) == replace(own, hold=Duration(0))
     assert other.patience(chosen) == other.patience(Settings())
-    for severity in ("info", "critical"):
+    for severity in ("none", "info", "critical"):
         chosen = Settings.model_validate({"alerts": {alert.name: {"severity": severity}}})
         assert alert.patience(chosen) == replace(own, severity=severity)
+
+
+def rule(name: str, **document: Any) -> dict[str, Any]:
+    """The rule of an alert under these settings."""
+    return rule_of(render(Settings.model_validate(document)), name)
+
+
+def test_labels_and_annotations_of_all_alerts_lie_under_those_of_one() -> None:
+    document = {
+        "all_alerts": {"labels": {"team": "llm", "tier": "1"}, "annotations": {"chat": "#llm", "desk": "a"}},
+        "alerts": {"VLLMErrors": {"labels": {"team": "web"}, "annotations": {"desk": "b", "runbook_url": "https://w"}}},
+    }
+    one, other = (rule(name, **document) for name in ("VLLMErrors", "VLLMPreemptions"))
+    assert one["labels"] == {"severity": "critical", "team": "web", "tier": "1"}
+    assert other["labels"] == {"severity": "warning", "team": "llm", "tier": "1"}
+    assert {key: one["annotations"][key] for key in ("chat", "desk", "runbook_url")} == {
+        "chat": "#llm",
+        "desk": "b",
+        "runbook_url": "https://w",
+    }
+    assert other["annotations"]["desk"] == "a"
+    assert other["annotations"]["runbook_url"].endswith("/VLLMPreemptions.md")
+
+
+def test_a_disabled_alert_leaves_no_rule_runbook_row_or_link() -> None:
+    name = "VLLMHTTPErrors"
+    files = render(Settings.model_validate({"alerts": {name: {"enabled": False}}}))
+    assert f"alerts/runbooks/{name}.md" not in files
+    assert not [path for path, text in files.items() if f"{name}.md" in text]
+    for path in ("alerts/alerting.rules.yaml", "alerts/README.md", "deploy/alertmanager/alertmanager.yml"):
+        assert name not in files[path]
+
+
+def test_a_subject_without_alerts_is_no_group() -> None:
+    off = {alert.name: {"enabled": False} for alert in SUBJECTS["speculation"]}
+    names = [group["name"] for group in groups(render(Settings.model_validate({"alerts": off})))]
+    assert "draftboard-serving-alerts" in names
+    assert "draftboard-speculation-alerts" not in names
+
+
+def test_an_alert_links_to_a_dashboard_only_where_grafana_has_an_address() -> None:
+    assert "dashboard_url" not in rule("VLLMErrors")["annotations"]
+    url = rule("VLLMErrors", links={"grafana": "https://g.example"})["annotations"]["dashboard_url"]
+    assert url.startswith("https://g.example/d/draftboard-latency?var-job=")
+    for scope in ("cluster", "namespace"):
+        assert f"{{{{ with $labels.{scope} }}}}&var-{scope}={{{{ . | urlquery }}}}{{{{ end }}}}" in url
+
+
+def test_without_a_scope_no_text_speaks_of_one() -> None:
+    texts = "".join(rule("VLLMErrors", labels={"scope": []})["annotations"].values())
+    assert "$in" not in texts
+    assert "externalLabels" not in texts

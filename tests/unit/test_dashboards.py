@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import promql_parser
 import pytest
 
-from draftboard.alerts import ALERTS
+from draftboard.alerts import ALERTS, WATCHDOG
 from draftboard.build import inventory, render
 from draftboard.catalogue import serving
 from draftboard.settings import Settings
@@ -113,8 +113,8 @@ def test_variables_are_chained_multi_value_and_reload_with_the_time(documents: d
         assert (datasource["name"], datasource["label"]) == ("datasource", "Data source")
         queried = [v for v in document["templating"]["list"] if v["type"] == "query"]
         names = [variable["name"] for variable in queried]
-        assert names[:4] == ["job", "model_name", "spec_method", "variant"]
-        assert names[4:] in ([], ["instance", "engine"]), uid
+        assert names[:6] == ["cluster", "namespace", "job", "model_name", "spec_method", "variant"]
+        assert names[6:] in ([], ["instance", "engine"]), uid
         for index, variable in enumerate(queried):
             assert variable["datasource"] == {"type": "prometheus", "uid": "${datasource}"}
             assert (variable["refresh"], variable["multi"], variable["includeAll"]) == (2, True, True)
@@ -199,12 +199,13 @@ def test_rates_of_raw_series_have_grafana_s_window(queries: list[tuple[str, str]
         assert ("$__rate_interval" in expr) <= is_raw(where), where
 
 
-def test_selectors_follow_the_variables_for_job_and_instance(reads: list[Read]) -> None:
+def test_selectors_follow_the_variables_for_scope_job_and_instance(reads: list[Read]) -> None:
     assert {read.where.partition(":")[0] for read in reads} >= {f"draftboard-{subject}" for subject in SUBJECTS}
     for read in reads:
         # A baseline may belong to another job.
         if not re.search(BESIDE, read.name) and read.matchers.get("spec_method") != "none":
-            assert read.matchers["job"] == "$job", read
+            for label in ("cluster", "namespace", "job"):
+                assert read.matchers[label] == f"${label}", read
             assert read.matchers.get("instance") == "$instance" or re.search(NO_INSTANCE, read.name), read
 
 
@@ -241,6 +242,32 @@ def test_dashboards_link_to_their_own_edition_with_time_and_variables(documents:
         assert (link["includeVars"], link["keepTime"]) == (True, True)
         assert link["tags"] == ["draftboard", "raw" if is_raw(uid) else "records"]
         assert set(link["tags"]) <= set(document["tags"])
+
+
+def test_a_link_to_another_dashboard_needs_no_address_and_keeps_what_is_selected(panels: Panels) -> None:
+    links = [
+        link["url"]
+        for _, panel in kind(panels, "table")
+        for override in panel["fieldConfig"]["overrides"]
+        for each in override["properties"]
+        if each["id"] == "links"
+        for link in each["value"]
+    ]
+    assert links
+    for link in links:
+        assert re.match(r"/d/draftboard-depth(-raw)?\?", link)
+        for label in ("cluster", "namespace"):
+            assert f"&${{{label}:queryparam}}" in link
+        for label in ("job", "model_name"):
+            assert f"&var-{label}=${{__data.fields.{label}}}" in link
+
+
+def test_the_alerts_shown_are_all_of_ours_but_the_watchdog(queries: list[tuple[str, str]]) -> None:
+    shown = {tuple(re.findall(r'alertname(=~|!=)"([^"]+)"', expr)) for _, expr in queries if "ALERTS{" in expr}
+    ((ours, watchdog),) = shown
+    assert ours[0] == "=~"
+    assert all(re.fullmatch(ours[1], alert.name) for alert in ALERTS)
+    assert watchdog == ("!=", WATCHDOG)
 
 
 def test_firing_alerts_and_restarts_are_annotations(documents: dict[str, Json]) -> None:
@@ -377,8 +404,8 @@ def test_raw_variables_are_narrowed_by_the_selector() -> None:
     files = render(Settings.model_validate({"selector": 'stage="a"'}))
     raw = grafana.dashboards(files)["dashboards/standalone/draftboard-depth-raw.json"]
     queries = [v["query"]["query"] for v in raw["templating"]["list"] if v["type"] == "query"]
-    assert queries[0] == 'label_values(vllm:generation_tokens_total{stage="a"}, job)'
-    assert queries[1] == 'label_values(vllm:generation_tokens_total{stage="a", job=~"$job"}, model_name)'
+    assert queries[0] == 'label_values(vllm:generation_tokens_total{stage="a"}, cluster)'
+    assert queries[1] == 'label_values(vllm:generation_tokens_total{stage="a", cluster=~"$cluster"}, namespace)'
 
 
 def test_series_that_separate_good_from_bad_are_coloured_by_it(panels: Panels) -> None:

@@ -117,6 +117,30 @@ def test_the_demo_shares_neither_data_nor_receivers_with_a_real_installation(pro
     assert " --project-name draftboard-demo up " in line
 
 
+def test_a_reload_signals_both_once_their_configuration_is_valid(project: Path) -> None:
+    user_settings(project)
+    check_rules, check_routes, signal = docker_calls(make(project, "reload"))
+    assert "exec -T prometheus promtool check config " in check_rules
+    assert "exec -T alertmanager amtool check-config " in check_routes
+    assert signal.endswith(" kill --signal SIGHUP prometheus alertmanager")
+
+
+def test_an_invalid_configuration_is_not_reloaded(project: Path) -> None:
+    docker = project / "docker"
+    docker.write_text(docker.read_text() + 'case "$*" in *" amtool "*) exit 1 ;; esac\n')
+    done = make(project, "reload")
+    assert done.returncode != 0
+    assert "amtool" in done.stdout
+    assert "SIGHUP" not in "".join(line for line in done.stdout.splitlines() if line.startswith("called: "))
+
+
+def test_a_reload_needs_settings_that_are_built(project: Path) -> None:
+    user_settings(project, built=False)
+    done = make(project, "reload")
+    assert done.returncode == 2
+    assert "Run: make build" in done.stderr
+
+
 def test_down_stops_both(project: Path) -> None:
     lines = docker_calls(make(project, "down"))
     assert ["--project-name draftboard-demo" in line for line in lines] == [False, True]

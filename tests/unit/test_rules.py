@@ -6,6 +6,7 @@ from typing import Any
 import promql_parser
 
 from draftboard.alerts.monitoring import ON_MONITORING
+from draftboard.build import render
 from draftboard.settings import Settings
 from draftboard.signals import Level
 from support import catalogue
@@ -44,6 +45,12 @@ def test_groups_are_named_apart_and_not_longer_than_twenty_rules_without_a_reaso
 def test_groups_are_evaluated_at_least_every_five_minutes(files: dict[str, str], settings: Settings) -> None:
     assert {group["interval"] for group in groups(files)} == {str(settings.rules.evaluation_interval)}
     assert settings.rules.evaluation_interval.seconds <= 300
+
+
+def test_groups_look_back_only_where_the_settings_say_by_how_much(files: dict[str, str]) -> None:
+    assert not [group for group in groups(files) if "query_offset" in group]
+    late = render(Settings.model_validate({"rules": {"query_offset": "90s"}}))
+    assert {group["query_offset"] for group in groups(late)} == {"1m30s"}
 
 
 def test_every_record_is_made_once_and_named_level_metric_operations(files: dict[str, str]) -> None:

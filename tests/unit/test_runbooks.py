@@ -280,9 +280,7 @@ def test_panels_named_elsewhere_are_on_a_dashboard(alert: Alert, files: dict[str
 
 @of_every_alert
 def test_the_dashboard_that_the_alert_links_to_is_one_to_confirm_on(alert: Alert, files: dict[str, str]) -> None:
-    linked = re.search(r"/d/([\w-]+)", rule_of(files, alert.name)["annotations"]["dashboard_url"])
-    assert linked is not None
-    assert f"`{linked[1]}`" in Runbook.of(alert, files).sections["How to confirm"]
+    assert f"`draftboard-{alert.dashboard}`" in Runbook.of(alert, files).sections["How to confirm"]
 
 
 @of_every_alert

@@ -29,6 +29,7 @@ from support.runbooks import commands, queries
 from support.runs import ran
 
 ROOT = Path(__file__).parent.parent.parent
+ADDED = {"labels": {"team": "llm"}, "annotations": {"desk": "a"}}
 ON = {
     "stack": {
         "external_labels": {"region": "eu"},
@@ -38,8 +39,11 @@ ON = {
         "notify": {"critical": ["slack", "pagerduty"], "warning": ["email"], "info": ["webhook"], "heartbeat": True},
     },
     "alerts": {
-        name: {"for": "61m", "keep_firing_for": "91m", "severity": "warning"} for name in (one.name for one in ALERTS)
+        name: {"enabled": True, "for": "61m", "keep_firing_for": "91m", "severity": "warning", **ADDED}
+        for name in (one.name for one in ALERTS)
     },
+    "all_alerts": {"labels": {"tier": "1"}, "annotations": {"chat": "#llm"}},
+    "links": {"grafana": "https://grafana.example"},
     "slo": tomllib.loads(OBJECTIVES.read_text())["slo"],
 }
 """What the defaults leave out: a setting within has an effect only then."""
@@ -251,7 +255,7 @@ LABELS = ("cluster", "namespace", "job", "instance", "model_name", "engine", "sp
 _ANY = "|".join(LABELS)
 # A label in PromQL, as a Grafana variable, in an alert's template, or as a column; a method or a link.
 DEFAULTS = re.compile(
-    rf'\b({_ANY})(?=[=!,)])|\${{?({_ANY})\b|\.({_ANY})\b|"({_ANY})"|{{{{({_ANY})\b|!=\\?"(none)|(127\.0\.0\.1|github\.com)'
+    rf'\b({_ANY})(?=[=!,)])|\${{?({_ANY})\b|\.({_ANY})\b|"({_ANY})"|{{{{({_ANY})\b|!=\\?"(none)|(github\.com)'
 )
 
 
@@ -271,4 +275,4 @@ def test_no_default_label_link_or_method_is_left_when_all_are_renamed(tmp_path: 
 
 
 def test_the_search_for_defaults_finds_all_of_them_in_a_default_build(files: dict[str, str]) -> None:
-    assert defaults_in(files) == {*LABELS, "none", "127.0.0.1", "github.com"}
+    assert defaults_in(files) == {*LABELS, "none", "github.com"}

@@ -1,6 +1,7 @@
 """The stack's configuration as text: what follows from the settings, and what is refused."""
 
-import re
+from dataclasses import replace
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from conftest import OBJECTIVES
-from draftboard.alerts import ALERTS, WATCHDOG
-from draftboard.alerts.monitoring import ON_MONITORING
+from draftboard.alerts import ALERTS
 from draftboard.build import stack
-from draftboard.build.stack import OURS, inhibitions
+from draftboard.build.stack import inhibitions
 from draftboard.errors import DraftboardError
 from draftboard.settings import SEVERITIES, Settings, load
 
@@ -44,7 +44,7 @@ def rendered(settings: Settings, path: str) -> Any:
 
 def test_no_channel_is_used_until_one_is_named() -> None:
     receivers = rendered(Settings(), stack.ALERTMANAGER)["receivers"]
-    assert receivers == [{"name": name} for name in ("critical", "warning", "info", "heartbeat")]
+    assert receivers == [{"name": name} for name in ("critical", "warning", "info", "none", "heartbeat")]
 
 
 def test_every_secret_is_read_from_a_file() -> None:
@@ -91,7 +91,7 @@ def test_rules_of_a_remote_ruler_are_not_evaluated_here_too() -> None:
 
 def test_rules_stay_here_where_samples_are_only_copied() -> None:
     told = rendered(settings_with(remote_write=[MIMIR]), stack.PROMETHEUS)
-    assert told["rule_files"] == ["rules/*.rules.yaml"]
+    assert told["rule_files"] == ["../rules/*.rules.yaml"]
     assert told["remote_write"] == [MIMIR]
 
 
@@ -169,15 +169,21 @@ def test_a_mistake_is_one_line_that_names_key_and_remedy(tmp_path: Path, table: 
     assert "\n" not in str(caught.value)
 
 
-def test_an_alert_is_silenced_by_what_explains_it() -> None:
-    told = {
-        (source.removeprefix('alertname="').rstrip('"'), name)
-        for one in inhibitions(load(OBJECTIVES))
-        for source in one.source
-        if source.startswith('alertname="')
-        for name in one.target[0].removeprefix('alertname=~"').rstrip('"').split("|")
-    }
-    assert told == {(cause, alert.name) for alert in ALERTS for cause in alert.explained_by}
+def pairs(settings: Settings) -> set[tuple[str, str]]:
+    """Each alert that silences another, with that other."""
+    return {(one.cause, name) for one in inhibitions(settings) for name in one.explained}
+
+
+DESIGNED = {(cause, alert.name) for alert in ALERTS for cause in alert.explained_by}
+
+
+def test_an_alert_is_silenced_by_what_explains_it_and_by_nothing_else() -> None:
+    assert pairs(load(OBJECTIVES)) == DESIGNED
+    rules = rendered(Settings(), stack.ALERTMANAGER)["inhibit_rules"]
+    assert len(rules) == len(list(inhibitions(Settings())))
+    for rule, one in zip(rules, inhibitions(Settings()), strict=True):
+        assert rule["source_matchers"] == [f'alertname="{one.cause}"']
+        assert rule["target_matchers"] == [f'alertname=~"{"|".join(one.explained)}"']
 
 
 def test_only_labels_that_both_alerts_carry_are_compared() -> None:
@@ -190,48 +196,74 @@ def test_only_labels_that_both_alerts_carry_are_compared() -> None:
             assert one <= other or other <= one, f"{cause.name} would silence {alert.name} of other servers too"
 
 
-def silenced_by(settings: Settings) -> dict[str, set[str]]:
-    """By alert: those that silence it where their labels are equal, as the built rules have it."""
-    severities = {alert.name: alert.patience(settings).severity for alert in ALERTS}
-    levels = {alert.name: alert.level.labels(settings) for alert in ALERTS}
-
-    def matches(name: str, matchers: tuple[str, ...]) -> bool:
-        carried = dict.fromkeys(levels[name], "x") | {"alertname": name, "severity": severities[name]}
-        return all(met(matcher, carried) for matcher in matchers)
-
-    silenced: dict[str, set[str]] = {name: set() for name in severities}
-    for one in inhibitions(settings):
-        causes = {name for name in severities if matches(name, one.source)}
-        for effect in (name for name in severities if matches(name, one.target)):
-            silenced[effect] |= causes - {effect}
-    return silenced
-
-
-def met(matcher: str, labels: dict[str, str]) -> bool:
-    label, operator, text = re.fullmatch(r'(\w+)(=~|!~|!=|=)"(.*)"', matcher).groups()  # type: ignore[union-attr]
-    value = labels.get(label, "")
-    found = re.fullmatch(text, value) is not None if "~" in operator else value == text
-    return found is not operator.startswith("!")
+def test_no_alert_is_part_of_a_circle_that_silences_itself() -> None:
+    """Alertmanager lets an alert silence others while it is silenced itself: a circle would be told by nobody."""
+    TopologicalSorter({alert.name: alert.explained_by for alert in ALERTS}).prepare()
 
 
 @settings(deadline=None)
 @given(st.fixed_dictionaries({alert.name: st.sampled_from(SEVERITIES) for alert in ALERTS}))
-def test_alerts_of_no_severities_silence_each_other_or_a_more_severe_one(severities: dict[str, str]) -> None:
-    settings = Settings.model_validate({"alerts": {name: {"severity": to} for name, to in severities.items()}})
-    silenced = silenced_by(settings)
-    for effect, causes in silenced.items():
-        for cause in causes:
-            assert effect not in silenced[cause], f"{cause} and {effect} silence each other"
-            assert SEVERITIES.index(severities[cause]) >= SEVERITIES.index(severities[effect])
-    assert WATCHDOG not in silenced or not silenced[WATCHDOG]
+def test_settings_add_no_silence_and_keep_none_by_a_cause_that_they_made_less_severe(
+    severities: dict[str, str],
+) -> None:
+    found = pairs(Settings.model_validate({"alerts": {name: {"severity": to} for name, to in severities.items()}}))
+    own = {alert.name: SEVERITIES.index(alert.severity) for alert in ALERTS}
+    now = {name: SEVERITIES.index(severity) for name, severity in severities.items()}
+    assert found <= DESIGNED
+    for cause, name in found:
+        assert severities[cause] != "none"
+        assert now[cause] >= now[name] or (now[cause] >= own[cause] and now[name] <= own[name])
+
+
+def overlaid(**alerts: dict[str, Any]) -> Settings:
+    return Settings.model_validate({"alerts": alerts})
+
+
+@pytest.mark.parametrize("cause", ["info", "warning", "critical"])
+def test_a_cause_silences_a_more_severe_alert_where_both_are_as_designed(
+    cause: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (replace(alert, severity="critical", explained_by=()) for alert in ALERTS[:2])
+    alerts = (replace(first, severity=cause), replace(second, explained_by=(first.name,)))
+    monkeypatch.setattr(stack, "built", lambda _: alerts)
+    assert pairs(Settings()) == {(first.name, second.name)}
+
+
+@pytest.mark.parametrize(
+    "alerts",
+    [
+        {"VLLMAdmissionRejected": {"severity": "info"}},
+        {"VLLMAdmissionRejected": {"severity": "none"}},
+        {"VLLMAdmissionRejected": {"enabled": False}},
+        {"VLLMAdmissionRejected": {"severity": "none"}, "VLLMHTTPErrors": {"severity": "none"}},
+    ],
+    ids=["lowered", "told to nobody", "disabled", "both told to nobody"],
+)
+def test_a_cause_that_settings_lowered_or_disabled_silences_no_page(alerts: dict[str, Any]) -> None:
+    pair = ("VLLMAdmissionRejected", "VLLMHTTPErrors")
+    assert pair in pairs(Settings())
+    assert pair not in pairs(overlaid(**alerts))
+
+
+def test_an_alert_that_settings_raised_is_silenced_by_nothing_less_severe() -> None:
+    pair = ("SpecDecodeAcceptanceDrop", "SpecDecodeNotPaying")
+    assert pair in pairs(Settings())
+    assert pair not in pairs(overlaid(SpecDecodeNotPaying={"severity": "critical"}))
+    both = {name: {"severity": "critical"} for name in pair}
+    assert pair in pairs(overlaid(**both))
+
+
+def test_a_disabled_alert_is_named_nowhere() -> None:
+    name = "VLLMPreemptions"
+    text = stack.text(stack.ALERTMANAGER, Settings(), "")
+    assert name in text
+    assert name not in stack.text(stack.ALERTMANAGER, overlaid(**{name: {"enabled": False}}), "")
 
 
 def test_a_burning_budget_silences_the_slow_burn_of_its_own_objective_only() -> None:
-    declared = load(OBJECTIVES)
-    slow = [one for one in inhibitions(declared) if met(one.target[-1], {"alertname": "VLLMErrorBudgetBurnsSlowly"})]
-    (burn,) = (one for one in slow if one.source == ('alertname="VLLMErrorBudgetBurnsFast"',))
+    (burn,) = (one for one in inhibitions(load(OBJECTIVES)) if "VLLMErrorBudgetBurnsSlowly" in one.explained)
+    assert burn.cause == "VLLMErrorBudgetBurnsFast"
     assert "slo" in burn.equal
-    assert silenced_by(declared)["VLLMErrorBudgetBurnsSlowly"] == {"VLLMErrorBudgetBurnsFast"}
 
 
 def test_the_heartbeat_is_checked_more_often_than_it_is_sent() -> None:
@@ -241,16 +273,27 @@ def test_the_heartbeat_is_checked_more_often_than_it_is_sent() -> None:
     assert (beat["group_interval"], beat["repeat_interval"]) == ("1m", "5m")
 
 
-def test_each_server_that_goes_down_is_a_message_of_its_own() -> None:
-    routes = rendered(Settings(), stack.ALERTMANAGER)["route"]["routes"]
-    (critical,) = (route for route in routes if route["receiver"] == "critical")
-    (servers,) = critical["routes"]
-    assert servers["matchers"] == ['model_name=""']
-    assert "instance" in servers["group_by"]
+def test_critical_changes_are_told_sooner() -> None:
+    built = settings_with(notify={"group_interval": "7m", "group_interval_critical": "90s"})
+    route = rendered(built, stack.ALERTMANAGER)["route"]
+    assert route["group_interval"] == "7m"
+    assert {one["receiver"]: one.get("group_interval") for one in route["routes"]} == {
+        "heartbeat": "1m",
+        "critical": "1m30s",
+        "warning": None,
+        "info": None,
+        "none": None,
+    }
 
 
-def test_a_critical_alert_may_silence_every_alert_but_those_on_the_monitoring() -> None:
-    assert {alert for alert in ALERTS if not re.fullmatch(OURS, alert.name)} == set(ON_MONITORING)
+def test_pagerduty_links_to_a_dashboard_only_where_grafana_has_an_address() -> None:
+    def links(**more: Any) -> list[str]:
+        built = Settings.model_validate({"stack": ALL_CHANNELS, **more})
+        (config,) = rendered(built, stack.ALERTMANAGER)["receivers"][0]["pagerduty_configs"]
+        return [link["text"] for link in config["links"]]
+
+    assert links() == ["What to do"]
+    assert links(links={"grafana": "https://grafana.example.com"}) == ["What to do", "Dashboard"]
 
 
 def test_renamed_labels_are_renamed_everywhere() -> None:

@@ -19,9 +19,14 @@ SUBJECTS: dict[str, tuple[Alert, ...]] = {
 ALERTS = tuple(alert for alerts in SUBJECTS.values() for alert in alerts)
 
 
-def asked(chosen: settings.Settings) -> dict[str, tuple[Alert, ...]]:
+def asked(settings: settings.Settings) -> dict[str, tuple[Alert, ...]]:
     """The alerts that the settings ask for, by subject."""
-    return {subject: tuple(alert for alert in alerts if alert.asked(chosen)) for subject, alerts in SUBJECTS.items()}
+    return {subject: tuple(alert for alert in alerts if alert.asked(settings)) for subject, alerts in SUBJECTS.items()}
+
+
+def built(settings: settings.Settings) -> tuple[Alert, ...]:
+    """All of them."""
+    return tuple(alert for alerts in asked(settings).values() for alert in alerts)
 
 
 def load(path: Path | None) -> settings.Settings:

@@ -44,7 +44,10 @@ _JUDGED = (
     "Least sample: {traffic.drafts_to_judge:g} drafts in the window (`traffic.drafts_to_judge`),\n"
     "by counters that agree within {thresholds.inconsistent:g} (`thresholds.inconsistent`)"
 )
-_TERMS = "`[alerts.{name}]` sets `for` ({hold}), `keep_firing_for` ({keep_firing_for}) and `severity` (`{severity}`)."
+_TERMS = (
+    "`[alerts.{name}]` sets `for` ({hold}), `keep_firing_for` ({keep_firing_for}) and `severity` (`{severity}`);\n"
+    "`enabled = false` removes the alert."
+)
 _STACK = {
     "prometheus": "http://127.0.0.1:9090",
     "alertmanager": "http://127.0.0.1:9093",
@@ -87,7 +90,8 @@ class Alert:
     for_: str
     keep_firing_for: str = "0s"  # Bridges short recoveries of a value that moves around its limit.
     severity: Severity = "warning"
-    """`critical` pages: users wait now, and a person can act. `warning` is work for the day, `info` is advice."""
+    """`critical` pages: users wait now, and a person can act. `warning` is work for the day, `info` is advice; `none`
+    reaches nobody."""
     level: Level = Level.MODEL
     guard: Expr | None = judged  # Least traffic worth a judgement; None where silence itself is the finding.
     watched: Expr | None = None  # The part of the signal that is watched, where not all of it is.
@@ -102,7 +106,7 @@ class Alert:
 
     def asked(self, settings: Settings) -> bool:
         """Whether the settings ask for it."""
-        return self.signal.asked(settings)
+        return self.signal.asked(settings) and settings.alerts.get(self.name, Overlay()).enabled
 
     def threshold(self, settings: Settings) -> tuple[Literal["<", ">", "=="], float]:
         """The comparison that finds values in the band or beyond it: under its upper bound, or over its lower bound.

@@ -2,6 +2,7 @@
 
 import difflib
 import json
+import re
 import textwrap
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from draftboard.alerts import asked, runbook
+from draftboard.alerts import Alert, asked, built, runbook
 from draftboard.build import stack
 from draftboard.dashboards import DASHBOARDS, Dashboard, uid
 from draftboard.errors import DraftboardError
@@ -58,11 +59,7 @@ def artifacts(settings: Settings) -> dict[str, Callable[[], str]]:
         ),
         ALERTING: lambda: f"# {_MADE_BY}\n" + to_yaml(alerting_groups(settings)),
         "alerts/README.md": partial(_list_of_alerts, settings),
-        **{
-            f"{RUNBOOKS}/{alert.name}.md": partial(runbook, alert, settings)
-            for alerts in asked(settings).values()
-            for alert in alerts
-        },
+        **{f"{RUNBOOKS}/{alert.name}.md": partial(_runbook, alert, settings) for alert in built(settings)},
         **{
             f"{folder}/{uid(build.__name__, edition)}.json": partial(_dashboard, build, settings, edition)
             for build in DASHBOARDS
@@ -80,6 +77,12 @@ def _list_of_alerts(settings: Settings) -> str:
             patience, link = alert.patience(settings), f"[`{alert.name}`](runbooks/{alert.name}.md)"
             lines.append(f"| {link} | {alert.fires_when(settings)} | {patience.severity} | {patience.hold} |")
     return "\n".join(lines) + "\n"
+
+
+def _runbook(alert: Alert, settings: Settings) -> str:
+    """The runbook; of alerts without one it has the names, not the links."""
+    names = {other.name for other in built(settings)}
+    return re.sub(r"\[(\w+)\]\((\w+)\.md\)", lambda m: m[0] if m[2] in names else m[1], runbook(alert, settings))
 
 
 def _dashboard(build: Callable[..., Dashboard], settings: Settings, edition: Edition) -> str:

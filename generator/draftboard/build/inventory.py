@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from draftboard.alerts import ALERTS
+from draftboard.alerts import built
 from draftboard.dashboards import places
 from draftboard.output import Described
 from draftboard.settings import Settings
@@ -39,7 +39,7 @@ class Inventory(Described):
 
 def inventory(settings: Settings) -> Inventory:
     """All signals under these settings."""
-    shown = places(settings)
+    shown, alerts = places(settings), built(settings)
     signals = tuple(
         Entry(
             name=signal.name,
@@ -51,7 +51,7 @@ def inventory(settings: Settings) -> Inventory:
             expr=str(signal.definition(Scope(settings, signal.levels[-1]))),
             records=tuple(record for level in signal.levels if (record := signal.record_at(level, settings))),
             panels=shown.get(signal.name, ()),
-            alerts=tuple(alert.name for alert in ALERTS if alert.signal is signal),
+            alerts=tuple(alert.name for alert in alerts if alert.signal is signal),
         )
         for signal in ALL
         if signal.asked(settings)

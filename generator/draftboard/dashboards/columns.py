@@ -25,7 +25,11 @@ def one_row_a_model(signals: Mapping[str, Signal], settings: Settings) -> list[d
 def of_signals(signals: Sequence[Signal], settings: Settings, depth: str) -> list[dict[str, Any]]:
     """Each column shows values as its signal does; the model's name links to its depth dashboard."""
     model = settings.labels.model_name
-    chosen = "&".join(f"var-{label}=${{__data.fields.{label}}}" for label in (settings.labels.job, model))
+    # A column for a scope is there only where a series has the label.
+    chosen = "&".join(
+        [f"${{{label}:queryparam}}" for label in settings.labels.scope]
+        + [f"var-{label}=${{__data.fields.{label}}}" for label in (settings.labels.job, model)]
+    )
     url = f"/d/{depth}?${{__url_time_range}}&var-datasource=${{datasource}}&{chosen}"
     link = override("byName", model, links=[{"title": "How deep are its drafts accepted?", "url": url}])
     return [link, *(_column(signal, settings) for signal in signals)]

@@ -31,7 +31,8 @@ def label_variables(
 ) -> list[dict[str, Any]]:
     """A variable for each label of a model or an engine, read from the series that match the variables before it."""
     roles = _OF_ENGINES if by_engine else _OF_MODELS
-    titles = {getattr(settings.labels, role): title for role, title in roles.items()}
+    titles = {scope: scope.replace("_", " ").capitalize() for scope in settings.labels.scope}
+    titles |= {getattr(settings.labels, role): title for role, title in roles.items()}
     always = {settings.labels.job, settings.labels.instance}
     chosen = tuple(Matcher(name, "=~", f"${name}") for name in titles)
     return [

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from draftboard import reading
 from draftboard.access import Access
-from draftboard.alerts import ALERTS
+from draftboard.alerts import built
 from draftboard.catalogue import CATALOGUE, Metric, Presence, around, removed, serving, speculation
 from draftboard.dashboards import places
 from draftboard.doctor.buckets import FAMILIES, finite, other_bounds
@@ -67,7 +67,7 @@ def all_readers(settings: Settings) -> tuple[Reader, ...]:
         if signal.name in panels:
             recorded = any(recorded_there.at(scope.level)(signal) != scope(signal) for scope in scopes)
             readers.append(Reader(signal, scopes, Empty(panels=panels[signal.name]), from_records=recorded))
-    for alert in (alert for alert in ALERTS if alert.asked(settings)):
+    for alert in built(settings):
         watched = alert.watched or alert.signal
         guarded = watched.combined("and", alert.guard) if alert.guard else watched
         readers.append(Reader(guarded, (raw.at(alert.level),), Empty(alerts=(alert.name,))))

@@ -165,7 +165,7 @@ class Scope:
             Owner.FRONTEND: (*names.target_series, names.model_name),
             Owner.TARGET: names.target_series,
             Owner.RULE: names.model_level,
-            Owner.EXPORTER: names.scope,
+            Owner.EXPORTER: (),  # It may be in another namespace than the servers.
         }[metric.owner]
         return (*labels, *metric.own_labels)
 

@@ -128,8 +128,9 @@ class Wiring:
 
     def start_prometheus(self) -> None:
         """Start it with its stored data, on a free port."""
-        text = (self.folder / "prometheus.yml").read_text()
-        server = Server(self.programs.prometheus, self.folder, self.settings.rules.rate_window, configuration=text)
+        folder = self.folder / "prometheus"
+        text = (folder / "prometheus.yml").read_text()
+        server = Server(self.programs.prometheus, folder, self.settings.rules.rate_window, configuration=text)
         self.running["prometheus"], self.prometheus_url = server.start()
 
 
@@ -142,7 +143,7 @@ def wired(settings: Settings, programs: Programs, folder: Path, webhook: str) ->
     here = {"notify": notify, "alertmanager": f"127.0.0.1:{port}", "secrets": str(folder / "secrets")}
     local = settings.model_copy(update={"stack": settings.stack.model_copy(update=here)})
     for path, text in {
-        "prometheus.yml": stack.text(stack.PROMETHEUS, local, _MADE_BY),
+        "prometheus/prometheus.yml": stack.text(stack.PROMETHEUS, local, _MADE_BY),
         "alertmanager/alertmanager.yml": stack.text(stack.ALERTMANAGER, local, _MADE_BY),
         "alertmanager/templates/draftboard.tmpl": stack.text(stack.MESSAGES, local, _MADE_BY),
         "rules/recording.rules.yaml": to_yaml(recording_groups(local)),

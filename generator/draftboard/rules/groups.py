@@ -1,6 +1,6 @@
 """Rule groups: a recording rule for every signal with a record, an alerting rule for every alert."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +8,7 @@ import yaml
 
 from draftboard.alerts import Alert, asked
 from draftboard.durations import Duration
-from draftboard.settings import Settings
+from draftboard.settings import Overlay, Settings
 from draftboard.signals import FAMILIES, Level, Scope
 from draftboard.signals.signal import Unit
 
@@ -39,6 +39,7 @@ class Group:
 
     name: str
     interval: Duration
+    query_offset: Duration
     rules: tuple[RecordingRule | AlertingRule, ...]
 
 
@@ -61,82 +62,107 @@ _Dumper.add_multi_representer(str, _Dumper.text)  # PromQL
 
 def to_yaml(groups: Iterable[Group]) -> str:
     """The rule file that holds these groups; a duration of 0s is left out."""
-    document = [
-        {"name": group.name, "interval": str(group.interval), "rules": [_entry(rule) for rule in group.rules]}
-        for group in groups
-    ]
+    document = [_entry(group) | {"rules": [_entry(rule) for rule in group.rules]} for group in groups]
     return yaml.dump({"groups": document}, Dumper=_Dumper, sort_keys=False, width=10_000, allow_unicode=True)
 
 
-def _entry(rule: RecordingRule | AlertingRule) -> dict[str, Any]:
-    texts = {"for" if key == "hold" else key: value for key, value in vars(rule).items() if value != Duration(0)}
+def _entry(entry: Group | RecordingRule | AlertingRule) -> dict[str, Any]:
+    texts = {"for" if key == "hold" else key: value for key, value in vars(entry).items() if value != Duration(0)}
     return {key: str(value) if isinstance(value, Duration) else value for key, value in texts.items()}
 
 
 def recording_groups(settings: Settings) -> tuple[Group, ...]:
     """One group for each family: rates by engine, their sums by model, then what is computed from them."""
     scope = Scope(settings)
-    groups = (
-        Group(
-            name=f"draftboard-{name}",
-            interval=settings.rules.evaluation_interval,
-            rules=tuple(
-                RecordingRule(record=record, expr=signal.definition(scope.at(level)))
-                for signal in family
-                for level in sorted(signal.levels, key=list(Level).index)  # engines before the models that sum them
-                if (record := signal.record_at(level, settings))
-            ),
+    rules = {
+        name: tuple(
+            RecordingRule(record=record, expr=signal.definition(scope.at(level)))
+            for signal in family
+            for level in sorted(signal.levels, key=list(Level).index)  # engines before the models that sum them
+            if (record := signal.record_at(level, settings))
         )
         for name, family in FAMILIES.items()
-    )
-    return tuple(group for group in groups if group.rules)
+    }
+    return _groups(rules, settings)
 
 
 def alerting_groups(settings: Settings) -> tuple[Group, ...]:
     """One group for each subject, evaluated as often as the records that it reads."""
-    return tuple(
-        Group(
-            name=f"draftboard-{subject}-alerts",
-            interval=settings.rules.evaluation_interval,
-            rules=tuple(_alerting_rule(alert, settings) for alert in alerts),
-        )
+    rules = {
+        f"{subject}-alerts": tuple(_alerting_rule(alert, settings) for alert in alerts)
         for subject, alerts in asked(settings).items()
+    }
+    return _groups(rules, settings)
+
+
+def _groups(rules: Mapping[str, tuple[RecordingRule | AlertingRule, ...]], settings: Settings) -> tuple[Group, ...]:
+    """A group for each name that has rules."""
+    interval, offset = settings.rules.evaluation_interval, settings.rules.query_offset
+    return tuple(
+        Group(name=f"draftboard-{name}", interval=interval, query_offset=offset, rules=inside)
+        for name, inside in rules.items()
+        if inside
     )
 
 
 def _alerting_rule(alert: Alert, settings: Settings) -> AlertingRule:
-    patience, who, value = alert.patience(settings), _who(alert.level, settings), _value(alert.signal.unit)
+    patience, value = alert.patience(settings), _value(alert.signal.unit)
+    for_all, own = settings.all_alerts, settings.alerts.get(alert.name, Overlay())
+    who, where = _who(alert.level, settings), _where(alert.level, settings)
+    about = f": {who}{where}" if who else where
+    made = {
+        "summary": alert.summary.removesuffix(".") + about,
+        "description": alert.filled(
+            alert.description,
+            settings,
+            who=(who or "all servers") + where,
+            value=value,
+            beside=_queried(alert, settings),
+        ),
+        "runbook_url": f"{settings.links.runbooks}/{alert.name}.md",
+    }
+    if settings.links.grafana:
+        made["dashboard_url"] = f"{settings.links.grafana}/d/draftboard-{alert.dashboard}{_chosen(alert, settings)}"
     return AlertingRule(
         alert=alert.name,
         expr=alert.condition(settings),
         hold=patience.hold,
         keep_firing_for=patience.keep_firing_for,
-        labels={"severity": patience.severity},
-        annotations={
-            "summary": alert.summary,
-            "description": alert.filled(
-                alert.description, settings, who=who, value=value, beside=_queried(alert, settings)
-            ),
-            "runbook_url": f"{settings.links.runbooks}/{alert.name}.md",
-            "dashboard_url": _dashboard_url(alert, settings),
-        },
+        labels={"severity": patience.severity} | for_all.labels | own.labels,
+        annotations=made | for_all.annotations | own.annotations,
     )
 
 
 def _who(level: Level, settings: Settings) -> str:
-    """The alerting series in words; a label without a value is left out."""
+    """The alerting series in words, without its job and scope; nothing for all servers together."""
     labels = settings.labels
+    server = f"{{{{ $labels.{labels.instance} }}}}"
     method = _if_set(labels.spec_method, " ({})")
-    model = _label(labels.model_name) + method + _if_set(labels.variant, " [{}]")
+    service = f"{{{{ $labels.{labels.model_name} }}}}"
+    model = service + method + _if_set(labels.variant, " [{}]")
     return {
         Level.MODEL: model,
-        Level.SERVICE: f"{_label(labels.model_name)} of job {_label(labels.job)}",
-        Level.ENGINE: f"{model} engine {_label(labels.engine)} at {_label(labels.instance)}",
-        Level.TARGET: f"{_label(labels.instance)} of job {_label(labels.job)}{method}",
-        Level.MONITOR: f"{_label(labels.instance)} of job {_label(labels.job)}",
-        Level.HOST: _label(labels.host),
-        Level.FLEET: "all servers",
+        Level.SERVICE: service,
+        Level.ENGINE: f"{model}{_if_set(labels.engine, ' engine {}')} at {server}",
+        Level.TARGET: f"{_if_set(labels.model_name, '{} at ')}{server}{method}",
+        Level.MONITOR: server,
+        Level.HOST: f"{{{{ $labels.{labels.host} }}}}",
+        Level.FLEET: "",
     }[level]
+
+
+def _where(level: Level, settings: Settings) -> str:
+    """Job and scope in words, as in " of job vllm in eu-1/prod"; a label without a value is left out.
+
+    Of the scope also what Prometheus adds to all that it sends, as its external labels.
+    """
+    labels, carried = settings.labels, level.labels(settings)
+    job = _if_set(labels.job, " of job {}") if labels.job in carried else ""
+    texts = []
+    for scope in labels.scope:
+        value = f"or $labels.{scope} $externalLabels.{scope}" if scope in carried else f"$externalLabels.{scope}"
+        texts.append(f"{{{{ with {value} }}}}{{{{ $in }}}}{{{{ . }}}}")
+    return job + ('{{ $in := " in " }}' if texts else "") + '{{ $in = "/" }}{{ end }}'.join([*texts, ""])
 
 
 def _value(unit: Unit) -> str:
@@ -157,18 +183,17 @@ def _queried(alert: Alert, settings: Settings) -> str:
     return f"printf `{alert.beside.record_at(alert.level, settings)}{{{matchers}}}` {values} | query"
 
 
-def _dashboard_url(alert: Alert, settings: Settings) -> str:
-    """The alert's dashboard, filtered to its model or server; an engine is shown beside the others of its model."""
+def _chosen(alert: Alert, settings: Settings) -> str:
+    """The dashboard's variables: the alert's model or server; an engine is shown beside the others of its model.
+
+    A label that the series lacks is left to the reader: of the scope it may still be an external label.
+    """
     labels, carried = settings.labels, () if alert.level is Level.MONITOR else alert.level.labels(settings)
     server = (labels.instance,) if alert.level is Level.TARGET else ()
-    filters = (labels.job, labels.model_name, labels.spec_method, labels.variant, *server)
-    chosen = "&".join(f"var-{one}={{{{ $labels.{one} | urlquery }}}}" for one in filters if one in carried)
-    return f"{settings.links.grafana}/d/draftboard-{alert.dashboard}" + (f"?{chosen}" if chosen else "")
+    filters = (labels.model_name, labels.spec_method, labels.variant, *server, *labels.scope)
+    chosen = "".join(_if_set(one, f"&var-{one}={{}}", " | urlquery") for one in filters if one in carried)
+    return f"?var-{labels.job}={{{{ $labels.{labels.job} | urlquery }}}}{chosen}" if labels.job in carried else ""
 
 
-def _label(name: str) -> str:
-    return f"{{{{ $labels.{name} }}}}"
-
-
-def _if_set(name: str, text: str) -> str:
-    return f"{{{{ with $labels.{name} }}}}{text.format('{{ . }}')}{{{{ end }}}}"
+def _if_set(name: str, text: str, function: str = "") -> str:
+    return f"{{{{ with $labels.{name} }}}}{text.format(f'{{{{ .{function} }}}}')}{{{{ end }}}}"

@@ -79,6 +79,7 @@ LabelKey = Annotated[
     str, written(r"(?!__)[a-zA-Z_]\w*", "must be a label name: letters, digits and _, not starting with a digit or __")
 ]
 LabelName = Annotated[LabelKey, AfterValidator(_free)]
+OneLine = Annotated[str, written(r"[^\x00-\x1f\x7f]{1,1000}", "must be one line of 1 to 1000 characters")]
 MethodName = Annotated[str, written(r"[A-Za-z0-9_-]+", "must be a method name: letters, digits, _ and -")]
 _WEB = r"https?://[\w.~:/@%+,\[\]-]+(?<!/)"
 Url = Annotated[str, written(_WEB, "must be an http(s) address without query or trailing slash")]

@@ -8,17 +8,18 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Field, ValidationError, model_validator
 
+from draftboard import __version__
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.files import Table, first_mistake, read_toml
 from draftboard.settings import fields
-from draftboard.settings.fields import Hold, LabelName, MethodName, Positive, Share, Url, written
+from draftboard.settings.fields import Hold, LabelKey, LabelName, MethodName, OneLine, Positive, Share, Url, written
 from draftboard.settings.objectives import BURN_WINDOWS, Buckets, Objectives, check_measurable
 from draftboard.settings.stack import Stack
 from draftboard.settings.thresholds import Planning, Thresholds, Traffic
 
 _LOOK_BACK = Duration(300)
-Severity = Literal["info", "warning", "critical"]
+Severity = Literal["none", "info", "warning", "critical"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)  # From the least to the most urgent.
 AlertName = Annotated[str, written("[A-Za-z]+", "must be the name of an alert: letters only")]
 
@@ -54,7 +55,7 @@ class Labels(Table):
     @property
     def filters(self) -> tuple[str, ...]:
         """Labels that dashboards filter by, each with a variable of its name."""
-        return (self.job, self.instance, self.model_name, self.engine, self.spec_method, self.variant)
+        return (*self.scope, self.job, self.instance, self.model_name, self.engine, self.spec_method, self.variant)
 
     @property
     def target_series(self) -> tuple[str, ...]:
@@ -109,6 +110,8 @@ class Rules(Table):
     """How long a server answers no scrape before it counts as down. Default: two and a half scrapes, at least 2m30s: by
     default Prometheus scrapes once a minute."""
     evaluation_interval: Positive = Duration(60)
+    query_offset: Hold = Duration(0)
+    """How much later a ruler behind remote write evaluates, because samples arrive late. Prometheus 2.53 or newer."""
     compare_with: Positive = Duration(3600)  # Offset of comparisons with the past.
     baseline: Positive = Duration(86_400)
     """The past that defines a model's normal values: a day, so that it holds both day and night."""
@@ -182,9 +185,18 @@ class Methods(Table):
     positions are then no measure of the drafter."""
 
 
-class Overlay(Table):
-    """`[alerts.<name>]`: a key that is left out keeps the alert's own value."""
+class Additions(Table):
+    """`[all_alerts]`: what every alert carries besides its own. Prometheus expands templates in the texts."""
 
+    labels: dict[LabelName, OneLine] = Field(default={}, max_length=16)
+    annotations: dict[LabelKey, OneLine] = Field(default={}, max_length=16)
+
+
+class Overlay(Additions):
+    """`[alerts.<name>]`: a key that is left out keeps the alert's own value; labels and annotations are added."""
+
+    enabled: bool = True
+    """Without it there is no rule, no runbook, and no inhibition that names the alert."""
     hold: Hold | None = Field(default=None, alias="for")
     keep_firing_for: Hold | None = None
     severity: Severity | None = None
@@ -193,8 +205,9 @@ class Overlay(Table):
 class Links(Table):
     """Targets of the links in alerts and dashboards."""
 
-    grafana: Url = "http://127.0.0.1:3000"
-    runbooks: Url = "https://github.com/draftboard/draftboard/blob/main/alerts/runbooks"
+    grafana: Url | None = None
+    """Grafana's address as a browser reaches it. Without it alerts carry no link to a dashboard."""
+    runbooks: Url = f"https://github.com/draftboard/draftboard/blob/v{__version__}/alerts/runbooks"
 
 
 class Dashboards(Table):
@@ -220,6 +233,7 @@ class Settings(Table):
     planning: Planning = Planning()
     buckets: Buckets = Buckets()
     slo: Objectives = Objectives()
+    all_alerts: Additions = Additions()
     alerts: dict[AlertName, Overlay] = Field(default={})
     links: Links = Links()
     dashboards: Dashboards = Dashboards()
@@ -241,6 +255,11 @@ class Settings(Table):
         of_engines = {self.labels.model_name, self.labels.engine} | fields.RESERVED_LABELS
         if unfit := sorted(of_engines & {part.partition("=")[0].rstrip("!") for part in self.selector.split(",")}):
             raise ValueError(f"selector names {unfit[0]!r}, which targets do not carry: use target labels only")
+        carried = {*self.labels.engine_level, self.labels.host}
+        tables = {"all_alerts": self.all_alerts, **{f"alerts.{name}": own for name, own in self.alerts.items()}}
+        for table, added in tables.items():
+            if taken := sorted(carried & added.labels.keys()):
+                raise ValueError(f"{table}.labels names {taken[0]!r}, which tells servers apart: choose another label")
         check_measurable(self.slo, self.buckets)
         return self
 

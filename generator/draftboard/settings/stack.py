@@ -64,6 +64,8 @@ class Notify(Table):
     """Send the watchdog to the address in `heartbeat_url`: a dead man's switch that rings when it stops coming."""
     group_wait: Positive = Duration(30)  # Delay of a first message, to collect other alerts of the same model.
     group_interval: Positive = Duration(300)  # Delay of changes to a group that was sent.
+    group_interval_critical: Positive = Duration(60)
+    """The same for critical alerts: an outage that begins before the end of the last one is told is not told itself."""
     repeat_critical: Positive = Duration(4 * 3600)  # A critical alert that is still firing is sent again.
     repeat_others: Positive = Duration(24 * 3600)
     heartbeat_interval: Positive = Duration(300)  # The switch should ring after two or three missing messages.

@@ -63,7 +63,7 @@ class Thresholds(Table):
     unfinished: Share = 0.2
     """Share of started requests that did not finish and do not run, above which clients give up. HEUR."""
     rejections: Share = 0.01  # Share of requests rejected by a limit of the queue. HEUR.
-    interruptions: AboveZero = 2
+    interruptions: AboveZero = 2.0
     """Restarts or failures of a server within rules.remember, above which it is unsteady. HEUR."""
     answered: Share = 0.95
     """Share of scrapes that a server answers, from which a failed one now and then is no interruption. HEUR."""

@@ -6,8 +6,8 @@ from draftboard.expr.tree import Expr, Function, Given, Raw, first_of, over_leve
 from draftboard.signals.presence import of_servers, remembered
 from draftboard.signals.signal import Better, Signal, Unit, good_under
 
-WATCHDOG = "DraftboardWatchdog"
-"""Of all alerts the one that fires while everything is well."""
+WATCHDOG = "DraftboardWatchdog"  # Fires always, so that it needs no attention.
+OURS = "(SpecDecode|VLLM|Draftboard).+"
 
 
 def _restarts(s: Scope) -> Expr:
@@ -60,7 +60,7 @@ firing_alerts = Signal(
     expr=Raw(
         around.ALERTS,
         matchers=lambda _: (
-            Matcher("alertname", "=~", "(SpecDecode|VLLM|Draftboard).+"),
+            Matcher("alertname", "=~", OURS),
             Matcher("alertname", "!=", WATCHDOG),
             Matcher("alertstate", "=", "firing"),
         ),
