@@ -178,6 +178,10 @@ class Reading:
         return np.asarray(self.in_window(self.drafts) >= self.settings.traffic.drafts_to_judge)
 
     @property
+    def enough_requests(self) -> Flags:
+        return np.asarray(self.rate(self.counts.requests) > self.settings.traffic.requests_per_second)
+
+    @property
     def length(self) -> Values:
         return 1 + _ratio(self.rate(self.counts.accepted), self.rate(self.drafts))
 
@@ -189,7 +193,9 @@ class Reading:
 def _acceptance_change(model: Reading) -> tuple[Values, Flags]:
     value = _ratio(model.acceptance, model.before(model.acceptance))
     enough_then = model.before(model.in_window(model.drafts)) >= model.settings.traffic.drafts_to_judge
-    return value, model.enough_drafts & enough_then
+    requests = model.in_window(model.counts.requests)
+    least = model.settings.traffic.requests_to_tell_a_drop
+    return value, model.enough_drafts & enough_then & (requests >= least) & (model.before(requests) >= least)
 
 
 def _length_anomaly(model: Reading) -> tuple[Values, Flags]:
@@ -208,13 +214,14 @@ def _length_to_others(engine: Reading) -> tuple[Values, Flags]:
     value = engine.length / (1 + _ratio(others(engine.counts.accepted), drafts))
     settings = engine.settings
     enough = drafts * settings.rules.rate_window.seconds >= settings.traffic.drafts_to_judge
-    return value, engine.enough_drafts & enough
+    enough &= others(engine.counts.requests) > settings.traffic.requests_per_second
+    return value, engine.enough_drafts & engine.enough_requests & enough
 
 
 def _expected_speedup(model: Reading) -> tuple[Values, Flags]:
     costs, steps = model.settings.draft_cost, model.rate(model.drafts)
     yielded = _ratio(model.rate(model.counts.generated) - model.rate(model.counts.started), steps)
-    return yielded / (K * costs.by_method[METHOD] + costs.verify_inflation), model.enough_drafts
+    return yielded / (K * costs.by_method[METHOD] + costs.verify_inflation), model.enough_drafts & model.enough_requests
 
 
 def _suspicious(model: Reading) -> tuple[Values, Flags]:
@@ -231,12 +238,17 @@ def _step_time_change(engine: Reading) -> tuple[Values, Flags]:
 
 
 def _error_ratio(model: Reading) -> tuple[Values, Flags]:
-    traffic = model.settings.traffic
-    bad, every = model.rate(model.counts.errors), model.rate(model.counts.requests)
-    bad_in_an_hour, in_an_hour = model.in_an_hour(model.counts.errors), model.in_an_hour(model.counts.requests)
-    enough = (bad_in_an_hour >= traffic.errors_to_judge) & (bad > 0)
-    by_hour = np.where(enough, _ratio(bad_in_an_hour, in_an_hour), np.nan)
-    return np.where(every > traffic.requests_per_second, _ratio(bad, every), by_hour), np.ones(bad.shape, bool)
+    bad, every = model.counts.errors, model.counts.requests
+    bounds, least = model.settings.thresholds, model.settings.traffic.errors_to_judge
+
+    def ratio(bad: Values, every: Values) -> Values:
+        mean = every * (bounds.errors / 2)
+        return np.where((bad >= least) & (bad > mean + mean**0.5 * bounds.chance), _ratio(bad, every), np.nan)
+
+    lately = ratio(model.in_window(bad), model.in_window(every))
+    asked = (model.rate(bad) > 0) & ~model.enough_requests
+    by_hour = np.where(asked, ratio(model.in_an_hour(bad), model.in_an_hour(every)), np.nan)
+    return np.where(np.isfinite(lately), lately, by_hour), np.ones(lately.shape, bool)
 
 
 _READ: dict[str, Callable[[Reading], tuple[Values, Flags]]] = {
