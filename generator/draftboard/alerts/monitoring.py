@@ -91,11 +91,11 @@ ON_MONITORING = (
         signal=monitoring.heartbeat,
         beyond="evaluated",
         for_="1m",
-        severity="info",
+        severity="none",  # Inhibitions of others, such as kube-prometheus' of infos, leave it alone.
         level=Level.FLEET,
         guard=None,
         when="the rules are evaluated, which is always",
-        summary="Always fires. If it stops arriving, alerting is broken.",
+        summary="Alerting works.",
         description="Rules are evaluated and alerts arrive. A dead man's switch that stops receiving this alert must "
         "page.",
         dashboard="overview",
