@@ -21,7 +21,7 @@ from support.steady import STATISTICAL, Kind, Traffic, condition, counted, firin
 
 DATA = Path(__file__).parents[1] / "data/false-alarms.json"
 MONTH = 30 * 24 * 60
-MONTHS = 6
+MONTHS = 3
 _FAILED = 0.02  # A steady share of errors, under the limit.
 _SLOW = 0.04
 _MIXES = {
@@ -32,7 +32,7 @@ _MIXES = {
 }
 _ANSWERS = {"short answers": (250, 1), "long answers": (12_000, 6)}
 _ENGINES = {"one engine": 1, "four engines": 4}
-RATES = (0.001, 0.003, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.25, 0.3, 0.5, 1.0)
+RATES = (0.001, 0.003, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
 
 
 @dataclass(frozen=True)

@@ -63,8 +63,8 @@ class Thresholds(Table):
     """Waiting requests per engine more than one window ago, above which the queue grows rather than varies. HEUR."""
     errors: Share = 0.05  # Share of finished requests that ended in an error, and of HTTP answers that were 5xx. HEUR.
     chance: AboveZero = 4.0
-    """Standard deviations above half the limit of errors, up to which errors of few requests are chance. `make false-alarms` simulates
-    it, and the other guards against chance."""
+    """Standard deviations above half the limit of errors, up to which errors of few requests are chance.
+    `make false-alarms` simulates it, and the other guards against chance."""
     unfinished: Share = 0.2
     """Share of started requests that did not finish and do not run, above which clients give up. HEUR."""
     rejections: Share = 0.01  # Share of requests rejected by a limit of the queue. HEUR.
