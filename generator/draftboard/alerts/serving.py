@@ -119,7 +119,7 @@ ON_SERVING = (
         keep_firing_for="10m",
         severity="critical",
         guard=None,  # What is watched asks for enough requests.
-        watched=requests.lately_or_in_an_hour(requests.error_ratio, requests.errors, requests.request_rate),
+        watched=requests.lately_or_in_an_hour(requests.errors, requests.request_rate),
         when="more than {limit} of finished requests end in an error",
         summary="Requests end in an error.",
         description="{who}: {value} of finished requests ended in an error inside the engine.",
@@ -134,9 +134,7 @@ ON_SERVING = (
         severity="critical",
         level=Level.SERVICE,
         guard=None,  # What is watched asks for enough requests.
-        watched=requests.lately_or_in_an_hour(
-            requests.http_failure_ratio, requests.http_failures, requests.http_responses
-        ),
+        watched=requests.lately_or_in_an_hour(requests.http_failures, requests.http_responses),
         when="more than {limit} of the HTTP responses of a model's servers are 5xx",
         summary="vLLM servers answer with 5xx.",
         description="{who}: {value} of the HTTP responses are 5xx.",
