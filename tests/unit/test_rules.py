@@ -67,8 +67,9 @@ def test_every_record_is_made_once_and_named_level_metric_operations(files: dict
 def test_a_record_reads_only_records_made_before_it_in_its_group(files: dict[str, str]) -> None:
     before: set[str] = set()
     for group in groups(files):
-        # The verdict alone weighs what other groups say; which servers there are seldom changes, and is asked by all.
-        made = set(before) if group["name"] == "draftboard-verdict" else before & {"target:vllm_known:bool"}
+        # The verdict and objectives weigh what other groups say; which servers there are seldom changes: all ask it.
+        weighs = group["name"] in {"draftboard-verdict", "draftboard-objectives"}
+        made = set(before) if weighs else before & {"target:vllm_known:bool"}
         before |= {rule["record"] for rule in group["rules"] if "record" in rule}
         for rule in (rule for rule in group["rules"] if "record" in rule):
             records = records_in(rule["expr"])

@@ -1,11 +1,14 @@
 """Alerts on speculation: none is about latency or outage, so none pages by default."""
 
-from draftboard.alerts.alert import Alert, enough_tokens
-from draftboard.expr.tree import setting
+from draftboard.alerts.alert import LEAST_REQUESTS, Alert, enough_requests, enough_tokens
+from draftboard.expr.tree import InWindow, setting
 from draftboard.signals import Level, acceptance, comparison, decisions, economics, integrity, requests
 from draftboard.signals.integrity import judged
 from draftboard.signals.traffic import enough_drafts
 
+_enough_to_tell_a_drop = InWindow(requests.request_rate) >= setting(
+    lambda settings: settings.traffic.requests_to_tell_a_drop
+)
 ON_SPECULATION = (
     Alert(
         name="SpecDecodeNotPaying",
@@ -13,9 +16,9 @@ ON_SPECULATION = (
         beyond="loses",
         for_="30m",
         keep_firing_for="15m",
-        guard=decisions.verdict.equals(decisions.LOSES.value),
-        when="the expected speedup is below {limit}, with enough drafts, sound counters and no measurement against a "
-        "baseline",
+        guard=decisions.verdict.equals(decisions.LOSES.value) & enough_requests,
+        when="the expected speedup is below {limit}, with enough drafts and requests, sound counters and no measurement "
+        "against a baseline",
         summary="Speculative decoding is expected to cost more than it saves.",
         description="{who}: a decode step yields fewer tokens than its drafts cost. With the assumed costs, decoding "
         "runs at {value} of its speed without speculation.",
@@ -28,6 +31,7 @@ ON_SPECULATION = (
         beyond="dropped",
         for_="15m",
         keep_firing_for="10m",
+        guard=judged & (_enough_to_tell_a_drop & _enough_to_tell_a_drop.ago(comparison.before)),
         when="draft acceptance is below {limit} of its value {before} ago, within the positions drafted at both times",
         summary="Draft acceptance has dropped.",
         description="{who}: draft acceptance is {value} of what it was {before} ago. The workload or the drafter has "
@@ -53,6 +57,7 @@ ON_SPECULATION = (
         for_="15m",
         keep_firing_for="10m",
         level=Level.ENGINE,
+        guard=judged & (enough_requests & (comparison.other_engines(requests.request_rate) > LEAST_REQUESTS)),
         when="the mean acceptance length of an engine is below {limit} of that of the model's other engines",
         summary="One engine accepts far less than the others.",
         description="{who}: its mean acceptance length is {value} of that of the model's other engines.",

@@ -94,6 +94,7 @@ class Scope:
     offset: Duration | None = None
     only: tuple[Matcher, ...] = ()  # Further matchers, each applied to the series that carry its label.
     span: Duration | None = None  # A window of its own, for raw series.
+    every_arm: bool = False  # Whatever arm a dashboard chooses.
     texts: dict[tuple[object, ...], str] = field(default_factory=dict, compare=False, repr=False)
     """PromQL made so far, which the scopes made of this one share: signals stand in the expressions of many others."""
 
@@ -117,7 +118,7 @@ class Scope:
 
     def at(self, level: Level) -> "Scope":
         """The same view at another level."""
-        return replace(self, level=level)
+        return replace(self, level=level, every_arm=self.every_arm or self.level is Level.SERVICE)
 
     def over(self, span: Duration) -> "Scope":
         """The same view with rates over another window; ValueError where it reads records, which keep theirs."""
@@ -137,7 +138,7 @@ class Scope:
 
     def remembered(self, what: object, write: Callable[[], str]) -> str:
         """PromQL from here, written once."""
-        key = (what, self.level, self.edition, self.offset, self.only, self.span)
+        key = (what, self.level, self.edition, self.offset, self.only, self.span, self.every_arm)
         if key not in self.texts:
             self.texts[key] = write()
         return self.texts[key]
@@ -184,7 +185,8 @@ class Scope:
             # Each label that dashboards filter by has a variable of its name. A service is all its arms, and the
             # monitoring is no server to choose.
             names = self.settings.labels
-            left_out = {Level.SERVICE: names.arm, Level.MONITOR: names.filters}.get(self.level, ())
+            left_out = names.arm if self.every_arm or self.level is Level.SERVICE else ()
+            left_out = names.filters if self.level is Level.MONITOR else left_out
             filters = (label for label in names.filters if label not in left_out)
             matchers += [f'{label}=~"${label}"' for label in filters if label in carried]
         matchers += [matcher.text for matcher in (*self.selecting(carried), *extra)]

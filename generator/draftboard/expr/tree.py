@@ -429,13 +429,14 @@ class OverTime(Expr):
 
 @dataclass(frozen=True, eq=False)
 class Before(Expr):
-    """What a signal's own record held last, within a span: for a signal that goes on from its past."""
+    """What a signal's own record held last, or a function of it, within a span: a signal that goes on from its past."""
 
     signal: "Callable[[], Recorded]"
     span: Span
+    function: str = "last_over_time"
 
     def promql(self, scope: Scope) -> str:
-        return OverTime("last_over_time", self.signal(), self.span).promql(scope)
+        return OverTime(self.function, self.signal(), self.span).promql(scope)
 
     def values(self, view: View) -> Vector | float:  # noqa: ARG002
         return NOTHING

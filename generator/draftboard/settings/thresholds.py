@@ -60,6 +60,8 @@ class Thresholds(Table):
     queue_growth: AboveZero = 1.0
     """Waiting requests per engine more than one window ago, above which the queue grows rather than varies. HEUR."""
     errors: Share = 0.05  # Share of finished requests that ended in an error, and of HTTP answers that were 5xx. HEUR.
+    chance: AboveZero = 3.0
+    """Standard deviations above half the limit of errors, up to which errors of few requests are chance."""
     unfinished: Share = 0.2
     """Share of started requests that did not finish and do not run, above which clients give up. HEUR."""
     rejections: Share = 0.01  # Share of requests rejected by a limit of the queue. HEUR.
@@ -108,6 +110,9 @@ class Traffic(Table):
     """Errors within an hour that are told although too few requests come for a judgement by minutes. HEUR."""
     requests_unanswered: AboveZero = 3
     """Requests within the window, of which not one was answered, that tell a hung engine from a single odd request."""
+    requests_to_tell_a_drop: AboveZero = 60
+    """Finished requests in the window, now and earlier, from which a drop of acceptance is no longer the turn of another
+    kind of request: `make false-alarms` simulates it."""
     requests_to_judge: AboveZero = 10
     """Requests started in the window, under which nobody can tell whether requests finish."""
     requests_to_compare: AboveZero = 15

@@ -59,6 +59,6 @@ FAMILIES: dict[str, tuple[Signal, ...]] = {
     "gpu": _of(gpu),
     "monitoring": _of(monitoring),
 }
-"""Signals that are made of each other, and of none of another family: each family can be evaluated by itself. The
-verdict alone weighs what two families say, and follows them by up to one evaluation."""
+"""Signals that are made of each other, and of none of another family: each family can be evaluated by itself. Only
+the verdict and the objectives weigh what other families say, and follow them by up to one evaluation."""
 ALL: tuple[Signal, ...] = tuple(signal for family in FAMILIES.values() for signal in family)

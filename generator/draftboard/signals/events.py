@@ -45,7 +45,7 @@ interruptions = Signal(
     "(rules.remember, by default 1h): the larger number. Of a server that answers nearly all scrapes, restarts only.",
     unit=Unit.RESTARTS,
     better=Better.LOWER,
-    expr=first_of(_failures >= restarts, restarts),
+    expr=over_level("max", first_of(_failures >= restarts, restarts)),
     record="vllm_interruptions:count{remember}",
     levels=(Level.TARGET,),
     bands=lambda settings: good_under(settings.thresholds.interruptions, good="steady", beyond="flapping"),

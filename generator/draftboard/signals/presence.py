@@ -70,7 +70,7 @@ _seen_lately = _last(serving.REQUESTS_RUNNING, remembered, _target_series)
 def _known(s: Scope) -> Expr:
     """Seen now, or known before and still a target. Raw series alone tell no more than what was seen lately."""
     if not s.edition.reads_records:
-        return over_level("group", _seen_lately)
+        return over_level("group", _last(serving.REQUESTS_RUNNING, remembered))
     now = over_level("group", Raw(serving.REQUESTS_RUNNING))
     just_before = Before(lambda: known, lambda settings: settings.rules.evaluation_interval * 2)
     ever = Before(lambda: known, lambda settings: settings.rules.remember)
@@ -95,7 +95,14 @@ known = Signal(
 )
 known_down = known.at(Level.TARGET).combined("and", _answers().equals(0), on(_target))
 """Servers that do not answer."""
-_never_seen = _answers(_labelled).equals(0).combined("unless", known.at(Level.TARGET), on(_target))
+
+
+def _ever_seen(s: Scope) -> Expr:
+    """Whatever model is chosen: a server of another was seen too."""
+    return known.at(Level.TARGET) if s.edition.reads_records else _seen_lately
+
+
+_never_seen = _answers(_labelled).equals(0).combined("unless", Given(_ever_seen), on(_target))
 """Labelled targets that do not answer and never have."""
 _ought_to_answer = first_of(
     Function("max_over_time", Raw(around.UP, window=lambda s: str(_startup(s.settings)))).equals(1),
@@ -116,9 +123,12 @@ silent = Aggregate("max", _target_series, answers_without(serving.REQUESTS_RUNNI
 """Labelled targets that answer, but say nothing of an engine."""
 
 
-_unknown = Raw(around.UP, matchers=_labelled).combined("unless", known.at(Level.TARGET), on(_target))
-_servers = first_of(known.at(Level.TARGET), Aggregate("group", _target_series, _unknown))
-"""Targets that have shown their model, and labelled ones that have not."""
+def _servers(s: Scope) -> Expr:
+    """Targets that have shown their model, and labelled ones that have not: those serve none that could be chosen."""
+    if not s.edition.reads_records:
+        return known.at(Level.TARGET)
+    unknown = Raw(around.UP, matchers=_labelled).combined("unless", known.at(Level.TARGET), on(_target))
+    return first_of(known.at(Level.TARGET), Aggregate("group", _target_series, unknown))
 
 
 def of_servers(how: str, series: Expr, *extra: str) -> Expr:
@@ -127,7 +137,7 @@ def of_servers(how: str, series: Expr, *extra: str) -> Expr:
     For series that other programs expose too, and that know no model.
     """
     by_target = Aggregate(how, lambda scope: (*_target_series(scope), *extra), series)
-    return Carrying(by_target, lambda settings: settings.labels.model_name, _servers, _target)
+    return Carrying(by_target, lambda settings: settings.labels.model_name, Given(_servers), _target)
 
 
 expected = Function("last_over_time", Raw(serving.REQUESTS_RUNNING, remembered, _stays))

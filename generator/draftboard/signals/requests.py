@@ -29,7 +29,10 @@ from draftboard.status import Status
 
 _HOUR = Duration(3600)
 # Paths that are answered by generated tokens.
-_GENERATING = "/(v1/|inference/v1/)?(chat/)?(completions|responses|messages|generate|invocations)"
+GENERATING = (
+    "/(v1/|inference/v1/)?(chat/)?(completions|responses|messages|generate|invocations)"
+    "|/v1/chat/completions/batch|/v1/audio/(transcriptions|translations)|/cohere/v2/chat"
+)
 _CLASSES = (("2xx", Status.GOOD), ("3xx", Status.QUIET), ("4xx", Status.WARN), ("5xx", Status.BAD))
 
 
@@ -87,6 +90,7 @@ request_rate = Signal(
     unit=Unit.REQUESTS_PER_SECOND,
     expr=requests_finished.sum("finished_reason"),
     record="vllm_requests_finished:rate{window}",
+    levels=BOTH_LEVELS,
     empty=SILENT,
 )
 _started = InWindow(rate(latency.TIME_TO_FIRST_TOKEN.count))
@@ -137,11 +141,22 @@ def _in_an_hour(signal: Signal) -> Expr:
     )
 
 
-def lately_or_in_an_hour(ratio: Signal, bad: Signal, every: Signal) -> Expr:
-    """A ratio of the window where enough requests came, else that of an hour with enough bad ones, and one just now."""
+def lately_or_in_an_hour(bad: Signal, every: Signal) -> Expr:
+    """A ratio of the window, else of an hour where few requests come and one was bad just now: not by chance."""
+    few_come = every <= setting(lambda settings: settings.traffic.requests_per_second)
+    of_hour = _more_than_chance(_in_an_hour(bad), _in_an_hour(every)) & ((bad > 0) & few_come)
+    return first_of(_more_than_chance(InWindow(bad), InWindow(every)), of_hour)
+
+
+def _more_than_chance(bad: Expr, every: Expr) -> Expr:
+    """Their ratio, of numbers, where enough are bad: more than chance makes of half the limit.
+
+    The standard deviation of what chance makes is the root of its mean.
+    """
     few = setting(lambda settings: settings.traffic.errors_to_judge)
-    of_hour = (_in_an_hour(bad) >= few) / _in_an_hour(every) & (bad > 0)
-    return first_of(ratio & (every > setting(lambda settings: settings.traffic.requests_per_second)), of_hour)
+    mean = every * setting(lambda settings: settings.thresholds.errors / 2)
+    most = mean + mean.combined("^", 0.5) * setting(lambda settings: settings.thresholds.chance)
+    return ((bad >= few) & (bad > most)) / every
 
 
 requests_rejected = Signal(
@@ -250,7 +265,7 @@ _server = partial(over_level, "sum")
 _answers = Raw(
     around.HTTP_REQUESTS,
     lambda s: s.window,
-    lambda _: (Matcher("handler", "=~", _GENERATING), Matcher("status", "=", "2xx")),
+    lambda _: (Matcher("handler", "=~", GENERATING), Matcher("status", "=", "2xx")),
 )
 _asked = (
     of_servers("sum", InWindow(Function("rate", _answers))),

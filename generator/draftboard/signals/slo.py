@@ -5,6 +5,7 @@ of a service, so that neither another way to draft nor a relabelling starts a fr
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from draftboard.catalogue import serving
@@ -15,6 +16,7 @@ from draftboard.expr.promql import number
 from draftboard.expr.scope import Edition, Level, Scope
 from draftboard.settings import Settings
 from draftboard.settings.objectives import BURN_WINDOWS, FAST, HISTOGRAMS, SLOW, Pace, SloName
+from draftboard.signals import decisions, requests
 from draftboard.signals.signal import Band, Better, Signal, Unit, good_under
 from draftboard.status import Status
 
@@ -39,7 +41,7 @@ def _each(part: Callable[[SloName], tree.Expr]) -> tree.Expr:
 
 def _events(name: SloName) -> tree.Expr:
     if name == "errors":
-        return tree.rate_of_all(serving.REQUESTS_FINISHED, serving.ADMISSION_REJECTIONS)
+        return _with_unserved(_ended)
     # A server without a bucket at the threshold cannot tell: it is left out, not counted as late.
     every = tree.rate_of_each(HISTOGRAMS[name].count)
     return tree.over_level("sum", every.combined("and", _in_time(name), tree.ignoring("le")))
@@ -47,12 +49,34 @@ def _events(name: SloName) -> tree.Expr:
 
 def _bad_events(name: SloName) -> tree.Expr:
     if name == "errors":
-        every = tree.rate_of_all(serving.REQUESTS_FINISHED, serving.ADMISSION_REJECTIONS)
-        # Old releases count neither.
-        return tree.first_of(
-            every.where("finished_reason", "error"), tree.constant(0, tree.rate_of_all(serving.REQUESTS_FINISHED))
-        )
+        return _with_unserved(_failed)
     return _events(name) - tree.over_level("sum", _in_time(name))
+
+
+_ended = tree.rate_of_all(serving.REQUESTS_FINISHED, serving.ADMISSION_REJECTIONS)
+_failed = tree.first_of(
+    _ended.where("finished_reason", "error"),
+    tree.constant(0, tree.rate_of_all(serving.REQUESTS_FINISHED)),  # Old releases count neither.
+)
+
+
+def _with_unserved(counted: tree.Expr) -> tree.Expr:
+    return told_apart("source", {"engine": counted, "unserved": unserved}).sum("source")
+
+
+def _unserved(s: Scope) -> tree.Expr:
+    """What the engines' counters miss: other 5xx, and while no server answers, what came in the hour before."""
+    # An error and a rejection inside the engine are a 5xx as well.
+    answered = requests.http_failures
+    refused = tree.first_of((answered - _failed) > 0, answered.combined("unless", _failed))
+    if not s.edition.reads_records:
+        return refused
+    # The record of an outage holds what was usual, and so does its mean, however long it lasts.
+    usual = tree.Before(lambda: events, lambda settings: settings.rules.remember, "avg_over_time")
+    nobody = tree.first_of(decisions.servers_down.equals(1), decisions.gone)
+    # What was counted before the outage still counts within the window of a rate.
+    lost = (usual.where("slo", "errors").sum("slo") & nobody).combined("unless", _ended > 0)
+    return told_apart("source", {"refused": refused, "lost": lost}).sum("source")
 
 
 def _in_time(name: SloName) -> tree.Expr:
@@ -128,6 +152,22 @@ def _burning_bands(_: Settings) -> tuple[Band, ...]:
     return good_under(0, good="lasts", beyond="burns", status=Status.BAD)
 
 
+unserved = replace(
+    _signal(
+        name="slo_unserved",
+        title="Requests that no engine served",
+        question="How many requests failed before an engine counted them?",
+        description="Requests per second that were answered with 5xx and are no error or rejection of an engine; and "
+        "while not one server of the model answers, as many requests as came on average in the hour before.",
+        unit=Unit.REQUESTS_PER_SECOND,
+        better=Better.LOWER,
+        expr=tree.Given(_unserved),
+        record="vllm_slo_unserved:rate{window}",
+        empty="every request reached an engine",
+    ),
+    by=(),
+    asked=lambda settings: "errors" in settings.slo.declared,
+)
 events = _signal(
     name="slo_events",
     title="Requests covered by an SLO",
@@ -142,7 +182,7 @@ bad_events = _signal(
     name="slo_bad_events",
     title="Requests that missed an SLO",
     question="How many requests missed an SLO?",
-    description="Requests per second that took longer than the SLO allows, failed or were rejected.",
+    description="Requests per second that took longer than the SLO allows, failed, were rejected or found no server.",
     unit=Unit.REQUESTS_PER_SECOND,
     better=Better.LOWER,
     expr=_each(_bad_events),

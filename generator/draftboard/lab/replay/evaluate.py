@@ -105,7 +105,8 @@ def in_passes(groups: Sequence[Group]) -> list[Group]:
     number: dict[str, int] = {}
     passes: dict[int, list[RecordingRule]] = {}
     for rule in (rule for group in groups for rule in group.rules if isinstance(rule, RecordingRule)):
-        before = (number[name] + 1 for name in _RECORD.findall(rule.expr) if name in number)
+        others = set(_RECORD.findall(rule.expr)) - {rule.record}  # Of its own past a record knows nothing here.
+        before = (number[name] + 1 for name in others if name in number)
         number[rule.record] = max(before, default=0)
         passes.setdefault(number[rule.record], []).append(rule)
     return [replace(groups[0], rules=tuple(rules)) for _, rules in sorted(passes.items())]
