@@ -238,17 +238,20 @@ def _step_time_change(engine: Reading) -> tuple[Values, Flags]:
 
 
 def _error_ratio(model: Reading) -> tuple[Values, Flags]:
-    bad, every = model.counts.errors, model.counts.requests
     bounds, least = model.settings.thresholds, model.settings.traffic.errors_to_judge
 
-    def ratio(bad: Values, every: Values) -> Values:
+    def by_chance(every: Values) -> Values:
         mean = every * (bounds.errors / 2)
-        return np.where((bad >= least) & (bad > mean + mean**0.5 * bounds.chance), _ratio(bad, every), np.nan)
+        return np.asarray(mean + mean**0.5 * bounds.chance)
 
-    lately = ratio(model.in_window(bad), model.in_window(every))
-    asked = (model.rate(bad) > 0) & ~model.enough_requests
-    by_hour = np.where(asked, ratio(model.in_an_hour(bad), model.in_an_hour(every)), np.nan)
-    return np.where(np.isfinite(lately), lately, by_hour), np.ones(lately.shape, bool)
+    def ratio(bad: Values, every: Values) -> Values:
+        return np.where((bad >= least) & (bad > by_chance(every)), _ratio(bad, every), np.nan)
+
+    bad, every = model.in_window(model.counts.errors), model.in_window(model.counts.requests)
+    lately, few_come = ratio(bad, every), every * bounds.errors <= by_chance(every)
+    of_hour = ratio(model.in_an_hour(model.counts.errors), model.in_an_hour(model.counts.requests))
+    value = np.where(np.isfinite(lately), lately, np.where(few_come & (bad > 0), of_hour, np.nan))
+    return value, np.ones(value.shape, bool)
 
 
 _READ: dict[str, Callable[[Reading], tuple[Values, Flags]]] = {

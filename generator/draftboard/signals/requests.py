@@ -142,21 +142,23 @@ def _in_an_hour(signal: Signal) -> Expr:
 
 
 def lately_or_in_an_hour(bad: Signal, every: Signal) -> Expr:
-    """A ratio of the window, else of an hour where few requests come and one was bad just now: not by chance."""
-    few_come = every <= setting(lambda settings: settings.traffic.requests_per_second)
+    """A ratio of the window; of an hour, with a bad one just now, where in the window chance makes as many as the limit."""
+    of_window = InWindow(every)
+    few_come = of_window * setting(lambda settings: settings.thresholds.errors) <= _by_chance(of_window)
     of_hour = _more_than_chance(_in_an_hour(bad), _in_an_hour(every)) & ((bad > 0) & few_come)
-    return first_of(_more_than_chance(InWindow(bad), InWindow(every)), of_hour)
+    return first_of(_more_than_chance(InWindow(bad), of_window), of_hour)
 
 
 def _more_than_chance(bad: Expr, every: Expr) -> Expr:
-    """Their ratio, of numbers, where enough are bad: more than chance makes of half the limit.
-
-    The standard deviation of what chance makes is the root of its mean.
-    """
+    """A ratio of two numbers, where enough are bad, and more than chance makes."""
     few = setting(lambda settings: settings.traffic.errors_to_judge)
+    return ((bad >= few) & (bad > _by_chance(every))) / every
+
+
+def _by_chance(every: Expr) -> Expr:
+    """As many bad ones as chance makes where half the limit is usual: the standard deviation is the root of the mean."""
     mean = every * setting(lambda settings: settings.thresholds.errors / 2)
-    most = mean + mean.combined("^", 0.5) * setting(lambda settings: settings.thresholds.chance)
-    return ((bad >= few) & (bad > most)) / every
+    return mean + mean.combined("^", 0.5) * setting(lambda settings: settings.thresholds.chance)
 
 
 requests_rejected = Signal(
