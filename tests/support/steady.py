@@ -138,7 +138,7 @@ class Reading:
     settings: Settings
 
     def rate(self, grown: Values) -> Values:
-        """Per second. A window of five minutes holds five scrapes, so four minutes of growth, that Prometheus extends."""
+        """Per second. A window of five minutes holds five scrapes: four minutes of growth, which Prometheus extends."""
         window = self.settings.rules.rate_window.seconds
         between = window - MINUTE
         found = _summed(grown, _minutes(self.settings.rules.rate_window) - 1) * (window / between / window)

@@ -168,6 +168,7 @@ ON_SERVING = (
         description=_BURNS,
         beside=slo.time_left,
         dashboard="latency",
+        explained_by=("VLLMModelDown", "VLLMModelGone"),  # An outage burns it.
     ),
     Alert(
         name="VLLMErrorBudgetBurnsSlowly",

@@ -17,8 +17,8 @@ ON_SPECULATION = (
         for_="30m",
         keep_firing_for="15m",
         guard=decisions.verdict.equals(decisions.LOSES.value) & enough_requests,
-        when="the expected speedup is below {limit}, with enough drafts and requests, sound counters and no measurement "
-        "against a baseline",
+        when="the expected speedup is below {limit}, with enough drafts and requests, sound counters and no "
+        "measurement against a baseline",
         summary="Speculative decoding is expected to cost more than it saves.",
         description="{who}: a decode step yields fewer tokens than its drafts cost. With the assumed costs, decoding "
         "runs at {value} of its speed without speculation.",

@@ -111,8 +111,8 @@ class Traffic(Table):
     requests_unanswered: AboveZero = 3
     """Requests within the window, of which not one was answered, that tell a hung engine from a single odd request."""
     requests_to_tell_a_drop: AboveZero = 60
-    """Finished requests in the window, now and earlier, from which a drop of acceptance is no longer the turn of another
-    kind of request: `make false-alarms` simulates it."""
+    """Finished requests in the window, now and earlier, from which a drop of acceptance is not the turn of another kind
+    of request: `make false-alarms` simulates it."""
     requests_to_judge: AboveZero = 10
     """Requests started in the window, under which nobody can tell whether requests finish."""
     requests_to_compare: AboveZero = 15
