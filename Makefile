@@ -31,7 +31,7 @@ export PROMETHEUS PROMTOOL ALERTMANAGER AMTOOL DOCKER_COMPOSE
 # The tests start Python a hundred times: what it has compiled is kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-vllm unit lint format typecheck build check mutate detect bench-simulator \
+.PHONY: help demo test test-vllm unit lint format typecheck build check mutate detect false-alarms bench-simulator \
 	secrets up up-demo reload down check-docker check-secrets check-settings tools clean
 .DEFAULT_GOAL := help
 
@@ -78,6 +78,9 @@ mutate: $(VENV)/.dev $(FETCHED) ## Check that the promtool cases detect every ch
 detect: $(VENV)/.dev $(FETCHED) ## Measure how soon alerts tell; write it to docs/
 	PYTHONPATH=tests $(BIN)/python -m scripts.detection --prometheus $(PROMETHEUS) --promtool $(PROMTOOL)
 	PYTHONPATH=tests $(BIN)/python -m scripts.alerts_page --promtool $(PROMTOOL)
+
+false-alarms: $(VENV)/.dev ## Simulate months of steady traffic, count alerts that fire
+	PYTHONPATH=tests $(BIN)/python -m scripts.false_alarms
 
 bench-simulator: $(VENV)/.dev ## Measure the cost of one simulated engine hour
 	PYTHONPATH=tests $(BIN)/python -m scripts.bench_simulator

@@ -194,8 +194,9 @@ def _acceptance_change(model: Reading) -> tuple[Values, Flags]:
     value = _ratio(model.acceptance, model.before(model.acceptance))
     enough_then = model.before(model.in_window(model.drafts)) >= model.settings.traffic.drafts_to_judge
     requests = model.in_window(model.counts.requests)
-    least = model.settings.traffic.requests_to_tell_a_drop
-    return value, model.enough_drafts & enough_then & (requests >= least) & (model.before(requests) >= least)
+    least, anomaly = model.settings.traffic.requests_to_compare, _length_anomaly(model)[0]
+    unusual = ~(anomaly > -model.settings.thresholds.usual)
+    return value, unusual & model.enough_drafts & enough_then & (requests >= least) & (model.before(requests) >= least)
 
 
 def _length_anomaly(model: Reading) -> tuple[Values, Flags]:

@@ -6,9 +6,8 @@ from draftboard.signals import Level, acceptance, comparison, decisions, economi
 from draftboard.signals.integrity import judged
 from draftboard.signals.traffic import enough_drafts
 
-_enough_to_tell_a_drop = InWindow(requests.request_rate) >= setting(
-    lambda settings: settings.traffic.requests_to_tell_a_drop
-)
+_enough_to_compare = InWindow(requests.request_rate) >= setting(lambda settings: settings.traffic.requests_to_compare)
+_as_usual = comparison.length_anomaly > setting(lambda settings: -settings.thresholds.usual)
 ON_SPECULATION = (
     Alert(
         name="SpecDecodeNotPaying",
@@ -31,7 +30,7 @@ ON_SPECULATION = (
         beyond="dropped",
         for_="15m",
         keep_firing_for="10m",
-        guard=judged & (_enough_to_tell_a_drop & _enough_to_tell_a_drop.ago(comparison.before)),
+        guard=judged.combined("unless", _as_usual) & (_enough_to_compare & _enough_to_compare.ago(comparison.before)),
         when="draft acceptance is below {limit} of its value {before} ago, within the positions drafted at both times",
         summary="Draft acceptance has dropped.",
         description="{who}: draft acceptance is {value} of what it was {before} ago. The workload or the drafter has "

@@ -32,6 +32,8 @@ class Thresholds(Table):
     drop: Share = 0.8
     """Acceptance now over acceptance before, under which the workload or the drafter has changed. HEUR."""
     anomaly: AboveZero = 3.0  # Standard deviations below the model's own day.
+    usual: AboveZero = 2.0
+    """Standard deviations of the model's own day, within which a drop is the turn of another kind of request."""
     deviation_floor: Share = 0.05
     """Least standard deviation assumed, as a share of the mean: small changes of a steady model raise no alert."""
     unfit: Share = 0.05
@@ -60,8 +62,9 @@ class Thresholds(Table):
     queue_growth: AboveZero = 1.0
     """Waiting requests per engine more than one window ago, above which the queue grows rather than varies. HEUR."""
     errors: Share = 0.05  # Share of finished requests that ended in an error, and of HTTP answers that were 5xx. HEUR.
-    chance: AboveZero = 3.0
-    """Standard deviations above half the limit of errors, up to which errors of few requests are chance."""
+    chance: AboveZero = 4.0
+    """Standard deviations above half the limit of errors, up to which errors of few requests are chance.
+    `make false-alarms` simulates it, and the other guards against chance."""
     unfinished: Share = 0.2
     """Share of started requests that did not finish and do not run, above which clients give up. HEUR."""
     rejections: Share = 0.01  # Share of requests rejected by a limit of the queue. HEUR.
@@ -110,13 +113,10 @@ class Traffic(Table):
     """Errors within an hour that are told although too few requests come for a judgement by minutes. HEUR."""
     requests_unanswered: AboveZero = 3
     """Requests within the window, of which not one was answered, that tell a hung engine from a single odd request."""
-    requests_to_tell_a_drop: AboveZero = 60
-    """Finished requests in the window, now and earlier, from which a drop of acceptance is not the turn of another kind
-    of request: `make false-alarms` simulates it."""
     requests_to_judge: AboveZero = 10
     """Requests started in the window, under which nobody can tell whether requests finish."""
     requests_to_compare: AboveZero = 15
-    """Finished requests on each side for a verdict of a comparison: as many as a rate needs in its window."""
+    """Finished requests on each side of a comparison: as many as a rate needs in its window."""
     requests_to_compare_tails: AboveZero = 100
     """Finished requests on each side for a comparison of P99."""
 

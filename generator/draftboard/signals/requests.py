@@ -142,7 +142,7 @@ def _in_an_hour(signal: Signal) -> Expr:
 
 
 def lately_or_in_an_hour(bad: Signal, every: Signal) -> Expr:
-    """A ratio of the window; of an hour, with a bad one just now, where chance makes the limit's share in a window."""
+    """A ratio of the window; of an hour, with a bad one just now, where the window holds too few to tell chance."""
     of_window = InWindow(every)
     few_come = of_window * setting(lambda settings: settings.thresholds.errors) <= _by_chance(of_window)
     of_hour = _more_than_chance(_in_an_hour(bad), _in_an_hour(every)) & ((bad > 0) & few_come)
@@ -156,7 +156,7 @@ def _more_than_chance(bad: Expr, every: Expr) -> Expr:
 
 
 def _by_chance(every: Expr) -> Expr:
-    """What chance makes where half the limit is usual: the standard deviation is the root of the mean."""
+    """As many bad ones as chance makes of half the limit: the standard deviation is the root of the mean."""
     mean = every * setting(lambda settings: settings.thresholds.errors / 2)
     return mean + mean.combined("^", 0.5) * setting(lambda settings: settings.thresholds.chance)
 
