@@ -14,13 +14,9 @@ rule {
     required = true
     severity = "bug"
   }
-  annotation "dashboard_url" {
-    required = true
-    severity = "bug"
-  }
   label "severity" {
     required = true
-    value    = "critical|warning|info"
+    value    = "critical|warning|info|none"
     severity = "bug"
   }
   for {
@@ -34,7 +30,7 @@ rule {
   match {
     kind = "recording"
   }
-  name "(engine|model|target):vllm_[a-z0-9_]+:[a-z0-9_]+" {
+  name "(engine|model|service|target):vllm_[a-z0-9_]+:[a-z0-9_]+|monitor:node_[a-z_]+:ratio|fleet:draftboard_heartbeat:bool" {
     severity = "bug"
   }
 }

@@ -75,8 +75,9 @@ check: $(VENV)/.runtime ## Check that the generated files are up to date
 mutate: $(VENV)/.dev $(FETCHED) ## Check that the promtool cases detect every change of a rule
 	PYTHONPATH=tests $(BIN)/python -m scripts.mutate --promtool $(PROMTOOL)
 
-detect: $(VENV)/.dev $(FETCHED) ## Replay every scenario and write docs/scenarios.md
+detect: $(VENV)/.dev $(FETCHED) ## Measure how soon alerts tell; write it to docs/
 	PYTHONPATH=tests $(BIN)/python -m scripts.detection --prometheus $(PROMETHEUS) --promtool $(PROMTOOL)
+	PYTHONPATH=tests $(BIN)/python -m scripts.alerts_page --promtool $(PROMTOOL)
 
 false-alarms: $(VENV)/.dev ## Simulate months of steady traffic, count alerts that fire
 	PYTHONPATH=tests $(BIN)/python -m scripts.false_alarms

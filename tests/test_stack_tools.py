@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,19 @@ def test_promtool_checks_the_committed_configuration_in_full(tmp_path: Path, fil
 def test_amtool_accepts_the_configuration_and_its_templates(folder: Path) -> None:
     said = run("amtool", "check-config", "alertmanager.yml", within=folder / "deploy/alertmanager")
     assert "1 templates" in said
+
+
+def test_amlint_finds_no_route_or_inhibition_that_misses_an_alert(folder: Path) -> None:
+    # A receiver without a channel is one that the user has not chosen, or `none`, which tells nobody on purpose.
+    options = ("--strict", "--ignore", "empty-receiver", "--rules", str(folder / "deploy/rules/*.rules.yaml"))
+    config = folder / "deploy/alertmanager/alertmanager.yml"
+    done = subprocess.run(
+        [Path(sys.executable).with_name("amlint"), "check", *options, config],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def documented() -> dict[str, str]:

@@ -12,14 +12,18 @@ from conftest import program
 from draftboard import reading
 from draftboard import report as report_room
 from draftboard.build import render
-from draftboard.build.files import RECORDING
+from draftboard.build.files import ALERTING, RECORDING
 from draftboard.prometheus import Client, Server
 from draftboard.report import ModelReport
 from draftboard.settings import Settings
 from draftboard.signals import Scope, Signal
+from draftboard.signals.events import firing_alerts
 
 SETTLED = 8
 """Evaluations after which every record is of now: some read others, in groups that take turns."""
+
+PATIENCE = 90
+"""Seconds in which an alert fires or resolves, with rules for seconds and on a slow machine."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,20 @@ class Scraper:
         own = signal.by[0] if signal.by else ""
         return [series.samples[0][1] for series in sorted(found, key=lambda one: int(one.labels.get(own, 0)))]
 
+    def wait_until_firing(self, alerts: set[str]) -> None:
+        """Until these alerts fire, and no others."""
+        until = time.monotonic() + PATIENCE
+        while (found := self.firing) != alerts:
+            assert time.monotonic() < until, f"{found} fire, not {alerts}"
+            time.sleep(self.settings.rules.evaluation_interval.seconds)
+
+    @property
+    def firing(self) -> set[str]:
+        """Names of the alerts that fire now."""
+        return {
+            series.labels["alertname"] for series in self.client.query(Scope(self.settings)(firing_alerts), time.time())
+        }
+
     def report(self, at: float) -> ModelReport:
         """What a report says of the window that ends then."""
         source = reading.Recorded(self.client.url, self.settings.rules.rate_window, at=at)
@@ -50,15 +68,17 @@ class Scraper:
 @contextmanager
 def scraping(folder: Path, settings: Settings, port: int, method: str) -> Iterator[Scraper]:
     """Scrape a server on loopback for the time of a `with`, from its first scrape on."""
-    rules, recording = settings.rules, folder / "rules.yaml"
-    recording.write_text(render(settings)[RECORDING])
+    rules, built = settings.rules, render(settings)
+    files = {Path(name).name: built[name] for name in (RECORDING, ALERTING)}
+    for name, text in files.items():
+        (folder / name).write_text(text)
     configuration = {
         "global": {
             "scrape_interval": str(rules.scrape_interval),
             "scrape_timeout": str(rules.scrape_interval),
             "evaluation_interval": str(rules.evaluation_interval),
         },
-        "rule_files": [recording.name],
+        "rule_files": list(files),
         "scrape_configs": [
             {
                 "job_name": "vllm",

@@ -317,6 +317,7 @@ def test_every_signal_is_shown_or_serves_another_that_is(settings: Settings) -> 
         "heartbeat",  # an alert: it is never silent
         *("records_missing", "alertmanagers"),  # alerts: without records and Alertmanager other pages end
         "slo_events",  # divisor of the error ratios
+        "slo_unserved",  # part of both
         "slo_bad_events",  # their dividend
         "error_budget",  # divisor of the burn rates
         *(f"error_ratio_{window}" for window in ("30m", "1h", "2h", "6h", "1d", "3d")),  # shown as burn rates

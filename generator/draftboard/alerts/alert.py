@@ -96,7 +96,7 @@ class Alert:
     guard: Expr | None = judged  # Least traffic worth a judgement; None where silence itself is the finding.
     watched: Expr | None = None  # The part of the signal that is watched, where not all of it is.
     when: str
-    """Completes "Fires when ..."; {limit}, {before}, {baseline}, {remember}, {window} and {slo} are filled in."""
+    """Completes "Fires when ...": {limit} and the spans of the settings, such as {window}, are filled in."""
     summary: str
     description: str  # The message about {who}; {value} is the signal's value, formatted for its unit.
     beside: Signal | None = None  # Recorded with the same labels; {beside} of the description is a query for it.

@@ -46,7 +46,7 @@ ON_SERVING = (
         for_="1m",
         level=Level.TARGET,
         guard=None,
-        when="a server has answered no scrape for two and a half minutes, and stays away",
+        when="a server has answered no scrape for {silence}, and stays away",
         summary="A vLLM server does not answer.",
         description="{who} does not answer scrapes. Requests fail or are served by other replicas with higher latency.",
         dashboard="latency",
@@ -168,6 +168,7 @@ ON_SERVING = (
         description=_BURNS,
         beside=slo.time_left,
         dashboard="latency",
+        explained_by=("VLLMModelDown", "VLLMModelGone"),  # An outage burns it.
     ),
     Alert(
         name="VLLMErrorBudgetBurnsSlowly",

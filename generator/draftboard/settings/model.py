@@ -247,6 +247,7 @@ class Settings(Table):
             "before": self.rules.compare_with,
             "baseline": self.rules.baseline,
             "remember": self.rules.remember,
+            "silence": self.rules.silence,
             "slo": self.slo.window,
         }
 

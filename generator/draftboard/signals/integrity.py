@@ -6,7 +6,7 @@ from draftboard.expr.scope import Level, Matcher
 from draftboard.expr.tree import Function, over_level, setting
 from draftboard.settings import Settings
 from draftboard.signals.depth import next_position
-from draftboard.signals.presence import answers_without
+from draftboard.signals.presence import answers_without, of_servers
 from draftboard.signals.signal import Better, Code, Signal, Unit, good_under
 from draftboard.signals.traffic import accepted_tokens, accepted_tokens_per_pos, draft_tokens, drafts, enough_drafts
 from draftboard.status import Status
@@ -63,7 +63,7 @@ metrics_missing = Signal(
     description="1 for a target that answers and is labelled as speculating, but exposes no draft counter.",
     unit=Unit.CODE,
     better=Better.LOWER,
-    expr=over_level("max", answers_without(speculation.DRAFTS, _speculating)),
+    expr=of_servers("max", answers_without(speculation.DRAFTS, _speculating)),
     record="vllm_spec_decode_metrics_missing:bool",
     levels=(Level.TARGET,),
     codes=(Code(1, "missing", Status.BAD),),

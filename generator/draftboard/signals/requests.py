@@ -29,7 +29,10 @@ from draftboard.status import Status
 
 _HOUR = Duration(3600)
 # Paths that are answered by generated tokens.
-_GENERATING = "/(v1/|inference/v1/)?(chat/)?(completions|responses|messages|generate|invocations)"
+GENERATING = (
+    "/(v1/|inference/v1/)?(chat/)?(completions|responses|messages|generate|invocations)"
+    "|/v1/chat/completions/batch|/v1/audio/(transcriptions|translations)|/cohere/v2/chat"
+)
 _CLASSES = (("2xx", Status.GOOD), ("3xx", Status.QUIET), ("4xx", Status.WARN), ("5xx", Status.BAD))
 
 
@@ -264,7 +267,7 @@ _server = partial(over_level, "sum")
 _answers = Raw(
     around.HTTP_REQUESTS,
     lambda s: s.window,
-    lambda _: (Matcher("handler", "=~", _GENERATING), Matcher("status", "=", "2xx")),
+    lambda _: (Matcher("handler", "=~", GENERATING), Matcher("status", "=", "2xx")),
 )
 _asked = (
     of_servers("sum", InWindow(Function("rate", _answers))),
