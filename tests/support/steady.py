@@ -235,7 +235,7 @@ def _step_time_change(engine: Reading) -> tuple[Values, Flags]:
     mean = _ratio(engine.rate(engine.counts.step_seconds), engine.rate(steps))
     mean = np.where(engine.in_window(steps) >= traffic.steps_to_judge, mean, np.nan)
     number, usual, _ = engine.past(mean)
-    return _ratio(mean, usual), number >= traffic.evaluations_to_compare
+    return _ratio(mean, usual), (number >= traffic.evaluations_to_compare) & engine.enough_requests
 
 
 def _error_ratio(model: Reading) -> tuple[Values, Flags]:

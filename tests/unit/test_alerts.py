@@ -24,7 +24,7 @@ TEMPLATES = ROOT / "generator/draftboard/alerts/runbooks"
 UNGUARDED = {
     *("SpecDecodeMetricsMissing", "VLLMModelDown", "VLLMModelGone", "VLLMTargetDown", "VLLMTargetFlapping"),
     *("VLLMEngineStuck", "VLLMRequestsUnanswered", "VLLMRequestsAbandoned", "VLLMErrors", "VLLMHTTPErrors"),
-    *("VLLMQueueGrowing", "VLLMStepsSlow"),
+    "VLLMQueueGrowing",
     *(alert.name for alert in ON_MONITORING),
     *("VLLMErrorBudgetBurnsFast", "VLLMErrorBudgetBurnsSlowly"),
 }
