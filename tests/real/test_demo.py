@@ -73,7 +73,6 @@ def test_the_drop_at_high_load_is_seen_and_named_by_programs_named_relative_to_w
         # Both servers: twenty clients are more than either has slots for.
         "VLLMQueueGrowing",
         "VLLMQueueGrowing",
-        "SpecDecodeAcceptanceDrop",
         # One of two servers is half of the model.
         "VLLMModelDown",
         "VLLMTargetDown",
