@@ -48,7 +48,8 @@ EMPTY_BY_DEFAULT = {
     "SpecDecodeMetricsInconsistent": "the counters of a real vLLM hold their identities",
     **dict.fromkeys(("GPU utilisation", "GPU memory in use", "GPU power", "Last XID error"), NO_GPU),
     **dict.fromkeys(("HTTP errors", "target:vllm_http_errors:ratio_rate5m", "VLLMErrors"), NO_ERROR),
-    **dict.fromkeys(("service:vllm_http_failures:rate5m", "VLLMHTTPErrors"), NO_ERROR),
+    **dict.fromkeys(("service:vllm_http_failures:rate5m", "service:vllm_slo_unserved:rate5m"), NO_ERROR),
+    "VLLMHTTPErrors": NO_ERROR,
     **dict.fromkeys(("VLLMModelDown", "VLLMTargetDown"), "the outage falls between two evaluations"),
     **dict.fromkeys(
         (
@@ -113,7 +114,7 @@ EMPTY_IN_THE_DEMO = {
     re.sub(r"(rate|min|increase)5m$", r"\g<1>1m", name).replace("change1d", "change5m"): reason
     for name, reason in EMPTY_BY_DEFAULT.items()
     if reason != TOO_SHORT and name not in SHOWN_IN_THE_DEMO
-} | {"service:vllm_slo_unserved:rate1m": NO_ERROR}
+}
 
 
 def expressions(files: Mapping[str, str], rate_interval: str) -> dict[tuple[str, str], str]:

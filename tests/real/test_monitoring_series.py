@@ -77,8 +77,8 @@ def test_each_series_is_exposed_with_its_kind_and_labels_before_anything_fails(
     assert all(labels.keys() >= set(metric.own_labels) for _, labels in found)
 
 
-def test_the_rule_groups_that_are_watched_are_all_of_ours(pages: dict[Presence, str], files: dict[str, str]) -> None:
-    watched = nodes(rule_of(files, "DraftboardRulesFail")["expr"], promql_parser.VectorSelector)
+def test_the_rule_groups_that_are_watched_are_all_ours(pages: dict[Presence, str], committed: dict[str, str]) -> None:
+    watched = nodes(rule_of(committed, "DraftboardRulesFail")["expr"], promql_parser.VectorSelector)
     patterns = {matcher.value for selector in watched for matcher in selector.matchers.matchers}
     told = {
         sample.labels["rule_group"]
@@ -86,7 +86,7 @@ def test_the_rule_groups_that_are_watched_are_all_of_ours(pages: dict[Presence, 
         for sample in family.samples
         if sample.name == RULES_MISSED.name
     }
-    assert {name.partition(";")[2] for name in told} == {group["name"] for group in groups(files)}
+    assert {name.partition(";")[2] for name in told} == {group["name"] for group in groups(committed)}
     for pattern in patterns:
         assert all(re.fullmatch(pattern, name) for name in told)
         assert not re.fullmatch(pattern, "/etc/prometheus/rules/node.yaml;node-exporter")

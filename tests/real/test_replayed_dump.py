@@ -24,6 +24,7 @@ SETTINGS = """
 [rules]
 scrape_interval = "1s"
 window = "4s"
+down_after = "2s"
 evaluation_interval = "1s"
 compare_with = "4s"
 """

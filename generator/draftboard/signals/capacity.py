@@ -6,9 +6,9 @@ from draftboard.expr.labels import CountValues, told_apart
 from draftboard.expr.scope import Level
 from draftboard.expr.tree import (
     Aggregate,
-    Constant,
     Expr,
     Function,
+    InWindow,
     Raw,
     constant,
     expr,
@@ -142,7 +142,6 @@ preemptions = rate_of(
     "Are running requests preempted?",
     unit=Unit.PREEMPTIONS_PER_SECOND,
 )
-_one_request = Constant(lambda settings: 1 / settings.rules.rate_window.seconds, preemptions)
 preemptions_per_request = Signal(
     name="preemptions_per_request",
     title="Preemptions per request",
@@ -151,7 +150,7 @@ preemptions_per_request = Signal(
     "computes the prompt and all generated tokens again.",
     unit=Unit.PREEMPTIONS_PER_REQUEST,
     better=Better.LOWER,
-    expr=preemptions / first_of(request_rate > 0, _one_request),
+    expr=InWindow(preemptions) / first_of(InWindow(request_rate) > 0, constant(1, preemptions)),
     record="vllm_num_preemptions:ratio_rate{window}",
     bands=lambda settings: good_under(settings.thresholds.preemptions, good="rare", beyond="thrashing"),
     empty=SILENT,
