@@ -33,7 +33,7 @@ from draftboard.signals.depth import each_k
 from draftboard.signals.economics import best_k, speedup_at
 from draftboard.signals.events import firing_alerts, interruptions, restarts
 from draftboard.signals.monitoring import notifications_failed, records_missing, storage_failures
-from draftboard.signals.requests import stuck
+from draftboard.signals.requests import cut_off, stuck
 from draftboard.signals.slo import BURNS, ERROR_RATIOS, attainment, budget_left, burning_fast, burning_slowly, time_left
 from draftboard.signals.steps import step_time_change
 from draftboard.signals.users import tail_change
@@ -74,7 +74,7 @@ def own_labels(metric: Metric, k: int) -> list[dict[str, str]]:
     values = {
         "position": [str(position) for position in range(k)],
         "status": ["2xx", "4xx", "5xx"],
-        "finished_reason": ["stop", "error", "length"],
+        "finished_reason": ["stop", "error"],
         "rule_group": ["rules.yaml;draftboard-requests", "rules.yaml;other"],
     }
     found = [values.get(label) or list(metric.values.get(label, ("a", "b")))[:2] for label in metric.own_labels]
@@ -247,7 +247,7 @@ def test_the_made_up_fleet_shows_what_signals_distinguish(counts: Counts) -> Non
     assert {STATES.of(value) for value in counts.read(state, Level.ENGINE).values()} >= every
     assert max(counts.read(each_k).values()) == 11
     asks_the_past = {acceptance_change, length_baseline, length_deviation, length_anomaly, tail_change, queue_growth}
-    none_here = asks_the_past | {step_time_change, firing_alerts, records_missing, gone}
+    none_here = asks_the_past | {step_time_change, firing_alerts, records_missing, gone, cut_off}
     assert {signal for signal, level in CASES if not counts.read(signal, level)} == none_here
 
 

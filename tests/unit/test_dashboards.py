@@ -32,7 +32,12 @@ OWN_WINDOWS = {"resets": {"1h"}, "increase": {"15m", "1h"}, "rate": {"30m", "1h"
 COUNTED = {
     *("vllm:spec_decode_num_drafts_total", "vllm:spec_decode_num_draft_tokens_total"),
     *("vllm:spec_decode_num_accepted_tokens_per_pos_total", "vllm:time_to_first_token_seconds_count"),
-    *("vllm:request_success_total", "http_requests_total", "vllm:inter_token_latency_seconds_count"),
+    *(
+        "vllm:num_preemptions_total",
+        "vllm:request_success_total",
+        "http_requests_total",
+        "vllm:inter_token_latency_seconds_count",
+    ),
     *("prometheus_rule_evaluation_failures_total", "prometheus_rule_group_iterations_missed_total"),
 }
 SERIES = re.compile(

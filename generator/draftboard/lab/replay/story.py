@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
-from draftboard.alerts import WATCHDOG
+from draftboard.alerts import ALERTS, WATCHDOG
 from draftboard.durations import Duration
 from draftboard.lab.replay.evaluate import Replay
 from draftboard.output import Block, Bullets, Cell, Column, Document, Heading, Note, Sentence, Table, Text, columns
@@ -134,9 +134,10 @@ def firings(replay: Replay) -> list[Firing]:
     count = round((replay.end - replay.start) / replay.step) + 1
     evaluations = [replay.start + index * replay.step for index in range(count)]
     rules = (rule for group in alerting_groups(replay.settings) for rule in group.rules)
+    summaries = {alert.name: alert.summary for alert in ALERTS}  # Those of rules are templates.
     found = []
     for rule in (rule for rule in rules if isinstance(rule, AlertingRule) and rule.alert != WATCHDOG):
-        of_rule = rule.alert, rule.labels["severity"], rule.annotations["summary"]
+        of_rule = rule.alert, rule.labels["severity"], summaries[rule.alert]
         for series in replay.client.query_range(rule.expr, replay.start, replay.end, replay.step):
             values = dict(series.samples)
             labels = {name: value for name, value in series.labels.items() if name != "__name__"}
