@@ -50,10 +50,8 @@ ON_SERVING = (
         summary="A vLLM server does not answer.",
         description="{who} does not answer scrapes. Requests fail or are served by other replicas with higher latency.",
         dashboard="latency",
-        explained_by=(
-            "VLLMModelDown",
-            "VLLMTargetFlapping",
-        ),  # Of many servers one message; a crash loop is one trouble.
+        # Of many servers one message; a crash loop is one trouble.
+        explained_by=("VLLMModelDown", "VLLMTargetFlapping"),
     ),
     Alert(
         name="VLLMTargetFlapping",

@@ -16,7 +16,7 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 
 import httpx
 
-from draftboard.alerts import WATCHDOG, asked
+from draftboard.alerts import WATCHDOG, built
 from draftboard.build import stack
 from draftboard.errors import DraftboardError
 from draftboard.extras import INSTALL
@@ -194,7 +194,7 @@ def rehearse(
     if not (expected := script.expect):
         raise DraftboardError(f"{scenario}: expects no alert, so there is nothing to drill: add an [[expect]]")
     names = {one.alert for one in expected}
-    if missing := sorted(names - {alert.name for alerts in asked(settings).values() for alert in alerts}):
+    if missing := sorted(names - {alert.name for alert in built(settings)}):
         raise DraftboardError(f"{scenario}: expects {missing[0]}, which needs an objective: declare it under [slo]")
     latest = max(one.since.seconds + one.within.seconds for one in expected)
     with (

@@ -1,6 +1,6 @@
 """How much room is left: KV cache, queue, preemptions, what is reused, how steps are filled."""
 
-from draftboard.catalogue import Metric, latency, serving
+from draftboard.catalogue import latency, serving
 from draftboard.durations import Duration
 from draftboard.expr.labels import CountValues, told_apart
 from draftboard.expr.scope import Level
@@ -20,7 +20,7 @@ from draftboard.expr.tree import (
 )
 from draftboard.settings import Settings
 from draftboard.signals.latency import distribution_of
-from draftboard.signals.requests import request_rate
+from draftboard.signals.requests import over_window, request_rate
 from draftboard.signals.signal import Band, Better, Signal, Unit, good_under
 from draftboard.signals.traffic import BOTH_LEVELS, SILENT, rate_of
 
@@ -29,12 +29,7 @@ def _window_of_rates(settings: Settings) -> Duration:
     return settings.rules.rate_window
 
 
-def _mean(gauge: Metric) -> Expr:
-    """Over the window of rates, also on panels, whose own window may hold no scrape; over a question's, where asked."""
-    return Function("avg_over_time", Raw(gauge, window=lambda s: str(s.span or _window_of_rates(s.settings))))
-
-
-_waiting_at_each = over_level("avg", _mean(serving.REQUESTS_WAITING))
+_waiting_at_each = over_level("avg", over_window("avg_over_time", serving.REQUESTS_WAITING))
 
 
 def _of_kv_cache(settings: Settings) -> tuple[Band, ...]:
@@ -48,7 +43,7 @@ batch = Signal(
     description="Running requests per engine: the mean over the window and the model's engines. Speculation pays "
     "while batches are small and costs when verification competes with other requests.",
     unit=Unit.REQUESTS,
-    expr=over_level("avg", _mean(serving.REQUESTS_RUNNING)),
+    expr=over_level("avg", over_window("avg_over_time", serving.REQUESTS_RUNNING)),
     record="vllm_num_requests_running:avg{window}",
     empty=SILENT,
 )

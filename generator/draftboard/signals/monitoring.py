@@ -30,7 +30,7 @@ from draftboard.status import Status
 _MONITOR = (Level.MONITOR,)
 _DAY, _LATELY, _NOW = Duration(86_400), Duration(6 * 3600), Duration(900)
 RETRIED = Duration(900)
-"""Alertmanager gives a notification up, and tries it anew, once in its group_interval of mostly five minutes."""
+"""Alertmanager gives a notification up, and tries again, once in its group_interval of mostly five minutes."""
 _OUR_GROUPS = ".+;draftboard-.+"
 _NO_DISK = "tmpfs|ramfs|overlay|squashfs|erofs|iso9660|fuse.*"
 
@@ -52,7 +52,7 @@ def _increase(metric: Metric, span: Span, *by: str) -> Expr:
     return over_level("sum", Function("increase", Raw(metric, window=lambda s: str(span(s.settings)))), *by)
 
 
-def _hour(settings: Settings) -> Duration:
+def _remember(settings: Settings) -> Duration:
     return settings.rules.remember
 
 
@@ -142,7 +142,7 @@ alertmanagers = Signal(
 _corruptions = over_level("max", Raw(around.WAL_CORRUPTIONS))
 _new_corruptions = first_of(
     # Found at start they are there from the first scrape on: no increase.
-    _corruptions.combined(">", first_of(_corruptions.ago(_hour), constant(0, _corruptions))),
+    _corruptions.combined(">", first_of(_corruptions.ago(_remember), constant(0, _corruptions))),
     constant(0, _corruptions),
 )
 storage_failures = Signal(
@@ -154,9 +154,9 @@ storage_failures = Signal(
     unit=Unit.FAILURES,
     better=Better.LOWER,
     expr=_evaluating_ours(
-        _increase(around.WAL_WRITES_FAILED, _hour)
-        + _increase(around.WAL_TRUNCATIONS_FAILED, _hour)
-        + _increase(around.COMPACTIONS_FAILED, _hour)
+        _increase(around.WAL_WRITES_FAILED, _remember)
+        + _increase(around.WAL_TRUNCATIONS_FAILED, _remember)
+        + _increase(around.COMPACTIONS_FAILED, _remember)
         + _new_corruptions
     ),
     levels=_MONITOR,
@@ -172,7 +172,7 @@ def _of_disk(metric: Metric) -> Expr:
 
 _available = _of_disk(around.DISK_AVAILABLE)
 # A container sees its host's disk through read-only mounts: that alone does not tell a medium that nobody writes.
-_written = _available.combined("!=", _available.ago(_hour))
+_written = _available.combined("!=", _available.ago(_remember))
 _never_written = (_of_disk(around.DISK_READ_ONLY).equals(1) & (_available > 0)).combined("unless", _written)
 disk_free = Signal(
     name="disk_free",

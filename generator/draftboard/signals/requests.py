@@ -1,7 +1,6 @@
 """How requests fare: how many come and end, and how many end badly or are turned away."""
 
 from dataclasses import replace
-from functools import partial
 
 from draftboard.catalogue import Metric, around, latency, serving
 from draftboard.durations import Duration
@@ -36,8 +35,8 @@ GENERATING = (
 _CLASSES = (("2xx", Status.GOOD), ("3xx", Status.QUIET), ("4xx", Status.WARN), ("5xx", Status.BAD))
 
 
-def _within(function: str, gauge: Metric) -> Expr:
-    """A function of a gauge over the window of rates."""
+def over_window(function: str, gauge: Metric) -> Expr:
+    """Over the window of rates, also on panels, whose own window may hold no scrape; over a question's, where asked."""
     return Function(function, Raw(gauge, window=lambda s: str(s.span or s.settings.rules.rate_window)))
 
 
@@ -263,18 +262,14 @@ cut_off = Signal(
     expr=requests_finished.where("finished_reason", "length", "repetition").sum("finished_reason") / request_rate,
     empty="no request finished in the window",
 )
-_server = partial(over_level, "sum")
 _answers = Raw(
     around.HTTP_REQUESTS,
     lambda s: s.window,
     lambda _: (Matcher("handler", "=~", GENERATING), Matcher("status", "=", "2xx")),
 )
-_asked = (
-    of_servers("sum", InWindow(Function("rate", _answers))),
-    InWindow(_server(rate_of_each(latency.TIME_TO_FIRST_TOKEN.count))),
-)
-_first_tokens = _server(rate_of_each(latency.TIME_TO_FIRST_TOKEN.count))
-_only_first_tokens = _server(rate_of_each(serving.GENERATION_TOKENS)) <= _first_tokens * 1.5  # Rates are not exact.
+_first_tokens = rate(latency.TIME_TO_FIRST_TOKEN.count, by=())
+_asked = (of_servers("sum", InWindow(Function("rate", _answers))), InWindow(_first_tokens))
+_only_first_tokens = rate(serving.GENERATION_TOKENS, by=()) <= _first_tokens * 1.5  # Rates are not exact.
 unanswered = Signal(
     name="unanswered",
     title="Requests without an answer",
@@ -285,7 +280,7 @@ unanswered = Signal(
     better=Better.LOWER,
     expr=first_of(*(asked >= setting(lambda settings: settings.traffic.requests_unanswered) for asked in _asked))
     & _only_first_tokens
-    & _server(rate_of_each(serving.REQUESTS_FINISHED)).equals(0),
+    & rate(serving.REQUESTS_FINISHED, by=()).equals(0),
     record="vllm_requests_unanswered:increase{window}",
     levels=(Level.TARGET,),
     bands=lambda _: good_under(0, good="answered", beyond="unanswered", status=Status.BAD),
@@ -299,9 +294,9 @@ stuck = Signal(
     "whose KV cache did not change. A long prompt that is being computed fills the cache.",
     unit=Unit.REQUESTS,
     better=Better.LOWER,
-    expr=(over_level("min", _within("min_over_time", serving.REQUESTS_RUNNING)) > 0)
+    expr=(over_level("min", over_window("min_over_time", serving.REQUESTS_RUNNING)) > 0)
     & rate(serving.GENERATION_TOKENS).equals(0)
-    & over_level("max", _within("changes", serving.KV_CACHE_USAGE)).equals(0),
+    & over_level("max", over_window("changes", serving.KV_CACHE_USAGE)).equals(0),
     record="vllm_requests_stuck:min{window}",
     levels=BOTH_LEVELS,
     rollup="sum",

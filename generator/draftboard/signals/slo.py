@@ -5,7 +5,6 @@ of a service, so that neither another way to draft nor a relabelling starts a fr
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 from draftboard.catalogue import serving
@@ -152,21 +151,19 @@ def _burning_bands(_: Settings) -> tuple[Band, ...]:
     return good_under(0, good="lasts", beyond="burns", status=Status.BAD)
 
 
-unserved = replace(
-    _signal(
-        name="slo_unserved",
-        title="Requests that no engine served",
-        question="How many requests failed before an engine counted them?",
-        description="Requests per second that were answered with 5xx and are no error or rejection of an engine; and "
-        "while not one server of the model answers, as many requests as came on average in the hour before.",
-        unit=Unit.REQUESTS_PER_SECOND,
-        better=Better.LOWER,
-        expr=tree.Given(_unserved),
-        record="vllm_slo_unserved:rate{window}",
-        empty="every request reached an engine",
-    ),
+unserved = _signal(
+    name="slo_unserved",
+    title="Requests that no engine served",
+    question="How many requests failed before an engine counted them?",
+    description="Requests per second that were answered with 5xx and are no error or rejection of an engine; and while "
+    "not one server of the model answers, as many requests as came on average in the hour before.",
+    unit=Unit.REQUESTS_PER_SECOND,
+    better=Better.LOWER,
+    expr=tree.Given(_unserved),
+    record="vllm_slo_unserved:rate{window}",
     by=(),
     asked=lambda settings: "errors" in settings.slo.declared,
+    empty="every request reached an engine",
 )
 events = _signal(
     name="slo_events",
