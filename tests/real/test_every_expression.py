@@ -97,6 +97,7 @@ EMPTY_BY_DEFAULT = {
         (
             *("Rule evaluations that failed", "Notifications that failed", "Failures of the storage"),
             *("Disk space left in a day and Disk space left", "Disk space left in a day and Disk space left B"),
+            "Disk space left B",
             *("monitor:node_filesystem_avail:ratio", "DraftboardDiskFilling", "DraftboardStorageFails"),
             *("DraftboardRulesFail", "DraftboardNotificationsFail", "DraftboardAlertmanagerDown"),
         ),

@@ -14,12 +14,32 @@ def dashboards(files: Mapping[str, str]) -> dict[str, Json]:
 
 
 def panels(dashboard: Json) -> Iterator[Json]:
-    """All panels, including those in collapsed rows."""
+    """All panels that query, including those in collapsed rows."""
+    return (panel for _, panel in _in_rows(dashboard) if panel["type"] != "text")
+
+
+def notes(dashboard: Json) -> Iterator[tuple[str, str]]:
+    """What is written on a dashboard, with the title of its row."""
+    return ((row, panel["options"]["content"]) for row, panel in _in_rows(dashboard) if panel["type"] == "text")
+
+
+def rows(dashboard: Json) -> dict[str, list[Json]]:
+    """Panels that query, by the title of their row."""
+    found: dict[str, list[Json]] = {}
+    for row, panel in _in_rows(dashboard):
+        found.setdefault(row, []).extend([panel] if panel["type"] != "text" else [])
+    return found
+
+
+def _in_rows(dashboard: Json) -> Iterator[tuple[str, Json]]:
+    """Each panel with the title of its row; the panels of an open row follow it."""
+    row = ""
     for panel in dashboard["panels"]:
         if panel["type"] == "row":
-            yield from panel["panels"]
+            row = panel["title"]
+            yield from ((row, inner) for inner in panel["panels"])
         else:
-            yield panel
+            yield row, panel
 
 
 def queries(dashboard: Json) -> Iterator[tuple[str, str]]:

@@ -10,7 +10,9 @@ import pytest
 from draftboard.alerts import ALERTS, WATCHDOG
 from draftboard.build import inventory, render
 from draftboard.catalogue import serving
+from draftboard.durations import Duration
 from draftboard.settings import Settings
+from draftboard.signals import ALL
 from support import catalogue, grafana
 
 SUBJECTS = ("overview", "depth", "latency", "capacity")
@@ -230,6 +232,45 @@ def test_an_edition_reads_records_only_or_raw_series_only(reads: list[Read]) -> 
         if not re.search(READ_AS_THEY_ARE, read.name):
             made_by_rules = re.match(r"(engine|model|service|target|monitor):", read.name)
             assert bool(made_by_rules) is not is_raw(read.where), read
+
+
+def test_no_query_of_raw_series_is_longer_than_a_person_reads_or_reaches_back_further_than_is_shown(
+    documents: dict[str, Json],
+) -> None:
+    windows = re.compile(r"\[(\d\w*)(?::\w+)?\](?: offset (\w+))?")
+    for uid, document in documents.items():
+        if is_raw(uid):
+            shown = Duration.parse(document["time"]["from"].removeprefix("now-"))
+            for where, expr in grafana.queries(document):
+                assert len(expr) <= 3000, where
+                for window, offset in windows.findall(expr):
+                    assert Duration.parse(window) + Duration.parse(offset or "0s") <= shown, where
+
+
+def test_a_row_of_raw_series_names_what_only_the_recording_rules_can_show(
+    documents: dict[str, Json], files: dict[str, str]
+) -> None:
+    for uid, document in documents.items():
+        if not is_raw(uid):
+            assert not list(grafana.notes(document)), uid
+            continue
+        notes, raw = dict(grafana.notes(document)), grafana.rows(document)
+        assert len(notes) == len(list(grafana.notes(document))), "one note a row"
+        for row, panels in grafana.rows(documents[uid.removesuffix("-raw")]).items():
+            asked, answered = (sum(len(one["targets"]) for one in each) for each in (panels, raw[row]))
+            assert (row in notes) == (answered < asked), (uid, row)
+        for text in notes.values():
+            path, titles = re.fullmatch(r"\*\*Needs the recording rules\*\* \(load `(.+)`\): (.+)\.", text).groups()  # type: ignore[union-attr]
+            assert path in files
+            assert set(titles.split(", ")) & {signal.title for signal in ALL}
+    overview = dict(grafana.notes(documents["draftboard-overview-raw"]))
+    assert "What to do, " in overview["Is speculation paying off?"]
+
+
+def test_what_raw_series_cannot_afford_follows_the_settings() -> None:
+    near = render(Settings.model_validate({"dashboards": {"time_range": "30m"}}))
+    (raw,) = (one for path, one in grafana.dashboards(near).items() if "latency-raw" in path)
+    assert "Servers down" in dict(grafana.notes(raw))["Are requests answered?"], "servers are remembered for an hour"
 
 
 def test_opening_a_dashboard_of_records_queries_nothing_by_engine(documents: dict[str, Json]) -> None:

@@ -1,12 +1,13 @@
 """The kinds of panel, each made from signals for the dashboard's edition."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from string import ascii_uppercase
 from typing import Any
 
 from draftboard.dashboards import columns, fields
+from draftboard.dashboards.cost import affordable
 from draftboard.dashboards.panels import DATASOURCE, GRAFANA, ModernPanel, Panel, override, query
 from draftboard.expr.labels import LabelJoin
 from draftboard.expr.tree import Aggregate
@@ -41,6 +42,8 @@ class Charts:
     subject: str
     shows: list[tuple[str, str]] = field(default_factory=list, init=False)
     """Signal name and panel title of every panel made."""
+    left_out: list[str] = field(default_factory=list, init=False)
+    """Titles of what the panels made since the last row would have shown with the recording rules."""
 
     def trend(
         self,
@@ -51,20 +54,23 @@ class Charts:
         calcs: Sequence[str] = LAST_AND_MEAN,
     ) -> Panel:
         """Signals of one unit over time; by default at the widest level that the first of them has."""
-        first, alone = signals[0], len(signals) == 1
-        by_ref = dict(zip(ascii_uppercase, signals, strict=False))
+        level = level or signals[0].levels[-1]
+        by_ref = self._afforded(self._scope(level), *signals)
+        if not by_ref:
+            return None
+        first, alone = next(iter(by_ref.values())), len(by_ref) == 1
         dashed = alone and fields.has_steps(first, self.settings)
         style: dict[str, Any] = {"axisLabel": fields.axis(first)}
         style |= {"fillOpacity": 40, "stacking": {"group": "A", "mode": "normal"}} if stacked else {}
         style |= {"thresholdsStyle": {"mode": "dashed"}} if dashed else {}
         return self._panel(
             "timeseries",
-            *signals,
+            *by_ref.values(),
             options=_legend(calcs),
             style=style,
             shown=fields.drawn(first, self.settings, coloured=dashed),
             targets=[
-                self._series(signal, ref, level=level or first.levels[-1], name="" if alone else signal.title)
+                self._series(signal, ref, level=level, name="" if alone else signal.title)
                 for ref, signal in by_ref.items()
             ],
             size=(width, TALL if first.by else 8),
@@ -82,6 +88,8 @@ class Charts:
     def percentiles(self, latency: Latency) -> Panel:
         """Mean and percentiles of a latency over time; a percentile below the resolution is marked as such."""
         names = {"mean": latency.mean, "P50": latency.p50, "P95": latency.p95, "P99": latency.p99}
+        if len(self._afforded(self._scope(Level.MODEL), *names.values())) < len(names):
+            return None
         below = fields.mappings(latency.p50, self.settings)
         return self._panel(
             "timeseries",
@@ -113,7 +121,9 @@ class Charts:
 
     def scatter(self, across: Signal, up: Signal) -> Panel:
         """One signal over another: a point for each moment, a colour for each model."""
-        signals = {"A": across, "B": up}
+        signals = self._afforded(self._in_one_label, across, up)
+        if len(signals) < 2:  # noqa: PLR2004
+            return None
         return self._panel(
             "xychart",
             *(across, up),
@@ -126,6 +136,8 @@ class Charts:
 
     def bars(self, signal: Signal) -> Panel:
         """Latest values of a signal by its own label, in numeric order, models side by side."""
+        if not self._afforded(self._in_one_label, signal):
+            return None
         return self._panel(
             "barchart",
             signal,
@@ -139,6 +151,8 @@ class Charts:
     def timeline(self, signal: Signal, *, level: Level | None = None) -> Panel:
         """A signal of few values over time, as bands."""
         level = level or signal.levels[-1]
+        if not self._afforded(self._scope(level), signal):
+            return None
         size = (12, TALL if level is Level.ENGINE else 8)
         shown = fields.by_threshold(signal, self.settings)
         return self._panel(
@@ -147,28 +161,35 @@ class Charts:
 
     def stat(self, signal: Signal, *, width: int = 12) -> Panel:
         """Latest value of a signal, large, coloured by its steps."""
+        if not self._afforded(self._scope(signal.levels[-1]), signal):
+            return None
         targets = [self._series(signal, level=signal.levels[-1], instant=True)]
         shown = fields.by_threshold(signal, self.settings)
         return self._panel("stat", signal, shown=shown, targets=targets, size=(width, 5))
 
     def table(self, question: str, *signals: Signal) -> Panel:
         """Latest values: a row for each model or SLO, a column for each signal, and a link to the model's depth."""
-        by_ref = dict(zip(ascii_uppercase, signals, strict=False))
         scope, empty = self._scope(signals[0].levels[-1]), signals[0].empty
+        by_ref = self._afforded(scope, *signals)
+        if not by_ref:
+            return None
+        shown = tuple(by_ref.values())
         return self._panel(
             "table",
-            *signals,
+            *shown,
             style={"filterable": True},
             shown={"noValue": empty, "unit": "short", "thresholds": fields.NO_THRESHOLDS},
             targets=[query(scope(signal), ref, instant=True, form="table") for ref, signal in by_ref.items()],
             size=(GRID_WIDTH, 9),
             title=question,
-            overrides=columns.of_signals(signals, self.settings, uid("depth", self.edition)),
+            overrides=columns.of_signals(shown, self.settings, uid("depth", self.edition)),
             transformations=columns.one_row_a_model(by_ref, self.settings),
         )
 
     def listing(self, signal: Signal, *, width: int = 12) -> Panel:
         """The series of a signal: a row for each, a column for each label."""
+        if not self._afforded(self._scope(signal.levels[-1]), signal):
+            return None
         return self._panel(
             "table",
             signal,
@@ -177,6 +198,14 @@ class Charts:
             size=(width, 8),
             transformations=columns.labels_only(signal, self.settings),
         )
+
+    def _afforded(self, query_of: Callable[[Signal], str], *signals: Signal) -> dict[str, Signal]:
+        """By reference letter, those of the signals that this edition can afford to query; the row tells the others."""
+        raw = self.edition is Edition.RAW
+        dear = [signal for signal in signals if raw and not affordable(query_of(signal), self.settings)]
+        self.left_out += [signal.title for signal in dear]
+        lettered = zip(ascii_uppercase, signals, strict=False)
+        return {ref: signal for ref, signal in lettered if signal not in dear}
 
     def _scope(self, level: Level) -> Scope:
         return self._anywhere.at(level)

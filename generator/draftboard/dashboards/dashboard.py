@@ -12,7 +12,7 @@ from grafanalib._gen import DashboardEncoder
 from draftboard.catalogue import serving
 from draftboard.dashboards.charts import GRID_WIDTH, Charts, uid
 from draftboard.dashboards.fields import COLOURS
-from draftboard.dashboards.panels import GRAFANA, Panel
+from draftboard.dashboards.panels import GRAFANA, Panel, note
 from draftboard.expr.promql import number
 from draftboard.expr.scope import Matcher
 from draftboard.expr.tree import Raw
@@ -123,13 +123,22 @@ class Page(Charts):
     def row(self, question: str, *shown: Panel, collapsed: bool = False) -> None:
         """Add a row below the others; its title is the question that its panels answer.
 
-        A collapsed row runs no query until it is opened.
+        A collapsed row runs no query until it is opened. What the edition cannot afford to show, a note tells.
         """
-        inside, below = _flowed(shown, self._top + 1)
+        there = [panel for panel in shown if panel]
+        inside, below = _flowed([*there, *self._note()], self._top + 1, stretched=bool(self.left_out))
+        self.left_out.clear()
         place = core.GridPos(h=1, w=GRID_WIDTH, x=0, y=self._top)
         hidden, visible = (inside, []) if collapsed else ([], inside)
         self._placed += [core.RowPanel(title=question, collapsed=collapsed, gridPos=place, panels=hidden), *visible]
         self._top = self._top + 1 if collapsed else below
+
+    def _note(self) -> list[Panel]:
+        """What the row would show with the recording rules; nothing where it shows all."""
+        if not self.left_out:
+            return []
+        titles = ", ".join(dict.fromkeys(self.left_out))
+        return [note(f"**Needs the recording rules** (load `alerts/recording.rules.yaml`): {titles}.", GRID_WIDTH)]
 
     def build(self) -> Dashboard:
         """The dashboard."""
@@ -168,8 +177,11 @@ class Page(Charts):
         return scope(Raw(serving.GENERATION_TOKENS) if self.edition is Edition.RAW else generation_tokens)
 
 
-def _flowed(shown: Sequence[Panel], top: int) -> tuple[list[Panel], int]:
-    """The panels from left to right, and the first free line below; panels side by side have the same height."""
+def _flowed(shown: Sequence[Panel], top: int, *, stretched: bool) -> tuple[list[Panel], int]:
+    """The panels from left to right, and the first free line below; panels side by side have the same height.
+
+    Where panels were left out, the others of their line are stretched.
+    """
     lines: list[list[Panel]] = [[]]
     for panel in shown:
         if sum(other.size[0] for other in lines[-1]) + panel.size[0] > GRID_WIDTH:
@@ -177,9 +189,11 @@ def _flowed(shown: Sequence[Panel], top: int) -> tuple[list[Panel], int]:
         lines[-1].append(panel)
     placed = []
     for line in lines:
-        left, height = 0, max(panel.size[1] for panel in line)
+        left, height = 0, max((panel.size[1] for panel in line), default=0)
+        taken = sum(panel.size[0] for panel in line) if stretched else GRID_WIDTH
         for panel in line:
-            width = panel.size[0]
+            last = stretched and panel is line[-1]
+            width = GRID_WIDTH - left if last else panel.size[0] * GRID_WIDTH // taken
             placed.append(attr.evolve(panel, gridPos=core.GridPos(h=height, w=width, x=left, y=top)))
             left += width
         top += height

@@ -34,6 +34,12 @@ class ModernPanel(core.Panel):  # type: ignore[misc]  # grafanalib is untyped
         return panel
 
 
+def note(text: str, width: int) -> Panel:
+    """A line of Markdown."""
+    own = GRAFANA["text"] | {"options": GRAFANA["text"]["options"] | {"content": text}}
+    return ModernPanel(type="text", fields={}, size=(width, 2), **own)
+
+
 def query(
     expr: str, ref_id: str = "A", *, legend: str = "", instant: bool = False, form: str = "time_series"
 ) -> dict[str, Any]:
