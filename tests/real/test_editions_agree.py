@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("demo_run")]
 SAMPLED_APART = {"Acceptance length vs. its own past", "Mean acceptance length and Acceptance length, long-term mean"}
 # Records sum up rates of a window each, which smears what lies near an edge; raw series are read over the span at once.
 SUMMED_UP = {
-    *("Each SLO: attainment and error budget remaining", "Error budget remaining"),
+    *("Attainment and error budget by SLO", "Error budget remaining"),
     *(f"Burn rate over {span}" for span in ("1h", "6h", "1d", "3d")),
 }
 # A record of a server knows no model that could be chosen.

@@ -19,7 +19,7 @@ NO_GPU = "the run has no GPU"
 NO_ERROR = "no request of the run failed"
 KEPT = "fewer than ten requests of the run miss an objective"
 UNRESOLVED = "half of the samples and more lie under the first bound"
-PROMISES = "Each SLO: attainment and error budget remaining"
+PROMISES = "Attainment and error budget by SLO"
 NO_HOUR = "the run has no hour of any batch"
 NOT_SCRAPED = "the run has no series of the monitoring itself"
 ROOM = "the run's model is tiny, and so is its KV cache's use"
@@ -70,11 +70,7 @@ EMPTY_BY_DEFAULT = {
     **dict.fromkeys((f"{PROMISES} F", "service:vllm_slo_error_budget_lasts:seconds"), KEPT),
     **dict.fromkeys(
         (
-            *(
-                "Each model: latency of its users I",
-                "Time per output token: P99 over P50",
-                "Step latency: P99 over P50",
-            ),
+            *("Latency by model I", "Time per output token: P99 over P50", "Step latency: P99 over P50"),
             *("Queue time: P99 over P50", "Prefill time: P99 over P50", "Latency tail vs. its own past"),
             "model:vllm_request_time_per_output_token_seconds:p99_over_p50_rate5m",
             "model:vllm_request_time_per_output_token_seconds:tail_change1d_rate5m",

@@ -140,7 +140,13 @@ def test_signals_lists_each_with_question_record_panel_alert_and_promql(capsys: 
     code, out, _ = run("signals", capsys=capsys)
     assert code == 0
     (block,) = (block for block in out.split("\n\n") if block.startswith("acceptance "))
-    assert block.splitlines()[:2] == ["acceptance  Draft acceptance [ratio, better: higher]", "Is drafting paying off?"]
+    heading, question, *_ = block.splitlines()
+    assert (heading, question) == ("acceptance  Draft acceptance [ratio, better: higher]", "Is drafting paying off?")
+    told = " ".join(block.split())
+    assert "Accepted / drafted tokens, without the bonus token" in told
+    assert "If it fell at the same K, look at workload and drafter" in told
+    assert "The bands are rules of thumb" in told
+    assert "- metric: vllm:spec_decode_num_accepted_tokens_total" in block
     assert "- record: model:vllm_spec_decode_acceptance:ratio_rate5m" in block
     assert "- panel: draftboard-overview: Draft acceptance" in block
     assert "- alert: SpecDecodeSuspiciouslyHigh" in block
@@ -153,7 +159,8 @@ def test_signals_as_json_hold_the_same(capsys: pytest.CaptureFixture[str]) -> No
     assert document["schema_version"] == 1
     entries = {entry["name"]: entry for entry in document["signals"]}
     assert entries["acceptance"]["alerts"] == ["SpecDecodeSuspiciouslyHigh"]
-    assert {"title", "question", "description", "unit", "expr", "records", "panels"} <= set(entries["acceptance"])
+    told = {"title", "question", "description", "action", "note", "metrics", "unit", "expr", "records", "panels"}
+    assert told <= set(entries["acceptance"])
 
 
 def test_python_m_draftboard_is_the_same_command() -> None:

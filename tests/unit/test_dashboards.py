@@ -9,7 +9,8 @@ import pytest
 
 from draftboard.alerts import ALERTS, WATCHDOG
 from draftboard.build import inventory, render
-from draftboard.catalogue import serving
+from draftboard.catalogue import CATALOGUE, serving
+from draftboard.dashboards.charts import LONGEST
 from draftboard.durations import Duration
 from draftboard.settings import Settings
 from draftboard.signals import ALL
@@ -158,6 +159,21 @@ def test_every_panel_has_title_description_unit_datasource_and_text_for_no_data(
             assert all(0 <= (step["value"] or 0) <= 1 for step in defaults["thresholds"]["steps"]), where
 
 
+def test_a_description_says_what_to_do_and_which_metrics_are_read_in_300_characters(panels: Panels) -> None:
+    for where, panel in panels:
+        text, metrics = panel["description"].split("\n\n")
+        assert len(panel["description"]) <= LONGEST, where
+        assert re.fullmatch(r"\S.*[.] [A-Z][^.].*[.]", text), where
+        named = re.fullmatch(r"Metrics: (`[\w:]+`(?:, `[\w:]+`)*)(?: and \d+ more)?", metrics)
+        assert named, where
+        assert {*named[1].replace("`", "").split(", ")} <= {metric.name for metric in CATALOGUE}, where
+
+
+def test_titles_of_panels_are_names(panels: Panels) -> None:
+    for where, panel in panels:
+        assert not re.search(r"[?]|[.]$|^(Each|What|How|Which|Is|Are|Does|Do|Has)\b", panel["title"]), where
+
+
 def test_ids_refids_and_legends_are_unique(documents: dict[str, Json], panels: Panels) -> None:
     for document in documents.values():
         rows = [panel["id"] for panel in document["panels"] if panel["type"] == "row"]
@@ -264,7 +280,7 @@ def test_a_row_of_raw_series_names_what_only_the_recording_rules_can_show(
             assert path in files
             assert set(titles.split(", ")) & {signal.title for signal in ALL}
     overview = dict(grafana.notes(documents["draftboard-overview-raw"]))
-    assert "What to do, " in overview["Is speculation paying off?"]
+    assert "Advice, " in overview["Is speculation paying off?"]
 
 
 def test_what_raw_series_cannot_afford_follows_the_settings() -> None:
@@ -488,6 +504,6 @@ def test_each_signal_of_a_panel_is_written_with_its_own_decimals(panels: Panels)
 
 
 def test_a_row_of_the_slo_table_begins_with_the_slo(panels: Panels) -> None:
-    table = dict(panels)["draftboard-latency: Each SLO: attainment and error budget remaining"]
+    table = dict(panels)["draftboard-latency: Attainment and error budget by SLO"]
     order = table["transformations"][-1]["options"]["indexByName"]
     assert sorted(order, key=order.__getitem__)[-7:] == ["slo", *(f"Value #{ref}" for ref in "ABCDEF")]

@@ -2,11 +2,13 @@
 
 import ast
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from draftboard.catalogue import CATALOGUE, Owner, around, speculation
 from draftboard.dashboards.fields import COLOURS
 from draftboard.expr.scope import Matcher
+from draftboard.expr.tree import metrics_of
 from draftboard.settings import Settings
 from draftboard.signals import ALL, Edition, Level, Scope, Signal
 from draftboard.signals.depth import first_position
@@ -74,10 +76,30 @@ def test_no_two_signals_have_the_same_expression(settings: Settings) -> None:
     assert len(expressions) == len(set(expressions))
 
 
-def test_every_signal_is_a_question_answered_in_sentences() -> None:
-    form = re.compile(r"[A-Z].*\?")
-    assert [one.name for one in ALL if not form.fullmatch(one.question) or not one.description.endswith(".")] == []
-    assert [one.name for one in ALL if one.title.endswith(".") or not one.empty] == []
+def test_every_signal_is_a_question_answered_by_a_sentence_on_what_it_says_and_one_on_what_to_do() -> None:
+    question, sentence = re.compile(r"[A-Z].*\?"), re.compile(r"(?!.*[.?!] [A-Z]).*\.")
+    assert [one.name for one in ALL if not question.fullmatch(one.question)] == []
+    assert [one.name for one in ALL if not sentence.fullmatch(one.description)] == []
+    assert [one.name for one in ALL if not sentence.fullmatch(one.action) or not one.action[0].isupper()] == []
+    assert [one.name for one in ALL if one.note and not one.note.endswith(".")] == []
+    assert [one.name for one in ALL if not one.empty] == []
+
+
+def test_every_title_names_what_is_shown() -> None:
+    # A question, a clause or a heading with a colon is no name.
+    clause = re.compile(r"[?]|[.]$|^(each|what|how|which|is|are|does|do|has)\b", re.IGNORECASE)
+    assert [one.title for one in ALL if clause.search(one.title)] == []
+
+
+def test_the_metrics_of_a_signal_are_the_series_that_its_promql_reads(settings: Settings) -> None:
+    names = {part.name: metric.name for metric in CATALOGUE for part in metric.parts}
+    read = re.compile(rf"(?<![\w:])({'|'.join(sorted(names, reverse=True))})(?![\w:])")
+    for signal in ALL:
+        if signal.name == "known":  # Raw series alone tell of less.
+            continue
+        scope = Scope(settings, signal.levels[-1])
+        written = {names[one] for one in read.findall(signal.promql(replace(scope, edition=Edition.RAW)))}
+        assert written <= {*metrics_of(signal, scope)}, signal.name
 
 
 def test_every_setting_that_a_signal_reads_exists(settings: Settings) -> None:
@@ -155,7 +177,7 @@ def test_a_metric_s_selector_carries_only_labels_that_its_series_have(settings: 
 
 
 def test_dashboards_write_no_title_description_or_expression_of_their_own() -> None:
-    said = {text for signal in ALL for text in (signal.title, signal.description, signal.question)}
+    said = {text for signal in ALL for text in (signal.title, signal.description, signal.action, signal.question)}
     contents = (ROOT / "generator/draftboard/dashboards/contents.py").read_text()
     texts = {node.value for node in ast.walk(ast.parse(contents)) if isinstance(node, ast.Constant)}
     assert texts & {"Is speculation paying off?"}

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from draftboard.alerts import built
 from draftboard.dashboards import places
+from draftboard.expr.tree import metrics_of
 from draftboard.output import Described
 from draftboard.settings import Settings
 from draftboard.signals import ALL, Scope
@@ -17,6 +18,13 @@ class Entry(Described):
     title: str
     question: str
     description: str
+    """What it says."""
+    action: str
+    """What to do about it, or what it helps to decide."""
+    note: str
+    """What it does not say, and where it has no value; empty where there is nothing to add."""
+    metrics: tuple[str, ...]
+    """Names of the metrics whose raw series it reads, itself or through other signals."""
     unit: str
     better: str
     """`higher`, `lower` or `neither`."""
@@ -46,6 +54,9 @@ def inventory(settings: Settings) -> Inventory:
             title=signal.title,
             question=signal.question,
             description=signal.description,
+            action=signal.action,
+            note=signal.note,
+            metrics=metrics_of(signal, Scope(settings, signal.levels[-1])),
             unit=signal.unit.words or signal.unit.name.lower(),
             better=signal.better.value,
             expr=str(signal.definition(Scope(settings, signal.levels[-1]))),

@@ -55,6 +55,7 @@ class Metric:
     own_labels: tuple[str, ...] = ()  # beyond those of its owner
     values: dict[str, tuple[str, ...]] = field(default_factory=dict, hash=False)  # of own labels: all, where known
     owner: Owner = Owner.ENGINE
+    part_of: str = ""  # the histogram whose part it is
 
     @property
     def family(self) -> str:
@@ -99,4 +100,5 @@ class Histogram(Metric):
 
     def _part(self, suffix: str, unit: str, *labels: str) -> Metric:
         kept = {name: getattr(self, name) for name in ("meaning", "presence", "since", "owner")}
-        return Metric(name=self.name + suffix, unit=unit, own_labels=(*self.own_labels, *labels), **kept)
+        own = (*self.own_labels, *labels)
+        return Metric(name=self.name + suffix, unit=unit, own_labels=own, part_of=self.name, **kept)

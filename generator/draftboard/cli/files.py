@@ -55,7 +55,7 @@ def check(config: Path | None, out: Path | None) -> None:
 @config_option
 @json_option
 def signals(config: Path | None, *, as_json: bool) -> None:
-    """List every signal: question, PromQL, record, panels, alerts."""
+    """List every signal: what it says, what to do, metrics, record, panels, alerts, PromQL."""
     found = inventory(load(config))
     if as_json:
         click.echo(to_json(found))
@@ -67,7 +67,9 @@ def _listed(found: Inventory) -> Iterator[Block]:
     for entry in found.signals:
         yield Heading(entry.name, Text(f"{entry.title} [{entry.unit}, better: {entry.better}]"))
         yield Sentence(entry.question)
-        places = {"record": entry.records, "panel": entry.panels, "alert": entry.alerts}
+        yield Sentence(f"{entry.description} {entry.note}".rstrip())
+        yield Sentence(entry.action)
+        places = {"metric": entry.metrics, "record": entry.records, "panel": entry.panels, "alert": entry.alerts}
         yield Bullets(tuple(f"{kind}: {place}" for kind, found in places.items() for place in found))
         yield Verbatim(entry.expr)
 

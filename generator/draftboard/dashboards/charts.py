@@ -10,7 +10,7 @@ from draftboard.dashboards import columns, fields
 from draftboard.dashboards.cost import affordable
 from draftboard.dashboards.panels import DATASOURCE, GRAFANA, ModernPanel, Panel, override, query
 from draftboard.expr.labels import LabelJoin
-from draftboard.expr.tree import Aggregate
+from draftboard.expr.tree import Aggregate, metrics_of
 from draftboard.settings import Settings
 from draftboard.signals import Edition, Level, Scope, Signal
 from draftboard.signals.latency import Latency
@@ -26,6 +26,8 @@ _LEGEND_OF = {
     "position": "position {{position}}",
 }
 """What a label's value is called in a legend; of other labels the value says it."""
+LONGEST = 300
+"""Characters of a panel's description: as many as are read while the pointer rests on it."""
 
 
 def uid(subject: str, edition: Edition) -> str:
@@ -52,6 +54,8 @@ class Charts:
         width: int = 12,
         stacked: bool = False,
         calcs: Sequence[str] = LAST_AND_MEAN,
+        says: str = "",
+        action: str = "",
     ) -> Panel:
         """Signals of one unit over time; by default at the widest level that the first of them has."""
         level = level or signals[0].levels[-1]
@@ -75,6 +79,8 @@ class Charts:
             ],
             size=(width, TALL if first.by else 8),
             overrides=[*fields.decimals_of(by_ref), *fields.colours_of(first)],
+            says="" if alone else says,
+            action="" if alone else action,
         )
 
     def trends(self, *signals: Signal, **options: Any) -> list[Panel]:  # noqa: ANN401  (those of `trend`)
@@ -103,7 +109,8 @@ class Charts:
             ],
             size=(12, TALL),
             title=latency.title,
-            description=latency.description,
+            says=latency.description,
+            action=latency.action,
             overrides=[override("byFrameRefID", ref, mappings=below) for ref in "BCD"],
         )
 
@@ -131,6 +138,8 @@ class Charts:
             targets=[query(self._in_one_label(signal), ref, form="table") for ref, signal in signals.items()],
             size=(12, 10),
             title=f"{up.title} over {within(across.title)}",
+            says=f"{up.title} by {within(across.title)}: a point for each moment, a colour for each model.",
+            action=up.action,
             transformations=columns.one_frame_a_series(signals),
         )
 
@@ -167,7 +176,7 @@ class Charts:
         shown = fields.by_threshold(signal, self.settings)
         return self._panel("stat", signal, shown=shown, targets=targets, size=(width, 5))
 
-    def table(self, question: str, *signals: Signal) -> Panel:
+    def table(self, title: str, *signals: Signal, says: str, action: str) -> Panel:
         """Latest values: a row for each model or SLO, a column for each signal, and a link to the model's depth."""
         scope, empty = self._scope(signals[0].levels[-1]), signals[0].empty
         by_ref = self._afforded(scope, *signals)
@@ -181,7 +190,9 @@ class Charts:
             shown={"noValue": empty, "unit": "short", "thresholds": fields.NO_THRESHOLDS},
             targets=[query(scope(signal), ref, instant=True, form="table") for ref, signal in by_ref.items()],
             size=(GRID_WIDTH, 9),
-            title=question,
+            title=title,
+            says=says,
+            action=action,
             overrides=columns.of_signals(shown, self.settings, uid("depth", self.edition)),
             transformations=columns.one_row_a_model(by_ref, self.settings),
         )
@@ -240,7 +251,8 @@ class Charts:
         style: dict[str, Any] | None = None,
         options: dict[str, Any] | None = None,
         title: str = "",
-        description: str = "",
+        says: str = "",
+        action: str = "",
         **rest: Any,  # noqa: ANN401  (fields of an untyped class)
     ) -> Panel:
         title = title or " and ".join(signal.title for signal in signals)
@@ -253,7 +265,7 @@ class Charts:
             shown = shown | {"custom": common["style"] | (style or {})}
         rest |= {
             "title": title,
-            "description": description or _described(signals),
+            "description": self._described(says or signals[0].description, action or signals[0].action, signals),
             "dataSource": DATASOURCE,
             # $__rate_interval follows the query's own step; the panel's step keeps graphs from finer queries.
             "interval": pace,
@@ -261,12 +273,20 @@ class Charts:
         }
         return ModernPanel(type=kind, options=common["options"] | (options or {}), fields=shown, **rest)
 
+    def _described(self, says: str, action: str, signals: Sequence[Signal]) -> str:
+        """What a panel says, what to do, and the metrics that it reads: those read first, as many as there is room."""
+        read = {
+            name: None for signal in signals for name in metrics_of(signal, Scope(self.settings, signal.levels[-1]))
+        }
+        names = [f"`{name}`" for name in read]
+        text = f"{says} {action}"
+        for shown in range(len(names), 0, -1):
+            more = f" and {len(names) - shown} more" if shown < len(names) else ""
+            described = f"{text}\n\nMetrics: {', '.join(names[:shown])}{more}"
+            if len(described) <= LONGEST:
+                return described
+        return text
+
 
 def _legend(calcs: Sequence[str]) -> dict[str, Any]:
     return {"legend": GRAFANA["timeseries"]["options"]["legend"] | {"calcs": list(calcs)}}
-
-
-def _described(signals: Sequence[Signal]) -> str:
-    if len(signals) == 1:
-        return f"{signals[0].question} {signals[0].description}"
-    return "\n\n".join(f"**{signal.title}.** {signal.description}" for signal in signals)

@@ -35,12 +35,14 @@ def overview(settings: Settings, edition: Edition) -> Dashboard:
     page.row(
         "Is speculation paying off?",
         page.table(
-            "Each model: verdict, state and what to do",
+            "Speculation by model",
             *(decisions.state, decisions.verdict, decisions.advice),
             *(users.measured_speedup, economics.expected_speedup, acceptance.tokens_per_step),
             *(economics.needed_per_step, economics.affordable_inflation, traffic.drafts_in_window),
             *(positions.lowest_k, positions.configured_k, economics.best_k, economics.best_speedup),
             *(acceptance.acceptance_length, acceptance.acceptance, traffic.wasted_tokens),
+            says="Whether each model drafts, how much faster that makes it, and the figures that this rests on.",
+            action="Where it is slower than without, shorten K, change the drafter or turn it off.",
         ),
         page.timeline(decisions.state),
         # The last value of a state that has ended is false; its maximum is the number of engines that were in it.
@@ -48,14 +50,30 @@ def overview(settings: Settings, edition: Edition) -> Dashboard:
     )
     page.row(
         "How does it develop?",
-        page.trend(acceptance.tokens_per_step, economics.needed_per_step),
+        page.trend(
+            acceptance.tokens_per_step,
+            economics.needed_per_step,
+            says="(Generated - first tokens) / decode steps, and the value at which they break even, at assumed costs.",
+            action="Below the break-even, shorten K or change the drafter.",
+        ),
         *page.trends(economics.expected_speedup, economics.affordable_inflation),
-        page.trend(acceptance.acceptance_length, economics.break_even),
+        page.trend(
+            acceptance.acceptance_length,
+            economics.break_even,
+            says="1 + accepted tokens / drafts, and the length at which that breaks even, at assumed costs.",
+            action="Below the break-even, shorten K or change the drafter.",
+        ),
         *page.trends(economics.step_speedup, acceptance.acceptance, acceptance.coverage, acceptance.share_from_drafts),
     )
     page.row(
         "How much is drafted, accepted and wasted?",
-        page.trend(traffic.accepted_tokens, traffic.wasted_tokens, width=8, stacked=True),
+        page.trend(
+            traffic.accepted_tokens,
+            traffic.wasted_tokens,
+            width=8,
+            stacked=True,
+            says="Drafted tokens per second that the target model accepted, and that it rejected.",
+        ),
         *page.trends(traffic.drafts, traffic.generation_tokens, width=8),
         *page.trends(acceptance.draft_efficiency, acceptance.draft_length),
     )
@@ -63,7 +81,12 @@ def overview(settings: Settings, edition: Edition) -> Dashboard:
         "What has changed?",
         page.listing(events.firing_alerts),
         page.trend(comparison.acceptance_change),
-        page.trend(acceptance.acceptance_length, comparison.length_baseline),
+        page.trend(
+            acceptance.acceptance_length,
+            comparison.length_baseline,
+            says="1 + accepted tokens / drafts, and its mean over the model's past (rules.baseline, by default 1d).",
+            action="If it fell below its past, look for a change of workload or drafter.",
+        ),
         page.trend(comparison.length_anomaly),
     )
     return page.build()
@@ -90,13 +113,20 @@ def depth(settings: Settings, edition: Edition) -> Dashboard:
         "Which draft length would be best?",
         *(page.bars(one) for one in (positions.tokens_per_step_at, economics.speedup_at, economics.what_if_speedup)),
         page.table(
-            "Each model: how long are its drafts, and how long should they be?",
+            "Draft length by model",
             *(positions.lowest_k, positions.configured_k, acceptance.draft_length, economics.best_k),
             *(economics.shorter_gain, economics.longer_gain),
             *(positions.first_position, positions.last_position, positions.next_position_accepted),
             economics.draft_cost,
+            says="How long each model's drafts are, and what another K would gain, at assumed costs.",
+            action="Where a gain is above 1 + thresholds.gain, try that K.",
         ),
-        page.trend(economics.best_k, acceptance.draft_length),
+        page.trend(
+            economics.best_k,
+            acceptance.draft_length,
+            says="The smallest k near the highest expected speedup, at assumed costs, and drafted tokens / drafts.",
+            action="If the best k is below K, try it as K.",
+        ),
         page.trend(positions.alpha_hat),
     )
     page.row(
@@ -122,10 +152,12 @@ def latency(settings: Settings, edition: Edition) -> Dashboard:
     page.row(
         "Do users wait?",
         page.table(
-            "Each model: latency of its users",
+            "Latency by model",
             *(requests.request_rate, requests.error_ratio, first_token.mean, first_token.p50, first_token.p99),
             *(per_token.mean, per_token.p50, per_token.p99, per_token.tail),
             *(end_to_end.p99, times.queue.mean, users.measured_speedup),
+            says="How long each model's requests take, and how many fail; percentiles are estimated within a bucket.",
+            action="Where P99 is far above P50, look at the graphs of that latency.",
         ),
         *page.distributions(first_token, per_token, end_to_end),
     )
@@ -133,8 +165,10 @@ def latency(settings: Settings, edition: Edition) -> Dashboard:
         page.row(
             "Are the SLOs met?",
             page.table(
-                "Each SLO: attainment and error budget remaining",
+                "Attainment and error budget by SLO",
                 *(slo.attainment, slo.budget_left, slo.burn_now, slo.burning_fast, slo.burning_slowly, slo.time_left),
+                says="Share of requests that met each SLO in its window, and what is left of its error budget.",
+                action="Where a burn is fast act now, where it is slow act today.",
             ),
             *page.trends(slo.error_ratio_now, slo.budget_left, *slo.BURNS.values()),
         )
@@ -164,8 +198,10 @@ def latency(settings: Settings, edition: Edition) -> Dashboard:
     page.row(
         "Are the histogram buckets fine enough?",
         page.table(
-            "Each model: share of samples below the first bound",
+            "Share of samples below the first bound",
             *(one.unresolved for one in (first_token, per_token, step, end_to_end, *_OTHER_TIMES)),
+            says="Share of samples under each histogram's first bound, where a percentile is unknown.",
+            action="Where it is large, use finer buckets: vLLM's --custom-histogram-buckets (0.32 and newer).",
         ),
         collapsed=True,
     )
@@ -190,7 +226,11 @@ def capacity(settings: Settings, edition: Edition) -> Dashboard:
     page.row("How much KV cache is left?", *page.trends(room.kv_cache_usage, room.kv_cache_usage_mean))
     page.row(
         "How long is the queue, and are requests rejected?",
-        page.trend(requests.requests_running, requests.requests_waiting),
+        page.trend(
+            requests.requests_running,
+            requests.requests_waiting,
+            says="Requests in the running batch, and requests that wait to be scheduled, engines together.",
+        ),
         page.trend(room.waiting_by_reason, stacked=True),
         *page.trends(room.queue_growth, requests.rejection_ratio),
         page.trend(requests.requests_rejected, stacked=True),
@@ -220,7 +260,11 @@ def capacity(settings: Settings, edition: Edition) -> Dashboard:
         "Does the monitoring itself work?",
         *page.trends(monitoring.rules_failed, monitoring.notifications_failed),
         page.trend(monitoring.storage_failures),
-        page.trend(monitoring.disk_left, monitoring.disk_free),
+        page.trend(
+            monitoring.disk_left,
+            monitoring.disk_free,
+            says="Share of each disk that is left now, and in a day if it goes on as in the last hours.",
+        ),
         collapsed=True,
     )
     page.row(

@@ -5,7 +5,7 @@ What asks the past (`Ago`, `OverTime`) has no value in counts, which know one wi
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -35,6 +35,13 @@ class Expr(ABC):
     def is_silent(self, missing: Collection[str], scope: Scope) -> bool:
         """Whether it has no sample in any case while these series are missing."""
         return any(part.is_silent(missing, scope) for part in vars(self).values() if isinstance(part, Expr))
+
+    def parts(self, scope: Scope) -> "Iterator[tuple[Expr, Scope]]":
+        """What it is made of, each with the scope from which it is seen."""
+        for part in vars(self).values():
+            for one in part if isinstance(part, tuple) else (part,):
+                if isinstance(one, Expr):
+                    yield one, scope
 
     def __add__(self, other: "Operand") -> "Expr":
         return Binary(self, "+", expr(other))
@@ -390,6 +397,9 @@ class Seen(Expr):
     def is_silent(self, missing: Collection[str], scope: Scope) -> bool:
         return self.argument.is_silent(missing, self.change(scope))
 
+    def parts(self, scope: Scope) -> Iterator[tuple[Expr, Scope]]:
+        yield self.argument, self.change(scope)
+
 
 @dataclass(frozen=True, eq=False)
 class Ago(Expr):
@@ -496,6 +506,9 @@ class Given(Expr):
     def is_silent(self, missing: Collection[str], scope: Scope) -> bool:
         return self.build(scope).is_silent(missing, scope)
 
+    def parts(self, scope: Scope) -> Iterator[tuple[Expr, Scope]]:
+        yield self.build(scope), scope
+
 
 class Recorded(Expr):
     """An expression that rules may record."""
@@ -518,6 +531,24 @@ def rate_of_each(metric: Metric) -> Expr:
 def rate_of_all(*metrics: Metric) -> Expr:
     """Per-second increase of several counters together: what one of them lacks does not silence the others."""
     return over_level("sum", FirstOf(tuple(rate_of_each(metric) for metric in metrics)))
+
+
+def metrics_of(expression: Expr, scope: Scope) -> tuple[str, ...]:
+    """Names of the metrics whose raw series it reads, in the order of reading; of a histogram its own, once."""
+    found: dict[str, None] = {}
+    met: set[tuple[Expr, Level]] = set()
+
+    def read(part: Expr, seen_from: Scope) -> None:
+        if (part, seen_from.level) in met:
+            return
+        met.add((part, seen_from.level))
+        if isinstance(part, Raw):
+            found[part.metric.part_of or part.metric.name] = None
+        for inner, scope_of_inner in part.parts(seen_from):
+            read(inner, scope_of_inner)
+
+    read(expression, scope)
+    return tuple(found)
 
 
 def vector_of(argument: Expr, view: View) -> Vector:

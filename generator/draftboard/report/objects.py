@@ -291,7 +291,9 @@ def schema() -> str:
         properties = document["$defs"][part.__name__]["properties"]
         for signal in ALL:
             if signal.name in properties:
-                properties[signal.name].setdefault("description", f"{signal.title}. {signal.description}")
+                properties[signal.name].setdefault(
+                    "description", f"{signal.title}. {signal.description} {signal.note}".rstrip()
+                )
     return json.dumps(document, indent=2, sort_keys=True) + "\n"
 
 

@@ -29,8 +29,10 @@ acceptance = Signal(
     name="acceptance",
     title="Draft acceptance",
     question="Is drafting paying off?",
-    description="Accepted / drafted tokens, without the bonus token. It falls as K grows, so models with different K "
-    "cannot be compared by it. The bands are rules of thumb: judge by acceptance length against break-even.",
+    description="Accepted / drafted tokens, without the bonus token; it falls as K grows, so it does not compare "
+    "models of different K.",
+    action="If it fell at the same K, look at workload and drafter; else judge by acceptance length.",
+    note="The bands are rules of thumb: judge by acceptance length against break-even.",
     better=Better.HIGHER,
     expr=accepted_tokens / draft_tokens,
     record="vllm_spec_decode_acceptance:ratio_rate{window}",
@@ -41,8 +43,10 @@ acceptance_length = Signal(
     name="acceptance_length",
     title="Mean acceptance length",
     question="How many tokens does a speculative step yield?",
-    description="1 + accepted tokens / drafts, with the bonus token, as vLLM defines it. An upper bound of the "
-    "speedup, not the speedup. Counted before a stop or max_tokens cuts tokens off.",
+    description="1 + accepted tokens / drafts, with the bonus token, as vLLM defines it: an upper bound of the "
+    "speedup, not the speedup.",
+    action="Compare with the break-even length.",
+    note="Counted before a stop or max_tokens cuts tokens off.",
     unit=Unit.TOKENS,
     better=Better.HIGHER,
     expr=1 + accepted_tokens / drafts,
@@ -54,7 +58,8 @@ draft_length = Signal(
     name="draft_length",
     title="Mean draft length",
     question="How many tokens does a draft have?",
-    description="Drafted tokens / drafts. n-gram and suffix drafts are often shorter than the configured K.",
+    description="Drafted tokens / drafts: with n-gram and suffix often below the configured K.",
+    action="If a drafter's is below K, look for a K that follows the load or drafts voided by a grammar.",
     unit=Unit.TOKENS,
     expr=draft_tokens / drafts,
     record="vllm_spec_decode_draft_length:mean_rate{window}",
@@ -64,8 +69,10 @@ coverage = Signal(
     name="coverage",
     title="Speculation coverage",
     question="What share of decode steps carries a draft?",
-    description="Drafts / decode steps. Under 100 % is normal for n-gram and suffix, which draft only where text "
-    "repeats. Slightly over 100 % is possible: a draft on a request's first step belongs to no decode step.",
+    description="Drafts / decode steps: under 100 % is normal for n-gram and suffix, which draft only where text "
+    "repeats.",
+    action="If it is low with a drafter, look for a K of 0 under load.",
+    note="Slightly over 100 % is possible: a draft on a request's first step belongs to no decode step.",
     better=Better.HIGHER,
     expr=drafts / decode_steps,
     record="vllm_spec_decode_coverage:ratio_rate{window}",
@@ -74,8 +81,9 @@ tokens_per_step = Signal(
     name="tokens_per_step",
     title="Tokens per decode step",
     question="What does a decode step yield, with or without a draft?",
-    description="(Generated tokens - first tokens) / decode steps: 1 without speculation. Includes steps without a "
-    "draft. Assumes one token in the first output of a request.",
+    description="(Generated - first tokens) / decode steps, with or without a draft: 1 without speculation.",
+    action="Compare with the break-even: below it, shorten K or change the drafter.",
+    note="Assumes one token in the first output of a request.",
     unit=Unit.TOKENS,
     better=Better.HIGHER,
     expr=(generation_tokens - first_tokens) / decode_steps,
@@ -87,8 +95,9 @@ draft_efficiency = Signal(
     name="draft_efficiency",
     title="Draft efficiency",
     question="How much of what is verified becomes output?",
-    description="(Drafts + accepted tokens) / (drafts + drafted tokens): output of speculative steps / their largest "
-    "possible output.",
+    description="(Drafts + accepted tokens) / (drafts + drafted tokens): output of speculative steps / their "
+    "largest possible output.",
+    action="If it is low on a busy GPU, shorten K or change the drafter.",
     better=Better.HIGHER,
     expr=(drafts + accepted_tokens) / (drafts + draft_tokens),
 )
@@ -96,8 +105,9 @@ share_from_drafts = Signal(
     name="share_from_drafts",
     title="Output from drafts",
     question="How much of the output came from the drafter?",
-    description="Accepted / generated tokens. Slightly too high where a stop or max_tokens cuts tokens off, because "
-    "accepted tokens are counted before.",
+    description="Accepted / generated tokens: the share of the output that was drafted.",
+    action="Use it to see how much depends on the drafter; whether that pays, the expected speedup tells.",
+    note="Slightly too high where a stop or max_tokens cuts tokens off, because accepted tokens are counted before.",
     better=Better.HIGHER,
     expr=accepted_tokens / generation_tokens,
     empty="idle",

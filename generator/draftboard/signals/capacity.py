@@ -40,8 +40,9 @@ batch = Signal(
     name="batch",
     title="Requests in an engine's batch",
     question="How full are the batches?",
-    description="Running requests per engine: the mean over the window and the model's engines. Speculation pays "
-    "while batches are small and costs when verification competes with other requests.",
+    description="Running requests per engine: the mean over the window and the model's engines.",
+    action="If it is large, check that speculation still pays: drafts compete with other requests.",
+    note="Speculation pays while batches are small and costs when verification competes with other requests.",
     unit=Unit.REQUESTS,
     expr=over_level("avg", over_window("avg_over_time", serving.REQUESTS_RUNNING)),
     record="vllm_num_requests_running:avg{window}",
@@ -61,6 +62,7 @@ engines = Signal(
     title="Engines",
     question="How many engines generate tokens?",
     description="Engines seen within the window, idle ones too; one that was replaced counts beside its successor.",
+    action="Compare with the number that was deployed.",
     unit=Unit.ENGINES,
     expr=over_level("count", rate_of_each(serving.GENERATION_TOKENS)),
     empty=SILENT,
@@ -69,7 +71,8 @@ waiting_by_reason = Signal(
     name="waiting_by_reason",
     title="Requests waiting by reason",
     question="What do they wait for?",
-    description=serving.REQUESTS_WAITING_BY_REASON.meaning,
+    description="Requests that wait for capacity, or are deferred: by a LoRA budget, a KV transfer, a blocked state.",
+    action="For capacity add engines; for the rest look at LoRA limits and KV transfers.",
     unit=Unit.REQUESTS,
     better=Better.LOWER,
     expr=over_level("sum", Raw(serving.REQUESTS_WAITING_BY_REASON), "reason"),
@@ -81,8 +84,8 @@ queue_growth = Signal(
     name="queue_growth",
     title="Growth of the queue",
     question="Do more requests arrive than are served?",
-    description="Mean number of waiting requests per engine in the window, minus that of the previous window. A queue "
-    "that grows for minutes does not empty by itself.",
+    description="Mean number of waiting requests per engine in the window, minus that of the previous window.",
+    action="If it stays above 0, add engines or admit fewer requests: the queue does not empty by itself.",
     unit=Unit.REQUESTS,
     better=Better.LOWER,
     expr=_waiting_at_each - _waiting_at_each.ago(_window_of_rates),
@@ -96,8 +99,9 @@ kv_cache_usage = Signal(
     name="kv_cache_usage",
     title="KV cache in use",
     question="How near is the fullest engine to its limit?",
-    description=f"{serving.KV_CACHE_USAGE.meaning} For a model, its fullest engine: free room in one engine "
-    "does not help another.",
+    description="Share of the KV cache's blocks held by running requests; for a model, of its fullest engine.",
+    action="If it is nearly full, admit fewer requests (--max-num-seqs) or add engines.",
+    note="0 to 1 despite the metric's name. Free room in one engine does not help another.",
     better=Better.LOWER,
     expr=over_level("max", Raw(serving.KV_CACHE_USAGE)),
     record="vllm_kv_cache_usage:max",
@@ -110,8 +114,8 @@ kv_cache_usage_mean = Signal(
     name="kv_cache_usage_mean",
     title="KV cache in use on average",
     question="How full is the KV cache overall?",
-    description="The same, averaged over the model's engines. Far below the fullest engine: requests are distributed "
-    "unevenly.",
+    description="Share of the KV cache's blocks held by running requests, averaged over the model's engines.",
+    action="If it is far below the fullest engine, distribute requests evenly.",
     better=Better.LOWER,
     expr=over_level("avg", Raw(serving.KV_CACHE_USAGE)),
     record="vllm_kv_cache_usage:avg",
@@ -123,8 +127,9 @@ kv_cache_capacity = Signal(
     title="KV cache of each engine",
     question="How many tokens fit into the KV cache?",
     description="Capacity in tokens (kv_cache_size_tokens) and in requests of full length "
-    "(kv_cache_max_concurrency), as the server reports at start, without the KV cache of the drafter. Older releases "
-    "report blocks only: num_gpu_blocks x block_size.",
+    "(kv_cache_max_concurrency), as reported at start.",
+    action="If engines differ, compare their arguments and GPU memory.",
+    note="Without the KV cache of the drafter. Older releases report blocks only: num_gpu_blocks x block_size.",
     unit=Unit.CODE,
     expr=Aggregate("max", lambda s: s.carried(serving.CACHE_CONFIG), Raw(serving.CACHE_CONFIG)),
     levels=(Level.ENGINE,),
@@ -135,14 +140,16 @@ preemptions = rate_of(
     "preemptions",
     "Preemptions",
     "Are running requests preempted?",
+    "If they go on, admit fewer requests (--max-num-seqs) or add engines.",
     unit=Unit.PREEMPTIONS_PER_SECOND,
 )
 preemptions_per_request = Signal(
     name="preemptions_per_request",
     title="Preemptions per request",
     question="How often is work repeated?",
-    description="Preemptions / finished requests, of which at least one in the window is assumed. Each preemption "
-    "computes the prompt and all generated tokens again.",
+    description="Preemptions / finished requests: each computes the prompt and all generated tokens again.",
+    action="If it is not near 0, admit fewer requests (--max-num-seqs) or add engines.",
+    note="At least one finished request in the window is assumed.",
     unit=Unit.PREEMPTIONS_PER_REQUEST,
     better=Better.LOWER,
     expr=InWindow(preemptions) / first_of(InWindow(request_rate) > 0, constant(1, preemptions)),
@@ -150,12 +157,20 @@ preemptions_per_request = Signal(
     bands=lambda settings: good_under(settings.thresholds.preemptions, good="rare", beyond="thrashing"),
     empty=SILENT,
 )
-prompt_tokens = rate_of(serving.PROMPT_TOKENS, "prompt_tokens", "Prompt tokens", "How many prompt tokens arrive?")
+prompt_tokens = rate_of(
+    serving.PROMPT_TOKENS,
+    "prompt_tokens",
+    "Prompt tokens",
+    "How many prompt tokens arrive?",
+    "Use it as the load of prefills, which lengthen decode steps.",
+)
 prompt_tokens_by_source = Signal(
     name="prompt_tokens_by_source",
     title="Prompt tokens by source",
     question="How much of the prompts is computed?",
-    description=f"{serving.PROMPT_TOKENS_BY_SOURCE.meaning} Per second.",
+    description="Prompt tokens per second by source of their KV: computed, cached locally, or fetched from "
+    "another server.",
+    action="If most are computed though prompts repeat, check prefix caching and routing.",
     unit=Unit.TOKENS_PER_SECOND,
     expr=rate(serving.PROMPT_TOKENS_BY_SOURCE),
     record="vllm_prompt_tokens_by_source:rate{window}",
@@ -166,8 +181,9 @@ prefix_cache_hits = Signal(
     name="prefix_cache_hits",
     title="Prefix cache hits",
     question="How much of the prompts is cached?",
-    description="Prompt tokens found / looked up, in the engine's own cache (local) and on other servers (external). "
-    "Full hits enter speculation with placeholder drafts, which lowers acceptance (vLLM 0.28 and newer).",
+    description="Prompt tokens found / looked up, in the engine's own cache (local) and on other servers (external).",
+    action="If it is low though prompts repeat, route them to the same server.",
+    note="Full hits enter speculation with placeholder drafts, which lowers acceptance (vLLM 0.28 and newer).",
     better=Better.HIGHER,
     expr=told_apart(
         "source",
@@ -181,5 +197,9 @@ prefix_cache_hits = Signal(
     empty="nothing was looked up",
 )
 step_tokens_buckets, step_tokens_mean = distribution_of(
-    latency.STEP_TOKENS, name="step_tokens", what="Tokens in an engine step", unit=Unit.TOKENS
+    latency.STEP_TOKENS,
+    name="step_tokens",
+    what="Tokens in an engine step",
+    action="If it is large, long prompts share steps with decodes: lower --max-num-batched-tokens.",
+    unit=Unit.TOKENS,
 )

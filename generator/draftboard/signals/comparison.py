@@ -67,10 +67,12 @@ acceptance_change = Signal(
     name="acceptance_change",
     title="Acceptance vs. earlier",
     question="Has acceptance dropped?",
-    description="Draft acceptance now / draft acceptance earlier (rules.compare_with, by default 1h). Where K has "
-    "changed: tokens accepted a draft within the positions that both had, now / earlier. A drop means that the "
-    "workload or the drafter changed; a shorter K does not help. Shown with enough drafts now and earlier, unless "
-    "verification is adaptive: acceptance then follows the load. The axis ends at 200 %.",
+    description="Draft acceptance now / earlier (rules.compare_with, by default 1h), within the positions "
+    "drafted both times.",
+    action="If it dropped, look at workload and drafter: a shorter K does not help.",
+    note="Where K has changed: tokens accepted a draft within the positions that both had, now / earlier. "
+    "Shown with enough drafts now and earlier, unless verification is adaptive: acceptance then "
+    "follows the load. The axis ends at 200 %.",
     better=Better.HIGHER,
     # Acceptance falls as K grows, which is no drop.
     expr=first_of(
@@ -89,9 +91,10 @@ length_baseline = Signal(
     name="length_baseline",
     title="Acceptance length, long-term mean",
     question="What is normal for this model?",
-    description="Mean of the mean acceptance length over the model's own past (rules.baseline, by default 1d), "
-    "without its latest part. Shown if enough of that past has samples, K was the same and verification is not "
-    "adaptive.",
+    description="Mean of the mean acceptance length over the model's own past (rules.baseline, by default 1d).",
+    action="Use it as what is normal for this model.",
+    note="Without the latest part of that past. Shown if enough of it has samples, K was the same and "
+    "verification is not adaptive.",
     unit=Unit.TOKENS,
     # Where K was always what it is.
     expr=(
@@ -111,8 +114,9 @@ length_deviation = Signal(
     name="length_deviation",
     title="Acceptance length, long-term standard deviation",
     question="How much does this model usually vary?",
-    description="Standard deviation of the mean acceptance length over the same past, but at least a small share of "
-    "the mean.",
+    description="Standard deviation of the mean acceptance length over the model's own past, but at least a "
+    "small share of the mean.",
+    action="Use it to tell how large a drop is unusual for this model.",
     unit=Unit.TOKENS,
     expr=first_of(_past("stddev_over_time", acceptance_length) > _least_deviation, _least_deviation),
     record="vllm_spec_decode_acceptance_length:stddev{baseline}_mean_rate{window}",
@@ -124,6 +128,7 @@ length_anomaly = Signal(
     title="Acceptance length vs. its own past",
     question="Is the acceptance length unusual for this model?",
     description="(Mean acceptance length - its long-term mean) / its standard deviation: 0 is normal, -3 is rare.",
+    action="If it is far below 0, look for a change of workload or drafter; do not lower K.",
     unit=Unit.DEVIATIONS,
     expr=(acceptance_length - length_baseline) / length_deviation,
     record="vllm_spec_decode_acceptance_length:zscore{baseline}_mean_rate{window}",
@@ -136,8 +141,9 @@ length_to_others = Signal(
     name="length_to_others",
     title="Acceptance length vs. other engines",
     question="Is one engine worse than the others?",
-    description="Acceptance length of an engine / acceptance length of the model's other engines together. Shown if "
-    "at least two engines of a model draft enough, at one K.",
+    description="Acceptance length of an engine / acceptance length of the model's other engines together.",
+    action="If it is low, compare the engine's traffic, arguments and answers with the others'.",
+    note="Shown if at least two engines of a model draft enough, at one K.",
     expr=_unless_of_model(
         _unless_of_model(
             acceptance_length.per(1 + other_engines(accepted_tokens) / other_engines(drafts))

@@ -202,9 +202,11 @@ verdict = Signal(
     name="verdict",
     title="Verdict",
     question="Is it paying off?",
-    description="Measured against a baseline at like load, where there is one; else the expected speedup over all "
-    "decode steps, which rests on assumed costs. Withheld where the counters contradict each other or there are too "
-    "few drafts. The bounds are settings.",
+    description="Measured speedup against a baseline at like load, where there is one; else the expected "
+    "speedup, which rests on assumed costs.",
+    action="Where speculation costs more than it saves, follow the advice.",
+    note="The expected speedup is that over all decode steps. Withheld where the counters contradict each "
+    "other or there are too few drafts. The bounds are settings.",
     unit=Unit.CODE,
     expr=VERDICT.expr,
     record="vllm_spec_decode_verdict:enum_rate{window}",
@@ -212,12 +214,14 @@ verdict = Signal(
 )
 advice = Signal(
     name="advice",
-    title="What to do",
+    title="Advice",
     question="What should be changed?",
-    description="The first that holds: users wait longer than with the baseline; acceptance dropped (check workload "
-    "and drafter, not K); the drafter does not fit; another K gains, shorter before longer; a drafter misses the "
-    "first position; K = 1 does not pay; else keep. None where K differs, verification is adaptive or drafts are too "
-    "few. Rules of thumb: a starting point for a search.",
+    description="The first change that the numbers suggest: rules of thumb, a starting point for a search.",
+    action="Try it on one server, and compare that one with the others.",
+    note="The first that holds: users wait longer than with the baseline; acceptance dropped (check "
+    "workload and drafter, not K); the drafter does not fit; another K gains, shorter before longer; "
+    "a drafter misses the first position; K = 1 does not pay; else keep. None where K differs, "
+    "verification is adaptive or drafts are too few.",
     unit=Unit.CODE,
     expr=ADVICE.expr & judged,
     record="vllm_spec_decode_advice:enum_rate{window}",
@@ -228,10 +232,12 @@ state = Signal(
     name="state",
     title="Speculation state",
     question="Is it drafting, and if not, why?",
-    description="Down: the target does not answer. Starting: it is new and has not answered yet. Speculation off: no "
-    "speculative series. Idle: nothing is generated. Serving without drafting: tokens, but no drafts. Drafting. "
-    "Answers without vLLM metrics: labelled as vLLM, but started with --disable-log-stats. For a model: the state of "
-    "its busiest engine.",
+    description="Whether an engine drafts, and if not, why; for a model, the state of its busiest engine.",
+    action="If it is down, bring it back; if it serves without drafting, check K and method.",
+    note="Down: the target does not answer. Starting: it is new and has not answered yet. Speculation "
+    "off: no speculative series. Idle: nothing is generated. Serving without drafting: tokens, but "
+    "no drafts. Answers without vLLM metrics: labelled as vLLM, but started with "
+    "--disable-log-stats.",
     unit=Unit.CODE,
     expr=over_level("max", STATES.expr.at(Level.ENGINE)),
     record="vllm_spec_decode_state:enum_rate{window}",
@@ -250,6 +256,7 @@ engines_by_state = Signal(
     title="Engines by state",
     question="How many engines are doing what?",
     description="Number of engines in each speculation state.",
+    action="Bring back those that are down; check K and method of those that serve without drafting.",
     unit=Unit.ENGINES,
     expr=_counts,
     record="vllm_spec_decode_engines:count_rate{window}",
@@ -262,8 +269,9 @@ target_up = Signal(
     name="target_up",
     title="Servers up",
     question="Can the server be reached?",
-    description="1 if the target answered a scrape lately (rules.down_after, by default 2m30s) or is new, else 0. "
-    "Covers targets that have exposed vLLM metrics or have a method label.",
+    description="1 if the target answered a scrape lately (rules.down_after, by default 2m30s) or is new, else 0.",
+    action="If it is 0, read the server's log, and check the way from Prometheus to it.",
+    note="Covers targets that have exposed vLLM metrics or have a method label.",
     unit=Unit.CODE,
     better=Better.HIGHER,
     expr=over_level("min", state.at(Level.ENGINE).combined("> bool", STATES["down"].value)),
@@ -277,6 +285,7 @@ servers_down = Signal(
     title="Servers down",
     question="Which share of a model's servers is down?",
     description="Servers that do not answer / all servers of the model that are scrape targets.",
+    action="Bring them back, or add servers before the others are overloaded.",
     better=Better.LOWER,
     expr=over_level("avg", first_of(constant(1, known_down), constant(0, known.at(Level.TARGET)))),
     record="vllm_servers_down:ratio",
@@ -290,8 +299,10 @@ gone = Signal(
     name="gone",
     title="Models that are gone",
     question="Has a model lost its last server?",
-    description="1 for a model that was served while servers are remembered (rules.remember, by default 1h), and has "
-    "not one scrape target left. Servers with the label scale_to_zero are not expected to stay.",
+    description="1 for a model that was served while servers are remembered (rules.remember, by default 1h), and "
+    "has not one scrape target left.",
+    action="Restore the deployment, or label its servers scale_to_zero if they may go away.",
+    note="Servers with the label scale_to_zero are not expected to stay.",
     unit=Unit.CODE,
     better=Better.LOWER,
     expr=over_level("group", expected).combined("unless", over_level("group", there)),

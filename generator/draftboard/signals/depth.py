@@ -56,7 +56,8 @@ current_k = Signal(
     name="current_k",
     title="K of an engine",
     question="How long can a draft of this engine be now?",
-    description="Number of positions that the engine counts: num_speculative_tokens.",
+    description="Number of positions that the engine counts: its num_speculative_tokens.",
+    action="Give all engines of a model one K: else their positions cannot be compared.",
     unit=Unit.TOKENS,
     expr=over_level("max", Raw(speculation.ACCEPTED_TOKENS_PER_POS), "position").count("position"),
     record="vllm_spec_decode_k:count",
@@ -68,8 +69,10 @@ lowest_k = Signal(
     name="lowest_k",
     title="Lowest K",
     question="Do all engines draft to the same length?",
-    description="The least K of the engines within the window. Where it is under the configured K, the engines "
-    "differ or K has changed, and positions mix drafts of two lengths.",
+    description="The least K of the engines within the window.",
+    action="If it is below the configured K, wait until the rollout ends, or give all engines one K.",
+    note="Where it is under the configured K, the engines differ or K has changed, and positions mix "
+    "drafts of two lengths.",
     unit=Unit.TOKENS,
     expr=over_level("min", Extreme("min", current_k).at(Level.ENGINE)),
     record="vllm_spec_decode_lowest_k:count_rate{window}",
@@ -82,6 +85,7 @@ configured_k = Signal(
     title="Configured K",
     question="How long can a draft be?",
     description="The greatest K (num_speculative_tokens) of the engines within the window.",
+    action="Compare with the best k.",
     unit=Unit.TOKENS,
     expr=over_level("max", Extreme("max", current_k).at(Level.ENGINE)),
     record="vllm_spec_decode_configured_k:count_rate{window}",
@@ -109,9 +113,11 @@ survival = Signal(
     name="survival",
     title="Survival by position",
     question="How deep are drafts accepted?",
-    description="Share of drafts accepted at least this deep; position 0 is the first drafted token. Already "
-    "cumulative: do not multiply positions. The base is all drafts, so late positions read low if drafts are shorter "
-    f"than K: vLLM does not export how many drafts reach a position. {_ONE_K}",
+    description="Share of drafts accepted at least this deep, from position 0 on: cumulative, so do not multiply "
+    "positions.",
+    action="Shorten K where late positions are rarely accepted; if position 0 is low, look at the drafter.",
+    note="The base is all drafts, so late positions read low if drafts are shorter than K: vLLM does not "
+    f"export how many drafts reach a position. {_ONE_K}",
     better=Better.HIGHER,
     expr=of_one_k(accepted_tokens_per_pos.ratio(drafts, ignoring("position", group="left")), "position"),
     record="vllm_spec_decode_survival:ratio_rate{window}",
@@ -123,6 +129,7 @@ at_least_accepted = Signal(
     title="Drafts with >= n accepted tokens",
     question="How many tokens of a draft are accepted?",
     description="Share of drafts with at least n accepted tokens: 1 for n = 0, then survival.",
+    action="Use it to choose how long drafts should be.",
     better=Better.HIGHER,
     # Accepting j or more tokens means surviving position j - 1; every draft accepts at least none.
     expr=first_of(
@@ -136,8 +143,9 @@ conditional_acceptance = Signal(
     name="conditional_acceptance",
     title="Conditional acceptance by position",
     question="At which position does acceptance break off?",
-    description="Of the drafts accepted up to this position, the share accepted at it. Nearly flat for a good "
-    "drafter; a cliff marks the position to stop at. Exact if drafts have full length.",
+    description="Of the drafts accepted up to this position, the share accepted at it: nearly flat for a good drafter.",
+    action="If it falls off a cliff, set K to the position of the cliff.",
+    note="Exact if drafts have full length.",
     better=Better.HIGHER,
     # Position i is tried once i tokens were accepted.
     expr=survival / renamed(at_least_accepted, "position", "accepted"),
@@ -148,8 +156,10 @@ accepted_length_share = Signal(
     name="accepted_length_share",
     title="Distribution of accepted length",
     question="How are accepted lengths distributed?",
-    description="Share of drafts with exactly n accepted tokens, from 0 to K. The deepest n that is judged means n "
-    "or more; the shares add up to 100 %. Two peaks indicate two kinds of traffic.",
+    description="Share of drafts with exactly n accepted tokens, from 0 to K; the deepest n that is judged means "
+    "n or more.",
+    action="If there are two peaks, look for two kinds of traffic before you change K.",
+    note="The shares add up to 100 %.",
     # At least j, less at least j + 1; nothing lies beyond the last position that is judged.
     expr=at_least_accepted
     - first_of(renamed(_judged(survival), "accepted", "position"), constant(0, at_least_accepted)),
@@ -163,6 +173,7 @@ each_k = Signal(
     title="Draft lengths with data",
     question="For which draft lengths is there data?",
     description="k itself, for each k from 1 to the lowest K.",
+    action="Use it to see for which draft lengths there is data.",
     unit=Unit.TOKENS,
     # A draft of k tokens ends at position k - 1, so there is a k for each position; of several K up to the lowest.
     expr=constant(0, _known_k)
@@ -177,8 +188,10 @@ tokens_per_step_at = Signal(
     name="tokens_per_step_at",
     title="Tokens per step at each k",
     question="What would a shorter draft have yielded?",
-    description="1 + share of drafts accepted in each position below k, for each k up to the lowest K: the least that "
-    f"drafts of k tokens yield for the same traffic. {BURSTS}",
+    description="1 + share of drafts accepted in each position below k: the least that drafts of k tokens yield "
+    "for the same traffic.",
+    action="Choose k by the expected speedup, which counts what drafts cost.",
+    note=f"For each k up to the lowest K. {BURSTS}",
     unit=Unit.TOKENS,
     better=Better.HIGHER,
     expr=1 + (Given(_accepted_within) & each_k).ratio(drafts, ignoring("k", group="left")),
@@ -190,8 +203,9 @@ first_position = Signal(
     name="first_position",
     title="First position accepted",
     question="Does the drafter match the target?",
-    description="Share of drafts whose first token is accepted. A low share means a misaligned drafter: wrong pair, "
-    "wrong tokenizer, or unsuitable sampling. For n-gram and suffix it measures how repetitive the text is.",
+    description="Share of drafts whose first token is accepted; for n-gram and suffix it measures how repetitive "
+    "the text is.",
+    action="If a drafter's is low, check that it fits the target: pair, tokenizer, sampling.",
     better=Better.HIGHER,
     expr=accepted_tokens_per_pos.where("position", "0").sum("position") / drafts,
     record="vllm_spec_decode_first_position:ratio_rate{window}",
@@ -201,8 +215,9 @@ last_position = Signal(
     name="last_position",
     title="Last position accepted",
     question="How often is a whole draft accepted?",
-    description="Share of drafts accepted up to the last position of K. Of little meaning if drafts are shorter than "
-    f"K. {_ONE_K}",
+    description="Share of drafts accepted up to the last position of K.",
+    action="If it is high, try a longer K; near 0, a shorter one.",
+    note=f"Of little meaning if drafts are shorter than K. {_ONE_K}",
     expr=survival.min("position"),
     record="vllm_spec_decode_last_position:ratio_rate{window}",
 )
@@ -210,8 +225,10 @@ next_position_accepted = Signal(
     name="next_position_accepted",
     title="Position after the last, extrapolated",
     question="Would one more token be accepted?",
-    description="Share of drafts that would be accepted one token deeper than K, if that token were accepted as often "
-    "as the last one. Extrapolated, never measured.",
+    description="Share of drafts accepted one token deeper than K, if that token were accepted as often as the "
+    "last: extrapolated.",
+    action="If it is high, try a longer K, and measure.",
+    note="Extrapolated, never measured.",
     expr=last_position
     * (
         over_level("sum", next_position(conditional_acceptance, "k"), "k") & each_k.equals(configured_k, EACH_MODEL)
@@ -223,8 +240,11 @@ alpha_hat = Signal(
     name="alpha_hat",
     title="Acceptance per token (alpha)",
     question="How likely is one drafted token accepted, independent of K?",
-    description="Accepted / (accepted + drafts - drafts accepted up to the last position): the maximum-likelihood "
-    f"estimate for drafts of fixed length. Comparable across K; too low if drafts are shorter than K. {_ONE_K}",
+    description="Probability that a drafted token is accepted: accepted / (accepted + drafts - drafts accepted "
+    "up to the last position).",
+    action="Compare drafters of different K by it.",
+    note="The maximum-likelihood estimate for drafts of fixed length: comparable across K, too low if "
+    f"drafts are shorter than K. {_ONE_K}",
     better=Better.HIGHER,
     # Survival never rises with position, so the last position is the smallest.
     expr=of_one_k(accepted_tokens / (accepted_tokens + drafts - accepted_tokens_per_pos.min("position"))),

@@ -85,8 +85,9 @@ draft_cost = Signal(
     name="draft_cost",
     title="Assumed draft cost",
     question="What is drafting assumed to cost?",
-    description="c: time of drafting one token / one plain step of the target, as the settings assume for the "
-    "method. A rule of thumb until you measure it.",
+    description="c: time of drafting one token / one plain step of the target, as the settings assume for the method.",
+    action="Measure it, and set draft_cost.by_method.",
+    note="A rule of thumb until you measure it.",
     expr=Given(_draft_cost),
     record="vllm_spec_decode_draft_cost:ratio",
     empty="speculation is off",
@@ -95,8 +96,10 @@ break_even = Signal(
     name="break_even",
     title="Break-even length",
     question="Which acceptance length pays?",
-    description="Mean draft length x c + v: the mean acceptance length at which a speculative step yields just what "
-    f"plain steps would have in the same time. {ASSUMPTION}",
+    description="Mean draft length x c + v: the acceptance length at which a speculative step yields what plain "
+    "steps would, at assumed costs.",
+    action="To lower it, shorten K or use a cheaper drafter.",
+    note=f"{ASSUMPTION}",
     unit=Unit.TOKENS,
     expr=draft_length * draft_cost + _inflation,
     record="vllm_spec_decode_break_even:mean_rate{window}",
@@ -106,8 +109,10 @@ needed_per_step = Signal(
     name="needed_per_step",
     title="Break-even tokens per step",
     question="How much must a decode step yield?",
-    description="Coverage x break-even length + share of steps without a draft: the tokens per decode step at which "
-    f"the load is as fast as without speculation. {ASSUMPTION}",
+    description="Coverage x break-even length + share of steps without a draft: tokens a step at which the load "
+    "breaks even, at assumed costs.",
+    action="Compare with tokens per decode step.",
+    note=f"{ASSUMPTION}",
     unit=Unit.TOKENS,
     expr=coverage * break_even + _plain,
     record="vllm_tokens_per_step:break_even_rate{window}",
@@ -117,8 +122,9 @@ expected_speedup = _speedup(
     name="expected_speedup",
     title="Expected speedup",
     question="Does speculation pay?",
-    description="Tokens per decode step / break-even tokens per step, over all decode steps: 1 is break-even. "
-    f"{ASSUMPTION} Only a baseline under the same load measures the real one.",
+    description="Tokens per decode step / break-even tokens per step: 1 is break-even, at assumed costs.",
+    action="Below 1, shorten K, change the drafter or turn it off; measure it against a baseline under the same load.",
+    note=f"Over all decode steps. {ASSUMPTION} Only a baseline under the same load measures the real one.",
     expr=tokens_per_step.per(needed_per_step),
     record="vllm_spec_decode_expected_speedup:ratio_rate{window}",
 )
@@ -126,8 +132,11 @@ step_speedup = _speedup(
     name="step_speedup",
     title="Expected speedup of speculative steps",
     question="How fast are the steps that carry a draft?",
-    description="Mean acceptance length / break-even length. Not the speedup of the load: it leaves out steps without "
-    f"a draft, and tokens that a stop or max_tokens cuts off. {ASSUMPTION}",
+    description="Mean acceptance length / break-even length: the expected speedup of speculative steps alone, at "
+    "assumed costs.",
+    action="Judge the load by the expected speedup, which includes steps without a draft.",
+    note="Not the speedup of the load: it leaves out steps without a draft, and tokens that a stop or "
+    f"max_tokens cuts off. {ASSUMPTION}",
     expr=acceptance_length.per(break_even),
     record="vllm_spec_decode_step_speedup:ratio_rate{window}",
 )
@@ -135,9 +144,11 @@ affordable_inflation = Signal(
     name="affordable_inflation",
     title="Affordable verify step",
     question="How much slower may a verify step be before speculation loses?",
-    description="(Tokens per decode step - share of steps without a draft) / coverage - mean draft length x c: the v "
-    "at which the load is as fast as without speculation, in plain steps. The margin of the verdict: it rests on the "
-    "draft cost that the settings assume, and on no v.",
+    description="The v at which the load is as fast as without speculation: plain steps that a verify step may "
+    "take, at the assumed c.",
+    action="Near 1 there is no margin: shorten K, or change the drafter.",
+    note="(Tokens per decode step - share of steps without a draft) / coverage - mean draft length x c. "
+    "The margin of the verdict: it rests on the draft cost that the settings assume, and on no v.",
     unit=Unit.STEPS,
     better=Better.HIGHER,
     expr=(tokens_per_step - _plain) / coverage - draft_length * draft_cost,
@@ -156,8 +167,10 @@ speedup_at = _speedup(
     name="speedup_at",
     title="Expected speedup at each k",
     question="Which draft length would be fastest?",
-    description="Of the load, if the same share of its tokens came from drafts of k tokens, for each k up to K. "
-    f"{BURSTS} {ASSUMPTION}",
+    description="Expected speedup of the load at each k up to K, if the same share of its tokens came from "
+    "drafts of k tokens.",
+    action="Try the smallest k near the top; below K the values are lower bounds.",
+    note=f"{BURSTS} {ASSUMPTION}",
     expr=_speedup_at(_drafted_at.combined("*", draft_cost, EACH_MODEL) + _inflation),
     record="vllm_spec_decode_speedup_at:ratio_rate{window}",
     by=("k",),
@@ -166,7 +179,9 @@ best_speedup = _speedup(
     name="best_speedup",
     title="Highest expected speedup",
     question="What would the fastest k gain?",
-    description=f"The highest of the expected speedups at each k. {BURSTS} {ASSUMPTION}",
+    description="The highest of the expected speedups at each k, at assumed costs: below K a lower bound.",
+    action="If it is well above the expected speedup, try the best k.",
+    note=f"{BURSTS} {ASSUMPTION}",
     expr=speedup_at.max("k"),
     record="vllm_spec_decode_best_speedup:ratio_rate{window}",
 )
@@ -174,8 +189,11 @@ best_k = Signal(
     name="best_k",
     title="Best k",
     question="How many tokens should be drafted?",
-    description="The smallest k whose expected speedup is within thresholds.gain of the highest, if enough drafts were "
-    f"accepted to that depth. Only lengths that are drafted can be judged: equal to K it means K or more. {ASSUMPTION}",
+    description="The smallest k whose expected speedup is within thresholds.gain of the highest, at assumed "
+    "costs; K itself means K or more.",
+    action="If it is below K, try it as K.",
+    note="Shown if enough drafts were accepted to that depth. Only lengths that are drafted can be "
+    f"judged. {ASSUMPTION}",
     unit=Unit.TOKENS,
     expr=(
         each_k
@@ -193,6 +211,7 @@ what_if_speedup = _speedup(
     question="What if drafting cost more or less?",
     description="Expected speedup at each k, with draft cost c and verify inflation v from the variables of the "
     "dashboard, the same for all models.",
+    action="Choose c and v as you measured them.",
     expr=_speedup_at(_drafted_at * _what_if_cost + _what_if_inflation),
     by=("k",),
 )
@@ -202,7 +221,9 @@ shorter_gain = _gain(
     name="shorter_gain",
     title="Gain of the best k",
     question="Would a shorter draft be faster?",
-    description=f"Highest expected speedup of any k up to K / expected speedup now. {BURSTS} {ASSUMPTION}",
+    description="Highest expected speedup of any k up to K / expected speedup now, at assumed costs: a lower bound.",
+    action="Above 1 + thresholds.gain, shorten K to the best k.",
+    note=f"{BURSTS} {ASSUMPTION}",
     expr=best_speedup / expected_speedup & _full,
     record="vllm_spec_decode_shorter_gain:ratio_rate{window}",
     bands=lambda settings: good_under(least_gain(settings), good="not-too-long", beyond="too-long"),
@@ -212,8 +233,10 @@ longer_gain = _gain(
     name="longer_gain",
     title="Gain of one more token, extrapolated",
     question="Would a longer draft be faster?",
-    description="Expected speedup at K + 1 / expected speedup now, if the next token were accepted as often as the "
-    f"last one. Extrapolated, never measured. {ASSUMPTION}",
+    description="Expected speedup at K + 1 / now, if the next token were accepted as often as the last one: "
+    "extrapolated, at assumed costs.",
+    action="Above 1 + thresholds.gain, try a longer K.",
+    note=f"Extrapolated, never measured. {ASSUMPTION}",
     expr=needed_per_step.per(
         _in_drafts * ((draft_length + 1) * draft_cost + _inflation).per(acceptance_length + next_position_accepted)
         + _plain

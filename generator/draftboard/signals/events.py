@@ -23,9 +23,9 @@ restarts = Signal(
     name="restarts",
     title="Restarts",
     question="Has a server restarted?",
-    description="Process starts or counter resets while a server is remembered (rules.remember, by default 1h): a "
-    "restart, or an elastic scale-up, which resets all counters. A server that returns as another instance counts as "
-    "new.",
+    description="Process starts or counter resets while a server is remembered (rules.remember, by default 1h).",
+    action="If it was not planned, read the server's log from before it.",
+    note="An elastic scale-up resets all counters, too. A server that returns as another instance counts as new.",
     unit=Unit.RESTARTS,
     expr=Given(_restarts),
     record="vllm_restarts:count{remember}",
@@ -41,8 +41,10 @@ interruptions = Signal(
     name="interruptions",
     title="Interruptions",
     question="Does a server fail again and again?",
-    description="Restarts, or times that a server stopped answering scrapes, while a server is remembered "
-    "(rules.remember, by default 1h): the larger number. Of a server that answers nearly all scrapes, restarts only.",
+    description="Restarts, or times that a server stopped answering scrapes, within rules.remember (by default "
+    "1h): the larger number.",
+    action="If it grows, read the server's log: memory, a failing probe, a change.",
+    note="Of a server that answers nearly all scrapes, restarts only.",
     unit=Unit.RESTARTS,
     better=Better.LOWER,
     expr=over_level("max", first_of(_failures >= restarts, restarts)),
@@ -55,7 +57,8 @@ firing_alerts = Signal(
     name="firing_alerts",
     title="Firing alerts",
     question="What needs attention?",
-    description="Alerts that fire now. Each has a runbook of the same name.",
+    description="Draftboard's alerts that fire now.",
+    action="Open the runbook of the same name.",
     unit=Unit.CODE,
     expr=Raw(
         around.ALERTS,

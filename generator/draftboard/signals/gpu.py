@@ -31,13 +31,16 @@ def _gpus(metric: Metric) -> Expr:
     return chosen.combined("or", gpus, on(lambda _: ()))
 
 
-def _of_gpu(metric: Metric, name: str, title: str, question: str, unit: Unit, *, scale: float = 1) -> Signal:
+def _of_gpu(
+    metric: Metric, name: str, title: str, question: str, action: str, *, unit: Unit, scale: float = 1
+) -> Signal:
     return Signal(
         name=name,
         title=title,
         question=question,
-        description=f"{metric.meaning} By host and GPU, for the hosts that serve the chosen models; for all hosts if "
-        "labels do not identify them.",
+        description=metric.meaning,
+        action=action,
+        note="By host and GPU: of hosts that serve the chosen models, or of all if labels do not identify them.",
         unit=unit,
         expr=_gpus(metric) if scale == 1 else scale * _gpus(metric),
         levels=(Level.HOST,),
@@ -47,14 +50,40 @@ def _of_gpu(metric: Metric, name: str, title: str, question: str, unit: Unit, *,
 
 
 gpu_utilisation = _of_gpu(
-    around.GPU_UTILISATION, "gpu_utilisation", "GPU utilisation", "Are the GPUs busy?", Unit.RATIO, scale=0.01
+    around.GPU_UTILISATION,
+    "gpu_utilisation",
+    "GPU utilisation",
+    "Are the GPUs busy?",
+    "If it is low while requests wait, look at the queue and at stuck engines.",
+    unit=Unit.RATIO,
+    scale=0.01,
 )
 gpu_memory = _of_gpu(
-    around.GPU_MEMORY_USED, "gpu_memory", "GPU memory in use", "How much GPU memory is taken?", Unit.BYTES, scale=2**20
+    around.GPU_MEMORY_USED,
+    "gpu_memory",
+    "GPU memory in use",
+    "How much GPU memory is taken?",
+    "Use it to see what is left for a drafter or a larger KV cache.",
+    unit=Unit.BYTES,
+    scale=2**20,
 )
-gpu_power = _of_gpu(around.GPU_POWER, "gpu_power", "GPU power", "How much power do the GPUs draw?", Unit.WATTS)
+gpu_power = _of_gpu(
+    around.GPU_POWER,
+    "gpu_power",
+    "GPU power",
+    "How much power do the GPUs draw?",
+    "If one draws less than the others under load, look for a power limit or heat.",
+    unit=Unit.WATTS,
+)
 gpu_xid = replace(
-    _of_gpu(around.GPU_XID, "gpu_xid", "Last XID error", "Has a GPU reported an error?", Unit.CODE),
+    _of_gpu(
+        around.GPU_XID,
+        "gpu_xid",
+        "Last XID error",
+        "Has a GPU reported an error?",
+        "Look the code up in NVIDIA's list; if it comes again, use another GPU.",
+        unit=Unit.CODE,
+    ),
     codes=(Code(0, "none", Status.GOOD),),
     bands=lambda _: good_under(1, good="none", beyond="reported"),
 )

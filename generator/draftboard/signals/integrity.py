@@ -38,9 +38,11 @@ identity_error = Signal(
     name="identity_error",
     title="Counter identities",
     question="Do the counters agree with each other?",
-    description="Relative error of an identity that holds exactly in vLLM's counters: positions add up to accepted "
-    "tokens; accepted tokens <= drafted tokens; first positions <= drafts; no position above the one before. 0 or "
-    "less is right; rounding and new series cause small errors.",
+    description="Relative error of an identity that vLLM's counters hold exactly: 0 or less is right, rounding "
+    "causes small errors.",
+    action="If it is large, look for mixed or dropped samples: one address for several servers, drop rules, old files.",
+    note="Positions add up to accepted tokens; accepted tokens <= drafted tokens; first positions <= "
+    "drafts; no position above the one before. New series cause small errors, too.",
     better=Better.LOWER,
     expr=told_apart("identity", _ERRORS),
     record="vllm_spec_decode_identity_error:ratio_rate{window}",
@@ -61,6 +63,7 @@ metrics_missing = Signal(
     title="Speculative metrics missing",
     question="Does a speculating server expose no speculative metrics?",
     description="1 for a target that answers and is labelled as speculating, but exposes no draft counter.",
+    action="Restore --speculative-config and the scrape of its counters, or correct the label.",
     unit=Unit.CODE,
     better=Better.LOWER,
     expr=of_servers("max", answers_without(speculation.DRAFTS, _speculating)),

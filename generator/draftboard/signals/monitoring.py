@@ -60,7 +60,8 @@ heartbeat = Signal(
     name="heartbeat",
     title="Heartbeat",
     question="Are the rules evaluated, and do alerts arrive?",
-    description="Always 1. If its alert stops arriving, Prometheus, its rules or Alertmanager are down.",
+    description="Always 1: if its alert stops arriving, Prometheus, its rules or Alertmanager are down.",
+    action="Let a dead man's switch watch it.",
     unit=Unit.CODE,
     expr=Function("vector", expr(1)),
     record="draftboard_heartbeat:bool",
@@ -73,6 +74,7 @@ rules_failed = Signal(
     title="Rule evaluations that failed",
     question="Are all rules evaluated?",
     description="Failed rules and missed evaluations of Draftboard's rule groups within the window of the rates.",
+    action="Read the errors in Prometheus, under Status > Rule health.",
     unit=Unit.EVALUATIONS,
     better=Better.LOWER,
     expr=(InWindow(rate(around.RULES_FAILED)) + InWindow(rate(around.RULES_MISSED))).where("rule_group", _OUR_GROUPS),
@@ -86,6 +88,7 @@ records_missing = Signal(
     title="Engines without records",
     question="Are the recording rules loaded?",
     description="Engines with series of vLLM and without the records made of them.",
+    action="Load the recording rules, or build them for the labels that these servers carry.",
     unit=Unit.ENGINES,
     better=Better.LOWER,
     expr=over_level(
@@ -103,8 +106,9 @@ notifications_failed = Signal(
     name="notifications_failed",
     title="Notifications that failed",
     question="Do notifications arrive?",
-    description=f"Within {RETRIED}, by integration: what Alertmanager could not deliver to its receivers, and under "
-    "alertmanager the alerts that Prometheus could not deliver to an Alertmanager.",
+    description=f"By integration, within {RETRIED}: what Alertmanager could not deliver; under alertmanager, what "
+    "Prometheus could not hand to it.",
+    action="Read Alertmanager's log: an expired secret, or a receiver that is down.",
     unit=Unit.NOTIFICATIONS,
     better=Better.LOWER,
     expr=first_of(
@@ -130,8 +134,9 @@ alertmanagers = Signal(
     name="alertmanagers",
     title="Alertmanagers",
     question="Is there an Alertmanager to send alerts to?",
-    description="Alertmanagers that a Prometheus sends to; 0 also for an Alertmanager that does not answer scrapes, "
-    "unless another one of its job does.",
+    description="Alertmanagers that a Prometheus sends to; 0 also for one that does not answer scrapes, unless "
+    "another of its job does.",
+    action="At 0, start Alertmanager, or correct alerting in prometheus.yml.",
     unit=Unit.CODE,
     better=Better.HIGHER,
     expr=over_level("max", first_of(_evaluating_ours(Raw(around.ALERTMANAGERS)), _silent_alertmanagers)),
@@ -149,8 +154,10 @@ storage_failures = Signal(
     name="storage_failures",
     title="Failures of the storage",
     question="Does Prometheus keep what it scrapes?",
-    description="Corruptions, failed writes and failed truncations of the write-ahead log and failed compactions "
-    "within rules.remember (by default 1h), of Prometheus servers that evaluate Draftboard's rules.",
+    description="Corruptions, failed writes and truncations of the write-ahead log, and failed compactions, "
+    "within rules.remember (by default 1h).",
+    action="Make room on the disk, then read Prometheus' log.",
+    note="Of Prometheus servers that evaluate Draftboard's rules.",
     unit=Unit.FAILURES,
     better=Better.LOWER,
     expr=_evaluating_ours(
@@ -179,6 +186,7 @@ disk_free = Signal(
     title="Disk space left",
     question="How full are the disks?",
     description="Share of a disk that users may still write, by node-exporter; not of media that nobody writes.",
+    action="Remove weights and images that nobody uses, or enlarge the disk.",
     better=Better.HIGHER,
     expr=(_available / _of_disk(around.DISK_SIZE)).combined("unless", _never_written),
     record="node_filesystem_avail:ratio",
@@ -203,8 +211,10 @@ disk_left = Signal(
     name="disk_left",
     title="Disk space left in a day",
     question="Does a disk fill up?",
-    description="Share of a disk that is left; below thresholds.disk_low the share in a day if it goes on as in the "
-    f"last {_LATELY}, where the last {_NOW} agree. Negative where the disk is full before.",
+    description="Share of a disk that is left; below thresholds.disk_low the share in a day if it goes on as in "
+    f"the last {_LATELY}.",
+    action="Remove weights and images that nobody uses, or enlarge the disk.",
+    note=f"Where the last {_NOW} agree. Negative where the disk is full before.",
     better=Better.HIGHER,
     expr=first_of(disk_free < _LIMIT, _fills, disk_free),
     levels=_MONITOR,

@@ -84,8 +84,10 @@ known = Signal(
     name="known",
     title="Servers known",
     question="Which servers does Prometheus know as vLLM servers, and which model does each serve?",
-    description="1 for each target that has exposed vLLM series, with the model that it served last, for as long as it "
-    "is a target. A server that fails stays known, however long it is down.",
+    description="1 for each target that has exposed vLLM series, with the model that it served last, for as long "
+    "as it is a target.",
+    action="Compare with your deployment: a server that is missing here is not watched.",
+    note="A server that fails stays known, however long it is down.",
     unit=Unit.CODE,
     expr=Given(_known),
     record="vllm_known:bool",

@@ -48,7 +48,8 @@ requests_running = Signal(
     name="requests_running",
     title="Requests running",
     question="How many requests are running?",
-    description=f"{serving.REQUESTS_RUNNING.meaning} Engines together.",
+    description="Requests in the running batch, engines together.",
+    action="If requests wait as well, add engines or admit fewer.",
     unit=Unit.REQUESTS,
     expr=over_level("sum", Raw(serving.REQUESTS_RUNNING)),
     record="vllm_num_requests_running:sum",
@@ -60,7 +61,8 @@ requests_waiting = Signal(
     name="requests_waiting",
     title="Requests waiting",
     question="How long is the queue?",
-    description=f"{serving.REQUESTS_WAITING.meaning} Engines together.",
+    description="Requests that wait to be scheduled, for any reason, engines together.",
+    action="If they do not get fewer, add engines or admit fewer requests.",
     unit=Unit.REQUESTS,
     better=Better.LOWER,
     expr=over_level("sum", Raw(serving.REQUESTS_WAITING)),
@@ -75,6 +77,7 @@ requests_finished = replace(
         "requests_finished",
         "Requests finished",
         "How do requests end?",
+        "If errors appear, read the servers' logs; if most end by length, check max_tokens.",
         unit=Unit.REQUESTS_PER_SECOND,
         kinds=(("stop", Status.GOOD), ("length", Status.BEST), ("repetition", Status.ODD), ("error", Status.BAD)),
     ),
@@ -85,7 +88,8 @@ request_rate = Signal(
     name="request_rate",
     title="Request rate",
     question="How many requests are served?",
-    description="Finished requests per second, whatever their end. Requests aborted by the client are not counted.",
+    description="Finished requests per second, whatever their end; those aborted by the client are not counted.",
+    action="Use it as the load behind latencies and ratios.",
     unit=Unit.REQUESTS_PER_SECOND,
     expr=requests_finished.sum("finished_reason"),
     record="vllm_requests_finished:rate{window}",
@@ -97,9 +101,10 @@ unfinished = Signal(
     name="unfinished",
     title="Requests that never finish",
     question="Do clients give up while they are being answered?",
-    description="(Requests that received a first token - finished requests - requests still running) / requests that "
-    "received a first token, within the window: at least so many were given up by their clients. vLLM counts them "
-    'nowhere: finished_reason="abort" stays 0, and HTTP counts them as 2xx.',
+    description="(Requests with a first token - finished - running) / requests with a first token: at least so "
+    "many were given up by clients.",
+    action="If it is high, find who closes the connection: often a timeout.",
+    note='Within the window. vLLM counts them nowhere: finished_reason="abort" stays 0, and HTTP counts them as 2xx.',
     better=Better.LOWER,
     expr=((_started - InWindow(request_rate) - requests_running) / _started)
     & (_started >= setting(lambda settings: settings.traffic.requests_to_judge)),
@@ -113,6 +118,7 @@ errors = Signal(
     title="Errors",
     question="How many requests fail inside the engine?",
     description="Finished requests per second whose finished_reason is error.",
+    action="Read the servers' logs.",
     unit=Unit.REQUESTS_PER_SECOND,
     better=Better.LOWER,
     expr=requests_finished.where("finished_reason", "error").sum("finished_reason"),
@@ -123,8 +129,9 @@ error_ratio = Signal(
     name="error_ratio",
     title="Requests that end in an error",
     question="Do requests fail inside the engine?",
-    description="Share of finished requests whose finished_reason is error. Requests refused by the HTTP server are "
-    "not included.",
+    description="Share of finished requests whose finished_reason is error; requests refused by the HTTP server "
+    "are not included.",
+    action="If it is high, read the log of the server that causes it.",
     better=Better.LOWER,
     expr=errors / request_rate,
     record="vllm_request_errors:ratio_rate{window}",
@@ -164,7 +171,8 @@ requests_rejected = Signal(
     name="requests_rejected",
     title="Requests rejected",
     question="Which limit rejects requests?",
-    description=f"{serving.ADMISSION_REJECTIONS.meaning} Per second, by limit.",
+    description="Requests rejected because a limit of the queue was reached, per second, by limit.",
+    action="Add a server, or raise a limit that is too low.",
     unit=Unit.REQUESTS_PER_SECOND,
     better=Better.LOWER,
     expr=rate(serving.ADMISSION_REJECTIONS),
@@ -177,6 +185,7 @@ rejection_ratio = Signal(
     title="Share of requests rejected",
     question="Are requests rejected?",
     description="Rejected requests / (rejected + finished requests).",
+    action="If it is not 0, add a server, or raise a limit that is too low.",
     better=Better.LOWER,
     expr=requests_rejected.sum("reason") / (requests_rejected.sum("reason") + request_rate),
     record="vllm_admission_rejections:ratio_rate{window}",
@@ -194,7 +203,8 @@ http_requests = Signal(
     name="http_requests",
     title="HTTP responses by status",
     question="Which status classes does the HTTP server return?",
-    description=f"{around.HTTP_REQUESTS.meaning} Per second, by class of status.",
+    description="HTTP responses per second by class of status, without health checks and scrapes.",
+    action="If 4xx rise, look at the clients' requests; if 5xx, at the servers' logs.",
     unit=Unit.REQUESTS_PER_SECOND,
     expr=Given(_of_http),
     record="vllm_http_requests:rate{window}",
@@ -208,6 +218,7 @@ http_error_ratio = Signal(
     title="HTTP errors",
     question="Which HTTP requests fail, and on which side?",
     description="Share of HTTP responses that are 4xx (client error) or 5xx (server error).",
+    action="For 4xx look at the clients' requests, for 5xx at the servers' logs.",
     better=Better.LOWER,
     expr=http_requests.where("status", "4xx", "5xx").ratio(
         http_requests.sum("status"), ignoring("status", group="left")
@@ -224,6 +235,7 @@ http_failures = Signal(
     title="HTTP server errors",
     question="How many HTTP requests fail on the server's side?",
     description="HTTP responses per second that are 5xx.",
+    action="Read the servers' logs.",
     unit=Unit.REQUESTS_PER_SECOND,
     better=Better.LOWER,
     expr=http_requests.where("status", "5xx").sum("status"),
@@ -236,6 +248,7 @@ http_responses = Signal(
     title="HTTP responses",
     question="How many HTTP requests are answered?",
     description="HTTP responses per second, of every status.",
+    action="Use it as the load behind the share of errors.",
     unit=Unit.REQUESTS_PER_SECOND,
     expr=http_requests.sum("status"),
     record="vllm_http_responses:rate{window}",
@@ -247,6 +260,7 @@ http_failure_ratio = Signal(
     title="Share of HTTP server errors",
     question="Do HTTP requests fail on the server's side?",
     description="Share of HTTP responses that are 5xx, of all servers of the model.",
+    action="If it is high, read the log of the server that causes it.",
     better=Better.LOWER,
     expr=http_failures / http_responses,
     levels=(Level.SERVICE,),
@@ -257,8 +271,9 @@ cut_off = Signal(
     name="cut_off",
     title="Answers cut off",
     question="Do answers run into their limit?",
-    description="Share of finished requests that end at their length limit, or that vLLM ended because they repeat "
-    "themselves.",
+    description="Share of finished requests that end at their length limit, or that vLLM ended because they "
+    "repeat themselves.",
+    action="If it is high, raise max_tokens, or look for repetition loops.",
     expr=requests_finished.where("finished_reason", "length", "repetition").sum("finished_reason") / request_rate,
     empty="no request finished in the window",
 )
@@ -274,8 +289,10 @@ unanswered = Signal(
     name="unanswered",
     title="Requests without an answer",
     question="Do requests come in, and none is answered?",
-    description="Requests within the window that were accepted (HTTP 2xx) or received a first token, on a server that "
-    "finished not one request and generated no further token. Clients gave up on them.",
+    description="Requests in the window that were accepted or received a first token, on a server that finished "
+    "none and generated nothing more.",
+    action="Remove the server from rotation, and restart it.",
+    note="Accepted: HTTP 2xx. Clients gave up on them.",
     unit=Unit.REQUESTS,
     better=Better.LOWER,
     expr=first_of(*(asked >= setting(lambda settings: settings.traffic.requests_unanswered) for asked in _asked))
@@ -290,8 +307,10 @@ stuck = Signal(
     name="stuck",
     title="Requests stuck",
     question="Does an engine hold requests without working on them?",
-    description="The least number of running requests in the window, of an engine that generated no token in it and "
-    "whose KV cache did not change. A long prompt that is being computed fills the cache.",
+    description="Least number of running requests in the window, of an engine that generated no token and whose "
+    "KV cache did not change.",
+    action="Remove the server from rotation, and restart it.",
+    note="A long prompt that is being computed fills the cache.",
     unit=Unit.REQUESTS,
     better=Better.LOWER,
     expr=(over_level("min", over_window("min_over_time", serving.REQUESTS_RUNNING)) > 0)

@@ -114,7 +114,9 @@ class Signal(Recorded):
     name: str
     title: str
     question: str
-    description: str
+    description: str  # What it says, in a sentence.
+    action: str  # What to do about it, or what it helps to decide, in a sentence.
+    note: str = ""  # What it does not say, and where it has no value: for the reference, which has room.
     expr: Expr  # How it is computed, from raw series and from other signals.
     unit: Unit = Unit.RATIO
     better: Better = Better.NEITHER

@@ -104,6 +104,7 @@ def _error_ratio(span: Duration) -> Signal:
         title=f"SLO misses over {span}",
         question=f"Which share of requests missed the SLO in {span}?",
         description=f"Requests outside the SLO / all requests, over {span}.",
+        action="If it is above the error budget, look at that latency or at errors.",
         better=Better.LOWER,
         expr=_missed(lambda _: span),
         record=f"vllm_sli_error:ratio_rate{span}",
@@ -117,8 +118,9 @@ def _burn(pace: Pace) -> Signal:
         name=f"burn_{pace.long}",
         title=f"Burn rate over {pace.long}",
         question=f"How fast was the error budget spent in {pace.long}?",
-        description=f"Share of requests that missed the SLO in {pace.long} / error budget. At 1 the error budget lasts "
+        description=f"Share of requests that missed the SLO in {pace.long} / error budget: at 1 the budget lasts "
         "exactly for the window of the SLO.",
+        action="Above the limit, look at that latency or at errors since then.",
         unit=Unit.TIMES_SUSTAINABLE,
         better=Better.LOWER,
         expr=ERROR_RATIOS[str(pace.long)].per(budget),
@@ -155,8 +157,10 @@ unserved = _signal(
     name="slo_unserved",
     title="Requests that no engine served",
     question="How many requests failed before an engine counted them?",
-    description="Requests per second that were answered with 5xx and are no error or rejection of an engine; and while "
-    "not one server of the model answers, as many requests as came on average in the hour before.",
+    description="Requests per second answered with 5xx outside the engines; while no server answers, as many as "
+    "came in the hour before on average.",
+    action="Look at the servers and the way to them.",
+    note="Not the errors and rejections of an engine.",
     unit=Unit.REQUESTS_PER_SECOND,
     better=Better.LOWER,
     expr=tree.Given(_unserved),
@@ -170,6 +174,7 @@ events = _signal(
     title="Requests covered by an SLO",
     question="How many requests does an SLO cover?",
     description="Requests per second that an SLO covers.",
+    action="Use it as the load behind the share that missed the SLO.",
     unit=Unit.REQUESTS_PER_SECOND,
     expr=_each(_events),
     record="vllm_slo_events:rate{window}",
@@ -180,6 +185,7 @@ bad_events = _signal(
     title="Requests that missed an SLO",
     question="How many requests missed an SLO?",
     description="Requests per second that took longer than the SLO allows, failed, were rejected or found no server.",
+    action="See which SLO is missed, then look at that latency or at errors.",
     unit=Unit.REQUESTS_PER_SECOND,
     better=Better.LOWER,
     expr=_each(_bad_events),
@@ -190,7 +196,8 @@ budget = _signal(
     name="error_budget",
     title="Error budget",
     question="Which share of requests may miss the SLO?",
-    description="1 - objective of the SLO.",
+    description="1 - objective of the SLO: the share of requests that may miss it.",
+    action="Compare with the share that misses it.",
     expr=_each(lambda name: tree.Constant(lambda settings: allowed(settings, name), _events(name))),
     record="vllm_slo_error_budget:ratio",
     empty="no vLLM series",
@@ -200,8 +207,9 @@ error_ratio_now = _signal(
     name="error_ratio_now",
     title="SLO misses",
     question="Which share of requests misses the SLO?",
-    description="Requests outside the SLO / all requests: first token too late, tokens too slow, end too late, or an "
-    "error.",
+    description="Requests outside the SLO / all requests: first token too late, tokens too slow, end too late, "
+    "or an error.",
+    action="If it is above the error budget, look at that latency or at errors.",
     better=Better.LOWER,
     expr=bad_events / events,
     record="vllm_sli_error:ratio_rate{window}",
@@ -212,8 +220,9 @@ burn_now = _signal(
     name="burn_now",
     title="Burn rate",
     question="How fast is the error budget spent?",
-    description="Share of requests that miss the SLO / error budget. At 1 the error budget lasts exactly for the "
+    description="Share of requests that miss the SLO / error budget: at 1 the error budget lasts exactly for the "
     "window of the SLO.",
+    action="If it stays above 1, look at that latency or at errors.",
     unit=Unit.TIMES_SUSTAINABLE,
     better=Better.LOWER,
     expr=error_ratio_now.per(budget),
@@ -227,8 +236,10 @@ burning_fast = _signal(
     name="burning_fast",
     title="Fast burn of the error budget",
     question="Will the error budget be exhausted within days?",
-    description="Burn rate over the long window. Shown if it spends 2 % of the error budget in an hour or 5 % in six, "
-    "continues, and enough requests missed the SLO.",
+    description="Burn rate over the long window, if it spends 2 % of the error budget in an hour or 5 % in six, "
+    "and continues.",
+    action="Act now: the budget is exhausted within days.",
+    note="Shown if enough requests missed the SLO.",
     unit=Unit.TIMES_SUSTAINABLE,
     better=Better.LOWER,
     expr=_burning(FAST),
@@ -241,7 +252,10 @@ burning_slowly = _signal(
     name="burning_slowly",
     title="Slow burn of the error budget",
     question="Will the error budget be exhausted before its window ends?",
-    description="The same for a burn rate that spends 10 % of the error budget in one day or in three.",
+    description="Burn rate over the long window, if it spends 10 % of the error budget in one day or in three, "
+    "and continues.",
+    action="Act today: the budget is exhausted before its window ends.",
+    note="Shown if enough requests missed the SLO.",
     unit=Unit.TIMES_SUSTAINABLE,
     better=Better.LOWER,
     expr=_burning(SLOW),
@@ -254,8 +268,9 @@ attainment = _signal(
     name="slo_attainment",
     title="SLO attainment",
     question="Which share of requests met the SLO in its window?",
-    description="1 - requests outside the SLO / all requests, over the part of the SLO's window for which there is "
-    "data.",
+    description="1 - requests outside the SLO / all requests, over the part of the SLO's window for which there "
+    "is data.",
+    action="Compare with the objective.",
     better=Better.HIGHER,
     expr=1 - _missed(lambda settings: settings.slo.window),
     record="vllm_slo_attainment:ratio_rate{slo}",
@@ -266,8 +281,10 @@ budget_left = _signal(
     name="error_budget_remaining",
     title="Error budget remaining",
     question="How much of the error budget is left?",
-    description="Share of the error budget that is left, over the part of the SLO's window for which there is data. "
-    "Below 0 the SLO is missed; the axis ends at -100 %, twice the budget.",
+    description="Share of the error budget that is left, over the part of the SLO's window with data: below 0 "
+    "the SLO is missed.",
+    action="With little left, postpone risky changes.",
+    note="The axis ends at -100 %, twice the budget.",
     better=Better.HIGHER,
     expr=1 - (1 - attainment).per(budget),
     record="vllm_slo_period_error_budget_remaining:ratio",
@@ -283,8 +300,9 @@ time_left = _signal(
     name="error_budget_lasts",
     title="Time until the error budget is exhausted",
     question="How long does the error budget last at this burn rate?",
-    description="Error budget remaining * window of the SLO / burn rate, while a burn is fast or slow. At 0 the error "
-    "budget is exhausted.",
+    description="Error budget remaining * window of the SLO / burn rate, while a burn is fast or slow: 0 when it "
+    "is exhausted.",
+    action="Use it to decide how soon to act.",
     unit=Unit.SECONDS,
     better=Better.HIGHER,
     expr=((budget_left > 0) | tree.constant(0, budget_left))

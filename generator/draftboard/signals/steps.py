@@ -13,8 +13,9 @@ step_time_by_batch = Signal(
     name="step_time_by_batch",
     title="Step latency by batch",
     question="How long does a step take at this batch?",
-    description="Mean step latency by the mean number of running requests, rounded up to a power of two. Shown "
-    "with enough decode steps in the window.",
+    description="Mean step latency by the mean number of running requests, rounded up to a power of two.",
+    action="Use it to see how steps lengthen as batches grow.",
+    note="Shown with enough decode steps in the window.",
     unit=Unit.SECONDS,
     better=Better.LOWER,
     expr=by_batch(times.step.mean & _enough_steps),
@@ -27,8 +28,9 @@ step_time_change = Signal(
     name="step_time_change",
     title="Step latency vs. its own past",
     question="Has the engine become slow at the same batch?",
-    description="Mean step latency / its mean over the engine's own past (rules.baseline, by default 1d) at batches of "
-    "the same size. Prefills between the steps lengthen them, too.",
+    description="Mean step latency / its mean over the engine's own past (rules.baseline, by default 1d) at "
+    "batches of the same size.",
+    action="If it is high, look at the GPU, and at prompts: prefills lengthen steps.",
     unit=Unit.TIMES_USUAL,
     better=Better.LOWER,
     # One series, whatever the batch: an alert must not wait anew when it changes.

@@ -15,6 +15,7 @@ def rate_of(
     name: str,
     title: str,
     question: str,
+    action: str,
     *,
     unit: Unit = Unit.TOKENS_PER_SECOND,
     empty: str = "",
@@ -26,7 +27,8 @@ def rate_of(
         name=name,
         title=title,
         question=question,
-        description=f"{metric.meaning} Per second.",
+        description=f"{metric.meaning.removesuffix('.')}, per second.",
+        action=action,
         unit=unit,
         expr=rate(metric),
         record=f"{record}:rate{{window}}",
@@ -38,12 +40,20 @@ def rate_of(
     )
 
 
-drafts = rate_of(speculation.DRAFTS, "drafts", "Drafts", "How often is a draft verified?", unit=Unit.DRAFTS_PER_SECOND)
+drafts = rate_of(
+    speculation.DRAFTS,
+    "drafts",
+    "Drafts",
+    "How often is a draft verified?",
+    "If there are none while tokens are generated, check K, and whether text repeats (n-gram, suffix).",
+    unit=Unit.DRAFTS_PER_SECOND,
+)
 drafts_in_window = Signal(
     name="drafts_in_window",
     title="Drafts in the window",
     question="On how many drafts does a judgement rest?",
-    description="Drafts verified within the window of the rates. Under traffic.drafts_to_judge nothing is judged.",
+    description="Drafts verified within the window of the rates: under traffic.drafts_to_judge nothing is judged.",
+    action="If there are too few, wait for traffic, or lengthen rules.rate_window.",
     unit=Unit.DRAFTS,
     expr=InWindow(drafts),
     empty="speculation is off",
@@ -52,25 +62,39 @@ drafts_in_window = Signal(
 LEAST_DRAFTS = setting(lambda settings: settings.traffic.drafts_to_judge)
 enough_drafts = drafts_in_window >= LEAST_DRAFTS
 draft_tokens = rate_of(
-    speculation.DRAFT_TOKENS, "draft_tokens", "Drafted tokens", "How many tokens does the drafter propose?"
+    speculation.DRAFT_TOKENS,
+    "draft_tokens",
+    "Drafted tokens",
+    "How many tokens does the drafter propose?",
+    "Compare with accepted tokens: the rest is wasted.",
 )
 accepted_tokens = rate_of(
-    speculation.ACCEPTED_TOKENS, "accepted_tokens", "Accepted tokens", "How many drafted tokens are kept?"
+    speculation.ACCEPTED_TOKENS,
+    "accepted_tokens",
+    "Accepted tokens",
+    "How many drafted tokens are kept?",
+    "If more is wasted on a busy GPU, shorten K or change the drafter.",
 )
 accepted_tokens_per_pos = rate_of(
     speculation.ACCEPTED_TOKENS_PER_POS,
     "accepted_tokens_per_pos",
     "Accepted tokens by position",
     "How many drafts are accepted this deep?",
+    "Shorten K where deep positions are rarely accepted.",
 )
 generation_tokens = rate_of(
-    serving.GENERATION_TOKENS, "generation_tokens", "Generated tokens", "How many tokens are generated?"
+    serving.GENERATION_TOKENS,
+    "generation_tokens",
+    "Generated tokens",
+    "How many tokens are generated?",
+    "Use it as the load behind every ratio.",
 )
 decode_steps = rate_of(
     latency.STEP_LATENCY.count,
     "decode_steps",
     "Decode steps",
     "How many steps does the engine take, over all requests?",
+    "Compare with drafts: their ratio is the coverage.",
     unit=Unit.STEPS_PER_SECOND,
     empty="no vLLM series: server down, older than 0.10.2, or started with --disable-log-stats",
 )
@@ -79,13 +103,15 @@ first_tokens = rate_of(
     "first_tokens",
     "First tokens",
     "How many requests received their first token?",
+    "Compare with finished requests: clients gave up on what is neither finished nor running.",
     unit=Unit.REQUESTS_PER_SECOND,
 )
 wasted_tokens = Signal(
     name="wasted_tokens",
     title="Wasted tokens",
     question="How much verification is wasted?",
-    description="Drafted tokens that the target model verified and rejected. Per second.",
+    description="Drafted tokens that the target model verified and rejected, per second.",
+    action="If it is high on a busy GPU, shorten K or change the drafter.",
     unit=Unit.TOKENS_PER_SECOND,
     better=Better.LOWER,
     expr=draft_tokens - accepted_tokens,

@@ -61,9 +61,12 @@ measured_speedup = Signal(
     name="measured_speedup",
     title="Measured speedup",
     question="Do users get their tokens sooner than without speculation?",
-    description="Mean time per output token of the model's baseline servers / that of this arm. A measurement, "
-    "unlike the expected speedup. Shown if a target of the same model is labelled as baseline, serves enough requests "
-    "and has a similar load per engine: as many requests in the batch, or as many finished per second.",
+    description="Mean time per output token of the model's baseline servers / that of this arm, at similar load: "
+    "a measurement.",
+    action="Below 1 users wait longer: draft less under load, or turn it off.",
+    note="Unlike the expected speedup. Shown if a target of the same model is labelled as baseline, "
+    "serves enough requests and has a similar load per engine: as many requests in the batch, or as "
+    "many finished per second.",
     unit=Unit.TIMES,
     better=Better.HIGHER,
     expr=_baseline_time.ratio(_arms, on(_model, group="right")) & _alike_load,
@@ -76,8 +79,9 @@ tail_change = Signal(
     name="tail_change",
     title="Latency tail vs. its own past",
     question="Have slow requests become slower relative to the others?",
-    description="P99 / P50 of the time per output token, divided by its mean over the model's own past. Shows a "
-    "mixed workload: some requests draft well, others do not, and the mean hides it.",
+    description="P99 / P50 of the time per output token, divided by its mean over the model's own past.",
+    action="If it grew, look for a mixed workload: some requests draft well, others do not.",
+    note="The mean hides a mixed workload.",
     unit=Unit.TIMES_USUAL,
     better=Better.LOWER,
     expr=per_token.tail / usual(per_token.tail),
