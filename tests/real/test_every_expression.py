@@ -54,12 +54,12 @@ EMPTY_BY_DEFAULT = {
     **dict.fromkeys(
         (
             *(
-                "Requests stuck",
+                "Stuck requests",
                 "engine:vllm_requests_stuck:min5m",
                 "model:vllm_requests_stuck:min5m",
                 "VLLMEngineStuck",
             ),
-            *("Requests without an answer", "target:vllm_requests_unanswered:increase5m", "VLLMRequestsUnanswered"),
+            *("Unanswered requests", "target:vllm_requests_unanswered:increase5m", "VLLMRequestsUnanswered"),
             *("VLLMRequestsAbandoned", "service:vllm_gone:bool", "VLLMModelGone", "VLLMTargetFlapping"),
         ),
         "every request of the run is answered, and no server leaves",
@@ -91,7 +91,7 @@ EMPTY_BY_DEFAULT = {
     ),
     **dict.fromkeys(
         (
-            *("Rule evaluations that failed", "Notifications that failed", "Failures of the storage"),
+            *("Failed rule evaluations", "Failed notifications", "Storage failures"),
             *("Disk space left in a day and Disk space left", "Disk space left in a day and Disk space left B"),
             "Disk space left B",
             *("monitor:node_filesystem_avail:ratio", "DraftboardDiskFilling", "DraftboardStorageFails"),

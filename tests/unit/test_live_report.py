@@ -142,14 +142,14 @@ def test_verdict_and_reasons_speak_the_signals_words(saved: Save) -> None:
             (90,),
             "draft_model",
             ("costs more than it saves (assumed)", "look at the drafter"),
-            "First position accepted in 9.0% of drafts, under 70%",
+            "First-position acceptance is 9.0%, under 70%",
         ),
         ((5,), "ngram", ("costs more than it saves (assumed)", "turn it off, or change the drafter"), "Even K = 1"),
         (
             (500, 400, 350),
             "eagle3",
             ("pays (assumed)", "look at the drafter"),
-            "First position accepted in 50.0% of drafts, under 70%",
+            "First-position acceptance is 50.0%, under 70%",
         ),
         ((500, 400, 350), "ngram", ("pays (assumed)", "try a longer K"), "1.13 times as fast as now"),
         ((900, 500, 100), "eagle3", ("pays (assumed)", "keep"), "No other k is expected to gain more than 2%"),
@@ -353,7 +353,7 @@ def test_a_k_that_changed_between_the_pages_is_told(saved: Save) -> None:
 def test_requests_that_never_finish_are_named(saved: Save) -> None:
     model = only(report(Lifetime(saved(page((900, 500), drafts=1000, started=12)))))
     assert model.traffic.unfinished == 1
-    assert any("Requests that never finish: 100.0%" in note for note in model.notes)
+    assert any("Unfinished requests: 100.0%" in note for note in model.notes)
     running = only(report(Lifetime(saved(page((900, 500), drafts=1000, started=12, requests=4, running=8)))))
     assert (running.traffic.unfinished, [note for note in running.notes if "never" in note]) == (0, [])
     assert only(report(Lifetime(saved(page((900, 500), drafts=1000, started=9))))).traffic.unfinished is None

@@ -68,7 +68,7 @@ def test_under_two_hundred_drafts_of_short_answers_nothing_is_judged() -> None:
 def test_requests_that_clients_gave_up_are_named() -> None:
     model = told("ab-0", "ab-1")
     assert model.traffic.unfinished == 1
-    assert any(note.startswith("Requests that never finish: 100.0%") for note in model.notes)
+    assert any(note.startswith("Unfinished requests: 100.0%") for note in model.notes)
     assert told("dm3-0", "dm3-1").traffic.unfinished == 0
 
 

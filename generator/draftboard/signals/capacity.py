@@ -38,7 +38,7 @@ def _of_kv_cache(settings: Settings) -> tuple[Band, ...]:
 
 batch = Signal(
     name="batch",
-    title="Requests in an engine's batch",
+    title="Batch size",
     question="How full are the batches?",
     description="Running requests per engine: the mean over the window and the model's engines.",
     action="If it is large, check that speculation still pays: drafts compete with other requests.",
@@ -82,7 +82,7 @@ waiting_by_reason = Signal(
 )
 queue_growth = Signal(
     name="queue_growth",
-    title="Growth of the queue",
+    title="Queue growth",
     question="Do more requests arrive than are served?",
     description="Mean number of waiting requests per engine in the window, minus that of the previous window.",
     action="If it stays above 0, add engines or admit fewer requests: the queue does not empty by itself.",
@@ -112,7 +112,7 @@ kv_cache_usage = Signal(
 )
 kv_cache_usage_mean = Signal(
     name="kv_cache_usage_mean",
-    title="KV cache in use on average",
+    title="Mean KV cache in use",
     question="How full is the KV cache overall?",
     description="Share of the KV cache's blocks held by running requests, averaged over the model's engines.",
     action="If it is far below the fullest engine, distribute requests evenly.",
@@ -124,7 +124,7 @@ kv_cache_usage_mean = Signal(
 )
 kv_cache_capacity = Signal(
     name="kv_cache_capacity",
-    title="KV cache of each engine",
+    title="KV cache capacity",
     question="How many tokens fit into the KV cache?",
     description="Capacity in tokens (kv_cache_size_tokens) and in requests of full length "
     "(kv_cache_max_concurrency), as reported at start.",

@@ -175,7 +175,7 @@ ADVICE = Decision(
         "drafter": Choice(
             Code(3, "look at the drafter", Status.WARN),
             economics.with_a_drafter(first_position) < setting(lambda settings: settings.thresholds.first_position),
-            "{first_position.title} in {first_position} of drafts, under {thresholds.first_position:.0%}: this drafter "
+            "{first_position.title} is {first_position}, under {thresholds.first_position:.0%}: this drafter "
             "is misaligned with its target",
         ),
         "off": Choice(
@@ -297,7 +297,7 @@ servers_down = Signal(
 )
 gone = Signal(
     name="gone",
-    title="Models that are gone",
+    title="Models without a server",
     question="Has a model lost its last server?",
     description="1 for a model that was served while servers are remembered (rules.remember, by default 1h), and "
     "has not one scrape target left.",

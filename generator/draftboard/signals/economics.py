@@ -207,7 +207,7 @@ best_k = Signal(
 )
 what_if_speedup = _speedup(
     name="what_if_speedup",
-    title="Speedup at each k for the chosen c and v",
+    title="Speedup at each k for chosen costs",
     question="What if drafting cost more or less?",
     description="Expected speedup at each k, with draft cost c and verify inflation v from the variables of the "
     "dashboard, the same for all models.",

@@ -71,7 +71,7 @@ heartbeat = Signal(
 )
 rules_failed = Signal(
     name="rules_failed",
-    title="Rule evaluations that failed",
+    title="Failed rule evaluations",
     question="Are all rules evaluated?",
     description="Failed rules and missed evaluations of Draftboard's rule groups within the window of the rates.",
     action="Read the errors in Prometheus, under Status > Rule health.",
@@ -104,7 +104,7 @@ records_missing = Signal(
 _refused, _dropped = (_increase(metric, lambda _: RETRIED) for metric in (around.ALERTS_REFUSED, around.ALERTS_DROPPED))
 notifications_failed = Signal(
     name="notifications_failed",
-    title="Notifications that failed",
+    title="Failed notifications",
     question="Do notifications arrive?",
     description=f"By integration, within {RETRIED}: what Alertmanager could not deliver; under alertmanager, what "
     "Prometheus could not hand to it.",
@@ -152,7 +152,7 @@ _new_corruptions = first_of(
 )
 storage_failures = Signal(
     name="storage_failures",
-    title="Failures of the storage",
+    title="Storage failures",
     question="Does Prometheus keep what it scrapes?",
     description="Corruptions, failed writes and truncations of the write-ahead log, and failed compactions, "
     "within rules.remember (by default 1h).",

@@ -99,7 +99,7 @@ request_rate = Signal(
 _started = InWindow(rate(latency.TIME_TO_FIRST_TOKEN.count))
 unfinished = Signal(
     name="unfinished",
-    title="Requests that never finish",
+    title="Unfinished requests",
     question="Do clients give up while they are being answered?",
     description="(Requests with a first token - finished - running) / requests with a first token: at least so "
     "many were given up by clients.",
@@ -127,7 +127,7 @@ errors = Signal(
 )
 error_ratio = Signal(
     name="error_ratio",
-    title="Requests that end in an error",
+    title="Share of failed requests",
     question="Do requests fail inside the engine?",
     description="Share of finished requests whose finished_reason is error; requests refused by the HTTP server "
     "are not included.",
@@ -169,7 +169,7 @@ def _by_chance(every: Expr) -> Expr:
 
 requests_rejected = Signal(
     name="requests_rejected",
-    title="Requests rejected",
+    title="Rejected requests",
     question="Which limit rejects requests?",
     description="Requests rejected because a limit of the queue was reached, per second, by limit.",
     action="Add a server, or raise a limit that is too low.",
@@ -182,7 +182,7 @@ requests_rejected = Signal(
 )
 rejection_ratio = Signal(
     name="rejection_ratio",
-    title="Share of requests rejected",
+    title="Share of rejected requests",
     question="Are requests rejected?",
     description="Rejected requests / (rejected + finished requests).",
     action="If it is not 0, add a server, or raise a limit that is too low.",
@@ -269,7 +269,7 @@ http_failure_ratio = Signal(
 )
 cut_off = Signal(
     name="cut_off",
-    title="Answers cut off",
+    title="Truncated answers",
     question="Do answers run into their limit?",
     description="Share of finished requests that end at their length limit, or that vLLM ended because they "
     "repeat themselves.",
@@ -287,7 +287,7 @@ _asked = (of_servers("sum", InWindow(Function("rate", _answers))), InWindow(_fir
 _only_first_tokens = rate(serving.GENERATION_TOKENS, by=()) <= _first_tokens * 1.5  # Rates are not exact.
 unanswered = Signal(
     name="unanswered",
-    title="Requests without an answer",
+    title="Unanswered requests",
     question="Do requests come in, and none is answered?",
     description="Requests in the window that were accepted or received a first token, on a server that finished "
     "none and generated nothing more.",
@@ -305,7 +305,7 @@ unanswered = Signal(
 )
 stuck = Signal(
     name="stuck",
-    title="Requests stuck",
+    title="Stuck requests",
     question="Does an engine hold requests without working on them?",
     description="Least number of running requests in the window, of an engine that generated no token and whose "
     "KV cache did not change.",

@@ -155,7 +155,7 @@ def _burning_bands(_: Settings) -> tuple[Band, ...]:
 
 unserved = _signal(
     name="slo_unserved",
-    title="Requests that no engine served",
+    title="Unserved requests",
     question="How many requests failed before an engine counted them?",
     description="Requests per second answered with 5xx outside the engines; while no server answers, as many as "
     "came in the hour before on average.",
@@ -182,7 +182,7 @@ events = _signal(
 )
 bad_events = _signal(
     name="slo_bad_events",
-    title="Requests that missed an SLO",
+    title="Requests outside an SLO",
     question="How many requests missed an SLO?",
     description="Requests per second that took longer than the SLO allows, failed, were rejected or found no server.",
     action="See which SLO is missed, then look at that latency or at errors.",
@@ -298,7 +298,7 @@ budget_left = _signal(
 )
 time_left = _signal(
     name="error_budget_lasts",
-    title="Time until the error budget is exhausted",
+    title="Time to exhaustion of the error budget",
     question="How long does the error budget last at this burn rate?",
     description="Error budget remaining * window of the SLO / burn rate, while a burn is fast or slow: 0 when it "
     "is exhausted.",
