@@ -14,6 +14,7 @@ pytestmark = pytest.mark.prometheus
 
 TOO_SHORT = "the run lasts ten minutes: there is no hour or day before it"
 ONE_ENGINE = "each model of the run has one engine"
+ONE_CONFIGURATION = "the run's servers keep their configuration"
 NOT_LOADED = "a replay evaluates alerts by itself, so that Prometheus holds no ALERTS"
 NO_GPU = "the run has no GPU"
 NO_ERROR = "no request of the run failed"
@@ -28,6 +29,7 @@ ROOM = "the run's model is tiny, and so is its KV cache's use"
 EMPTY_BY_DEFAULT = {
     "Firing alerts": NOT_LOADED,
     "annotation Firing alerts": NOT_LOADED,
+    **dict.fromkeys(("annotation Changes of K", "annotation New methods"), ONE_CONFIGURATION),
     "Acceptance vs. earlier": TOO_SHORT,
     "Acceptance length vs. its own past": TOO_SHORT,
     "Mean acceptance length and Acceptance length, long-term mean B": TOO_SHORT,

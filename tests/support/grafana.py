@@ -48,13 +48,15 @@ def queries(dashboard: Json) -> Iterator[tuple[str, str]]:
         for target in panel["targets"]:
             yield f"{panel['title']} {target['refId']}", target["expr"]
     for annotation in dashboard["annotations"]["list"]:
-        if "expr" in annotation:
-            yield f"annotation {annotation['name']}", annotation["expr"]
+        if "target" in annotation:
+            yield f"annotation {annotation['name']}", annotation["target"]["expr"]
 
 
-def substituted(expr: str, dashboard: Json, rate_interval: str, chosen: Mapping[str, str] | None = None) -> str:
+def substituted(
+    expr: str, dashboard: Json, rate_interval: str, chosen: Mapping[str, str] | None = None, *, interval: str = "1m"
+) -> str:
     """The expression that Grafana sends, with every variable at its default unless another value is chosen."""
-    values = {"__rate_interval": rate_interval}
+    values = {"__rate_interval": rate_interval, "__interval": interval}
     for variable in dashboard["templating"]["list"]:
         current = variable["current"].get("value")
         values[variable["name"]] = variable["allValue"] if current == ["$__all"] else current

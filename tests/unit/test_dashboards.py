@@ -136,7 +136,7 @@ def test_variables_are_chained_multi_value_and_reload_with_the_time(documents: d
 
 def test_every_variable_in_an_expression_is_defined(documents: dict[str, Json]) -> None:
     for document in documents.values():
-        defined = {variable["name"] for variable in document["templating"]["list"]} | {"__rate_interval"}
+        defined = {variable["name"] for variable in document["templating"]["list"]} | {"__rate_interval", "__interval"}
         for where, expr in grafana.queries(document):
             assert set(re.findall(r"\$([a-z_]\w*)", expr)) <= defined, where
 
@@ -209,17 +209,21 @@ def test_panels_fill_the_grid_without_overlap_and_side_by_side_have_one_height(d
 
 
 def test_every_expression_parses(queries: list[tuple[str, str]]) -> None:
-    values = {"$__rate_interval": "5m", "$draft_cost": "0.1", "$verify_inflation": "1"}
+    values = {"$__rate_interval": "5m", "$__interval": "1m", "$draft_cost": "0.1", "$verify_inflation": "1"}
     for expr in {re.sub("|".join(map(re.escape, values)), lambda found: values[found[0]], e) for _, e in queries}:
         assert promql_parser.parse(expr)
 
 
-def test_rates_of_raw_series_have_grafana_s_window(queries: list[tuple[str, str]], reads: list[Read]) -> None:
-    for read in reads:
-        own = OWN_WINDOWS.get(read.function, set()) | ({"5m"} if read.name in COUNTED else set())
-        assert not read.function or read.window == "$__rate_interval" or read.window in own, read
-    for where, expr in queries:
-        assert ("$__rate_interval" in expr) <= is_raw(where), where
+def test_rates_of_raw_series_have_grafana_s_window_and_latest_values_the_window_of_records(
+    panels: Panels, settings: Settings
+) -> None:
+    kept = str(settings.rules.rate_window)
+    for where, target in ((where, target) for where, panel in panels for target in panel["targets"]):
+        followed = kept if target["instant"] else "$__rate_interval"
+        for function, name, _, window in SERIES.findall(target["expr"]):
+            own = OWN_WINDOWS.get(function, set()) | ({kept} if name in COUNTED else set())
+            assert not function or window in {followed, *own}, (where, name)
+        assert ("$__rate_interval" in target["expr"]) <= (is_raw(where) and target["range"]), where
 
 
 def test_selectors_follow_the_variables_for_scope_job_and_instance(reads: list[Read]) -> None:
@@ -239,6 +243,7 @@ def test_of_counters_only_rates_and_resets_are_read(reads: list[Read]) -> None:
     bare = {read.name for read in used if read.function not in {"rate", "increase", "resets"}}
     assert bare == {
         "vllm:spec_decode_num_accepted_tokens_per_pos_total",  # K is a number of series
+        "vllm:generation_tokens_total",  # less than before: a restart is marked
         "prometheus_tsdb_wal_corruptions_total",  # found when the process starts, where no increase shows
     }
 
@@ -332,16 +337,27 @@ def test_the_alerts_shown_are_all_of_ours_but_the_watchdog(queries: list[tuple[s
     assert watchdog == ("!=", WATCHDOG)
 
 
-def test_firing_alerts_and_restarts_are_annotations(documents: dict[str, Json]) -> None:
+def test_causes_of_a_step_are_marked_by_default_and_alerts_on_demand(documents: dict[str, Json]) -> None:
     for document in documents.values():
-        names = [annotation["name"] for annotation in document["annotations"]["list"]]
-        assert names == ["Annotations & Alerts", "Firing alerts", "Restarts"]
+        ours = [annotation for annotation in document["annotations"]["list"] if "target" in annotation]
+        assert [one["name"] for one in ours if one["enable"]] == ["Restarts", "Changes of K", "New methods"]
+        assert [one["name"] for one in ours if not one["enable"]] == ["Firing alerts"]
+        for one in ours:
+            assert (one["datasource"]["uid"], one["hide"], one["target"]["interval"]) == ("${datasource}", False, "1m")
+            assert one["titleFormat"].endswith(": {{series}}")
+            assert re.search(r'"series",\s" ",\s"model_name",\s"spec_method",\s"variant"', one["target"]["expr"])
+            # A step ago, whatever the zoom.
+            assert ("offset $__interval" in one["target"]["expr"]) == one["enable"], one["name"]
 
 
-def test_panels_query_no_faster_than_there_are_samples(panels: Panels, settings: Settings) -> None:
-    rules = settings.rules
-    for where, panel in panels:
-        assert panel["interval"] == str(rules.scrape_interval if is_raw(where) else rules.evaluation_interval), where
+def test_panels_query_no_faster_than_there_are_samples() -> None:
+    for scraped, evaluated, pace in (("15s", "1m", "1m"), ("30s", "10s", "30s")):
+        rules = {"scrape_interval": scraped, "evaluation_interval": evaluated}
+        for document in grafana.dashboards(render(Settings.model_validate({"rules": rules}))).values():
+            for panel in grafana.panels(document):
+                assert panel["interval"] == pace, panel["title"]
+                if document["uid"].endswith("-raw"):  # There $__rate_interval follows the query's own.
+                    assert all(target["interval"] == pace for target in panel["targets"]), panel["title"]
 
 
 def test_a_panel_changes_colour_where_the_alert_on_its_signal_fires(panels: Panels, settings: Settings) -> None:

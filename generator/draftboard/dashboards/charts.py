@@ -1,7 +1,7 @@
 """The kinds of panel, each made from signals for the dashboard's edition."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from string import ascii_uppercase
 from typing import Any
@@ -152,7 +152,7 @@ class Charts:
             signal,
             style={"axisLabel": fields.axis(signal)},
             shown=fields.drawn(signal, self.settings),
-            targets=[query(self._in_one_label(signal), instant=True, form="table")],
+            targets=[query(self._in_one_label(signal, latest=True), instant=True, form="table")],
             size=(8, 8),
             transformations=columns.one_column_a_series(signal.by[0]),
         )
@@ -178,7 +178,7 @@ class Charts:
 
     def table(self, title: str, *signals: Signal, says: str, action: str) -> Panel:
         """Latest values: a row for each model or SLO, a column for each signal, and a link to the model's depth."""
-        scope, empty = self._scope(signals[0].levels[-1]), signals[0].empty
+        scope, empty = self._scope(signals[0].levels[-1], latest=True), signals[0].empty
         by_ref = self._afforded(scope, *signals)
         if not by_ref:
             return None
@@ -205,7 +205,7 @@ class Charts:
             "table",
             signal,
             shown=fields.defaults(signal, self.settings),
-            targets=[query(self._scope(signal.levels[-1])(signal), instant=True, form="table")],
+            targets=[query(self._scope(signal.levels[-1], latest=True)(signal), instant=True, form="table")],
             size=(width, 8),
             transformations=columns.labels_only(signal, self.settings),
         )
@@ -218,8 +218,10 @@ class Charts:
         lettered = zip(ascii_uppercase, signals, strict=False)
         return {ref: signal for ref, signal in lettered if signal not in dear}
 
-    def _scope(self, level: Level) -> Scope:
-        return self._anywhere.at(level)
+    def _scope(self, level: Level, *, latest: bool = False) -> Scope:
+        """From where a panel looks; the latest values alone are rates over the records' window, at any zoom."""
+        own = self.settings.rules.rate_window if latest and self.edition is Edition.RAW else None
+        return replace(self._anywhere, level=level, span=own)
 
     @cached_property
     def _anywhere(self) -> Scope:
@@ -232,11 +234,13 @@ class Charts:
         labels = [f"{{{{{label}}}}}" for label in level.labels(self.settings)]
         own = [_LEGEND_OF.get(label, f"{{{{{label}}}}}") for label in signal.by]
         legend = " ".join([*([name] if name else []), *labels, *own])
-        return query(self._scope(level)(signal), ref, legend=legend, instant=instant)
+        return query(self._scope(level, latest=instant)(signal), ref, legend=legend, instant=instant)
 
-    def _in_one_label(self, signal: Signal) -> str:
+    def _in_one_label(self, signal: Signal, *, latest: bool = False) -> str:
         """A model's labels in one, so that each model is one series of a chart."""
-        return self._scope(Level.MODEL)(LabelJoin(signal, lambda _: columns.SERIES, " ", lambda scope: scope.labels))
+        return self._scope(Level.MODEL, latest=latest)(
+            LabelJoin(signal, lambda _: columns.SERIES, " ", lambda scope: scope.labels)
+        )
 
     def _exemplars(self) -> dict[str, Any]:
         """Ask for exemplars, which only raw series carry."""
@@ -257,8 +261,9 @@ class Charts:
     ) -> Panel:
         title = title or " and ".join(signal.title for signal in signals)
         self.shows += [(signal.name, title) for signal in signals]
-        rules, raw, common = self.settings.rules, self.edition is Edition.RAW, GRAFANA[kind]
-        pace = str(rules.scrape_interval if raw else rules.evaluation_interval)
+        raw, common = self.edition is Edition.RAW, GRAFANA[kind]
+        # Of raw series, too, so that both editions show the same curve: a faster pace costs more and tells no more.
+        pace = str(self.settings.rules.pace)
         if not raw and any(signal.record for signal in signals):
             shown = shown | {"noValue": f"{shown['noValue']}, or the rules are not loaded"}
         if "style" in common:

@@ -10,17 +10,15 @@ from grafanalib import core
 from grafanalib._gen import DashboardEncoder
 
 from draftboard.catalogue import serving
+from draftboard.dashboards.annotations import annotations
 from draftboard.dashboards.charts import GRID_WIDTH, Charts, uid
-from draftboard.dashboards.fields import COLOURS
 from draftboard.dashboards.panels import GRAFANA, Panel, note
 from draftboard.expr.promql import number
 from draftboard.expr.scope import Matcher
 from draftboard.expr.tree import Raw
 from draftboard.settings import Settings
-from draftboard.signals import Edition, Level, Scope, Signal
-from draftboard.signals.events import firing_alerts, restarts
+from draftboard.signals import Edition, Level, Scope
 from draftboard.signals.traffic import generation_tokens
-from draftboard.status import Status
 
 _OF_MODELS = {"job": "Job", "model_name": "Model", "spec_method": "Method", "variant": "Variant"}
 _OF_ENGINES = _OF_MODELS | {"instance": "Instance", "engine": "Engine"}
@@ -64,23 +62,6 @@ def _number_variable(name: str, label: str, chosen: float, choices: Sequence[flo
     chosen_option = {"selected": True, "text": current, "value": current}
     own = {"current": chosen_option, "label": label, "name": name, "options": options, "query": ",".join(values)}
     return {**GRAFANA["variables"]["number"], **own}
-
-
-def annotations(scope: Scope) -> list[dict[str, Any]]:
-    """Grafana's own annotations, firing alerts and restarts."""
-    model, moment = f"{{{{{scope.settings.labels.model_name}}}}}", scope.settings.rules.evaluation_interval
-    # A restart counts for as long as the rules remember a server; the mark belongs where the count rises.
-    risen = scope(restarts.combined(">", restarts.ago(lambda _: moment)))
-    return [
-        GRAFANA["annotations"]["grafana"],
-        _annotation(firing_alerts, scope(firing_alerts), f"{{{{alertname}}}} {model}", COLOURS[Status.WARN]),
-        _annotation(restarts, risen, f"restart {model}", "blue"),
-    ]
-
-
-def _annotation(signal: Signal, expr: str, text: str, colour: str) -> dict[str, Any]:
-    own = {"expr": str(expr), "iconColor": colour, "name": signal.title, "titleFormat": text}
-    return {**GRAFANA["annotations"]["ours"], **own}
 
 
 SCHEMA_VERSION = 42

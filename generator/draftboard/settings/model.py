@@ -127,6 +127,11 @@ class Rules(Table):
         return self.window or max(Duration(300), self.scrape_interval * 4)
 
     @property
+    def pace(self) -> Duration:
+        """How far apart the points of a graph are: no closer than scrapes and evaluations."""
+        return max(self.scrape_interval, self.evaluation_interval)
+
+    @property
     def silence(self) -> Duration:
         """How long a server answers no scrape before it counts as down."""
         return self.down_after or max(Duration(150), Duration(self.scrape_interval.seconds * 5 // 2))

@@ -1,0 +1,103 @@
+"""What is marked on every graph: restarts and changes of configuration, which explain a step in a curve, and alerts.
+
+Grafana marks a moment where a query has a value above 0. Its step grows with the range that is shown, so that "before"
+is one step ago: a change is marked once, however far the dashboard is zoomed out.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from draftboard.catalogue import serving
+from draftboard.dashboards.columns import SERIES
+from draftboard.dashboards.fields import COLOURS
+from draftboard.dashboards.panels import GRAFANA
+from draftboard.expr import promql
+from draftboard.expr.scope import Level, Scope
+from draftboard.expr.tree import Expr, Raw, over_level
+from draftboard.settings import Settings
+from draftboard.signals import Edition, Signal
+from draftboard.signals.depth import configured_k, current_k, lowest_k
+from draftboard.signals.events import firing_alerts, restarts
+from draftboard.signals.traffic import generation_tokens
+from draftboard.status import Status
+
+_STEP_AGO = "offset $__interval"
+
+
+@dataclass(frozen=True)
+class Mark:
+    """An annotation: where its query has a value above 0, it says what happened, and to which model."""
+
+    name: str
+    expr: str
+    text: str
+    colour: str
+    shown: bool = True  # Without being asked for: of causes, not of effects.
+
+    def document(self, settings: Settings) -> dict[str, Any]:
+        """Grafana's JSON."""
+        # Of a label that a series lacks, Grafana would write the name.
+        names = settings.labels
+        parts = (SERIES, " ", names.model_name, names.spec_method, names.variant)
+        expr = promql.call("label_join", self.expr, *(f'"{part}"' for part in parts))
+        pace = str(settings.rules.pace)
+        asked = {"editorMode": "code", "expr": expr, "interval": pace, "range": True, "refId": "Anno"}
+        title = f"{self.text}: {{{{{SERIES}}}}}"
+        own = {"enable": self.shown, "iconColor": self.colour, "name": self.name, "titleFormat": title}
+        return {**GRAFANA["annotations"]["ours"], **own, "target": asked}
+
+
+def annotations(scope: Scope) -> list[dict[str, Any]]:
+    """Grafana's own annotations and ours."""
+    return [GRAFANA["annotations"]["grafana"], *(mark.document(scope.settings) for mark in _marks(scope))]
+
+
+def _marks(scope: Scope) -> Iterable[Mark]:
+    purple = COLOURS[Status.ODD]
+    yield Mark("Restarts", _restarted(scope), "Restart", "blue")
+    yield Mark("Changes of K", _k_changed(scope), "K {{before}} -> {{k}}", purple)
+    yield Mark("New methods", _new_arm(scope), "New method or variant", purple)
+    alerts, orange = scope(firing_alerts), COLOURS[Status.WARN]
+    yield Mark(firing_alerts.title, alerts, "{{alertname}} ({{severity}})", orange, shown=False)
+
+
+def _restarted(scope: Scope) -> str:
+    if scope.edition is Edition.RAW:
+        counter = Raw(serving.GENERATION_TOKENS)
+        return promql.aggregate("group", scope.labels, promql.binary(scope(counter), "<", _before(counter, scope)))
+    # The record counts for as long as the rules remember a server.
+    return promql.binary(scope(restarts), ">", f"{scope(restarts)} {_STEP_AGO}")
+
+
+def _k_changed(scope: Scope) -> str:
+    """The first engine with a longer draft, and the first with a shorter one."""
+    if scope.edition is Edition.RAW:
+        return _changed(over_level("max", current_k.at(Level.ENGINE)), "!=", scope)
+    # Both records look back for a window: each is late in one direction.
+    return promql.first_of(_changed(configured_k, ">", scope), _changed(lowest_k, "<", scope))
+
+
+def _changed(number: Expr, how: str, scope: Scope) -> str:
+    """Where a number differs from what it was, both as labels."""
+    now, before = scope(number), _before(number, scope)
+    changed = promql.aggregate("count_values", scope.labels, '"k"', promql.binary(now, how, before))
+    was = promql.aggregate("count_values", scope.labels, '"before"', before)
+    return promql.binary(changed, "*", was, f"on ({', '.join(scope.labels)}) group_left (before)")
+
+
+def _new_arm(scope: Scope) -> str:
+    """A way to draft that a model did not have before, while it was served in another way."""
+    service = ", ".join(Level.SERVICE.labels(scope.settings))
+    before = _before(generation_tokens, scope)
+    new = promql.binary(scope(generation_tokens), "unless", before)
+    return promql.aggregate("group", scope.labels, promql.binary(new, "and", before, f"on ({service})"))
+
+
+def _before(what: Expr, scope: Scope) -> str:
+    """What was known last, a step ago: a server that restarts is silent in between."""
+    rules = scope.settings.rules
+    span = str(rules.remember)
+    record = what.record_here(scope, span) if isinstance(what, Signal) else None
+    past = record or promql.subquery(scope(what), span, str(rules.evaluation_interval), "0s")
+    return promql.call("last_over_time", f"{past} {_STEP_AGO}")
