@@ -166,7 +166,10 @@ def test_a_description_says_what_to_do_and_which_metrics_are_read_in_300_charact
         assert re.fullmatch(r"\S.*[.] [A-Z][^.].*[.]", text), where
         named = re.fullmatch(r"Metrics: (`[\w:]+`(?:, `[\w:]+`)*)(?: and \d+ more)?", metrics)
         assert named, where
-        assert {*named[1].replace("`", "").split(", ")} <= {metric.name for metric in CATALOGUE}, where
+        names = named[1].replace("`", "").split(", ")
+        assert {*names} <= {metric.name for metric in CATALOGUE}, where
+        if is_raw(where):
+            assert all(name in " ".join(target["expr"] for target in panel["targets"]) for name in names), where
 
 
 def test_titles_of_panels_are_names(panels: Panels) -> None:

@@ -280,9 +280,7 @@ class Charts:
 
     def _described(self, says: str, action: str, signals: Sequence[Signal]) -> str:
         """What a panel says, what to do, and the metrics that it reads: those read first, as many as there is room."""
-        read = {
-            name: None for signal in signals for name in metrics_of(signal, Scope(self.settings, signal.levels[-1]))
-        }
+        read = {name: None for signal in signals for name in metrics_of(signal, self._scope(signal.levels[-1]))}
         names = [f"`{name}`" for name in read]
         text = f"{says} {action}"
         for shown in range(len(names), 0, -1):

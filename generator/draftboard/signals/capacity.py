@@ -200,6 +200,6 @@ step_tokens_buckets, step_tokens_mean = distribution_of(
     latency.STEP_TOKENS,
     name="step_tokens",
     what="Tokens in an engine step",
-    action="If it is large, long prompts share steps with decodes: lower --max-num-batched-tokens.",
+    action="If it is large and tokens come slowly, lower --max-num-batched-tokens: prefills share the steps.",
     unit=Unit.TOKENS,
 )

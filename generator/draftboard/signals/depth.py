@@ -240,8 +240,8 @@ alpha_hat = Signal(
     name="alpha_hat",
     title="Acceptance per token (alpha)",
     question="How likely is one drafted token accepted, independent of K?",
-    description="Probability that a drafted token is accepted: accepted / (accepted + drafts - drafts accepted "
-    "up to the last position).",
+    description="Estimated probability that a drafted token is accepted: accepted / (accepted + drafts - drafts "
+    "accepted up to the last position).",
     action="Compare drafters of different K by it.",
     note="The maximum-likelihood estimate for drafts of fixed length: comparable across K, too low if "
     f"drafts are shorter than K. {_ONE_K}",

@@ -273,7 +273,7 @@ cut_off = Signal(
     question="Do answers run into their limit?",
     description="Share of finished requests that end at their length limit, or that vLLM ended because they "
     "repeat themselves.",
-    action="If it is high, raise max_tokens, or look for repetition loops.",
+    action="If it is high, check max_tokens, and look for repetition loops.",
     expr=requests_finished.where("finished_reason", "length", "repetition").sum("finished_reason") / request_rate,
     empty="no request finished in the window",
 )
