@@ -5,7 +5,7 @@ from draftboard.catalogue.metric import Metric, Presence
 DRAFTS = Metric(
     name="vllm:spec_decode_num_drafts_total",
     unit="drafts",
-    meaning="Drafts: one for each request and step that had at least one draft token.",
+    meaning="Drafts, one for each request and step that had at least one draft token.",
     help="Number of spec decoding drafts.",
     presence=Presence.SPECULATING,
 )

@@ -32,7 +32,7 @@ acceptance = Signal(
     description="Accepted / drafted tokens, without the bonus token; it falls as K grows, so it does not compare "
     "models of different K.",
     action="If it fell at the same K, look at workload and drafter; else judge by acceptance length.",
-    note="The bands are rules of thumb: judge by acceptance length against break-even.",
+    note="The bands are rules of thumb.",
     better=Better.HIGHER,
     expr=accepted_tokens / draft_tokens,
     record="vllm_spec_decode_acceptance:ratio_rate{window}",

@@ -228,7 +228,6 @@ next_position_accepted = Signal(
     description="Share of drafts accepted one token deeper than K, if that token were accepted as often as the "
     "last: extrapolated.",
     action="If it is high, try a longer K, and measure.",
-    note="Extrapolated, never measured.",
     expr=last_position
     * (
         over_level("sum", next_position(conditional_acceptance, "k"), "k") & each_k.equals(configured_k, EACH_MODEL)

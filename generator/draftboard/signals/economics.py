@@ -99,7 +99,7 @@ break_even = Signal(
     description="Mean draft length x c + v: the acceptance length at which a speculative step yields what plain "
     "steps would, at assumed costs.",
     action="To lower it, shorten K or use a cheaper drafter.",
-    note=f"{ASSUMPTION}",
+    note=ASSUMPTION,
     unit=Unit.TOKENS,
     expr=draft_length * draft_cost + _inflation,
     record="vllm_spec_decode_break_even:mean_rate{window}",
@@ -112,7 +112,7 @@ needed_per_step = Signal(
     description="Coverage x break-even length + share of steps without a draft: tokens a step at which the load "
     "breaks even, at assumed costs.",
     action="Compare with tokens per decode step.",
-    note=f"{ASSUMPTION}",
+    note=ASSUMPTION,
     unit=Unit.TOKENS,
     expr=coverage * break_even + _plain,
     record="vllm_tokens_per_step:break_even_rate{window}",
@@ -124,7 +124,7 @@ expected_speedup = _speedup(
     question="Does speculation pay?",
     description="Tokens per decode step / break-even tokens per step: 1 is break-even, at assumed costs.",
     action="Below 1, shorten K, change the drafter or turn it off; measure it against a baseline under the same load.",
-    note=f"Over all decode steps. {ASSUMPTION} Only a baseline under the same load measures the real one.",
+    note=f"Over all decode steps. {ASSUMPTION}",
     expr=tokens_per_step.per(needed_per_step),
     record="vllm_spec_decode_expected_speedup:ratio_rate{window}",
 )
@@ -167,8 +167,8 @@ speedup_at = _speedup(
     name="speedup_at",
     title="Expected speedup at each k",
     question="Which draft length would be fastest?",
-    description="Expected speedup of the load at each k up to K, if the same share of its tokens came from "
-    "drafts of k tokens.",
+    description="Expected speedup at each k up to K, at assumed costs, if the same share of tokens came from drafts "
+    "of k tokens.",
     action="Try the smallest k near the top; below K the values are lower bounds.",
     note=f"{BURSTS} {ASSUMPTION}",
     expr=_speedup_at(_drafted_at.combined("*", draft_cost, EACH_MODEL) + _inflation),
@@ -236,7 +236,7 @@ longer_gain = _gain(
     description="Expected speedup at K + 1 / now, if the next token were accepted as often as the last one: "
     "extrapolated, at assumed costs.",
     action="Above 1 + thresholds.gain, try a longer K.",
-    note=f"Extrapolated, never measured. {ASSUMPTION}",
+    note=ASSUMPTION,
     expr=needed_per_step.per(
         _in_drafts * ((draft_length + 1) * draft_cost + _inflation).per(acceptance_length + next_position_accepted)
         + _plain

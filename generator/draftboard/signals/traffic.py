@@ -3,7 +3,7 @@
 from draftboard.catalogue import Metric, latency, serving, speculation
 from draftboard.expr.scope import Level
 from draftboard.expr.tree import InWindow, rate, setting
-from draftboard.signals.signal import Better, Signal, Unit
+from draftboard.signals.signal import Better, Signal, Unit, within
 from draftboard.status import Status
 
 SILENT = "no vLLM series: server down, or started with --disable-log-stats"
@@ -17,6 +17,7 @@ def rate_of(
     question: str,
     action: str,
     *,
+    description: str = "",
     unit: Unit = Unit.TOKENS_PER_SECOND,
     empty: str = "",
     kinds: tuple[tuple[str, Status], ...] = (),
@@ -27,7 +28,7 @@ def rate_of(
         name=name,
         title=title,
         question=question,
-        description=f"{metric.meaning.removesuffix('.')}, per second.",
+        description=description or f"Per second: {within(metric.meaning)}",
         action=action,
         unit=unit,
         expr=rate(metric),
@@ -95,6 +96,7 @@ decode_steps = rate_of(
     "Decode steps",
     "How many steps does the engine take, over all requests?",
     "Compare with drafts: their ratio is the coverage.",
+    description="Per second: decode steps, each counted for every request in it.",
     unit=Unit.STEPS_PER_SECOND,
     empty="no vLLM series: server down, older than 0.10.2, or started with --disable-log-stats",
 )
@@ -104,6 +106,7 @@ first_tokens = rate_of(
     "First tokens",
     "How many requests received their first token?",
     "Compare with finished requests: clients gave up on what is neither finished nor running.",
+    description="Per second: requests that received their first token.",
     unit=Unit.REQUESTS_PER_SECOND,
 )
 wasted_tokens = Signal(
