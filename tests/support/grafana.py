@@ -6,11 +6,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 Json = dict[str, Any]
+IMPORTS = "dashboards/grafana-com/"
 
 
 def dashboards(files: Mapping[str, str]) -> dict[str, Json]:
-    """By path."""
-    return {path: json.loads(text) for path, text in files.items() if path.endswith(".json")}
+    """By path, without the copies for the import dialog."""
+    return {path: json.loads(files[path]) for path in files if path.endswith(".json") and IMPORTS not in path}
+
+
+def imports(files: Mapping[str, str]) -> dict[str, Json]:
+    """The copies for Grafana's import dialog, by path."""
+    return {path: json.loads(text) for path, text in files.items() if path.startswith(IMPORTS)}
 
 
 def panels(dashboard: Json) -> Iterator[Json]:

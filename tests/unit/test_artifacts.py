@@ -71,6 +71,7 @@ def test_an_edit_by_hand_is_shown_as_a_diff(tmp_path: Path, files: dict[str, str
     "stray",
     [
         *("dashboards/draftboard-old.json", "dashboards/standalone/draftboard-old-raw.json"),
+        "dashboards/grafana-com/draftboard-old.json",
         *("alerts/old.rules.yaml", "alerts/runbooks/VLLMOld.md"),
     ],
 )

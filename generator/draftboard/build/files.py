@@ -22,11 +22,12 @@ from draftboard.signals import Edition
 RECORDING = "alerts/recording.rules.yaml"
 ALERTING = "alerts/alerting.rules.yaml"
 _FOLDERS = {Edition.RECORDS: "dashboards", Edition.RAW: "dashboards/standalone"}
+_IMPORTS = "dashboards/grafana-com"
 RUNBOOKS = "alerts/runbooks"
 _PATTERNS = (
     "alerts/*.rules.yaml",
     *(f"{RUNBOOKS}/{prefix}*.md" for prefix in ("SpecDecode", "VLLM", "Draftboard")),
-    *(f"{folder}/draftboard-*.json" for folder in _FOLDERS.values()),
+    *(f"{folder}/draftboard-*.json" for folder in (*_FOLDERS.values(), _IMPORTS)),
 )
 """Paths in folders that hold generated files only: what matches and is not built any more is left over."""
 _MADE_BY = "Made by `draftboard build`: edit the generator or your settings, not this file."
@@ -65,6 +66,11 @@ def artifacts(settings: Settings) -> dict[str, Callable[[], str]]:
             for build in DASHBOARDS
             for edition, folder in _FOLDERS.items()
         },
+        **{
+            f"{_IMPORTS}/{uid(build.__name__, edition)}.json": partial(_import, build, settings, edition)
+            for build in DASHBOARDS
+            for edition in _FOLDERS
+        },
         **{path: partial(stack.text, path, settings, _MADE_BY) for path in stack.TEMPLATES},
     }
 
@@ -88,6 +94,12 @@ def _runbook(alert: Alert, settings: Settings) -> str:
 def _dashboard(build: Callable[..., Dashboard], settings: Settings, edition: Edition) -> str:
     document = build(settings, edition).document
     return json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _import(build: Callable[..., Dashboard], settings: Settings, edition: Edition) -> str:
+    """On one line: what people read, and what changes, stands in the other folders."""
+    document = build(settings, edition).importable
+    return json.dumps(document, separators=(",", ":"), sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from grafanalib._gen import DashboardEncoder
 from draftboard.catalogue import serving
 from draftboard.dashboards.annotations import annotations
 from draftboard.dashboards.charts import GRID_WIDTH, Charts, uid
+from draftboard.dashboards.importing import importable
 from draftboard.dashboards.panels import GRAFANA, Panel, note
 from draftboard.expr.promql import number
 from draftboard.expr.scope import Matcher
@@ -89,6 +90,11 @@ class Dashboard:
     def document(self) -> dict[str, Any]:
         """Grafana's JSON, made when it is asked for: most who want a dashboard only ask what it shows."""
         return _finished(self.made)
+
+    @property
+    def importable(self) -> dict[str, Any]:
+        """The same for Grafana's import dialog."""
+        return importable(self.document)
 
 
 @dataclass
