@@ -4,8 +4,6 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 TOOLS := .tools
-COMPOSE := docker compose --file deploy/docker-compose.yml \
-	$(if $(EXAMPLE),$(patsubst %,--env-file %,$(wildcard deploy/.env) deploy/examples/$(EXAMPLE).env))
 # The user's settings, if present, and the folder for the files built from them. Git ignores both.
 CONFIG := $(firstword $(wildcard deploy/my.toml) deploy/draftboard.toml)
 OUT := $(if $(filter deploy/draftboard.toml,$(CONFIG)),.,deploy/built)
@@ -32,7 +30,7 @@ export PROMETHEUS PROMTOOL ALERTMANAGER AMTOOL DOCKER_COMPOSE
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test test-vllm unit lint format typecheck build check mutate detect false-alarms bench-simulator \
-	secrets up up-demo reload down check-docker check-secrets check-settings tools clean
+	secrets up up-demo reload down tools clean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -88,35 +86,17 @@ bench-simulator: $(VENV)/.dev ## Measure the cost of one simulated engine hour
 secrets: ## Create missing secrets and deploy/.env
 	@$(PYTHON) deploy/tools/make_secrets.py
 
-up: check-docker check-secrets check-settings ## Start the stack of deploy/.env (EXAMPLE=eagle3: that model)
-	$(COMPOSE) up --detach
+up: ## Start the stack of deploy/.env (EXAMPLE=eagle3: that model)
+	@$(PYTHON) deploy/tools/stack.py up $(if $(EXAMPLE),--example $(EXAMPLE))
 
-up-demo: check-docker check-secrets ## Start the stack with simulated servers; no GPU needed
-	BUILD_FOLDER=.. COMPOSE_PROFILES=demo $(COMPOSE) --project-name draftboard-demo up --detach --build
+up-demo: ## Start the stack with simulated servers; no GPU needed
+	@$(PYTHON) deploy/tools/stack.py up --demo
 
-reload: check-docker check-settings ## Read changed settings without a restart
-	$(COMPOSE) exec -T prometheus promtool check config /etc/prometheus/config/prometheus.yml
-	$(COMPOSE) exec -T alertmanager amtool check-config /etc/alertmanager/alertmanager.yml
-	$(COMPOSE) kill --signal SIGHUP prometheus alertmanager
+reload: ## Read changed settings without a restart
+	@$(PYTHON) deploy/tools/stack.py reload $(if $(EXAMPLE),--example $(EXAMPLE))
 
-down: check-docker ## Stop both stacks; volumes are kept
-	COMPOSE_PROFILES='*' $(COMPOSE) down
-	COMPOSE_PROFILES='*' $(COMPOSE) --project-name draftboard-demo down
-
-check-docker:
-	@docker compose version >/dev/null 2>&1 || \
-		{ echo "Docker with Compose is required, see docs/install.md. Without Docker: make demo" >&2; exit 2; }
-
-check-secrets:
-	@test -d deploy/secrets || { echo "deploy/secrets is missing. Run: make secrets" >&2; exit 2; }
-
-check-settings:
-	@if test -e deploy/my.toml; then \
-		grep -Eqs "^BUILD_FOLDER=[\"']?(\./)?built/?[\"']?[[:space:]]*$$" deploy/.env || \
-			{ echo "deploy/built is not mounted. Add BUILD_FOLDER=built to deploy/.env" >&2; exit 2; }; \
-		test deploy/built/alerts/alerting.rules.yaml -nt deploy/my.toml || \
-			{ echo "deploy/my.toml is newer than deploy/built. Run: make build" >&2; exit 2; }; \
-	fi
+down: ## Stop both stacks; volumes are kept
+	@$(PYTHON) deploy/tools/stack.py down
 
 tools: $(FETCHED) $(FETCHED_COMPOSE) ## Fetch Prometheus, Alertmanager and Docker Compose
 

@@ -16,7 +16,8 @@ case $DATASET in
     */*) set -- --dataset-name hf --dataset-path "$DATASET" --no-oversample ;;
     *) set -- --dataset-name "$DATASET" ;;
 esac
-exec vllm bench serve \
+result=${TMPDIR:-/tmp}/result.json
+vllm bench serve \
     --backend openai \
     --base-url "$TARGET" \
     --endpoint /v1/completions \
@@ -25,4 +26,17 @@ exec vllm bench serve \
     --request-rate "$RATE" \
     --temperature 0 \
     --disable-tqdm \
+    --save-result \
+    --result-filename "$result" \
     "$@"
+# The benchmark ends with 0 even if every request failed.
+python3 - "$result" <<'EOF'
+import json
+import sys
+
+with open(sys.argv[1]) as file:
+    result = json.load(file)
+answered, failed = result["completed"], result.get("failed", 0)
+if failed or not answered:
+    sys.exit(f"load.sh: {failed} requests failed, {answered} were answered")
+EOF

@@ -31,4 +31,4 @@ fi
 # Further options are split into words, without file name expansion.
 set -f
 # shellcheck disable=SC2086
-exec "$@" $VLLM_ARGS
+exec "$@" $SERVE_ARGS

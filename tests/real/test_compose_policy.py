@@ -1,7 +1,10 @@
 """The policy for every service of the stack, and exceptions with their reasons."""
 
 import json
+import os
 import re
+import runpy
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -168,9 +171,52 @@ def test_ports_listen_on_loopback(services: dict[str, Any]) -> None:
     assert {port["host_ip"] for ports in opened.values() for port in ports} == {"127.0.0.1"}
 
 
+def test_only_prometheus_is_reached_by_servers_and_by_those_who_watch(services: dict[str, Any]) -> None:
+    """Alertmanager takes silences from everybody who reaches it."""
+    monitoring = {name for name, service in services.items() if "monitoring" in service.get("networks", ())}
+    serving = {name for name, service in services.items() if "default" in service.get("networks", ())}
+    assert monitoring == {"prometheus", "alertmanager", "grafana"}
+    assert monitoring & serving == {"prometheus"}
+    assert services.keys() - monitoring - serving == {"volume-owner"}
+
+
+def test_the_volume_that_an_image_declares_is_mounted_wherever_it_runs(services: dict[str, Any]) -> None:
+    """Docker makes a nameless volume of it otherwise, at each start. Declared by the images' Dockerfiles."""
+    declared = {"prom/prometheus": "/prometheus", "prom/alertmanager": "/alertmanager"}
+    for name, service in services.items():
+        folder = declared.get(service["image"].partition(":")[0])
+        mounted = {mount["target"] for mount in service.get("volumes", [])}
+        mounted |= {mount.partition(":")[0] for mount in service.get("tmpfs", [])}
+        assert folder is None or folder in mounted, name
+
+
 def test_bind_address_changes_the_address_of_all_ports() -> None:
     opened = configured(EVERY, BIND_ADDRESS="192.0.2.7")["services"].values()
     assert {port["host_ip"] for service in opened for port in service.get("ports", [])} == {"192.0.2.7"}
+
+
+def test_an_ipv6_address_is_bound_in_brackets() -> None:
+    opened = configured(EVERY, BIND_ADDRESS="[2001:db8::7]")["services"].values()
+    assert {port["host_ip"] for service in opened for port in service.get("ports", [])} == {"2001:db8::7"}
+
+
+def test_an_override_beside_the_compose_file_is_read(tmp_path: Path) -> None:
+    """As `make up` calls it: by folder, not by file."""
+    shutil.copytree(DEPLOY, tmp_path / "deploy", ignore=shutil.ignore_patterns("secrets", "built", ".env"))
+    shutil.copy(DEPLOY / ".env.example", tmp_path / "deploy/.env")
+    (tmp_path / "deploy/docker-compose.override.yml").write_text("services: {grafana: {labels: {mine: 'yes'}}}")
+    done = subprocess.run(
+        [program("docker-compose"), "--project-directory", "deploy", "config", "--format=json"],
+        env={"PATH": os.environ["PATH"], **OWNER},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    services = json.loads(done.stdout)["services"]
+    assert services["grafana"]["labels"] == {"mine": "yes"}
+    assert "vllm" in services
 
 
 def test_bind_mounts_are_read_only(services: dict[str, Any]) -> None:
@@ -216,7 +262,8 @@ def test_mounted_files_exist_or_are_generated(services: dict[str, Any]) -> None:
 
 def test_what_a_reload_reads_is_mounted_as_folders_and_checked_before(services: dict[str, Any]) -> None:
     """A container keeps the old content of a mounted file that is replaced."""
-    checked = set(re.findall(r"check(?: |-)config (\S+)", (ROOT / "Makefile").read_text()))
+    script = runpy.run_path(str(DEPLOY / "tools/stack.py"))
+    checked = {check[-1] for check in script["RELOADED"].values()}
     read = set()
     for name in ("prometheus", "alertmanager"):
         mounts = [mount for mount in services[name]["volumes"] if mount["type"] == "bind"]
@@ -277,6 +324,7 @@ def test_git_ignores_secrets_and_user_settings() -> None:
         "deploy/.env",
         "deploy/prometheus/targets/mine.yaml",
         "deploy/my.toml",
+        "deploy/docker-compose.override.yml",
         "deploy/built/alerts/alerting.rules.yaml",
     ]
     done = subprocess.run(

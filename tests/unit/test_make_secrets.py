@@ -1,5 +1,6 @@
 """Secrets are random, readable by their owner only, created once and never printed."""
 
+import errno
 import os
 import stat
 from pathlib import Path
@@ -106,3 +107,64 @@ def test_a_symbolic_link_in_place_of_a_secret_is_not_followed(
     assert script.main() == 2
     assert "is not a regular file" in capsys.readouterr().err
     assert (tmp_path / "elsewhere").read_text() == "untouched"
+
+
+def state_of(folder: Path) -> dict[str, tuple[int, int, int, str]]:
+    found = [folder / ".env", folder / "secrets", *(folder / "secrets").iterdir()]
+    stats = [(path, path.stat()) for path in found]
+    return {
+        path.name: (told.st_uid, told.st_gid, told.st_mode, path.read_text() if path.is_file() else "")
+        for path, told in stats
+    }
+
+
+def test_a_run_of_another_user_changes_nothing(
+    script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The running containers read the files as their owner."""
+    script.main()
+    (tmp_path / "secrets/vllm_api_key").chmod(0o640)
+    before = state_of(tmp_path)
+    monkeypatch.setenv("SUDO_UID", "1234")
+    monkeypatch.setenv("SUDO_GID", "1234")
+    assert script.main() == 2
+    assert "this user's is 1234" in capsys.readouterr().err
+    assert state_of(tmp_path) == before
+
+
+def test_a_full_disk_leaves_no_secret_rather_than_an_empty_one(
+    script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(script.os, "fsync", full)
+    assert script.main() == 2
+    assert capsys.readouterr().err.splitlines() == [f"make_secrets.py: [Errno {errno.ENOSPC}] No space left on device"]
+    assert list((tmp_path / "secrets").iterdir()) == []
+    assert not (tmp_path / ".env").exists()
+
+
+def test_a_disk_that_is_full_when_the_owner_is_written_leaves_the_users_lines(
+    script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".env").write_text("MODEL=mine\n")
+    script.make_all(tmp_path / "secrets", 1000, 1000)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "replace", full)
+    assert script.main() == 2
+    assert (tmp_path / ".env").read_text() == "MODEL=mine\n"
+    assert {path.name for path in tmp_path.iterdir()} == {".env", ".env.example", "secrets"}
+
+
+@pytest.mark.parametrize("name", ["grafana_admin_password", "vllm_api_key"])
+def test_an_empty_secret_is_refused(
+    script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    script.main()
+    (tmp_path / "secrets" / name).write_text("")
+    assert script.main() == 2
+    assert f"{name} is empty: remove it and run this again" in capsys.readouterr().err

@@ -9,23 +9,41 @@ import pytest
 
 from conftest import ROOT
 
+DOCKER = """#!/bin/sh
+echo "called: ${BUILD_FOLDER-} $COMPOSE_PROFILES $*" >>"$CALLS"
+case " $* " in
+    *" compose version "*) echo "${COMPOSE_VERSION-2.40.3}" ;;
+    *" version --format "*) echo "${ENGINE_VERSION-28.2.2}" ;;
+    *" config --services "*) echo "$ENABLED" ;;
+    *" ps --all "*) echo "$THERE" ;;
+    *" ps --quiet "*) echo "id" ;;
+    *" port "*) echo "127.0.0.1:1234" ;;
+esac
+"""
+
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A folder with the Makefile and a `docker` that prints how it was called."""
+    """A folder with the Makefile and a `docker` that notes how it was called."""
     shutil.copy(ROOT / "Makefile", tmp_path)
-    (tmp_path / "deploy/secrets").mkdir(parents=True)
-    docker = tmp_path / "docker"
-    docker.write_text('#!/bin/sh\n[ "$2" = version ] || echo "called: ${BUILD_FOLDER-} $COMPOSE_PROFILES $*"\n')
-    docker.chmod(0o755)
+    (tmp_path / "deploy/tools").mkdir(parents=True)
+    shutil.copy(ROOT / "deploy/tools/stack.py", tmp_path / "deploy/tools")
+    (tmp_path / "deploy/examples").mkdir()
+    (tmp_path / "deploy/examples/eagle3.env").write_text("MODEL=a\n")
+    (tmp_path / "deploy/secrets").mkdir()
+    for name in ("grafana_admin_password", "vllm_api_key"):
+        (tmp_path / "deploy/secrets" / name).write_text("secret")
+    (tmp_path / "docker").write_text(DOCKER)
+    (tmp_path / "docker").chmod(0o755)
     return tmp_path
 
 
-def make(project: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def make(project: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    started = {"ENABLED": "prometheus alertmanager grafana", "THERE": "", "CALLS": str(project / "calls")}
     return subprocess.run(
         ["make", "--no-print-directory", *words],
         cwd=project,
-        env={"PATH": f"{project}:{os.environ['PATH']}"},
+        env={"PATH": f"{project}:{os.environ['PATH']}", **started, **variables},
         capture_output=True,
         text=True,
         timeout=30,
@@ -33,9 +51,24 @@ def make(project: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def docker_calls(done: subprocess.CompletedProcess[str]) -> list[str]:
+def calls(project: Path, *verbs: str) -> list[str]:
+    """How Docker was called, of those calls that contain one of the verbs as a word."""
+    lines = (project / "calls").read_text().splitlines() if (project / "calls").exists() else []
+    return [line.removeprefix("called: ") for line in lines if {*verbs} & {*line.split()}]
+
+
+def ran(project: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    done = make(project, *words, **variables)
     assert done.returncode == 0, done.stderr
-    return [line.removeprefix("called: ") for line in done.stdout.splitlines() if line.startswith("called: ")]
+    return done
+
+
+def refused(project: Path, target: str = "up", **variables: str) -> str:
+    """The line that says what to correct; nothing was started."""
+    done = make(project, target, **variables)
+    assert done.returncode == 2
+    assert calls(project, "up", "rm", "kill") == []
+    return done.stderr.splitlines()[0].removeprefix("stack.py: ")
 
 
 def planned(project: Path, *words: str) -> str:
@@ -79,72 +112,159 @@ def test_the_demo_writes_nothing_into_the_tree(project: Path) -> None:
 @pytest.mark.parametrize("folder", ["built", "./built/", "'built'", '"built"  '])
 def test_the_stack_starts_with_the_users_settings_once_they_are_built_and_mounted(project: Path, folder: str) -> None:
     user_settings(project, env=f"MODEL=a\nBUILD_FOLDER={folder}\n")
-    [line] = docker_calls(make(project, "up"))
-    assert line.endswith("--file deploy/docker-compose.yml up --detach")
+    ran(project, "up")
+    [line] = calls(project, "up")
+    assert line.endswith(f"compose --project-directory {project}/deploy up --detach")
+
+
+def test_an_example_is_read_after_the_users_variables(project: Path) -> None:
+    (project / "deploy/.env").write_text("MODEL=b\n")
+    ran(project, "up", "EXAMPLE=eagle3")
+    files = f"--env-file {project}/deploy/.env --env-file {project}/deploy/examples/eagle3.env"
+    assert f" {files} up " in calls(project, "up")[0]
+
+
+def test_an_unknown_example_names_those_there_are(project: Path) -> None:
+    done = make(project, "up", "EXAMPLE=eagle4")
+    assert done.returncode == 2
+    assert "there is no example eagle4; there are eagle3" in done.stderr
 
 
 @pytest.mark.parametrize(
     ("built", "env", "says"),
     [
         (True, "#BUILD_FOLDER=built\n", "deploy/built is not mounted. Add BUILD_FOLDER=built to deploy/.env"),
-        (False, "BUILD_FOLDER=built\n", "Run: make build"),
+        (False, "BUILD_FOLDER=built\n", "deploy/my.toml is newer than deploy/built. Run: make build"),
     ],
 )
-def test_the_stack_does_not_start_with_user_settings_that_are_not_built_or_not_mounted(
-    project: Path, built: bool, env: str, says: str
+@pytest.mark.parametrize("target", ["up", "reload"])
+def test_user_settings_that_are_not_built_or_not_mounted_are_refused(
+    project: Path, built: bool, env: str, says: str, target: str
 ) -> None:
     user_settings(project, built=built, env=env)
-    done = make(project, "up")
-    assert done.returncode == 2
-    assert says in done.stderr
-    assert "called" not in done.stdout
+    assert refused(project, target) == says
 
 
 @pytest.mark.parametrize("target", ["up", "up-demo"])
 def test_missing_secrets_are_one_line_with_the_fix(project: Path, target: str) -> None:
-    (project / "deploy/secrets").rmdir()
+    shutil.rmtree(project / "deploy/secrets")
     (project / "deploy/.env").write_text("STACK_UID=1000\n")
-    done = make(project, target)
-    assert done.returncode == 2
-    assert done.stderr.splitlines()[0] == "deploy/secrets is missing. Run: make secrets"
-    assert "called" not in done.stdout
+    assert refused(project, target) == "deploy/secrets is missing. Run: make secrets"
+
+
+@pytest.mark.parametrize("name", ["grafana_admin_password", "vllm_api_key"])
+@pytest.mark.parametrize("target", ["up", "up-demo"])
+def test_an_empty_secret_is_refused(project: Path, target: str, name: str) -> None:
+    (project / "deploy/secrets" / name).write_text("")
+    assert refused(project, target) == f"deploy/secrets/{name} is empty. Remove it and run: make secrets"
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("STACK_UID=0", "STACK_UID=0: containers must not run as root. Remove the line and run: make secrets"),
+        ("GRAFANA_PORT=65536", "GRAFANA_PORT=65536 is not a port from 1 to 65535"),
+        ("VLLM_PORT=0", "VLLM_PORT=0 is not a port from 1 to 65535"),
+        ("VLLM_PORT=8000:80", "VLLM_PORT=8000:80 is not a port from 1 to 65535"),
+        ("BIND_ADDRESS=localhost", "BIND_ADDRESS=localhost is not an IP address, such as 192.0.2.7 or [2001:db8::7]"),
+        ("BIND_ADDRESS=::1", "BIND_ADDRESS=::1 is not an IP address, such as 192.0.2.7 or [2001:db8::7]"),
+        ("RETENTION_TIME=45 days", "RETENTION_TIME=45 days is not a duration such as 45d"),
+        ("RETENTION_SIZE=20G", "RETENTION_SIZE=20G is not a size such as 20GB"),
+    ],
+)
+def test_a_wrong_variable_is_one_line(project: Path, line: str, says: str) -> None:
+    (project / "deploy/.env").write_text(f"{line}\n")
+    assert refused(project) == says
+
+
+def test_the_environment_outranks_the_file_and_a_later_line_an_earlier_one(project: Path) -> None:
+    (project / "deploy/.env").write_text(
+        "GRAFANA_PORT=0\nVLLM_PORT=0\nVLLM_PORT=8100\nBIND_ADDRESS=[::1]\n#STACK_UID=0"
+    )
+    ran(project, "up", GRAFANA_PORT="3100")
+
+
+@pytest.mark.parametrize(
+    ("variables", "says"),
+    [
+        ({"COMPOSE_VERSION": ""}, "Docker with Compose is required, see docs/install.md. Without Docker: make demo"),
+        ({"COMPOSE_VERSION": "v2.23.3"}, "Docker Compose 2.24 or newer is required, this is 2.23"),
+        ({"ENGINE_VERSION": ""}, "Docker does not answer."),
+    ],
+)
+def test_docker_that_is_absent_old_or_silent_is_one_line(project: Path, variables: dict[str, str], says: str) -> None:
+    assert refused(project, **variables).startswith(says)
+
+
+@pytest.mark.parametrize(("engine", "warned"), [("27.5.1", True), ("28.0.0", False), ("29.1.0", False)])
+def test_an_engine_that_opens_loopback_ports_to_neighbours_is_told(project: Path, engine: str, warned: bool) -> None:
+    assert ("local network" in ran(project, "up", ENGINE_VERSION=engine).stderr) == warned
 
 
 def test_the_demo_shares_neither_data_nor_receivers_with_a_real_installation(project: Path) -> None:
     user_settings(project)
-    [line] = docker_calls(make(project, "up-demo"))
+    ran(project, "up-demo")
+    [line] = calls(project, "up")
     assert line.startswith(".. demo compose ")
-    assert " --project-name draftboard-demo up " in line
+    assert line.endswith(" --project-name draftboard-demo up --detach --build")
 
 
-def test_a_reload_signals_both_once_their_configuration_is_valid(project: Path) -> None:
-    user_settings(project)
-    check_rules, check_routes, signal = docker_calls(make(project, "reload"))
+def test_what_a_profile_no_longer_names_is_removed_before_the_start(project: Path) -> None:
+    ran(project, "up", THERE="prometheus vllm dcgm-exporter")
+    remove, start = calls(project, "rm", "up")
+    assert remove.split()[0] == "*"
+    assert remove.endswith(" rm --stop --force dcgm-exporter vllm")
+    assert start.endswith(" up --detach")
+
+
+def test_a_start_has_containers_that_it_did_not_make_read_changed_files(project: Path) -> None:
+    ran(project, "up")
+    check_rules, check_routes, signal = calls(project, "exec", "kill")
     assert "exec -T prometheus promtool check config " in check_rules
     assert "exec -T alertmanager amtool check-config " in check_routes
     assert signal.endswith(" kill --signal SIGHUP prometheus alertmanager")
 
 
+@pytest.mark.parametrize("container", ['"$(wc -l <"$CALLS")"', '""'])
+def test_a_new_container_is_not_signalled(project: Path, container: str) -> None:
+    """Its program may not handle the signal yet, and ends."""
+    (project / "docker").write_text(DOCKER.replace('echo "id"', f"echo {container}"))
+    ran(project, "up")
+    assert calls(project, "exec", "kill") == []
+
+
+def test_a_start_prints_the_addresses(project: Path) -> None:
+    shown = ran(project, "up").stdout
+    assert "grafana       http://127.0.0.1:1234\n" in shown
+    assert "vllm" not in shown
+    assert "deploy/secrets/grafana_admin_password" in shown
+
+
+def test_a_reload_signals_both_once_their_configuration_is_valid(project: Path) -> None:
+    user_settings(project)
+    ran(project, "reload")
+    assert [line.split()[-1] for line in calls(project, "exec", "kill", "up")] == [
+        "/etc/prometheus/config/prometheus.yml",
+        "/etc/alertmanager/alertmanager.yml",
+        "alertmanager",
+    ]
+
+
 def test_an_invalid_configuration_is_not_reloaded(project: Path) -> None:
-    docker = project / "docker"
-    docker.write_text(docker.read_text() + 'case "$*" in *" amtool "*) exit 1 ;; esac\n')
-    done = make(project, "reload")
-    assert done.returncode != 0
-    assert "amtool" in done.stdout
-    assert "SIGHUP" not in "".join(line for line in done.stdout.splitlines() if line.startswith("called: "))
-
-
-def test_a_reload_needs_settings_that_are_built(project: Path) -> None:
-    user_settings(project, built=False)
+    (project / "docker").write_text(DOCKER.replace("case", 'case "$*" in *" amtool "*) exit 1 ;; esac\ncase', 1))
     done = make(project, "reload")
     assert done.returncode == 2
-    assert "Run: make build" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert calls(project, "kill") == []
 
 
-def test_down_stops_both(project: Path) -> None:
-    lines = docker_calls(make(project, "down"))
-    assert ["--project-name draftboard-demo" in line for line in lines] == [False, True]
-    assert all(line.endswith(" down") and " * compose " in line for line in lines)
+def test_down_stops_both_and_requires_neither_variables_nor_secrets(project: Path) -> None:
+    shutil.rmtree(project / "deploy/secrets")
+    ran(project, "down")
+    assert [line.strip() for line in calls(project, "down")] == [
+        "compose --project-name draftboard down",
+        "compose --project-name draftboard-demo down",
+    ]
 
 
 def test_the_list_of_targets_fits_a_terminal_of_80_columns(project: Path) -> None:

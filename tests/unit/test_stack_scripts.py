@@ -25,10 +25,16 @@ MODEL = {
     "GPU_MEMORY_UTILIZATION": "0.9",
     "MAX_MODEL_LEN": "8192",
     "BUCKETS": BUCKETS,
-    "VLLM_ARGS": "",
+    "SERVE_ARGS": "",
     "HF_HOME": "/tmp",
 }
-LOAD = {"MODEL": "some/model", "TARGET": "http://vllm:8000", "PROMPTS": "10", "RATE": "2"}
+LOAD = {
+    "MODEL": "some/model",
+    "TARGET": "http://vllm:8000",
+    "PROMPTS": "10",
+    "RATE": "2",
+    "RESULT": '{"completed": 10}',
+}
 STACK = {"SPEC_METHOD": "eagle3", "HOST_LABEL": "gpu-1", "VLLM_TARGET": ""}
 
 
@@ -39,7 +45,10 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "secrets/vllm_api_key").write_text("the-key")
     (tmp_path / "secrets/hf_token").write_text("")
     program = tmp_path / "vllm"
-    program.write_text('#!/bin/sh\nfor word in "$@"; do printf "%s\\0" "$word"; done\nenv -0 >"$ENVIRONMENT"\n')
+    program.write_text(
+        '#!/bin/sh\nfor word in "$@"; do printf "%s\\0" "$word"; done\nenv -0 >"$ENVIRONMENT"\n'
+        '[ -z "${RESULT-}" ] || printf %s "$RESULT" >"$TMPDIR/result.json"\n'
+    )
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     return tmp_path
 
@@ -50,6 +59,7 @@ def run(script: str, folder: Path, variables: Mapping[str, str], *words: str) ->
         "SECRETS": str(folder / "secrets"),
         "ENVIRONMENT": str(folder / "environment"),
         "SCRAPE_FOLDER": str(folder),
+        "TMPDIR": str(folder),
         **variables,
     }
     return subprocess.run(
@@ -114,7 +124,7 @@ def test_without_speculation_the_option_is_left_out(folder: Path) -> None:
 
 
 def test_further_options_are_split_into_words_without_file_name_expansion(folder: Path) -> None:
-    words = words_of(run("vllm/serve.sh", folder, {**MODEL, "VLLM_ARGS": "--enforce-eager --served-model-name *"}))
+    words = words_of(run("vllm/serve.sh", folder, {**MODEL, "SERVE_ARGS": "--enforce-eager --served-model-name *"}))
     assert words[-3:] == ["--enforce-eager", "--served-model-name", "*"]
 
 
@@ -159,6 +169,20 @@ def test_load_is_vllms_own_benchmark(folder: Path, dataset: str, words: list[str
     assert command[:2] == ["bench", "serve"]
     assert command[-len(words) :] == words
     assert environment_of(folder)["OPENAI_API_KEY"] == "the-key"
+
+
+@pytest.mark.parametrize(
+    ("result", "says"),
+    [
+        ('{"completed": 0, "failed": 10}', "10 requests failed, 0 were answered"),
+        ('{"completed": 9, "failed": 1}', "1 requests failed, 9 were answered"),
+        ('{"completed": 0}', "0 were answered"),
+    ],
+)
+def test_a_load_whose_requests_fail_ends_with_an_error(folder: Path, result: str, says: str) -> None:
+    done = run("vllm/load.sh", folder, {**LOAD, "DATASET": "random", "RESULT": result})
+    assert done.returncode == 1
+    assert says in done.stderr
 
 
 def test_server_and_baseline_are_static_targets(folder: Path) -> None:

@@ -1,0 +1,240 @@
+"""Start, reload and stop the stack: `docker compose` with checks before it, and with what it leaves undone.
+
+Usage: python3 deploy/tools/stack.py up [--demo] [--example NAME]
+       python3 deploy/tools/stack.py reload [--example NAME]
+       python3 deploy/tools/stack.py down
+`up` also removes the containers of profiles that are no longer set, and has Prometheus and Alertmanager read changed
+files. Python's standard library is enough.
+
+Exit status: 0 success; 2 something to correct first (one line on stderr); else that of `docker compose`.
+"""
+
+import argparse
+import ipaddress
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+DEPLOY = Path(__file__).parent.parent
+PROJECT, DEMO_PROJECT = "draftboard", "draftboard-demo"
+DEMO = {"COMPOSE_PROFILES": "demo", "BUILD_FOLDER": ".."}
+LEAST_COMPOSE = (2, 24)
+# With an older one, neighbours in the local network reach ports that are published on 127.0.0.1 (moby/moby#45610).
+LEAST_ENGINE = (28, 0)
+# Empty, they would let everybody in: Grafana starts with the password "admin".
+REQUIRED_SECRETS = ("grafana_admin_password", "vllm_api_key")
+# Services that read their configuration again on SIGHUP, each with the check of that configuration.
+RELOADED = {
+    "prometheus": ("promtool", "check", "config", "/etc/prometheus/config/prometheus.yml"),
+    "alertmanager": ("amtool", "check-config", "/etc/alertmanager/alertmanager.yml"),
+}
+# The port in the container of each service that a browser or a client opens.
+PAGES = {
+    "grafana": 3000,
+    "prometheus": 9090,
+    "alertmanager": 9093,
+    "vllm": 8000,
+    "vllm-baseline": 8000,
+    "simulator": 8000,
+}
+PORTS = ("VLLM_PORT", "BASELINE_PORT", "GRAFANA_PORT", "PROMETHEUS_PORT", "ALERTMANAGER_PORT")
+HIGHEST_PORT = 65535
+# What Prometheus accepts. With anything else it restarts again and again, and Grafana waits for it.
+FORMATS = {
+    "RETENTION_TIME": (r"(\d+(ms|[smhdwy]))+", "a duration such as 45d"),
+    "RETENTION_SIZE": (r"\d+[KMGTPE]?B", "a size such as 20GB"),
+}
+
+
+class StackError(Exception):
+    """Something to correct first; the text is one line."""
+
+
+def main() -> int:
+    """Run one command and return the exit status."""
+    parser = argparse.ArgumentParser(prog="stack.py", description="Start, reload and stop the stack.")
+    parser.add_argument("command", choices=("up", "reload", "down"))
+    parser.add_argument("--demo", action="store_true", help="with up: simulated servers, in a project of their own")
+    parser.add_argument("--example", metavar="NAME", help="a file of deploy/examples, read after deploy/.env")
+    asked = parser.parse_args()
+    try:
+        check_docker()
+        if asked.command == "down":
+            down()
+            return 0
+        stack = Stack(DEMO, ("--project-name", DEMO_PROJECT)) if asked.demo else Stack({}, env_files(asked.example))
+        if not asked.demo:
+            check_variables(variables(asked.example))
+        if asked.command == "reload":
+            stack.reload(list(RELOADED))
+        else:
+            check_secrets()
+            stack.up(*(["--build"] if asked.demo else []))
+    except StackError as error:
+        print(f"stack.py: {error}", file=sys.stderr)
+        return 2
+    except subprocess.CalledProcessError as error:
+        return error.returncode  # Docker has said why.
+    return 0
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A Compose project."""
+
+    variables: Mapping[str, str] = field(default_factory=dict)  # They outrank those of deploy/.env.
+    options: Sequence[str] = ()
+
+    def run(self, *words: str, read: bool = False, **variables: str) -> str:
+        """Run `docker compose`; return what it prints where it is to be read."""
+        command = ["docker", "compose", "--project-directory", str(DEPLOY), *self.options, *words]
+        environment = {**os.environ, **self.variables, **variables}
+        output = subprocess.PIPE if read else None
+        return subprocess.run(command, env=environment, stdout=output, text=True, check=True).stdout or ""
+
+    def up(self, *words: str) -> None:
+        """Start what the profiles name, remove what they named before, and have changed files read."""
+        started = set(self.run("config", "--services", read=True).split())
+        there = set(self.run("ps", "--all", "--services", read=True, COMPOSE_PROFILES="*").split())
+        # First, because services of two profiles may publish the same port.
+        if unused := sorted(there - started):
+            self.run("rm", "--stop", "--force", *unused, COMPOSE_PROFILES="*")
+        before = self.containers()
+        self.run("up", "--detach", *words)
+        # Compose looks at the configuration of a container, not into the files that it mounts.
+        after = self.containers()
+        self.reload([name for name in RELOADED if before[name] and before[name] == after[name]])
+        for name in (name for name in PAGES if name in started):
+            print(f"{name:13} http://{self.run('port', name, str(PAGES[name]), read=True).strip()}")
+        print("Grafana's user is admin, its password is in deploy/secrets/grafana_admin_password.")
+
+    def containers(self) -> dict[str, str]:
+        """The ids of running containers, of services that can be reloaded."""
+        return {name: self.run("ps", "--quiet", name, read=True).strip() for name in RELOADED}
+
+    def reload(self, names: Sequence[str]) -> None:
+        """Signal services to read their configuration, once all of it is valid."""
+        for name in names:
+            self.run("exec", "-T", name, *RELOADED[name])
+        if names:
+            self.run("kill", "--signal", "SIGHUP", *names)
+
+
+def down() -> None:
+    """Stop both stacks; their containers are found by label, so that neither variables nor secrets are required."""
+    for project in (os.environ.get("COMPOSE_PROJECT_NAME", PROJECT), DEMO_PROJECT):
+        subprocess.run(["docker", "compose", "--project-name", project, "down"], cwd="/", check=True)
+
+
+def env_files(example: str | None) -> list[str]:
+    """Options of Compose that read an example after deploy/.env; none without an example, for Compose finds .env."""
+    if example is None:
+        return []
+    files = [DEPLOY / ".env", DEPLOY / f"examples/{example}.env"]
+    if not files[1].is_file():
+        known = ", ".join(sorted(path.stem for path in files[1].parent.glob("*.env")))
+        raise StackError(f"there is no example {example}; there are {known}")
+    return [word for path in files if path.is_file() for word in ("--env-file", str(path))]
+
+
+def variables(example: str | None) -> dict[str, str]:
+    """The variables of deploy/.env, of an example and of the environment; the last that sets one counts."""
+    found: dict[str, str] = {}
+    for path in (DEPLOY / ".env", DEPLOY / f"examples/{example}.env"):
+        for line in path.read_text().splitlines() if path.is_file() else ():
+            name, equals, value = line.partition("=")
+            if equals and not name.lstrip().startswith("#"):
+                found[name.strip()] = value.strip().strip("'\"")
+    return found | os.environ
+
+
+def check_docker() -> None:
+    """Docker answers, and is new enough."""
+    compose = version("docker", "compose", "version", "--short")
+    if compose is None:
+        raise StackError("Docker with Compose is required, see docs/install.md. Without Docker: make demo")
+    if compose < LEAST_COMPOSE:
+        raise StackError(f"Docker Compose {worded(LEAST_COMPOSE)} or newer is required, this is {worded(compose)}")
+    engine = version("docker", "version", "--format", "{{.Server.Version}}")
+    if engine is None:
+        raise StackError("Docker does not answer. Start it, or let this user use it: docker info says what is wrong")
+    if engine < LEAST_ENGINE:
+        print(
+            f"stack.py: Docker Engine {worded(engine)} lets machines of the local network reach ports published on "
+            f"127.0.0.1. {worded(LEAST_ENGINE)} or newer does not",
+            file=sys.stderr,
+        )
+
+
+def version(*command: str) -> tuple[int, ...] | None:
+    """Major and minor version that a program prints; None where it fails."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError:
+        return None
+    found = re.match(r"v?(\d+)\.(\d+)", done.stdout)
+    return (int(found[1]), int(found[2])) if found and done.returncode == 0 else None
+
+
+def worded(numbers: tuple[int, ...]) -> str:
+    """A version as it is written."""
+    return ".".join(map(str, numbers))
+
+
+def check_secrets() -> None:
+    """The generated secrets are there."""
+    folder = DEPLOY / "secrets"
+    if not folder.is_dir():
+        raise StackError("deploy/secrets is missing. Run: make secrets")
+    for name in REQUIRED_SECRETS:
+        try:
+            empty = (folder / name).stat().st_size == 0
+        except FileNotFoundError:
+            raise StackError(f"deploy/secrets/{name} is missing. Run: make secrets") from None
+        if empty:
+            raise StackError(f"deploy/secrets/{name} is empty. Remove it and run: make secrets")
+
+
+def check_variables(found: Mapping[str, str]) -> None:
+    """What the containers would only tell in their logs."""
+    if found.get("STACK_UID") == "0":
+        raise StackError("STACK_UID=0: containers must not run as root. Remove the line and run: make secrets")
+    bound = found.get("BIND_ADDRESS", "")
+    if bound and not is_address(bound):
+        raise StackError(f"BIND_ADDRESS={bound} is not an IP address, such as 192.0.2.7 or [2001:db8::7]")
+    for name in PORTS:
+        port = found.get(name, "")
+        if port and not (port.isdecimal() and 1 <= int(port) <= HIGHEST_PORT):
+            raise StackError(f"{name}={port} is not a port from 1 to {HIGHEST_PORT}")
+    for name, (pattern, example) in FORMATS.items():
+        if found.get(name) and not re.fullmatch(pattern, found[name]):
+            raise StackError(f"{name}={found[name]} is not {example}")
+    check_settings(found.get("BUILD_FOLDER", ""))
+
+
+def is_address(text: str) -> bool:
+    """Whether it is an IP address as Compose takes it: IPv6 in brackets."""
+    bare = text.removeprefix("[").removesuffix("]")
+    try:
+        return (ipaddress.ip_address(bare).version == 6) == (text == f"[{bare}]")  # noqa: PLR2004
+    except ValueError:
+        return False
+
+
+def check_settings(build_folder: str) -> None:
+    """The user's settings, if there are any, are built and mounted."""
+    settings, rules = DEPLOY / "my.toml", DEPLOY / "built/alerts/alerting.rules.yaml"
+    if not settings.exists():
+        return
+    if build_folder.removeprefix("./").rstrip("/") != "built":
+        raise StackError("deploy/built is not mounted. Add BUILD_FOLDER=built to deploy/.env")
+    if not rules.exists() or rules.stat().st_mtime < settings.stat().st_mtime:
+        raise StackError("deploy/my.toml is newer than deploy/built. Run: make build")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
