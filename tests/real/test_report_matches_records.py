@@ -37,7 +37,7 @@ SERIES = (survival, conditional_acceptance, accepted_length_share, tokens_per_st
 RATES = (generation_tokens, request_rate)
 BUSY = 1795249059
 # Minutes in which the speculating server had load and no counter was new, for then each is extrapolated to its own 0.
-MOMENTS = (1795248930, 1795248969, 1795249030, 1795249059, 1795249119, 1795249235)
+MOMENTS = (1795248930, 1795248969, 1795249030, 1795249064, 1795249119, 1795249235)
 LAST = 1795249485
 """Five minutes before it, both servers run already."""
 EXTRAPOLATED = 0.02

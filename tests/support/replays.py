@@ -19,7 +19,7 @@ def behind(asked: Iterable[str], settings: Settings) -> tuple[tuple[Group, ...],
         for rule in group.rules
         if isinstance(rule, RecordingRule)
     ]
-    # A replay reads the time of evaluation from the first.
+    # Without the first a replay would know of no vLLM server.
     series = {str(generation_tokens.record_at(Level.ENGINE, settings))}
     new = series.union(*map(series_in, asked))
     while new:

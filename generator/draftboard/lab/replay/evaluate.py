@@ -7,16 +7,17 @@ import tempfile
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from draftboard.catalogue import CATALOGUE, around
 from draftboard.durations import LATEST
 from draftboard.errors import DraftboardError
+from draftboard.lab import openmetrics
 from draftboard.output import Progress
 from draftboard.prometheus import Client, Promtool, Server
-from draftboard.rules import Group, RecordingRule, recording_groups, to_yaml
+from draftboard.rules import Group, RecordingRule, recording_groups
 from draftboard.settings import Settings
 from draftboard.signals import Level
 from draftboard.signals.traffic import generation_tokens
@@ -25,6 +26,8 @@ _RECORD = re.compile(r"[a-z_]+:vllm_\w+:\w+")
 _SAMPLE = re.compile(
     r'(?P<series>[\w:]+(?:\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\})?) (?P<value>\S+) (?P<time>\S+)(?: # .*)?\n?'
 )
+_STRETCH_SECONDS = 7200
+"""Of a query: Prometheus limits how many samples one may hold."""
 _MOST_BYTES, _LONGEST_LINE = 4_000_000_000, 1 << 20
 _READ = {part.name for metric in CATALOGUE for part in metric.parts} - {around.ALERTS.name}
 """Names of the series that are loaded. A Prometheus' dump holds others, and records and alerts, which are made anew."""
@@ -58,19 +61,22 @@ def replaying(
     with ExitStack() as stack:
         folder = keep_in or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="draftboard-")))
         server, loader = _server(folder, settings, prometheus), Promtool(promtool)
-        recording, rules = folder / "recording.om", folder / "pass.rules.yaml"
+        samples = folder / "samples.om"
         progress("loading the recording", 0, len(passes) + 1)
-        first, last = unpack(source, recording)
-        loader.load_openmetrics(recording, server.storage)
-        recording.unlink()
-        start, end = math.floor(first / interval) * interval, math.ceil(last / interval) * interval
-        for done, group in enumerate(passes, start=1):
+        first, last = unpack(source, samples)
+        loader.load_openmetrics(samples, server.storage)
+        start, end = (side(at / interval) * interval for side, at in ((math.floor, first), (math.ceil, last)))
+        for done, rules in enumerate(passes, start=1):
             progress("evaluating the rules", done, len(passes) + 1)
-            rules.write_text(to_yaml([group]))
-            with server.running() as url:
-                loader.load_rules(rules, server.storage, url=url, start=start, end=end)
+            with server.running() as url, Client(url) as client, samples.open("w", encoding="utf-8") as text:
+                text.writelines(line for rule in rules for line in _evaluated(client, rule, start, end, interval))
+                text.write("# EOF\n")
+            loader.load_openmetrics(samples, server.storage)
+        samples.unlink()
         with server.running() as url, Client(url) as client:
-            yield Replay(settings, client, *_evaluated(client, settings, start, end), interval)
+            replay = Replay(settings, client, start, end, interval)
+            _check_read(replay)
+            yield replay
 
 
 def leave_running(folder: Path, settings: Settings, prometheus: Path) -> tuple[int, str]:
@@ -88,19 +94,29 @@ def _server(folder: Path, settings: Settings, program: Path) -> Server:
     return Server(program, folder, lookback=evaluated)
 
 
-def _evaluated(client: Client, settings: Settings, start: float, end: float) -> tuple[float, float]:
-    interval, record = settings.rules.evaluation_interval.seconds, generation_tokens.record_at(Level.ENGINE, settings)
-    stamps = client.query_range(f"timestamp({record})", start, end, interval)
-    if not stamps:
+def _evaluated(client: Client, rule: RecordingRule, start: int, end: int, interval: int) -> Iterator[str]:
+    """The samples of a record as OpenMetrics.
+
+    `promtool tsdb create-blocks-from rules` asks the same, but writes a block for each rule: ten times the work.
+    """
+    stretch = max(1, _STRETCH_SECONDS // interval) * interval
+    for begin in range(start, end + 1, stretch):
+        for series in client.query_range(rule.expr, begin, min(begin + stretch - interval, end), interval):
+            labels = {name: text for name, text in series.labels.items() if name != "__name__"}
+            record = openmetrics.series(rule.record, labels)
+            yield from (f"{record} {value!r} {at:.0f}\n" for at, value in series.samples)
+
+
+def _check_read(replay: Replay) -> None:
+    record = str(generation_tokens.record_at(Level.ENGINE, replay.settings))
+    if not replay.client.query_range(record, replay.start, replay.end, replay.step):
         raise DraftboardError("the recording holds no vLLM series that the rules read: was a vLLM server scraped?")
-    offset = stamps[0].samples[0][1] % interval
-    return start + offset, start + offset + (end - start - offset) // interval * interval
 
 
-def in_passes(groups: Sequence[Group]) -> list[Group]:
+def in_passes(groups: Sequence[Group]) -> list[list[RecordingRule]]:
     """The recording rules in passes: each reads only records of passes before it.
 
-    promtool evaluates one rule over all time, not all rules at one time, hence a pass for each step of dependency.
+    A replay evaluates one rule over all time, not all rules at one time, hence a pass for each step of dependency.
     """
     number: dict[str, int] = {}
     passes: dict[int, list[RecordingRule]] = {}
@@ -109,7 +125,7 @@ def in_passes(groups: Sequence[Group]) -> list[Group]:
         before = (number[name] + 1 for name in others if name in number)
         number[rule.record] = max(before, default=0)
         passes.setdefault(number[rule.record], []).append(rule)
-    return [replace(groups[0], rules=tuple(rules)) for _, rules in sorted(passes.items())]
+    return [rules for _, rules in sorted(passes.items())]
 
 
 def unpack(source: Path, target: Path) -> tuple[float, float]:

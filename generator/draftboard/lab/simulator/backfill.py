@@ -13,6 +13,7 @@ import numpy as np
 
 from draftboard.catalogue import around
 from draftboard.files import whole
+from draftboard.lab import openmetrics
 from draftboard.lab.simulator.arrivals import Floats
 from draftboard.lab.simulator.books import PAGE
 from draftboard.lab.simulator.fleet import Instance, Target
@@ -34,7 +35,7 @@ def backfill(targets: Sequence[Target], times: range, out: Path, progress: Progr
             for metric, spool in ((metric, spools[metric.name]) for metric in _FAMILIES):
                 if spool.tell():
                     text.write(f"# TYPE {metric.family} {metric.kind.value}\n")
-                    text.write(f"# HELP {metric.family} {_escaped(metric.help)}\n" if metric.help else "")
+                    text.write(f"# HELP {metric.family} {openmetrics.escaped(metric.help)}\n" if metric.help else "")
                     spool.seek(0)
                     shutil.copyfileobj(spool, text)
             text.write("# EOF\n")
@@ -58,13 +59,8 @@ def _simulate(target: Target, times: range, spools: dict[str, TextIO]) -> None:
 
 def _lines(series: Sequence[tuple[str, dict[str, str]]], stamps: Floats, values: Floats) -> str:
     """Sample lines: all series of a metric at one time, then at the next."""
-    named = ((name, (f'{key}="{_escaped(value)}"' for key, value in sorted(of.items()))) for name, of in series)
-    names = [f"{name}{{{','.join(labels)}}}" for name, labels in named]
+    names = [openmetrics.series(name, labels) for name, labels in series]
     rows = zip(stamps.tolist(), values.tolist(), strict=True)
     return "".join(
         [f"{name} {value!r} {stamp}\n" for stamp, row in rows for name, value in zip(names, row, strict=True)]
     )
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
