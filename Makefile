@@ -46,7 +46,7 @@ test: ## Run lint, type checks and all tests, with a real Prometheus
 	$(BIN)/pytest -n auto --dist loadgroup --no-loadscope-reorder
 
 unit: $(VENV)/.dev ## Run the tests that start no Prometheus
-	$(BIN)/pytest -n auto -m "not prometheus"
+	$(BIN)/pytest -n auto --dist loadgroup --no-loadscope-reorder -m "not prometheus"
 
 test-vllm: $(VENV)/.dev $(FETCHED) ## Compare the commands with a real vLLM on the CPU (3.5 GB)
 	@$(PYTHON) tests/scripts/install_vllm.py .venv-vllm

@@ -30,28 +30,39 @@ hypothesis.settings.register_profile("reproducible", _UNTIMED, derandomize=True)
 hypothesis.settings.load_profile("reproducible")
 
 SECONDS = {
+    "real/test_alert_travels": 120,
     "real/test_editions_agree": 60,  # and with it all of the group demo_run
-    "real/test_alert_travels": 50,
+    "test_runbook_commands": 20,
+    "real/test_scenarios": 12,
+    "test_promtool": 10,
+    "test_properties": 10,
     "real/test_notifications": 5,
-    "real/test_scenarios": 40,
-    "real/test_demo": 30,
-    "test_promtool": 20,
+    "test_simulator": 20,
     "real/": 10,
-    "test_doctor_pages": 5,
-    "test_compare_command": 5,
-    "test_settings_honoured": 5,
+    "test_compare": 9,
+    "test_doctor": 9,
+    "test_settings_honoured": 9,
+    "test_runbooks": 9,
+    "test_simulate": 9,
 }
-"""Roughly, of CPU, by a part of a test's name: the first that fits."""
+"""Roughly, of CPU or of waiting, by a part of a test's name: the first that fits."""
+
+APART = ("real/test_scenarios", "real/test_notifications", "test_promtool", "test_properties")
+"""Files of long tests that share no costly fixture: each goes to the worker that is free."""
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest first, so that no worker is alone with one at the end."""
+    """The longest first, so that no worker is alone with one at the end; a file's tests share what they make."""
+    for item in items:
+        if not item.get_closest_marker("xdist_group") and not any(part in item.nodeid for part in APART):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
     items.sort(key=lambda item: -next((cost for part, cost in SECONDS.items() if part in item.nodeid), 0))
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     """Of `-n auto`: one more than there are processors where drills run, as that worker mostly waits."""
-    everything = config.getoption("dist") == "loadgroup"
+    everything = not config.getoption("markexpr")
     return len(os.sched_getaffinity(0)) + 1 if everything and hasattr(os, "sched_getaffinity") else None
 
 
