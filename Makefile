@@ -30,7 +30,7 @@ export PROMETHEUS PROMTOOL ALERTMANAGER AMTOOL DOCKER_COMPOSE
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test test-vllm unit lint format typecheck build check mutate detect false-alarms bench-simulator \
-	secrets up up-demo reload down tools clean
+	bench-dashboards secrets up up-demo reload down tools clean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -82,6 +82,9 @@ false-alarms: $(VENV)/.dev ## Simulate months of steady traffic, count alerts th
 
 bench-simulator: $(VENV)/.dev ## Measure the cost of one simulated engine hour
 	PYTHONPATH=tests $(BIN)/python -m scripts.bench_simulator
+
+bench-dashboards: $(VENV)/.dev $(FETCHED) ## Measure what dashboards cost; write it to docs/
+	PYTHONPATH=tests $(BIN)/python -m scripts.dashboard_costs --prometheus $(PROMETHEUS) --promtool $(PROMTOOL)
 
 secrets: ## Create missing secrets and deploy/.env
 	@$(PYTHON) deploy/tools/make_secrets.py

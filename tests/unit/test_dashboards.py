@@ -134,6 +134,22 @@ def test_variables_are_chained_multi_value_and_reload_with_the_time(documents: d
             assert re.findall(r'(\w+)=~"\$\1"', read[1]) == names[:index]
 
 
+@pytest.mark.parametrize(
+    ("scope", "beside", "in_menu"),
+    [(None, [], ["cluster", "namespace"]), (["cluster", "team"], ["cluster", "team"], []), ([], [], [])],
+    ids=["default", "listed", "none"],
+)
+def test_labels_wider_than_a_job_are_in_the_menu_unless_the_settings_list_them(
+    scope: list[str] | None, beside: list[str], in_menu: list[str]
+) -> None:
+    files = render(Settings.model_validate({"labels": {} if scope is None else {"scope": scope}}))
+    for path, document in grafana.dashboards(files).items():
+        hidden = {variable["name"]: variable["hide"] for variable in document["templating"]["list"]}
+        assert list(hidden)[1:].index("job") == len(beside + in_menu), path
+        assert [name for name, hide in hidden.items() if hide == 3] == in_menu, path
+        assert [name for name in beside if hidden[name] == 0] == beside, path
+
+
 def test_every_variable_in_an_expression_is_defined(documents: dict[str, Json]) -> None:
     for document in documents.values():
         defined = {variable["name"] for variable in document["templating"]["list"]} | {"__rate_interval", "__interval"}

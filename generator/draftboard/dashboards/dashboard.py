@@ -23,6 +23,8 @@ from draftboard.signals.traffic import generation_tokens
 
 _OF_MODELS = {"job": "Job", "model_name": "Model", "spec_method": "Method", "variant": "Variant"}
 _OF_ENGINES = _OF_MODELS | {"instance": "Instance", "engine": "Engine"}
+_IN_MENU = 3
+"""Grafana's way to show a variable in the menu of the dashboard's controls only."""
 
 
 def label_variables(
@@ -33,9 +35,12 @@ def label_variables(
     titles = {scope: scope.replace("_", " ").capitalize() for scope in settings.labels.scope}
     titles |= {getattr(settings.labels, role): title for role, title in roles.items()}
     always = {settings.labels.job, settings.labels.instance}
+    # Who lists the labels sets them; of the default ones nothing is known.
+    in_menu = () if "scope" in settings.labels.model_fields_set else settings.labels.scope
     chosen = tuple(Matcher(name, "=~", f"${name}") for name in titles)
     return [
         _label_variable(name, title, f"label_values({series(chosen[:index])}, {name})", required=name in always)
+        | ({"hide": _IN_MENU} if name in in_menu else {})
         for index, (name, title) in enumerate(titles.items())
     ]
 

@@ -28,7 +28,8 @@ class Labels(Table):
     """Label names, as they arrive in Prometheus. Rename them here if relabelling renamed them there."""
 
     scope: tuple[LabelName, ...] = Field(default=("cluster", "namespace"), strict=False, max_length=8)
-    """Labels wider than a job. Every record keeps them; they may be absent."""
+    """Labels wider than a job. Every record keeps them; they may be absent. Dashboards have a variable for each: beside
+    the others where the settings list the labels, else in the menu of the dashboard's controls."""
     job: LabelName = "job"
     instance: LabelName = "instance"
     model_name: LabelName = "model_name"
