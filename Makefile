@@ -7,6 +7,10 @@ TOOLS := .tools
 # The user's settings, if present, and the folder for the files built from them. Git ignores both.
 CONFIG := $(firstword $(wildcard deploy/my.toml) deploy/draftboard.toml)
 OUT := $(if $(filter deploy/draftboard.toml,$(CONFIG)),.,deploy/built)
+# Grafana's published front end: what npm installs for tests/grafana, and the browser that runs it.
+GRAFANA := tests/grafana/node_modules/.package-lock.json
+CHROMIUM ?= chromium
+export CHROMIUM
 RECORDING := deploy/demo/run-v0.32.0-ngram-vs-baseline.om.gz
 
 # A program named in the environment is used as it is; all others are fetched into .tools.
@@ -29,8 +33,8 @@ export PROMETHEUS PROMTOOL ALERTMANAGER AMTOOL DOCKER_COMPOSE
 # The tests start Python a hundred times: what it has compiled is kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-vllm unit lint format typecheck build check mutate detect false-alarms bench-simulator \
-	bench-dashboards secrets up up-demo reload down tools clean
+.PHONY: help demo test test-vllm test-grafana pictures unit lint format typecheck build check mutate detect \
+	false-alarms bench-simulator bench-dashboards secrets up up-demo reload down check-chromium tools clean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -51,6 +55,12 @@ unit: $(VENV)/.dev ## Run the tests that start no Prometheus
 test-vllm: $(VENV)/.dev $(FETCHED) ## Compare the commands with a real vLLM on the CPU (3.5 GB)
 	@$(PYTHON) tests/scripts/install_vllm.py .venv-vllm
 	$(BIN)/pytest tests/vllm
+
+test-grafana: $(VENV)/.dev $(FETCHED) check-chromium $(GRAFANA) ## Check dashboards in Grafana's own front end
+	$(BIN)/pytest tests/grafana
+
+pictures: $(VENV)/.dev $(FETCHED) check-chromium $(GRAFANA) ## Draw the pictures of the documentation
+	PYTHONPATH=tests $(BIN)/python -m scripts.pictures docs/pictures
 
 lint: $(VENV)/.dev ## Check style and import directions
 	$(BIN)/ruff check .
@@ -101,10 +111,16 @@ reload: ## Read changed settings without a restart
 down: ## Stop both stacks; volumes are kept
 	@$(PYTHON) deploy/tools/stack.py down
 
+check-chromium:
+	@command -v $(CHROMIUM) >/dev/null || { echo "$(CHROMIUM) is missing. Run: apt-get install \
+	--no-install-recommends chromium fonts-inter, or set CHROMIUM" >&2; exit 2; }
+	@command -v npm >/dev/null || { echo "npm is missing. Install Node.js 20 or newer with npm" >&2; exit 2; }
+
 tools: $(FETCHED) $(FETCHED_COMPOSE) ## Fetch Prometheus, Alertmanager and Docker Compose
 
 clean: ## Remove .venv, .tools and all caches
-	rm -rf $(VENV) .venv-vllm $(TOOLS) build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .mutation_cache
+	rm -rf $(VENV) .venv-vllm $(TOOLS) build tests/grafana/node_modules tests/grafana/dist
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .mutation_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	rm -rf generator/draftboard.egg-info
 
@@ -125,6 +141,10 @@ $(VENV)/.demo: $(VENV)/.pip pyproject.toml
 $(VENV)/.dev: $(VENV)/.pip pyproject.toml
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[plots,lab]' --group dev
 	@touch $(VENV)/.runtime $(VENV)/.demo $@
+
+$(GRAFANA): tests/grafana/package-lock.json
+	cd tests/grafana && npm ci
+	@touch $@
 
 $(TOOL)/prometheus $(TOOL)/alertmanager $(TOOL)/docker-compose: deploy/tools/fetch.py
 	$(PYTHON) deploy/tools/fetch.py $(@F) --into $(TOOLS)

@@ -267,6 +267,15 @@ def test_down_stops_both_and_requires_neither_variables_nor_secrets(project: Pat
     ]
 
 
+@pytest.mark.parametrize("target", ["test-grafana", "pictures"])
+def test_a_missing_browser_is_one_line_with_the_fix(project: Path, target: str) -> None:
+    programs = [f"{name}=there" for name in ("PROMETHEUS", "PROMTOOL", "ALERTMANAGER", "AMTOOL")]
+    done = make(project, "--old-file=.venv/.dev", *programs, "CHROMIUM=no-such-browser", target)
+    assert done.returncode == 2
+    fix = "Run: apt-get install --no-install-recommends chromium fonts-inter, or set CHROMIUM"
+    assert done.stderr.splitlines()[0] == f"no-such-browser is missing. {fix}"
+
+
 def test_the_list_of_targets_fits_a_terminal_of_80_columns(project: Path) -> None:
     lines = make(project, "help").stdout.splitlines()
     assert len(lines) > 15

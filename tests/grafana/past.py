@@ -1,0 +1,130 @@
+"""The past that the dashboards show: simulated servers, GPUs, the monitoring itself, and the alerts that fired."""
+
+import hashlib
+import json
+import math
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+from conftest import ROOT, program
+from draftboard.alerts import WATCHDOG
+from draftboard.build import render
+from draftboard.build.files import ALERTING, RECORDING
+from draftboard.catalogue import around
+from draftboard.lab.replay import Firing, firings, replaying
+from draftboard.lab.simulator import find
+from draftboard.lab.simulator.backfill import backfill
+from draftboard.lab.simulator.fleet import targets
+from draftboard.prometheus import Promtool, Server
+from draftboard.settings import Settings
+
+HERE = ROOT / "tests/grafana"
+SCENARIO = HERE / "past.toml"
+SIMULATOR = ROOT / "generator/draftboard/lab/simulator"
+END, PACE = 1_800_000_000, 15
+
+
+@dataclass(frozen=True)
+class Past:
+    """A Prometheus with it, and its first and last evaluation, in Unix time."""
+
+    url: str
+    start: float
+    end: float
+
+
+@contextmanager
+def serving(folder: Path, settings: Settings) -> Iterator[Past]:
+    """Serve it for a `with`. Making it takes minutes, so it stays there until the rules or the scenario change."""
+    kept = folder / _digest(settings)
+    if not (kept / "span.json").exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        kept.mkdir(parents=True)
+        (kept / "span.json").write_text(json.dumps(_made(kept, settings)))
+    start, end = json.loads((kept / "span.json").read_text())
+    with Server(program("prometheus"), kept, lookback=settings.rules.evaluation_interval).running() as url:
+        yield Past(url, start, end)
+
+
+def _digest(settings: Settings) -> str:
+    built = render(settings)
+    sources = [Path(__file__), SCENARIO, *sorted(SIMULATOR.glob("*.py"))]
+    parts = [built[RECORDING], built[ALERTING], *(path.read_text() for path in sources)]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+def _made(kept: Path, settings: Settings) -> tuple[float, float]:
+    """Simulate and evaluate the rules; returns the first and the last evaluation."""
+    scenario = find(str(SCENARIO))
+    times = range(END - scenario.duration.seconds, END + 1, PACE)
+    recording, alerts = kept / "past.om", kept / "alerts.om"
+    programs = {name: program(name) for name in ("prometheus", "promtool")}
+    backfill(targets(scenario, 1), times, recording)
+    _append(recording, chain(_gpus(times), _monitoring(times)))
+    with replaying(recording, settings, keep_in=kept, **programs) as replay:
+        fired = firings(replay)
+    recording.unlink()
+    # A replay evaluates alerts by itself: what Prometheus would have recorded of them is added.
+    alerts.write_text("".join(f"{line}\n" for line in (*_alerts(fired, times), "# EOF")))
+    Promtool(programs["promtool"]).load_openmetrics(alerts, kept / "data")
+    return replay.start, replay.end
+
+
+def _append(recording: Path, lines: Iterator[str]) -> None:
+    """Behind the last family, before the end mark."""
+    end = "# EOF\n"
+    with recording.open("r+") as text:
+        text.seek(0, 2)
+        text.seek(text.tell() - len(end))
+        text.writelines(f"{line}\n" for line in lines)
+        text.write(end)
+
+
+def _gpus(times: range) -> Iterator[str]:
+    """Four GPUs of the first server's machine; one of them reports an error in the last half hour."""
+    waves = {
+        around.GPU_UTILISATION: (80, 15),
+        around.GPU_MEMORY_USED: (70_000, 500),
+        around.GPU_POWER: (400, 150),
+        around.GPU_XID: (0, 0),
+    }
+    for metric, (middle, height) in waves.items():
+        for gpu in range(4):
+            series = f'{metric.name}{{job="dcgm",instance="vllm-0:9400",gpu="{gpu}",UUID="GPU-{gpu}"}}'
+            for at in times:
+                broken = metric is around.GPU_XID and gpu == 2 and at > times[-1] - 1800
+                value = 79 if broken else middle + height * math.sin(at / 900 + gpu)
+                yield f"{series} {value:.3f} {at}"
+
+
+def _monitoring(times: range) -> Iterator[str]:
+    """A Prometheus with a rule that failed once, and no failures otherwise."""
+    own = 'job="prometheus",instance="prometheus:9090"'
+    steady = {
+        f'{around.RULE_GROUPS.name}{{{own},rule_group="draftboard"}}': 60,
+        f'{around.RULES_MISSED.name}{{{own},rule_group="draftboard"}}': 0,
+        f"{around.ALERTMANAGERS.name}{{{own}}}": 1,
+        f"{around.ALERTS_DROPPED.name}{{{own}}}": 0,
+    }
+    for series, value in steady.items():
+        yield from (f"{series} {value} {at}" for at in times)
+    failed = f'{around.RULES_FAILED.name}{{{own},rule_group="draftboard"}}'
+    yield from (f"{failed} {int(at > times[-1] - 3600)} {at}" for at in times)
+
+
+def _alerts(fired: list[Firing], times: range) -> Iterator[str]:
+    """ALERTS and ALERTS_FOR_STATE of each firing, and of the watchdog, which always fires."""
+    watchdog = Firing(WATCHDOG, "none", "", {}, times.start, times[-1], 1)
+    spans = [(one, int(one.since), int(one.until) + PACE) for one in (*fired, watchdog)]
+    for name in (around.ALERTS.name, "ALERTS_FOR_STATE"):
+        for one, since, until in spans:
+            labels = {**one.labels, "alertname": one.alert, "severity": one.severity}
+            if name == around.ALERTS.name:
+                labels["alertstate"] = "firing"
+            inside = ",".join(f'{key}="{value}"' for key, value in sorted(labels.items()))
+            value = 1 if name == around.ALERTS.name else since
+            yield from (f"{name}{{{inside}}} {value} {at}" for at in range(since, until, PACE))

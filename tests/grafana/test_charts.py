@@ -1,0 +1,141 @@
+"""What is read in charts: names, lines, axes, states and cells."""
+
+import re
+from collections.abc import Iterator
+from itertools import combinations
+
+import pytest
+
+from grafana.reading import colour, fields, is_grey, lines, none_of, panels
+from grafana.views import Json, View
+
+pytestmark = [pytest.mark.grafana, pytest.mark.prometheus]
+
+MOST_LINES = 12
+HEADER = 40  # pixels of a panel's title, and of the room around its content
+
+
+def test_every_series_and_column_has_a_name_of_its_own(wide: list[View]) -> None:
+    def problems() -> Iterator[str]:
+        for view, panel in panels(wide):
+            for frame in panel["frames"] if panel["type"] == "table" else [{"fields": lines(panel)}]:
+                names = [field["display"] for field in frame["fields"] if not field["hidden"]]
+                for name in set(names):
+                    if not name.strip() or re.search(r"^Value( #|$)|[{}]|__name__", name):
+                        yield f"{view.where(panel)}: the name {name!r}"
+                    if names.count(name) > 1:
+                        yield f"{view.where(panel)}: {names.count(name)} times {name!r}"
+
+    none_of(problems())
+
+
+def test_no_panel_draws_more_lines_than_can_be_told_apart(wide: list[View]) -> None:
+    def problems() -> Iterator[str]:
+        for view, panel in panels(wide, "timeseries", "barchart", "xychart", "state-timeline"):
+            drawn = len(panel["drawn"]["names"] if panel["type"] == "state-timeline" else lines(panel))
+            if drawn > MOST_LINES:
+                yield f"{view.where(panel)}: {drawn}"
+
+    none_of(problems())
+
+
+def test_a_legend_takes_no_more_room_than_its_plot(views: list[View]) -> None:
+    def problems() -> Iterator[str]:
+        for view, panel in panels(views, "timeseries"):
+            box, chart, plot = (panel["drawn"].get(part) for part in ("box", "chart", "plot"))
+            if plot and chart:
+                below = box["height"] - HEADER - chart["height"]
+                beside = box["width"] - chart["width"]
+                if below > plot["height"] or beside > plot["width"]:
+                    yield f"{view.where(panel)}: {below} px below and {beside} beside a plot of {plot}"
+
+    none_of(problems())
+
+
+def test_an_axis_of_shares_ends_at_what_can_be_reached(wide: list[View]) -> None:
+    def problems() -> Iterator[str]:
+        for view, panel in panels(wide, "timeseries"):
+            ticks = [float(text[:-1]) for text in panel["drawn"]["canvas"] if re.fullmatch(r"-?[\d.]+%", text)]
+            values = [field["most"] for field in lines(panel) if field["most"] is not None]
+            if ticks and values and max(ticks) > max(125, 200 * max(values)):
+                yield f"{view.where(panel)}: up to {max(ticks):g} % for values up to {max(values):.1%}"
+
+    none_of(problems())
+
+
+def test_what_is_below_the_resolution_is_not_drawn_as_zero(wide: list[View]) -> None:
+    def problems() -> Iterator[str]:
+        for shown in fields(wide, "timeseries"):
+            words = [mapped["text"] for mapped in shown.field["mapped"] if mapped["value"] == "0"]
+            if words and shown.field["unit"] == "s" and shown.field["zeros"]:
+                yield f"{shown.where}: {shown.field['zeros']} points at 0 that mean {words[0]!r}"
+
+    none_of(problems())
+
+
+def test_cells_of_a_heat_map_read_as_counts(wide: list[View]) -> None:
+    none_of(
+        f"{view.where(panel)}: 12 reads {panel['cells']!r}"
+        for view, panel in panels(wide, "heatmap")
+        if panel["cells"] and not re.fullmatch(r"12(\.0+)?( (requests|samples|tokens|steps))?(/s)?", panel["cells"])
+    )
+
+
+def test_states_keep_their_names(wide: list[View]) -> None:
+    """Thresholds and merged values together show the threshold's bounds in place of the state."""
+
+    def problems() -> Iterator[str]:
+        for shown in fields(wide, "state-timeline"):
+            if shown.field["colourMode"] == "thresholds" and shown.panel["options"].get("mergeValues", True):
+                yield f"{shown.view.where(shown.panel)}: coloured by thresholds and merged"
+        for view, panel in panels(wide, "state-timeline"):
+            if any("∞" in text for text in panel["drawn"]["svg"]):
+                yield f"{view.where(panel)}: a state reads '-∞+'"
+
+    none_of(problems())
+
+
+def _sharing(mapped: list[Json]) -> Iterator[str]:
+    for one, other in combinations(mapped, 2):
+        if one["colour"] and other["colour"] and one["text"] != other["text"]:
+            found = colour(one["colour"])
+            if found == colour(other["colour"]) and not is_grey(found):
+                yield f"{one['text']!r} and {other['text']!r} are both {one['colour']}"
+
+
+def test_states_that_differ_have_colours_that_differ(wide: list[View]) -> None:
+    """Grey says nothing by itself, so several may have it."""
+    none_of(
+        f"{shown.view.where(shown.panel)} {shown.field['display'] if shown.panel['type'] == 'table' else ''}: {text}"
+        for shown in fields(wide, "table", "state-timeline", "stat")
+        for text in _sharing(shown.field["mapped"])
+    )
+
+
+def test_two_lines_of_one_model_differ_in_style(wide: list[View]) -> None:
+    """Such as a value and its break-even."""
+
+    def problems() -> Iterator[str]:
+        for view, panel in panels(wide, "timeseries"):
+            if panel["stacked"]:
+                continue
+            by_model: dict[frozenset[tuple[str, str]], list[tuple[str, Json]]] = {}
+            for frame in panel["frames"]:
+                for field in frame["fields"]:
+                    if field["type"] == "number" and not field["hidden"]:
+                        labels = frozenset((name, text) for name, text in field["labels"].items() if name != "__name__")
+                        by_model.setdefault(labels, []).append((frame.get("refId", ""), field))
+            for pair in by_model.values():
+                for (ref, one), (other_ref, other) in combinations(pair, 2):
+                    if ref != other_ref and one["line"] == other["line"] and len(by_model) > 1:
+                        yield f"{view.where(panel)}: queries {ref} and {other_ref}"
+
+    none_of(problems())
+
+
+def test_the_overview_shows_the_verdict_of_ten_models_on_a_small_screen(overview: dict[int, View]) -> None:
+    """1366 x 768, without scrolling."""
+    assert any(
+        len(panel["drawn"]["names"]) >= 10 and panel["drawn"]["box"]["bottom"] <= 768
+        for _, panel in panels([overview[1366]], "state-timeline")
+    )

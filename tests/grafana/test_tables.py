@@ -1,0 +1,139 @@
+"""What is read in tables: labels, heads, colours, order and links."""
+
+import json
+from collections.abc import Iterator, Mapping
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from conftest import ROOT
+from draftboard.settings import Settings
+from grafana.reading import colour, fields, none_of, panels
+from grafana.views import Json, View
+
+pytestmark = [pytest.mark.grafana, pytest.mark.prometheus]
+
+LONGEST = 40
+DASH = {"", "-", "\N{EN DASH}"}
+
+
+def test_a_label_cell_shows_the_label_and_nothing_where_there_is_none(wide: list[View]) -> None:
+    def problems() -> Iterator[str]:
+        for shown in fields(wide, "table", "barchart"):
+            if shown.field["type"] == "string":
+                for value in shown.field["values"]:
+                    raw, text = value["raw"] or "", value["text"]
+                    if (not raw and text not in DASH) or (len(text) > LONGEST and text != raw):
+                        yield f"{shown.where}: {raw!r} reads {text!r}"
+
+    none_of(problems())
+
+
+def test_the_names_along_a_bar_chart_are_read_as_they_are(wide: list[View]) -> None:
+    none_of(
+        f"{shown.where}: {value['raw']!r} reads {value['text']!r}"
+        for shown in fields(wide, "barchart")
+        if shown.field["type"] == "string"
+        for value in shown.field["values"]
+        if value["text"] != value["raw"]
+    )
+
+
+def test_no_text_is_wider_than_its_column(views: list[View]) -> None:
+    def problems() -> Iterator[str]:
+        for view, panel in panels(views, "table"):
+            for cell in panel["drawn"]["clipped"]:
+                kind = "head" if cell["head"] else "cell"
+                yield f"{view.where(panel)}: {kind} {cell['text']!r}: {cell['width']} px in {cell['room']}"
+
+    none_of(problems())
+
+
+def test_no_table_is_wider_than_its_panel(views: list[View]) -> None:
+    none_of(view.where(panel) for view, panel in panels(views, "table") if panel["drawn"]["scrolls"])
+
+
+def test_a_missing_value_has_the_colour_of_text(wide: list[View]) -> None:
+    def problems() -> Iterator[str]:
+        for shown in fields(wide, "table"):
+            coloured = shown.field.get("cell", "").startswith("color-")
+            for value in shown.field["values"] if coloured and shown.field["type"] == "number" else ():
+                if value["raw"] is None and colour(value["colour"]) not in {None, colour(shown.view.found["text"])}:
+                    yield f"{shown.where}: {value['text']!r} is {value['colour']}"
+
+    none_of(problems())
+
+
+def _ranked(rows: list[list[str]], *words: str) -> list[int]:
+    """Of each row with one of the words, the word's place."""
+    return [
+        next(place for place, word in enumerate(words) if any(word in cell for cell in row))
+        for row in rows
+        if any(word in cell for cell in row for word in words)
+    ]
+
+
+def test_tables_begin_with_the_worst(wide: list[View]) -> None:
+    def problems() -> Iterator[str]:
+        for view, panel in panels(wide, "table"):
+            heads, *rows = panel["drawn"]["rows"] or [[]]
+            if not panel["sorted"]:
+                yield f"{view.where(panel)}: no order is set"
+            for words in (("costs more", "about even", "pays"), ("critical", "warning", "info")):
+                ranks = _ranked([row[: len(heads)] for row in rows], *words)
+                if ranks != sorted(ranks):
+                    yield f"{view.where(panel)}: {[words[rank] for rank in ranks]}"
+
+    none_of(problems())
+
+
+def test_the_overview_names_the_model_that_costs_more_than_it_saves_first(overview: dict[int, View]) -> None:
+    tables = [
+        panel for _, panel in panels(overview.values(), "table") if any("keep" in row for row in panel["drawn"]["rows"])
+    ]
+    assert tables, "no table says what to do"
+    for table in tables:
+        # Only a model whose servers are all down is worse.
+        first = next(row for row in table["drawn"]["rows"][1:] if not any("granite" in cell for cell in row))
+        assert any("Qwen3-32B" in cell for cell in first), first
+
+
+def _problems_of(href: str, row: Mapping[str, str], pages: Mapping[str, Json]) -> Iterator[str]:
+    """Whether a link leads to a dashboard of ours, and chooses there what its row is of."""
+    url = urlsplit(href)
+    if "/runbooks/" in url.path:
+        if not (ROOT / "alerts/runbooks" / url.path.rpartition("/")[2]).is_file():
+            yield f"no such runbook: {href}"
+        return
+    uid = url.path.split("/")[2] if url.path.startswith("/d/") else ""
+    if uid not in pages:
+        yield f"no such dashboard: {href}"
+        return
+    known = {variable["name"] for variable in pages[uid]["templating"]["list"]}
+    chosen = parse_qs(url.query, keep_blank_values=True)
+    given = {name.removeprefix("var-"): values for name, values in chosen.items() if name.startswith("var-")}
+    yield from (f"{uid} has no variable {name!r}: {href}" for name in given.keys() - known)
+    for name in row.keys() & known:
+        if given.get(name, [""]) != [row[name]] or name not in given:
+            yield f"{name} is {given.get(name)}, the row's is {row[name]!r}: {href}"
+
+
+def test_a_rows_link_leads_to_its_model(wide: list[View], pages: Mapping[str, str], settings: Settings) -> None:
+    dashboards = {json.loads(text).get("uid"): json.loads(text) for text in pages.values()}
+
+    def problems() -> Iterator[str]:
+        for view, panel in panels(wide, "table"):
+            for frame in panel["frames"]:
+                labels = {
+                    field["name"]: [value["raw"] or "" for value in field["values"]]
+                    for field in frame["fields"]
+                    if field["name"] in settings.labels.model_level
+                }
+                for field in frame["fields"]:
+                    for number, hrefs in enumerate(field["links"]):
+                        row = {name: values[number] for name, values in labels.items()}
+                        for href in hrefs:
+                            for problem in _problems_of(href, row, dashboards):
+                                yield f"{view.where(panel)} {field['display']!r}: {problem}"
+
+    none_of(problems())

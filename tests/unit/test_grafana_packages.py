@@ -1,0 +1,31 @@
+"""The packages of Grafana's front end are for a check: exact versions, none committed, none shipped."""
+
+import json
+import re
+import subprocess
+import tomllib
+
+from conftest import ROOT
+
+FOLDER = ROOT / "tests/grafana"
+
+
+def test_versions_are_exact_and_locked_without_an_address() -> None:
+    wanted = json.loads((FOLDER / "package.json").read_text())["dependencies"]
+    locked = json.loads((FOLDER / "package-lock.json").read_text())["packages"]
+    assert all(re.fullmatch(r"\d+\.\d+\.\d+", version) for version in wanted.values())
+    assert wanted == locked[""]["dependencies"]
+    assert [name for name, package in locked.items() if "resolved" in package] == []
+    assert [name for name, package in locked.items() if name and "integrity" not in package] == []
+
+
+def test_neither_packages_nor_their_bundle_are_committed() -> None:
+    ignored = ["tests/grafana/node_modules/react/index.js", "tests/grafana/dist/page.js", "build/grafana/views/a.png"]
+    done = subprocess.run(["git", "check-ignore", *ignored], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines() == ignored
+
+
+def test_what_is_shipped_holds_none_of_them() -> None:
+    setuptools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    assert setuptools["packages"]["find"]["where"] == ["generator"]
+    assert not re.search(r"\.(m?js|tsx?|css)\b|node_modules", str(setuptools["package-data"]))
