@@ -32,7 +32,6 @@ EMPTY_BY_DEFAULT = {
     **dict.fromkeys(("annotation Changes of K", "annotation New methods"), ONE_CONFIGURATION),
     "Acceptance vs. earlier": TOO_SHORT,
     "Acceptance length vs. its own past": TOO_SHORT,
-    "Mean acceptance length and Acceptance length, long-term mean B": TOO_SHORT,
     "Acceptance length vs. other engines": ONE_ENGINE,
     "model:vllm_spec_decode_acceptance:change1h_ratio_rate5m": TOO_SHORT,
     "model:vllm_spec_decode_acceptance_length:avg1d_mean_rate5m": TOO_SHORT,
@@ -94,8 +93,7 @@ EMPTY_BY_DEFAULT = {
     **dict.fromkeys(
         (
             *("Failed rule evaluations", "Failed notifications", "Storage failures"),
-            *("Disk space left in a day and Disk space left", "Disk space left in a day and Disk space left B"),
-            "Disk space left B",
+            *("Disk space left in a day", "Disk space left"),
             *("monitor:node_filesystem_avail:ratio", "DraftboardDiskFilling", "DraftboardStorageFails"),
             *("DraftboardRulesFail", "DraftboardNotificationsFail", "DraftboardAlertmanagerDown"),
         ),

@@ -11,9 +11,11 @@ from draftboard.alerts import ALERTS, WATCHDOG
 from draftboard.build import inventory, render
 from draftboard.catalogue import CATALOGUE, serving
 from draftboard.dashboards.charts import LONGEST
+from draftboard.dashboards.fields import COLOURS
 from draftboard.durations import Duration
 from draftboard.settings import Settings
 from draftboard.signals import ALL
+from draftboard.status import Status
 from support import catalogue, grafana
 
 SUBJECTS = ("overview", "depth", "latency", "capacity")
@@ -22,7 +24,7 @@ PATHS = (
     *(f"dashboards/standalone/draftboard-{subject}-raw.json" for subject in SUBJECTS),
 )
 # Grafana's units that we use; anything else would be shown as a suffix.
-UNITS = {"percentunit", "short", "none", "reqps", "s", "bytes", "watt"}
+UNITS = {"percentunit", "short", "none", "reqps", "s", "bytes", "watt", "suffix:samples/s"}
 # Their series carry no instance: records of level model, and alerts.
 NO_INSTANCE = r"^(model:|service:|ALERTS$)"
 # No record exists: they are listed as they are, come from another exporter, or name its machine.
@@ -83,10 +85,11 @@ def queries(documents: dict[str, Json]) -> list[tuple[str, str]]:
 
 @pytest.fixture(scope="module")
 def reads(queries: list[tuple[str, str]]) -> list[Read]:
+    chosen = "${quantile}", "p99"  # A variable that completes the name of a record.
     return [
         Read(where, function, name, dict(re.findall(r'(\w+)(?:=~|!~|!=|=)"([^"]*)"', matchers)), window)
         for where, expr in queries
-        for function, name, matchers, window in SERIES.findall(expr)
+        for function, name, matchers, window in SERIES.findall(expr.replace(*chosen))
     ]
 
 
@@ -153,8 +156,13 @@ def test_labels_wider_than_a_job_are_in_the_menu_unless_the_settings_list_them(
 def test_every_variable_in_an_expression_is_defined(documents: dict[str, Json]) -> None:
     for document in documents.values():
         defined = {variable["name"] for variable in document["templating"]["list"]} | {"__rate_interval", "__interval"}
+        used = set()
         for where, expr in grafana.queries(document):
-            assert set(re.findall(r"\$([a-z_]\w*)", expr)) <= defined, where
+            asked = set(re.findall(r"\$\{?([a-z_]\w*)", expr))
+            assert asked <= defined, where
+            used |= asked
+        unused = {one["name"] for one in document["templating"]["list"] if one["type"] == "custom"} - used
+        assert unused == set(), document["uid"]
 
 
 def test_every_panel_has_title_description_unit_datasource_and_text_for_no_data(panels: Panels) -> None:
@@ -228,7 +236,8 @@ def test_panels_fill_the_grid_without_overlap_and_side_by_side_have_one_height(d
 
 
 def test_every_expression_parses(queries: list[tuple[str, str]]) -> None:
-    values = {"$__rate_interval": "5m", "$__interval": "1m", "$draft_cost": "0.1", "$verify_inflation": "1"}
+    numbers = {"$draft_cost": "0.1", "$verify_inflation": "1", "$lines": "6", "$quantile": "0.99"}
+    values = {"$__rate_interval": "5m", "$__interval": "1m", "${quantile}": "p99", **numbers}
     for expr in {re.sub("|".join(map(re.escape, values)), lambda found: values[found[0]], e) for _, e in queries}:
         assert promql_parser.parse(expr)
 
@@ -401,7 +410,9 @@ def test_every_signal_is_shown_or_serves_another_that_is(settings: Settings) -> 
         "first_tokens",  # subtracted in tokens per step
         "at_least_accepted",  # shown as survival and as accepted length
         "each_k",  # the k axis itself
-        "length_deviation",  # divisor of the anomaly
+        "accepted_tokens_per_pos",  # shown as survival
+        "break_even",  # divisor of the speedup of speculative steps
+        *("length_baseline", "length_deviation"),  # parts of the anomaly
         "engines",  # of a side, in a comparison
         "metrics_missing",  # an alert: it has no model to be shown under
         "gone",  # an alert: it has no server to be shown under
@@ -427,9 +438,11 @@ def test_series_are_named_by_every_label_that_tells_models_apart(panels: Panels,
     of = settings.labels
     levels = (of.service_level, of.model_level, of.target_level, of.host_level, of.monitor_level)
     for where, panel in kind(panels, "timeseries", "stat", "state-timeline", "barchart"):
-        for target in panel["targets"]:
+        for target in (one for one in panel["targets"] if not re.match(r"sum by \(\w*\) \(", one["expr"])):
             named = target["legendFormat"] if target["format"] == "time_series" else target["expr"]
             assert any(all(label in named for label in labels) for labels in levels), where
+            first = f"{{{{{of.model_name}}}}}"
+            assert first not in named or named.startswith(first), f"{where}: narrow panels cut names from their end"
 
 
 def test_a_table_keeps_the_time_until_its_columns_are_merged(panels: Panels) -> None:
@@ -457,31 +470,120 @@ def test_points_of_a_scatter_are_joined_by_moment_and_model(panels: Panels) -> N
         assert split["options"]["fields"] == ["series"]
 
 
-def test_heatmaps_show_whole_buckets(panels: Panels) -> None:
+def test_heatmaps_show_whole_buckets_and_their_cells_count_samples(panels: Panels) -> None:
     for where, panel in kind(panels, "heatmap"):
         (target,) = panel["targets"]
         assert (target["format"], target["legendFormat"]) == ("heatmap", "{{le}}"), where
         assert target["expr"].startswith("sum by (le) ("), where
         assert panel["options"]["calculate"] is False
+        assert panel["fieldConfig"]["defaults"]["unit"] == "suffix:samples/s", where
+        assert panel["options"]["yAxis"]["unit"] == ("short" if "Tokens" in where else "s"), where
 
 
-def test_percentiles_stand_beside_their_mean_and_mark_values_below_the_resolution(panels: Panels) -> None:
-    seen = 0
-    for where, panel in panels:
-        names = [target["legendFormat"].partition(" ")[0] for target in panel["targets"]]
-        assert ("P99" in names) == ("mean" in names), where
-        if "P99" in names:
-            assert panel["fieldConfig"]["defaults"]["mappings"] == []
-            assert "mean" not in panel["options"]["legend"]["calcs"]
-            below = {
-                override["matcher"]["options"]: mapping["options"]["0"]["text"]
-                for override in panel["fieldConfig"]["overrides"]
-                for (mapping,) in (entry["value"] for entry in override["properties"])
-            }
-            refs = [target["refId"] for target, name in zip(panel["targets"], names, strict=True) if name[0] == "P"]
-            assert below == dict.fromkeys(refs, "below resolution"), where
-            seen += 1
-    assert seen
+def test_one_percentile_is_drawn_and_under_its_axis_where_it_is_below_the_resolution(
+    documents: dict[str, Json], panels: Panels
+) -> None:
+    seen = set()
+    for where, panel in kind(panels, "timeseries"):
+        (target, *others) = panel["targets"]
+        if "$quantile" in target["expr"].replace("{", "").replace("}", ""):
+            assert not others, where
+            shown = panel["fieldConfig"]["defaults"]
+            assert 0 < shown["min"] < 1e-4, where
+            assert shown["mappings"][0]["options"]["0"]["text"] == "below resolution", where
+            seen.add(where.partition(":")[0])
+    assert seen == {"draftboard-latency", "draftboard-latency-raw"}
+    for uid, mean in (("draftboard-latency", "mean"), ("draftboard-latency-raw", None)):
+        (chosen,) = (one for one in documents[uid]["templating"]["list"] if one["name"] == "quantile")
+        assert chosen["current"]["text"] == "P99"
+        offered = [option["text"] for option in chosen["options"]]
+        assert offered == [*filter(None, [mean]), "P50", "P95", "P99"]
+
+
+def drawn(panel: Json) -> list[str]:
+    """What limits the series of each query: the variable, or the number of models."""
+    limits = [re.findall(r"\b(?:top|bottom)k\(\s*(\S+),", target["expr"]) for target in panel["targets"]]
+    summed = re.compile(r"sum by \(\w*\) \(")
+    return [
+        "sum" if summed.match(target["expr"]) else limit[-1] if limit else "all"
+        for target, limit in zip(panel["targets"], limits, strict=True)
+    ]
+
+
+def test_no_panel_draws_more_than_twelve_lines_by_default(documents: dict[str, Json], panels: Panels) -> None:
+    for uid, document in documents.items():
+        for variable in (one for one in document["templating"]["list"] if one["name"] == "lines"):
+            assert (variable["current"]["value"], variable["options"][-1]["text"]) == ("6", "all"), uid
+    for where, panel in kind(panels, "timeseries", "barchart", "xychart"):
+        for target, limit in zip(panel["targets"], drawn(panel), strict=True):
+            alone = "position" in target["legendFormat"]
+            assert limit == ("sum" if limit == "sum" else "1" if alone else "$lines"), where
+            if alone:
+                assert 'position=~"[0-9]|1[0-1]"' in target["expr"], where
+    two_lines_each = {"Prefix cache hits", "HTTP errors"}  # Local and external, 4xx and 5xx.
+    for where, panel in kind(panels, "timeseries"):
+        named = panel["targets"][0]["legendFormat"]
+        by_more = re.search(r"\{\{(source|status|identity|batch|slo|k|accepted)\}\}", named)
+        if by_more and drawn(panel) == ["$lines"] and where.partition(": ")[2] not in two_lines_each:
+            (shared,) = re.findall(r"and on \((.*)\) (?:top|bottom)k", panel["targets"][0]["expr"])
+            assert by_more[1] in shared or f'{by_more[1]}=~"${by_more[1]}"' in panel["targets"][0]["expr"], where
+
+
+def test_every_trend_of_models_on_a_dashboard_shows_the_same_models(panels: Panels, settings: Settings) -> None:
+    model = ", ".join(settings.labels.model_level), ", ".join(settings.labels.service_level)
+    found: dict[str, set[str]] = {}
+    for where, panel in kind(panels, "timeseries", "barchart", "xychart"):
+        for target in panel["targets"]:
+            ranked = re.search(r"and on \((.*)\) (?:top|bottom)k\(\s*\S+,([^@]+@ end\(\))", target["expr"])
+            if ranked and ranked[1] in model:
+                found.setdefault(where.partition(":")[0], set()).add(" ".join(ranked[2].split()))
+    assert {uid: len(orders) for uid, orders in found.items()} == {path.split("/")[-1][:-5]: 1 for path in PATHS}
+
+
+def test_of_slos_the_chosen_one_is_drawn(documents: dict[str, Json], panels: Panels, settings: Settings) -> None:
+    for where, panel in kind(panels, "timeseries"):
+        if re.search("slo|sli", panel["targets"][0]["expr"]):
+            assert re.search(r'slo=~"\$slo"|"slo", "\$slo"', panel["targets"][0]["expr"]), where
+    (variable,) = (one for one in documents["draftboard-latency"]["templating"]["list"] if one["name"] == "slo")
+    assert [option["value"] for option in variable["options"]] == list(settings.slo.declared)
+
+
+def test_a_legend_lists_names_only(panels: Panels) -> None:
+    for where, panel in kind(panels, "timeseries", "barchart", "xychart"):
+        legend = panel["options"]["legend"]
+        assert (legend["displayMode"], legend["placement"], legend["calcs"]) == ("list", "bottom", []), where
+
+
+def test_small_shares_and_limits_are_seen_at_their_size(panels: Panels) -> None:
+    for where, panel in kind(panels, "timeseries", "barchart"):
+        shown = panel["fieldConfig"]["defaults"]
+        end = shown.get("max", shown["custom"].get("axisSoftMax", 0))
+        if shown["unit"] == "percentunit":
+            assert 0 < end <= 2, f"{where}: Grafana draws zeros from 0 to 10000 %"
+            assert shown.get("min", shown["custom"].get("axisSoftMin")) is not None, where
+        if shown["unit"] in {"percentunit", "s"}:
+            assert shown.get("decimals") != 0, f"{where}: the ticks would be 0 and 1"
+        if shown["custom"].get("thresholdsStyle", {}).get("mode") == "area" and "max" not in shown:
+            limits = [abs(step["value"]) for step in shown["thresholds"]["steps"] if step["value"]]
+            ends = (end, -shown["custom"].get("axisSoftMin", 0))
+            assert not limits or max(limits) <= max(ends), f"{where}: its zone is out of sight"
+
+
+def test_no_line_is_red_by_chance_and_zones_stand_where_somebody_should_act(panels: Panels) -> None:
+    for where, panel in kind(panels, "timeseries", "barchart", "xychart"):
+        shown = panel["fieldConfig"]["defaults"]
+        assert shown["color"] == {"mode": "palette-colorblind"}, where
+        assert shown["custom"].get("thresholdsStyle", {}).get("mode") in {None, "off", "area"}, where
+        colours = {step["color"] for step in shown["thresholds"]["steps"]}
+        healthy = {COLOURS[status] for status in (Status.GOOD, Status.BEST, Status.QUIET, Status.NEUTRAL)}
+        assert not colours & healthy, where
+
+
+def test_the_axis_below_bars_shows_a_position_as_it_is_counted(panels: Panels) -> None:
+    for where, panel in kind(panels, "barchart"):
+        (text,) = (one for one in panel["fieldConfig"]["overrides"] if one["matcher"]["options"] == "string")
+        assert text["matcher"]["id"] == "byType"
+        assert {"id": "unit", "value": "string"} in text["properties"], where
 
 
 def test_only_raw_histograms_query_exemplars(panels: Panels) -> None:
@@ -526,16 +628,8 @@ def test_series_that_separate_good_from_bad_are_coloured_by_it(panels: Panels) -
     assert of("HTTP responses by status", "vllm 10.0.0.1:8000 5xx") == "red"
     assert of("HTTP errors", "vllm 10.0.0.1:8000 4xx") == "orange"
     assert set(colours["Requests finished"]) == {
-        f"/(^| ){reason}$/" for reason in serving.REQUESTS_FINISHED.values["finished_reason"] if reason != "abort"
+        f"/(^| ){reason}( |$)/" for reason in serving.REQUESTS_FINISHED.values["finished_reason"] if reason != "abort"
     }
-
-
-def test_each_signal_of_a_panel_is_written_with_its_own_decimals(panels: Panels) -> None:
-    panel = dict(panels)["draftboard-depth: Best k and Mean draft length"]
-    assert panel["fieldConfig"]["defaults"]["decimals"] == 0
-    assert {"matcher": {"id": "byFrameRefID", "options": "B"}, "properties": [{"id": "decimals", "value": 2}]} in (
-        panel["fieldConfig"]["overrides"]
-    )
 
 
 def test_a_row_of_the_slo_table_begins_with_the_slo(panels: Panels) -> None:

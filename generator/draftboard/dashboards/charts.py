@@ -1,24 +1,27 @@
 """The kinds of panel, each made from signals for the dashboard's edition."""
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import chain
 from string import ascii_uppercase
 from typing import Any
 
-from draftboard.dashboards import columns, fields
+from draftboard.dashboards import columns, fields, lines
 from draftboard.dashboards.cost import affordable
-from draftboard.dashboards.panels import DATASOURCE, GRAFANA, ModernPanel, Panel, override, query
-from draftboard.expr.labels import LabelJoin
+from draftboard.dashboards.lines import Lines
+from draftboard.dashboards.panels import DATASOURCE, GRAFANA, ModernPanel, Panel, query
+from draftboard.expr.labels import LabelJoin, LabelReplace
 from draftboard.expr.tree import Aggregate, metrics_of
 from draftboard.settings import Settings
 from draftboard.signals import Edition, Level, Scope, Signal
 from draftboard.signals.latency import Latency
-from draftboard.signals.signal import within
+from draftboard.signals.signal import Unit, within
+from draftboard.status import Status
 
 GRID_WIDTH = 24
-LAST_AND_MEAN = ("lastNotNull", "mean")
-TALL = 11  # Height of a panel with many series: room for four lines of legend, or a dozen bands.
+TALL = 11  # Height of a panel with a dozen bands.
 _LEGEND_OF = {
     "accepted": "{{accepted}} accepted",
     "gpu": "GPU {{gpu}}",
@@ -42,100 +45,120 @@ class Charts:
     settings: Settings
     edition: Edition
     subject: str
+    drafting: bool = field(default=False, kw_only=True)  # Whether it is about models that draft, not about all.
     shows: list[tuple[str, str]] = field(default_factory=list, init=False)
     """Signal name and panel title of every panel made."""
+    used: set[str] = field(default_factory=set, init=False)
+    """Variables in the queries of the panels made."""
     left_out: list[str] = field(default_factory=list, init=False)
     """Titles of what the panels made since the last row would have shown with the recording rules."""
 
     def trend(
         self,
-        *signals: Signal,
+        signal: Signal,
+        *,
         level: Level | None = None,
         width: int = 12,
-        stacked: bool = False,
-        calcs: Sequence[str] = LAST_AND_MEAN,
-        says: str = "",
-        action: str = "",
+        worst: Signal | None = None,
+        zones: Collection[Status] = fields.ZONES,
     ) -> Panel:
-        """Signals of one unit over time; by default at the widest level that the first of them has."""
-        level = level or signals[0].levels[-1]
-        by_ref = self._afforded(self._scope(level), *signals)
-        if not by_ref:
+        """A signal over time, of the worst models or, at another level, of what `worst` or its own values rank first.
+
+        By default at the widest level that it has. Of a signal by SLO it shows the chosen one, of a signal by position
+        the first positions of the worst model alone.
+        """
+        level = level or signal.levels[-1]
+        deep = "position" in signal.by
+        drawn = self._lines.of_one(signal, level) if deep else self._lines.of(signal, level, worst)
+        if not self._afforded(lambda _: self._scope(level)(drawn), signal):
             return None
-        first, alone = next(iter(by_ref.values())), len(by_ref) == 1
-        dashed = alone and fields.has_steps(first, self.settings)
-        style: dict[str, Any] = {"axisLabel": fields.axis(first)}
-        style |= {"fillOpacity": 40, "stacking": {"group": "A", "mode": "normal"}} if stacked else {}
-        style |= {"thresholdsStyle": {"mode": "dashed"}} if dashed else {}
+        zoned = fields.has_steps(signal, self.settings) and zones
+        style = {"axisLabel": fields.axis(signal)} | fields.soft_range(signal, self.settings)
         return self._panel(
             "timeseries",
-            *by_ref.values(),
-            options=_legend(calcs),
-            style=style,
-            shown=fields.drawn(first, self.settings, coloured=dashed),
-            targets=[
-                self._series(signal, ref, level=level, name="" if alone else signal.title)
-                for ref, signal in by_ref.items()
-            ],
-            size=(width, TALL if first.by else 8),
-            overrides=[*fields.decimals_of(by_ref), *fields.colours_of(first)],
-            says="" if alone else says,
-            action="" if alone else action,
+            signal,
+            style=style | ({"thresholdsStyle": {"mode": "area"}} if zoned else {}),
+            shown=fields.drawn(signal, self.settings, zones),
+            targets=[query(self._scope(level)(drawn), legend=self._name(level, *signal.by))],
+            size=(width, 8),
+            title=f"{signal.title} of the {lines.FIRST} model" if deep else "",
+            overrides=fields.colours_of(signal),
+            transformations=[columns.SHORT_NAMES],
         )
 
     def trends(self, *signals: Signal, **options: Any) -> list[Panel]:  # noqa: ANN401  (those of `trend`)
         """Signals over time, each in a panel of its own."""
         return [self.trend(signal, **options) for signal in signals]
 
-    def distributions(self, *latencies: Latency) -> list[Panel]:
-        """Percentiles of each latency, and its histogram beside them."""
-        return [panel for one in latencies for panel in (self.percentiles(one), self.heatmap(one.buckets))]
-
-    def percentiles(self, latency: Latency) -> Panel:
-        """Mean and percentiles of a latency over time; a percentile below the resolution is marked as such."""
-        names = {"mean": latency.mean, "P50": latency.p50, "P95": latency.p95, "P99": latency.p99}
-        if len(self._afforded(self._scope(Level.MODEL), *names.values())) < len(names):
+    def totals(self, *signals: Signal, width: int = 12, says: str = "") -> Panel:
+        """Signals of one unit over time, summed over all that is selected and stacked: by their own labels, if any."""
+        by_ref = self._afforded(self._total, *signals)
+        if not by_ref:
             return None
-        below = fields.mappings(latency.p50, self.settings)
+        first = next(iter(by_ref.values()))
+        stacked = {"fillOpacity": 40, "stacking": {"group": "A", "mode": "normal"}, "axisLabel": fields.axis(first)}
+        stacked |= fields.soft_range(first, self.settings)
         return self._panel(
             "timeseries",
-            *names.values(),
-            # No mean of percentiles: 0 stands for a percentile below the resolution.
-            options=_legend(["lastNotNull"]),
-            shown=fields.drawn(latency.mean, self.settings),
+            *by_ref.values(),
+            style=stacked,
+            shown=fields.drawn(first, self.settings),
             targets=[
-                self._series(signal, ref, level=Level.MODEL, name=name) | self._exemplars()
-                for (name, signal), ref in zip(names.items(), ascii_uppercase, strict=False)
+                query(self._total(signal), ref, legend=_named(*signal.by) or signal.title)
+                for ref, signal in by_ref.items()
             ],
-            size=(12, TALL),
-            title=latency.title,
-            says=latency.description,
-            action=latency.action,
-            overrides=[override("byFrameRefID", ref, mappings=below) for ref in "BCD"],
+            size=(width, 8),
+            overrides=fields.colours_of(first),
+            says=says,
         )
 
-    def heatmap(self, signal: Signal) -> Panel:
+    def distributions(self, *latencies: Latency) -> list[Panel]:
+        """The chosen percentile of each latency, and its histogram beside it."""
+        return [panel for one in latencies for panel in (self.percentile(one), self.heatmap(one.buckets))]
+
+    def percentile(self, latency: Latency) -> Panel:
+        """The chosen percentile or mean of a latency over time; under its axis where it is below the resolution."""
+        chosen = latency.chosen
+        drawn = self._scope(Level.MODEL)(self._lines.of(chosen, Level.MODEL))
+        if not self._afforded(lambda _: drawn, chosen):
+            return None
+        zoned = fields.has_steps(chosen, self.settings)
+        return self._panel(
+            "timeseries",
+            *(latency.mean, latency.p50, latency.p95, latency.p99),
+            style=fields.soft_range(chosen, self.settings) | ({"thresholdsStyle": {"mode": "area"}} if zoned else {}),
+            shown=fields.drawn(chosen, self.settings, fields.ZONES),
+            targets=[query(drawn, legend=self._name(Level.MODEL)) | self._exemplars()],
+            size=(12, 8),
+            title=chosen.title,
+            says=chosen.description,
+            action=chosen.action,
+            transformations=[columns.SHORT_NAMES],
+        )
+
+    def heatmap(self, signal: Signal, bounds: Unit = Unit.SECONDS) -> Panel:
         """A histogram over time, summed over everything selected."""
-        unit, expr = signal.unit.grafana, self._scope(Level.MODEL)(Aggregate("sum", lambda _: ("le",), signal))
+        expr = self._scope(Level.MODEL)(Aggregate("sum", lambda _: ("le",), signal))
         return self._panel(
             "heatmap",
             signal,
-            options={"yAxis": {"axisPlacement": "left", "reverse": False, "unit": unit}},
-            shown={"unit": unit, "noValue": signal.empty, "thresholds": fields.NO_THRESHOLDS},
+            options={"yAxis": {"axisPlacement": "left", "reverse": False, "unit": bounds.grafana}},
+            shown={"unit": signal.unit.grafana, "noValue": signal.empty, "thresholds": fields.NO_THRESHOLDS},
             targets=[query(expr, legend="{{le}}", form="heatmap") | self._exemplars()],
             size=(12, 8),
         )
 
     def scatter(self, across: Signal, up: Signal) -> Panel:
         """One signal over another: a point for each moment, a colour for each model."""
-        signals = self._afforded(self._in_one_label, across, up)
+        asked = partial(self._in_one_label, self._scope(Level.MODEL))
+        signals = self._afforded(asked, across, up)
         if len(signals) < 2:  # noqa: PLR2004
             return None
         return self._panel(
             "xychart",
             *(across, up),
             shown=fields.drawn(up, self.settings),
-            targets=[query(self._in_one_label(signal), ref, form="table") for ref, signal in signals.items()],
+            targets=[query(asked(signal), ref, form="table") for ref, signal in signals.items()],
             size=(12, 10),
             title=f"{up.title} over {within(across.title)}",
             says=f"{up.title} by {within(across.title)}: a point for each moment, a colour for each model.",
@@ -145,15 +168,17 @@ class Charts:
 
     def bars(self, signal: Signal) -> Panel:
         """Latest values of a signal by its own label, in numeric order, models side by side."""
-        if not self._afforded(self._in_one_label, signal):
+        asked = partial(self._in_one_label, self._scope(Level.MODEL, latest=True))
+        if not self._afforded(asked, signal):
             return None
         return self._panel(
             "barchart",
             signal,
-            style={"axisLabel": fields.axis(signal)},
+            style={"axisLabel": fields.axis(signal)} | fields.soft_range(signal, self.settings),
             shown=fields.drawn(signal, self.settings),
-            targets=[query(self._in_one_label(signal, latest=True), instant=True, form="table")],
-            size=(8, 8),
+            targets=[query(asked(signal), instant=True, form="table")],
+            size=(12, 8),
+            overrides=[fields.TEXT_AS_IT_IS],
             transformations=columns.one_column_a_series(signal.by[0]),
         )
 
@@ -224,23 +249,41 @@ class Charts:
         return replace(self._anywhere, level=level, span=own)
 
     @cached_property
+    def _lines(self) -> Lines:
+        return Lines(self.edition, self.drafting)
+
+    @cached_property
     def _anywhere(self) -> Scope:
         return Scope(self.settings, edition=self.edition)
 
-    def _series(
-        self, signal: Signal, ref: str = "A", *, level: Level, name: str = "", instant: bool = False
-    ) -> dict[str, Any]:
-        """A query whose series are named by the labels that tell them apart, after `name`."""
-        labels = [f"{{{{{label}}}}}" for label in level.labels(self.settings)]
-        own = [_LEGEND_OF.get(label, f"{{{{{label}}}}}") for label in signal.by]
-        legend = " ".join([*([name] if name else []), *labels, *own])
-        return query(self._scope(level, latest=instant)(signal), ref, legend=legend, instant=instant)
+    def _series(self, signal: Signal, *, level: Level, instant: bool = False) -> dict[str, Any]:
+        """A query whose series are named by the labels that tell them apart."""
+        scope = self._scope(level, latest=instant)
+        return query(scope(signal), legend=self._name(level, *signal.by), instant=instant)
 
-    def _in_one_label(self, signal: Signal, *, latest: bool = False) -> str:
+    def _name(self, level: Level, *own: str) -> str:
+        """The labels that tell series apart, the most telling first: where panels are narrow, a name is cut."""
+        telling, wide = self._parts(level)
+        return _named(*telling, *(label for label in own if label != lines.SLO), *wide)
+
+    def _parts(self, level: Level) -> tuple[list[str], list[str]]:
+        """The labels of a level: from the model to the way it drafts, and those that are mostly the same."""
+        labels, there = self.settings.labels, level.labels(self.settings)
+        telling = (labels.model_name, labels.instance, labels.engine, *labels.arm, labels.host)
+        return [one for one in telling if one in there], [one for one in there if one not in telling]
+
+    def _in_one_label(self, scope: Scope, signal: Signal) -> str:
         """A model's labels in one, so that each model is one series of a chart."""
-        return self._scope(Level.MODEL, latest=latest)(
-            LabelJoin(signal, lambda _: columns.SERIES, " ", lambda scope: scope.labels)
+        joined = LabelJoin(
+            self._lines.of(signal, Level.MODEL),
+            *(lambda _: columns.SERIES, " "),
+            lambda _: tuple(chain(*self._parts(Level.MODEL))),
         )
+        short, name = columns.SHORT_NAME
+        return scope(LabelReplace(joined, columns.SERIES, name, columns.SERIES, short))
+
+    def _total(self, signal: Signal) -> str:
+        return self._scope(signal.levels[-1])(Aggregate("sum", lambda _: signal.by, signal))
 
     def _exemplars(self) -> dict[str, Any]:
         """Ask for exemplars, which only raw series carry."""
@@ -261,6 +304,7 @@ class Charts:
     ) -> Panel:
         title = title or " and ".join(signal.title for signal in signals)
         self.shows += [(signal.name, title) for signal in signals]
+        self.used |= {name for target in targets for name in re.findall(r"\$\{?(\w+)", target["expr"])}
         raw, common = self.edition is Edition.RAW, GRAFANA[kind]
         # Of raw series, too, so that both editions show the same curve: a faster pace costs more and tells no more.
         pace = str(self.settings.rules.pace)
@@ -291,5 +335,5 @@ class Charts:
         return text
 
 
-def _legend(calcs: Sequence[str]) -> dict[str, Any]:
-    return {"legend": GRAFANA["timeseries"]["options"]["legend"] | {"calcs": list(calcs)}}
+def _named(*labels: str) -> str:
+    return " ".join(_LEGEND_OF.get(label, f"{{{{{label}}}}}") for label in labels)

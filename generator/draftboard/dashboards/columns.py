@@ -9,6 +9,13 @@ from draftboard.settings import Settings
 from draftboard.signals import Signal
 
 SERIES = "series"  # Label that holds model name, method and variant together, so that each combination is one column.
+SHORT_NAME = ("(?:[^ ]*/)?(.*?)(?: +vllm)? *", "$1")
+"""Of names from a model to its job: without the model's organisation or path, and without the job's usual name, which
+take a legend's room."""
+SHORT_NAMES: dict[str, Any] = {
+    "id": "renameByRegex",
+    "options": {"regex": f"^{SHORT_NAME[0]}$", "renamePattern": SHORT_NAME[1]},
+}
 _MERGE: dict[str, Any] = {"id": "merge", "options": {}}
 
 
@@ -50,12 +57,12 @@ def _column(signal: Signal, settings: Settings) -> dict[str, Any]:
 
 
 def one_column_a_series(label: str) -> list[dict[str, Any]]:
-    """A line for each value of `label`, sorted as numbers ("10" after "9"); a column for each model."""
+    """A line for each value of `label`, sorted as numbers ("10" after "9"); a column for each model, sorted by name."""
     # Models differ in K: a number that a model does not have is no bar, rather than a bar of height 0.
     matrix = {"columnField": SERIES, "emptyValue": "null", "rowField": label, "valueField": "Value"}
     return [
         _converted(label, "number"),
-        {"id": "sortBy", "options": {"fields": {}, "sort": [{"field": label}]}},
+        *({"id": "sortBy", "options": {"fields": {}, "sort": [{"field": by}]}} for by in (SERIES, label)),
         {"id": "groupingToMatrix", "options": matrix},
         _converted(f"{label}\\{SERIES}", "string"),
     ]

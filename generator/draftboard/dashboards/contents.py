@@ -22,15 +22,23 @@ from draftboard.signals import (
 from draftboard.signals import capacity as room
 from draftboard.signals import depth as positions
 from draftboard.signals import latency as times
+from draftboard.signals.signal import Unit
+from draftboard.status import Status
 
 _ENGINE = Level.ENGINE
+_NO_JUDGEMENT = frozenset({Status.ODD})
+"""Of bands by which drafters cannot be compared: only the one on which an alert fires."""
 _OTHER_TIMES = (times.queue, times.prefill, times.decode, times.inference)
 
 
 def overview(settings: Settings, edition: Edition) -> Dashboard:
     """Verdict and state of each model, then trends, then starting points for a search."""
     page = Page(
-        settings, edition, "overview", "Is speculative decoding paying off, for which model, and what should change?"
+        settings,
+        edition,
+        "overview",
+        "Is speculative decoding paying off, for which model, and what should change?",
+        drafting=True,
     )
     page.row(
         "Is speculation paying off?",
@@ -45,49 +53,28 @@ def overview(settings: Settings, edition: Edition) -> Dashboard:
             action="Where it is slower than without, shorten K, change the drafter or turn it off.",
         ),
         page.timeline(decisions.state),
-        # The last value of a state that has ended is false; its maximum is the number of engines that were in it.
-        page.trend(decisions.engines_by_state, stacked=True, calcs=("max",)),
+        page.totals(decisions.engines_by_state),
     )
     page.row(
         "How does it develop?",
-        page.trend(
-            acceptance.tokens_per_step,
-            economics.needed_per_step,
-            says="(Generated - first tokens) / decode steps, and the value at which they break even, at assumed costs.",
-            action="Below the break-even, shorten K or change the drafter.",
-        ),
         *page.trends(economics.expected_speedup, economics.affordable_inflation),
-        page.trend(
-            acceptance.acceptance_length,
-            economics.break_even,
-            says="1 + accepted tokens / drafts, and the length at which that breaks even, at assumed costs.",
-            action="Below the break-even, shorten K or change the drafter.",
-        ),
-        *page.trends(economics.step_speedup, acceptance.acceptance, acceptance.coverage, acceptance.share_from_drafts),
+        *page.trends(acceptance.tokens_per_step, acceptance.acceptance_length, economics.step_speedup),
+        page.trend(acceptance.acceptance, zones=_NO_JUDGEMENT),
+        *page.trends(acceptance.coverage, acceptance.share_from_drafts),
     )
     page.row(
         "How much is drafted, accepted and wasted?",
-        page.trend(
+        page.totals(
             traffic.accepted_tokens,
             traffic.wasted_tokens,
-            width=8,
-            stacked=True,
             says="Drafted tokens per second that the target model accepted, and that it rejected.",
         ),
-        *page.trends(traffic.drafts, traffic.generation_tokens, width=8),
-        *page.trends(acceptance.draft_efficiency, acceptance.draft_length),
+        *page.trends(traffic.generation_tokens, traffic.drafts, acceptance.draft_efficiency),
     )
     page.row(
         "What has changed?",
         page.listing(events.firing_alerts),
-        page.trend(comparison.acceptance_change),
-        page.trend(
-            acceptance.acceptance_length,
-            comparison.length_baseline,
-            says="1 + accepted tokens / drafts, and its mean over the model's past (rules.baseline, by default 1d).",
-            action="If it fell below its past, look for a change of workload or drafter.",
-        ),
-        page.trend(comparison.length_anomaly),
+        *page.trends(comparison.acceptance_change, comparison.length_anomaly, acceptance.draft_length),
     )
     return page.build()
 
@@ -100,18 +87,16 @@ def depth(settings: Settings, edition: Edition) -> Dashboard:
         "depth",
         "How deep are drafts accepted, and how long should they be?",
         by_engine=True,
-        what_if=True,
+        drafting=True,
     )
     page.row(
         "How deep are drafts accepted now?",
-        *(
-            page.bars(one)
-            for one in (positions.survival, positions.conditional_acceptance, positions.accepted_length_share)
-        ),
+        *(page.bars(one) for one in (positions.survival, positions.conditional_acceptance)),
+        *(page.bars(one) for one in (positions.accepted_length_share, positions.tokens_per_step_at)),
     )
     page.row(
         "Which draft length would be best?",
-        *(page.bars(one) for one in (positions.tokens_per_step_at, economics.speedup_at, economics.what_if_speedup)),
+        *(page.bars(one) for one in (economics.speedup_at, economics.what_if_speedup)),
         page.table(
             "Draft length by model",
             *(positions.lowest_k, positions.configured_k, acceptance.draft_length, economics.best_k),
@@ -121,25 +106,23 @@ def depth(settings: Settings, edition: Edition) -> Dashboard:
             says="How long each model's drafts are, and what another K would gain, at assumed costs.",
             action="Where a gain is above 1 + thresholds.gain, try that K.",
         ),
-        page.trend(
-            economics.best_k,
-            acceptance.draft_length,
-            says="The smallest k near the highest expected speedup, at assumed costs, and drafted tokens / drafts.",
-            action="If the best k is below K, try it as K.",
-        ),
-        page.trend(positions.alpha_hat),
+        *page.trends(economics.best_k, positions.alpha_hat),
     )
     page.row(
         "How has it changed?",
-        *page.trends(positions.survival, positions.conditional_acceptance, positions.accepted_length_share),
-        *page.trends(traffic.accepted_tokens_per_pos, positions.first_position, positions.last_position),
+        page.trend(positions.survival, width=24),
+        *page.trends(positions.first_position, positions.last_position),
     )
     page.row(
         "Is one engine different?",
         page.timeline(decisions.state, level=_ENGINE),
-        *page.trends(comparison.length_to_others, acceptance.acceptance_length, acceptance.acceptance, level=_ENGINE),
-        *page.trends(positions.survival, traffic.drafts, level=_ENGINE),
-        *page.trends(positions.current_k, integrity.identity_error, level=_ENGINE),
+        page.trend(comparison.length_to_others, level=_ENGINE),
+        *page.trends(
+            *(acceptance.acceptance_length, acceptance.acceptance, traffic.drafts, positions.current_k),
+            level=_ENGINE,
+            worst=acceptance.acceptance_length,
+        ),
+        page.trend(integrity.identity_error, level=_ENGINE, width=24),
         collapsed=True,
     )
     return page.build()
@@ -170,25 +153,26 @@ def latency(settings: Settings, edition: Edition) -> Dashboard:
                 says="Share of requests that met each SLO in its window, and what is left of its error budget.",
                 action="Where a burn is fast act now, where it is slow act today.",
             ),
-            *page.trends(slo.error_ratio_now, slo.budget_left, *slo.BURNS.values()),
+            *page.trends(slo.error_ratio_now, slo.budget_left),
         )
+        page.row("How fast do error budgets burn?", *page.trends(*slo.BURNS.values()), collapsed=True)
     page.row(
         "Are some requests much slower than others?",
-        *page.trends(first_token.tail, per_token.tail, step.tail, end_to_end.tail),
-        page.stat(users.tail_change, width=24),
+        *page.trends(first_token.tail, per_token.tail, end_to_end.tail, users.tail_change),
     )
     page.row(
         "Are requests answered?",
-        *page.trends(requests.request_rate, requests.unfinished, requests.error_ratio, requests.http_error_ratio),
-        *page.trends(requests.requests_finished, requests.http_requests, stacked=True),
-        *page.trends(requests.stuck, requests.unanswered, requests.cut_off, decisions.servers_down),
+        *page.trends(requests.request_rate, requests.unfinished),
+        *page.trends(requests.error_ratio, requests.http_error_ratio),
+        *(page.totals(requests.requests_finished), page.totals(requests.http_requests)),
+        *page.trends(decisions.servers_down, requests.stuck, requests.unanswered, requests.cut_off),
         page.timeline(decisions.target_up),
         page.trend(events.interruptions),
     )
     page.row(
         "How long is a step, and where does the time go?",
         *page.distributions(step),
-        *(page.percentiles(one) for one in _OTHER_TIMES),
+        *(page.percentile(one) for one in _OTHER_TIMES),
     )
     page.row(
         "Has an engine become slow?",
@@ -209,6 +193,7 @@ def latency(settings: Settings, edition: Edition) -> Dashboard:
         "How are the other times distributed?",
         *(page.heatmap(one.buckets) for one in _OTHER_TIMES),
         *page.trends(*(one.tail for one in _OTHER_TIMES)),
+        page.trend(step.tail, width=24),
         collapsed=True,
     )
     return page.build()
@@ -226,16 +211,10 @@ def capacity(settings: Settings, edition: Edition) -> Dashboard:
     page.row("How much KV cache is left?", *page.trends(room.kv_cache_usage, room.kv_cache_usage_mean))
     page.row(
         "How long is the queue, and are requests rejected?",
-        page.trend(
-            requests.requests_running,
-            requests.requests_waiting,
-            says="Requests in the running batch, and requests that wait to be scheduled, engines together.",
-        ),
-        page.trend(room.waiting_by_reason, stacked=True),
+        *page.trends(requests.requests_running, requests.requests_waiting),
+        *(page.totals(room.waiting_by_reason), page.totals(requests.requests_rejected)),
         *page.trends(room.queue_growth, requests.rejection_ratio),
-        page.trend(requests.requests_rejected, stacked=True),
-        page.trend(room.preemptions_per_request),
-        page.trend(room.preemptions, width=24),
+        *page.trends(room.preemptions_per_request, room.preemptions),
     )
     page.row(
         "Does speculation pay at this load?",
@@ -246,9 +225,9 @@ def capacity(settings: Settings, edition: Edition) -> Dashboard:
     page.row(
         "How many tokens are processed, and how many are cached?",
         *page.trends(traffic.generation_tokens, room.prompt_tokens),
-        page.trend(room.prompt_tokens_by_source, stacked=True),
+        page.totals(room.prompt_tokens_by_source),
         *page.trends(room.prefix_cache_hits, room.step_tokens_mean),
-        page.heatmap(room.step_tokens_buckets),
+        page.heatmap(room.step_tokens_buckets, Unit.TOKENS),
     )
     page.row(
         "What do the GPUs do?",
@@ -259,19 +238,19 @@ def capacity(settings: Settings, edition: Edition) -> Dashboard:
     page.row(
         "Does the monitoring itself work?",
         *page.trends(monitoring.rules_failed, monitoring.notifications_failed),
-        page.trend(monitoring.storage_failures),
-        page.trend(
-            monitoring.disk_left,
-            monitoring.disk_free,
-            says="Share of each disk that is left now, and in a day if it goes on as in the last hours.",
-        ),
+        page.trend(monitoring.storage_failures, width=24),
+        *page.trends(monitoring.disk_left, monitoring.disk_free),
         collapsed=True,
     )
     page.row(
         "Is one engine different?",
         page.listing(room.kv_cache_capacity, width=24),
-        *page.trends(room.kv_cache_usage, requests.requests_running, requests.requests_waiting, level=_ENGINE),
-        *page.trends(room.preemptions, traffic.generation_tokens, room.prompt_tokens, level=_ENGINE),
+        *page.trends(
+            *(room.kv_cache_usage, requests.requests_running, requests.requests_waiting),
+            *(room.preemptions, traffic.generation_tokens, room.prompt_tokens),
+            level=_ENGINE,
+            worst=room.kv_cache_usage,
+        ),
         collapsed=True,
     )
     return page.build()

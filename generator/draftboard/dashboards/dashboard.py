@@ -1,7 +1,7 @@
 """A Page is a dashboard in the making: rows of panels, each made from signals for the page's edition."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +10,7 @@ from grafanalib import core
 from grafanalib._gen import DashboardEncoder
 
 from draftboard.catalogue import serving
+from draftboard.dashboards import lines
 from draftboard.dashboards.annotations import annotations
 from draftboard.dashboards.charts import GRID_WIDTH, Charts, uid
 from draftboard.dashboards.importing import importable
@@ -19,6 +20,7 @@ from draftboard.expr.scope import Matcher
 from draftboard.expr.tree import Raw
 from draftboard.settings import Settings
 from draftboard.signals import Edition, Level, Scope
+from draftboard.signals.latency import QUANTILE
 from draftboard.signals.traffic import generation_tokens
 
 _OF_MODELS = {"job": "Job", "model_name": "Model", "spec_method": "Method", "variant": "Variant"}
@@ -52,22 +54,34 @@ def _label_variable(name: str, title: str, values: str, *, required: bool) -> di
     return {**GRAFANA["variables"]["label"], **own, "query": asked}
 
 
-def what_if_variables(settings: Settings) -> list[dict[str, Any]]:
-    """Draft cost and verify inflation to try; the settings' values are selected."""
-    costs = settings.draft_cost
+def choices(settings: Settings, edition: Edition) -> list[dict[str, Any]]:
+    """Variables that are no labels: what is drawn, and draft cost and verify inflation to try."""
+    costs, raw = settings.draft_cost, edition is Edition.RAW
+    percentiles = {f"P{percent}": f"{percent / 100:g}" if raw else f"p{percent}" for percent in (50, 95, 99)}
     return [
-        _number_variable("draft_cost", "Draft cost c", costs.default, (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)),
-        _number_variable("verify_inflation", "Verify inflation v", costs.verify_inflation, (1.0, 1.1, 1.25, 1.5, 2.0)),
+        _choice(lines.LINES, "Lines", {f"{number} {lines.FIRST}": str(number) for number in (6, 12)} | {"all": "1000"}),
+        _choice(QUANTILE, "Percentile", ({} if raw else {"mean": "mean"}) | percentiles, "P99"),
+        _choice(lines.SLO, "SLO", {name.replace("_", " "): name for name in settings.slo.declared}),
+        _number("draft_cost", "Draft cost c", costs.default, (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)),
+        _number("verify_inflation", "Verify inflation v", costs.verify_inflation, (1.0, 1.1, 1.25, 1.5, 2.0)),
     ]
 
 
-def _number_variable(name: str, label: str, chosen: float, choices: Sequence[float]) -> dict[str, Any]:
-    values = [number(value) for value in sorted({*choices, chosen})]
-    current = number(chosen)
-    options = [{"selected": value == current, "text": value, "value": value} for value in values]
-    chosen_option = {"selected": True, "text": current, "value": current}
-    own = {"current": chosen_option, "label": label, "name": name, "options": options, "query": ",".join(values)}
-    return {**GRAFANA["variables"]["number"], **own}
+def _number(name: str, label: str, chosen: float, offered: Sequence[float]) -> dict[str, Any]:
+    """The value of the settings is selected; any other can be typed."""
+    values = [number(value) for value in sorted({*offered, chosen})]
+    found = _choice(name, label, dict(zip(values, values, strict=True)), number(chosen))
+    return found | {"allowCustomValue": True, "query": ",".join(values)}
+
+
+def _choice(name: str, label: str, values: Mapping[str, str], chosen: str = "") -> dict[str, Any]:
+    """A choice of values by their names, of which the first is selected unless another is."""
+    chosen = chosen or next(iter(values), "")
+    options = [{"selected": text == chosen, "text": text, "value": value} for text, value in values.items()]
+    named = ",".join(f"{text} : {value}" for text, value in values.items())
+    current = next((option for option in options if option["selected"]), {})
+    own = {"current": current, "label": label, "name": name, "options": options, "query": named}
+    return {**GRAFANA["variables"]["choice"], **own}
 
 
 SCHEMA_VERSION = 42
@@ -108,7 +122,6 @@ class Page(Charts):
 
     description: str
     by_engine: bool = False  # Whether a panel shows engines one by one, so that they can be selected.
-    what_if: bool = False  # Whether draft cost and verify inflation can be selected.
     _placed: list[Panel] = field(default_factory=list, init=False)
     _top: int = field(default=0, init=False)
 
@@ -157,11 +170,8 @@ class Page(Charts):
     def _variables(self) -> list[dict[str, Any]]:
         raw = self.edition is Edition.RAW
         labels = label_variables(self.settings, self._series_of_every_server, by_engine=raw or self.by_engine)
-        return [
-            GRAFANA["variables"]["datasource"],
-            *labels,
-            *(what_if_variables(self.settings) if self.what_if else ()),
-        ]
+        used = [each for each in choices(self.settings, self.edition) if each["name"] in self.used]
+        return [GRAFANA["variables"]["datasource"], *labels, *used]
 
     def _series_of_every_server(self, chosen: tuple[Matcher, ...]) -> str:
         """A series that every server has, speculating or not, so that each can be selected."""

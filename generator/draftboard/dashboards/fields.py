@@ -1,13 +1,13 @@
 """How the values of a signal are shown: unit, thresholds, text for codes, colours, and the text of an empty panel."""
 
-from collections.abc import Mapping
+from collections.abc import Collection
 from itertools import zip_longest
 from typing import Any
 
 from draftboard.dashboards.panels import override
 from draftboard.settings import Settings
 from draftboard.signals import Signal
-from draftboard.signals.signal import Unit
+from draftboard.signals.signal import Better, Unit
 from draftboard.status import Status
 
 COLOURS = {
@@ -20,6 +20,12 @@ COLOURS = {
     Status.NEUTRAL: "text",
 }
 """Colours by meaning: a panel never chooses one itself."""
+ZONES = frozenset({Status.BAD, Status.WARN})
+"""Bands that are drawn behind lines: where somebody should act."""
+TEXT_AS_IT_IS = override("byType", "string", unit="string", noValue="")
+"""A panel's unit is no unit of its labels: position 1 is not 100 %."""
+_BEYOND = 1.25  # How much of an axis lies beyond the last limit.
+_FEW = 0.1  # End of an axis of failures, where no limit is set.
 NO_THRESHOLDS: dict[str, Any] = {"mode": "absolute", "steps": [{"color": COLOURS[Status.NEUTRAL], "value": None}]}
 
 
@@ -35,10 +41,28 @@ def defaults(signal: Signal, settings: Settings) -> dict[str, Any]:
     } | {key: value for key, value in optional.items() if value is not None}
 
 
-def drawn(signal: Signal, settings: Settings, *, coloured: bool = False) -> dict[str, Any]:
-    """The same for a panel that gives each series a colour; thresholds only where they are drawn too."""
-    shown = defaults(signal, settings) | {"color": {"mode": "palette-classic"}}
-    return shown if coloured else shown | {"thresholds": NO_THRESHOLDS}
+def drawn(signal: Signal, settings: Settings, zones: Collection[Status] = ()) -> dict[str, Any]:
+    """The same for a panel that gives each series a colour; of its bands those are coloured that are drawn as zones."""
+    steps = [
+        {"color": COLOURS[band.status] if band.status in zones else "transparent", "value": band.at}
+        for band in signal.bands(settings)
+    ]
+    shown = defaults(signal, settings) | {"thresholds": {"mode": "absolute", "steps": steps}}
+    if signal.unit is Unit.RATIO:
+        shown.pop("decimals", None)  # For cells of a table; an axis would read 10.00 %.
+    return shown | {"color": {"mode": "palette-colorblind"}}  # Has no red, which would make a healthy line look bad.
+
+
+def soft_range(signal: Signal, settings: Settings) -> dict[str, float]:
+    """Where an axis ends at least: limits are in sight, and small values of a share look small."""
+    limits = [band.at for band in signal.bands(settings) if band.at]
+    top, small = _BEYOND * max(limits, default=0.0), signal.better is Better.LOWER
+    if signal.unit is Unit.RATIO:
+        top = min(top or _FEW, 1) if small else 1
+    elif not (small and limits) and signal.unit is not Unit.SECONDS and top >= 0:
+        top = max(top, 1)
+    ends = {"axisSoftMin": _BEYOND * min(limits, default=0.0) if top < 0 else 0} if signal.least is None else {}
+    return ends | ({"axisSoftMax": top} if top > 0 and signal.most is None else {})
 
 
 def by_threshold(signal: Signal, settings: Settings) -> dict[str, Any]:
@@ -78,20 +102,13 @@ def _ranges(signal: Signal, settings: Settings) -> list[dict[str, Any]]:
     return found
 
 
-def decimals_of(signals: Mapping[str, Signal]) -> list[dict[str, Any]]:
-    """Overrides for queries whose signal has other decimals than the panel's first signal."""
-    panel = next(iter(signals.values())).decimals
-    others = {ref: one.decimals for ref, one in signals.items() if one.decimals not in {None, panel}}
-    return [override("byFrameRefID", ref, decimals=decimals) for ref, decimals in others.items()]
-
-
 def colours_of(signal: Signal) -> list[dict[str, Any]]:
     """Overrides that colour series by the meaning of the signal's own label.
 
-    The last override that matches wins, so a longer value comes after a shorter one that it ends with.
+    The last override that matches wins, so a longer value comes after a shorter one that it contains.
     """
     kinds = sorted(signal.kinds, key=lambda kind: len(kind[0]))
     return [
-        override("byRegexp", f"/(^| ){word}$/", color={"mode": "fixed", "fixedColor": COLOURS[status]})
+        override("byRegexp", f"/(^| ){word}( |$)/", color={"mode": "fixed", "fixedColor": COLOURS[status]})
         for word, status in kinds
     ]

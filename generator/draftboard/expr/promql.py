@@ -17,10 +17,13 @@ def number(value: float) -> str:
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))  # noqa: PLR2004
 
 
-def selector(metric: str, matchers: Sequence[str], *, window: str = "", offset: str = "0s") -> str:
-    """`metric{matchers}[window] offset ...`."""
+def selector(
+    metric: str, matchers: Sequence[str], *, window: str = "", offset: str = "0s", at_end: bool = False
+) -> str:
+    """`metric{matchers}[window] @ end() offset ...`."""
     braces = "{" + ", ".join(matchers) + "}" if matchers else ""
-    return f"{metric}{braces}" + (f"[{window}]" if window else "") + (f" offset {offset}" if offset != "0s" else "")
+    moment = (" @ end()" if at_end else "") + (f" offset {offset}" if offset != "0s" else "")
+    return f"{metric}{braces}" + (f"[{window}]" if window else "") + moment
 
 
 def call(function: str, *arguments: str) -> str:

@@ -95,6 +95,7 @@ class Scope:
     only: tuple[Matcher, ...] = ()  # Further matchers, each applied to the series that carry its label.
     span: Duration | None = None  # A window of its own, for raw series.
     every_arm: bool = False  # Whatever arm a dashboard chooses.
+    ended: bool = False  # At the end of what is shown, whichever moment is asked for.
     texts: dict[tuple[object, ...], str] = field(default_factory=dict, compare=False, repr=False)
     """PromQL made so far, which the scopes made of this one share: signals stand in the expressions of many others."""
 
@@ -128,6 +129,10 @@ class Scope:
         """The same view, so much earlier."""
         return replace(self, offset=span + (self.offset or Duration(0)))
 
+    def at_end(self) -> "Scope":
+        """The same view at the end of what is shown: one value for the whole of a graph."""
+        return replace(self, ended=True)
+
     def where(self, *matchers: Matcher) -> "Scope":
         """The same view of the series that fit."""
         return replace(self, only=(*self.only, *matchers))
@@ -138,7 +143,7 @@ class Scope:
 
     def remembered(self, what: object, write: Callable[[], str]) -> str:
         """PromQL from here, written once."""
-        key = (what, self.level, self.edition, self.offset, self.only, self.span, self.every_arm)
+        key = (what, self.level, self.edition, self.offset, self.only, self.span, self.every_arm, self.ended)
         if key not in self.texts:
             self.texts[key] = write()
         return self.texts[key]
@@ -190,7 +195,8 @@ class Scope:
             filters = (label for label in names.filters if label not in left_out)
             matchers += [f'{label}=~"${label}"' for label in filters if label in carried]
         matchers += [matcher.text for matcher in (*self.selecting(carried), *extra)]
-        return promql.selector(name, matchers, window=window, offset=str(self.offset or "0s"))
+        offset = str(self.offset or "0s")
+        return promql.selector(name, matchers, window=window, offset=offset, at_end=self.ended)
 
     def selecting(self, carried: tuple[str, ...]) -> tuple[Matcher, ...]:
         """The matchers that apply to series with these labels."""

@@ -271,14 +271,14 @@ class Function(Expr):
 class Quantile(Expr):
     """A quantile of a histogram's buckets, estimated within its bucket as `histogram_quantile` does."""
 
-    share: float
+    share: Number
     buckets: Expr
 
     def promql(self, scope: Scope) -> str:
-        return promql.call("histogram_quantile", promql.number(self.share), self.buckets.promql(scope))
+        return promql.call("histogram_quantile", self.share.promql(scope), self.buckets.promql(scope))
 
     def values(self, view: View) -> Vector | float:
-        return vector.quantile(self.share, vector_of(self.buckets, view))
+        return vector.quantile(self.share.value(view.scope.settings), vector_of(self.buckets, view))
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,21 +3,41 @@
 from dataclasses import dataclass
 
 from draftboard.catalogue import Histogram, latency
-from draftboard.expr.tree import Quantile, rate
-from draftboard.signals.signal import Better, Code, Signal, Unit, within
+from draftboard.expr.counts import View
+from draftboard.expr.scope import Edition, Scope
+from draftboard.expr.tree import Expr, Given, Number, Quantile, rate, setting
+from draftboard.expr.vector import NOTHING, Vector
+from draftboard.settings import Settings
+from draftboard.settings.objectives import HISTOGRAMS
+from draftboard.signals.signal import Band, Better, Code, Signal, Unit, good_under, within
 from draftboard.status import Status
 
+QUANTILE = "quantile"
+"""The variable of dashboards that says which percentile is drawn, or the mean."""
+_JUST_ABOVE = 1e-6
+"""Where an axis of time begins: 0, which stands for below resolution, lies under it and is no time to be read."""
 BELOW_RESOLUTION = Code(0, "below resolution", Status.QUIET)
 """Stands for a quantile that lies under the histogram's first bound, where an estimate would be made up."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Completed(Expr):
+    """A record whose name a dashboard's variable completes."""
+
+    record: str
+
+    def promql(self, scope: Scope) -> str:
+        return scope.series(f"{scope.level.value}:{self.record}{scope.window}", scope.labels)
+
+    def values(self, view: View) -> Vector | float:  # noqa: ARG002
+        return NOTHING
 
 
 @dataclass(frozen=True)
 class Latency:
     """A histogram of time as signals."""
 
-    title: str
-    description: str
-    action: str
+    chosen: Signal  # The mean or percentile that a dashboard's variable names.
     buckets: Signal
     mean: Signal
     p50: Signal
@@ -27,8 +47,13 @@ class Latency:
     unresolved: Signal
 
     @property
+    def title(self) -> str:
+        """What it is the time of."""
+        return self.chosen.title
+
+    @property
     def signals(self) -> tuple[Signal, ...]:
-        """All of them."""
+        """All that have a record."""
         return (self.buckets, self.mean, self.unresolved, self.p50, self.p95, self.p99, self.tail)
 
 
@@ -42,7 +67,7 @@ def distribution_of(metric: Histogram, *, name: str, what: str, action: str, uni
         description=f"{what}: samples per second up to each bound, engines together.",
         action="If there are two peaks, look for two kinds of requests.",
         note=metric.meaning,
-        unit=unit,
+        unit=Unit.SAMPLES_PER_SECOND,
         expr=rate(metric.bucket),
         record=f"{record}_bucket:rate{{window}}",
         by=("le",),
@@ -85,6 +110,9 @@ def _latency(metric: Histogram, *, name: str, what: str, action: str) -> Latency
         empty=buckets.empty,
     )
 
+    def _quantile(share: Number) -> Expr:
+        return Quantile(share, buckets) * unresolved.combined("< bool", share)
+
     def quantile(percent: int) -> Signal:
         return Signal(
             name=f"{name}_p{percent}",
@@ -95,7 +123,7 @@ def _latency(metric: Histogram, *, name: str, what: str, action: str) -> Latency
             note=f"{metric.meaning} {estimate}",
             unit=Unit.SECONDS,
             better=Better.LOWER,
-            expr=Quantile(percent / 100, buckets) * unresolved.combined("< bool", percent / 100),
+            expr=_quantile(setting(lambda _: percent / 100)),
             record=f"{record}:p{percent}_rate{{window}}",
             codes=(BELOW_RESOLUTION,),
             empty=buckets.empty,
@@ -115,9 +143,34 @@ def _latency(metric: Histogram, *, name: str, what: str, action: str) -> Latency
         record=f"{record}:p99_over_p50_rate{{window}}",
         empty=f"{buckets.empty}, or the median is below resolution",
     )
-    meaning = metric.meaning.removesuffix(".")
-    description = f"{meaning}; percentiles are estimated within a bucket, 0 is below resolution."
-    return Latency(what, description, action, buckets, mean, p50, p95, p99, tail, unresolved)
+    chosen = Signal(
+        name=f"{name}_chosen",
+        title=what,
+        question=f"How long is the {within(what)} of most {metric.counts}?",
+        description=f"{metric.meaning.removesuffix('.')}; percentiles are estimated within a bucket.",
+        action=action,
+        unit=Unit.SECONDS,
+        better=Better.LOWER,
+        expr=Given(
+            lambda s: (
+                _Completed(f"{record}:${{{QUANTILE}}}_rate")
+                if s.edition is Edition.RECORDS
+                else _quantile(setting(lambda _: 0.99, variable=QUANTILE))
+            )
+        ),
+        bands=lambda settings: _within_the_slo(metric, settings),
+        codes=(BELOW_RESOLUTION,),
+        empty=buckets.empty,
+        least=_JUST_ABOVE,
+    )
+    return Latency(chosen, buckets, mean, p50, p95, p99, tail, unresolved)
+
+
+def _within_the_slo(metric: Histogram, settings: Settings) -> tuple[Band, ...]:
+    """Bands by the declared objective of a latency, if there is one."""
+    declared = {HISTOGRAMS[name]: seconds for name, seconds in settings.slo.thresholds.items()}
+    limit = declared.get(metric)
+    return (Band("", None, Status.NEUTRAL),) if limit is None else good_under(limit, good="in-time", beyond="late")
 
 
 first_token = _latency(

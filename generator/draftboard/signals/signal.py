@@ -40,6 +40,7 @@ class Unit(Enum):
     REQUESTS = ("short", "requests")
     PREEMPTIONS_PER_REQUEST = ("short", "preemptions/request")
     PREEMPTIONS_PER_SECOND = ("short", "preemptions/s")
+    SAMPLES_PER_SECOND = ("suffix:samples/s", "samples/s")
     ENGINES = ("short", "engines")
     RESTARTS = ("short", "restarts")
     EVALUATIONS = ("short", "evaluations")

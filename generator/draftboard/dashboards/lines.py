@@ -1,0 +1,124 @@
+"""Which series a chart draws: the worst few at the end of what is shown, the same ones in every panel.
+
+The set is fixed over a graph: lines neither come nor go while others overtake them.
+"""
+
+from dataclasses import dataclass, replace
+
+from draftboard.durations import Duration
+from draftboard.expr import promql
+from draftboard.expr.counts import View
+from draftboard.expr.labels import LabelReplace, up_to
+from draftboard.expr.scope import Edition, Level, Scope
+from draftboard.expr.tree import Expr, Function, Given, OverTime, Seen, expr, on, over_level
+from draftboard.expr.vector import NOTHING, Vector
+from draftboard.settings import Settings
+from draftboard.signals import Signal
+from draftboard.signals.signal import Better
+from draftboard.signals.traffic import drafts, generation_tokens
+
+LINES, SLO = "lines", "slo"
+"""Variables: how many models are drawn, and for which SLO."""
+_POSITIONS = 12  # Lines that a reader can follow; deeper positions are few and lie close together.
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """An order of models, engines or other series, of which the first are drawn."""
+
+    value: Expr
+    level: Level
+    by: tuple[str, ...] = ()  # Labels beyond those of the level.
+    lowest: bool = False  # Whether the lowest value comes first, rather than the highest.
+
+    def first(self, number: str, scope: Scope) -> str:
+        """The first of them, as many as `number` says."""
+        # Among the arms that are chosen, also for what a service does in all of them.
+        seen = replace(scope, level=self.level, every_arm=False).at_end()
+        return promql.call("bottomk" if self.lowest else "topk", number, seen(self.value))
+
+    def labels(self, settings: Settings) -> tuple[str, ...]:
+        """Labels that identify what is ranked."""
+        return (*self.level.labels(settings), *self.by)
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn(Expr):
+    """Those series of a signal that belong to the first of a ranking."""
+
+    series: Expr
+    by: tuple[str, ...]  # Their labels beyond those of the level.
+    ranking: Ranking
+    number: str = f"${LINES}"
+
+    def promql(self, scope: Scope) -> str:
+        own = {*scope.labels, *self.by}
+        shared = ", ".join(label for label in self.ranking.labels(scope.settings) if label in own)
+        first = self.ranking.first(self.number, scope)
+        return promql.binary(self.series.promql(scope), "and", first, f"on ({shared})")
+
+    def values(self, view: View) -> Vector | float:  # noqa: ARG002
+        return NOTHING
+
+
+@dataclass(frozen=True)
+class Lines:
+    """What the charts of one dashboard draw."""
+
+    edition: Edition
+    drafting: bool  # Whether only models that draft are drawn.
+
+    def of(self, signal: Signal, level: Level, worst: Signal | None = None) -> Drawn:
+        """A signal of the first models; at other levels of what `worst` or the signal's own values rank first.
+
+        Of SLOs it is the chosen one's.
+        """
+        series = Given(lambda s: _of_chosen_slo(signal, s)) if SLO in signal.by else signal
+        return Drawn(series, signal.by, self._ranking(signal, level, worst))
+
+    def of_one(self, signal: Signal, level: Level) -> Drawn:
+        """The first positions of the first model alone."""
+        first = signal.where("position", up_to(_POSITIONS - 1))
+        return Drawn(first, signal.by, self._ranking(signal, level, None), "1")
+
+    def _ranking(self, signal: Signal, level: Level, worst: Signal | None) -> Ranking:
+        if level in {Level.MODEL, Level.SERVICE}:
+            return _busiest(drafts if self.drafting else generation_tokens, Level.MODEL)
+        if level is Level.ENGINE and self.edition is Edition.RAW and not signal.by:
+            return _busiest(generation_tokens, level)
+        ranked = worst or signal
+        by = tuple(label for label in ranked.by if label in signal.by)
+        value = _lately(ranked) if by == ranked.by else over_level("max", _lately(ranked), *by)
+        return Ranking(value, level, by, lowest=ranked.better is Better.HIGHER)
+
+
+FIRST = "busiest"
+"""What comes first in the order of models."""
+
+
+def _busiest(work: Signal, level: Level) -> Ranking:
+    return Ranking(_lately(work), level)
+
+
+def _of_chosen_slo(signal: Signal, scope: Scope) -> Expr:
+    if scope.edition.reads_records:
+        return signal.where(SLO, f"${SLO}")
+    # Raw series carry no such label: the expression writes it.
+    chosen = LabelReplace(Function("vector", expr(1)), SLO, f"${SLO}", "", "")
+    return signal.combined("and", chosen, on(lambda _: (SLO,)))
+
+
+def _lately(signal: Signal) -> Expr:
+    """The mean of a signal over the time for which servers are remembered: what has gone is drawn, too."""
+
+    def of(scope: Scope) -> Expr:
+        if scope.edition is Edition.RAW:
+            return Seen(signal, lambda seen: seen.over(_remembered(seen.settings)))
+        recorded = signal.record_at(scope.level, scope.settings)
+        return OverTime("avg_over_time", signal, _remembered) if recorded else signal
+
+    return Given(of)
+
+
+def _remembered(settings: Settings) -> Duration:
+    return min(settings.rules.remember, settings.dashboards.time_range)
