@@ -38,7 +38,7 @@ def test_every_variable_is_replaced_before_a_query_is_sent(all_views: list[View]
         f"{view.name}: {query['expr']}"
         for view in all_views
         for query in view.found["queries"]
-        if re.search(r"\$[A-Za-z_{]", query["expr"])
+        if re.search(r"\$\{?[A-Za-z_]", query["expr"])
     )
 
 

@@ -14,7 +14,6 @@ from grafana.past import HERE, Past
 
 Json = dict[str, Any]
 WIDTHS = (1920, 1366)
-IMPORTED = "dashboards/grafana-com/"  # The same pages for the import dialog, which fills in the data source.
 INSTALL = "apt-get install --no-install-recommends chromium fonts-inter, or set CHROMIUM"
 
 

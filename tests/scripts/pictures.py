@@ -9,7 +9,8 @@ from conftest import OBJECTIVES, ROOT
 from draftboard.build import render
 from draftboard.settings import load
 from grafana.past import serving
-from grafana.views import IMPORTED, WIDTHS, View, show
+from grafana.views import WIDTHS, View, show
+from support import grafana
 
 BUILD = ROOT / "build/grafana"
 COLOURS, WIDTH = 64, 1200
@@ -19,8 +20,8 @@ LARGEST = 150_000
 def main(folder: Path) -> None:
     """Of each page that reads records: its open rows, in the dark theme."""
     settings = load(OBJECTIVES)
-    built = {path: text for path, text in render(settings).items() if path.startswith("dashboards/")}
-    paths = [path for path in built if not path.startswith(("dashboards/standalone/", IMPORTED))]
+    built = render(settings)
+    paths = [path for path in grafana.dashboards(built) if "standalone" not in path]
     views = [View(path, WIDTHS[0], expanded=False) for path in paths]
     folder.mkdir(parents=True, exist_ok=True)
     with serving(BUILD / "past", settings) as past:

@@ -94,7 +94,7 @@ function overridesOf(panel: Panel, frames: DataFrame[]) {
 
 /** Whether rows have an order that does not depend on names of series. */
 function isSorted({ options, transformations = [] }: Panel): boolean {
-  return (options.sortBy as unknown[] | undefined)?.length !== undefined || transformations.some((one) => one.id === 'sortBy');
+  return Boolean((options.sortBy as unknown[] | undefined)?.length) || transformations.some((one) => one.id === 'sortBy');
 }
 
 function cellsOf(panel: Panel, frames: DataFrame[]) {

@@ -61,7 +61,7 @@ export interface Dashboard {
   graphTooltip?: number;
 }
 
-/** All panels, those of collapsed rows included. */
+/** All panels that query, those of collapsed rows included. */
 export function panelsOf(dashboard: Dashboard): Panel[] {
-  return dashboard.panels.flatMap((panel) => [panel, ...(panel.panels ?? [])]).filter((panel) => panel.type !== 'row');
+  return dashboard.panels.flatMap((panel) => [panel, ...(panel.panels ?? [])]).filter((panel) => !['row', 'text'].includes(panel.type));
 }
