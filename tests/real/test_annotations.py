@@ -7,13 +7,13 @@ from typing import NamedTuple
 import pytest
 
 from conftest import program
-from draftboard.build import render
+from draftboard.build import artifacts
 from draftboard.lab.replay import Replay, replaying
 from draftboard.settings import Settings
 from support import grafana
 from support.replays import behind
 
-pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("annotations")]
+pytestmark = pytest.mark.prometheus
 
 START, PACE, MINUTES = 1_795_000_020, 15, 70
 EDITIONS = ("dashboards/draftboard-overview.json", "dashboards/standalone/draftboard-overview-raw.json")
@@ -62,15 +62,15 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replay]:
     path = tmp_path_factory.mktemp("history") / "history.om"
     path.write_text("\n".join([*samples, "# EOF\n"]))
     settings = Settings()
-    rules, _ = behind((expr for _, expr in ours(settings, EDITIONS[0], 60).values()), settings)
+    rules, _ = behind((expr for _, expr in ours(EDITIONS[0], 60).values()), settings)
     programs = {name: program(name) for name in ("prometheus", "promtool")}
     with replaying(path, settings, recording_rules=rules, **programs) as replay:
         yield replay
 
 
-def ours(settings: Settings, path: str, step: int) -> dict[str, tuple[str, str]]:
+def ours(path: str, step: int) -> dict[str, tuple[str, str]]:
     """By name, the text and the query of those that are shown by default."""
-    document = grafana.dashboards(render(settings))[path]
+    (document,) = grafana.dashboards({path: artifacts(Settings())[path]()}).values()
     windows = {"rate_interval": f"{step + PACE}s", "interval": f"{step}s"}
     return {
         one["name"]: (one["titleFormat"], grafana.substituted(one["target"]["expr"], document, **windows))
@@ -81,7 +81,7 @@ def ours(settings: Settings, path: str, step: int) -> dict[str, tuple[str, str]]
 
 def marked(replay: Replay, path: str, name: str, step: int) -> set[Event]:
     """As Grafana makes them: where a series is above 0, texts from its labels; neighbours are one event."""
-    form, expr = ours(replay.settings, path, step)[name]
+    form, expr = ours(path, step)[name]
     found = set()
     for series in replay.client.query_range(expr, START // step * step, replay.end, step):
         # Of a label that is not there, Grafana writes the name.

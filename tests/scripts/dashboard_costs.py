@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import httpx
 
-from draftboard.build import render
+from draftboard.build import artifacts
 from draftboard.durations import Duration
 from draftboard.lab.replay import Replay, replaying
 from draftboard.lab.simulator import Scenario, find
@@ -154,9 +154,9 @@ def _asked(http: httpx.Client, query: Query, end: float, stretch: Duration) -> C
 
 def costs(replay: Replay, *, inside: str = "", stretch: Duration = STRETCH) -> dict[str, Cost]:
     """By uid, of the dashboards in a folder or in all."""
-    pages = grafana.dashboards(render(replay.settings))
-    chosen = (page for path, page in pages.items() if path.startswith(inside))
-    return {page["uid"]: cost(opened(page, replay.settings), replay, stretch) for page in chosen}
+    texts = {path: text for path, text in artifacts(replay.settings).items() if path.startswith(inside)}
+    pages = grafana.dashboards({path: text() for path, text in texts.items() if path.endswith(".json")})
+    return {page["uid"]: cost(opened(page, replay.settings), replay, stretch) for page in pages.values()}
 
 
 def rows(measured: Mapping[int, Mapping[str, Cost]]) -> Iterator[str]:
