@@ -109,7 +109,7 @@ def depth(settings: Settings, edition: Edition) -> Dashboard:
         *page.trends(economics.best_k, positions.alpha_hat),
     )
     page.row(
-        "How has it changed?",
+        "How has acceptance changed?",
         page.trend(positions.survival, width=24),
         *page.trends(positions.first_position, positions.last_position),
     )
@@ -230,7 +230,7 @@ def capacity(settings: Settings, edition: Edition) -> Dashboard:
         page.heatmap(room.step_tokens_buckets, Unit.TOKENS),
     )
     page.row(
-        "What do the GPUs do?",
+        "How busy are the GPUs?",
         *page.trends(gpu.gpu_utilisation, gpu.gpu_memory, gpu.gpu_power),
         page.stat(gpu.gpu_xid, width=12),
         collapsed=True,

@@ -96,8 +96,8 @@ break_even = Signal(
     name="break_even",
     title="Break-even length",
     question="Which acceptance length pays?",
-    description="Mean draft length x c + v: the acceptance length at which a speculative step yields what plain "
-    "steps would, at assumed costs.",
+    description="Mean draft length x draft cost + verify inflation: the length at which a speculative step breaks "
+    "even, at assumed costs.",
     action="To lower it, shorten K or use a cheaper drafter.",
     note=ASSUMPTION,
     unit=Unit.TOKENS,
@@ -144,8 +144,8 @@ affordable_inflation = Signal(
     name="affordable_inflation",
     title="Affordable verify step",
     question="How much slower may a verify step be before speculation loses?",
-    description="The v at which the load is as fast as without speculation: plain steps that a verify step may "
-    "take, at the assumed c.",
+    description="The verify inflation v at which the load is as fast as without speculation, in plain steps, at the "
+    "assumed draft cost.",
     action="Near 1 there is no margin: shorten K, or change the drafter.",
     note="(Tokens per decode step - share of steps without a draft) / coverage - mean draft length x c. "
     "The margin of the verdict: it rests on the draft cost that the settings assume, and on no v.",
