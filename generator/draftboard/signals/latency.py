@@ -1,6 +1,6 @@
 """How long users wait, and how long steps take: quantiles of engines together, never a mean of quantiles."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from draftboard.catalogue import Histogram, latency
 from draftboard.expr.counts import View
@@ -14,10 +14,10 @@ from draftboard.status import Status
 
 QUANTILE = "quantile"
 """The variable of dashboards that says which percentile is drawn, or the mean."""
-_JUST_ABOVE = 1e-6
-"""Where an axis of time begins: 0, which stands for below resolution, lies under it and is no time to be read."""
 BELOW_RESOLUTION = Code(0, "below resolution", Status.QUIET)
 """Stands for a quantile that lies under the histogram's first bound, where an estimate would be made up."""
+_UNDER_THE_AXIS = replace(BELOW_RESOLUTION, value=-1)
+"""The same in a graph: its line leaves the graph, where 0 would be drawn as a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +31,12 @@ class _Completed(Expr):
 
     def values(self, view: View) -> Vector | float:  # noqa: ARG002
         return NOTHING
+
+
+def _named(record: str) -> Expr:
+    """The record of what the variable names; -1 where that is below resolution."""
+    chosen = _Completed(f"{record}:${{{QUANTILE}}}_rate")
+    return chosen - chosen.combined("== bool", 0)
 
 
 @dataclass(frozen=True)
@@ -110,8 +116,8 @@ def _latency(metric: Histogram, *, name: str, what: str, action: str) -> Latency
         empty=buckets.empty,
     )
 
-    def _quantile(share: Number) -> Expr:
-        return Quantile(share, buckets) * unresolved.combined("< bool", share)
+    def resolved(share: Number) -> Expr:
+        return unresolved.combined("< bool", share)
 
     def quantile(percent: int) -> Signal:
         return Signal(
@@ -123,7 +129,7 @@ def _latency(metric: Histogram, *, name: str, what: str, action: str) -> Latency
             note=f"{metric.meaning} {estimate}",
             unit=Unit.SECONDS,
             better=Better.LOWER,
-            expr=_quantile(setting(lambda _: percent / 100)),
+            expr=Quantile(share := setting(lambda _: percent / 100), buckets) * resolved(share),
             record=f"{record}:p{percent}_rate{{window}}",
             codes=(BELOW_RESOLUTION,),
             empty=buckets.empty,
@@ -143,25 +149,21 @@ def _latency(metric: Histogram, *, name: str, what: str, action: str) -> Latency
         record=f"{record}:p99_over_p50_rate{{window}}",
         empty=f"{buckets.empty}, or the median is below resolution",
     )
+    share = setting(lambda _: 0.99, variable=QUANTILE)
+    computed = (Quantile(share, buckets) + 1) * resolved(share) - 1
     chosen = Signal(
         name=f"{name}_chosen",
         title=what,
         question=f"How long is the {within(what)} of most {metric.counts}?",
-        description=f"{metric.meaning.removesuffix('.')}; percentiles are estimated within a bucket.",
+        description=f"{metric.meaning.removesuffix('.')}; percentiles are estimated within a bucket, and have no line "
+        "below the first bound.",
         action=action,
         unit=Unit.SECONDS,
         better=Better.LOWER,
-        expr=Given(
-            lambda s: (
-                _Completed(f"{record}:${{{QUANTILE}}}_rate")
-                if s.edition is Edition.RECORDS
-                else _quantile(setting(lambda _: 0.99, variable=QUANTILE))
-            )
-        ),
+        expr=Given(lambda s: _named(record) if s.edition is Edition.RECORDS else computed),
         bands=lambda settings: _within_the_slo(metric, settings),
-        codes=(BELOW_RESOLUTION,),
+        codes=(_UNDER_THE_AXIS,),
         empty=buckets.empty,
-        least=_JUST_ABOVE,
     )
     return Latency(chosen, buckets, mean, p50, p95, p99, tail, unresolved)
 
