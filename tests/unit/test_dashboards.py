@@ -311,9 +311,9 @@ def test_a_row_of_raw_series_names_what_only_the_recording_rules_can_show(
         for text in notes.values():
             path, titles = re.fullmatch(r"\*\*Needs the recording rules\*\* \(load `(.+)`\): (.+)\.", text).groups()  # type: ignore[union-attr]
             assert path in files
-            assert set(titles.split(", ")) & {signal.title for signal in ALL}
+            assert set(titles.split("; ")) <= {signal.title for signal in ALL}
     overview = dict(grafana.notes(documents["draftboard-overview-raw"]))
-    assert "Advice, " in overview["Is speculation paying off?"]
+    assert "Advice; " in overview["Is speculation paying off?"]
 
 
 def test_what_raw_series_cannot_afford_follows_the_settings() -> None:

@@ -93,13 +93,20 @@ def _runbook(alert: Alert, settings: Settings) -> str:
 
 def _dashboard(build: Callable[..., Dashboard], settings: Settings, edition: Edition) -> str:
     document = build(settings, edition).document
-    return json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
+    return _json(document, indent=2, separators=(",", ": "))
 
 
 def _import(build: Callable[..., Dashboard], settings: Settings, edition: Edition) -> str:
-    """On one line: what people read, and what changes, stands in the other folders."""
+    """Without indentation: people read the other folders. Lines remain, so that changes can be merged."""
     document = build(settings, edition).importable
-    return json.dumps(document, separators=(",", ":"), sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
+    return _json(document, indent=0, separators=(",", ":"))
+
+
+def _json(document: Mapping[str, object], *, indent: int, separators: tuple[str, str]) -> str:
+    text = json.dumps(
+        document, indent=indent, separators=separators, sort_keys=True, ensure_ascii=False, allow_nan=False
+    )
+    return text + "\n"
 
 
 @dataclass(frozen=True)

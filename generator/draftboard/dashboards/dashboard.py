@@ -142,7 +142,7 @@ class Page(Charts):
         """What the row would show with the recording rules; nothing where it shows all."""
         if not self.left_out:
             return []
-        titles = ", ".join(dict.fromkeys(self.left_out))
+        titles = "; ".join(dict.fromkeys(self.left_out))
         return [note(f"**Needs the recording rules** (load `alerts/recording.rules.yaml`): {titles}.", GRID_WIDTH)]
 
     def build(self) -> Dashboard:

@@ -11,6 +11,7 @@ from grafanalib import core
 DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
 GRAFANA: dict[str, Any] = yaml.safe_load((resources.files("draftboard.dashboards") / "grafana.yaml").read_text())
 """Grafana's options that are the same on every dashboard."""
+_LETTERS_A_LINE = 150  # Of text across a screen of 1366 pixels.
 # grafanalib is untyped, and so are its panels.
 Panel: TypeAlias = Any
 
@@ -35,9 +36,10 @@ class ModernPanel(core.Panel):  # type: ignore[misc]  # grafanalib is untyped
 
 
 def note(text: str, width: int) -> Panel:
-    """A line of Markdown."""
+    """A paragraph of Markdown as wide as the page, in full on a small screen."""
     own = GRAFANA["text"] | {"options": GRAFANA["text"]["options"] | {"content": text}}
-    return ModernPanel(type="text", fields={}, size=(width, 2), **own)
+    lines = -(-len(text) // _LETTERS_A_LINE)
+    return ModernPanel(type="text", fields={}, size=(width, max(2, lines)), **own)
 
 
 def query(
