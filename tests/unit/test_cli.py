@@ -3,9 +3,11 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -161,6 +163,50 @@ def test_signals_as_json_hold_the_same(capsys: pytest.CaptureFixture[str]) -> No
     assert entries["acceptance"]["alerts"] == ["SpecDecodeSuspiciouslyHigh"]
     told = {"title", "question", "description", "action", "note", "metrics", "unit", "expr", "records", "panels"}
     assert told <= set(entries["acceptance"])
+
+
+def test_signals_are_found_by_words_of_their_names_metrics_records_and_alerts(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def names(*words: str) -> list[str]:
+        _, out, _ = run("signals", "--json", *words, capsys=capsys)
+        return [entry["name"] for entry in json.loads(out)["signals"]]
+
+    assert names("SpecDecodeNotPaying") == ["expected_speedup"]
+    assert "acceptance" in names("draft", "ACCEPTANCE")
+    assert set(names("vllm:kv_cache_usage_perc")) >= {"kv_cache_usage", "stuck"}
+    assert {"best_k"} <= {*names("best", "k")} < {*names("k")} < {*names()}
+
+
+def test_a_search_that_finds_nothing_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, error = run("signals", "draft", "zebra", capsys=capsys)
+    assert (status, out) == (2, "")
+    assert error == "draftboard: no signal contains draft and zebra: `draftboard signals` lists all\n"
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_a_full_disk_is_one_line_and_2(options: tuple[str, ...]) -> None:
+    """Never 1, which means a missed gate."""
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full here")
+    with Path("/dev/full").open("w") as full:
+        done = piped(["signals", "best", *options], full)
+    assert (done.returncode, done.stderr) == (2, "draftboard: standard output: No space left on device\n")
+
+
+def test_a_reader_that_has_enough_ends_the_command_as_in_shells() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = piped(["signals", "best"], writing)
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, "")
+
+
+def piped(words: list[str], output: IO[str] | int) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "draftboard", *words]
+    return subprocess.run(command, stdout=output, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
 
 
 def test_python_m_draftboard_is_the_same_command() -> None:

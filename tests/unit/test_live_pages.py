@@ -1,5 +1,6 @@
 """Pages of metrics: what is read from good ones, and the one line that bad ones get."""
 
+import gzip
 import re
 from pathlib import Path
 
@@ -114,6 +115,13 @@ def test_what_cannot_be_read_is_told_in_words_of_the_page(line: str, words: str)
     assert "string to float" not in str(error.value)
 
 
+@pytest.mark.parametrize("text", [LOAD, as_openmetrics(LOAD)])
+def test_a_gauge_that_is_no_number_is_left_out_and_the_page_is_read(text: str) -> None:
+    line = next(line for line in text.splitlines() if line.startswith("vllm:kv_cache_usage_perc{"))
+    page = read(text.replace(line, line.rpartition(" ")[0] + " NaN"), "page")
+    assert page.values == {s: value for s, value in read(text, "page").values.items() if "kv_cache_usage" not in s[0]}
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -192,3 +200,21 @@ def test_a_saved_page_is_read_with_the_same_limits(tmp_path: Path) -> None:
         load(path)
     with pytest.raises(DraftboardError, match="cannot read the page of metrics: No such file"):
         load(tmp_path / "absent.prom")
+
+
+def test_a_saved_page_may_be_compressed_or_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "page.prom.gz"
+    for content in (gzip.compress(LOAD.encode()), b"\xef\xbb\xbf" + LOAD.encode()):
+        path.write_bytes(content)
+        assert load(path).values == read(LOAD, "page").values
+
+
+def test_a_compressed_page_has_the_same_limit_and_a_damaged_one_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "page.prom.gz"
+    path.write_bytes(gzip.compress(b"#" * 50_000))
+    with pytest.raises(DraftboardError, match=r"page.prom.gz: larger than 0.01 MB"):
+        load(path, Limits(bytes=10_000))
+    for damaged in (gzip.compress(LOAD.encode())[:-200], b"\x1f\x8b\x08", b"\x1f\x8bnothing"):
+        path.write_bytes(damaged)
+        with pytest.raises(DraftboardError, match="a damaged gzip file"):
+            load(path)

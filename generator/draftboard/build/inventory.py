@@ -1,6 +1,7 @@
 """Every signal, and where it is recorded, shown and watched."""
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 from draftboard.alerts import built
 from draftboard.dashboards import places
@@ -35,6 +36,11 @@ class Entry(Described):
     """Dashboard uid and panel title."""
     alerts: tuple[str, ...]
 
+    @property
+    def sought(self) -> str:
+        """What a search looks through."""
+        return "\n".join((self.name, self.title, self.question, *self.metrics, *self.records, *self.alerts)).lower()
+
 
 @dataclass(frozen=True)
 class Inventory(Described):
@@ -43,6 +49,11 @@ class Inventory(Described):
     schema_version: int
     """Rises when a key changes its meaning or goes."""
     signals: tuple[Entry, ...]
+
+    def matching(self, words: Collection[str]) -> "Inventory":
+        """Those signals whose names, question, metrics, records or alerts contain every word, in any case."""
+        found = tuple(entry for entry in self.signals if all(word.lower() in entry.sought for word in words))
+        return replace(self, signals=found)
 
 
 def inventory(settings: Settings) -> Inventory:

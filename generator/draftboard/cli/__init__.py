@@ -1,6 +1,7 @@
 """The command line: parse, call, print. One module for each family of commands."""
 
 import importlib
+import os
 import signal
 import sys
 from typing import Any
@@ -41,10 +42,24 @@ class _Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401  (click's own)
         try:
-            return super().invoke(ctx)
+            result = super().invoke(ctx)
+            sys.stdout.flush()
         except KeyboardInterrupt:
             click.echo("draftboard: interrupted", err=True)
             raise SystemExit(130) from None  # as in shells
+        except OSError as error:
+            raise _not_written(error) from None
+        return result
+
+
+def _not_written(error: OSError) -> SystemExit:
+    """The end of a command that cannot write what it says: not 1, which means a missed gate."""
+    # Python would try once more at its end.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(error, BrokenPipeError):
+        return SystemExit(128 + signal.SIGPIPE)  # as in shells: who reads has enough
+    click.echo(f"draftboard: {error.filename or 'standard output'}: {error.strerror or error}", err=True)
+    return SystemExit(2)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -9,6 +9,7 @@ import click
 from draftboard.alerts import load
 from draftboard.build import Inventory, compare, inventory, left_over, render, write
 from draftboard.cli.shared import config_option, console, json_option
+from draftboard.errors import DraftboardError
 from draftboard.output import Block, Bullets, Document, Heading, Sentence, Table, Text, Verbatim, columns, show
 from draftboard.output import as_json as to_json
 
@@ -52,11 +53,17 @@ def check(config: Path | None, out: Path | None) -> None:
 
 
 @click.command()
+@click.argument("words", nargs=-1)
 @config_option
 @json_option
-def signals(config: Path | None, *, as_json: bool) -> None:
-    """List every signal: what it says, what to do, metrics, record, panels, alerts, PromQL."""
-    found = inventory(load(config))
+def signals(words: tuple[str, ...], config: Path | None, *, as_json: bool) -> None:
+    """List signals: what each says, what to do, metrics, record, panels, alerts, PromQL.
+
+    With WORDS, those whose names, question, metrics, records or alerts contain every word.
+    """
+    found = inventory(load(config)).matching(words)
+    if not found.signals:
+        raise DraftboardError(f"no signal contains {' and '.join(words)}: `draftboard signals` lists all")
     if as_json:
         click.echo(to_json(found))
     else:

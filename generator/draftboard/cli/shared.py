@@ -66,9 +66,14 @@ def program_option(name: str) -> Callable[[Callable[..., None]], Callable[..., N
     )
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        raise  # noqa: PLE0704  (rich calls this while it handles the error, and would end with 1, a missed gate)
+
+
 def console() -> Console:
     """Colours and the terminal's width on a terminal; plain and wide when piped."""
-    return Console() if sys.stdout.isatty() else Console(width=200, highlight=False)
+    return _Console() if sys.stdout.isatty() else _Console(width=200, highlight=False)
 
 
 def _parsed(parse: Callable[[str], Any]) -> Callable[[click.Context, click.Parameter, str | None], Any]:

@@ -1,8 +1,11 @@
 """Sources of a report, and their pages: bounded in size and time; errors never show a credential."""
 
 import asyncio
+import gzip
+import io
 import re
 import time
+import zlib
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -20,6 +23,7 @@ from draftboard.reading.page import Page, read
 
 T = TypeVar("T")
 _PATH = "/metrics"
+_GZIP = b"\x1f\x8b"
 _CHUNK = 65_536
 WINDOW = Duration(30)
 _ADDRESS = re.compile(r".*(://|@)|[^/]+:\d+(/|$)", re.DOTALL)
@@ -122,7 +126,9 @@ def scrape(servers: Sequence[str], access: Access = _NOBODY, limits: Limits = _U
 
 def load(path: Path, limits: Limits = _USUAL) -> Page:
     """A saved page; DraftboardError where it cannot be read, is too large, or is not a page of metrics."""
-    return read(_decoded(saved_bytes(path, "page of metrics", limits.bytes), str(path)), str(path))
+    return read(
+        _decoded(_unpacked(saved_bytes(path, "page of metrics", limits.bytes), path, limits), str(path)), str(path)
+    )
 
 
 def version(server: str, access: Access = _NOBODY, limits: Limits = _SMALL) -> str:
@@ -201,8 +207,22 @@ def _redirected(url: httpx.URL, where: str) -> str:
         return ""
 
 
+def _unpacked(content: bytes, path: Path, limits: Limits) -> bytes:
+    """The content of a gzip file, within the same limit; of any other file, as it is."""
+    if not content.startswith(_GZIP):
+        return content
+    try:
+        with gzip.open(io.BytesIO(content)) as file:
+            page = file.read(limits.bytes + 1)
+    except (OSError, EOFError, zlib.error):
+        raise DraftboardError(f"{path}: cannot read the page of metrics: a damaged gzip file") from None
+    if len(page) > limits.bytes:
+        raise DraftboardError(f"{path}: larger than {limits.bytes / 1e6:g} MB: no page of metrics is")
+    return page
+
+
 def _decoded(content: bytes, name: str) -> str:
     try:
-        return content.decode()
+        return content.decode("utf-8-sig")  # Editors on Windows write a byte order mark.
     except UnicodeDecodeError:
         raise DraftboardError(f"{name}: not a page of metrics: it is binary") from None

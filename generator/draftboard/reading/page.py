@@ -90,11 +90,14 @@ def _require_text(text: str) -> None:
 
 
 def _samples(text: str, *, strict: bool) -> list[Sample]:
-    samples = [sample for family in (_strictly if strict else _classic)(text) for sample in family.samples]
+    families = list((_strictly if strict else _classic)(text))
+    samples = [sample for family in families for sample in family.samples]
     # The parser of OpenMetrics silently drops a repeated line.
     if strict and len(samples) != sum(not line.startswith("#") for line in text.splitlines()):
         raise ValueError("a series is there twice with the same labels")
-    return samples
+    # A gauge that is not a number has no value now; the rest of the page is as good as ever.
+    gauges = {family.name for family in families if family.type == "gauge"}
+    return [sample for sample in samples if sample.name not in gauges or not math.isnan(sample.value)]
 
 
 def _values(samples: Iterable[Sample]) -> tuple[dict[Series, float], str]:
