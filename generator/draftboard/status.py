@@ -4,12 +4,16 @@ from enum import Enum
 
 
 class Status(Enum):
-    """From bad to best, and what is neither."""
+    """From bad to best, and what is neither; a server that does not work is bad in its own way."""
 
+    DOWN = "down"
+    STUCK = "stuck"
     BAD = "bad"
     WARN = "warn"
     GOOD = "good"
     BEST = "best"
     ODD = "odd"
     QUIET = "quiet"
+    OFF = "off"
+    STARTING = "starting"
     NEUTRAL = "neutral"

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.prometheus
 
 TOO_SHORT = "the run lasts ten minutes: there is no hour or day before it"
 ONE_ENGINE = "each model of the run has one engine"
+ELSEWHERE = "the run ends with another standing of its models"
 ONE_CONFIGURATION = "the run's servers keep their configuration"
 NOT_LOADED = "a replay evaluates alerts by itself, so that Prometheus holds no ALERTS"
 NO_GPU = "the run has no GPU"
@@ -27,8 +28,10 @@ ROOM = "the run's model is tiny, and so is its KV cache's use"
 
 # Panels (by title), records and alerts that have no sample under the settings of the committed files.
 EMPTY_BY_DEFAULT = {
-    "Firing alerts": NOT_LOADED,
-    "annotation Firing alerts": NOT_LOADED,
+    **dict.fromkeys(("Firing alerts", "Firing alerts B", "annotation Firing alerts"), NOT_LOADED),
+    **dict.fromkeys(("Alerts", "Alerts B", "Alerts C"), NOT_LOADED),
+    **dict.fromkeys((f"Standing over time {row}" for row in "BCEFGHJ"), ELSEWHERE),
+    "Standing over time": ELSEWHERE,
     **dict.fromkeys(("annotation Changes of K", "annotation New methods"), ONE_CONFIGURATION),
     "Acceptance vs. earlier": TOO_SHORT,
     "Acceptance length vs. its own past": TOO_SHORT,
@@ -71,7 +74,7 @@ EMPTY_BY_DEFAULT = {
     **dict.fromkeys((f"{PROMISES} F", "service:vllm_slo_error_budget_lasts:seconds"), KEPT),
     **dict.fromkeys(
         (
-            *("Latency by model I", "Time per output token: P99 over P50", "Step latency: P99 over P50"),
+            *("Latency by model F", "Time per output token: P99 over P50", "Step latency: P99 over P50"),
             *("Queue time: P99 over P50", "Prefill time: P99 over P50", "Latency tail vs. its own past"),
             "model:vllm_request_time_per_output_token_seconds:p99_over_p50_rate5m",
             "model:vllm_request_time_per_output_token_seconds:tail_change1d_rate5m",
@@ -103,6 +106,7 @@ EMPTY_BY_DEFAULT = {
 }
 # The demo's short windows give the run a past and a queue to resolve, and its settings an n-gram that does not pay.
 SHOWN_IN_THE_DEMO = {
+    "Standing over time H",
     *("VLLMModelDown", "VLLMTargetDown"),
     "SpecDecodeNotPaying",
     *("Queue time: P99 over P50", "model:vllm_request_queue_time_seconds:p99_over_p50_rate5m"),
@@ -111,7 +115,7 @@ EMPTY_IN_THE_DEMO = {
     re.sub(r"(rate|min|increase)5m$", r"\g<1>1m", name).replace("change1d", "change5m"): reason
     for name, reason in EMPTY_BY_DEFAULT.items()
     if reason != TOO_SHORT and name not in SHOWN_IN_THE_DEMO
-}
+} | {"Standing over time D": ELSEWHERE}
 
 
 def expressions(files: Mapping[str, str], rate_interval: str) -> dict[tuple[str, str], str]:

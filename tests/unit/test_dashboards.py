@@ -11,24 +11,28 @@ from draftboard.alerts import ALERTS, WATCHDOG
 from draftboard.build import inventory, render
 from draftboard.catalogue import CATALOGUE, serving
 from draftboard.dashboards.charts import LONGEST
-from draftboard.dashboards.fields import COLOURS
+from draftboard.dashboards.fields import COLOURS, TEXT_AS_IT_IS
 from draftboard.durations import Duration
 from draftboard.settings import Settings
 from draftboard.signals import ALL
+from draftboard.signals.decisions import STANDING
 from draftboard.status import Status
 from support import catalogue, grafana
 
 SUBJECTS = ("overview", "depth", "latency", "capacity")
 PATHS = (
+    "dashboards/draftboard-status.json",
     *(f"dashboards/draftboard-{subject}.json" for subject in SUBJECTS),
     *(f"dashboards/standalone/draftboard-{subject}-raw.json" for subject in SUBJECTS),
 )
 # Grafana's units that we use; anything else would be shown as a suffix.
-UNITS = {"percentunit", "short", "none", "reqps", "s", "bytes", "watt", "suffix:samples/s"}
+UNITS = {"percentunit", "short", "none", "reqps", "s", "bytes", "watt", "suffix:samples/s", "string", "dtdurations"}
 # Their series carry no instance: records of level model, and alerts.
-NO_INSTANCE = r"^(model:|service:|ALERTS$)"
+NO_INSTANCE = r"^(model:|service:|ALERTS(_FOR_STATE)?$)"
 # No record exists: they are listed as they are, come from another exporter, or name its machine.
-READ_AS_THEY_ARE = r"^(ALERTS$|vllm:cache_config_info$|DCGM_|vllm:num_requests_running$|prometheus_|alertmanager_)"
+READ_AS_THEY_ARE = (
+    r"^(ALERTS(_FOR_STATE)?$|vllm:cache_config_info$|DCGM_|vllm:num_requests_running$|prometheus_|alertmanager_)"
+)
 # No server to choose.
 BESIDE = r"^(DCGM_|prometheus_|alertmanager_|node_|monitor:)"
 # Restarts are counted while a server is remembered; SLOs have windows of their own.
@@ -46,7 +50,7 @@ COUNTED = {
     *("prometheus_rule_evaluation_failures_total", "prometheus_rule_group_iterations_missed_total"),
 }
 SERIES = re.compile(
-    r"(?:\b(rate|irate|increase|resets)\(\s*)?"
+    r"(?:\b(rate|irate|increase|resets|timestamp)\(\s*)?"
     rf"\b((?:engine|model|service|target|monitor):[\w:]+|{'|'.join(sorted(catalogue.series(), reverse=True))})\b"
     r"(?:\{([^}]*)\})?(?:\[([^\]]+)\])?"
 )
@@ -210,7 +214,9 @@ def test_ids_refids_and_legends_are_unique(documents: dict[str, Json], panels: P
         refs = [target["refId"] for target in panel["targets"]]
         assert len(refs) == len(set(refs)), where
         legends = [target["legendFormat"] for target in panel["targets"] if target["format"] == "time_series"]
-        assert len(legends) == len(set(legends)), where
+        # Rows that are sorted have a query for each value, of which a series has one.
+        sorted_rows = all(re.search(r"@ end\(\) == \d+\)$", target["expr"]) for target in panel["targets"])
+        assert sorted_rows or len(legends) == len(set(legends)), where
     # The others show some signals twice: now and over time, by model and by engine.
     overview = [where for where, _ in panels if where.startswith("draftboard-overview")]
     assert len(overview) == len(set(overview))
@@ -250,7 +256,7 @@ def test_rates_of_raw_series_have_grafana_s_window_and_latest_values_the_window_
         followed = kept if target["instant"] else "$__rate_interval"
         for function, name, _, window in SERIES.findall(target["expr"]):
             own = OWN_WINDOWS.get(function, set()) | ({kept} if name in COUNTED else set())
-            assert not function or window in {followed, *own}, (where, name)
+            assert not function or function == "timestamp" or window in {followed, *own}, (where, name)
         assert ("$__rate_interval" in target["expr"]) <= (is_raw(where) and target["range"]), where
 
 
@@ -260,7 +266,8 @@ def test_selectors_follow_the_variables_for_scope_job_and_instance(reads: list[R
         # A baseline may belong to another job.
         if not re.search(BESIDE, read.name) and read.matchers.get("spec_method") != "none":
             for label in ("cluster", "namespace", "job"):
-                assert read.matchers[label] == f"${label}", read
+                # An alert may lack a label, whatever is chosen.
+                assert read.matchers[label] == f"${label}" + ("|" if read.name.startswith("ALERTS") else ""), read
             assert read.matchers.get("instance") == "$instance" or re.search(NO_INSTANCE, read.name), read
 
 
@@ -268,7 +275,7 @@ def test_of_counters_only_rates_and_resets_are_read(reads: list[Read]) -> None:
     counters = set(catalogue.counters())
     used = [read for read in reads if read.name in counters]
     assert used
-    bare = {read.name for read in used if read.function not in {"rate", "increase", "resets"}}
+    bare = {read.name for read in used if read.function not in {"rate", "increase", "resets", "timestamp"}}
     assert bare == {
         "vllm:spec_decode_num_accepted_tokens_per_pos_total",  # K is a number of series
         "vllm:generation_tokens_total",  # less than before: a restart is marked
@@ -311,9 +318,15 @@ def test_a_row_of_raw_series_names_what_only_the_recording_rules_can_show(
         for text in notes.values():
             path, titles = re.fullmatch(r"\*\*Needs the recording rules\*\* \(load `(.+)`\): (.+)\.", text).groups()  # type: ignore[union-attr]
             assert path in files
+<<<<<<< HEAD
             assert set(titles.split("; ")) <= {signal.title for signal in ALL}
     overview = dict(grafana.notes(documents["draftboard-overview-raw"]))
     assert "Advice; " in overview["Is speculation paying off?"]
+=======
+            assert set(titles.split(", ")) & {signal.title for signal in ALL}
+    first_screen = dict(grafana.notes(documents["draftboard-overview-raw"]))[""]
+    assert "Standing, Next step, " in first_screen
+>>>>>>> 4f91bbb (Begin the overview with standings, add a status page for walls, and give tables widths, links and an order)
 
 
 def test_what_raw_series_cannot_afford_follows_the_settings() -> None:
@@ -350,16 +363,39 @@ def test_a_link_to_another_dashboard_needs_no_address_and_keeps_what_is_selected
     ]
     assert links
     for link in links:
-        assert re.match(r"/d/draftboard-depth(-raw)?\?", link)
-        for label in ("cluster", "namespace"):
-            assert f"&${{{label}:queryparam}}" in link
-        for label in ("job", "model_name"):
-            assert f"&var-{label}=${{__data.fields.{label}}}" in link
+        depth = re.fullmatch(
+            r"/d/draftboard-depth(-raw)?\?\$\{__url_time_range\}&var-datasource=\$\{datasource\}&(.+)", link
+        )
+        runbook = link.endswith("/alerts/runbooks/${__value.raw}.md")
+        assert runbook or (depth and depth[2] == "${__data.fields.link}"), link
+
+
+def test_the_link_of_a_row_carries_every_label_that_tells_models_apart(panels: Panels, settings: Settings) -> None:
+    linked = [(where, panel) for where, panel in kind(panels, "table") if "__data.fields.link" in str(panel)]
+    assert len({where.partition(":")[0] for where, _ in linked}) == 6
+    of = settings.labels
+    for where, panel in linked:
+        for target in panel["targets"]:
+            joined = re.search(r'"link", ";", ([^)]*?)\s*\)', target["expr"])
+            address = re.search(r'"link", "(var-[^"]*)", "link", "([^"]*)"', target["expr"])
+            assert joined, where
+            assert address, where
+            labels = re.findall(r'"(\w+)"', joined[1])
+            assert labels in (
+                [one for one in of.filters if one in level] for level in (of.model_level, of.service_level)
+            )
+            assert address[1] == "&".join(f"var-{label}=${number}" for number, label in enumerate(labels, start=1))
+            assert address[2] == ";".join(["(.*)"] * len(labels))
+            hidden = {"id": "custom.hideFrom", "value": {"viz": True, "legend": False, "tooltip": False}}
+            own = {one["matcher"]["options"]: one["properties"] for one in panel["fieldConfig"]["overrides"]}
+            assert own["link"] == [hidden]
 
 
 def test_the_alerts_shown_are_all_of_ours_but_the_watchdog(queries: list[tuple[str, str]]) -> None:
-    shown = {tuple(re.findall(r'alertname(=~|!=)"([^"]+)"', expr)) for _, expr in queries if "ALERTS{" in expr}
-    ((ours, watchdog),) = shown
+    selectors = [one for _, expr in queries for one in re.findall(r"ALERTS\{([^}]*)\}", expr)]
+    shown = {tuple(re.findall(r'alertname(=~|!=|=)"([^"]+)"', one)) for one in selectors}
+    assert (("=", WATCHDOG),) in shown, "whether alerts can fire at all"
+    ((ours, watchdog),) = shown - {(("=", WATCHDOG),)}
     assert ours[0] == "=~"
     assert all(re.fullmatch(ours[1], alert.name) for alert in ALERTS)
     assert watchdog == ("!=", WATCHDOG)
@@ -388,7 +424,9 @@ def test_panels_query_no_faster_than_there_are_samples() -> None:
                     assert all(target["interval"] == pace for target in panel["targets"]), panel["title"]
 
 
-def test_a_panel_changes_colour_where_the_alert_on_its_signal_fires(panels: Panels, settings: Settings) -> None:
+def test_a_panel_changes_colour_where_the_alert_on_its_signal_fires(
+    documents: dict[str, Json], panels: Panels, settings: Settings
+) -> None:
     limits: dict[str, set[float]] = {}
     for alert in ALERTS:
         if not alert.signal.codes:
@@ -399,13 +437,15 @@ def test_a_panel_changes_colour_where_the_alert_on_its_signal_fires(panels: Pane
             steps = {step.get("value") for step in panel["fieldConfig"]["defaults"]["thresholds"]["steps"]}
             assert limits[panel["title"]] <= steps, where
             seen.add(where.partition(":")[0])
-    assert len(seen) == len(PATHS)
+    assert seen == set(documents)
 
 
 def test_every_signal_is_shown_or_serves_another_that_is(settings: Settings) -> None:
     unseen = {entry.name for entry in inventory(settings).signals if not entry.panels}
     served = {
         "draft_tokens",  # shown as accepted and wasted
+        *("verdict", "advice"),  # shown as standing, basis and next step
+        "firing_alerts",  # counted and listed by severity
         "decode_steps",  # divisor of coverage and tokens per step
         "first_tokens",  # subtracted in tokens per step
         "at_least_accepted",  # shown as survival and as accepted length
@@ -440,6 +480,8 @@ def test_series_are_named_by_every_label_that_tells_models_apart(panels: Panels,
     for where, panel in kind(panels, "timeseries", "stat", "state-timeline", "barchart"):
         for target in (one for one in panel["targets"] if not re.match(r"sum by \(\w*\) \(", one["expr"])):
             named = target["legendFormat"] if target["format"] == "time_series" else target["expr"]
+            if "by () (" in target["expr"]:  # of all models together
+                continue
             assert any(all(label in named for label in labels) for labels in levels), where
             first = f"{{{{{of.model_name}}}}}"
             assert first not in named or named.startswith(first), f"{where}: narrow panels cut names from their end"
@@ -447,13 +489,113 @@ def test_series_are_named_by_every_label_that_tells_models_apart(panels: Panels,
 
 def test_a_table_keeps_the_time_until_its_columns_are_merged(panels: Panels) -> None:
     for where, panel in kind(panels, "table"):
-        steps = [step["id"] for step in panel["transformations"]]
-        if "merge" in steps:
-            assert steps == ["filterFieldsByName", "merge", "organize"], where
-            first, _, last = panel["transformations"]
-            # Results without a sample share only the time with the others.
-            assert not re.search(first["options"]["exclude"]["pattern"].strip("/"), "Time")
+        if len(panel["targets"]) > 1:
+            first, *sorts, last = panel["transformations"]
+            # Results without a sample share only the time with the others; the worst row is on top.
+            assert (first["id"], last["id"]) == ("merge", "organize"), where
+            assert {step["id"] for step in sorts} == {"sortBy"}, where
             assert last["options"]["excludeByName"] == {"Time": True}
+            fields = {f"Value #{target['refId']}" for target in panel["targets"]}
+            assert {sort["field"] for step in sorts for sort in step["options"]["sort"]} <= fields, where
+
+
+def test_the_columns_of_a_table_fit_a_narrow_screen_and_have_heads_that_differ(panels: Panels) -> None:
+    for where, panel in kind(panels, "table"):
+        own = [
+            (one["matcher"], {p["id"]: p["value"] for p in one["properties"]})
+            for one in panel["fieldConfig"]["overrides"]
+        ]
+        widths = {
+            m["options"]: p.get("custom.width") or p.get("custom.minWidth") for m, p in own if m["id"] == "byName"
+        }
+        # Scope labels are there only where they are used.
+        there = {head: width for head, width in widths.items() if head not in {"Cluster", "Namespace", "link"}}
+        assert all(width and width >= 50 for width in there.values()), where
+        narrow = 1300 * panel["gridPos"]["w"] / 24
+        assert sum(there.values()) <= narrow, (where, there)
+        heads = panel["transformations"][-1]["options"]["renameByName"].values()
+        assert len(set(heads)) == len(heads), where
+        assert set(there) <= set(heads), where
+
+
+def test_a_cell_without_a_value_is_a_dash_in_the_colour_of_text_and_a_label_that_is_absent_is_empty(
+    panels: Panels,
+) -> None:
+    for where, panel in kind(panels, "table"):
+        overrides = panel["fieldConfig"]["overrides"]
+        assert TEXT_AS_IT_IS in overrides, where
+        values = {f"Value #{target['refId']}" for target in panel["targets"]} if len(panel["targets"]) > 1 else set()
+        heads = {panel["transformations"][-1]["options"]["renameByName"][value] for value in values}
+        for one in overrides:
+            if one["matcher"]["options"] in heads:
+                (mappings,) = (each["value"] for each in one["properties"] if each["id"] == "mappings")
+                assert mappings[-1]["type"] == "special", where
+                assert mappings[-1]["options"]["result"] == {"text": "\N{EN DASH}", "color": "text", "index": 90}, where
+
+
+def test_states_over_time_are_coloured_by_their_words_alone(panels: Panels) -> None:
+    for where, panel in kind(panels, "state-timeline"):
+        defaults = panel["fieldConfig"]["defaults"]
+        # With colours by threshold Grafana writes the threshold in place of the state.
+        assert defaults["color"]["mode"] == "fixed", where
+        assert "thresholds" not in defaults, where
+        (mapping,) = defaults["mappings"]
+        colours = [one["color"] for one in mapping["options"].values()]
+        assert all(re.fullmatch("#[0-9A-F]{6}", colour) for colour in colours), where
+
+
+def test_rows_of_standings_are_sorted_by_badness(panels: Panels) -> None:
+    panel = dict(panels)["draftboard-overview: Standing over time"]
+    asked = [re.fullmatch(r"(.+)\nand \(\1 @ end\(\) == (\d)\)", target["expr"]) for target in panel["targets"]]
+    assert [int(one[2]) for one in asked if one] == list(range(len(STANDING.codes)))
+
+
+def test_a_tile_is_coloured_from_one_on_where_somebody_should_act(panels: Panels) -> None:
+    red, yellow = COLOURS[Status.BAD], COLOURS[Status.WARN]
+    for page in ("overview", "status"):
+        tiles = dict(panels)[f"draftboard-{page}: Models by standing"]
+        own = {
+            one["matcher"]["options"]: one["properties"][0]["value"]["steps"]
+            for one in tiles["fieldConfig"]["overrides"]
+        }
+        shown = {target["legendFormat"]: own[target["refId"]] for target in tiles["targets"]}
+        assert {name: [(step["color"], step["value"]) for step in steps] for name, steps in shown.items()} == {
+            "cost more": [("transparent", None), (red, 1)],
+            "about even": [("transparent", None), (yellow, 1)],
+            "pay": [("transparent", None), ("transparent", 1)],
+            "not judged": [("transparent", None), ("transparent", 1)],
+        }
+
+
+def test_no_alert_is_counted_where_no_alert_can_fire(panels: Panels) -> None:
+    for page in ("overview", "overview-raw", "status"):
+        for target in dict(panels)[f"draftboard-{page}: Alerts"]["targets"]:
+            assert re.search(rf'or \(\s*0 \* max by \(\) \(\s*ALERTS{{[^}}]*alertname="{WATCHDOG}"', target["expr"])
+
+
+def test_a_wall_has_a_tile_for_every_model_in_one_order(panels: Panels) -> None:
+    walls = [
+        panel
+        for where, panel in panels
+        if where.startswith("draftboard-status:") and panel["options"].get("orientation") == "horizontal"
+    ]
+    assert len(walls) == 4
+    for panel in walls:
+        (target,) = panel["targets"]
+        # A range, which Prometheus sorts by labels; Model is the first of them.
+        assert target["range"]
+        assert re.match(r"max by \(.*, Model\) \(", target["expr"])
+        assert panel["timeFrom"] == "3m"
+    assert sum("-1 + 0 * model:vllm_spec_decode_standing" in panel["targets"][0]["expr"] for panel in walls) == 3
+
+
+def test_the_saving_is_money_where_a_price_is_set() -> None:
+    files = render(Settings.model_validate({"cost": {"price_per_gpu_hour": 2.5, "currency": "EUR"}}))
+    overview = grafana.dashboards(files)["dashboards/draftboard-overview.json"]
+    (table,) = (one for one in grafana.panels(overview) if one["title"] == "Standing and next step by model")
+    last = table["targets"][-1]["refId"]
+    assert table["transformations"][-1]["options"]["renameByName"][f"Value #{last}"] == "EUR/h saved"
+    assert table["targets"][-1]["expr"].count("expected_speedup") == 0
 
 
 def test_points_of_a_scatter_are_joined_by_moment_and_model(panels: Panels) -> None:
@@ -537,7 +679,8 @@ def test_every_trend_of_models_on_a_dashboard_shows_the_same_models(panels: Pane
             ranked = re.search(r"and on \((.*)\) (?:top|bottom)k\(\s*\S+,([^@]+@ end\(\))", target["expr"])
             if ranked and ranked[1] in model:
                 found.setdefault(where.partition(":")[0], set()).add(" ".join(ranked[2].split()))
-    assert {uid: len(orders) for uid, orders in found.items()} == {path.split("/")[-1][:-5]: 1 for path in PATHS}
+    drawn = {path.split("/")[-1][:-5] for path in PATHS} - {"draftboard-status"}
+    assert {uid: len(orders) for uid, orders in found.items()} == dict.fromkeys(drawn, 1)
 
 
 def test_of_slos_the_chosen_one_is_drawn(documents: dict[str, Json], panels: Panels, settings: Settings) -> None:
@@ -615,18 +758,19 @@ def test_series_that_separate_good_from_bad_are_coloured_by_it(panels: Panels) -
             for one in override["properties"]:
                 if one["id"] == "color":
                     # The last override that matches wins.
-                    colours.setdefault(panel["title"], {})[override["matcher"]["options"]] = one["value"]["fixedColor"]
+                    fixed = one["value"].get("fixedColor")
+                    colours.setdefault(panel["title"], {})[override["matcher"]["options"]] = fixed
 
     def of(title: str, legend: str) -> str:
         return [colour for pattern, colour in colours[title].items() if re.search(pattern.strip("/"), legend)][-1]
 
-    assert of("Engines by state", "vllm m drafting") == "green"
-    assert of("Engines by state", "vllm m serving without drafting") == "orange"
-    assert of("Engines by state", "down") == "red"
-    assert of("Requests finished", "vllm m stop") == "green"
-    assert of("Requests finished", "vllm m error") == "red"
-    assert of("HTTP responses by status", "vllm 10.0.0.1:8000 5xx") == "red"
-    assert of("HTTP errors", "vllm 10.0.0.1:8000 4xx") == "orange"
+    assert of("Engines by state", "vllm m drafting") == COLOURS[Status.NEUTRAL]
+    assert of("Engines by state", "vllm m serving without drafting") == COLOURS[Status.STUCK]
+    assert of("Engines by state", "down") == COLOURS[Status.DOWN]
+    assert of("Requests finished", "vllm m stop") == COLOURS[Status.GOOD]
+    assert of("Requests finished", "vllm m error") == COLOURS[Status.BAD]
+    assert of("HTTP responses by status", "vllm 10.0.0.1:8000 5xx") == COLOURS[Status.BAD]
+    assert of("HTTP errors", "vllm 10.0.0.1:8000 4xx") == COLOURS[Status.WARN]
     assert set(colours["Requests finished"]) == {
         f"/(^| ){reason}( |$)/" for reason in serving.REQUESTS_FINISHED.values["finished_reason"] if reason != "abort"
     }

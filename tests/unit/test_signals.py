@@ -176,7 +176,7 @@ def test_dashboards_write_no_title_description_or_expression_of_their_own() -> N
     said = {text for signal in ALL for text in (signal.title, signal.description, signal.action, signal.question)}
     contents = (ROOT / "generator/draftboard/dashboards/contents.py").read_text()
     texts = {node.value for node in ast.walk(ast.parse(contents)) if isinstance(node, ast.Constant)}
-    assert texts & {"Is speculation paying off?"}
+    assert texts & {"Standing and next step by model"}
     assert not texts & said
     assert not any("vllm" in str(text) for text in texts)
 

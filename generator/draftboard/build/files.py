@@ -63,13 +63,13 @@ def artifacts(settings: Settings) -> dict[str, Callable[[], str]]:
         **{f"{RUNBOOKS}/{alert.name}.md": partial(_runbook, alert, settings) for alert in built(settings)},
         **{
             f"{folder}/{uid(build.__name__, edition)}.json": partial(_dashboard, build, settings, edition)
-            for build in DASHBOARDS
             for edition, folder in _FOLDERS.items()
+            for build in DASHBOARDS[edition]
         },
         **{
             f"{_IMPORTS}/{uid(build.__name__, edition)}.json": partial(_import, build, settings, edition)
-            for build in DASHBOARDS
-            for edition in _FOLDERS
+            for edition, builds in DASHBOARDS.items()
+            for build in builds
         },
         **{path: partial(stack.text, path, settings, _MADE_BY) for path in stack.TEMPLATES},
     }

@@ -59,6 +59,15 @@ ALERTS = Metric(
     own_labels=("alertname", "alertstate", "severity"),
     owner=Owner.RULE,
 )
+ALERTS_FOR_STATE = Metric(
+    name="ALERTS_FOR_STATE",
+    kind=Kind.GAUGE,
+    unit="seconds",
+    meaning="Since when each alert is pending or firing, in Unix time.",
+    presence=Presence.PROMETHEUS,
+    own_labels=("alertname", "severity"),
+    owner=Owner.RULE,
+)
 
 
 def _beside(presence: Presence, *own_labels: str) -> Callable[..., Metric]:

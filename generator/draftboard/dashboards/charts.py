@@ -188,51 +188,31 @@ class Charts:
         if not self._afforded(self._scope(level), signal):
             return None
         size = (12, TALL if level is Level.ENGINE else 8)
-        shown = fields.by_threshold(signal, self.settings)
+        shown = fields.in_states(signal, self.settings)
         return self._panel(
             "state-timeline", signal, shown=shown, targets=[self._series(signal, level=level)], size=size
         )
 
-    def stat(self, signal: Signal, *, width: int = 12) -> Panel:
-        """Latest value of a signal, large, coloured by its steps."""
-        if not self._afforded(self._scope(signal.levels[-1]), signal):
+    def worst_first(self, signal: Signal, *, width: int = 12) -> Panel:
+        """The same by model for codes in order of badness: rows stand in the order of their last value."""
+        recorded = signal.record_here(self._scope(Level.MODEL))
+        if not recorded:
+            self.left_out.append(signal.title)
             return None
-        targets = [self._series(signal, level=signal.levels[-1], instant=True)]
-        shown = fields.by_threshold(signal, self.settings)
-        return self._panel("stat", signal, shown=shown, targets=targets, size=(width, 5))
-
-    def table(self, title: str, *signals: Signal, says: str, action: str) -> Panel:
-        """Latest values: a row for each model or SLO, a column for each signal, and a link to the model's depth."""
-        scope, empty = self._scope(signals[0].levels[-1], latest=True), signals[0].empty
-        by_ref = self._afforded(scope, *signals)
-        if not by_ref:
-            return None
-        shown = tuple(by_ref.values())
+        legend = self._name(Level.MODEL)
         return self._panel(
-            "table",
-            *shown,
-            style={"filterable": True},
-            shown={"noValue": empty, "unit": "short", "thresholds": fields.NO_THRESHOLDS},
-            targets=[query(scope(signal), ref, instant=True, form="table") for ref, signal in by_ref.items()],
-            size=(GRID_WIDTH, 9),
-            title=title,
-            says=says,
-            action=action,
-            overrides=columns.of_signals(shown, self.settings, uid("depth", self.edition)),
-            transformations=columns.one_row_a_model(by_ref, self.settings),
-        )
-
-    def listing(self, signal: Signal, *, width: int = 12) -> Panel:
-        """The series of a signal: a row for each, a column for each label."""
-        if not self._afforded(self._scope(signal.levels[-1]), signal):
-            return None
-        return self._panel(
-            "table",
+            "state-timeline",
             signal,
-            shown=fields.defaults(signal, self.settings),
-            targets=[query(self._scope(signal.levels[-1], latest=True)(signal), instant=True, form="table")],
-            size=(width, 8),
-            transformations=columns.labels_only(signal, self.settings),
+            title=f"{signal.title} over time",
+            shown=fields.in_states(signal, self.settings),
+            options=GRAFANA["worst-first"]["options"],
+            # Rows follow the queries: one for each code.
+            targets=[
+                query(f"{recorded}\nand ({recorded} @ end() == {code.value})", ref, legend=legend)
+                for ref, code in zip(ascii_uppercase, signal.codes, strict=False)
+            ],
+            size=(width, 9),
+            transformations=[columns.SHORT_NAMES],
         )
 
     def _afforded(self, query_of: Callable[[Signal], str], *signals: Signal) -> dict[str, Signal]:

@@ -1,12 +1,17 @@
-"""Transformations: how query results become the rows and columns of tables, bar charts and scatter plots."""
+"""Columns of tables, and transformations: how query results become rows of tables, bar charts and scatter plots."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from draftboard.dashboards import fields
 from draftboard.dashboards.panels import override
+from draftboard.expr.labels import LabelJoin, LabelReplace
+from draftboard.expr.scope import Scope
+from draftboard.expr.tree import Aggregate, Expr, Given, over_level
 from draftboard.settings import Settings
 from draftboard.signals import Signal
+from draftboard.signals.signal import Better, Unit
 
 SERIES = "series"  # Label that holds model name, method and variant together, so that each combination is one column.
 SHORT_NAME = ("(?:[^ ]*/)?(.*?)(?: +vllm)? *", "$1")
@@ -16,44 +21,148 @@ SHORT_NAMES: dict[str, Any] = {
     "id": "renameByRegex",
     "options": {"regex": f"^{SHORT_NAME[0]}$", "renamePattern": SHORT_NAME[1]},
 }
+SHOWN = "Model"
+"""Label that holds the model's name without its organisation; with a capital, so that Prometheus sorts by it first."""
+_LINK = "link"  # Label that holds the values of a dashboard's variables, as they stand in an address.
 _MERGE: dict[str, Any] = {"id": "merge", "options": {}}
+# In pixels: a letter of Grafana's font, the space beside a text, and that of a head with the arrow of sorting.
+_LETTER, _SPACE, _HEAD_LETTER, _HEAD_SPACE = 6.7, 20, 6.6, 32
+_NUMBER, _AGE, _LABEL = 7, 10, 11  # Letters of a usual number with its unit, of an age such as 59 minutes, of a label.
+_MODEL, _GAUGE = 230, 136
+_MOST_TIMES = 4.0  # End of a gauge of speedups; the number stands beside it.
 
 
-def one_row_a_model(signals: Mapping[str, Signal], settings: Settings) -> list[dict[str, Any]]:
-    """Results with the same labels on one row; labels first, then a column for each signal, by its title."""
-    values = {f"Value #{ref}": _heading(signal) for ref, signal in signals.items()}
-    own = dict.fromkeys(label for signal in signals.values() for label in signal.by)
-    order = [*settings.labels.model_level, *own, *values]
-    # A record's name differs from column to column, and rows with different names would not be merged. The time stays
-    # until then: results without a sample share nothing else with the others.
-    return [_excluding("__name__"), _MERGE, _organized(order, rename=values, exclude=("Time",))]
+def of_model(expr: Expr) -> Expr:
+    """At the level seen, with the name of the model as it is shown."""
+    return over_level("max", _shown(expr), SHOWN)
 
 
-def of_signals(signals: Sequence[Signal], settings: Settings, depth: str) -> list[dict[str, Any]]:
-    """Each column shows values as its signal does; the model's name links to its depth dashboard."""
-    model = settings.labels.model_name
-    # A column for a scope is there only where a series has the label.
-    chosen = "&".join(
-        [f"${{{label}:queryparam}}" for label in settings.labels.scope]
-        + [f"var-{label}=${{__data.fields.{label}}}" for label in (settings.labels.job, model)]
-    )
-    url = f"/d/{depth}?${{__url_time_range}}&var-datasource=${{datasource}}&{chosen}"
-    link = override("byName", model, links=[{"title": "How deep are its drafts accepted?", "url": url}])
-    return [link, *(_column(signal, settings) for signal in signals)]
+def row_of(expr: Expr, *own: str) -> Expr:
+    """With the labels that a row shows and the link to its dashboards, in which an absent label is empty."""
+
+    def labelled(s: Scope) -> Expr:
+        chosen = tuple(label for label in s.settings.labels.filters if label in s.labels)
+        address = "&".join(f"var-{label}=${number}" for number, label in enumerate(chosen, start=1))
+        joined = LabelJoin(_shown(expr), lambda _: _LINK, ";", lambda _: chosen)
+        linked = LabelReplace(joined, _LINK, address, _LINK, ";".join(["(.*)"] * len(chosen)))
+        return Aggregate("max", lambda _: (*row_heads(s.labels, own, s.settings), _LINK), linked)
+
+    return Given(labelled)
 
 
-def _heading(signal: Signal) -> str:
-    """Title of a column; of a rate with its unit, because Grafana shows the number alone."""
-    return f"{signal.title} ({signal.unit.words})" if signal.unit.words.endswith("/s") else signal.title
+def _shown(expr: Expr) -> Expr:
+    return LabelReplace(expr, SHOWN, "$1", lambda settings: settings.labels.model_name, "(?:.*/)?(.+)")
 
 
-def _column(signal: Signal, settings: Settings) -> dict[str, Any]:
-    shown = fields.defaults(signal, settings)
-    coloured = fields.has_steps(signal, settings) or bool(signal.codes)
-    properties = {key: shown[key] for key in ("unit", "mappings", "thresholds")}
-    properties |= {"noValue": "-", "custom_cellOptions": {"type": "color-text" if coloured else "auto"}}
-    properties |= {key: shown[key] for key in ("decimals",) if key in shown}
-    return override("byName", _heading(signal), **properties)
+def row_heads(level: Collection[str], own: Iterable[str], settings: Settings) -> dict[str, str]:
+    """Heads of the columns that hold labels, in their order; those of the scope are there only where it is used."""
+    of = settings.labels
+    heads = {of.variant: "Variant", of.spec_method: "Method", **{label: _titled(label) for label in of.scope}}
+    of_level = {label: head for label, head in heads.items() if label in level}
+    return {SHOWN: SHOWN} | of_level | {label: _titled(label) for label in own}
+
+
+def _titled(label: str) -> str:
+    words = label.replace("_", " ")
+    return re.sub(r"^(slo|kv)\b", lambda found: found[0].upper(), words[0].upper() + words[1:], flags=re.IGNORECASE)
+
+
+def engine_heads(signal: Signal, settings: Settings) -> dict[str, str]:
+    """Heads of the labels of an engine's series, which has its method but no model."""
+    of = settings.labels
+    heads = {of.spec_method: "Method", of.variant: "Variant"}
+    shown = (*of.target, of.engine, of.spec_method, of.variant, *signal.by)
+    return {label: heads.get(label, _titled(label)) for label in shown}
+
+
+def heading(signal: Signal, settings: Settings) -> str:
+    """Head of a signal's column; of a rate with its unit, because Grafana shows the number alone."""
+    words = signal.unit.words
+    if signal.unit is Unit.MONEY:
+        return f"{settings.cost.currency}/h saved"
+    return signal.short or (f"{signal.title} ({words})" if words.endswith("/s") else signal.title)
+
+
+def one_row_each(
+    signals: Mapping[str, Signal],
+    heads: Mapping[str, str],
+    settings: Settings,
+    worst: Sequence[Signal],
+    first: Sequence[str] = (),
+) -> list[dict[str, Any]]:
+    """Results with the same labels on one row, the worst on top; labels first, then a column for each signal.
+
+    Unless other columns are to be the first, by their names before they have heads.
+    """
+    refs = {signal: f"Value #{ref}" for ref, signal in signals.items()}
+    titles = {ref: heading(signal, settings) for signal, ref in refs.items()}
+    deciding = [one for one in worst if one in refs] or list(refs)[:1]
+    # Sorting is stable: what decides among equals comes first.
+    sorts = [_sorted(refs[one], descending=_is_worse_above(one)) for one in reversed(deciding)]
+    # The time stays until all are merged: results without a sample share nothing else with the others.
+    return [
+        _MERGE,
+        *sorts,
+        _organized([*dict.fromkeys((*first, *heads, *titles))], rename={**heads, **titles}, exclude=("Time",)),
+    ]
+
+
+def _is_worse_above(signal: Signal) -> bool:
+    return not signal.codes and signal.better is not Better.HIGHER
+
+
+def _sorted(field: str, *, descending: bool) -> dict[str, Any]:
+    return {"id": "sortBy", "options": {"fields": {}, "sort": [{"field": field, "desc": descending}]}}
+
+
+def of_labels(heads: Mapping[str, str], dashboard: str) -> list[dict[str, Any]]:
+    """Columns of labels: an absent one is empty, and the model's name links to a dashboard on it."""
+    url = f"/d/{dashboard}?${{__url_time_range}}&var-datasource=${{datasource}}&${{__data.fields.{_LINK}}}"
+    link = [{"title": "How deep are its drafts accepted?", "url": url}]
+    hidden = {"viz": True, "legend": False, "tooltip": False}
+    return [
+        fields.TEXT_AS_IT_IS,
+        override("byName", heads[SHOWN], links=link, custom_minWidth=_MODEL),
+        *label_widths(head for label, head in heads.items() if label != SHOWN),
+        override("byName", _LINK, custom_hideFrom=hidden),
+    ]
+
+
+def label_widths(heads: Iterable[str]) -> list[dict[str, Any]]:
+    """Widths of columns that hold labels."""
+    return [override("byName", head, custom_width=max(_wide(head), wide_enough(_LABEL))) for head in heads]
+
+
+def of_signal(signal: Signal, settings: Settings, *, gauge: bool = False, filled: bool = False) -> dict[str, Any]:
+    """A column shows values as its signal does: with the colour as background, as a gauge, or in the text."""
+    shown, head = fields.defaults(signal, settings, fields.IN_CELLS), heading(signal, settings)
+    if filled:
+        shown = fields.defaults(signal, settings, fields.ON_TILES)
+        cell: dict[str, Any] = {"type": "color-background", "mode": "basic"}
+    elif gauge:
+        shown = fields.defaults(signal, settings) | {"max": _MOST_TIMES}
+        cell = {"type": "gauge", "mode": "basic", "valueDisplayMode": "text"}
+    else:
+        cell = {"type": "color-text" if fields.has_steps(signal, settings) else "auto"}
+    bounds = ("min", "max") if gauge else ()
+    properties = {key: shown[key] for key in ("unit", "thresholds", "decimals", *bounds) if key in shown}
+    properties["mappings"] = [*shown["mappings"], *fields.no_sample("text")]
+    if gauge or fields.has_steps(signal, settings):
+        properties["color"] = {"mode": "thresholds"}
+    if signal.codes:
+        properties["custom_align"] = "center" if filled else "left"
+    letters = max((len(code.says) for code in signal.codes), default=_AGE if signal.unit is Unit.AGE else _NUMBER)
+    width = _GAUGE if gauge else max(_wide(head), wide_enough(letters))
+    return override("byName", head, custom_cellOptions=cell, custom_width=width, **properties)
+
+
+def _wide(head: str) -> int:
+    return round(_HEAD_LETTER * len(head)) + _HEAD_SPACE
+
+
+def wide_enough(letters: int) -> int:
+    """Width of a column for texts of so many letters."""
+    return round(_LETTER * letters) + _SPACE
 
 
 def one_column_a_series(label: str) -> list[dict[str, Any]]:
@@ -77,15 +186,9 @@ def one_frame_a_series(signals: Mapping[str, Signal]) -> list[dict[str, Any]]:
     return [kept, _MERGE, organized, {"id": "partitionByValues", "options": split}]
 
 
-def labels_only(signal: Signal, settings: Settings) -> list[dict[str, Any]]:
-    """The labels of the series, first those of its level; value and time carry no information."""
-    order = signal.levels[-1].labels(settings)
-    return [_excluding("Time", "Value", "__name__", "alertstate"), _organized(order)]
-
-
-def _excluding(*names: str) -> dict[str, Any]:
-    pattern = names[0] if len(names) == 1 else f"({'|'.join(names)})"
-    return {"id": "filterFieldsByName", "options": {"exclude": {"pattern": f"/^{pattern}$/"}}}
+def labels_only(heads: Mapping[str, str], settings: Settings) -> list[dict[str, Any]]:
+    """The labels of series; value and time carry no information."""
+    return [_organized(list(heads), rename=heads, exclude=("Time", "Value", settings.labels.spec_verification))]
 
 
 def _organized(order: Sequence[str], rename: Mapping[str, str] | None = None, exclude: Sequence[str] = ()) -> Any:  # noqa: ANN401

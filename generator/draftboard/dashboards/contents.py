@@ -1,6 +1,7 @@
 """The table of contents of each dashboard: its rows, their questions and the panels that answer them."""
 
 from draftboard.dashboards.dashboard import Dashboard, Page
+from draftboard.dashboards.panels import Panel
 from draftboard.settings import Settings
 from draftboard.signals import (
     Edition,
@@ -15,6 +16,7 @@ from draftboard.signals import (
     monitoring,
     requests,
     slo,
+    standings,
     steps,
     traffic,
     users,
@@ -32,7 +34,7 @@ _OTHER_TIMES = (times.queue, times.prefill, times.decode, times.inference)
 
 
 def overview(settings: Settings, edition: Edition) -> Dashboard:
-    """Verdict and state of each model, then trends, then starting points for a search."""
+    """Where each model stands and what to do, then trends, then what explains them."""
     page = Page(
         settings,
         edition,
@@ -40,27 +42,41 @@ def overview(settings: Settings, edition: Edition) -> Dashboard:
         "Is speculative decoding paying off, for which model, and what should change?",
         drafting=True,
     )
-    page.row(
-        "Is speculation paying off?",
+    page.panels(
+        *_totals(page, widths=(10, 7, 7)),
+        page.worst_first(decisions.standing),
+        page.alerts(),
         page.table(
-            "Speculation by model",
-            *(decisions.state, decisions.verdict, decisions.advice),
-            *(users.measured_speedup, economics.expected_speedup, acceptance.tokens_per_step),
-            *(economics.needed_per_step, economics.affordable_inflation, traffic.drafts_in_window),
-            *(positions.lowest_k, positions.configured_k, economics.best_k, economics.best_speedup),
-            *(acceptance.acceptance_length, acceptance.acceptance, traffic.wasted_tokens),
-            says="Whether each model drafts, how much faster that makes it, and the figures that this rests on.",
-            action="Where it is slower than without, shorten K, change the drafter or turn it off.",
+            "Standing and next step by model",
+            *(decisions.standing, standings.next_step, users.measured_speedup, economics.expected_speedup),
+            *(standings.verdict_basis, standings.gpus_saved, standings.money_saved),
+            worst=(decisions.standing, economics.expected_speedup),
+            filled=(decisions.standing,),
+            gauges=(economics.expected_speedup,),
+            says="Where each model stands, what to do, how much faster speculation makes it, and what that saves.",
+            action="Start at the top: rows are sorted by badness.",
         ),
-        page.timeline(decisions.state),
-        page.totals(decisions.engines_by_state),
     )
     page.row(
         "How does it develop?",
-        *page.trends(economics.expected_speedup, economics.affordable_inflation),
-        *page.trends(acceptance.tokens_per_step, acceptance.acceptance_length, economics.step_speedup),
+        *page.trends(economics.expected_speedup, traffic.generation_tokens),
         page.trend(acceptance.acceptance, zones=_NO_JUDGEMENT),
-        *page.trends(acceptance.coverage, acceptance.share_from_drafts),
+        *page.trends(traffic.wasted_tokens, times.per_token.p99, requests.requests_waiting),
+    )
+    page.row(
+        "What does a decode step yield, and what must it?",
+        page.table(
+            "Yield of a step by model",
+            *(acceptance.tokens_per_step, economics.needed_per_step, economics.affordable_inflation),
+            *(acceptance.acceptance_length, traffic.drafts_in_window, traffic.wasted_tokens),
+            *(positions.configured_k, economics.best_k, economics.best_speedup),
+            worst=(economics.affordable_inflation,),
+            says="What a decode step yields and what it must, at assumed costs, and the drafts behind it.",
+            action="Where a step yields less than it must, shorten K or change the drafter.",
+        ),
+        *page.trends(acceptance.tokens_per_step, acceptance.acceptance_length, economics.affordable_inflation),
+        *page.trends(economics.step_speedup, acceptance.coverage, acceptance.share_from_drafts),
+        collapsed=True,
     )
     page.row(
         "How much is drafted, accepted and wasted?",
@@ -69,14 +85,63 @@ def overview(settings: Settings, edition: Edition) -> Dashboard:
             traffic.wasted_tokens,
             says="Drafted tokens per second that the target model accepted, and that it rejected.",
         ),
-        *page.trends(traffic.generation_tokens, traffic.drafts, acceptance.draft_efficiency),
+        *page.trends(traffic.drafts, acceptance.draft_efficiency, acceptance.draft_length),
+        collapsed=True,
     )
     page.row(
         "What has changed?",
-        page.listing(events.firing_alerts),
-        *page.trends(comparison.acceptance_change, comparison.length_anomaly, acceptance.draft_length),
+        page.timeline(decisions.state),
+        page.totals(decisions.engines_by_state),
+        *page.trends(comparison.acceptance_change, comparison.length_anomaly),
+        collapsed=True,
     )
     return page.build()
+
+
+def status(settings: Settings, edition: Edition) -> Dashboard:
+    """A wall: the totals, then a row of tiles for each model."""
+    page = Page(settings, edition, "status", "Is every model well? For a screen on a wall: open it with ?kiosk.")
+    page.panels(
+        *_totals(page, widths=(9, 6, 6), large=True),
+        page.tiles(standings.data_age.title, standings.data_age, width=3, large=True),
+        *page.wall(
+            *(decisions.standing, times.per_token.p99, room.kv_cache_usage, requests.requests_waiting),
+            present=decisions.standing,
+            widths=(12, 5, 4, 3),
+            height=23,
+        ),
+    )
+    return page.build()
+
+
+def _totals(page: Page, widths: tuple[int, int, int], *, large: bool = False) -> list[Panel]:
+    models, engines, alerts = widths
+    return [
+        page.tiles(
+            "Models by standing",
+            *standings.MODELS.values(),
+            width=models,
+            large=large,
+            says="Models that speculation costs more than it saves, is about even for, or pays for, and all others.",
+            action="Look at those that cost more first.",
+        ),
+        page.tiles(
+            "Engines now",
+            *standings.ENGINES.values(),
+            width=engines,
+            large=large,
+            says="Engines that do not answer, that serve without drafting or vLLM metrics, and all others.",
+            action="Bring back what is down.",
+        ),
+        page.tiles(
+            "Alerts",
+            *standings.ALERTS.values(),
+            width=alerts,
+            large=large,
+            says="Alerts that fire, by severity; a dash where no alert can fire, because no rules are loaded.",
+            action="Open the runbooks, the most urgent first.",
+        ),
+    ]
 
 
 def depth(settings: Settings, edition: Edition) -> Dashboard:
@@ -101,8 +166,9 @@ def depth(settings: Settings, edition: Edition) -> Dashboard:
             "Draft length by model",
             *(positions.lowest_k, positions.configured_k, acceptance.draft_length, economics.best_k),
             *(economics.shorter_gain, economics.longer_gain),
-            *(positions.first_position, positions.last_position, positions.next_position_accepted),
+            *(positions.first_position, positions.next_position_accepted),
             economics.draft_cost,
+            worst=(economics.shorter_gain,),
             says="How long each model's drafts are, and what another K would gain, at assumed costs.",
             action="Where a gain is above 1 + thresholds.gain, try that K.",
         ),
@@ -136,9 +202,9 @@ def latency(settings: Settings, edition: Edition) -> Dashboard:
         "Do users wait?",
         page.table(
             "Latency by model",
-            *(requests.request_rate, requests.error_ratio, first_token.mean, first_token.p50, first_token.p99),
-            *(per_token.mean, per_token.p50, per_token.p99, per_token.tail),
-            *(end_to_end.p99, times.queue.mean, users.measured_speedup),
+            *(requests.request_rate, requests.error_ratio, first_token.p99),
+            *(per_token.p50, per_token.p99, per_token.tail, end_to_end.p99, users.measured_speedup),
+            worst=(per_token.p99,),
             says="How long each model's requests take, and how many fail; percentiles are estimated within a bucket.",
             action="Where P99 is far above P50, look at the graphs of that latency.",
         ),
@@ -150,6 +216,7 @@ def latency(settings: Settings, edition: Edition) -> Dashboard:
             page.table(
                 "Attainment and error budget by SLO",
                 *(slo.attainment, slo.budget_left, slo.burn_now, slo.burning_fast, slo.burning_slowly, slo.time_left),
+                worst=(slo.budget_left,),
                 says="Share of requests that met each SLO in its window, and what is left of its error budget.",
                 action="Where a burn is fast act now, where it is slow act today.",
             ),
@@ -184,6 +251,7 @@ def latency(settings: Settings, edition: Edition) -> Dashboard:
         page.table(
             "Share of samples below the first bound",
             *(one.unresolved for one in (first_token, per_token, step, end_to_end, *_OTHER_TIMES)),
+            worst=(per_token.unresolved,),
             says="Share of samples under each histogram's first bound, where a percentile is unknown.",
             action="Where it is large, use finer buckets: vLLM's --custom-histogram-buckets (0.32 and newer).",
         ),
@@ -256,13 +324,15 @@ def capacity(settings: Settings, edition: Edition) -> Dashboard:
     return page.build()
 
 
-DASHBOARDS = (overview, depth, latency, capacity)
+_ALL = (overview, status, depth, latency, capacity)
+DASHBOARDS = {Edition.RECORDS: _ALL, Edition.RAW: tuple(build for build in _ALL if build is not status)}
+"""By edition: a wall of standings, which only the rules know, has none on raw series."""
 
 
 def places(settings: Settings) -> dict[str, tuple[str, ...]]:
     """By signal name: where it is shown, as dashboard uid and panel title."""
     found: dict[str, dict[str, None]] = {}
-    for dashboard in (build(settings, Edition.RECORDS) for build in DASHBOARDS):
+    for dashboard in (build(settings, Edition.RECORDS) for build in DASHBOARDS[Edition.RECORDS]):
         for name, panel in dashboard.shows:
             found.setdefault(name, {})[f"{dashboard.uid}: {panel}"] = None
     return {name: tuple(panels) for name, panels in found.items()}

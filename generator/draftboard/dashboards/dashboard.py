@@ -12,9 +12,11 @@ from grafanalib._gen import DashboardEncoder
 from draftboard.catalogue import serving
 from draftboard.dashboards import lines
 from draftboard.dashboards.annotations import annotations
-from draftboard.dashboards.charts import GRID_WIDTH, Charts, uid
+from draftboard.dashboards.charts import GRID_WIDTH, uid
 from draftboard.dashboards.importing import importable
 from draftboard.dashboards.panels import GRAFANA, Panel, note
+from draftboard.dashboards.tables import Tables
+from draftboard.dashboards.tiles import Tiles
 from draftboard.expr.promql import number
 from draftboard.expr.scope import Matcher
 from draftboard.expr.tree import Raw
@@ -91,8 +93,8 @@ _DASHBOARD_KEYS = frozenset(
     | {"templating", "time", "timezone", "title", "uid"}
 )
 _PANEL_KEYS = frozenset(
-    {"datasource", "description", "fieldConfig", "gridPos", "id", "interval", "links", "options", "targets", "title"}
-    | {"transformations", "transparent", "type"}
+    {"datasource", "description", "fieldConfig", "gridPos", "hideTimeOverride", "id", "interval", "links", "options"}
+    | {"targets", "timeFrom", "title", "transformations", "transparent", "type"}
 )
 _ROW_KEYS = frozenset({"collapsed", "gridPos", "id", "panels", "title", "type"})
 
@@ -117,7 +119,7 @@ class Dashboard:
 
 
 @dataclass
-class Page(Charts):
+class Page(Tables, Tiles):
     """One dashboard."""
 
     description: str
@@ -130,13 +132,23 @@ class Page(Charts):
 
         A collapsed row runs no query until it is opened. What the edition cannot afford to show, a note tells.
         """
-        there = [panel for panel in shown if panel]
-        inside, below = _flowed([*there, *self._note()], self._top + 1, stretched=bool(self.left_out))
-        self.left_out.clear()
+        inside, below = self._laid_out(shown, self._top + 1)
         place = core.GridPos(h=1, w=GRID_WIDTH, x=0, y=self._top)
         hidden, visible = (inside, []) if collapsed else ([], inside)
         self._placed += [core.RowPanel(title=question, collapsed=collapsed, gridPos=place, panels=hidden), *visible]
         self._top = self._top + 1 if collapsed else below
+
+    def panels(self, *shown: Panel) -> None:
+        """Add panels below the others, without a row."""
+        placed, self._top = self._laid_out(shown, self._top)
+        self._placed += placed
+
+    def _laid_out(self, shown: Sequence[Panel], top: int) -> tuple[list[Panel], int]:
+        """The panels that there are, a note on the others, and the first free line below."""
+        there = [*(panel for panel in shown if panel), *self._note()]
+        laid_out = _flowed(there, top, stretched=bool(self.left_out))
+        self.left_out.clear()
+        return laid_out
 
     def _note(self) -> list[Panel]:
         """What the row would show with the recording rules; nothing where it shows all."""
@@ -211,7 +223,7 @@ def _finished(dashboard: core.Dashboard) -> dict[str, Any]:
 
 def _clean(panel: dict[str, Any]) -> dict[str, Any]:
     known = _ROW_KEYS if panel["type"] == "row" else _PANEL_KEYS
-    clean = {key: value for key, value in panel.items() if key in known}
+    clean = {key: value for key, value in panel.items() if key in known and value is not False}
     return clean | {"panels": [_clean(inner) for inner in clean["panels"]]} if "panels" in clean else clean
 
 

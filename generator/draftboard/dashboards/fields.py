@@ -1,6 +1,6 @@
 """How the values of a signal are shown: unit, thresholds, text for codes, colours, and the text of an empty panel."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from itertools import zip_longest
 from typing import Any
 
@@ -10,14 +10,20 @@ from draftboard.signals import Signal
 from draftboard.signals.signal import Better, Unit
 from draftboard.status import Status
 
+# Named colours change their meaning in the light theme. What users pay for is bright, machines are dark; blue and not
+# green, because the colour-blind tell it from red.
 COLOURS = {
-    Status.BAD: "red",
-    Status.WARN: "orange",
-    Status.GOOD: "green",
-    Status.BEST: "blue",
-    Status.ODD: "purple",
-    Status.QUIET: "super-light-blue",
-    Status.NEUTRAL: "text",
+    Status.DOWN: "#A3122A",
+    Status.STUCK: "#B45309",
+    Status.BAD: "#E02F44",
+    Status.WARN: "#F2CC0C",
+    Status.GOOD: "#1F60C4",
+    Status.BEST: "#5AA9E6",
+    Status.ODD: "#8F3BB8",
+    Status.QUIET: "#6E7681",
+    Status.OFF: "#484E57",
+    Status.STARTING: "#9AA1AB",
+    Status.NEUTRAL: "#4A6785",
 }
 """Colours by meaning: a panel never chooses one itself."""
 ZONES = frozenset({Status.BAD, Status.WARN})
@@ -26,18 +32,29 @@ TEXT_AS_IT_IS = override("byType", "string", unit="string", noValue="")
 """A panel's unit is no unit of its labels: position 1 is not 100 %."""
 _BEYOND = 1.25  # How much of an axis lies beyond the last limit.
 _FEW = 0.1  # End of an axis of failures, where no limit is set.
-NO_THRESHOLDS: dict[str, Any] = {"mode": "absolute", "steps": [{"color": COLOURS[Status.NEUTRAL], "value": None}]}
+_CALM = (Status.GOOD, Status.BEST, Status.QUIET, Status.OFF, Status.STARTING, Status.NEUTRAL)
+"""What nobody needs to act on."""
+IN_CELLS = COLOURS | dict.fromkeys(_CALM, "text")
+ON_TILES = COLOURS | dict.fromkeys(_CALM, "transparent")
+ON_WALLS = COLOURS | dict.fromkeys(_CALM, "#3B3F46") | {Status.GOOD: "#1D3B5E"}
+"""A wall shows every model in full width: calm ones are dark there."""
+NO_THRESHOLDS: dict[str, Any] = {"mode": "absolute", "steps": [{"color": "text", "value": None}]}
 
 
-def defaults(signal: Signal, settings: Settings) -> dict[str, Any]:
+def thresholds(signal: Signal, settings: Settings, colours: Mapping[Status, str] = COLOURS) -> dict[str, Any]:
+    """The signal's bands."""
+    steps = [{"color": colours[step.status], "value": step.at} for step in signal.bands(settings)]
+    return {"mode": "absolute", "steps": steps}
+
+
+def defaults(signal: Signal, settings: Settings, colours: Mapping[Status, str] = COLOURS) -> dict[str, Any]:
     """`fieldConfig.defaults` of a panel that shows one signal."""
-    steps = [{"color": COLOURS[step.status], "value": step.at} for step in signal.bands(settings)]
     optional = {"decimals": signal.decimals, "min": signal.least, "max": signal.most}
     return {
         "unit": signal.unit.grafana,
         "noValue": signal.empty,
-        "mappings": mappings(signal, settings),
-        "thresholds": {"mode": "absolute", "steps": steps},
+        "mappings": mappings(signal, settings, colours),
+        "thresholds": thresholds(signal, settings, colours),
     } | {key: value for key, value in optional.items() if value is not None}
 
 
@@ -65,9 +82,16 @@ def soft_range(signal: Signal, settings: Settings) -> dict[str, float]:
     return ends | ({"axisSoftMax": top} if top > 0 and signal.most is None else {})
 
 
-def by_threshold(signal: Signal, settings: Settings) -> dict[str, Any]:
+def by_threshold(signal: Signal, settings: Settings, colours: Mapping[Status, str]) -> dict[str, Any]:
     """The same for a panel whose values are coloured by their band."""
-    return defaults(signal, settings) | {"color": {"mode": "thresholds"}}
+    return defaults(signal, settings, colours) | {"color": {"mode": "thresholds"}}
+
+
+def in_states(signal: Signal, settings: Settings) -> dict[str, Any]:
+    """The same for states over time: with colours by threshold Grafana would write the threshold for each state."""
+    shown = defaults(signal, settings) | {"color": {"mode": "fixed", "fixedColor": COLOURS[Status.QUIET]}}
+    del shown["thresholds"]
+    return shown
 
 
 def axis(signal: Signal) -> str:
@@ -80,26 +104,36 @@ def has_steps(signal: Signal, settings: Settings) -> bool:
     return len(signal.bands(settings)) > 1
 
 
-def mappings(signal: Signal, settings: Settings) -> list[dict[str, Any]]:
+def mappings(signal: Signal, settings: Settings, colours: Mapping[Status, str] = COLOURS) -> list[dict[str, Any]]:
     """Text for the values of a state, or for the ranges of a verdict."""
     if signal.codes:
         options = {
-            str(code.value): {"text": code.says, "color": COLOURS[code.status], "index": index}
+            str(code.value): {"text": code.says, "color": colours[code.status], "index": index}
             for index, code in enumerate(signal.codes)
         }
         return [{"type": "value", "options": options}]
-    return _ranges(signal, settings) if signal.unit is Unit.CODE and has_steps(signal, settings) else []
+    return _ranges(signal, settings, colours) if signal.unit is Unit.CODE and has_steps(signal, settings) else []
 
 
-def _ranges(signal: Signal, settings: Settings) -> list[dict[str, Any]]:
+def _ranges(signal: Signal, settings: Settings, colours: Mapping[Status, str]) -> list[dict[str, Any]]:
     steps, found = signal.bands(settings), []
     for index, (step, above) in enumerate(zip_longest(steps, steps[1:])):
         # Of two ranges that share a bound, Grafana takes the first. The bound belongs to the upper range, so the lower
         # one ends just below it.
         end = above.at - 1e-9 if above and above.at is not None else None
-        result = {"text": step.says, "color": COLOURS[step.status], "index": index}
+        result = {"text": step.says, "color": colours[step.status], "index": index}
         found.append({"type": "range", "options": {"from": step.at, "to": end, "result": result}})
     return found
+
+
+NOTHING = "\N{EN DASH}"
+
+
+def no_sample(colour: str, *also: str) -> list[dict[str, Any]]:
+    """Mappings of what has no value, and of numbers that stand for it."""
+    result = {"text": NOTHING, "color": colour, "index": 90}
+    numbers = [{"type": "value", "options": {number: result}} for number in also]
+    return [*numbers, {"type": "special", "options": {"match": "null+nan", "result": result}}]
 
 
 def colours_of(signal: Signal) -> list[dict[str, Any]]:

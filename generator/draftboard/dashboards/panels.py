@@ -29,10 +29,8 @@ class ModernPanel(core.Panel):  # type: ignore[misc]  # grafanalib is untyped
     def to_json_data(self) -> dict[str, Any]:
         """The panel as Grafana's JSON, with some of grafanalib's legacy keys."""
         field_config = {"defaults": self.fields, "overrides": self.overrides}
-        panel: dict[str, Any] = self.panel_json(
-            {"type": self.type, "options": self.options, "fieldConfig": field_config}
-        )
-        return panel
+        panel: dict[str, Any] = self.panel_json({"type": self.type, "options": self.options})
+        return panel | {"fieldConfig": field_config}
 
 
 def note(text: str, width: int) -> Panel:

@@ -160,7 +160,8 @@ class Scope:
         # Alerts carry what records keep and exporters what they have, not all that the user's selector may ask for.
         scraped = metric.owner not in {Owner.RULE, Owner.EXPORTER}
         carried = self.carried(metric) if chosen_by is None else chosen_by
-        return self.series(metric.name, carried, window=window, extra=matchers, scraped=scraped)
+        optional = metric.owner is Owner.RULE
+        return self.series(metric.name, carried, window=window, extra=matchers, scraped=scraped, optional=optional)
 
     def carried(self, metric: Metric) -> tuple[str, ...]:
         """Labels that the metric's series carry."""
@@ -183,8 +184,12 @@ class Scope:
         window: str = "",
         extra: tuple[Matcher, ...] = (),
         scraped: bool = False,
+        optional: bool = False,
     ) -> str:
-        """A selector of series that carry some labels: the user's own matchers go with scraped series."""
+        """A selector of series that carry some labels: the user's own matchers go with scraped series.
+
+        Where a label is optional, a series without it is selected whatever is chosen.
+        """
         matchers = [matcher for matcher in (self.settings.selector,) if scraped and matcher]
         if self.edition.on_dashboard:
             # Each label that dashboards filter by has a variable of its name. A service is all its arms, and the
@@ -193,7 +198,8 @@ class Scope:
             left_out = names.arm if self.every_arm or self.level is Level.SERVICE else ()
             left_out = names.filters if self.level is Level.MONITOR else left_out
             filters = (label for label in names.filters if label not in left_out)
-            matchers += [f'{label}=~"${label}"' for label in filters if label in carried]
+            absent = "|" if optional else ""
+            matchers += [f'{label}=~"${label}{absent}"' for label in filters if label in carried]
         matchers += [matcher.text for matcher in (*self.selecting(carried), *extra)]
         offset = str(self.offset or "0s")
         return promql.selector(name, matchers, window=window, offset=offset, at_end=self.ended)

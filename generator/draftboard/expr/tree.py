@@ -248,6 +248,17 @@ _OF_ONE_WINDOW: Mapping[str, Callable[[float], float]] = {
 
 
 @dataclass(frozen=True, eq=False)
+class Now(Expr):
+    """The time of evaluation, in Unix time; counts know none."""
+
+    def promql(self, scope: Scope) -> str:  # noqa: ARG002
+        return "time()"
+
+    def values(self, view: View) -> Vector | float:  # noqa: ARG002
+        return NOTHING
+
+
+@dataclass(frozen=True, eq=False)
 class Function(Expr):
     """A function of one vector."""
 

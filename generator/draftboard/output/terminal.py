@@ -9,11 +9,11 @@ from draftboard.output.document import Bar, Bullets, Cell, Document, Heading, No
 from draftboard.status import Status
 
 STYLES = dict.fromkeys((Status.GOOD, Status.BEST), "bold green") | {
-    Status.BAD: "bold red",
-    Status.WARN: "bold yellow",
+    **dict.fromkeys((Status.BAD, Status.DOWN), "bold red"),
+    **dict.fromkeys((Status.WARN, Status.STUCK), "bold yellow"),
     Status.ODD: "bold magenta",
-    Status.QUIET: "dim",
-    Status.NEUTRAL: "",
+    **dict.fromkeys((Status.QUIET, Status.STARTING), "dim"),
+    **dict.fromkeys((Status.NEUTRAL, Status.OFF), ""),
 }
 _BAR = 16  # characters
 

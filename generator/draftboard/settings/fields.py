@@ -10,9 +10,9 @@ from draftboard.durations import Duration
 LONGEST_DRAFT = 99  # Drafted tokens a step that anything is computed for: far more than any drafter drafts.
 # Labels that records add, labels of vLLM's own series, and names of dashboard variables.
 RESERVED_LABELS = frozenset(
-    {"accepted", "alertname", "alertstate", "batch", "datasource", "device", "draft_cost", "finished_reason", "gpu"}
-    | {"identity", "integration", "k", "le", "position", "reached", "reason", "rule_group", "series", "severity", "slo"}
-    | {"source", "state", "status", "verify_inflation"}
+    {"Model", "about", "accepted", "alertname", "alertstate", "batch", "datasource", "device", "draft_cost"}
+    | {"finished_reason", "gpu", "identity", "integration", "k", "le", "link", "position", "reached", "reason"}
+    | {"rule_group", "series", "severity", "slo", "source", "state", "status", "verify_inflation"}
 )
 _MATCHER = re.compile(r'\s*([a-zA-Z_][a-zA-Z0-9_]*)\s*(=~|!~|!=|=)\s*"([^"\\$\n{}]*)"\s*')
 
@@ -81,6 +81,14 @@ LabelKey = Annotated[
 LabelName = Annotated[LabelKey, AfterValidator(_free)]
 OneLine = Annotated[str, written(r"[^\x00-\x1f\x7f]{1,1000}", "must be one line of 1 to 1000 characters")]
 MethodName = Annotated[str, written(r"[A-Za-z0-9_-]+", "must be a method name: letters, digits, _ and -")]
+ModelPattern = Annotated[
+    str,
+    written(
+        r"[\w.*|()/:-]{1,200}",
+        "must be a model's name, or a regular expression of letters, digits and . * | ( ) / : - _",
+    ),
+]
+Currency = Annotated[str, written("[A-Za-z]{1,8}", "must be the name of a currency in letters, such as USD")]
 _WEB = r"https?://[\w.~:/@%+,\[\]-]+(?<!/)"
 Url = Annotated[str, written(_WEB, "must be an http(s) address without query or trailing slash")]
 Selector = Annotated[str, AfterValidator(_selector)]

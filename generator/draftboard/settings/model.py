@@ -13,7 +13,20 @@ from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.files import Table, first_mistake, read_toml
 from draftboard.settings import fields
-from draftboard.settings.fields import Hold, LabelKey, LabelName, MethodName, OneLine, Positive, Share, Url, written
+from draftboard.settings.fields import (
+    AboveZero,
+    Currency,
+    Hold,
+    LabelKey,
+    LabelName,
+    MethodName,
+    ModelPattern,
+    OneLine,
+    Positive,
+    Share,
+    Url,
+    written,
+)
 from draftboard.settings.objectives import BURN_WINDOWS, Buckets, Objectives, check_measurable
 from draftboard.settings.stack import Stack
 from draftboard.settings.thresholds import Planning, Thresholds, Traffic
@@ -180,6 +193,18 @@ class DraftCost(Table):
     """A verify step over a plain step: 1 while the GPU waits for memory, more when it is short of compute."""
 
 
+class Cost(Table):
+    """What an hour of serving costs, for the saving that dashboards derive from a measured speedup."""
+
+    gpus_per_engine: AboveZero = 1.0
+    """Tensor x pipeline parallel size: vLLM does not export it."""
+    gpus_of_model: dict[ModelPattern, AboveZero] = Field(default={}, max_length=64)
+    """The same for models of another size, by name or regular expression."""
+    price_per_gpu_hour: AboveZero | None = None
+    """Without it the saving is a number of GPUs."""
+    currency: Currency = "USD"
+
+
 class Methods(Table):
     """Values of the `spec_method` label with a meaning to the rules."""
 
@@ -233,6 +258,7 @@ class Settings(Table):
     labels: Labels = Labels()
     rules: Rules = Rules()
     draft_cost: DraftCost = DraftCost()
+    cost: Cost = Cost()
     methods: Methods = Methods()
     thresholds: Thresholds = Thresholds()
     traffic: Traffic = Traffic()

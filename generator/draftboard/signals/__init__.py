@@ -19,6 +19,7 @@ from draftboard.signals import (
     presence,
     requests,
     slo,
+    standings,
     steps,
     traffic,
     users,
@@ -43,7 +44,7 @@ FAMILIES: dict[str, tuple[Signal, ...]] = {
     "speculation": tuple(
         signal
         for signal in _of(presence, traffic, acceptance, depth, comparison, economics, integrity, decisions, events)
-        if signal not in {decisions.verdict, decisions.advice}
+        if signal not in {decisions.verdict, decisions.advice, decisions.standing}
     ),
     "requests": _of(requests, capacity),
     "objectives": _of(slo),
@@ -55,7 +56,8 @@ FAMILIES: dict[str, tuple[Signal, ...]] = {
     "latency-prefill": latency.prefill.signals,
     "latency-decode": latency.decode.signals,
     "latency-inference": latency.inference.signals,
-    "verdict": (decisions.verdict, decisions.advice),
+    "verdict": (decisions.verdict, decisions.advice, decisions.standing),
+    "standings": _of(standings),
     "gpu": _of(gpu),
     "monitoring": _of(monitoring),
 }

@@ -28,6 +28,7 @@ def _acceptance_bands(settings: Settings) -> tuple[Band, ...]:
 acceptance = Signal(
     name="acceptance",
     title="Draft acceptance",
+    short="Accepted",
     question="Is drafting paying off?",
     description="Accepted / drafted tokens, without the bonus token; it falls as K grows, so it does not compare "
     "models of different K.",
@@ -42,6 +43,7 @@ acceptance = Signal(
 acceptance_length = Signal(
     name="acceptance_length",
     title="Mean acceptance length",
+    short="Length",
     question="How many tokens does a speculative step yield?",
     description="1 + accepted tokens / drafts, with the bonus token, as vLLM defines it: an upper bound of the "
     "speedup, not the speedup.",
@@ -57,6 +59,7 @@ acceptance_length = Signal(
 draft_length = Signal(
     name="draft_length",
     title="Mean draft length",
+    short="Drafted",
     question="How many tokens does a draft have?",
     description="Drafted tokens / drafts: with n-gram and suffix often below the configured K.",
     action="If a drafter's is below K, look for a K that follows the load or drafts voided by a grammar.",
@@ -80,6 +83,7 @@ coverage = Signal(
 tokens_per_step = Signal(
     name="tokens_per_step",
     title="Tokens per decode step",
+    short="Tokens/step",
     question="What does a decode step yield, with or without a draft?",
     description="(Generated - first tokens) / decode steps, with or without a draft: 1 without speculation.",
     action="Compare with the break-even: below it, shorten K or change the drafter.",

@@ -133,6 +133,7 @@ kv_cache_capacity = Signal(
     unit=Unit.CODE,
     expr=Aggregate("max", lambda s: s.carried(serving.CACHE_CONFIG), Raw(serving.CACHE_CONFIG)),
     levels=(Level.ENGINE,),
+    by=serving.CACHE_CONFIG.own_labels,
     empty=SILENT,
 )
 preemptions = rate_of(

@@ -57,25 +57,25 @@ class Decision:
 # A rate outlives its target by a window, so that `down` is asked first.
 STATES = Decision(
     {
-        "down": Choice(Code(0, "down", Status.BAD), down, "the server does not answer"),
-        "drafting": Choice(Code(4, "drafting", Status.GOOD), drafts > 0),
+        "down": Choice(Code(0, "down", Status.DOWN), down, "the server does not answer"),
+        "drafting": Choice(Code(4, "drafting", Status.NEUTRAL), drafts > 0),
         "not drafting": Choice(
-            Code(3, "serving without drafting", Status.WARN, "not-drafting"),
+            Code(3, "serving without drafting", Status.STUCK, "not-drafting"),
             (generation_tokens > 0) & drafts,
             "tokens were generated without a single draft: no text repeats (n-gram, suffix), or K is 0 under load",
         ),
         "idle": Choice(Code(2, "idle", Status.QUIET), drafts, "nothing was generated, so there is nothing to judge"),
         "off": Choice(
-            Code(1, "speculation off", Status.NEUTRAL),
+            Code(1, "speculation off", Status.OFF),
             generation_tokens,
             "no series of speculation is exposed: the server was started without a speculative configuration",
         ),
         "silent": Choice(
-            Code(5, "answers without vLLM metrics", Status.WARN),
+            Code(5, "answers without vLLM metrics", Status.ODD),
             silent,
             "no vLLM series is exposed: started with --disable-log-stats, or not a vLLM server",
         ),
-        "starting": Choice(Code(6, "starting", Status.QUIET), starting, "the server has not answered yet"),
+        "starting": Choice(Code(6, "starting", Status.STARTING), starting, "the server has not answered yet"),
     }
 )
 _EXPECTED = (
@@ -247,6 +247,53 @@ state = Signal(
     empty="no vLLM target is scraped",
 )
 
+
+def _any_of(signal: Signal, decision: Decision, *rows: str) -> Expr:
+    """Where the signal has the code of one of these rows."""
+    return first_of(*(signal.equals(decision[row].value) for row in rows))
+
+
+# Codes in order of badness, so that the least is the worst.
+STANDING = Decision(
+    {
+        "down": Choice(Code(0, "down", Status.DOWN), _any_of(state, STATES, "down")),
+        "costs more": Choice(
+            Code(1, "costs more", Status.BAD), _any_of(verdict, VERDICT, "slower, measured", "loses, assumed")
+        ),
+        "about even": Choice(
+            Code(3, "about even", Status.WARN), _any_of(verdict, VERDICT, "even, measured", "even, assumed")
+        ),
+        "pays": Choice(Code(5, "pays", Status.GOOD), _any_of(verdict, VERDICT, "faster, measured", "pays, assumed")),
+        "unclear": Choice(
+            Code(4, "unclear", Status.ODD),
+            first_of(_any_of(verdict, VERDICT, "contradiction", "empty", "unknown"), _any_of(state, STATES, "silent")),
+        ),
+        # The verdict follows the state by an evaluation.
+        "few drafts": Choice(
+            Code(6, "few drafts", Status.QUIET),
+            first_of(_any_of(verdict, VERDICT, "few"), _any_of(state, STATES, "drafting")),
+        ),
+        "not drafting": Choice(Code(2, "not drafting", Status.STUCK), _any_of(state, STATES, "not drafting")),
+        "idle": Choice(Code(7, "idle", Status.QUIET), _any_of(state, STATES, "idle")),
+        "off": Choice(Code(8, "off", Status.OFF), _any_of(state, STATES, "off")),
+        "starting": Choice(Code(9, "starting", Status.STARTING), _any_of(state, STATES, "starting")),
+    }
+)
+standing = Signal(
+    name="standing",
+    title="Standing",
+    question="Which model needs somebody?",
+    description="State and verdict of each model in one word, by badness: down, costs more, not drafting, about even, "
+    "unclear, pays, few drafts, idle, off, starting.",
+    action="Act on red and amber, from the top.",
+    note="Unclear: the counters contradict each other, are incomplete, or are not exposed. A verdict counts in any "
+    "state but down.",
+    unit=Unit.CODE,
+    expr=STANDING.expr,
+    record="vllm_spec_decode_standing:enum_rate{window}",
+    codes=STANDING.codes,
+    empty="no vLLM target is scraped",
+)
 
 _counts: Expr = CountValues("state", state.at(Level.ENGINE))
 for _code in STATES.codes:

@@ -108,6 +108,7 @@ break_even = Signal(
 needed_per_step = Signal(
     name="needed_per_step",
     title="Break-even tokens per step",
+    short="Break-even",
     question="How much must a decode step yield?",
     description="Coverage x break-even length + share of steps without a draft: tokens a step at which the load "
     "breaks even, at assumed costs.",
@@ -121,6 +122,7 @@ needed_per_step = Signal(
 expected_speedup = _speedup(
     name="expected_speedup",
     title="Expected speedup",
+    short="Expected",
     question="Does speculation pay?",
     description="Tokens per decode step / break-even tokens per step: 1 is break-even, at assumed costs.",
     action="Below 1, shorten K, change the drafter or turn it off; measure it against a baseline under the same load.",
@@ -143,6 +145,7 @@ step_speedup = _speedup(
 affordable_inflation = Signal(
     name="affordable_inflation",
     title="Affordable verify step",
+    short="Affordable v",
     question="How much slower may a verify step be before speculation loses?",
     description="The verify inflation v at which the load is as fast as without speculation, in plain steps, at the "
     "assumed draft cost.",
@@ -178,6 +181,7 @@ speedup_at = _speedup(
 best_speedup = _speedup(
     name="best_speedup",
     title="Highest expected speedup",
+    short="Best speedup",
     question="What would the fastest k gain?",
     description="The highest of the expected speedups at each k, at assumed costs: below K a lower bound.",
     action="If it is well above the expected speedup, try the best k.",
@@ -220,6 +224,7 @@ _full = draft_length >= setting(lambda settings: settings.thresholds.full_drafts
 shorter_gain = _gain(
     name="shorter_gain",
     title="Gain of the best k",
+    short="Gain of best k",
     question="Would a shorter draft be faster?",
     description="Highest expected speedup of any k up to K / expected speedup now, at assumed costs: a lower bound.",
     action="Above 1 + thresholds.gain, try the best k as K.",
@@ -232,6 +237,7 @@ shorter_gain = _gain(
 longer_gain = _gain(
     name="longer_gain",
     title="Gain of one more token, extrapolated",
+    short="Gain of K + 1",
     question="Would a longer draft be faster?",
     description="Expected speedup at K + 1 / now, if the next token were accepted as often as the last one: "
     "extrapolated, at assumed costs.",

@@ -1,10 +1,13 @@
 """What happened: marked on every graph."""
 
 from draftboard.catalogue import around, serving
+from draftboard.expr.labels import LabelJoin, LabelReplace
 from draftboard.expr.scope import Level, Matcher, Scope
-from draftboard.expr.tree import Expr, Function, Given, Raw, first_of, over_level, setting
+from draftboard.expr.tree import Expr, Function, Given, Now, Raw, constant, first_of, ignoring, over_level, setting
+from draftboard.settings import Labels
 from draftboard.signals.presence import of_servers, remembered
-from draftboard.signals.signal import Better, Signal, Unit, good_under
+from draftboard.signals.signal import Better, Code, Signal, Unit, good_under
+from draftboard.status import Status
 
 WATCHDOG = "DraftboardWatchdog"  # Fires always, so that it needs no attention.
 OURS = "(SpecDecode|VLLM|Draftboard).+"
@@ -53,6 +56,9 @@ interruptions = Signal(
     bands=lambda settings: good_under(settings.thresholds.interruptions, good="steady", beyond="flapping"),
     empty="no vLLM series",
 )
+_FIRING = Matcher("alertstate", "=", "firing")
+watchdog = Raw(around.ALERTS, matchers=lambda _: (Matcher("alertname", "=", WATCHDOG), _FIRING))
+"""1 while alerts can fire at all."""
 firing_alerts = Signal(
     name="firing_alerts",
     title="Firing alerts",
@@ -62,11 +68,65 @@ firing_alerts = Signal(
     unit=Unit.CODE,
     expr=Raw(
         around.ALERTS,
-        matchers=lambda _: (
-            Matcher("alertname", "=~", OURS),
-            Matcher("alertname", "!=", WATCHDOG),
-            Matcher("alertstate", "=", "firing"),
-        ),
+        matchers=lambda _: (Matcher("alertname", "=~", OURS), Matcher("alertname", "!=", WATCHDOG), _FIRING),
     ),
     empty="no alert fires, or no alerting rules are loaded",
+)
+
+
+def _told_by(labels: Labels) -> tuple[str, ...]:
+    return (labels.model_name, labels.variant, labels.instance, *labels.scope)
+
+
+def _about(alerts: Expr) -> Expr:
+    """With what an alert is about, in a label: its model without the organisation, its server, or both."""
+    named = LabelJoin(alerts, lambda _: "about", " ", lambda s: _told_by(s.settings.labels))
+    return LabelReplace(named, "about", "$1", "about", "(?:[^ ]*/)?(.+?) *")
+
+
+def _of_each_alert(how: str, alerts: Expr) -> Expr:
+    return over_level(how, _about(alerts), "alertname", "about")
+
+
+_SEVERITIES = ("critical", "warning", "info")
+alert_severity = Signal(
+    name="alert_severity",
+    title="Severity of each alert",
+    short="Severity",
+    question="Which alert is the most urgent?",
+    description="Severity of each alert that fires, with what it is about.",
+    action="Open the runbook of the most urgent one.",
+    unit=Unit.CODE,
+    expr=_of_each_alert(
+        "min",
+        first_of(
+            *(constant(rank, firing_alerts.where("severity", name)) for rank, name in enumerate(_SEVERITIES)),
+            constant(len(_SEVERITIES), firing_alerts),
+        ),
+    ),
+    levels=(Level.FLEET,),
+    by=("alertname", "about"),
+    codes=(
+        Code(0, "critical", Status.BAD),
+        Code(1, "warning", Status.WARN),
+        Code(2, "info", Status.NEUTRAL),
+        Code(3, "none", Status.NEUTRAL),
+    ),
+    empty="no alert fires, or no alerting rules are loaded",
+)
+alert_age = Signal(
+    name="alert_age",
+    title="Age of each alert",
+    short="Since",
+    question="How long has an alert been true?",
+    description="Time since the condition of each alert that fires began to hold.",
+    action="Use it to find what happened at that time.",
+    unit=Unit.AGE,
+    expr=_of_each_alert(
+        "max", Now() - Raw(around.ALERTS_FOR_STATE).combined("and", firing_alerts, ignoring("alertstate"))
+    ),
+    levels=(Level.FLEET,),
+    by=("alertname", "about"),
+    decimals=0,
+    empty="no alert fires",
 )

@@ -63,7 +63,9 @@ class Latency:
         return (self.buckets, self.mean, self.unresolved, self.p50, self.p95, self.p99, self.tail)
 
 
-def distribution_of(metric: Histogram, *, name: str, what: str, action: str, unit: Unit) -> tuple[Signal, Signal]:
+def distribution_of(
+    metric: Histogram, *, name: str, what: str, action: str, unit: Unit, short: str = ""
+) -> tuple[Signal, Signal]:
     """The histogram itself, and its mean."""
     record, empty = metric.name.replace("vllm:", "vllm_"), f"no {metric.counts} in the window"
     buckets = Signal(
@@ -82,6 +84,7 @@ def distribution_of(metric: Histogram, *, name: str, what: str, action: str, uni
     mean = Signal(
         name=f"{name}_mean",
         title=f"Mean {within(what)}",
+        short=short and f"{short} mean",
         question=f"What is the {within(what)} on average?",
         description=f"{what}, sum / count: exact, whatever the buckets.",
         action=action,
@@ -95,8 +98,8 @@ def distribution_of(metric: Histogram, *, name: str, what: str, action: str, uni
     return buckets, mean
 
 
-def _latency(metric: Histogram, *, name: str, what: str, action: str) -> Latency:
-    buckets, mean = distribution_of(metric, name=name, what=what, action=action, unit=Unit.SECONDS)
+def _latency(metric: Histogram, *, name: str, what: str, short: str, action: str) -> Latency:
+    buckets, mean = distribution_of(metric, name=name, what=what, short=short, action=action, unit=Unit.SECONDS)
     record = metric.name.replace("vllm:", "vllm_")
     estimate = (
         "Engines together. 0 means below resolution: the first bucket holds it, and no finer value is known. Values "
@@ -105,6 +108,7 @@ def _latency(metric: Histogram, *, name: str, what: str, action: str) -> Latency
     unresolved = Signal(
         name=f"{name}_unresolved",
         title=f"{what} below resolution",
+        short=short,
         question=f"Is the {within(what)} measured finely enough?",
         description=f"Share of {metric.counts} whose {within(what)} is under the histogram's first bound: a quantile "
         "among them is unknown.",
@@ -123,6 +127,7 @@ def _latency(metric: Histogram, *, name: str, what: str, action: str) -> Latency
         return Signal(
             name=f"{name}_p{percent}",
             title=f"P{percent} {within(what)}",
+            short=f"{short} P{percent}",
             question=f"Which {within(what)} do {percent} % of {metric.counts} stay under?",
             description=f"{percent} % of {metric.counts} have a {within(what)} below this, estimated within a bucket.",
             action=action,
@@ -139,6 +144,7 @@ def _latency(metric: Histogram, *, name: str, what: str, action: str) -> Latency
     tail = Signal(
         name=f"{name}_tail",
         title=f"{what}: P99 over P50",
+        short=f"{short} P99/P50",
         question=f"How much worse is the {within(what)} of the slowest?",
         description=f"P99 / P50 of the {within(what)}.",
         action="If it is large, look for two kinds of requests in one model.",
@@ -179,42 +185,56 @@ first_token = _latency(
     latency.TIME_TO_FIRST_TOKEN,
     name="first_token",
     what="Time to first token",
+    short="TTFT",
     action="If it grows, look at queue and prefill time.",
 )
 per_token = _latency(
     latency.TIME_PER_OUTPUT_TOKEN,
     name="per_token",
     what="Time per output token",
+    short="TPOT",
     action="If it grows, look at step latency and acceptance.",
 )
 step = _latency(
-    latency.STEP_LATENCY, name="step", what="Step latency", action="If it grows, look at batches and prefills."
+    latency.STEP_LATENCY,
+    name="step",
+    what="Step latency",
+    short="ITL",
+    action="If it grows, look at batches and prefills.",
 )
 end_to_end = _latency(
     latency.END_TO_END_LATENCY,
     name="end_to_end",
     what="End-to-end latency",
+    short="E2E",
     action="If it grows, see which part does: queue, prefill or decode.",
 )
 queue = _latency(
-    latency.QUEUE_TIME, name="queue", what="Queue time", action="If it grows, add engines or admit fewer requests."
+    latency.QUEUE_TIME,
+    name="queue",
+    what="Queue time",
+    short="Queue",
+    action="If it grows, add engines or admit fewer requests.",
 )
 prefill = _latency(
     latency.PREFILL_TIME,
     name="prefill",
     what="Prefill time",
+    short="Prefill",
     action="If it grows, look at prompt lengths and prefix cache hits.",
 )
 decode = _latency(
     latency.DECODE_TIME,
     name="decode",
     what="Decode time",
+    short="Decode",
     action="If it grows, look at output lengths, step latency and acceptance.",
 )
 inference = _latency(
     latency.INFERENCE_TIME,
     name="inference",
     what="Inference time",
+    short="Inference",
     action="If it grows, see which part does: prefill or decode.",
 )
 FELT = {"first_token": first_token, "per_token": per_token, "step": step, "end_to_end": end_to_end}

@@ -87,6 +87,7 @@ requests_finished = replace(
 request_rate = Signal(
     name="request_rate",
     title="Request rate",
+    short="Requests/s",
     question="How many requests are served?",
     description="Finished requests per second, whatever their end; those aborted by the client are not counted.",
     action="Use it as the load behind latencies and ratios.",
@@ -128,6 +129,7 @@ errors = Signal(
 error_ratio = Signal(
     name="error_ratio",
     title="Share of failed requests",
+    short="Errors",
     question="Do requests fail inside the engine?",
     description="Share of finished requests whose finished_reason is error; requests refused by the HTTP server "
     "are not included.",

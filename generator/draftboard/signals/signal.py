@@ -46,6 +46,11 @@ class Unit(Enum):
     EVALUATIONS = ("short", "evaluations")
     NOTIFICATIONS = ("short", "notifications")
     FAILURES = ("short", "failures")
+    MODELS = ("short", "models")
+    ALERTS = ("short", "alerts")
+    GPUS = ("short", "GPUs")
+    MONEY = ("short", "an hour")
+    AGE = ("dtdurations", "")
     DEVIATIONS = ("short", "standard deviations")
     CODE = ("none", "")
 
@@ -118,6 +123,7 @@ class Signal(Recorded):
     description: str  # What it says, in a sentence.
     action: str  # What to do about it, or what it helps to decide, in a sentence.
     note: str = ""  # What it does not say, and where it has no value: for the reference, which has room.
+    short: str = ""  # Head of its column in a table, where the title is too long for one.
     expr: Expr  # How it is computed, from raw series and from other signals.
     unit: Unit = Unit.RATIO
     better: Better = Better.NEITHER

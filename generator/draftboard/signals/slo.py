@@ -235,6 +235,7 @@ BURNS = {str(pace.long): _burn(pace) for pace in (*FAST, *SLOW)}
 burning_fast = _signal(
     name="burning_fast",
     title="Fast burn of the error budget",
+    short="Fast burn",
     question="Will the error budget be exhausted within days?",
     description="Burn rate over the long window, if it spends 2 % of the error budget in an hour or 5 % in six, "
     "and continues.",
@@ -251,6 +252,7 @@ burning_fast = _signal(
 burning_slowly = _signal(
     name="burning_slowly",
     title="Slow burn of the error budget",
+    short="Slow burn",
     question="Will the error budget be exhausted before its window ends?",
     description="Burn rate over the long window, if it spends 10 % of the error budget in one day or in three, "
     "and continues.",
@@ -299,6 +301,7 @@ budget_left = _signal(
 time_left = _signal(
     name="error_budget_lasts",
     title="Time to exhaustion of the error budget",
+    short="Lasts",
     question="How long does the error budget last at this burn rate?",
     description="Error budget remaining * window of the SLO / burn rate, while a burn is fast or slow: 0 when it "
     "is exhausted.",

@@ -60,6 +60,7 @@ def _speedup_bands(settings: Settings) -> tuple[Band, ...]:
 measured_speedup = Signal(
     name="measured_speedup",
     title="Measured speedup",
+    short="Measured",
     question="Do users get their tokens sooner than without speculation?",
     description="Mean time per output token of the model's baseline servers / that of this arm, at similar load: "
     "a measurement.",

@@ -29,7 +29,10 @@ _SAMPLE = re.compile(
 _STRETCH_SECONDS = 7200
 """Of a query: Prometheus limits how many samples one may hold."""
 _MOST_BYTES, _LONGEST_LINE = 4_000_000_000, 1 << 20
-_READ = {part.name for metric in CATALOGUE for part in metric.parts} - {around.ALERTS.name}
+_READ = {part.name for metric in CATALOGUE for part in metric.parts} - {
+    around.ALERTS.name,
+    around.ALERTS_FOR_STATE.name,
+}
 """Names of the series that are loaded. A Prometheus' dump holds others, and records and alerts, which are made anew."""
 
 

@@ -1,0 +1,222 @@
+"""What the first page tells beside each model's standing: totals, what to do next, and what speculation saves."""
+
+from collections.abc import Iterable
+from functools import partial
+
+from draftboard.catalogue import serving
+from draftboard.expr.scope import Level, Scope
+from draftboard.expr.tree import (
+    Aggregate,
+    Expr,
+    FirstOf,
+    Function,
+    Given,
+    Now,
+    Raw,
+    constant,
+    expr,
+    first_of,
+    over_level,
+    setting,
+)
+from draftboard.settings import Settings
+from draftboard.signals import decisions, events, users
+from draftboard.signals.decisions import ADVICE, STANDING, STATES, VERDICT, Choice, Decision
+from draftboard.signals.signal import Band, Better, Code, Signal, Unit, good_under
+from draftboard.status import Status
+
+_STANDING = decisions.standing.at(Level.MODEL)
+_JUDGED = ("costs more", "about even", "pays")
+
+
+def _standing(row: str) -> Expr:
+    return _STANDING.equals(STANDING[row].value)
+
+
+def _not_judged() -> Expr:
+    found = _STANDING
+    for row in _JUDGED:
+        found = found.combined("!=", STANDING[row].value)
+    return found
+
+
+def _engines_in(*rows: str) -> Expr:
+    """Each model's engines in some states: their number where that is recorded, else one by one."""
+    states, engines = tuple(STATES[row] for row in rows), decisions.state.at(Level.ENGINE)
+    recorded = decisions.engines_by_state.where("state", *(state.says for state in states)).sum("state")
+    each = first_of(*(engines.equals(state.value) for state in states))
+    return Given(lambda s: recorded if s.edition.reads_records else over_level("count", each))
+
+
+def _alerts_of(severity: str) -> Expr:
+    return events.firing_alerts.where("severity", severity)
+
+
+def _total(how: str, of: Expr) -> Expr:
+    return Aggregate(how, lambda _: (), of.at(Level.MODEL))
+
+
+def _counted(how: str, which: Expr, among: Expr) -> Expr:
+    """None is 0 where there is something to count, and unknown elsewhere."""
+    return first_of(_total(how, which), constant(0, _total("max", among)))
+
+
+def _tile(title: str, what: str, counted: Expr, status: Status = Status.NEUTRAL, *, unit: Unit, empty: str) -> Signal:
+    """How many there are; from one on it has a status."""
+    return Signal(
+        name="_".join((unit.words, *title.split())),
+        title=f"{unit.words.capitalize()}: {title}",
+        short=title,
+        question=f"How many {unit.words} {what}?",
+        description=f"{unit.words.capitalize()} that {what}.",
+        action="Look at them one by one in the table of models.",
+        unit=unit,
+        expr=counted,
+        levels=(Level.FLEET,),
+        bands=lambda _: (Band("none", None, Status.NEUTRAL), Band("some", 1, status)),
+        empty=empty,
+        decimals=0,
+    )
+
+
+def _named(tiles: Iterable[Signal]) -> dict[str, Signal]:
+    return {tile.short: tile for tile in tiles}
+
+
+_models = partial(_tile, unit=Unit.MODELS, empty=decisions.standing.empty)
+_engines = partial(_tile, unit=Unit.ENGINES, empty=decisions.state.empty)
+_alerts = partial(_tile, unit=Unit.ALERTS, empty="no alerting rules are loaded")
+MODELS = _named(
+    _models(title, what, _counted("count", which, _STANDING), status)
+    for title, what, which, status in (
+        ("cost more", "cost more than they save", _standing("costs more"), Status.BAD),
+        ("about even", "are about even", _standing("about even"), Status.WARN),
+        ("pay", "pay", _standing("pays"), Status.NEUTRAL),
+        ("not judged", "do not draft, or not enough to be judged", _not_judged(), Status.NEUTRAL),
+    )
+)
+ENGINES = _named(
+    _engines(title, what, _counted("sum", _engines_in(*rows), decisions.state), status)
+    for title, what, rows, status in (
+        ("down", "do not answer", ("down",), Status.DOWN),
+        ("not drafting", "serve without drafting or vLLM metrics", ("not drafting", "silent"), Status.STUCK),
+        ("fine", "draft, idle, start or are to do without", ("drafting", "idle", "off", "starting"), Status.NEUTRAL),
+    )
+)
+# The watchdog fires as long as alerts are evaluated at all.
+ALERTS = _named(
+    _alerts(severity, f"fire and are {word}", _counted("count", _alerts_of(severity), events.watchdog), status)
+    for severity, word, status in (
+        ("critical", "critical", Status.BAD),
+        ("warning", "warnings", Status.WARN),
+        ("info", "for information", Status.NEUTRAL),
+    )
+)
+_FIRST_STEPS = Decision(
+    {
+        "down": Choice(Code(20, "bring it back", Status.DOWN), _standing("down")),
+        "not drafting": Choice(Code(21, "find out why nothing is drafted", Status.STUCK), _standing("not drafting")),
+        "unclear": Choice(Code(22, "run draftboard doctor", Status.ODD), _standing("unclear")),
+    }
+)
+next_step = Signal(
+    name="next_step",
+    title="Next step",
+    question="What should be done first?",
+    description="What a model needs that is down, does not draft or has unclear counters; of others the advice on K.",
+    action="Take it as the start of a search.",
+    unit=Unit.CODE,
+    expr=first_of(_FIRST_STEPS.expr, decisions.advice),
+    codes=(*ADVICE.codes, *_FIRST_STEPS.codes),
+    empty="no verdict",
+)
+verdict_basis = Signal(
+    name="verdict_basis",
+    title="Basis",
+    question="What does the verdict rest on?",
+    description="Whether a verdict is measured against a baseline or rests on assumed costs; none if withheld.",
+    action="Where it is assumed, run a baseline to measure.",
+    unit=Unit.CODE,
+    expr=decisions.verdict,
+    codes=tuple(
+        Code(choice.code.value, choice.basis or "none", Status.NEUTRAL)
+        for choice in sorted(VERDICT.choices.values(), key=lambda choice: choice.code.value)
+    ),
+    empty="no verdict",
+)
+
+
+def _gpus(s: Scope) -> Expr:
+    """GPUs of one engine, for each model with engines that draft; models with as many share a branch."""
+    cost, models = s.settings.cost, dict[float, list[str]]()
+    for model, gpus in sorted(cost.gpus_of_model.items()):
+        models.setdefault(gpus, []).append(model)
+    if not models:
+        return expr(cost.gpus_per_engine)
+    own = [constant(gpus, _drafting.where(_model, *names)) for gpus, names in sorted(models.items())]
+    return FirstOf((*own, constant(cost.gpus_per_engine, _drafting)))
+
+
+def _model(settings: Settings) -> str:
+    return settings.labels.model_name
+
+
+_drafting = _engines_in("drafting")
+_saved = (users.measured_speedup - 1) * _drafting * Given(_gpus)
+_FORMULA = "(Measured speedup - 1) x engines that draft x GPUs of an engine"
+_ACTION = "Where it is negative, draft less or turn it off."
+_NOTE = (
+    "What plain decoding would need on top for as many tokens per second in batches like these. It holds at load: "
+    "servers that idle save nothing. Only from a measured speedup; without a baseline there is none."
+)
+
+
+def _saving_bands(_: Settings) -> tuple[Band, ...]:
+    return (Band("costs", None, Status.BAD), Band("saves", 0, Status.GOOD))
+
+
+_saving = partial(
+    Signal, better=Better.HIGHER, bands=_saving_bands, decimals=1, least=None, empty=users.measured_speedup.empty
+)
+gpus_saved = _saving(
+    name="gpus_saved",
+    title="GPUs saved",
+    question="How many GPUs does speculation save?",
+    description=f"{_FORMULA}, at this load.",
+    action=_ACTION,
+    note=_NOTE,
+    unit=Unit.GPUS,
+    expr=_saved,
+    asked=lambda settings: settings.cost.price_per_gpu_hour is None,
+)
+money_saved = _saving(
+    name="money_saved",
+    title="Money saved",
+    question="How much money does speculation save?",
+    description=f"{_FORMULA} x price of a GPU hour, at this load.",
+    action=_ACTION,
+    note=_NOTE,
+    unit=Unit.MONEY,
+    expr=_saved * setting(lambda settings: settings.cost.price_per_gpu_hour or 0),
+    asked=lambda settings: settings.cost.price_per_gpu_hour is not None,
+)
+
+
+def _latest(s: Scope) -> Expr:
+    return Function("timestamp", _STANDING if s.edition.reads_records else Raw(serving.GENERATION_TOKENS))
+
+
+data_age = Signal(
+    name="data_age",
+    title="Data age",
+    question="How old is what is shown?",
+    description="Time since the newest sample of any model.",
+    action="From rules.down_after on, by default 2m30s, look at Prometheus and its rules.",
+    unit=Unit.SECONDS,
+    better=Better.LOWER,
+    expr=Now() - _total("max", Given(_latest)),
+    levels=(Level.FLEET,),
+    bands=lambda settings: good_under(settings.rules.silence.seconds, good="fresh", beyond="old"),
+    empty="no data within 5 minutes",
+    decimals=0,
+)
