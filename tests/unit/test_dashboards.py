@@ -318,15 +318,9 @@ def test_a_row_of_raw_series_names_what_only_the_recording_rules_can_show(
         for text in notes.values():
             path, titles = re.fullmatch(r"\*\*Needs the recording rules\*\* \(load `(.+)`\): (.+)\.", text).groups()  # type: ignore[union-attr]
             assert path in files
-<<<<<<< HEAD
             assert set(titles.split("; ")) <= {signal.title for signal in ALL}
-    overview = dict(grafana.notes(documents["draftboard-overview-raw"]))
-    assert "Advice; " in overview["Is speculation paying off?"]
-=======
-            assert set(titles.split(", ")) & {signal.title for signal in ALL}
     first_screen = dict(grafana.notes(documents["draftboard-overview-raw"]))[""]
-    assert "Standing, Next step, " in first_screen
->>>>>>> 4f91bbb (Begin the overview with standings, add a status page for walls, and give tables widths, links and an order)
+    assert "Standing; Next step; " in first_screen
 
 
 def test_what_raw_series_cannot_afford_follows_the_settings() -> None:
