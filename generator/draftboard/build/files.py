@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from draftboard.alerts import Alert, asked, built, runbook
@@ -54,6 +54,12 @@ def render(settings: Settings) -> dict[str, str]:
 
 def artifacts(settings: Settings) -> dict[str, Callable[[], str]]:
     """All files by path, each as the function that makes its text."""
+    # A dashboard is in two files and made once, where one of them is asked for.
+    pages = {
+        (build, edition): cache(partial(build, settings, edition))
+        for edition, builds in DASHBOARDS.items()
+        for build in builds
+    }
     return {
         RECORDING: lambda: (
             textwrap.indent(f"{_MADE_BY}\n{_WHY_LONG_GROUPS}", "# ") + to_yaml(recording_groups(settings))
@@ -62,14 +68,12 @@ def artifacts(settings: Settings) -> dict[str, Callable[[], str]]:
         "alerts/README.md": partial(_list_of_alerts, settings),
         **{f"{RUNBOOKS}/{alert.name}.md": partial(_runbook, alert, settings) for alert in built(settings)},
         **{
-            f"{folder}/{uid(build.__name__, edition)}.json": partial(_dashboard, build, settings, edition)
-            for edition, folder in _FOLDERS.items()
-            for build in DASHBOARDS[edition]
+            f"{_FOLDERS[edition]}/{uid(build.__name__, edition)}.json": partial(_dashboard, page)
+            for (build, edition), page in pages.items()
         },
         **{
-            f"{_IMPORTS}/{uid(build.__name__, edition)}.json": partial(_import, build, settings, edition)
-            for edition, builds in DASHBOARDS.items()
-            for build in builds
+            f"{_IMPORTS}/{uid(build.__name__, edition)}.json": partial(_import, page)
+            for (build, edition), page in pages.items()
         },
         **{path: partial(stack.text, path, settings, _MADE_BY) for path in stack.TEMPLATES},
     }
@@ -91,15 +95,13 @@ def _runbook(alert: Alert, settings: Settings) -> str:
     return re.sub(r"\[(\w+)\]\((\w+)\.md\)", lambda m: m[0] if m[2] in names else m[1], runbook(alert, settings))
 
 
-def _dashboard(build: Callable[..., Dashboard], settings: Settings, edition: Edition) -> str:
-    document = build(settings, edition).document
-    return _json(document, indent=2, separators=(",", ": "))
+def _dashboard(page: Callable[[], Dashboard]) -> str:
+    return _json(page().document, indent=2, separators=(",", ": "))
 
 
-def _import(build: Callable[..., Dashboard], settings: Settings, edition: Edition) -> str:
+def _import(page: Callable[[], Dashboard]) -> str:
     """Without indentation: people read the other folders. Lines remain, so that changes can be merged."""
-    document = build(settings, edition).importable
-    return _json(document, indent=0, separators=(",", ":"))
+    return _json(page().importable, indent=0, separators=(",", ":"))
 
 
 def _json(document: Mapping[str, object], *, indent: int, separators: tuple[str, str]) -> str:

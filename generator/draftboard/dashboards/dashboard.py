@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import attr
@@ -107,7 +108,7 @@ class Dashboard:
     made: core.Dashboard
     shows: tuple[tuple[str, str], ...]  # Signal name and panel title.
 
-    @property
+    @cached_property
     def document(self) -> dict[str, Any]:
         """Grafana's JSON, made when it is asked for: most who want a dashboard only ask what it shows."""
         return _finished(self.made)

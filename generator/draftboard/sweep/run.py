@@ -152,7 +152,8 @@ class _Run:
         foreign = self._foreign(before, after, grown, batch)
         tags = {outcome.tag for outcome in outcomes} if any(prompt.tag for prompt in plan.prompts.all) else ()
         failures = Counter(outcome.failure for outcome in outcomes if outcome.completion is None)
-        notes = [f"{count} of {len(outcomes)} requests failed: {explained(why)}" for why, count in failures.items()]
+        often = failures.most_common()
+        notes = [f"{count} of {len(outcomes)} requests failed: {explained(why)}" for why, count in often]
         notes += [*_foreign_notes(foreign), *warnings(server)]
         if server.model != self.model and len(report.models) > 1:
             notes.append(f"the server has several models, none named {self.model}: these numbers are of {server.model}")
