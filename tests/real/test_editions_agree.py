@@ -30,10 +30,10 @@ def twins(replay: Replay, chosen: dict[str, str]) -> list[tuple[str, str, str]]:
     files = grafana.dashboards(render(replay.settings))
     window = str(replay.settings.rules.rate_window)
     found = []
-    for path, records in files.items():
-        if "standalone" in path:
+    for path, raw in files.items():
+        if "standalone" not in path:
             continue
-        raw = files[path.replace("dashboards/", "dashboards/standalone/").replace(".json", "-raw.json")]
+        records = files[path.replace("standalone/", "").replace("-raw.json", ".json")]
         for row, panels in grafana.rows(raw).items():
             for panel, target in ((one, target) for one in panels for target in one["targets"]):
                 expr = shown(grafana.rows(records)[row], panel["title"], target["refId"])
