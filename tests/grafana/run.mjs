@@ -11,7 +11,7 @@ const GRID_LINE = 38; // pixels of a grid unit, with its gap
 const TALLEST = 16_000; // what Chromium paints in one piece
 const POLL = 250;
 const QUIET = 6; // polls without a new query after which a page is complete
-const PATIENCE = 120_000;
+const PATIENCE = 300_000;
 
 const pause = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
 
@@ -39,6 +39,7 @@ async function complete(page) {
 async function show(browser, url, view, out) {
   const dashboard = JSON.parse(fs.readFileSync(view.file, 'utf8'));
   const page = await browser.newPage();
+  page.setDefaultTimeout(PATIENCE);
   const said = new Set();
   page.on('pageerror', (error) => said.add(`exception: ${error.stack ?? error.message}`));
   page.on('console', (message) => {
@@ -70,6 +71,7 @@ await build();
 const server = await serve(jobs.prometheus);
 const browser = await puppeteer.launch({
   executablePath: jobs.chromium,
+  protocolTimeout: PATIENCE,
   args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--hide-scrollbars'],
 });
 try {

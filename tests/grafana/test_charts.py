@@ -95,6 +95,16 @@ def test_states_keep_their_names(wide: list[View]) -> None:
     none_of(problems())
 
 
+def test_names_beside_states_and_in_tiles_are_not_cut(views: list[View]) -> None:
+    def problems() -> Iterator[str]:
+        for view, panel in panels(views, "state-timeline"):
+            yield from (f"{view.where(panel)}: {name['text']!r}" for name in panel["drawn"]["names"] if name["cut"])
+        for view, panel in panels(views, "stat"):
+            yield from (f"{view.where(panel)}: {text!r}" for text in panel["drawn"]["cutTiles"])
+
+    none_of(problems())
+
+
 def _sharing(mapped: list[Json]) -> Iterator[str]:
     for one, other in combinations(mapped, 2):
         if one["colour"] and other["colour"] and one["text"] != other["text"]:

@@ -79,6 +79,31 @@ function rowsOf(element: Element): string[][] {
   );
 }
 
+/** Of the lines of a state timeline. */
+function namesOf(element: Element) {
+  return [...element.querySelectorAll<SVGTextElement>('svg text[data-cut]')].map((one) => ({
+    text: (one.textContent ?? '').trim(),
+    cut: one.dataset.cut === 'true',
+  }));
+}
+
+/** Texts of a stat that do not fit: they end in dots, or lie below the panel. */
+function cutTiles(element: Element): string[] {
+  const content = element.querySelector('[data-testid="data-testid panel content"]');
+  const texts = document.createTreeWalker(content ?? element, NodeFilter.SHOW_TEXT);
+  const range = document.createRange();
+  const { bottom } = element.getBoundingClientRect();
+  const found: string[] = [];
+  while (texts.nextNode()) {
+    const parent = texts.currentNode.parentElement!;
+    range.selectNodeContents(texts.currentNode);
+    if (parent.scrollWidth > parent.clientWidth + 1 && parent.clientWidth > 0 || range.getBoundingClientRect().bottom > bottom + 1) {
+      found.push(texts.currentNode.textContent ?? '');
+    }
+  }
+  return found;
+}
+
 function drawnIn(element: Element) {
   const box = element.getBoundingClientRect();
   const grid = element.querySelector<HTMLElement>('[role="grid"]');
@@ -87,7 +112,8 @@ function drawnIn(element: Element) {
     box: { top: Math.round(box.top), bottom: Math.round(box.bottom), ...sizeOf(element)! },
     text: (element as HTMLElement).innerText,
     svg: [...element.querySelectorAll('svg text')].map((one) => one.textContent ?? ''),
-    names: [...element.querySelectorAll('svg text[data-name]')].map((one) => (one.textContent ?? '').trim()),
+    names: namesOf(element),
+    cutTiles: cutTiles(element),
     canvas: canvases.flatMap((canvas) => [...(written.get(canvas) ?? [])]),
     clipped: clipped(element),
     rows: grid ? rowsOf(grid) : [],

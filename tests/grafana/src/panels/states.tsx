@@ -27,6 +27,7 @@ interface Stretch extends Shown {
 }
 
 const BOTTOM = 20;
+const NAMES = 0.4; // of the width, at most: Grafana's UPlotAxisBuilder
 
 function shownBy(field: Field, merged: boolean, theme: GrafanaTheme2): (value: unknown) => Shown {
   const steps = field.config.thresholds?.steps;
@@ -87,7 +88,7 @@ export function States(panel: Props): ReactElement {
 
   const draw = (width: number, height: number) => {
     const longest = Math.max(...lines.map((line) => measureText(line.name, 12).width));
-    const left = Math.min(longest + 14, width / 2);
+    const left = Math.min(longest, NAMES * width) + 14;
     const [each, thick] = [(height - BOTTOM) / lines.length, panel.options.rowHeight ?? 0.9];
     const x = (at: number) => left + ((Math.max(at, from) - from) / (to - from)) * (width - left - 6);
     const stretch = (one: Stretch, row: number) => {
@@ -113,7 +114,7 @@ export function States(panel: Props): ReactElement {
         ))}
         {bands.map((band, row) => (
           <g key={row}>
-            <text data-name={band.name} x={left - 8} y={(row + 0.5) * each + 4} textAnchor="end">
+            <text data-cut={longest > NAMES * width && measureText(band.name, 12).width > NAMES * width} x={left - 8} y={(row + 0.5) * each + 4} textAnchor="end">
               {band.name}
             </text>
             {band.stretches.map((one) => stretch(one, row))}
