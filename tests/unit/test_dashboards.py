@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import promql_parser
@@ -13,7 +14,7 @@ from draftboard.catalogue import CATALOGUE, serving
 from draftboard.dashboards.charts import LONGEST
 from draftboard.dashboards.fields import COLOURS, TEXT_AS_IT_IS
 from draftboard.durations import Duration
-from draftboard.settings import Settings
+from draftboard.settings import Settings, load
 from draftboard.signals import ALL
 from draftboard.signals.decisions import STANDING
 from draftboard.status import Status
@@ -147,9 +148,11 @@ def test_variables_are_chained_multi_value_and_reload_with_the_time(documents: d
     ids=["default", "listed", "none"],
 )
 def test_labels_wider_than_a_job_are_in_the_menu_unless_the_settings_list_them(
-    scope: list[str] | None, beside: list[str], in_menu: list[str]
+    scope: list[str] | None, beside: list[str], in_menu: list[str], tmp_path: Path
 ) -> None:
-    files = render(Settings.model_validate({"labels": {} if scope is None else {"scope": scope}}))
+    settings = tmp_path / "my.toml"
+    settings.write_text("" if scope is None else f"[labels]\nscope = {scope}\n")
+    files = render(load(settings))
     for path, document in grafana.dashboards(files).items():
         hidden = {variable["name"]: variable["hide"] for variable in document["templating"]["list"]}
         assert list(hidden)[1:].index("job") == len(beside + in_menu), path

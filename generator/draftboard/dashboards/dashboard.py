@@ -40,8 +40,8 @@ def label_variables(
     titles = {scope: scope.replace("_", " ").capitalize() for scope in settings.labels.scope}
     titles |= {getattr(settings.labels, role): title for role, title in roles.items()}
     always = {settings.labels.job, settings.labels.instance}
-    # Who lists the labels sets them; of the default ones nothing is known.
-    in_menu = () if "scope" in settings.labels.model_fields_set else settings.labels.scope
+    # Who lists others sets them; of the default ones nothing is known.
+    in_menu = settings.labels.scope if settings.labels.scope == Settings().labels.scope else ()
     chosen = tuple(Matcher(name, "=~", f"${name}") for name in titles)
     return [
         _label_variable(name, title, f"label_values({series(chosen[:index])}, {name})", required=name in always)

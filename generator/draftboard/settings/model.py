@@ -42,7 +42,7 @@ class Labels(Table):
 
     scope: tuple[LabelName, ...] = Field(default=("cluster", "namespace"), strict=False, max_length=8)
     """Labels wider than a job. Every record keeps them; they may be absent. Dashboards have a variable for each: beside
-    the others where the settings list the labels, else in the menu of the dashboard's controls."""
+    the others where the settings list other labels than these, else in the menu of the dashboard's controls."""
     job: LabelName = "job"
     instance: LabelName = "instance"
     model_name: LabelName = "model_name"
