@@ -192,11 +192,11 @@ def test_every_panel_has_title_description_unit_datasource_and_text_for_no_data(
 
 def test_a_description_says_what_to_do_and_which_metrics_are_read_in_300_characters(panels: Panels) -> None:
     for where, panel in panels:
-        text, metrics = panel["description"].split("\n\n")
+        text, _, metrics = panel["description"].partition("\n\n")
         assert len(panel["description"]) <= LONGEST, where
         assert re.fullmatch(r"\S.*[.] [A-Z][^.].*[.]", text), where
         named = re.fullmatch(r"Metrics: (`[\w:]+`(?:, `[\w:]+`)*)(?: and \d+ more)?", metrics)
-        assert named, where
+        assert named, f"{where}: no room for the name of a metric beside {len(text)} characters"
         names = named[1].replace("`", "").split(", ")
         assert {*names} <= {metric.name for metric in CATALOGUE}, where
         if is_raw(where):
