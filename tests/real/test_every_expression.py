@@ -29,7 +29,7 @@ ROOM = "the run's model is tiny, and so is its KV cache's use"
 # Panels (by title), records and alerts that have no sample under the settings of the committed files.
 EMPTY_BY_DEFAULT = {
     **dict.fromkeys(("Firing alerts", "Firing alerts B", "annotation Firing alerts"), NOT_LOADED),
-    **dict.fromkeys(("Alerts", "Alerts B", "Alerts C"), NOT_LOADED),
+    **dict.fromkeys(("Alerts by severity", "Alerts by severity B", "Alerts by severity C"), NOT_LOADED),
     **dict.fromkeys((f"Standing over time {row}" for row in "BCEFGHJ"), ELSEWHERE),
     "Standing over time": ELSEWHERE,
     **dict.fromkeys(("annotation Changes of K", "annotation New methods"), ONE_CONFIGURATION),

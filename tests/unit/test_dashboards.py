@@ -566,7 +566,7 @@ def test_a_tile_is_coloured_from_one_on_where_somebody_should_act(panels: Panels
 
 def test_no_alert_is_counted_where_no_alert_can_fire(panels: Panels) -> None:
     for page in ("overview", "overview-raw", "status"):
-        for target in dict(panels)[f"draftboard-{page}: Alerts"]["targets"]:
+        for target in dict(panels)[f"draftboard-{page}: Alerts by severity"]["targets"]:
             assert re.search(rf'or \(\s*0 \* max by \(\) \(\s*ALERTS{{[^}}]*alertname="{WATCHDOG}"', target["expr"])
 
 

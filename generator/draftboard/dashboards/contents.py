@@ -54,25 +54,25 @@ def overview(settings: Settings, edition: Edition) -> Dashboard:
             filled=(decisions.standing,),
             gauges=(economics.expected_speedup,),
             says="Where each model stands, what to do, how much faster speculation makes it, and what that saves.",
-            action="Start at the top: rows are sorted by badness.",
+            action="Start at the top: the worst rows come first.",
         ),
     )
     page.row(
-        "How does it develop?",
+        "How do speedup and load develop?",
         *page.trends(economics.expected_speedup, traffic.generation_tokens),
         page.trend(acceptance.acceptance, zones=_NO_JUDGEMENT),
         *page.trends(traffic.wasted_tokens, times.per_token.p99, requests.requests_waiting),
     )
     page.row(
-        "What does a decode step yield, and what must it?",
+        "Does a decode step yield enough?",
         page.table(
             "Yield of a step by model",
             *(acceptance.tokens_per_step, economics.needed_per_step, economics.affordable_inflation),
             *(acceptance.acceptance_length, traffic.drafts_in_window, traffic.wasted_tokens),
             *(positions.configured_k, economics.best_k, economics.best_speedup),
             worst=(economics.affordable_inflation,),
-            says="What a decode step yields and what it must, at assumed costs, and the drafts behind it.",
-            action="Where a step yields less than it must, shorten K or change the drafter.",
+            says="What a decode step yields, what it must yield to break even at assumed costs, and from which drafts.",
+            action="Where it yields less, shorten K or change the drafter.",
         ),
         *page.trends(acceptance.tokens_per_step, acceptance.acceptance_length, economics.affordable_inflation),
         *page.trends(economics.step_speedup, acceptance.coverage, acceptance.share_from_drafts),
@@ -122,8 +122,8 @@ def _totals(page: Page, widths: tuple[int, int, int], *, large: bool = False) ->
             *standings.MODELS.values(),
             width=models,
             large=large,
-            says="Models that speculation costs more than it saves, is about even for, or pays for, and all others.",
-            action="Look at those that cost more first.",
+            says="Models for which speculation costs more than it saves, is about even or pays, and all others.",
+            action="Start with those that cost more.",
         ),
         page.tiles(
             "Engines now",
@@ -134,7 +134,7 @@ def _totals(page: Page, widths: tuple[int, int, int], *, large: bool = False) ->
             action="Bring back what is down.",
         ),
         page.tiles(
-            "Alerts",
+            "Alerts by severity",
             *standings.ALERTS.values(),
             width=alerts,
             large=large,

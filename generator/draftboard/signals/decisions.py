@@ -283,7 +283,7 @@ standing = Signal(
     name="standing",
     title="Standing",
     question="Which model needs somebody?",
-    description="State and verdict of each model in one word, by badness: down, costs more, not drafting, about even, "
+    description="State and verdict of each model in one word, worst first: down, costs more, not drafting, about even, "
     "unclear, pays, few drafts, idle, off, starting.",
     action="Act on red and amber, from the top.",
     note="Unclear: the counters contradict each other, are incomplete, or are not exposed. A verdict counts in any "

@@ -202,7 +202,7 @@ tokens_per_step_at = Signal(
 first_position = Signal(
     name="first_position",
     title="First-position acceptance",
-    short="First",
+    short="1st pos.",
     question="Does the drafter match the target?",
     description="Share of drafts whose first token is accepted; for n-gram and suffix it measures how repetitive "
     "the text is.",
@@ -215,7 +215,7 @@ first_position = Signal(
 last_position = Signal(
     name="last_position",
     title="Last-position acceptance",
-    short="Last",
+    short="Last pos.",
     question="How often is a whole draft accepted?",
     description="Share of drafts accepted up to the last position of K.",
     action="If it is high, try a longer K; near 0, a shorter one.",
@@ -226,7 +226,7 @@ last_position = Signal(
 next_position_accepted = Signal(
     name="next_position_accepted",
     title="Next-position acceptance, extrapolated",
-    short="Next",
+    short="Next pos.",
     question="Would one more token be accepted?",
     description="Share of drafts accepted one token deeper than K, if that token were accepted as often as the "
     "last: extrapolated.",

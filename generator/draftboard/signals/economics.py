@@ -84,6 +84,7 @@ def with_a_drafter(signal: Signal) -> Expr:
 draft_cost = Signal(
     name="draft_cost",
     title="Assumed draft cost",
+    short="Draft cost c",
     question="What is drafting assumed to cost?",
     description="c: time of drafting one token / one plain step of the target, as the settings assume for the method.",
     action="Measure it, and set draft_cost.by_method.",
