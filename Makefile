@@ -3,6 +3,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Python compiles what is imported; to compile all that is installed takes longer than to install it.
+INSTALL := $(BIN)/pip install --quiet --no-compile --constraint constraints.txt
 TOOLS := .tools
 # The user's settings, if present, and the folder for the files built from them. Git ignores both.
 CONFIG := $(firstword $(wildcard deploy/my.toml) deploy/draftboard.toml)
@@ -127,19 +129,19 @@ clean: ## Remove .venv, .tools and all caches
 $(VENV)/.pip: constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is required: make PYTHON=python3.12 ..." if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --constraint constraints.txt 'pip>=25.1'
+	$(INSTALL) 'pip>=25.1'
 	@touch $@
 
 $(VENV)/.runtime: $(VENV)/.pip pyproject.toml
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable .
+	$(INSTALL) --editable .
 	@touch $@
 
 $(VENV)/.demo: $(VENV)/.pip pyproject.toml
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[lab]'
+	$(INSTALL) --editable '.[lab]'
 	@touch $(VENV)/.runtime $@
 
 $(VENV)/.dev: $(VENV)/.pip pyproject.toml
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[plots,lab]' --group dev
+	$(INSTALL) --editable '.[plots,lab]' --group dev
 	@touch $(VENV)/.runtime $(VENV)/.demo $@
 
 $(GRAFANA): tests/grafana/package-lock.json
