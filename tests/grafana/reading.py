@@ -52,7 +52,7 @@ def lines(panel: Json) -> list[Json]:
 
 def colour(text: str) -> Colour | None:
     """Red, green and blue of a CSS colour; None where it is transparent."""
-    if text == "transparent":
+    if text == "transparent" or re.fullmatch(r"rgba\(.*, ?0\)", text):
         return None
     if short := re.fullmatch(r"#([0-9a-f]{6})([0-9a-f]{2})?", text, re.IGNORECASE):
         red, green, blue = bytes.fromhex(short[1])

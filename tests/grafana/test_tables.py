@@ -8,6 +8,7 @@ import pytest
 
 from conftest import ROOT
 from draftboard.settings import Settings
+from draftboard.signals.decisions import STANDING
 from grafana.reading import colour, fields, none_of, panels
 from grafana.views import Json, View
 
@@ -64,23 +65,23 @@ def test_a_missing_value_has_the_colour_of_text(wide: list[View]) -> None:
     none_of(problems())
 
 
-def _ranked(rows: list[list[str]], *words: str) -> list[int]:
-    """Of each row with one of the words, the word's place."""
-    return [
-        next(place for place, word in enumerate(words) if any(word in cell for cell in row))
-        for row in rows
-        if any(word in cell for cell in row for word in words)
-    ]
+STANDINGS = [code.says for code in STANDING.codes]
+SEVERITIES = ["critical", "warning", "info"]
+
+
+def _ranked(rows: list[list[str]], words: list[str]) -> list[int]:
+    """Of each row with one of the words in a cell, the word's place."""
+    return [words.index(cell) for row in rows for cell in row if cell in words]
 
 
 def test_tables_begin_with_the_worst(wide: list[View]) -> None:
     def problems() -> Iterator[str]:
         for view, panel in panels(wide, "table"):
-            heads, *rows = panel["drawn"]["rows"] or [[]]
+            _, *rows = panel["drawn"]["rows"] or [[]]
             if not panel["sorted"]:
                 yield f"{view.where(panel)}: no order is set"
-            for words in (("costs more", "about even", "pays"), ("critical", "warning", "info")):
-                ranks = _ranked([row[: len(heads)] for row in rows], *words)
+            for words in (STANDINGS, SEVERITIES):
+                ranks = _ranked(rows, words)
                 if ranks != sorted(ranks):
                     yield f"{view.where(panel)}: {[words[rank] for rank in ranks]}"
 
