@@ -183,12 +183,9 @@ def depth(settings: Settings, edition: Edition) -> Dashboard:
         "Is one engine different?",
         page.timeline(decisions.state, level=_ENGINE),
         page.trend(comparison.length_to_others, level=_ENGINE),
-        *page.trends(
-            *(acceptance.acceptance_length, acceptance.acceptance, traffic.drafts, positions.current_k),
-            level=_ENGINE,
-            worst=acceptance.acceptance_length,
-        ),
-        page.trend(integrity.identity_error, level=_ENGINE, width=24),
+        *page.trends(acceptance.acceptance_length, traffic.drafts, level=_ENGINE, worst=acceptance.acceptance_length),
+        page.trend(positions.current_k, level=_ENGINE, worst=acceptance.acceptance_length),
+        page.trend(integrity.identity_error, level=_ENGINE),
         collapsed=True,
     )
     return page.build()
