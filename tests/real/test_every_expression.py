@@ -53,8 +53,8 @@ EMPTY_BY_DEFAULT = {
     **dict.fromkeys(("GPU utilisation", "GPU memory in use", "GPU power", "Last XID error"), NO_GPU),
     **dict.fromkeys(("HTTP errors", "target:vllm_http_errors:ratio_rate5m", "VLLMErrors"), NO_ERROR),
     **dict.fromkeys(("service:vllm_http_failures:rate5m", "service:vllm_slo_unserved:rate5m"), NO_ERROR),
-    "VLLMHTTPErrors": NO_ERROR,
-    **dict.fromkeys(("VLLMModelDown", "VLLMTargetDown"), "the outage falls between two evaluations"),
+    **dict.fromkeys(("VLLMHTTPErrors", "Share of failed requests"), NO_ERROR),
+    **dict.fromkeys(("VLLMModelDown", "VLLMTargetDown", "Servers down"), "the outage falls between two evaluations"),
     **dict.fromkeys(
         (
             *(
@@ -68,7 +68,7 @@ EMPTY_BY_DEFAULT = {
         ),
         "every request of the run is answered, and no server leaves",
     ),
-    "VLLMAdmissionRejected": "the run's queue has no limit",
+    **dict.fromkeys(("VLLMAdmissionRejected", "Share of rejected requests"), "the run's queue has no limit"),
     **dict.fromkeys((f"{PROMISES} D", "service:vllm_slo_burning_fast:ratio", "VLLMErrorBudgetBurnsFast"), KEPT),
     **dict.fromkeys((f"{PROMISES} E", "service:vllm_slo_burning_slowly:ratio", "VLLMErrorBudgetBurnsSlowly"), KEPT),
     **dict.fromkeys((f"{PROMISES} F", "service:vllm_slo_error_budget_lasts:seconds"), KEPT),
@@ -84,7 +84,7 @@ EMPTY_BY_DEFAULT = {
         ),
         UNRESOLVED,
     ),
-    **dict.fromkeys(("VLLMKVCachePressure", "VLLMPreemptions"), ROOM),
+    **dict.fromkeys(("VLLMKVCachePressure", "VLLMPreemptions", "Preemptions per request"), ROOM),
     **dict.fromkeys(
         (
             "Step latency vs. its own past",
@@ -107,7 +107,7 @@ EMPTY_BY_DEFAULT = {
 # The demo's short windows give the run a past and a queue to resolve, and its settings an n-gram that does not pay.
 SHOWN_IN_THE_DEMO = {
     "Standing over time H",
-    *("VLLMModelDown", "VLLMTargetDown"),
+    *("VLLMModelDown", "VLLMTargetDown", "Servers down"),
     "SpecDecodeNotPaying",
     *("Queue time: P99 over P50", "model:vllm_request_queue_time_seconds:p99_over_p50_rate5m"),
 }

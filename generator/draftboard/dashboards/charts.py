@@ -13,9 +13,9 @@ from draftboard.dashboards.cost import affordable
 from draftboard.dashboards.lines import Lines
 from draftboard.dashboards.panels import DATASOURCE, GRAFANA, ModernPanel, Panel, query
 from draftboard.expr.labels import LabelJoin, LabelReplace
-from draftboard.expr.tree import Aggregate, metrics_of
+from draftboard.expr.tree import Aggregate, Expr, metrics_of
 from draftboard.settings import Settings
-from draftboard.signals import Edition, Level, Scope, Signal
+from draftboard.signals import Edition, Level, Scope, Signal, decisions
 from draftboard.signals.latency import Latency
 from draftboard.signals.signal import Unit, within
 from draftboard.status import Status
@@ -45,6 +45,7 @@ class Charts:
     settings: Settings
     edition: Edition
     subject: str
+    worst: Signal = field(default=decisions.standing, kw_only=True)  # Ranks the models that graphs draw.
     drafting: bool = field(default=False, kw_only=True)  # Whether it is about models that draft, not about all.
     shows: list[tuple[str, str]] = field(default_factory=list, init=False)
     """Signal name and panel title of every panel made."""
@@ -68,8 +69,31 @@ class Charts:
         the first positions of the worst model alone.
         """
         level = level or signal.levels[-1]
-        deep = "position" in signal.by
-        drawn = self._lines.of_one(signal, level) if deep else self._lines.of(signal, level, worst)
+        if "position" in signal.by:
+            title = f"{signal.title} of the {self._lines.first} model"
+            return self._trend(signal, level, self._lines.of_one(signal, level), zones, width=width, title=title)
+        return self._trend(signal, level, self._lines.of(signal, level, worst), zones, width=width)
+
+    def failures(self, *signals: Signal) -> list[Panel]:
+        """Signals that are 0 where all is well, each over time: the highest values of each moment."""
+        return [
+            self._trend(
+                signal, signal.levels[-1], lines.Failing(signal), fields.ZONES, empty=f"none above 0, or {signal.empty}"
+            )
+            for signal in signals
+        ]
+
+    def _trend(
+        self,
+        signal: Signal,
+        level: Level,
+        drawn: Expr,
+        zones: Collection[Status],
+        *,
+        width: int = 12,
+        title: str = "",
+        empty: str = "",
+    ) -> Panel:
         if not self._afforded(lambda _: self._scope(level)(drawn), signal):
             return None
         zoned = fields.has_steps(signal, self.settings) and zones
@@ -78,10 +102,10 @@ class Charts:
             "timeseries",
             signal,
             style=style | ({"thresholdsStyle": {"mode": "area"}} if zoned else {}),
-            shown=fields.drawn(signal, self.settings, zones),
+            shown=fields.drawn(signal, self.settings, zones) | {"noValue": empty or signal.empty},
             targets=[query(self._scope(level)(drawn), legend=self._name(level, *signal.by))],
             size=(width, 8),
-            title=f"{signal.title} of the {lines.FIRST} model" if deep else "",
+            title=title,
             overrides=fields.colours_of(signal),
             transformations=[columns.SHORT_NAMES],
         )
@@ -230,7 +254,7 @@ class Charts:
 
     @cached_property
     def _lines(self) -> Lines:
-        return Lines(self.edition, self.drafting)
+        return Lines(self.edition, self.worst, self.drafting)
 
     @cached_property
     def _anywhere(self) -> Scope:

@@ -61,7 +61,9 @@ def overview(settings: Settings, edition: Edition) -> Dashboard:
         "How do speedup and load develop?",
         *page.trends(economics.expected_speedup, traffic.generation_tokens),
         page.trend(acceptance.acceptance, zones=_NO_JUDGEMENT),
-        *page.trends(traffic.wasted_tokens, times.per_token.p99, requests.requests_waiting),
+        page.trend(traffic.wasted_tokens),
+        page.percentile(times.per_token),
+        page.trend(requests.requests_waiting),
     )
     page.row(
         "Does a decode step yield enough?",
@@ -193,8 +195,15 @@ def depth(settings: Settings, edition: Edition) -> Dashboard:
 
 def latency(settings: Settings, edition: Edition) -> Dashboard:
     """Latency and SLOs of users, then failed requests, then where the time goes."""
-    page = Page(settings, edition, "latency", "Do users wait, do requests fail, and are the SLOs met?", by_engine=True)
     first_token, per_token, step, end_to_end = times.first_token, times.per_token, times.step, times.end_to_end
+    page = Page(
+        settings,
+        edition,
+        "latency",
+        "Do users wait, do requests fail, and are the SLOs met?",
+        by_engine=True,
+        worst=per_token.p99,
+    )
     page.row(
         "Do users wait?",
         page.table(
@@ -227,11 +236,12 @@ def latency(settings: Settings, edition: Edition) -> Dashboard:
     page.row(
         "Are requests answered?",
         *page.trends(requests.request_rate, requests.unfinished),
-        *page.trends(requests.error_ratio, requests.http_error_ratio),
+        *page.failures(requests.error_ratio, requests.http_error_ratio),
         *(page.totals(requests.requests_finished), page.totals(requests.http_requests)),
-        *page.trends(decisions.servers_down, requests.stuck, requests.unanswered, requests.cut_off),
+        *page.failures(decisions.servers_down, requests.stuck, requests.unanswered),
+        page.trend(requests.cut_off),
         page.timeline(decisions.target_up),
-        page.trend(events.interruptions),
+        *page.failures(events.interruptions),
     )
     page.row(
         "How long is a step, and where does the time go?",
@@ -272,14 +282,16 @@ def capacity(settings: Settings, edition: Edition) -> Dashboard:
         "capacity",
         "How much capacity is left, how long is the queue, and does speculation pay at this load?",
         by_engine=True,
+        worst=room.kv_cache_usage,
     )
     page.row("How much KV cache is left?", *page.trends(room.kv_cache_usage, room.kv_cache_usage_mean))
     page.row(
         "How long is the queue, and are requests rejected?",
         *page.trends(requests.requests_running, requests.requests_waiting),
         *(page.totals(room.waiting_by_reason), page.totals(requests.requests_rejected)),
-        *page.trends(room.queue_growth, requests.rejection_ratio),
-        *page.trends(room.preemptions_per_request, room.preemptions),
+        page.trend(room.queue_growth),
+        *page.failures(requests.rejection_ratio, room.preemptions_per_request),
+        page.trend(room.preemptions),
     )
     page.row(
         "Does speculation pay at this load?",

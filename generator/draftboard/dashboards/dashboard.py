@@ -15,6 +15,7 @@ from draftboard.dashboards import lines
 from draftboard.dashboards.annotations import annotations
 from draftboard.dashboards.charts import GRID_WIDTH, uid
 from draftboard.dashboards.importing import importable
+from draftboard.dashboards.lines import Lines
 from draftboard.dashboards.panels import GRAFANA, Panel, note
 from draftboard.dashboards.tables import Tables
 from draftboard.dashboards.tiles import Tiles
@@ -57,12 +58,12 @@ def _label_variable(name: str, title: str, values: str, *, required: bool) -> di
     return {**GRAFANA["variables"]["label"], **own, "query": asked}
 
 
-def choices(settings: Settings, edition: Edition) -> list[dict[str, Any]]:
+def choices(settings: Settings, drawn: Lines) -> list[dict[str, Any]]:
     """Variables that are no labels: what is drawn, and draft cost and verify inflation to try."""
-    costs, raw = settings.draft_cost, edition is Edition.RAW
+    costs, raw = settings.draft_cost, drawn.edition is Edition.RAW
     percentiles = {f"P{percent}": f"{percent / 100:g}" if raw else f"p{percent}" for percent in (50, 95, 99)}
     return [
-        _choice(lines.LINES, "Lines", {f"{number} {lines.FIRST}": str(number) for number in (6, 12)} | {"all": "1000"}),
+        _choice(lines.LINES, "Lines", {f"{number} {drawn.first}": str(number) for number in (6, 12)} | {"all": "1000"}),
         _choice(QUANTILE, "Percentile", ({} if raw else {"mean": "mean"}) | percentiles, "P99"),
         _choice(lines.SLO, "SLO", {name.replace("_", " "): name for name in settings.slo.declared}),
         _number("draft_cost", "Draft cost c", costs.default, (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)),
@@ -183,7 +184,7 @@ class Page(Tables, Tiles):
     def _variables(self) -> list[dict[str, Any]]:
         raw = self.edition is Edition.RAW
         labels = label_variables(self.settings, self._series_of_every_server, by_engine=raw or self.by_engine)
-        used = [each for each in choices(self.settings, self.edition) if each["name"] in self.used]
+        used = [each for each in choices(self.settings, self._lines) if each["name"] in self.used]
         return [GRAFANA["variables"]["datasource"], *labels, *used]
 
     def _series_of_every_server(self, chosen: tuple[Matcher, ...]) -> str:

@@ -10,15 +10,18 @@ from draftboard.expr import promql
 from draftboard.expr.counts import View
 from draftboard.expr.labels import LabelReplace, up_to
 from draftboard.expr.scope import Edition, Level, Scope
-from draftboard.expr.tree import Expr, Function, Given, OverTime, Seen, expr, on, over_level
+from draftboard.expr.tree import Expr, Function, Given, Seen, constant, expr, first_of, on, over_level
 from draftboard.expr.vector import NOTHING, Vector
 from draftboard.settings import Settings
 from draftboard.signals import Signal
+from draftboard.signals.decisions import STANDING, standing, state
 from draftboard.signals.signal import Better
 from draftboard.signals.traffic import drafts, generation_tokens
 
 LINES, SLO = "lines", "slo"
 """Variables: how many models are drawn, and for which SLO."""
+CHOSEN = f"${LINES}"
+_LAST = -1e6  # Value of what has none, such as a server that is down.
 _POSITIONS = 12  # Lines that a reader can follow; deeper positions are few and lie close together.
 
 
@@ -49,7 +52,7 @@ class Drawn(Expr):
     series: Expr
     by: tuple[str, ...]  # Their labels beyond those of the level.
     ranking: Ranking
-    number: str = f"${LINES}"
+    number: str = CHOSEN
 
     def promql(self, scope: Scope) -> str:
         own = {*scope.labels, *self.by}
@@ -61,12 +64,31 @@ class Drawn(Expr):
         return NOTHING
 
 
+@dataclass(frozen=True, eq=False)
+class Failing(Expr):
+    """The highest values above 0 of each moment: a failure is seen wherever it happens, and a healthy model is not."""
+
+    series: Expr
+
+    def promql(self, scope: Scope) -> str:
+        return promql.call("topk", CHOSEN, (self.series > 0).promql(scope))
+
+    def values(self, view: View) -> Vector | float:  # noqa: ARG002
+        return NOTHING
+
+
 @dataclass(frozen=True)
 class Lines:
     """What the charts of one dashboard draw."""
 
     edition: Edition
+    worst: Signal  # Ranks models: their standing, or what is bad where it is high.
     drafting: bool  # Whether only models that draft are drawn.
+
+    @property
+    def first(self) -> str:
+        """What comes first in the order of models."""
+        return "busiest" if self.edition is Edition.RAW else "worst"
 
     def of(self, signal: Signal, level: Level, worst: Signal | None = None) -> Drawn:
         """A signal of the first models; at other levels of what `worst` or the signal's own values rank first.
@@ -82,22 +104,35 @@ class Lines:
         return Drawn(first, signal.by, self._ranking(signal, level, None), "1")
 
     def _ranking(self, signal: Signal, level: Level, worst: Signal | None) -> Ranking:
+        raw = self.edition is Edition.RAW
         if level in {Level.MODEL, Level.SERVICE}:
-            return _busiest(drafts if self.drafting else generation_tokens, Level.MODEL)
-        if level is Level.ENGINE and self.edition is Edition.RAW and not signal.by:
+            if raw:
+                return _busiest(drafts if self.drafting else generation_tokens, Level.MODEL)
+            return _worst(self.worst, drafting=self.drafting)
+        if level is Level.ENGINE and raw and not signal.by:
             return _busiest(generation_tokens, level)
         ranked = worst or signal
         by = tuple(label for label in ranked.by if label in signal.by)
-        value = _lately(ranked) if by == ranked.by else over_level("max", _lately(ranked), *by)
-        return Ranking(value, level, by, lowest=ranked.better is Better.HIGHER)
-
-
-FIRST = "busiest"
-"""What comes first in the order of models."""
+        value = ranked if level is Level.HOST else _lately(ranked)  # A GPU has no record that is short to read.
+        reduced = value if by == ranked.by else over_level("max", value, *by)
+        lowest = ranked.better is Better.HIGHER
+        if level is Level.ENGINE and not by and not raw:
+            reduced = first_of(reduced, constant(-_LAST if lowest else _LAST, state))
+        return Ranking(reduced, level, by, lowest=lowest)
 
 
 def _busiest(work: Signal, level: Level) -> Ranking:
     return Ranking(_lately(work), level)
+
+
+def _worst(signal: Signal, *, drafting: bool) -> Ranking:
+    """By the signal; models that have no value of it come last."""
+    if signal is not standing:
+        return Ranking(first_of(_lately(signal), constant(_LAST, standing)), Level.MODEL)
+    # Of equals the busiest comes first.
+    work = drafts if drafting else generation_tokens
+    there = standing < STANDING["off"].value if drafting else standing
+    return Ranking(first_of(_lately(standing + expr(1).per(1 + work)), there + 1), Level.MODEL, lowest=True)
 
 
 def _of_chosen_slo(signal: Signal, scope: Scope) -> Expr:
@@ -108,17 +143,17 @@ def _of_chosen_slo(signal: Signal, scope: Scope) -> Expr:
     return signal.combined("and", chosen, on(lambda _: (SLO,)))
 
 
-def _lately(signal: Signal) -> Expr:
-    """The mean of a signal over the time for which servers are remembered: what has gone is drawn, too."""
+def _lately(value: Expr) -> Expr:
+    """A value now; before, of what has gone since, so that its past is drawn, too."""
 
     def of(scope: Scope) -> Expr:
         if scope.edition is Edition.RAW:
-            return Seen(signal, lambda seen: seen.over(_remembered(seen.settings)))
-        recorded = signal.record_at(scope.level, scope.settings)
-        return OverTime("avg_over_time", signal, _remembered) if recorded else signal
+            return Seen(value, lambda seen: seen.over(_remembered(seen.settings)))
+        return first_of(value, value.ago(_remembered))
 
     return Given(of)
 
 
 def _remembered(settings: Settings) -> Duration:
-    return min(settings.rules.remember, settings.dashboards.time_range)
+    """How long servers are remembered, but well within what is shown."""
+    return min(settings.rules.remember, Duration(settings.dashboards.time_range.seconds // 2))
