@@ -10,6 +10,7 @@ from draftboard.expr.scope import Matcher
 from draftboard.expr.tree import metrics_of
 from draftboard.settings import Settings
 from draftboard.signals import ALL, Edition, Level, Scope, Signal
+from draftboard.signals.decisions import standing, state, verdict
 from draftboard.signals.depth import first_position
 from draftboard.signals.economics import with_a_drafter
 from draftboard.signals.signal import Unit
@@ -139,6 +140,19 @@ def test_the_bands_of_acceptance_meet_at_their_bounds(settings: Settings) -> Non
     said = {value: acceptance.step_of(value, settings).says for value in (0.39, 0.4, 0.59, 0.6, 0.69, 0.7, 0.97, 0.98)}
     assert list(said.values()) == [
         "poor", "fair", "fair", "healthy", "healthy", "optimal", "optimal", "suspiciously high",
+    ]  # fmt: skip
+
+
+def test_every_state_and_every_verdict_is_part_of_exactly_one_standing(settings: Settings) -> None:
+    text = standing.definition(Scope(settings))
+    for signal in (state, verdict):
+        named = re.findall(rf"{signal.record_at(Level.MODEL, settings)} == (\d+)", text)
+        # A model has a state whenever it is a target, so that all states together leave no standing open.
+        assert sorted(map(int, named)) == [code.value for code in signal.codes]
+    assert [code.value for code in standing.codes] == list(range(len(standing.codes)))
+    bad = [code.says for code in standing.codes if code.status in {Status.DOWN, Status.BAD, Status.STUCK, Status.WARN}]
+    assert [code.says for code in standing.codes][: len(bad)] == bad == [
+        "down", "costs more", "not drafting", "about even",
     ]  # fmt: skip
 
 
