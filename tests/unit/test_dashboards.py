@@ -17,6 +17,7 @@ from draftboard.durations import Duration
 from draftboard.settings import Settings, load
 from draftboard.signals import ALL
 from draftboard.signals.decisions import STANDING
+from draftboard.signals.latency import per_token
 from draftboard.status import Status
 from support import catalogue, grafana
 
@@ -584,6 +585,17 @@ def test_a_wall_has_a_tile_for_every_model_in_one_order(panels: Panels) -> None:
         assert re.match(r"max by \(.*, Model\) \(", target["expr"])
         assert panel["timeFrom"] == "3m"
     assert sum("-1 + 0 * model:vllm_spec_decode_standing" in panel["targets"][0]["expr"] for panel in walls) == 3
+
+
+def test_a_tile_on_the_wall_turns_red_beyond_its_slo_and_not_without_one() -> None:
+    def steps(settings: Json) -> list[tuple[str, float | None]]:
+        wall = grafana.dashboards(render(Settings.model_validate(settings)))["dashboards/draftboard-status.json"]
+        (panel,) = (one for one in grafana.panels(wall) if one["title"] == per_token.p99.title)
+        return [(step["color"], step["value"]) for step in panel["fieldConfig"]["defaults"]["thresholds"]["steps"]]
+
+    slo = {"time_per_output_token": {"objective": 0.99, "threshold_seconds": 0.1}}
+    assert steps({}) == [("transparent", None)]
+    assert steps({"slo": slo}) == [("transparent", None), (COLOURS[Status.BAD], 0.1)]
 
 
 def test_the_saving_is_money_where_a_price_is_set() -> None:

@@ -136,6 +136,7 @@ def _latency(metric: Histogram, *, name: str, what: str, short: str, action: str
             better=Better.LOWER,
             expr=Quantile(share := setting(lambda _: percent / 100), buckets) * resolved(share),
             record=f"{record}:p{percent}_rate{{window}}",
+            bands=lambda settings: _within_the_slo(metric, settings),
             codes=(BELOW_RESOLUTION,),
             empty=buckets.empty,
         )
@@ -178,7 +179,9 @@ def _within_the_slo(metric: Histogram, settings: Settings) -> tuple[Band, ...]:
     """Bands by the declared objective of a latency, if there is one."""
     declared = {HISTOGRAMS[name]: seconds for name, seconds in settings.slo.thresholds.items()}
     limit = declared.get(metric)
-    return (Band("", None, Status.NEUTRAL),) if limit is None else good_under(limit, good="in-time", beyond="late")
+    if limit is None:
+        return (Band("", None, Status.NEUTRAL),)
+    return good_under(limit, good="in-time", beyond="late", status=Status.BAD)
 
 
 first_token = _latency(
