@@ -214,7 +214,12 @@ class Charts:
         size = (12, TALL if level is Level.ENGINE else 8)
         shown = fields.in_states(signal, self.settings)
         return self._panel(
-            "state-timeline", signal, shown=shown, targets=[self._series(signal, level=level)], size=size
+            "state-timeline",
+            signal,
+            shown=shown,
+            targets=[self._series(signal, level=level)],
+            size=size,
+            transformations=[columns.SHORT_NAMES],
         )
 
     def worst_first(self, signal: Signal, *, width: int = 12) -> Panel:

@@ -74,6 +74,7 @@ class Tables(Charts):
                 fields.TEXT_AS_IT_IS,
                 columns.of_signal(events.alert_severity, self.settings, filled=True),
                 override("byName", heads["alertname"], links=runbook, custom_width=columns.wide_enough(_ALERT)),
+                override("byName", heads["about"], custom_wrapText=True),
                 columns.of_signal(events.alert_age, self.settings),
             ],
             transformations=columns.one_row_each(
