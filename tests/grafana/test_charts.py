@@ -97,6 +97,10 @@ def test_states_keep_their_names(wide: list[View]) -> None:
     none_of(problems())
 
 
+def test_no_title_of_a_panel_is_cut(views: list[View]) -> None:
+    none_of(view.where(panel) for view, panel in panels(views) if panel["drawn"]["cutTitle"])
+
+
 def test_names_beside_states_and_in_tiles_are_not_cut(views: list[View]) -> None:
     def problems() -> Iterator[str]:
         for view, panel in panels(views, "state-timeline"):

@@ -87,6 +87,10 @@ function namesOf(element: Element) {
   }));
 }
 
+function isCut(element: Element | null): boolean {
+  return element !== null && element.scrollWidth > element.clientWidth + 1;
+}
+
 /** Texts of a stat that do not fit: they end in dots, or lie below the panel. */
 function cutTiles(element: Element): string[] {
   const content = element.querySelector('[data-testid="data-testid panel content"]');
@@ -114,6 +118,7 @@ function drawnIn(element: Element) {
     svg: [...element.querySelectorAll('svg text')].map((one) => one.textContent ?? ''),
     names: namesOf(element),
     cutTiles: cutTiles(element),
+    cutTitle: isCut(element.querySelector('[data-testid="header-container"] h2')),
     canvas: canvases.flatMap((canvas) => [...(written.get(canvas) ?? [])]),
     clipped: clipped(element),
     rows: grid ? rowsOf(grid) : [],
