@@ -19,6 +19,8 @@ SUMMED_UP = {
     *("Attainment and error budget by SLO", "Error budget remaining"),
     *(f"Burn rate over {span}" for span in ("1h", "6h", "1d", "3d")),
 }
+# Editions rank models in ways of their own, but the run has one that drafts.
+RANKED = " of the "
 # A record of a server knows no model that could be chosen.
 OF_SERVERS = {"Servers up"}
 # Seconds after the start: busy, down, after the restart, idle at the end.
@@ -47,6 +49,7 @@ def twins(replay: Replay, chosen: dict[str, str]) -> list[tuple[str, str, str]]:
 
 def shown(panels: list[grafana.Json], title: str, ref: str) -> str:
     """The query of that panel; where the other edition leaves a line out, only the title of the rest is the same."""
+    title = title.partition(RANKED)[0]
     targets = {panel["title"]: target for panel in panels for target in panel["targets"] if target["refId"] == ref}
     return str((targets.get(title) or next(one for name, one in targets.items() if title in name))["expr"])
 

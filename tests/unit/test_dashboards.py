@@ -327,6 +327,18 @@ def test_a_row_of_raw_series_names_what_only_the_recording_rules_can_show(
     assert "Standing; Next step; " in first_screen
 
 
+def test_raw_series_show_how_much_is_accepted_how_deep_and_how_long_users_wait(panels: Panels) -> None:
+    shown = {where for where, _ in panels if is_raw(where)}
+    for title in (
+        "overview-raw: Draft acceptance",
+        "overview-raw: Mean acceptance length",
+        "depth-raw: K of an engine",
+    ):
+        assert f"draftboard-{title}" in shown
+    assert "draftboard-depth-raw: Survival by position" in shown
+    assert {f"draftboard-latency-raw: {time}" for time in ("Time to first token", "Time per output token")} <= shown
+
+
 def test_what_raw_series_cannot_afford_follows_the_settings() -> None:
     near = render(Settings.model_validate({"dashboards": {"time_range": "30m"}}))
     (raw,) = (one for path, one in grafana.dashboards(near).items() if "latency-raw" in path)

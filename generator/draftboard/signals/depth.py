@@ -2,7 +2,7 @@
 
 from draftboard.catalogue import speculation
 from draftboard.expr.labels import labelled, numbers, renamed, successor, up_to
-from draftboard.expr.scope import Level, Scope
+from draftboard.expr.scope import Edition, Level, Scope
 from draftboard.expr.tree import (
     Expr,
     Extreme,
@@ -52,6 +52,12 @@ def _accepted_within(s: Scope) -> Expr:
     )
 
 
+def _positions(s: Scope) -> Expr:
+    """A series for each position of an engine; raw ones are that already, for what aggregates them later."""
+    series = Raw(speculation.ACCEPTED_TOKENS_PER_POS)
+    return series if s.edition is Edition.RAW else over_level("max", series, "position")
+
+
 current_k = Signal(
     name="current_k",
     title="K of an engine",
@@ -59,7 +65,7 @@ current_k = Signal(
     description="Number of positions that the engine counts: its num_speculative_tokens.",
     action="Give all engines of a model one K: else their positions cannot be compared.",
     unit=Unit.TOKENS,
-    expr=over_level("max", Raw(speculation.ACCEPTED_TOKENS_PER_POS), "position").count("position"),
+    expr=Given(_positions).count("position"),
     record="vllm_spec_decode_k:count",
     levels=(Level.ENGINE,),
     empty="speculation is off",
@@ -105,7 +111,10 @@ def of_one_k(figure: Expr, *labels: str) -> Expr:
     Elsewhere positions measure the mix of lengths, or the load, rather than the drafter.
     """
     fixed = figure.combined("unless", k_differs, ignoring(*labels))
-    return fixed.combined("unless", adaptive, ignoring(*labels))
+    others = fixed.combined("unless", adaptive, ignoring(*labels))
+    verified = Where(fixed, lambda s: s.labels.spec_verification, lambda s: s.methods.adaptive, negated=True)
+    # Of raw series the matcher is shorter than another rate.
+    return Given(lambda s: verified if s.edition is Edition.RAW else others)
 
 
 _ONE_K = "Not shown where K differs between engines or changed within the window, or verification is adaptive."
