@@ -509,6 +509,24 @@ def test_a_table_keeps_the_time_until_its_columns_are_merged(panels: Panels) -> 
             assert {sort["field"] for step in sorts for sort in step["options"]["sort"]} <= fields, where
 
 
+@pytest.mark.parametrize(
+    ("where", "worst", "falling"),
+    [
+        ("draftboard-overview: Standing and next step by model", ["Expected", "Standing"], [False, False]),
+        ("draftboard-latency: Latency by model", ["TPOT P99"], [True]),
+        ("draftboard-depth: Draft length by model", ["Gain of best k"], [True]),
+        ("draftboard-overview: Firing alerts", ["Since", "Severity"], [True, False]),
+    ],
+)
+def test_the_worst_row_is_on_top(where: str, worst: list[str], falling: list[bool], panels: Panels) -> None:
+    _, *sorts, last = dict(panels)[where]["transformations"]
+    (keys, directions) = zip(
+        *((one["field"], one["desc"]) for step in sorts for one in step["options"]["sort"]), strict=True
+    )
+    assert [last["options"]["renameByName"][key] for key in keys] == worst
+    assert list(directions) == falling
+
+
 def test_the_columns_of_a_table_fit_a_narrow_screen_and_have_heads_that_differ(panels: Panels) -> None:
     for where, panel in kind(panels, "table"):
         own = [

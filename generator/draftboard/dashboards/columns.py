@@ -108,7 +108,7 @@ def one_row_each(
 
 
 def _is_worse_above(signal: Signal) -> bool:
-    return not signal.codes and signal.better is not Better.HIGHER
+    return signal.unit is not Unit.CODE and signal.better is not Better.HIGHER
 
 
 def _sorted(field: str, *, descending: bool) -> dict[str, Any]:
@@ -122,7 +122,7 @@ def of_labels(heads: Mapping[str, str], dashboard: str) -> list[dict[str, Any]]:
     hidden = {"viz": True, "legend": False, "tooltip": False}
     return [
         fields.TEXT_AS_IT_IS,
-        override("byName", heads[SHOWN], links=link, custom_minWidth=_MODEL),
+        override("byName", heads[SHOWN], links=link, custom_minWidth=_MODEL, custom_wrapText=True),
         *label_widths(head for label, head in heads.items() if label != SHOWN),
         override("byName", _LINK, custom_hideFrom=hidden),
     ]
@@ -149,7 +149,7 @@ def of_signal(signal: Signal, settings: Settings, *, gauge: bool = False, filled
     properties["mappings"] = [*shown["mappings"], *fields.no_sample("text")]
     if gauge or fields.has_steps(signal, settings):
         properties["color"] = {"mode": "thresholds"}
-    if signal.codes:
+    if signal.unit is Unit.CODE:
         properties["custom_align"] = "center" if filled else "left"
     letters = max((len(code.says) for code in signal.codes), default=_AGE if signal.unit is Unit.AGE else _NUMBER)
     width = _GAUGE if gauge else max(_wide(head), wide_enough(letters))
