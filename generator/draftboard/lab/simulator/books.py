@@ -143,7 +143,7 @@ class Books:
             self._row[self._positions] += by_depth[:0:-1].cumsum()[::-1]
         emitted = steps.emitted.sum(axis=0) + outputs
         self.add(serving.GENERATION_TOKENS, emitted.sum())
-        self.note(latency.STEP_LATENCY, seconds, np.count_nonzero(steps.active, axis=0))
+        self.note(latency.STEP_LATENCY, seconds, steps.active.sum(axis=0))
         self.note(latency.STEP_TOKENS, (emitted + computed)[emitted > 0])
 
     def ended(self, done: Batch) -> None:

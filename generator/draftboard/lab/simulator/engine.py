@@ -17,6 +17,7 @@ from draftboard.lab.simulator.scenario import Event, Requests, Server
 
 _TICK_SECONDS, _TICKS_WHILE_WAITING = 1.0, 2
 _BATCHED_TOKENS = 8192  # of prompts that one step may compute: vLLM's max_num_batched_tokens
+_NO_STEPS: Integers = np.empty(0, int)
 _JITTER = 0.08  # standard deviation of the logarithm of a step's length. HEUR
 
 
@@ -147,15 +148,21 @@ class Engine:
         left = start + seconds - self._now
         if left <= 0 or not len(self._running) + len(self._waiting):
             return
-        size = self._server.block_size
-        free = self._server.kv_blocks - blocks(self._running, size).sum()
-        fit = int(blocks(self._waiting, size).cumsum().searchsorted(free, side="right"))
-        entering = self._waiting[: min(fit, self._server.max_num_seqs - len(self._running))]  # first come first served
+        entering = self._fitting()
         decoding = self._decoding_seconds(entering, left)
-        begin = self._entry_steps(entering, self._now + decoding.cumsum() - decoding)
+        begin = self._entry_steps(entering, decoding) if len(entering) else _NO_STEPS
         self._waiting = self._waiting[len(begin) :]
         self._run(entering[: len(begin)], begin, decoding)
         self._preempt()
+
+    def _fitting(self) -> Batch:
+        """The waiting that there is room for: first come, first served."""
+        if not len(self._waiting):
+            return NO_REQUESTS
+        size = self._server.block_size
+        free = self._server.kv_blocks - blocks(self._running, size).sum()
+        fit = int(blocks(self._waiting, size).cumsum().searchsorted(free, side="right"))
+        return self._waiting[: min(fit, self._server.max_num_seqs - len(self._running))]
 
     def _queue(self, start: float, seconds: float) -> None:
         arrived = self._arrivals.during(start, seconds, len(self._running) + len(self._waiting))
@@ -170,7 +177,7 @@ class Engine:
     def _decoding_seconds(self, entering: Batch, seconds: float) -> Floats:
         """Lengths of the steps that fill the time, without what prompts add to them."""
         length = self._step_seconds(max(1.0, len(self._running) + len(entering) / 2))
-        prefill = min(self._prefill_seconds(uncomputed(entering).sum()), 0.9 * seconds)
+        prefill = min(self._prefill_seconds(uncomputed(entering).sum()), 0.9 * seconds) if len(entering) else 0.0
         count = max(1, math.ceil((seconds - prefill) / length))
         drawn: Floats = length * np.exp(self._chance.normal(0, _JITTER, count))
         return drawn
@@ -178,8 +185,9 @@ class Engine:
     def _prefill_seconds(self, tokens: float) -> float:
         return float(tokens) / self._server.prefill_tokens_per_second
 
-    def _entry_steps(self, entering: Batch, starts: Floats) -> Integers:
+    def _entry_steps(self, entering: Batch, decoding: Floats) -> Integers:
         """The step in which each is computed: the next after it arrived that has room; of those, that come in time."""
+        starts = self._now + decoding.cumsum() - decoding
         steps: list[int] = []
         load = 0
         for wish, tokens in zip(starts.searchsorted(entering["arrived"]), uncomputed(entering), strict=True):
@@ -212,7 +220,7 @@ class Engine:
         begins = np.concatenate([np.full(len(self._running), -1), begin])
         steps = self._drafter.decode(batch, begins, count)
         self._books.decoded(steps, seconds, outputs=outputs, computed=prompts)
-        taken = np.count_nonzero(steps.active, axis=1)
+        taken = steps.active.sum(axis=1)
         batch["made"] += steps.emitted.sum(axis=1)
         batch["last"] = np.where(taken > 0, ends[begins + taken], batch["last"])
         done = batch["made"] >= batch["wanted"]
