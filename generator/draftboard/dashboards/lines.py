@@ -15,7 +15,7 @@ from draftboard.expr.vector import NOTHING, Vector
 from draftboard.settings import Settings
 from draftboard.signals import Signal
 from draftboard.signals.decisions import STANDING, standing, state
-from draftboard.signals.signal import Better
+from draftboard.signals.signal import Better, within
 from draftboard.signals.traffic import drafts, generation_tokens
 
 LINES, SLO = "lines", "slo"
@@ -89,6 +89,12 @@ class Lines:
     def first(self) -> str:
         """What comes first in the order of models."""
         return "busiest" if self.edition is Edition.RAW else "worst"
+
+    @property
+    def order(self) -> str:
+        """What that means."""
+        by = (drafts if self.drafting else generation_tokens) if self.edition is Edition.RAW else self.worst
+        return f"{self.first} first, by {within(by.title)} at the end of the time shown"
 
     def of(self, signal: Signal, level: Level, worst: Signal | None = None) -> Drawn:
         """A signal of the first models; at other levels of what `worst` or the signal's own values rank first.

@@ -15,7 +15,7 @@ from draftboard.status import Status
 
 def within(title: str) -> str:
     """A title as it stands within a sentence; what begins with an abbreviation stays."""
-    return title if title[1:2].isupper() else title[0].lower() + title[1:]
+    return title if title[1:2].isupper() or title[1:2].isdigit() else title[0].lower() + title[1:]
 
 
 class Unit(Enum):
