@@ -317,7 +317,7 @@ class Charts:
         raw, common = self.edition is Edition.RAW, GRAFANA[kind]
         # Of raw series, too, so that both editions show the same curve: a faster pace costs more and tells no more.
         pace = str(self.settings.rules.pace)
-        if not raw and any(signal.record for signal in signals):
+        if not raw and shown["noValue"] != fields.NOTHING and any(signal.record for signal in signals):
             shown = shown | {"noValue": f"{shown['noValue']}, or the rules are not loaded"}
         if "style" in common:
             shown = shown | {"custom": common["style"] | (style or {})}

@@ -109,8 +109,8 @@ def status(settings: Settings, edition: Edition) -> Dashboard:
         *page.wall(
             *(decisions.standing, times.per_token.p99, room.kv_cache_usage, requests.requests_waiting),
             present=decisions.standing,
-            widths=(12, 5, 4, 3),
-            height=23,
+            widths=(11, 5, 4, 4),
+            height=22,
         ),
     )
     return page.build()

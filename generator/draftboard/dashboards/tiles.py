@@ -44,7 +44,7 @@ class Tiles(Charts):
             options=GRAFANA["tiles"]["options"] | text | named,
             shown=fields.by_threshold(first, self.settings, fields.ON_TILES) | {"noValue": fields.NOTHING},
             targets=[query(scope(one), ref, legend=one.short, instant=True) for ref, one in by_ref.items()],
-            size=(width, 4 if large else 3),
+            size=(width, 5 if large else 3),  # At 1366 pixels a large name takes two lines.
             overrides=[override("byFrameRefID", ref, thresholds=one["thresholds"]) for ref, one in own.items()],
         )
 

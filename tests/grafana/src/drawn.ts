@@ -118,7 +118,7 @@ function drawnIn(element: Element) {
     svg: [...element.querySelectorAll('svg text')].map((one) => one.textContent ?? ''),
     names: namesOf(element),
     cutTiles: cutTiles(element),
-    cutTitle: isCut(element.querySelector('[data-testid="header-container"] h2')),
+    cutTitle: isCut(element.querySelector('h2')),
     canvas: canvases.flatMap((canvas) => [...(written.get(canvas) ?? [])]),
     clipped: clipped(element),
     rows: grid ? rowsOf(grid) : [],
