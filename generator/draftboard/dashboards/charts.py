@@ -211,7 +211,7 @@ class Charts:
         level = level or signal.levels[-1]
         if not self._afforded(self._scope(level), signal):
             return None
-        size = (12, TALL if level is Level.ENGINE else 8)
+        size = (12, 8) if level is Level.MODEL else (GRID_WIDTH, TALL)  # Names of servers and engines are long.
         shown = fields.in_states(signal, self.settings)
         return self._panel(
             "state-timeline",

@@ -28,6 +28,7 @@ _MERGE: dict[str, Any] = {"id": "merge", "options": {}}
 # In pixels: a letter of Grafana's font, the space beside a text, and that of a head with the arrow of sorting.
 _LETTER, _SPACE, _HEAD_LETTER, _HEAD_SPACE = 6.7, 20, 6.6, 32
 _NUMBER, _AGE, _LABEL = 7, 10, 11  # Letters of a usual number with its unit, of an age such as 59 minutes, of a label.
+_LETTERS_OF = {"slo": 21, "instance": 18, "kv_cache_max_concurrency": 28}  # Of labels with longer values or heads.
 _MODEL, _GAUGE = 230, 136
 _MOST_TIMES = 4.0  # End of a gauge of speedups; the number stands beside it.
 
@@ -123,14 +124,17 @@ def of_labels(heads: Mapping[str, str], dashboard: str) -> list[dict[str, Any]]:
     return [
         fields.TEXT_AS_IT_IS,
         override("byName", heads[SHOWN], links=link, custom_minWidth=_MODEL, custom_wrapText=True),
-        *label_widths(head for label, head in heads.items() if label != SHOWN),
+        *label_widths({label: head for label, head in heads.items() if label != SHOWN}),
         override("byName", _LINK, custom_hideFrom=hidden),
     ]
 
 
-def label_widths(heads: Iterable[str]) -> list[dict[str, Any]]:
+def label_widths(heads: Mapping[str, str]) -> list[dict[str, Any]]:
     """Widths of columns that hold labels."""
-    return [override("byName", head, custom_width=max(_wide(head), wide_enough(_LABEL))) for head in heads]
+    return [
+        override("byName", head, custom_width=max(_wide(head), wide_enough(_LETTERS_OF.get(label, _LABEL))))
+        for label, head in heads.items()
+    ]
 
 
 def of_signal(signal: Signal, settings: Settings, *, gauge: bool = False, filled: bool = False) -> dict[str, Any]:

@@ -187,7 +187,7 @@ def depth(settings: Settings, edition: Edition) -> Dashboard:
         page.trend(comparison.length_to_others, level=_ENGINE),
         *page.trends(acceptance.acceptance_length, traffic.drafts, level=_ENGINE, worst=acceptance.acceptance_length),
         page.trend(positions.current_k, level=_ENGINE, worst=acceptance.acceptance_length),
-        page.trend(integrity.identity_error, level=_ENGINE),
+        page.trend(integrity.identity_error, level=_ENGINE, width=24),
         collapsed=True,
     )
     return page.build()
@@ -238,10 +238,9 @@ def latency(settings: Settings, edition: Edition) -> Dashboard:
         *page.trends(requests.request_rate, requests.unfinished),
         *page.failures(requests.error_ratio, requests.http_error_ratio),
         *(page.totals(requests.requests_finished), page.totals(requests.http_requests)),
-        *page.failures(decisions.servers_down, requests.stuck, requests.unanswered),
-        page.trend(requests.cut_off),
+        *page.failures(decisions.servers_down, requests.stuck, requests.unanswered, events.interruptions),
+        page.trend(requests.cut_off, width=24),
         page.timeline(decisions.target_up),
-        *page.failures(events.interruptions),
     )
     page.row(
         "How long is a step, and where does the time go?",

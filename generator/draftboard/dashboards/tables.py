@@ -93,8 +93,9 @@ class Tables(Charts):
             signal,
             shown=_shown(signal.empty),
             targets=[query(self._scope(signal.levels[-1], latest=True)(signal), instant=True, form="table")],
+            options={"sortBy": [{"displayName": next(iter(heads.values())), "desc": False}]},
             size=(width, 8),
-            overrides=[fields.TEXT_AS_IT_IS, *columns.label_widths(heads.values())],
+            overrides=[fields.TEXT_AS_IT_IS, *columns.label_widths(heads)],
             transformations=columns.labels_only(heads, self.settings),
         )
 
