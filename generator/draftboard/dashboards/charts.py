@@ -74,11 +74,13 @@ class Charts:
             return self._trend(signal, level, self._lines.of_one(signal, level), zones, width=width, title=title)
         return self._trend(signal, level, self._lines.of(signal, level, worst), zones, width=width)
 
-    def failures(self, *signals: Signal) -> list[Panel]:
+    def failures(self, *signals: Signal, width: int = 12) -> list[Panel]:
         """Signals that are 0 where all is well, each over time: the highest values of each moment."""
         return [
             self._trend(
-                signal, signal.levels[-1], lines.Failing(signal), fields.ZONES, empty=f"none above 0, or {signal.empty}"
+                *(signal, signal.levels[-1], lines.Failing(signal), fields.ZONES),
+                width=width,
+                empty=f"none above 0, or {signal.empty}",
             )
             for signal in signals
         ]

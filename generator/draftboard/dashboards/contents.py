@@ -236,9 +236,9 @@ def latency(settings: Settings, edition: Edition) -> Dashboard:
     page.row(
         "Are requests answered?",
         *page.trends(requests.request_rate, requests.unfinished),
-        *page.failures(requests.error_ratio, requests.http_error_ratio),
+        *page.failures(requests.error_ratio, requests.http_error_ratio, decisions.servers_down, width=8),
+        *page.failures(requests.stuck, requests.unanswered, events.interruptions, width=8),
         *(page.totals(requests.requests_finished), page.totals(requests.http_requests)),
-        *page.failures(decisions.servers_down, requests.stuck, requests.unanswered, events.interruptions),
         page.trend(requests.cut_off, width=24),
         page.timeline(decisions.target_up),
     )
