@@ -191,8 +191,9 @@ def one_frame_a_series(signals: Mapping[str, Signal]) -> list[dict[str, Any]]:
 
 
 def labels_only(heads: Mapping[str, str], settings: Settings) -> list[dict[str, Any]]:
-    """The labels of series; value and time carry no information."""
-    return [_organized(list(heads), rename=heads, exclude=("Time", "Value", settings.labels.spec_verification))]
+    """The labels of series, in the order of their servers; value and time carry no information."""
+    organized = _organized(list(heads), rename=heads, exclude=("Time", "Value", settings.labels.spec_verification))
+    return [_sorted(settings.labels.instance, descending=False), organized]
 
 
 def _organized(order: Sequence[str], rename: Mapping[str, str] | None = None, exclude: Sequence[str] = ()) -> Any:  # noqa: ANN401
