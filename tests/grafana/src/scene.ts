@@ -29,12 +29,16 @@ export interface Shown {
   expanded: boolean; // whether collapsed rows are opened
 }
 
+// Grafana's app shows such variables in the menu of the dashboard's controls, which is left out here.
+const IN_MENU = 3;
+const HIDDEN = 2;
+
 function variableOf(given: Variable) {
   const own = {
     name: given.name,
     label: given.label,
     description: given.description,
-    hide: given.hide ?? 0,
+    hide: given.hide === IN_MENU ? HIDDEN : (given.hide ?? 0),
     skipUrlSync: given.skipUrlSync,
     value: given.current?.value ?? '',
     text: given.current?.text ?? '',
