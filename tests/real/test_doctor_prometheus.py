@@ -169,7 +169,7 @@ def test_a_counter_that_relabelling_drops_is_a_problem_with_what_stays_empty(tmp
         found = about(examine_prometheus(client, fast(), now), f"no {dropped}, ")
     assert (found.severity, found.where) == (Severity.PROBLEM, "a of job vllm")
     assert "metric_relabel_configs" in found.fix
-    assert "draftboard-depth: Accepted tokens by position" in found.empty.panels
+    assert "draftboard-depth: Survival by position of the worst model" in found.empty.panels
     assert "SpecDecodeAcceptanceDrop" in found.empty.alerts
 
 

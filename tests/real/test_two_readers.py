@@ -25,16 +25,17 @@ from draftboard.expr.scope import Edition, Level, Scope
 from draftboard.expr.vector import Labels, Vector
 from draftboard.prometheus import Client, Promtool, Server
 from draftboard.settings import load
-from draftboard.signals import ALL, Signal
+from draftboard.signals import ALL, Signal, standings
 from draftboard.signals.capacity import queue_growth
 from draftboard.signals.comparison import acceptance_change, length_anomaly, length_baseline, length_deviation
 from draftboard.signals.decisions import ADVICE, STATES, VERDICT, advice, gone, state, verdict
 from draftboard.signals.depth import each_k
 from draftboard.signals.economics import best_k, speedup_at
-from draftboard.signals.events import firing_alerts, interruptions, restarts
+from draftboard.signals.events import alert_age, alert_severity, firing_alerts, interruptions, restarts
 from draftboard.signals.monitoring import notifications_failed, records_missing, storage_failures
 from draftboard.signals.requests import cut_off, stuck
 from draftboard.signals.slo import BURNS, ERROR_RATIOS, attainment, budget_left, burning_fast, burning_slowly, time_left
+from draftboard.signals.standings import data_age
 from draftboard.signals.steps import step_time_change
 from draftboard.signals.users import tail_change
 
@@ -48,11 +49,11 @@ SETTINGS = load(OBJECTIVES)
 TARGET = {"job", "instance", "spec_method", "spec_verification"}
 LONGER_THAN_A_WINDOW = {
     *(restarts, attainment, budget_left, burning_fast, burning_slowly, time_left),
-    *(notifications_failed, storage_failures, interruptions, stuck),
+    *(notifications_failed, storage_failures, interruptions, stuck, data_age),
     *ERROR_RATIOS.values(),
     *BURNS.values(),
 }
-"""Ask how the window came to be, or of longer ones: counts know nothing of that, and say nothing."""
+"""Ask when samples were taken, how the window came to be, or of longer ones: counts know nothing of that."""
 Series = tuple[str, Labels]
 
 
@@ -247,7 +248,8 @@ def test_the_made_up_fleet_shows_what_signals_distinguish(counts: Counts) -> Non
     assert {STATES.of(value) for value in counts.read(state, Level.ENGINE).values()} >= every
     assert max(counts.read(each_k).values()) == 11
     asks_the_past = {acceptance_change, length_baseline, length_deviation, length_anomaly, tail_change, queue_growth}
-    none_here = asks_the_past | {step_time_change, firing_alerts, records_missing, gone, cut_off}
+    of_alerts = {firing_alerts, alert_age, alert_severity, *standings.ALERTS.values()}
+    none_here = asks_the_past | of_alerts | {step_time_change, records_missing, gone, cut_off}
     assert {signal for signal, level in CASES if not counts.read(signal, level)} == none_here
 
 

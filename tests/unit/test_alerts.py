@@ -28,6 +28,7 @@ UNGUARDED = {
     *(alert.name for alert in ON_MONITORING),
     *("VLLMErrorBudgetBurnsFast", "VLLMErrorBudgetBurnsSlowly"),
 }
+TROUBLE = {Status.BAD, Status.WARN, Status.ODD, Status.DOWN, Status.STUCK}
 PARTS = {
     "a name that begins with SpecDecode, VLLM or Draftboard": lambda alert: re.fullmatch(
         r"(SpecDecode|VLLM|Draftboard)[A-Z]\w+", alert.name
@@ -46,7 +47,7 @@ PARTS = {
         (alert.guard is None) == (alert.name in UNGUARDED)
     ),
     "a band that is not good": lambda alert: (
-        (status_of(alert) in {Status.BAD, Status.WARN, Status.ODD}) == (alert.name != WATCHDOG)
+        (status_of(alert) in TROUBLE) == (alert.name != WATCHDOG)
     ),
 }
 
