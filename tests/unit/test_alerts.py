@@ -46,9 +46,7 @@ PARTS = {
     "a guard of least traffic, or its name in UNGUARDED of this test": lambda alert: (
         (alert.guard is None) == (alert.name in UNGUARDED)
     ),
-    "a band that is not good": lambda alert: (
-        (status_of(alert) in TROUBLE) == (alert.name != WATCHDOG)
-    ),
+    "a band that is not good": lambda alert: (status_of(alert) in TROUBLE) == (alert.name != WATCHDOG),
 }
 
 
