@@ -61,6 +61,7 @@ EMPTY_BY_DEFAULT = {
                 "Stuck requests",
                 "engine:vllm_requests_stuck:min5m",
                 "model:vllm_requests_stuck:min5m",
+                "model:vllm_engines_stuck:count5m",
                 "VLLMEngineStuck",
             ),
             *("Unanswered requests", "target:vllm_requests_unanswered:increase5m", "VLLMRequestsUnanswered"),
@@ -112,7 +113,7 @@ SHOWN_IN_THE_DEMO = {
     *("Queue time: P99 over P50", "model:vllm_request_queue_time_seconds:p99_over_p50_rate5m"),
 }
 EMPTY_IN_THE_DEMO = {
-    re.sub(r"(rate|min|increase)5m$", r"\g<1>1m", name).replace("change1d", "change5m"): reason
+    re.sub(r"(rate|min|count|increase)5m$", r"\g<1>1m", name).replace("change1d", "change5m"): reason
     for name, reason in EMPTY_BY_DEFAULT.items()
     if reason != TOO_SHORT and name not in SHOWN_IN_THE_DEMO
 } | {"Standing over time D": ELSEWHERE}

@@ -33,7 +33,7 @@ from draftboard.signals.depth import each_k
 from draftboard.signals.economics import best_k, speedup_at
 from draftboard.signals.events import alert_age, alert_severity, firing_alerts, interruptions, restarts
 from draftboard.signals.monitoring import notifications_failed, records_missing, storage_failures
-from draftboard.signals.requests import cut_off, stuck
+from draftboard.signals.requests import cut_off, stuck, stuck_engines
 from draftboard.signals.slo import BURNS, ERROR_RATIOS, attainment, budget_left, burning_fast, burning_slowly, time_left
 from draftboard.signals.standings import data_age
 from draftboard.signals.steps import step_time_change
@@ -49,11 +49,12 @@ SETTINGS = load(OBJECTIVES)
 TARGET = {"job", "instance", "spec_method", "spec_verification"}
 LONGER_THAN_A_WINDOW = {
     *(restarts, attainment, budget_left, burning_fast, burning_slowly, time_left),
-    *(notifications_failed, storage_failures, interruptions, stuck, data_age),
+    *(notifications_failed, storage_failures, interruptions, stuck, stuck_engines, data_age),
     *ERROR_RATIOS.values(),
     *BURNS.values(),
 }
 """Ask when samples were taken, how the window came to be, or of longer ones: counts know nothing of that."""
+REST_ON_THEM = {standings.ENGINES["stuck"], standings.ENGINES["fine"]}
 Series = tuple[str, Labels]
 
 
@@ -218,7 +219,7 @@ CASES = [
     (signal, level)
     for signal in ALL
     for level in signal.levels
-    if signal not in LONGER_THAN_A_WINDOW and signal is not best_k
+    if signal not in LONGER_THAN_A_WINDOW | REST_ON_THEM | {best_k}
 ]
 
 

@@ -473,6 +473,7 @@ def test_every_signal_is_shown_or_serves_another_that_is(settings: Settings) -> 
         "http_responses",
         "http_failure_ratio",
         "heartbeat",  # an alert: it is never silent
+        "stuck_engines",  # shown by a tile, as their sum
         *("records_missing", "alertmanagers"),  # alerts: without records and Alertmanager other pages end
         "slo_events",  # divisor of the error ratios
         "slo_unserved",  # part of both

@@ -43,7 +43,7 @@ def overview(settings: Settings, edition: Edition) -> Dashboard:
         drafting=True,
     )
     page.panels(
-        *_totals(page, widths=(10, 7, 7)),
+        *_totals(page, widths=(9, 8, 7)),
         page.worst_first(decisions.standing),
         page.alerts(),
         page.table(
@@ -104,7 +104,7 @@ def status(settings: Settings, edition: Edition) -> Dashboard:
     """A wall: the totals, then a row of tiles for each model."""
     page = Page(settings, edition, "status", "Is every model well? For a screen on a wall: open it with ?kiosk.")
     page.panels(
-        *_totals(page, widths=(9, 6, 6), large=True),
+        *_totals(page, widths=(8, 7, 6), large=True),
         page.tiles(standings.data_age.title, standings.data_age, width=3, large=True),
         *page.wall(
             *(decisions.standing, times.per_token.p99, room.kv_cache_usage, requests.requests_waiting),
@@ -132,8 +132,8 @@ def _totals(page: Page, widths: tuple[int, int, int], *, large: bool = False) ->
             *standings.ENGINES.values(),
             width=engines,
             large=large,
-            says="Engines that do not answer, that serve without drafting or vLLM metrics, and all others.",
-            action="Bring back what is down.",
+            says="Engines that do not answer, that hold requests but generate nothing, that do not draft; all others.",
+            action="Bring back what is down, restart what is stuck.",
         ),
         page.tiles(
             "Alerts by severity",

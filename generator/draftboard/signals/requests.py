@@ -324,3 +324,17 @@ stuck = Signal(
     bands=lambda _: good_under(0, good="moving", beyond="stuck", status=Status.BAD),
     empty="every engine works, or is idle",
 )
+stuck_engines = Signal(
+    name="stuck_engines",
+    title="Stuck engines",
+    question="How many engines hold requests without working on them?",
+    description="Engines with running requests, without a token or a change of the KV cache in the window.",
+    action="Remove their servers from rotation, and restart them.",
+    unit=Unit.ENGINES,
+    better=Better.LOWER,
+    expr=over_level("count", stuck.at(Level.ENGINE)),
+    record="vllm_engines_stuck:count{window}",
+    bands=lambda _: good_under(1, good="none", beyond="some", status=Status.BAD),
+    empty=stuck.empty,
+    decimals=0,
+)

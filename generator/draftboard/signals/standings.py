@@ -20,7 +20,7 @@ from draftboard.expr.tree import (
     setting,
 )
 from draftboard.settings import Settings
-from draftboard.signals import decisions, events, users
+from draftboard.signals import decisions, events, requests, users
 from draftboard.signals.decisions import ADVICE, STANDING, STATES, VERDICT, Choice, Decision
 from draftboard.signals.signal import Band, Better, Code, Signal, Unit, good_under
 from draftboard.status import Status
@@ -61,6 +61,10 @@ def _counted(how: str, which: Expr, among: Expr) -> Expr:
     return first_of(_total(how, which), constant(0, _total("max", among)))
 
 
+def _engines_counted(which: Expr) -> Expr:
+    return _counted("sum", which, decisions.state)
+
+
 def _tile(title: str, what: str, counted: Expr, status: Status = Status.NEUTRAL, *, unit: Unit, empty: str) -> Signal:
     """How many there are; from one on it has a status."""
     return Signal(
@@ -96,11 +100,24 @@ MODELS = _named(
     )
 )
 ENGINES = _named(
-    _engines(title, what, _counted("sum", _engines_in(*rows), decisions.state), status)
-    for title, what, rows, status in (
-        ("down", "do not answer", ("down",), Status.DOWN),
-        ("not drafting", "serve without drafting or vLLM metrics", ("not drafting", "silent"), Status.STUCK),
-        ("fine", "draft, idle, start or are to do without", ("drafting", "idle", "off", "starting"), Status.NEUTRAL),
+    _engines(title, what, counted, status)
+    for title, what, counted, status in (
+        ("down", "do not answer", _engines_counted(_engines_in("down")), Status.DOWN),
+        ("stuck", "hold requests and generate nothing", _engines_counted(requests.stuck_engines), Status.DOWN),
+        (
+            "not drafting",
+            "serve without drafting or vLLM metrics",
+            _engines_counted(_engines_in("not drafting", "silent")),
+            Status.STUCK,
+        ),
+        (
+            "fine",
+            "draft, idle, start or are to do without",
+            # By its state, an engine that is stuck is idle.
+            _engines_counted(_engines_in("drafting", "idle", "off", "starting"))
+            - _engines_counted(requests.stuck_engines),
+            Status.NEUTRAL,
+        ),
     )
 )
 # The watchdog fires as long as alerts are evaluated at all.
