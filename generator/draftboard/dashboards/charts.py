@@ -98,12 +98,10 @@ class Charts:
     ) -> Panel:
         if not self._afforded(lambda _: self._scope(level)(drawn), signal):
             return None
-        zoned = fields.has_steps(signal, self.settings) and zones
-        style = {"axisLabel": fields.axis(signal)} | fields.soft_range(signal, self.settings)
         return self._panel(
             "timeseries",
             signal,
-            style=style | ({"thresholdsStyle": {"mode": "area"}} if zoned else {}),
+            style={"axisLabel": fields.axis(signal)} | self._axis(signal, zones),
             shown=fields.drawn(signal, self.settings, zones) | {"noValue": empty or signal.empty},
             targets=[query(self._scope(level)(drawn), legend=self._name(level, *signal.by))],
             size=(width, 8),
@@ -111,6 +109,11 @@ class Charts:
             overrides=fields.colours_of(signal),
             transformations=[columns.SHORT_NAMES],
         )
+
+    def _axis(self, signal: Signal, zones: Collection[Status]) -> dict[str, Any]:
+        """The ends of an axis, and the zones behind its lines."""
+        zoned = fields.has_steps(signal, self.settings) and zones
+        return fields.soft_range(signal, self.settings) | ({"thresholdsStyle": {"mode": "area"}} if zoned else {})
 
     def trends(self, *signals: Signal, **options: Any) -> list[Panel]:  # noqa: ANN401  (those of `trend`)
         """Signals over time, each in a panel of its own."""
@@ -148,11 +151,10 @@ class Charts:
         drawn = self._scope(Level.MODEL)(self._lines.of(chosen, Level.MODEL))
         if not self._afforded(lambda _: drawn, chosen):
             return None
-        zoned = fields.has_steps(chosen, self.settings)
         return self._panel(
             "timeseries",
             *(latency.mean, latency.p50, latency.p95, latency.p99),
-            style=fields.soft_range(chosen, self.settings) | ({"thresholdsStyle": {"mode": "area"}} if zoned else {}),
+            style=self._axis(chosen, fields.ZONES),
             shown=fields.drawn(chosen, self.settings, fields.ZONES),
             targets=[query(drawn, legend=self._name(Level.MODEL)) | self._exemplars()],
             size=(12, 8),

@@ -60,11 +60,8 @@ def defaults(signal: Signal, settings: Settings, colours: Mapping[Status, str] =
 
 def drawn(signal: Signal, settings: Settings, zones: Collection[Status] = ()) -> dict[str, Any]:
     """The same for a panel that gives each series a colour; of its bands those are coloured that are drawn as zones."""
-    steps = [
-        {"color": COLOURS[band.status] if band.status in zones else "transparent", "value": band.at}
-        for band in signal.bands(settings)
-    ]
-    shown = defaults(signal, settings) | {"thresholds": {"mode": "absolute", "steps": steps}}
+    coloured = {status: colour if status in zones else "transparent" for status, colour in COLOURS.items()}
+    shown = defaults(signal, settings) | {"thresholds": thresholds(signal, settings, coloured)}
     if signal.unit is Unit.RATIO:
         shown.pop("decimals", None)  # For cells of a table; an axis would read 10.00 %.
     return shown | {"color": {"mode": "palette-colorblind"}}  # Has no red, which would make a healthy line look bad.

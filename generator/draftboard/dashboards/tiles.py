@@ -32,7 +32,6 @@ class Tiles(Charts):
         if not by_ref:
             return None
         first = next(iter(by_ref.values()))
-        own = {ref: fields.defaults(signal, self.settings, fields.ON_TILES) for ref, signal in by_ref.items()}
         text = {"text": {"titleSize": 20, "valueSize": 54}} if large else {}
         named = {} if len(by_ref) > 1 else {"textMode": "value"}
         return self._panel(
@@ -45,7 +44,10 @@ class Tiles(Charts):
             shown=fields.by_threshold(first, self.settings, fields.ON_TILES) | {"noValue": fields.NOTHING},
             targets=[query(scope(one), ref, legend=one.short, instant=True) for ref, one in by_ref.items()],
             size=(width, 5 if large else 3),  # At 1366 pixels a large name takes two lines.
-            overrides=[override("byFrameRefID", ref, thresholds=one["thresholds"]) for ref, one in own.items()],
+            overrides=[
+                override("byFrameRefID", ref, thresholds=fields.thresholds(one, self.settings, fields.ON_TILES))
+                for ref, one in by_ref.items()
+            ],
         )
 
     def wall(self, *signals: Signal, widths: Sequence[int], present: Signal, height: int) -> list[Panel]:
