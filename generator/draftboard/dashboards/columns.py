@@ -175,7 +175,7 @@ def one_column_a_series(label: str) -> list[dict[str, Any]]:
     matrix = {"columnField": SERIES, "emptyValue": "null", "rowField": label, "valueField": "Value"}
     return [
         _converted(label, "number"),
-        *({"id": "sortBy", "options": {"fields": {}, "sort": [{"field": by}]}} for by in (SERIES, label)),
+        *(_sorted(by, descending=False) for by in (SERIES, label)),
         {"id": "groupingToMatrix", "options": matrix},
         _converted(f"{label}\\{SERIES}", "string"),
     ]
