@@ -26,6 +26,7 @@ endif
 ifeq ($(DOCKER_COMPOSE),)
 FETCHED_COMPOSE := $(TOOL)/docker-compose
 endif
+OPTIONAL := $(notdir $(filter %/alertmanager,$(FETCHED)) $(FETCHED_COMPOSE))
 PROMETHEUS ?= $(TOOL)/prometheus
 PROMTOOL ?= $(TOOL)/promtool
 ALERTMANAGER ?= $(TOOL)/alertmanager
@@ -36,7 +37,7 @@ export PROMETHEUS PROMTOOL ALERTMANAGER AMTOOL DOCKER_COMPOSE
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test test-vllm test-grafana pictures unit lint format typecheck build check mutate detect \
-	false-alarms bench-simulator bench-dashboards secrets up up-demo reload down check-chromium tools clean
+	false-alarms bench-simulator bench-dashboards secrets up up-demo reload down check-chromium optional-tools tools clean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -48,7 +49,7 @@ demo: $(VENV)/.demo $(FETCHED) ## Replay a recorded run, then drill a live alert
 	@$(BIN)/draftboard drill deploy/demo/drafter-breaks.toml --config deploy/demo/drill.toml --speed 60
 
 test: ## Run lint, type checks and all tests, with a real Prometheus
-	@$(MAKE) --no-print-directory --jobs=4 lint typecheck $(FETCHED) $(FETCHED_COMPOSE)
+	@$(MAKE) --no-print-directory --jobs=4 lint typecheck optional-tools $(filter %/prometheus,$(FETCHED))
 	$(BIN)/pytest -n auto --dist loadgroup --no-loadscope-reorder
 
 unit: $(VENV)/.dev ## Run the tests that start no Prometheus
@@ -117,6 +118,12 @@ check-chromium:
 	@command -v $(CHROMIUM) >/dev/null || { echo "$(CHROMIUM) is missing. Run: apt-get install \
 	--no-install-recommends chromium fonts-inter, or set CHROMIUM" >&2; exit 2; }
 	@command -v npm >/dev/null || { echo "npm is missing. Install Node.js 20 or newer with npm" >&2; exit 2; }
+
+# Where a program cannot be had (status 3), tests that need it are skipped, except in CI.
+optional-tools:
+ifneq ($(OPTIONAL),)
+	@$(PYTHON) deploy/tools/fetch.py $(OPTIONAL) --into $(TOOLS) || [ $$? = 3 -a -z "$$CI" ]
+endif
 
 tools: $(FETCHED) $(FETCHED_COMPOSE) ## Fetch Prometheus, Alertmanager and Docker Compose
 

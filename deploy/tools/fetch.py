@@ -1,9 +1,10 @@
 """Put Prometheus, Alertmanager and Docker Compose into a private folder; the system is not changed.
 
 Usage: python3 deploy/tools/fetch.py prometheus alertmanager docker-compose --into .tools
-The programs go to .tools/bin. A program that is there, runs and is new enough is kept. Otherwise the pinned official
-release is downloaded; where it is not reachable, Debian unstable's packages are unpacked.
-Exit status: 0 success, 2 failure (one line on stderr).
+The programs go to .tools/bin. A program that is there, runs and is new enough is kept. Otherwise a launcher of the
+machine's own `docker compose` is written, or the pinned official release is downloaded; where it is not reachable,
+Debian unstable's packages are unpacked.
+Exit status: 0 success; 3 a program cannot be had here; 2 other failures. One line on stderr for each.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import io
 import os
 import platform
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -34,13 +36,15 @@ class Tool(NamedTuple):
     release: str  # address of the official release, below GITHUB
     packages: tuple[str, ...]  # of Debian
     programs: dict[str, str]  # name: path in the packages
+    asked: str = "--version"  # the word that makes them print their version
+    command: tuple[str, ...] = ()  # with which users may have it
 
 
 GITHUB = "https://github.com/"
 TOOLS = {
     "alertmanager": Tool(
         minimum=(0, 28),
-        release="prometheus/alertmanager/releases/download/v0.33.1/",
+        release="prometheus/alertmanager/releases/download/v0.34.1/",
         packages=("prometheus-alertmanager",),
         programs={"alertmanager": "usr/bin/prometheus-alertmanager", "amtool": "usr/bin/amtool"},
     ),
@@ -49,6 +53,8 @@ TOOLS = {
         release="docker/compose/releases/download/v2.40.3/",
         packages=("docker-compose",),
         programs={"docker-compose": "usr/libexec/docker/cli-plugins/docker-compose"},
+        asked="version",  # without the plugin, `docker compose --version` prints the version of Docker
+        command=("docker", "compose"),
     ),
     "prometheus": Tool(
         minimum=(3, 5),
@@ -57,10 +63,13 @@ TOOLS = {
         programs={"prometheus": "usr/bin/prometheus", "promtool": "usr/bin/promtool"},
     ),
 }
-# Each sum equals the release's own list and pins in independent repositories; a file without such evidence is left out.
+# Each sum stands in independent repositories. That of Alertmanager for darwin-amd64 stands in one, which has the same
+# sums as others for the rest of that release. A file without such evidence is left out.
 SHA256 = """
-93d802cba6a8d27239d747ce117df7648d326ab67394e32247540b030e9842ba alertmanager-0.33.1.linux-amd64.tar.gz
-50b32a346c3c29da411643dfa84990440e8fd03800380d7e664f22a863b7a0cf alertmanager-0.33.1.linux-arm64.tar.gz
+265b9d1e55ef0d5306a436018af6d2b686c2ce051f03d968f7464ecb1372a7e8 alertmanager-0.34.1.linux-amd64.tar.gz
+d98d6cbaf52151c7e76e24355fec88b11cebcb9875d4cdd8b76ddce7a7e5535c alertmanager-0.34.1.linux-arm64.tar.gz
+9f3a3806c81a2ef3546fea9bae3dd39abcf2206edd112c9433133a9355875fce alertmanager-0.34.1.darwin-amd64.tar.gz
+a3941879f340ef12a4cc1a479c82bd8520611265ea8d1ee25c88bd5f944d8293 alertmanager-0.34.1.darwin-arm64.tar.gz
 dba9d98e1ba5bfe11d88c99b9bd32fc4a0624a30fafe68eea34d61a3e42fd372 docker-compose-linux-x86_64
 d26373b19e89160546d15407516cc59f453030d9bc5b43ba7faf16f7b4980137 docker-compose-linux-aarch64
 53528ecff0182546d92d7cc3f50dc78f9b387c3da68b4a3fd0cf2c48dab77133 docker-compose-darwin-x86_64
@@ -72,30 +81,39 @@ f68ca4f1dbedd6366bbfdd8ac5d2c0b7ba1f273474acc8d38eb33202fbeec7a4 prometheus-3.13
 """
 MACHINES = {"x86_64": "amd64|x86_64", "amd64": "amd64|x86_64", "aarch64": "arm64|aarch64", "arm64": "arm64|aarch64"}
 
-# Reads one source and writes below one folder. The machine's own proxies still count; its hooks do not run.
+# Writes below one folder. The machine's own proxies still count; its hooks do not run.
 APT_CONFIGURATION = """
 #clear APT::Update;
-Dir {{ State "{work}"; State::Status "/dev/null"; Cache "{work}"; Etc::SourceList "{work}/sources.list"; }};
-Dir::Etc {{ SourceParts "/dev/null"; Preferences "/dev/null"; PreferencesParts "/dev/null"; }};
-APT {{ Default-Release "unstable"; Sandbox::User "root"; Update::Error-Mode "any"; }};
+Dir {{ State "{folder}"; State::Status "/dev/null"; Cache "{folder}"; }};
+APT::Sandbox::User "root";
 Acquire {{ AllowInsecureRepositories "false"; Retries "1"; http::Timeout "10"; }};
 """
-APT_SOURCE = "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg target=Packages] {mirror} unstable main\n"
+# Reads one source.
+APT_UNSTABLE = """
+Dir::Etc {{ SourceList "{folder}/sources.list"; SourceParts "/dev/null"; Preferences "/dev/null"; }};
+Dir::Etc::PreferencesParts "/dev/null";
+APT {{ Default-Release "unstable"; Update::Error-Mode "any"; }};
+"""
+APT_SOURCE = "deb [signed-by={keys} target=Packages] {mirror} unstable main\n"
+DEBIAN = "http://deb.debian.org/debian"
+DEBIAN_KEYS = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 # Debian's Alertmanager reads its default templates from /usr/share: the launcher lays ours over it for one process.
+# Root needs no user namespace for that, and can have none in a chroot.
 SHARED = "usr/share/prometheus/alertmanager"
 LAUNCHER = """#!/bin/sh
 home=$(dirname "$(dirname "$(readlink -f "$0")")")
-exec unshare --mount --map-root-user sh -c \\
+[ "$(id -u)" = 0 ] && map= || map=--map-root-user
+exec unshare --mount $map sh -c \\
   'mount -t overlay overlay -o "lowerdir=$0/usr/share:/usr/share" /usr/share && exec "$0/lib/{name}" "$@"' "$home" "$@"
 """
 
 
 class FetchError(Exception):
-    """Nothing else may be tried, or nothing else is left."""
+    """Nothing else may be tried."""
 
 
 class UnavailableError(Exception):
-    """This source does not work here; the next one may."""
+    """This source does not work here; the next one may. At last: none does."""
 
 
 def run(*command: str | Path, within: Path) -> str:
@@ -115,7 +133,7 @@ def run(*command: str | Path, within: Path) -> str:
 def version(tool: Tool, folder: Path) -> str:
     """Run every program and return the version of the last."""
     for name in tool.programs:
-        output = run(folder / name, "--version", within=folder)
+        output = run(folder / name, tool.asked, within=folder)
         if not (found := re.search(r"(\d+)\.(\d+)\.\d+", output)) or (int(found[1]), int(found[2])) < tool.minimum:
             raise UnavailableError(f"{name} is only {found[0] if found else 'of an unknown version'}")
     return found[0]
@@ -125,6 +143,14 @@ def stage(staged: Path, program: str, content: bytes) -> None:
     """Write a program."""
     (staged / "bin" / program).write_bytes(content)
     (staged / "bin" / program).chmod(0o755)
+
+
+def installed_command(name: str, work: Path) -> None:
+    """Stage a launcher of the command that the machine has."""
+    command, *words = TOOLS[name].command
+    if not (found := shutil.which(command)):
+        raise UnavailableError(f"{command} is not on PATH")
+    stage(work / "staged", name, f'#!/bin/sh\nexec {shlex.join([found, *words])} "$@"\n'.encode())
 
 
 def official_release(name: str, work: Path) -> None:
@@ -154,15 +180,38 @@ def official_release(name: str, work: Path) -> None:
                 stage(work / "staged", program, file.read())
 
 
+def debian_keys(work: Path) -> Path:
+    """Return Debian's keys; a machine without them unpacks those that its own distribution signs and offers."""
+    if DEBIAN_KEYS.exists():
+        return DEBIAN_KEYS
+    folder = work / "keys"
+    folder.mkdir()
+    (folder / "apt.conf").write_text(APT_CONFIGURATION.format(folder=folder))
+    run("apt-get", "-c", folder / "apt.conf", "update", within=folder)
+    run("apt-get", "-c", folder / "apt.conf", "download", "debian-archive-keyring", within=folder)
+    run("dpkg-deb", "-x", *folder.glob("*.deb"), folder, within=folder)
+    return folder / DEBIAN_KEYS.relative_to("/")
+
+
+def debian_mirror(work: Path) -> None:
+    """Read the packages of a mirror of Debian: of the machine's own, which are reachable, or of Debian's."""
+    listed = run("apt-get", "update", "--print-uris", within=work)
+    keys, failure = debian_keys(work), UnavailableError()
+    (work / "apt.conf").write_text((APT_CONFIGURATION + APT_UNSTABLE).format(folder=work))
+    for mirror in dict.fromkeys([*re.findall(r"'(https?://[^']*debian)/dists/", listed), DEBIAN]):
+        (work / "sources.list").write_text(APT_SOURCE.format(keys=keys, mirror=mirror))
+        try:
+            run("apt-get", "-c", work / "apt.conf", "update", within=work)
+        except UnavailableError as error:  # not of Debian itself, as download.docker.com/linux/debian
+            failure = error
+        else:
+            return
+    raise failure
+
+
 def debian_unstable(name: str, work: Path) -> None:
     """Unpack Debian's packages and stage their programs; the machine's own apt is left alone."""
-    listed = run("apt-get", "update", "--print-uris", within=work)  # the machine's own mirror is reachable
-    mirror = re.search(r"'(https?://[^']*debian)/dists/", listed)
-    (work / "sources.list").write_text(
-        APT_SOURCE.format(mirror=mirror[1] if mirror else "http://deb.debian.org/debian")
-    )
-    (work / "apt.conf").write_text(APT_CONFIGURATION.format(work=work))
-    run("apt-get", "-c", work / "apt.conf", "update", within=work)
+    debian_mirror(work)
     run("apt-get", "-c", work / "apt.conf", "download", *TOOLS[name].packages, within=work)
     for package in work.glob("*.deb"):
         run("dpkg-deb", "-x", package, "unpacked", within=work)
@@ -183,7 +232,7 @@ def provide(name: str, into: Path) -> str:
         return f"{name} {version(tool, into / 'bin')} is already in {into / 'bin'}"
     except UnavailableError:
         into.mkdir(parents=True, exist_ok=True)
-    for source in (official_release, debian_unstable):
+    for source in (*([installed_command] if tool.command else []), official_release, debian_unstable):
         label = source.__name__.replace("_", " ")
         print(f"fetch.py: {name}: trying {label} ...", file=sys.stderr, flush=True)
         with tempfile.TemporaryDirectory(prefix=".fetch-", dir=into) as work:  # files then move within one file system
@@ -203,7 +252,9 @@ def provide(name: str, into: Path) -> str:
     variables = " and ".join(program.upper().replace("-", "_") for program in tool.programs)
     oldest = ".".join(map(str, tool.minimum))
     reasons = "; ".join(failures)
-    raise FetchError(f"{name} is not available: {reasons}. Set {variables} to programs of version {oldest} or newer.")
+    raise UnavailableError(
+        f"{name} is not available: {reasons}. Set {variables} to programs of version {oldest} or newer."
+    )
 
 
 def main() -> int:
@@ -212,16 +263,21 @@ def main() -> int:
     parser.add_argument("tools", choices=sorted(TOOLS), nargs="+", metavar="tool", help=", ".join(sorted(TOOLS)))
     parser.add_argument("--into", type=Path, required=True, help="folder; programs go to its bin/")
     arguments = parser.parse_args()
+    status = 0
     try:
         for name in arguments.tools:
-            print(provide(name, arguments.into.resolve()), flush=True)
+            try:
+                print(provide(name, arguments.into.resolve()), flush=True)
+            except UnavailableError as error:
+                print("fetch.py:", " ".join(str(error).split()), file=sys.stderr)
+                status = 3
     except (FetchError, OSError, tarfile.TarError) as error:
         print("fetch.py:", " ".join(str(error).split()), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("fetch.py: stopped", file=sys.stderr)
         return 130
-    return 0
+    return status
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -96,6 +97,7 @@ def test_reports_and_checks_of_prometheus_answer(default_run: Replay, shell: dic
         assert done.returncode == 0, (command, done.stderr)
 
 
+@pytest.mark.skipif(not shutil.which("curl"), reason="curl is not installed")
 def test_a_server_is_asked_for_its_health_and_examined(shell: dict[str, str]) -> None:
     with serving(targets(find("baseline-vs-spec"), seed=1), "127.0.0.1", 0, speed=20) as places:
         said = {

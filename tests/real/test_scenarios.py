@@ -11,9 +11,13 @@ from scripts.detection import HEAD, PAGE, START, replayed, rows
 
 pytestmark = pytest.mark.prometheus
 
-PROGRAMS = (program("prometheus"), program("promtool"))
 # Slow ones first, so that two workers end together.
 ORDER = sorted(names(), key=lambda name: sum(s.instances * s.engines for s in find(name).server), reverse=True)
+
+
+@pytest.fixture(scope="module")
+def programs() -> tuple[Path, Path]:
+    return program("prometheus"), program("promtool")
 
 
 def check(told: Scenario, fired: list[Firing]) -> None:
@@ -27,9 +31,11 @@ def check(told: Scenario, fired: list[Firing]) -> None:
 
 
 @pytest.mark.parametrize("name", ORDER)
-def test_exactly_the_alerts_that_a_scenario_names_fire_in_time(name: str, tmp_path: Path) -> None:
+def test_exactly_the_alerts_that_a_scenario_names_fire_in_time(
+    name: str, tmp_path: Path, programs: tuple[Path, Path]
+) -> None:
     told = find(name)
-    with replayed(told, tmp_path, PROGRAMS, alerts_only=True) as replay:
+    with replayed(told, tmp_path, programs, alerts_only=True) as replay:
         fired = firings(replay)
     check(told, fired)
     page = PAGE.read_text().splitlines()
@@ -38,9 +44,9 @@ def test_exactly_the_alerts_that_a_scenario_names_fire_in_time(name: str, tmp_pa
 
 @pytest.mark.parametrize("seed", [2])
 @pytest.mark.parametrize("name", ["disagg-phantom-drafts", "mixed-temperature", "spec-off"])
-def test_a_story_does_not_hang_on_its_seed(name: str, seed: int, tmp_path: Path) -> None:
+def test_a_story_does_not_hang_on_its_seed(name: str, seed: int, tmp_path: Path, programs: tuple[Path, Path]) -> None:
     told = find(name)
-    with replayed(told, tmp_path, PROGRAMS, seed, alerts_only=True) as replay:
+    with replayed(told, tmp_path, programs, seed, alerts_only=True) as replay:
         check(told, firings(replay))
 
 

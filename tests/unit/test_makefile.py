@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT
+from conftest import ROOT, program
 
 DOCKER = """#!/bin/sh
 echo "called: ${BUILD_FOLDER-} $COMPOSE_PROFILES $*" >>"$CALLS"
@@ -265,6 +265,30 @@ def test_down_stops_both_and_requires_neither_variables_nor_secrets(project: Pat
         "compose --project-name draftboard down",
         "compose --project-name draftboard-demo down",
     ]
+
+
+@pytest.mark.parametrize(
+    ("status", "ci", "passes"), [(0, "true", True), (2, "", False), (3, "", True), (3, "true", False)]
+)
+def test_a_program_that_cannot_be_had_stops_the_tests_in_ci_only(
+    project: Path, status: int, ci: str, passes: bool
+) -> None:
+    called = project / "deploy/tools/fetch.py"
+    called.write_text(f"import sys\nprint(*sys.argv[1:])\nsys.exit({status})\n")
+    done = make(project, "optional-tools", "DOCKER_COMPOSE=there", CI=ci)
+    assert done.stdout == "alertmanager --into .tools\n"
+    assert (done.returncode == 0) == passes
+
+
+def test_a_test_of_a_program_that_could_not_be_fetched_is_skipped_and_of_a_named_one_is_not(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("conftest.ROOT", tmp_path)
+    monkeypatch.setenv("AMTOOL", str(tmp_path / ".tools/bin/amtool"))  # as `make` exports it
+    with pytest.raises(pytest.skip.Exception, match=r"amtool is not in \.tools/bin; `make tools` says why"):
+        program("amtool")
+    monkeypatch.setenv("AMTOOL", "/nowhere/amtool")
+    assert program("amtool") == Path("/nowhere/amtool")
 
 
 @pytest.mark.parametrize("target", ["test-grafana", "pictures"])
