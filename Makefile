@@ -1,19 +1,17 @@
 # `make demo` and `make test` install what they need: Python packages in .venv, Prometheus and other programs in .tools.
 
-PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+DRAFTBOARD := $(BIN)/draftboard
+# `make install` links the program into its folder bin.
+PREFIX ?= $(HOME)/.local
 # Python compiles what is imported; to compile all that is installed takes longer than to install it.
 INSTALL := $(BIN)/pip install --quiet --no-compile --constraint constraints.txt
 TOOLS := .tools
-# The user's settings, if present, and the folder for the files built from them. Git ignores both.
-CONFIG := $(firstword $(wildcard deploy/my.toml) deploy/draftboard.toml)
-OUT := $(if $(filter deploy/draftboard.toml,$(CONFIG)),.,deploy/built)
 # Grafana's published front end: what npm installs for tests/grafana, and the browser that runs it.
 GRAFANA := tests/grafana/node_modules/.package-lock.json
 CHROMIUM ?= chromium
 export CHROMIUM
-RECORDING := deploy/demo/run-v0.32.0-ngram-vs-baseline.om.gz
 
 # A program named in the environment is used as it is; all others are fetched into .tools.
 TOOL := $(CURDIR)/$(TOOLS)/bin
@@ -36,17 +34,19 @@ export PROMETHEUS PROMTOOL ALERTMANAGER AMTOOL DOCKER_COMPOSE
 # The tests start Python a hundred times: what it has compiled is kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-vllm test-grafana pictures unit lint format typecheck build check mutate detect \
-	false-alarms bench-simulator bench-dashboards secrets up up-demo reload down check-chromium optional-tools tools clean
-.DEFAULT_GOAL := help
+.PHONY: demo install test test-vllm test-wheel test-grafana pictures unit lint format typecheck mutate \
+	detect false-alarms bench-simulator bench-dashboards check-chromium optional-tools tools clean
 
-help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+include deploy/stack.mk
 
 demo: $(VENV)/.demo $(FETCHED) ## Replay a recorded run, then drill a live alert
-	@$(BIN)/draftboard replay $(RECORDING) --config deploy/demo/draftboard.toml $(if $(KEEP),--keep)
-	@echo
-	@$(BIN)/draftboard drill deploy/demo/drafter-breaks.toml --config deploy/demo/drill.toml --speed 60
+	@$(DRAFTBOARD) demo $(if $(KEEP),--keep)
+
+install: $(VENV)/.installed ## Put draftboard on PATH: a link in PREFIX/bin (~/.local)
+	@mkdir -p $(PREFIX)/bin
+	@ln -sf $(CURDIR)/$(DRAFTBOARD) $(PREFIX)/bin/draftboard
+	@echo "$(PREFIX)/bin/draftboard runs from $(CURDIR)."
+	@case ":$(PATH):" in *:$(PREFIX)/bin:*) ;; *) echo "Add $(PREFIX)/bin to PATH." ;; esac
 
 test: ## Run lint, type checks and all tests, with a real Prometheus
 	@$(MAKE) --no-print-directory --jobs=4 lint typecheck optional-tools $(filter %/prometheus,$(FETCHED))
@@ -58,6 +58,9 @@ unit: $(VENV)/.dev ## Run the tests that start no Prometheus
 test-vllm: $(VENV)/.dev $(FETCHED) ## Compare the commands with a real vLLM on the CPU (3.5 GB)
 	@$(PYTHON) tests/scripts/install_vllm.py .venv-vllm
 	$(BIN)/pytest tests/vllm
+
+test-wheel: $(VENV)/.dev $(FETCHED) $(FETCHED_COMPOSE) ## Install the wheel and use it in an empty folder
+	$(BIN)/pytest tests/wheel
 
 test-grafana: $(VENV)/.dev $(FETCHED) check-chromium $(GRAFANA) ## Check dashboards in Grafana's own front end
 	$(BIN)/pytest tests/grafana
@@ -77,11 +80,7 @@ format: $(VENV)/.dev ## Format the code and fix style
 typecheck: $(VENV)/.dev ## Check types with mypy --strict
 	$(BIN)/mypy
 
-build: $(VENV)/.runtime ## Generate dashboards, rules and stack configuration
-	$(BIN)/draftboard build --config $(CONFIG) --out $(OUT)
-
-check: $(VENV)/.runtime ## Check that the generated files are up to date
-	$(BIN)/draftboard check --config $(CONFIG) --out $(OUT)
+build check: $(VENV)/.runtime
 
 mutate: $(VENV)/.dev $(FETCHED) ## Check that the promtool cases detect every change of a rule
 	PYTHONPATH=tests $(BIN)/python -m scripts.mutate --promtool $(PROMTOOL)
@@ -98,21 +97,6 @@ bench-simulator: $(VENV)/.dev ## Measure the cost of one simulated engine hour
 
 bench-dashboards: $(VENV)/.dev $(FETCHED) ## Measure what dashboards cost; write it to docs/
 	PYTHONPATH=tests $(BIN)/python -m scripts.dashboard_costs --prometheus $(PROMETHEUS) --promtool $(PROMTOOL)
-
-secrets: ## Create missing secrets and deploy/.env
-	@$(PYTHON) deploy/tools/make_secrets.py
-
-up: ## Start the stack of deploy/.env (EXAMPLE=eagle3: that model)
-	@$(PYTHON) deploy/tools/stack.py up $(if $(EXAMPLE),--example $(EXAMPLE))
-
-up-demo: ## Start the stack with simulated servers; no GPU needed
-	@$(PYTHON) deploy/tools/stack.py up --demo
-
-reload: ## Read changed settings without a restart
-	@$(PYTHON) deploy/tools/stack.py reload $(if $(EXAMPLE),--example $(EXAMPLE))
-
-down: ## Stop both stacks; volumes are kept
-	@$(PYTHON) deploy/tools/stack.py down
 
 check-chromium:
 	@command -v $(CHROMIUM) >/dev/null || { echo "$(CHROMIUM) is missing. Run: apt-get install \
@@ -131,7 +115,6 @@ clean: ## Remove .venv, .tools and all caches
 	rm -rf $(VENV) .venv-vllm $(TOOLS) build tests/grafana/node_modules tests/grafana/dist
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .mutation_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
-	rm -rf generator/draftboard.egg-info
 
 $(VENV)/.pip: constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is required: make PYTHON=python3.12 ..." if sys.version_info < (3, 11) else 0)'
@@ -147,9 +130,13 @@ $(VENV)/.demo: $(VENV)/.pip pyproject.toml
 	$(INSTALL) --editable '.[lab]'
 	@touch $(VENV)/.runtime $@
 
+$(VENV)/.installed: $(VENV)/.pip pyproject.toml
+	$(INSTALL) --editable '.[plots,lab]'
+	@touch $(VENV)/.runtime $(VENV)/.demo $@
+
 $(VENV)/.dev: $(VENV)/.pip pyproject.toml
 	$(INSTALL) --editable '.[plots,lab]' --group dev
-	@touch $(VENV)/.runtime $(VENV)/.demo $@
+	@touch $(VENV)/.runtime $(VENV)/.demo $(VENV)/.installed $@
 
 $(GRAFANA): tests/grafana/package-lock.json
 	cd tests/grafana && npm ci

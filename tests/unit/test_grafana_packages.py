@@ -26,6 +26,6 @@ def test_neither_packages_nor_their_bundle_are_committed() -> None:
 
 
 def test_what_is_shipped_holds_none_of_them() -> None:
-    setuptools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
-    assert setuptools["packages"]["find"]["where"] == ["generator"]
-    assert not re.search(r"\.(m?js|tsx?|css)\b|node_modules", str(setuptools["package-data"]))
+    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert wheel["only-include"] == ["generator/draftboard", "deploy", "docs"]
+    assert not re.search(r"\.(m?js|tsx?|css)\b|node_modules|tests", str(wheel))

@@ -2,3 +2,4 @@
 
 from draftboard.build.files import Difference, artifacts, compare, left_over, render, write
 from draftboard.build.inventory import Inventory, inventory
+from draftboard.build.standalone import standalone

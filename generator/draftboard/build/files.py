@@ -129,7 +129,7 @@ def write(files: Mapping[str, str], out: Path) -> None:
                 target.parent.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise DraftboardError(
-                    f"{target.parent}: cannot write below this path: {error.strerror}; choose another --out"
+                    f"{target.parent}: cannot write below this path: {error.strerror}; choose another folder"
                 ) from None
             staged = staging.enter_context(whole(target, "generated file"))
             staged.write_text(text, encoding="utf-8", newline="\n")

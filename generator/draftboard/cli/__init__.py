@@ -17,10 +17,13 @@ _COMMANDS = {
     "compare": "compare:compare_command",
     "sweep": "sweep:sweep_command",
     "plan": "plan:plan",
+    "init": "files:init",
     "build": "files:build",
     "check": "files:check",
     "signals": "files:signals",
+    "stack": "stack:stack",
     "replay": "lab:replay_command",
+    "demo": "lab:demo",
     "simulate": "lab:simulate",
     "drill": "lab:drill_command",
 }

@@ -1,4 +1,4 @@
-"""`build`, `check` and `signals`: the generated files, and what is in them."""
+"""`init`, `build`, `check` and `signals`: the settings file, the generated files, and what is in them."""
 
 import shlex
 from collections.abc import Iterator
@@ -8,16 +8,32 @@ import click
 
 from draftboard.alerts import load
 from draftboard.build import Inventory, compare, inventory, left_over, render, write
-from draftboard.cli.shared import config_option, console, json_option
+from draftboard.cli.shared import FILE, config_option, console, json_option
 from draftboard.errors import DraftboardError
+from draftboard.files import whole
 from draftboard.output import Block, Bullets, Document, Heading, Sentence, Table, Text, Verbatim, columns, show
 from draftboard.output import as_json as to_json
+from draftboard.settings.template import template
 
 out_option = click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder of dashboards/, alerts/ and deploy/. Default: the Git repository's root, else the current folder.",
 )
+
+
+@click.command()
+@click.argument("file", type=FILE, default="draftboard.toml")
+def init(file: Path) -> None:
+    """Write a settings file with every default as a comment.
+
+    FILE is draftboard.toml, unless given; it must not exist.
+    """
+    if file.exists():
+        raise DraftboardError(f"{file} exists and is not overwritten: choose another path")
+    with whole(file, "settings") as staged:
+        staged.write_text(template(), encoding="utf-8")
+    click.echo(f"Written: {file}. Change it, then run: {shlex.join(['draftboard', 'build', '--config', str(file)])}")
 
 
 @click.command()

@@ -18,6 +18,8 @@ from draftboard.lab import drill, replay
 from draftboard.lab.simulator import find, names
 from draftboard.output import Document, Heading, Sentence, show
 from draftboard.output import as_json as to_json
+from draftboard.project import ROOT
+from draftboard.settings import Settings
 from draftboard.status import Status
 
 
@@ -36,7 +38,12 @@ def replay_command(
     RECORDING is OpenMetrics text with timestamps, such as `promtool tsdb dump-openmetrics` writes; it may be compressed
     (.gz). Only series that the rules or panels read are loaded.
     """
-    settings = load(config)
+    _replay(recording, load(config), as_json=as_json, keep=keep, prometheus=prometheus, promtool=promtool)
+
+
+def _replay(
+    recording: Path, settings: Settings, *, as_json: bool, keep: bool, prometheus: Path, promtool: Path
+) -> None:
     folder = Path(tempfile.mkdtemp(prefix="draftboard-kept-")) if keep else None
     with (
         shared.progress_bar() as progress,
@@ -69,15 +76,37 @@ def drill_command(
     SCENARIO is a name or a TOML file, as for `simulate`. Simulator, Prometheus, Alertmanager and a webhook run on
     loopback until the scenario ends, with the configuration that `build` writes. No other receiver is notified.
     """
-    programs = drill.Programs(prometheus, alertmanager)
+    _drill(scenario, load(config), drill.Programs(prometheus, alertmanager), speed=speed, as_json=as_json)
+
+
+def _drill(scenario: str, settings: Settings, programs: drill.Programs, *, speed: float, as_json: bool) -> None:
     with shared.progress_bar() as progress:
-        outcome = drill.rehearse(scenario, load(config), programs, speed=speed, progress=progress)
+        outcome = drill.rehearse(scenario, settings, programs, speed=speed, progress=progress)
     if as_json:
         click.echo(to_json(outcome))
     else:
         show(drill.shown(outcome), shared.console())
     if not outcome.passed:
         raise SystemExit(1)
+
+
+_DEMO = ROOT / "deploy/demo"
+_RECORDED = _DEMO / "run-v0.32.0-ngram-vs-baseline.om.gz"
+
+
+@click.command("demo")
+@click.option("--keep", is_flag=True, help="Leave Prometheus running on loopback, with the recording and the records.")
+@shared.program_option("prometheus")
+@shared.program_option("promtool")
+@shared.program_option("alertmanager")
+def demo(*, keep: bool, prometheus: Path, promtool: Path, alertmanager: Path) -> None:
+    """Replay ten recorded minutes of a real vLLM, then drill an alert."""
+    optional_module("draftboard.lab.simulator.fleet", why="demo needs", extra="lab")
+    recorded, drilled = load(_DEMO / "draftboard.toml"), load(_DEMO / "drill.toml")
+    _replay(_RECORDED, recorded, as_json=False, keep=keep, prometheus=prometheus, promtool=promtool)
+    click.echo()
+    programs = drill.Programs(prometheus, alertmanager)
+    _drill(str(_DEMO / "drafter-breaks.toml"), drilled, programs, speed=60, as_json=False)
 
 
 _STEP = Duration(15)

@@ -15,6 +15,7 @@ from rich.console import Console
 
 from draftboard.durations import Duration, moment
 from draftboard.output import Progress
+from draftboard.project import CHECKOUT
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 config_option = click.option("--config", type=FILE, help="Settings that overlay the defaults, as TOML.")
@@ -44,17 +45,14 @@ def access_options(otherwise: str = "") -> Callable[[Callable[..., None]], Calla
     return lambda command: token(ca(command))
 
 
-_TOOLS = Path(__file__).parents[3] / ".tools/bin"
-"""Where `make tools` puts programs, in a checkout of this project."""
-
-
 def _program(_context: click.Context, _option: click.Parameter, given: str) -> Path:
-    found = shutil.which(given, path=_TOOLS) or shutil.which(given)
+    fetched = CHECKOUT and shutil.which(given, path=CHECKOUT / ".tools/bin")
+    found = fetched or shutil.which(given)
     return Path(found or given).absolute()
 
 
 def program_option(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """An option for a program: as named, else from the environment, else the project's own, else from PATH."""
+    """An option for a program: as named, else from the environment, else what `make tools` fetched, else from PATH."""
     return click.option(
         f"--{name}-program",
         name,
@@ -62,7 +60,7 @@ def program_option(name: str) -> Callable[[Callable[..., None]], Callable[..., N
         default=name,
         show_envvar=True,
         callback=_program,
-        help="The program, where it is neither in .tools/bin of the project nor on PATH.",
+        help="The program. Default: what `make tools` fetched for the checkout, else that on PATH.",
     )
 
 

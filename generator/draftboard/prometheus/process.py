@@ -12,6 +12,7 @@ from pathlib import Path
 
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
+from draftboard.project import CHECKOUT
 
 _POLL_SECONDS = 0.02
 _PATIENCE = 3000  # polls, so a minute
@@ -126,7 +127,7 @@ class Server:
                 f"--query.lookback-delta={self.lookback}",
             ),
             ready=READY,
-            help="set PROMETHEUS, or run `make tools`",
+            help=_obtained("Prometheus 3.5", "PROMETHEUS"),
         )
         process, ready = program.start(self.folder / "prometheus.log", lasting=lasting)
         return process, f"http://{ready['address']}"
@@ -145,7 +146,7 @@ def start_alertmanager(program: Path, folder: Path, port: int) -> subprocess.Pop
             "--data.maintenance-interval=1s",  # when it is killed, it loses at most one second
         ),
         ready=re.compile(r'msg="Listening on"[^\n]* address=127\.0\.0\.1:\d+'),
-        help="set ALERTMANAGER, or run `make tools`",
+        help=_obtained("Alertmanager 0.28", "ALERTMANAGER"),
     )
     return alertmanager.start(folder / "alertmanager.log")[0]
 
@@ -165,10 +166,18 @@ class Promtool:
         try:
             done = subprocess.run(command, capture_output=True, text=True, check=False)
         except OSError as error:
-            reason = f"cannot run promtool: {error.strerror}; set PROMTOOL, or run `make tools`"
+            reason = f"cannot run promtool: {error.strerror}; {_obtained('Prometheus 3.5', 'PROMTOOL')}"
             raise DraftboardError(f"{self.program}: {reason}") from None
         if done.returncode:
             raise DraftboardError(f"promtool {' '.join(arguments[:3])}: {_last_line(done.stderr or done.stdout)}")
+
+
+def _obtained(least: str, variable: str) -> str:
+    """What to do where a program cannot be run."""
+    install = (
+        f"run `make tools` in {CHECKOUT}" if CHECKOUT else f"install {least} or newer, https://prometheus.io/download"
+    )
+    return f"{install}, or set {variable}"
 
 
 def _last_line(text: str) -> str:

@@ -47,8 +47,10 @@ class Labels(Table):
     instance: LabelName = "instance"
     model_name: LabelName = "model_name"
     engine: LabelName = "engine"
-    spec_method: LabelName = "spec_method"  # Target label set by the user: vLLM does not export the drafting method.
-    variant: LabelName = "variant"  # Target label set by the user: an arm of an A/B comparison.
+    spec_method: LabelName = "spec_method"
+    """Target label set by the user: vLLM does not export the drafting method."""
+    variant: LabelName = "variant"
+    """Target label set by the user: an arm of an A/B comparison."""
     scale_to_zero: LabelName = "scale_to_zero"
     """Target label set by the user, of any value: servers whose absence is normal."""
     spec_verification: LabelName = "spec_verification"
@@ -118,18 +120,21 @@ class Rules(Table):
     """How the rules are evaluated."""
 
     scrape_interval: Positive = Duration(15)
-    window: Positive | None = None
+    """As in the scrape configuration of vLLM's job."""
+    window: Positive | None = Field(default=None, examples=["5m"])
     """Window of every rate: at least four scrapes, which bridge a failed one. Default: four scrapes, at least 5m."""
-    down_after: Positive | None = None
+    down_after: Positive | None = Field(default=None, examples=["2m30s"])
     """How long a server answers no scrape before it counts as down. Default: two and a half scrapes, at least 2m30s: by
     default Prometheus scrapes once a minute."""
     evaluation_interval: Positive = Duration(60)
     query_offset: Hold = Duration(0)
     """How much later a ruler behind remote write evaluates, because samples arrive late. Prometheus 2.53 or newer."""
-    compare_with: Positive = Duration(3600)  # Offset of comparisons with the past.
+    compare_with: Positive = Duration(3600)
+    """Offset of comparisons with the past."""
     baseline: Positive = Duration(86_400)
     """The past that defines a model's normal values: a day, so that it holds both day and night."""
-    baseline_needs: Share = 0.25  # Share of the baseline that must hold samples.
+    baseline_needs: Share = 0.25
+    """Share of the baseline that must hold samples."""
     remember: Positive = Duration(3600)
     """How far back a server or model counts as known, and restarts are counted."""
     startup: Positive = Duration(1800)
@@ -198,9 +203,11 @@ class Cost(Table):
 
     gpus_per_engine: AboveZero = 1.0
     """Tensor x pipeline parallel size: vLLM does not export it."""
-    gpus_of_model: dict[ModelPattern, AboveZero] = Field(default={}, max_length=64)
+    gpus_of_model: dict[ModelPattern, AboveZero] = Field(
+        default={}, max_length=64, examples=[{"meta-llama/Llama-3.1-405B-Instruct": 8}]
+    )
     """The same for models of another size, by name or regular expression."""
-    price_per_gpu_hour: AboveZero | None = None
+    price_per_gpu_hour: AboveZero | None = Field(default=None, examples=[2.5])
     """Without it the saving is a number of GPUs."""
     currency: Currency = "USD"
 
@@ -208,7 +215,8 @@ class Cost(Table):
 class Methods(Table):
     """Values of the `spec_method` label with a meaning to the rules."""
 
-    baseline: MethodName = "none"  # A server without speculation, on purpose.
+    baseline: MethodName = "none"
+    """A server without speculation, on purpose."""
     lookup: tuple[MethodName, ...] = Field(default=("ngram", "ngram_gpu", "suffix"), strict=False, max_length=32)
     """Methods that copy from the text: a weak first position comes from the text, not from a misaligned drafter."""
     adaptive: tuple[MethodName, ...] = Field(default=("adaptive", "dynamic"), strict=False, min_length=1, max_length=32)
@@ -219,8 +227,8 @@ class Methods(Table):
 class Additions(Table):
     """`[all_alerts]`: what every alert carries besides its own. Prometheus expands templates in the texts."""
 
-    labels: dict[LabelName, OneLine] = Field(default={}, max_length=16)
-    annotations: dict[LabelKey, OneLine] = Field(default={}, max_length=16)
+    labels: dict[LabelName, OneLine] = Field(default={}, max_length=16, examples=[{"team": "llm"}])
+    annotations: dict[LabelKey, OneLine] = Field(default={}, max_length=16, examples=[{"contact": "#llm-serving"}])
 
 
 class Overlay(Additions):
@@ -228,15 +236,15 @@ class Overlay(Additions):
 
     enabled: bool = True
     """Without it there is no rule, no runbook, and no inhibition that names the alert."""
-    hold: Hold | None = Field(default=None, alias="for")
-    keep_firing_for: Hold | None = None
-    severity: Severity | None = None
+    hold: Hold | None = Field(default=None, alias="for", examples=["30m"])
+    keep_firing_for: Hold | None = Field(default=None, examples=["15m"])
+    severity: Severity | None = Field(default=None, examples=["critical"])
 
 
 class Links(Table):
     """Targets of the links in alerts and dashboards."""
 
-    grafana: Url | None = None
+    grafana: Url | None = Field(default=None, examples=["https://grafana.example.com"])
     """Grafana's address as a browser reaches it. Without it alerts carry no link to a dashboard."""
     runbooks: Url = f"https://github.com/draftboard/draftboard/blob/v{__version__}/alerts/runbooks"
 
@@ -266,7 +274,7 @@ class Settings(Table):
     buckets: Buckets = Buckets()
     slo: Objectives = Objectives()
     all_alerts: Additions = Additions()
-    alerts: dict[AlertName, Overlay] = Field(default={})
+    alerts: dict[AlertName, Overlay] = Field(default={}, examples=["SpecDecodeNotPaying"])
     links: Links = Links()
     dashboards: Dashboards = Dashboards()
     stack: Stack = Stack()

@@ -58,13 +58,14 @@ class Buckets(Table):
 class Objective(Table):
     """At least this share of requests without an error."""
 
-    objective: Share
+    objective: Share = Field(examples=[0.99])
 
 
 class TimeObjective(Objective):
     """At least this share of requests within this time."""
 
-    threshold_seconds: AboveZero
+    threshold_seconds: AboveZero = Field(examples=[0.5])
+    """The bound of a bucket."""
 
 
 class Objectives(Table):

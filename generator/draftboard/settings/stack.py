@@ -31,18 +31,21 @@ class ScrapeLimits(Table):
     label_name_length: int = Field(default=200, ge=20, le=10_000)
     label_value_length: int = Field(default=2_000, ge=100, le=100_000)
     """Model names may be paths, and `vllm:cache_config_info` holds whole configurations."""
-    megabytes: int = Field(default=20, ge=1, le=1_000)  # Uncompressed: a page of 50,000 samples is about 8 MB.
-    targets: int = Field(default=1_000, ge=1, le=100_000)  # Of one job: a protection against a wrong discovery file.
+    megabytes: int = Field(default=20, ge=1, le=1_000)
+    """Uncompressed: a page of 50,000 samples is about 8 MB."""
+    targets: int = Field(default=1_000, ge=1, le=100_000)
+    """Of one job: a protection against a wrong discovery file."""
 
 
 class RemoteWrite(Table):
     """A remote store that receives all samples: Mimir, VictoriaMetrics, Thanos."""
 
-    url: Url
-    token: bool = False  # Send the bearer token in `remote_write_token` below `secrets`, to `query_url` too.
+    url: Url = Field(examples=["https://mimir.example.com/api/v1/push"])
+    token: bool = False
+    """Send the bearer token in `remote_write_token` below `secrets`, to `query_url` too."""
     rules_there: bool = False
     """That system's own ruler evaluates the rules. This Prometheus evaluates none, or alerts would come twice."""
-    query_url: Url | None = None
+    query_url: Url | None = Field(default=None, examples=["https://mimir.example.com/prometheus"])
     """Where that system answers PromQL, without `/api/v1`: with `rules_there` Grafana reads the records there."""
 
     @model_validator(mode="after")
@@ -62,28 +65,34 @@ class Notify(Table):
     info: Channels = ()
     heartbeat: bool = False
     """Send the watchdog to the address in `heartbeat_url`: a dead man's switch that rings when it stops coming."""
-    group_wait: Positive = Duration(30)  # Delay of a first message, to collect other alerts of the same model.
-    group_interval: Positive = Duration(300)  # Delay of changes to a group that was sent.
+    group_wait: Positive = Duration(30)
+    """Delay of a first message, to collect other alerts of the same model."""
+    group_interval: Positive = Duration(300)
+    """Delay of changes to a group that was sent."""
     group_interval_critical: Positive = Duration(60)
     """The same for critical alerts: an outage that begins before the end of the last one is told is not told itself."""
-    repeat_critical: Positive = Duration(4 * 3600)  # A critical alert that is still firing is sent again.
+    repeat_critical: Positive = Duration(4 * 3600)
+    """A critical alert that is still firing is sent again."""
     repeat_others: Positive = Duration(24 * 3600)
-    heartbeat_interval: Positive = Duration(300)  # The switch should ring after two or three missing messages.
+    heartbeat_interval: Positive = Duration(300)
+    """The switch should ring after two or three missing messages."""
 
 
 class Slack(Table):
     """The address of the incoming webhook is in `slack_webhook_url`."""
 
-    channel: Name = ""  # Empty: the webhook's own channel.
+    channel: Name = ""
+    """Empty: the webhook's own channel."""
 
 
 class Email(Table):
     """The password is in `smtp_password`."""
 
-    to: MailAddress
-    sender: MailAddress
-    smarthost: Address
-    username: Name = ""  # Empty: the server requires no authentication.
+    to: MailAddress = Field(examples=["llm-serving@example.com"])
+    sender: MailAddress = Field(examples=["alerts@example.com"])
+    smarthost: Address = Field(examples=["smtp.example.com:587"])
+    username: Name = ""
+    """Empty: the server requires no authentication."""
 
 
 class Stack(Table):
@@ -92,8 +101,9 @@ class Stack(Table):
     prometheus: Address = "prometheus:9090"
     alertmanager: Address = "alertmanager:9093"
     secrets: Folder = "/run/secrets"
-    dashboards: Folder = "/var/lib/grafana/dashboards"  # Where Grafana reads them.
-    external_labels: dict[LabelKey, LabelText] = Field(default={}, max_length=16)
+    dashboards: Folder = "/var/lib/grafana/dashboards"
+    """Where Grafana reads them."""
+    external_labels: dict[LabelKey, LabelText] = Field(default={}, max_length=16, examples=[{"cluster": "prod"}])
     """Labels of this Prometheus in remote writes and alerts."""
     limits: ScrapeLimits = ScrapeLimits()
     remote_write: tuple[RemoteWrite, ...] = Field(default=(), strict=False, max_length=4)

@@ -14,7 +14,8 @@ class Bands(Table):
     fair: Share = 0.4
     healthy: Share = 0.6
     optimal: Share = 0.7
-    suspicious: Share = 0.98  # A long time above this is rarely a good drafter and often a repetition loop.
+    suspicious: Share = 0.98
+    """A long time above this is rarely a good drafter and often a repetition loop."""
 
     @model_validator(mode="after")
     def _rise(self) -> Self:
@@ -31,7 +32,8 @@ class Thresholds(Table):
     """Expected speedup from which speculation pays; from 1 to this it is about even. HEUR."""
     drop: Share = 0.8
     """Acceptance now over acceptance before, under which the workload or the drafter has changed. HEUR."""
-    anomaly: AboveZero = 3.0  # Standard deviations below the model's own day.
+    anomaly: AboveZero = 3.0
+    """Standard deviations below the model's own day."""
     usual: AboveZero = 2.0
     """Standard deviations of the model's own day, within which a drop is the turn of another kind of request."""
     deviation_floor: Share = 0.05
@@ -45,7 +47,8 @@ class Thresholds(Table):
     """Speedup gained by another K, over which it is advised: what lies within is noise, and a short draft is safer."""
     full_drafts: Share = 0.9
     """Mean draft length over configured K, under which the last position says little: few drafts reach it."""
-    outlier: Share = 0.75  # An engine's acceptance length over that of its model's other engines. HEUR.
+    outlier: Share = 0.75
+    """An engine's acceptance length over that of its model's other engines. HEUR."""
     inconsistent: Share = 0.05
     """Relative error of an identity that the counters hold exactly; rates differ a little where series begin."""
     slower: Share = 0.95
@@ -56,18 +59,21 @@ class Thresholds(Table):
     """Mean decode step, relative to the engine's own day at the same batch, above which an engine is slow. HEUR."""
     load: Share = 0.2
     """Largest relative difference of comparable sides in an engine's request rate and batch, or in lengths. HEUR."""
-    kv_cache: Share = 0.9  # Share of the KV cache in use, above which the next long request may preempt another. HEUR.
+    kv_cache: Share = 0.9
+    """Share of the KV cache in use, above which the next long request may preempt another. HEUR."""
     preemptions: Share = 0.1
     """Preemptions for each finished request, above which prompts are computed twice too often. HEUR."""
     queue_growth: AboveZero = 1.0
     """Waiting requests per engine more than one window ago, above which the queue grows rather than varies. HEUR."""
-    errors: Share = 0.05  # Share of finished requests that ended in an error, and of HTTP answers that were 5xx. HEUR.
+    errors: Share = 0.05
+    """Share of finished requests that ended in an error, and of HTTP answers that were 5xx. HEUR."""
     chance: AboveZero = 4.0
     """Standard deviations above half the limit of errors, up to which errors of few requests are chance.
     `make false-alarms` simulates it, and the other guards against chance."""
     unfinished: Share = 0.2
     """Share of started requests that did not finish and do not run, above which clients give up. HEUR."""
-    rejections: Share = 0.01  # Share of requests rejected by a limit of the queue. HEUR.
+    rejections: Share = 0.01
+    """Share of requests rejected by a limit of the queue. HEUR."""
     interruptions: AboveZero = 2.0
     """Restarts or failures of a server within rules.remember, above which it is unsteady. HEUR."""
     answered: Share = 0.95
@@ -124,5 +130,7 @@ class Traffic(Table):
 class Planning(Table):
     """Limits above which `draftboard plan vram` warns. Both are HEUR: authors' advice that nobody has measured."""
 
-    target_share: Share = 0.7  # Target weights over all GPU memory, above which a draft model cuts concurrency.
-    draft_share: Share = 0.15  # Draft weights over all GPU memory, above which they take too much of the KV cache.
+    target_share: Share = 0.7
+    """Target weights over all GPU memory, above which a draft model cuts concurrency."""
+    draft_share: Share = 0.15
+    """Draft weights over all GPU memory, above which they take too much of the KV cache."""
