@@ -43,10 +43,10 @@ demo: $(VENV)/.demo $(FETCHED) ## Replay a recorded run, then drill a live alert
 	@$(DRAFTBOARD) demo $(if $(KEEP),--keep)
 
 install: $(VENV)/.installed ## Put draftboard on PATH: a link in PREFIX/bin (~/.local)
-	@mkdir -p $(PREFIX)/bin
-	@ln -sf $(CURDIR)/$(DRAFTBOARD) $(PREFIX)/bin/draftboard
+	@mkdir -p "$(PREFIX)/bin"
+	@ln -sf "$(CURDIR)/$(DRAFTBOARD)" "$(PREFIX)/bin/draftboard"
 	@echo "$(PREFIX)/bin/draftboard runs from $(CURDIR)."
-	@case ":$(PATH):" in *:$(PREFIX)/bin:*) ;; *) echo "Add $(PREFIX)/bin to PATH." ;; esac
+	@case ":$$PATH:" in *":$(PREFIX)/bin:"*) ;; *) echo "Add $(PREFIX)/bin to PATH." ;; esac
 
 test: ## Run lint, type checks and all tests, with a real Prometheus
 	@$(MAKE) --no-print-directory --jobs=4 lint typecheck optional-tools $(filter %/prometheus,$(FETCHED))

@@ -25,6 +25,15 @@ def test_the_same_settings_give_the_same_bytes(files: dict[str, str]) -> None:
     assert render(Settings()) == files
 
 
+@pytest.mark.parametrize(("scraped", "same"), [("15s", True), ("30s", True), ("60s", True), ("61s", False)])
+def test_rules_and_dashboards_are_the_same_for_scrapes_up_to_every_minute(
+    scraped: str, same: bool, committed: dict[str, str]
+) -> None:
+    settings = Settings.model_validate({"rules": {"scrape_interval": scraped}})
+    loaded = {path: text for path, text in render(settings).items() if not path.startswith("deploy/")}
+    assert (loaded == {path: committed[path] for path in loaded}) == same
+
+
 def test_without_an_objective_nothing_speaks_of_one(files: dict[str, str]) -> None:
     shown = re.compile("vllm_sl[io]_|VLLMErrorBudget|Are the SLOs met")
     assert [path for path, text in files.items() if shown.search(path + text) and not path.endswith(".md")] == []

@@ -84,14 +84,15 @@ def test_records_that_another_server_evaluates_are_a_note() -> None:
     assert "another server evaluates them" in found.what
 
 
-def test_a_scrape_interval_within_the_settings_has_no_finding() -> None:
-    assert of_scrapes(TARGET) == []
-    assert of_scrapes(dataclasses.replace(TARGET, interval="500ms")) == []
+@pytest.mark.parametrize("interval", ["500ms", "15s", "30s", "1m"])
+def test_a_scrape_interval_that_the_windows_fit_has_no_finding(interval: str) -> None:
+    assert of_scrapes(dataclasses.replace(TARGET, interval=interval)) == []
 
 
-def test_a_scrape_interval_longer_than_the_settings_say_is_a_warning() -> None:
+def test_a_scrape_interval_longer_than_the_windows_fit_is_a_warning() -> None:
     (found,) = of_scrapes(dataclasses.replace(TARGET, interval="1m15s"))
     assert found.severity is Severity.WARNING
+    assert found.what.startswith("longer than 1m,")
     assert 'rules.scrape_interval = "1m15s"' in found.fix
 
 

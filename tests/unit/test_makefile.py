@@ -300,6 +300,19 @@ def test_a_missing_browser_is_one_line_with_the_fix(project: Path, target: str) 
     assert done.stderr.splitlines()[0] == f"no-such-browser is missing. {fix}"
 
 
+def test_install_links_the_program_and_says_what_is_not_on_path(project: Path) -> None:
+    (project / ".venv/bin").mkdir(parents=True)
+    (project / ".venv/bin/draftboard").write_text("#!/bin/sh\necho it runs\n")
+    (project / ".venv/bin/draftboard").chmod(0o755)
+    prefix = project / "a prefix"
+    words = ("--old-file=.venv/.installed", "install", f"PREFIX={prefix}")
+    assert f"Add {prefix}/bin to PATH." in ran(project, *words).stdout
+    on_path = ran(project, *words, PATH=f"{prefix}/bin:{os.environ['PATH']}").stdout
+    assert on_path == f"{prefix}/bin/draftboard runs from {project}.\n"
+    started = subprocess.run([prefix / "bin/draftboard"], capture_output=True, text=True, check=True)
+    assert started.stdout == "it runs\n"
+
+
 def test_the_list_of_targets_fits_a_terminal_of_80_columns(project: Path) -> None:
     lines = make(project, "help").stdout.splitlines()
     assert len(lines) > 15

@@ -137,13 +137,13 @@ def of_scrapes(targets: Sequence[Target], stored: Stored, settings: Settings) ->
     """What is wrong with scraping; `targets` is empty where the server lists none."""
     places = {server.where for server in stored.servers}
     own = [target for target in targets if place(target.labels, settings) in places]
-    window, wanted = settings.rules.rate_window, settings.rules.scrape_interval
+    window, longest = settings.rules.rate_window, settings.rules.longest_scrape_interval
     for interval in sorted({target.interval for target in own}):
         seconds = sum(int(count) * _UNITS[unit] for count, unit in re.findall(r"(\d+)(ms|[smh])", interval))
-        values = {"interval": interval, "window": window, "wanted": wanted, "points": _POINTS}
+        values = {"interval": interval, "window": window, "longest": longest, "points": _POINTS}
         if seconds * _POINTS > window.seconds:
             yield found("scrapes-too-rare", f"scrape interval {interval}", **values)
-        elif seconds > wanted.seconds:
+        elif seconds > longest.seconds:
             yield found("scrapes-rarer", f"scrape interval {interval}", **values)
     errors = [(place(target.labels, settings), re.sub(r'^\w+ "[^"]*": ', "", target.error)) for target in own]
     for error in sorted({error for _, error in errors} - {""}):

@@ -155,6 +155,12 @@ class Rules(Table):
         """How long a server answers no scrape before it counts as down."""
         return self.down_after or max(Duration(150), Duration(self.scrape_interval.seconds * 5 // 2))
 
+    @property
+    def longest_scrape_interval(self) -> Duration:
+        """The longest interval of scrapes that the windows fit."""
+        fitting = min(self.rate_window.seconds // 4, self.silence.seconds * 2 // 5)
+        return max(self.scrape_interval, Duration(fitting))
+
     @model_validator(mode="after")
     def _windows_hold_enough(self) -> Self:
         scrape, window, evaluation = self.scrape_interval, self.rate_window, self.evaluation_interval
