@@ -34,7 +34,7 @@ export PROMETHEUS PROMTOOL ALERTMANAGER AMTOOL DOCKER_COMPOSE
 # The tests start Python a hundred times: what it has compiled is kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo install test test-vllm test-wheel test-grafana pictures unit lint format typecheck mutate \
+.PHONY: demo install test test-vllm test-wheel test-grafana test-stack pictures unit lint format typecheck mutate \
 	detect false-alarms bench-simulator bench-dashboards check-chromium optional-tools tools clean
 
 include deploy/stack.mk
@@ -64,6 +64,9 @@ test-wheel: $(VENV)/.dev $(FETCHED) $(FETCHED_COMPOSE) ## Install the wheel and 
 
 test-grafana: $(VENV)/.dev $(FETCHED) check-chromium $(GRAFANA) ## Check dashboards in Grafana's own front end
 	$(BIN)/pytest tests/grafana
+
+test-stack: $(VENV)/.dev $(FETCHED) $(FETCHED_COMPOSE) ## Start the stack in real containers, change it and break it
+	$(BIN)/pytest tests/stack
 
 pictures: $(VENV)/.dev $(FETCHED) check-chromium $(GRAFANA) ## Draw the pictures of the documentation
 	PYTHONPATH=tests $(BIN)/python -m scripts.pictures docs/pictures

@@ -1,6 +1,5 @@
 """From counter to webhook: simulator, Prometheus, Alertmanager and a receiver, wired by the stack's own files."""
 
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,12 +13,12 @@ from draftboard.durations import Duration
 from draftboard.lab.drill import Arrival, Programs, Receiver, Wiring, receiving, rehearse, wired
 from draftboard.prometheus import Client
 from draftboard.settings import Overlay, Settings, load
+from support.waiting import until
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("drill")]
 
 DRAFTER_BREAKS = str(ROOT / "deploy/demo/drafter-breaks.toml")
 PATIENCE = 90
-POLL = 0.05
 SPEED = 60
 
 HEALTHY = """
@@ -65,14 +64,6 @@ def kill(wiring: Wiring, name: str) -> None:
     process = wiring.running.pop(name)
     process.kill()
     process.wait()
-
-
-def until(holds: Callable[[], bool], what: str) -> None:
-    """Poll until something holds; what never comes true fails the test by name."""
-    deadline = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < deadline, f"never came true: {what}"
-        threading.Event().wait(POLL)
 
 
 def answering(wiring: Wiring, count: int) -> Callable[[], bool]:

@@ -1,0 +1,115 @@
+"""A copy of the repository whose stack the tests start: with the user's files, ports and containers of its own."""
+
+import shutil
+import socket
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from conftest import ROOT
+from stack.engine import PROJECTS, SECONDS, Engine
+from support.waiting import until
+
+PORTS = {
+    "VLLM_PORT": "simulator",
+    "GRAFANA_PORT": "grafana",
+    "PROMETHEUS_PORT": "prometheus",
+    "ALERTMANAGER_PORT": "alertmanager",
+}
+
+
+@dataclass(frozen=True)
+class Checkout:
+    """A copy of the repository, with the user's files of its own."""
+
+    folder: Path
+    docker: Engine
+    ports: Mapping[str, int]  # by service
+    project: str
+
+    @property
+    def deploy(self) -> Path:
+        return self.folder / "deploy"
+
+    def make(self, *targets: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        """The outcome of `make`, with free ports."""
+        ports = {variable: str(self.ports[service]) for variable, service in PORTS.items()}
+        return subprocess.run(
+            ["make", "--no-print-directory", *targets],
+            cwd=self.folder,
+            env={**self.docker.environment, **ports, **variables},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=SECONDS,
+        )
+
+    def made(self, *targets: str, **variables: str) -> str:
+        """What `make` prints; its error, where it fails, fails the test."""
+        done = self.make(*targets, **variables)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def container(self, service: str) -> str:
+        """The id of a service's container, running or not; empty where there is none."""
+        labels = {"project": self.project, "service": service}
+        filters = [f"--filter=label=com.docker.compose.{key}={value}" for key, value in labels.items()]
+        return self.docker.docker("ps", "--all", "--quiet", "--no-trunc", *filters)
+
+    def inspect(self, service: str, template: str) -> str:
+        """A part of what Docker says of a container."""
+        return self.docker.docker("inspect", "--format", template, self.container(service))
+
+    def until_healthy(self, *services: str) -> None:
+        """Wait for each."""
+        for service in services:
+            until(
+                lambda service=service: self.inspect(service, "{{.State.Health.Status}}") == "healthy",
+                f"{service} is healthy",
+            )
+
+    def url(self, service: str, path: str = "") -> str:
+        return f"http://127.0.0.1:{self.ports[service]}{path}"
+
+    def asked(self, service: str, path: str) -> httpx.Response:
+        """What a service answers on its published port."""
+        return httpx.get(self.url(service, path), timeout=10)
+
+    def posted(self, service: str, path: str) -> httpx.Response:
+        """What it answers to an empty POST."""
+        return httpx.post(self.url(service, path), timeout=10)
+
+    def prometheus(self, path: str) -> Any:
+        """The data of an answer of Prometheus."""
+        return self.asked("prometheus", f"/api/v1/{path}").raise_for_status().json()["data"]
+
+
+def checkout(folder: Path, docker: Engine, project: str = PROJECTS[0]) -> Checkout:
+    """What Git would hold of this working tree, in an empty folder."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
+    for name in filter(None, listed.stdout.decode().split("\0")):
+        if (ROOT / name).exists():
+            target = folder / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, target)
+    return Checkout(folder, docker, {service: free_port() for service in PORTS.values()}, project)
+
+
+def free_port() -> int:
+    """A port that nothing listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def remove_volumes(docker: Engine) -> None:
+    """What `make down` keeps, because it is the user's."""
+    for project in PROJECTS:
+        label = f"label=com.docker.compose.project={project}"
+        if volumes := docker.docker("volume", "ls", "--quiet", "--filter", label).split():
+            docker.docker("volume", "rm", *volumes)

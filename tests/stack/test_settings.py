@@ -1,0 +1,145 @@
+"""`make up` with settings of the user's own: what is changed reaches the running containers, and no page is lost."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import httpx
+import pytest
+
+from draftboard.lab.drill import Arrival, Receiver
+from draftboard.lab.listening import Listener, answering
+from stack.checkout import Checkout, checkout, remove_volumes
+from stack.engine import Engine
+from support.waiting import until
+
+pytestmark = pytest.mark.stack
+
+SERVICES = ("prometheus", "alertmanager", "grafana")
+EXPORTERS = ("dcgm-exporter", "node-exporter")
+OUTAGE = {"alertname": "VLLMTargetDown", "severity": "critical", "job": "test", "instance": "gpu-1:8000"}
+OTHER = OUTAGE | {"job": "other"}
+SETTINGS = """
+[links]
+grafana = "{grafana}"
+[stack.notify]
+critical = ["webhook"]
+"""
+# An engine without GPUs has none to reserve.
+NO_GPU = "services: {dcgm-exporter: {deploy: {resources: {reservations: !reset null}}}}\n"
+ROUND = 75.0
+"""Seconds until a critical alert of a known group is told: `group_interval`, and a moment."""
+
+
+@pytest.fixture(scope="module")
+def webhook(docker: Engine) -> Iterator[tuple[Receiver, str]]:
+    """A receiver on this machine's side of Docker's bridge."""
+    bridge = docker.docker("network", "inspect", "bridge", "--format", "{{(index .IPAM.Config 0).Gateway}}")
+    receiver = Receiver()
+    with Listener(bridge, 0, receiver) as server, answering([server]):
+        yield receiver, f"http://{bridge}:{server.server_port}/"
+
+
+@pytest.fixture(scope="module")
+def stack(
+    docker: Engine, webhook: tuple[Receiver, str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Checkout]:
+    """The profiles monitoring and exporters, healthy, which tell critical alerts to the receiver."""
+    found = checkout(tmp_path_factory.mktemp("stack"), docker)
+    found.made("secrets")
+    (found.deploy / "secrets/alert_webhook_url").write_text(webhook[1] + "\n")
+    (found.deploy / "docker-compose.override.yml").write_text(NO_GPU)
+    with (found.deploy / ".env").open("a") as env:
+        env.write("COMPOSE_PROFILES=monitoring,exporters\nVLLM_TARGET=gpu-1:8000\nBUILD_FOLDER=built\n")
+    build(found, grafana="https://first.example.com")
+    found.made("up")
+    found.until_healthy(*SERVICES, "node-exporter")  # the other one needs a GPU to be healthy
+    yield found
+    found.made("down")
+    remove_volumes(docker)
+
+
+def build(stack: Checkout, grafana: str) -> None:
+    """As `make build` does, with the packages of this Python."""
+    (stack.deploy / "my.toml").write_text(SETTINGS.format(grafana=grafana))
+    command = [sys.executable, "-m", "draftboard", "build", "--config", "deploy/my.toml", "--out", "deploy/built"]
+    subprocess.run(command, cwd=stack.folder, capture_output=True, check=True)
+
+
+def dashboards_of_rules(stack: Checkout) -> set[str]:
+    """The beginnings of the links to dashboards in loaded rules."""
+    groups = stack.prometheus("rules")["groups"]
+    links = {rule.get("annotations", {}).get("dashboard_url", "") for group in groups for rule in group["rules"]}
+    return {"/".join(link.split("/")[:3]) for link in links if link}
+
+
+def containers(stack: Checkout) -> dict[str, str]:
+    return {service: stack.container(service) for service in SERVICES}
+
+
+def test_the_override_file_is_read(stack: Checkout) -> None:
+    assert stack.container("dcgm-exporter")
+
+
+def test_settings_that_are_not_built_are_refused(stack: Checkout) -> None:
+    newer = time.time() + 60
+    os.utime(stack.deploy / "my.toml", (newer, newer))
+    try:
+        done = stack.make("up")
+    finally:
+        os.utime(stack.deploy / "my.toml", (0, 0))
+    assert done.returncode
+    assert "Run: make build" in done.stderr
+
+
+@pytest.mark.parametrize("target", ["up", "reload"])
+def test_built_settings_reach_the_running_prometheus(stack: Checkout, target: str) -> None:
+    before = containers(stack)
+    build(stack, grafana=f"https://{target}.example.com")
+    stack.made(target)
+    assert containers(stack) == before
+    until_rules_link_to(stack, f"https://{target}.example.com")
+
+
+def until_rules_link_to(stack: Checkout, grafana: str) -> None:
+    until(lambda: dashboards_of_rules(stack) == {grafana}, f"rules link to {grafana}")
+
+
+def post(stack: Checkout, labels: dict[str, str], *, ended: bool = False) -> None:
+    """Tell Alertmanager that an alert fires or has ended, as Prometheus would."""
+    now = datetime.now(UTC)
+    ends = now if ended else now + timedelta(minutes=20)
+    alert = {"labels": labels, "annotations": {}, "startsAt": now.isoformat(), "endsAt": ends.isoformat()}
+    httpx.post(stack.url("alertmanager", "/api/v2/alerts"), json=[alert]).raise_for_status()
+
+
+def told(receiver: Receiver, labels: dict[str, str], status: str, times: int = 1) -> bool:
+    """Whether the webhook hears it in one round of notifications."""
+
+    def enough(arrivals: tuple[Arrival, ...]) -> bool:
+        return sum(one.status == status and one.labels.get("job") == labels["job"] for one in arrivals) >= times
+
+    return receiver.wait_for(enough, ROUND)
+
+
+def test_an_outage_right_after_a_reload_is_told(stack: Checkout, webhook: tuple[Receiver, str]) -> None:
+    receiver, _ = webhook
+    post(stack, OUTAGE)
+    assert told(receiver, OUTAGE, "firing")
+    post(stack, OUTAGE, ended=True)
+    stack.made("reload")
+    post(stack, OUTAGE)
+    post(stack, OTHER)
+    assert told(receiver, OTHER, "firing"), "not even another outage is told"
+    assert told(receiver, OUTAGE, "firing", times=2)
+
+
+def test_a_profile_that_is_no_longer_set_leaves_no_container(stack: Checkout) -> None:
+    env = stack.deploy / ".env"
+    env.write_text(env.read_text().replace("monitoring,exporters", "monitoring"))
+    stack.made("up")
+    assert not any(stack.container(service) for service in EXPORTERS)
+    stack.until_healthy(*SERVICES)
