@@ -1,7 +1,6 @@
 """The policy for every service of the stack, and exceptions with their reasons."""
 
 import json
-import os
 import re
 import runpy
 import shutil
@@ -15,7 +14,7 @@ import pytest
 
 from conftest import ROOT, program
 from draftboard.prometheus.process import Program, stop
-from support.composed import DEPLOY, EVERY, EXAMPLES, FILE, OWNER, PROFILES, compose, configured
+from support.composed import DEPLOY, EVERY, EXAMPLES, FILE, OWNER, PROFILES, SHELL, compose, configured
 
 pytestmark = pytest.mark.prometheus
 
@@ -207,7 +206,7 @@ def test_an_override_beside_the_compose_file_is_read(tmp_path: Path) -> None:
     (tmp_path / "deploy/docker-compose.override.yml").write_text("services: {grafana: {labels: {mine: 'yes'}}}")
     done = subprocess.run(
         [program("docker-compose"), "--project-directory", "deploy", "config", "--format=json"],
-        env={"PATH": os.environ["PATH"], **OWNER},
+        env={**SHELL, **OWNER},
         cwd=tmp_path,
         capture_output=True,
         text=True,

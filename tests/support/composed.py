@@ -14,14 +14,16 @@ EXAMPLES = sorted((DEPLOY / "examples").glob("*.env"))
 PROFILES = ("gpu", "demo", "monitoring", "gpu,baseline", "gpu,load", "gpu,baseline,load", "monitoring,exporters")
 EVERY = "gpu,demo,baseline,load"
 OWNER = {"STACK_UID": "1000", "STACK_GID": "1000"}
+SHELL = {name: os.environ[name] for name in ("PATH", "HOME", "DOCKER_CONFIG") if name in os.environ}
+"""What Docker needs to find Compose. What else the shell of a developer holds is no part of a test."""
 
 
 def compose(*arguments: str, env_files: tuple[Path, ...], **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run it with these variables alone: what the shell of a developer holds is no part of a test."""
+    """Run it with these variables alone."""
     files = [word for file in env_files for word in ("--env-file", str(file))]
     return subprocess.run(
         [str(program("docker-compose")), "--file", str(FILE), *files, *arguments],
-        env={"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), **variables},
+        env={**SHELL, **variables},
         capture_output=True,
         text=True,
         timeout=60,
