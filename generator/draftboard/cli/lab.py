@@ -100,7 +100,7 @@ _RECORDED = _DEMO / "run-v0.32.0-ngram-vs-baseline.om.gz"
 @shared.program_option("promtool")
 @shared.program_option("alertmanager")
 def demo(*, keep: bool, prometheus: Path, promtool: Path, alertmanager: Path) -> None:
-    """Replay ten recorded minutes of a real vLLM, then drill an alert."""
+    """Replay ten minutes of a real vLLM, then drill an alert."""
     optional_module("draftboard.lab.simulator.fleet", why="demo needs", extra="lab")
     recorded, drilled = load(_DEMO / "draftboard.toml"), load(_DEMO / "drill.toml")
     _replay(_RECORDED, recorded, as_json=False, keep=keep, prometheus=prometheus, promtool=promtool)
