@@ -1,10 +1,13 @@
-"""HTTP access to servers: addresses, shown without their secrets, tokens and certificates."""
+"""HTTP access to servers: addresses, shown without their secrets, tokens, certificates and proxies."""
 
 import os
 import re
 import ssl
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path
+from typing import Any, TypeVar
+from urllib.request import getproxies, proxy_bypass
 
 import httpx
 
@@ -13,6 +16,9 @@ from draftboard.files import saved_bytes
 
 _NOTATION = re.compile(r"^\[(Errno -?\d+|\w+: \w+)\] | \(_ssl\.c:\d+\)$")
 API_KEY = "VLLM_API_KEY"  # The environment variable from which vLLM takes its API key.
+_C = TypeVar("_C", httpx.Client, httpx.AsyncClient)
+_HERE = ("localhost", "127.0.0.1", "::1")
+_HIGHEST_PORT = 65_535
 
 
 @dataclass(frozen=True)
@@ -57,9 +63,10 @@ def parsed_url(given: str) -> httpx.URL:
         url = httpx.URL(given if "://" in given else f"http://{given}")
     except (httpx.InvalidURL, ValueError):
         url = httpx.URL()
-    port_is_valid = (url.port or 1) in range(1 << 16)
-    if url.scheme not in {"http", "https"} or not url.host or not port_is_valid or re.search(r"\s", given):
-        # The text may hold a password, so it is not repeated.
+    # The text may hold a password, so no more of it is repeated than its port.
+    if url.port is not None and url.port > _HIGHEST_PORT:
+        raise DraftboardError(f"an address is not valid: its port {url.port} is above {_HIGHEST_PORT}, the highest")
+    if url.scheme not in {"http", "https"} or not url.host or url.port == 0 or re.search(r"\s", given):
         raise DraftboardError("an address is not valid: write host:port or http(s)://host:port")
     return url
 
@@ -73,17 +80,69 @@ def shown(url: httpx.URL) -> str:
     return f"{url.scheme}://{user}{host}{port}{url.path.rstrip('/')}{query}"
 
 
-def reason_of(error: httpx.HTTPError) -> str:
-    """Why a request failed, in one line."""
+def client(kind: type[_C], **options: Any) -> _C:  # noqa: ANN401  (httpx's own)
+    """A client that asks this machine directly and others through the environment's proxy, if there is one.
+
+    Redirects are not followed: a token or a prompt may not be for another server.
+    """
+    direct = {f"all://{f'[{host}]' if ':' in host else host}": None for host in _HERE}
+    try:
+        return kind(mounts=direct, **options)
+    except (ImportError, ValueError):
+        proxies = ", ".join(f"{name.upper()}_PROXY" for name in getproxies() if name in {"http", "https", "all"})
+        reason = "names a proxy that cannot be used: write http://host:port, or unset it"
+        raise DraftboardError(f"{proxies} of the environment {reason}") from None
+
+
+def refusal(answer: httpx.Response) -> str:
+    """Why a server or its proxy does not let one in, and what to do; empty where it does."""
+    if answer.is_redirect:
+        return f"redirects{_target(answer)}: name the final address; behind a login, that of the server itself"
+    if answer.status_code == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
+        return f"the proxy asks for a password (HTTP 407){_through_proxy(answer.url)}"
+    if answer.status_code in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
+        return f"authentication required (HTTP {answer.status_code}): use --token-file"
+    if answer.status_code == HTTPStatus.BAD_REQUEST and answer.url.scheme == "http":
+        return "refuses plain HTTP (HTTP 400): is it https:// rather than http://?"
+    if answer.is_server_error and (through := _through_proxy(answer.url)):
+        return f"no answer (HTTP {answer.status_code}){through}"
+    return ""
+
+
+def _target(answer: httpx.Response) -> str:
+    where = answer.headers.get("Location", "")
+    try:
+        return f" to {shown(answer.url.join(where))}" if where else ""
+    except (httpx.InvalidURL, ValueError):
+        return ""
+
+
+def reason_of(error: httpx.HTTPError, url: httpx.URL) -> str:
+    """Why a request to the address failed, in one line."""
+    through = _through_proxy(url)
     if "CERTIFICATE_VERIFY_FAILED" in str(error):
         return "its certificate is not trusted: name who signed it with --ca-file"
     if "SSL" in str(error):
-        return "does not speak TLS as asked: is it http:// rather than https://?"
-    if isinstance(error, httpx.RemoteProtocolError):
-        return "breaks off or does not speak HTTP: is this the right port?"
-    return (
-        f"{'cannot connect' if isinstance(error, httpx.ConnectError) else 'the connection fails'}: {_in_words(error)}"
-    )
+        return f"does not speak TLS as asked: is it http:// rather than https://?{through}"
+    if isinstance(error, httpx.ConnectError):
+        return f"cannot connect: {_in_words(error)}{through}"
+    if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError):
+        other = "is it https:// rather than http://, or another port?" if url.scheme == "http" else "is the port right?"
+        return f"breaks off or does not speak HTTP: {other}{through}"
+    return f"the connection fails: {_in_words(error)}{through}"
+
+
+def _through_proxy(url: httpx.URL) -> str:
+    """The proxy of the environment through which an address is asked; empty without one."""
+    proxies = getproxies()
+    name = next((name for name in (url.scheme, "all") if name in proxies), "")
+    if not name or url.host in _HERE or proxy_bypass(url.host):
+        return ""
+    try:
+        proxy = shown(httpx.URL(proxies[name]))
+    except httpx.InvalidURL:
+        proxy = "proxy"
+    return f"; asked through {proxy} of {name.upper()}_PROXY: to ask it directly, add {url.host} to NO_PROXY"
 
 
 def _in_words(error: Exception) -> str:

@@ -39,6 +39,9 @@ class Duration:
         return Duration(self.seconds * factor)
 
 
+READING = Duration(30)  # Between two readings of a server, where a command is not told otherwise.
+
+
 def moment(text: str, now: float) -> float:
     """Unix seconds of `now-6h`, Unix seconds, or ISO 8601 (UTC by default), from 1970 to 2100; else ValueError."""
     try:

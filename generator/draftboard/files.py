@@ -35,6 +35,12 @@ def saved_bytes(path: Path, what: str, most: int = 1_000_000, *, pipes: bool = F
     return content
 
 
+def require_new(target: Path, *, force: bool) -> None:
+    """Raise DraftboardError where a file would be replaced, unless the user asks for that."""
+    if target.exists() and not force:
+        raise DraftboardError(f"{target}: exists: choose another path, or replace it with --force")
+
+
 @contextmanager
 def whole(target: Path, what: str) -> Iterator[Path]:
     """A path to write to; the file then moves to `target` in one step. A DraftboardError leaves `target` unchanged."""

@@ -11,8 +11,11 @@ from typing import IO
 
 import pytest
 
+from conftest import ROOT
 from draftboard.build import write
 from draftboard.cli import main
+
+PAGE = str(ROOT / "tests/data/v0.32.0-ngram-load.prom")
 
 
 def run(*arguments: str | Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
@@ -118,6 +121,24 @@ def test_an_output_that_cannot_be_written_is_one_line_and_exit_code_2(
     assert not (tmp_path / "alerts/alerting.rules.yaml").exists()
 
 
+def test_build_replaces_its_own_files_and_no_others_unless_forced(
+    written: Path, capsys: pytest.CaptureFixture[str], committed: dict[str, str]
+) -> None:
+    edited = written / "dashboards/draftboard-depth.json"
+    edited.write_text(edited.read_text() + "\n")
+    assert run("build", "--out", written, capsys=capsys)[0] == 0
+    foreign = written / "alerts/README.md"
+    foreign.write_text("# Our own alerts\n")
+    edited.write_text(edited.read_text() + "\n")
+    code, out, err = run("build", "--out", written, capsys=capsys)
+    assert (code, out) == (2, "")
+    assert err == f"draftboard: {foreign}: not made by `draftboard build`: choose another --out, or add --force\n"
+    assert foreign.read_text() == "# Our own alerts\n"
+    assert edited.read_text() != committed["dashboards/draftboard-depth.json"]
+    assert run("build", "--out", written, "--force", capsys=capsys)[0] == 0
+    assert foreign.read_text() == committed["alerts/README.md"]
+
+
 @pytest.mark.parametrize("arguments", [("bild",), ("build", "--ot", "x"), ("replay",), ("replay", "/nowhere.om")])
 def test_a_mistyped_command_ends_with_2(arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = run(*arguments, capsys=capsys)
@@ -221,20 +242,42 @@ def test_python_m_draftboard_is_the_same_command() -> None:
     assert done.stdout.startswith("draftboard, version ")
 
 
-@pytest.mark.parametrize(
-    ("module", "arguments"),
-    [
-        ("report", ("report", "host:1")),
-        ("doctor", ("doctor", "host:1")),
-        ("files", ("build",)),
-        ("plan", ("plan", "k")),
-    ],
-)
+@pytest.mark.parametrize("arguments", [("report", "host:1"), ("doctor", "host:1"), ("build",)], ids=" ".join)
 def test_ctrl_c_is_one_line_and_130(
-    module: str, arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(f"draftboard.cli.{module}.load", interrupted)
+    monkeypatch.setattr("draftboard.alerts.load", interrupted)
     assert run(*arguments, capsys=capsys) == (130, "", "draftboard: interrupted\n")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("report", PAGE),
+        ("doctor", PAGE),
+        ("plan", "k", "--alpha", "0.7"),
+        ("signals", "best"),
+        ("simulate", "--list"),
+        ("report", "h\u00e9llo"),
+    ],
+    ids=" ".join,
+)
+def test_a_terminal_that_knows_ascii_only_gets_no_traceback(words: tuple[str, ...]) -> None:
+    environment = os.environ | {"LC_ALL": "POSIX", "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    command = [sys.executable, "-m", "draftboard", *words]
+    done = subprocess.run(command, capture_output=True, check=False, env=environment)
+    assert done.returncode == (2 if words[1].startswith("h") else 0), done.stderr
+    assert (done.stdout + done.stderr).isascii()
+    assert b"Traceback" not in done.stderr
+
+
+def test_json_stays_json_where_the_terminal_knows_ascii_only(tmp_path: Path) -> None:
+    page = tmp_path / "page.prom"
+    page.write_text(Path(PAGE).read_text().replace('model_name="tiny"', 'model_name="z\u00fcrich \U0001f600"'))
+    environment = os.environ | {"LC_ALL": "POSIX", "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    command = [sys.executable, "-m", "draftboard", "report", str(page), "--json"]
+    done = subprocess.run(command, capture_output=True, check=True, env=environment)
+    assert json.loads(done.stdout)["models"][0]["model"] == "z\u00fcrich \U0001f600"

@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 from pydantic import TypeAdapter
 from rich.console import Console
@@ -30,7 +29,6 @@ from support.loopback import page as answer
 from support.runs import ran
 
 ROOT = Path(__file__).parent.parent.parent
-SCHEMA = ROOT / "docs/compare.schema.json"
 PLAIN = ran(times=[0.04] * 200)
 FAST = ran(times=[0.02] * 200, acceptance=0.5, method="eagle3")
 FAST_JSON = as_json(FAST.report)
@@ -195,19 +193,6 @@ def test_markdown_has_the_same_words() -> None:
     assert "## Verdict: users wait less: measured speedup 2.00\n" in text
     assert "|   Draft acceptance | - | 50.0% | - |" in text
     assert "|   Mean time per output token | 40.0 ms | 20.0 ms | -50.0% |" in text
-
-
-def test_json_is_as_its_schema_says(saved: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = run(*saved, "--json", "--min-speedup", "1", "--gpu-hour-price", "1", capsys=capsys)
-    document = json.loads(out)
-    jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text())).validate(document)
-    assert document["schema_version"] == 1
-
-
-def test_the_committed_schema_is_the_objects_own(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = run("--schema", capsys=capsys)
-    assert code == 0
-    assert out == SCHEMA.read_text(), "draftboard compare --schema > it"
 
 
 def spoilt(**changes: Any) -> str:

@@ -51,5 +51,23 @@ def test_a_number_stays_on_one_line_and_its_heading_wraps_where_the_table_would_
     assert any(line.split() == ["01:00", "3.2", "ms", "190.5", "ms", "0.82", "slower"] for line in narrow)
 
 
-def test_a_table_without_room_for_its_words_becomes_lines() -> None:
-    assert "Mean end-to-end latency: 190.5 ms" in printed(NUMBERS, 36)
+def test_a_table_of_numbers_without_room_is_parted_each_part_with_the_first_column() -> None:
+    lines = [line.split() for line in printed(NUMBERS, 36)]
+    assert ["01:00", "3.2", "ms", "190.5", "ms"] in lines
+    assert ["01:00", "0.82", "slower"] in lines
+    assert sum(line[:1] == ["Until"] for line in lines) == 2
+    mixed = [line.split() for line in printed(MIXED, 30)]
+    assert ["01:00", "52.6%", "3.23"] in mixed
+    assert ["01:00", "1.76", "0.68", "0.47"] in mixed
+
+
+def test_a_table_of_words_without_room_becomes_lines() -> None:
+    assert "Alert: SpecDecodeAcceptanceDrop" in printed(ALERTS, 48)
+
+
+def test_bars_are_as_long_as_their_share_where_the_terminal_knows_ascii_only() -> None:
+    paper = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    show(Document((BARS,)), Console(width=60, file=paper))
+    paper.seek(0)
+    (row,) = (line for line in paper.read().splitlines() if "1,234" in line)
+    assert row.count("#") == 8

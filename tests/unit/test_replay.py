@@ -7,7 +7,7 @@ import pytest
 
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
-from draftboard.lab.replay import evaluate
+from draftboard.lab import openmetrics
 from draftboard.lab.replay.evaluate import in_passes, replaying, unpack
 from draftboard.lab.replay.story import stretches
 from draftboard.rules import recording_groups
@@ -145,8 +145,8 @@ def test_times_in_milliseconds_are_refused(tmp_path: Path) -> None:
 
 
 def test_an_archive_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluate, "_MOST_BYTES", 1000)
+    monkeypatch.setattr(openmetrics, "MOST_BYTES", 1000)
     source = tmp_path / "run.om.gz"
     source.write_bytes(gzip.compress(b"".join(b"up 1 %d\n" % second for second in range(1000))))
-    with pytest.raises(DraftboardError, match="cannot read the recording: larger than 1000 bytes unpacked"):
+    with pytest.raises(DraftboardError, match="cannot read the recording: larger than 1e-06 GB unpacked"):
         unpack(source, tmp_path / "unpacked.om")

@@ -131,11 +131,6 @@ def test_json_is_as_its_schema_says(source: tuple[str | Path, ...], capsys: pyte
     assert document["schema_version"] == 2
 
 
-def test_the_committed_schema_is_the_objects_own(capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = run("--schema", capsys=capsys)
-    assert out == schema() == (ROOT / "docs/report.schema.json").read_text(), "draftboard report --schema > it"
-
-
 def test_every_field_of_the_schema_says_what_it_means() -> None:
     document = json.loads(schema())
     jsonschema.Draft202012Validator.check_schema(document)
@@ -220,6 +215,19 @@ def test_a_plot_is_drawn_whole(ending: str, tmp_path: Path, capsys: pytest.Captu
     content = path.read_bytes()
     assert content.startswith(b"\x89PNG") if ending == "png" else b"</svg>" in content[-20:]
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_picture_is_replaced_only_when_that_is_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "picture.svg"
+    path.write_text("mine")
+    code, out, err = run("127.0.0.1:1", "--plot", path, capsys=capsys)  # before a server is asked
+    assert (code, out) == (2, "")
+    assert err == f"draftboard: {path}: exists: choose another path, or replace it with --force\n"
+    assert path.read_text() == "mine"
+    assert run(*PAIR, "--plot", path, "--force", capsys=capsys)[0] == 0
+    assert "</svg>" in path.read_text()
+    assert "--force goes with --plot" in run(*PAIR, "--force", capsys=capsys)[2]
 
 
 @pytest.mark.parametrize(

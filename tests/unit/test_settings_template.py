@@ -94,7 +94,7 @@ def test_comments_fit_120_columns() -> None:
 def test_an_existing_file_is_left_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "mine.toml").write_text("mine")
     assert init("mine.toml") == 2
-    assert capsys.readouterr().err == "draftboard: mine.toml exists and is not overwritten: choose another path\n"
+    assert capsys.readouterr().err == "draftboard: mine.toml: exists: choose another path, or replace it with --force\n"
     assert (folder / "mine.toml").read_text() == "mine"
 
 

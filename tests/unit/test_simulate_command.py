@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -9,13 +10,21 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from conftest import ROOT
 from draftboard.cli import main
-from draftboard.lab.simulator import names
+from draftboard.durations import Duration
+from draftboard.errors import DraftboardError
+from draftboard.lab import openmetrics
+from draftboard.lab.replay.evaluate import unpack
+from draftboard.lab.simulator import find, names
+from draftboard.lab.simulator.backfill import estimated_bytes
+from draftboard.lab.simulator.fleet import targets
 
 
 def run(*arguments: str | Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
@@ -182,6 +191,8 @@ def test_an_unknown_scenario_is_one_line_and_exit_code_2(capsys: pytest.CaptureF
         ("--backfill", "1h", "--until", "99999999999999999999", "--out", "run.om"),
         ("--until", "1800000000"),
         ("--step", "15s"),
+        ("--force",),
+        ("--any-size",),
     ],
 )
 def test_a_mistyped_option_ends_with_2(arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
@@ -210,6 +221,76 @@ def test_a_past_ends_when_asked_and_says_how_to_load_it(tmp_path: Path, capsys: 
     assert f"promtool tsdb create-blocks-from openmetrics {out} DATA" in told
     times = sorted({int(line.rsplit(" ", 1)[1]) for line in out.read_text().splitlines() if line[0] != "#"})
     assert times == list(range(1_799_999_700, 1_800_000_001, 15))
+
+
+def test_a_past_says_its_size_before_it_is_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "run.om"
+    code, _, err = run("--scenario", "drafter-broken", "--backfill", "20m", "--out", out, capsys=capsys)
+    assert code == 0
+    told = re.fullmatch(r"About (\d+) MB: 2 servers, each at 81 times\n", err)
+    assert told
+    assert int(told[1]) == pytest.approx(out.stat().st_size / 1e6, rel=0.15)
+
+
+TOO_LARGE = ("--scenario", "fleet-100", "--backfill", "6h", "--step", "15s")
+
+
+def test_a_past_that_replay_would_refuse_is_refused_before_it_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run.om"
+    code, _, err = run(*TOO_LARGE, "--out", out, capsys=capsys)
+    assert (code, err.count("\n"), list(tmp_path.iterdir())) == (2, 1, [])
+    assert "more than the 4 GB that `replay` reads: take a shorter --backfill, a longer --step or fewer" in err
+    monkeypatch.setattr(openmetrics, "MOST_BYTES", 1_000)
+    small = ("--scenario", "idle", "--engines", "1", "--backfill", "1m")
+    assert run(*small, "--out", out, capsys=capsys)[0] == 2
+    assert run(*small, "--out", out, "--any-size", capsys=capsys)[0] == 0
+    with pytest.raises(DraftboardError, match="larger than 1e-06 GB unpacked"):
+        unpack(out, tmp_path / "plain.om")
+
+
+def test_a_past_for_which_the_disk_has_no_room_is_refused_before_it_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=1_000))
+    out = tmp_path / "run.om"
+    code, _, err = run("--scenario", "drafter-broken", "--backfill", "20m", "--out", out, capsys=capsys)
+    assert (code, err.count("\n"), list(tmp_path.iterdir())) == (2, 1, [])
+    assert "needs about 0.0 GB while it is written, and 0.0 GB are free" in err
+
+
+def test_a_file_is_replaced_only_when_that_is_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "run.om"
+    out.write_text("mine\n")
+    small = ("--scenario", "idle", "--engines", "1", "--backfill", "1m", "--out", out)
+    code, _, err = run(*small, capsys=capsys)
+    assert (code, err) == (2, f"draftboard: {out}: exists: choose another path, or replace it with --force\n")
+    assert out.read_text() == "mine\n"
+    assert run(*small, "--force", capsys=capsys)[0] == 0
+    assert out.read_text().endswith("# EOF\n")
+
+
+DOCUMENTED = sorted(
+    {
+        line.strip().removeprefix("$ ").partition("   ")[0]
+        for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))
+        for line in page.read_text().splitlines()
+        if "draftboard simulate" in line and "--backfill" in line
+    }
+)
+
+
+@pytest.mark.parametrize("command", DOCUMENTED)
+def test_every_documented_past_is_one_that_replay_reads(command: str) -> None:
+    given = dict(re.findall(r"--(scenario|backfill|step) (\S+)", command))
+    seconds, step = (Duration.parse(given.get(name, "15s")).seconds for name in ("backfill", "step"))
+    size = estimated_bytes(targets(find(given["scenario"]), 1), range(1_800_000_000, 1_800_000_001 + seconds, step))
+    assert 0 < size <= openmetrics.MOST_BYTES
+
+
+def test_a_past_is_documented() -> None:
+    assert DOCUMENTED
 
 
 def test_the_past_of_a_demo_ends_now(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -112,7 +112,6 @@ def test_an_example_says_why_and_what_memory_it_takes(example: Path) -> None:
     assert parts
     assert sum(map(float, re.findall(r"([\d.]+) GB", parts[0]))) == pytest.approx(float(needed))
     assert float(share) == float(variables(example)["GPU_MEMORY_UTILIZATION"])
-    assert float(needed) <= 24 * 1024**3 / 1e9 * float(share)
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)

@@ -31,6 +31,8 @@ _PATTERNS = (
 )
 """Paths in folders that hold generated files only: what matches and is not built any more is left over."""
 _MADE_BY = "Made by `draftboard build`: edit the generator or your settings, not this file."
+_OWN = re.compile(r'`draftboard build`|"uid": ?"draftboard-')
+"""What every generated file contains, whatever version made it."""
 _TYPED = """\
 A runbook begins with what the alert means and three commands, typed in the repository's folder on the host of the
 compose stack; elsewhere replace the addresses. After `make tools`, `promtool` and `amtool` are in `.tools/bin`;
@@ -120,8 +122,14 @@ class Difference:
     diff: str = ""
 
 
-def write(files: Mapping[str, str], out: Path) -> None:
-    """Write all files below `out`, or none: every text is on disk before the first old file is replaced."""
+def write(files: Mapping[str, str], out: Path, *, force: bool = False) -> None:
+    """Write all files below `out`, or none: every text is on disk before the first old file is replaced.
+
+    Generated files are replaced; any other is, too, where `force` is set, and a DraftboardError else.
+    """
+    for path in () if force else sorted(files):
+        if (text := _read(out / path)) and not _OWN.search(text):
+            raise DraftboardError(f"{out / path}: not made by `draftboard build`: choose another --out, or add --force")
     with ExitStack() as staging:
         for path, text in sorted(files.items()):
             target = out / path

@@ -42,12 +42,12 @@ class Entry(Described):
         return "\n".join((self.name, self.title, self.question, *self.metrics, *self.records, *self.alerts)).lower()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Inventory(Described):
     """Every signal, in the order of definition."""
 
-    schema_version: int
-    """Rises when a key changes its meaning or goes."""
+    schema_version: int = 1
+    """Raised when a field is removed or changes its meaning; new fields do not change it."""
     signals: tuple[Entry, ...]
 
     def matching(self, words: Collection[str]) -> "Inventory":
@@ -78,4 +78,4 @@ def inventory(settings: Settings) -> Inventory:
         for signal in ALL
         if signal.asked(settings)
     )
-    return Inventory(1, signals)
+    return Inventory(signals=signals)

@@ -1,6 +1,9 @@
 """The command line: parse, call, print. One module for each family of commands."""
 
+import codecs
 import importlib
+import io
+import json
 import os
 import signal
 import sys
@@ -12,22 +15,42 @@ from draftboard import __version__
 from draftboard.errors import DraftboardError
 
 _COMMANDS = {
-    "report": "report:report_command",
-    "doctor": "doctor:doctor_command",
-    "compare": "compare:compare_command",
-    "sweep": "sweep:sweep_command",
-    "plan": "plan:plan",
-    "init": "files:init",
-    "build": "files:build",
-    "check": "files:check",
-    "signals": "files:signals",
-    "stack": "stack:stack",
-    "replay": "lab:replay_command",
-    "demo": "lab:demo",
-    "simulate": "lab:simulate",
-    "drill": "lab:drill_command",
+    "report": ("report:report_command", "Report whether speculation pays, and what to change."),
+    "doctor": ("doctor:doctor_command", "Find what is missing or wrong, and how to correct it."),
+    "compare": ("compare:compare_command", "Compare two runs and check gates for CI."),
+    "sweep": ("sweep:sweep_command", "Measure speculation at several temperatures."),
+    "plan": ("plan:plan", "Plan draft length, memory, cost and K by batch size."),
+    "init": ("files:init", "Write a settings file with every default as a comment."),
+    "build": ("files:build", "Write dashboards, rules and the stack's configuration."),
+    "check": ("files:check", "Compare files on disk with a build; exit 1 if they differ."),
+    "signals": ("files:signals", "List signals: what each says, what to do, PromQL."),
+    "stack": ("stack:stack", "Write the Docker Compose stack to a folder."),
+    "replay": ("lab:replay_command", "Evaluate the rules over a recording."),
+    "demo": ("lab:demo", "Replay ten recorded minutes of a real vLLM, then drill an alert."),
+    "simulate": ("lab:simulate", "Serve or record simulated vLLM /metrics pages."),
+    "drill": ("lab:drill_command", "Run a scenario and check that its alerts arrive."),
 }
-"""Module and function of each command, imported when it is called: a command loads no other command's packages."""
+"""Module and function of each command, and its line in the list of commands, which loads none of them."""
+
+
+class _Late(click.Command):
+    """A command of another module, which is imported when the command is called or asked for its options."""
+
+    def __init__(self, name: str, place: str, short_help: str) -> None:
+        super().__init__(name, short_help=short_help)
+        self._place = place
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,  # noqa: ANN401  (click's own)
+    ) -> click.Context:
+        """The context of the command itself."""
+        module, _, function = self._place.partition(":")
+        command: click.Command = getattr(importlib.import_module(f"draftboard.cli.{module}"), function)
+        return command.make_context(info_name, args, parent, **extra)
 
 
 class _Commands(click.Group):
@@ -37,11 +60,7 @@ class _Commands(click.Group):
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        module, _, function = _COMMANDS.get(cmd_name, "").partition(":")
-        if not function:
-            return None
-        command: click.Command = getattr(importlib.import_module(f"draftboard.cli.{module}"), function)
-        return command
+        return _Late(cmd_name, *_COMMANDS[cmd_name]) if cmd_name in _COMMANDS else None
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401  (click's own)
         try:
@@ -71,8 +90,21 @@ def draftboard() -> None:
     """Monitoring as code for vLLM speculative decoding."""
 
 
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    """What a terminal's encoding lacks, as JSON writes it: text stays readable, and JSON stays JSON."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return json.dumps(error.object[error.start : error.end])[1:-1], error.end
+
+
+codecs.register_error("draftboard", _escaped)
+
+
 def main(arguments: list[str] | None = None) -> Any:  # noqa: ANN401  (click's own)
     """Run a command. A user's mistake is one line and exit code 2; on SIGTERM a command ends what it started."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="draftboard")
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
         return draftboard(args=arguments, prog_name="draftboard")

@@ -5,19 +5,8 @@ from typing import Any
 
 import click
 
-from draftboard import output
-from draftboard.access import Access
-from draftboard.alerts import load
 from draftboard.cli import shared
-from draftboard.compare import SCHEMA_VERSION, Comparison, compare, document, recorded, saved, sides
-from draftboard.durations import Duration
-from draftboard.reading import WINDOW, Recorded
-
-
-def _print_schema(context: click.Context, _option: click.Parameter, asked: bool) -> None:
-    if asked:
-        click.echo(output.schema(Comparison, SCHEMA_VERSION), nl=False)
-        context.exit()
+from draftboard.durations import READING, Duration
 
 
 @click.command("compare", short_help="Compare two runs and check gates for CI.")
@@ -27,7 +16,7 @@ def _print_schema(context: click.Context, _option: click.Parameter, asked: bool)
     "--window",
     metavar="DURATION",
     callback=shared.wait,
-    help=f"Time between the two readings of servers. Default: {WINDOW}.",
+    help=f"Time between the two readings of servers. Default: {READING}.",
 )
 @click.option("--prometheus", metavar="URL", default="", help="Read from Prometheus; the sides are LABEL=VALUE.")
 @shared.range_option
@@ -56,16 +45,8 @@ def _print_schema(context: click.Context, _option: click.Parameter, asked: bool)
 )
 @shared.access_options()
 @shared.config_option
-@shared.json_option
+@shared.json_options
 @click.option("--markdown", "in_markdown", is_flag=True, help="Print Markdown.")
-@click.option(
-    "--schema",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_print_schema,
-    help="Print the JSON Schema of --json and exit.",
-)
 def compare_command(
     *,
     baseline: str,
@@ -93,6 +74,13 @@ def compare_command(
 
     Exit code 0: compared, all gates met. 1: a gate was missed or cannot be judged. 2: not comparable, or an error.
     """
+    from draftboard import output
+    from draftboard.access import Access
+    from draftboard.alerts import load
+    from draftboard.cli import screen
+    from draftboard.compare import compare, document, recorded, saved, sides
+    from draftboard.reading import Recorded
+
     require, priced = shared.require, judged["gpu_hour_price"] is not None
     require(not (as_json and in_markdown), "--json and --markdown exclude each other: choose one")
     require(prometheus or (span is None and at is None), "--range and --at require --prometheus")
@@ -101,11 +89,11 @@ def compare_command(
     require(not (prometheus and any(methods)), "--method applies to servers: Prometheus has a label for it")
     require(gpus is None or priced or judged["baseline_gpus"], "--gpus requires --gpu-hour-price or --baseline-gpus")
     settings, access, names = load(config), Access.from_files(token_file, ca_file), (baseline, candidate)
-    with shared.progress_bar() as progress:
+    with screen.progress_bar() as progress:
         if prometheus:
             both = recorded(Recorded(prometheus, span, model, at, access), names, settings, progress)
         else:
-            window = window or WINDOW
+            window = window or READING
             both = sides(names, settings, model=model, methods=methods, window=window, access=access, progress=progress)
     third = saved(confirm, model) if confirm else None
     found = compare(*both, settings, gpus=gpus or 1, confirmation=third, **judged)
@@ -114,6 +102,6 @@ def compare_command(
     elif in_markdown:
         click.echo(output.as_markdown(document(found, settings)), nl=False)
     else:
-        output.show(document(found, settings), shared.console())
+        output.show(document(found, settings), screen.console())
     if not found.passed:
         raise SystemExit(1)

@@ -5,12 +5,8 @@ from pathlib import Path
 
 import click
 
-from draftboard import doctor, output
-from draftboard.access import Access
-from draftboard.alerts import load
 from draftboard.cli import shared
 from draftboard.durations import Duration
-from draftboard.prometheus import Client
 
 _WINDOW = Duration(10)
 
@@ -29,7 +25,7 @@ _WINDOW = Duration(10)
 )
 @shared.config_option
 @shared.access_options()
-@shared.json_option
+@shared.json_options
 def doctor_command(
     *,
     sources: tuple[str, ...],
@@ -49,6 +45,12 @@ def doctor_command(
     SOURCE is the address of a vLLM server, or a saved /metrics page. Exit codes: 0 no problem, 1 problems or warnings,
     2 nothing could be examined.
     """
+    from draftboard import doctor, output
+    from draftboard.access import Access
+    from draftboard.alerts import load
+    from draftboard.cli import screen
+    from draftboard.prometheus import Client
+
     reads = bool(sources or prometheus is not None)
     shared.require(at is None or prometheus is not None, "--at requires --prometheus: servers are read now")
     shared.require(window is None or sources, "--window requires a SOURCE")
@@ -66,13 +68,13 @@ def doctor_command(
         with Client(prometheus, access) as client:
             examinations.append(doctor.examine_prometheus(client, settings, time.time() if at is None else at))
     if sources:
-        with shared.progress_bar() as progress:
+        with screen.progress_bar() as progress:
             examinations += doctor.examine_sources(sources, settings, window or _WINDOW, access, progress)
     shared.require(examinations, "nothing to examine: give a SOURCE, --prometheus, --speculative-config or --command")
     diagnosis = doctor.Diagnosis(tuple(examinations))
     if as_json:
         click.echo(output.as_json(diagnosis))
     else:
-        output.show(doctor.document(diagnosis), shared.console())
+        output.show(doctor.document(diagnosis), screen.console())
     if not diagnosis.content:
         raise SystemExit(1)

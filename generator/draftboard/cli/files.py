@@ -1,19 +1,19 @@
 """`init`, `build`, `check` and `signals`: the settings file, the generated files, and what is in them."""
 
 import shlex
-from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from draftboard.alerts import load
-from draftboard.build import Inventory, compare, inventory, left_over, render, write
-from draftboard.cli.shared import FILE, config_option, console, json_option
+from draftboard.cli.shared import FILE, config_option, force_option, json_options
 from draftboard.errors import DraftboardError
-from draftboard.files import whole
-from draftboard.output import Block, Bullets, Document, Heading, Sentence, Table, Text, Verbatim, columns, show
-from draftboard.output import as_json as to_json
-from draftboard.settings.template import template
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from draftboard.build import Inventory
+    from draftboard.output import Block
 
 out_option = click.option(
     "--out",
@@ -24,13 +24,16 @@ out_option = click.option(
 
 @click.command()
 @click.argument("file", type=FILE, default="draftboard.toml")
-def init(file: Path) -> None:
+@force_option
+def init(file: Path, *, force: bool) -> None:
     """Write a settings file with every default as a comment.
 
-    FILE is draftboard.toml, unless given; it must not exist.
+    FILE is draftboard.toml, unless given.
     """
-    if file.exists():
-        raise DraftboardError(f"{file} exists and is not overwritten: choose another path")
+    from draftboard.files import require_new, whole
+    from draftboard.settings.template import template
+
+    require_new(file, force=force)
     with whole(file, "settings") as staged:
         staged.write_text(template(), encoding="utf-8")
     click.echo(f"Written: {file}. Change it, then run: {shlex.join(['draftboard', 'build', '--config', str(file)])}")
@@ -39,11 +42,17 @@ def init(file: Path) -> None:
 @click.command()
 @config_option
 @out_option
-def build(config: Path | None, out: Path | None) -> None:
+@click.option("--force", is_flag=True, help="Replace files that `build` did not make.")
+def build(config: Path | None, out: Path | None, *, force: bool) -> None:
     """Write dashboards, rules and the stack's configuration."""
+    from draftboard.alerts import load
+    from draftboard.build import left_over, render, write
+    from draftboard.cli.screen import console
+    from draftboard.output import Document, Sentence, Table, columns, show
+
     target = out or _repository()
     files = render(load(config))
-    write(files, target)
+    write(files, target, force=force)
     sizes = tuple((path, f"{len(text.encode()):,}") for path, text in sorted(files.items()))
     table = Table(columns("File", numbers=("Bytes",)), sizes)
     stray = (Sentence(f"{path}: left over; no longer generated") for path in left_over(files, target))
@@ -55,6 +64,11 @@ def build(config: Path | None, out: Path | None) -> None:
 @out_option
 def check(config: Path | None, out: Path | None) -> None:
     """Compare files on disk with a build; exit 1 if they differ."""
+    from draftboard.alerts import load
+    from draftboard.build import compare, render
+    from draftboard.cli.screen import console
+    from draftboard.output import Document, Sentence, Verbatim, show
+
     target = out or _repository()
     differences = compare(render(load(config)), target)
     if not differences:
@@ -71,22 +85,30 @@ def check(config: Path | None, out: Path | None) -> None:
 @click.command()
 @click.argument("words", nargs=-1)
 @config_option
-@json_option
+@json_options
 def signals(words: tuple[str, ...], config: Path | None, *, as_json: bool) -> None:
     """List signals: what each says, what to do, metrics, record, panels, alerts, PromQL.
 
     With WORDS, those whose names, question, metrics, records or alerts contain every word.
     """
+    from draftboard import output
+    from draftboard.alerts import load
+    from draftboard.build import inventory
+    from draftboard.cli.screen import console
+    from draftboard.output import Document, show
+
     found = inventory(load(config)).matching(words)
     if not found.signals:
         raise DraftboardError(f"no signal contains {' and '.join(words)}: `draftboard signals` lists all")
     if as_json:
-        click.echo(to_json(found))
+        click.echo(output.as_json(found))
     else:
         show(Document.of(_listed(found)), console())
 
 
-def _listed(found: Inventory) -> Iterator[Block]:
+def _listed(found: "Inventory") -> "Iterator[Block]":
+    from draftboard.output import Bullets, Heading, Sentence, Text, Verbatim
+
     for entry in found.signals:
         yield Heading(entry.name, Text(f"{entry.title} [{entry.unit}, better: {entry.better}]"))
         yield Sentence(entry.question)

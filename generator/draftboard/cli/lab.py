@@ -6,27 +6,26 @@ import threading
 import time
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from draftboard.alerts import load
 from draftboard.cli import shared
 from draftboard.durations import LATEST, Duration
 from draftboard.errors import DraftboardError
 from draftboard.extras import optional_module
-from draftboard.lab import drill, replay
-from draftboard.lab.simulator import find, names
-from draftboard.output import Document, Heading, Sentence, show
-from draftboard.output import as_json as to_json
 from draftboard.project import ROOT
-from draftboard.settings import Settings
-from draftboard.status import Status
+
+if TYPE_CHECKING:
+    from draftboard.lab.drill import Programs
+    from draftboard.output import Heading, Sentence
+    from draftboard.settings import Settings
 
 
 @click.command("replay", short_help="Evaluate the rules over a recording.")
 @click.argument("recording", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @shared.config_option
-@shared.json_option
+@shared.json_options
 @click.option("--keep", is_flag=True, help="Leave Prometheus running on loopback, with the recording and the records.")
 @shared.program_option("prometheus")
 @shared.program_option("promtool")
@@ -38,24 +37,30 @@ def replay_command(
     RECORDING is OpenMetrics text with timestamps, such as `promtool tsdb dump-openmetrics` writes; it may be compressed
     (.gz). Only series that the rules or panels read are loaded.
     """
+    from draftboard.alerts import load
+
     _replay(recording, load(config), as_json=as_json, keep=keep, prometheus=prometheus, promtool=promtool)
 
 
 def _replay(
-    recording: Path, settings: Settings, *, as_json: bool, keep: bool, prometheus: Path, promtool: Path
+    recording: Path, settings: "Settings", *, as_json: bool, keep: bool, prometheus: Path, promtool: Path
 ) -> None:
+    from draftboard import output
+    from draftboard.cli import screen
+    from draftboard.lab import replay
+
     folder = Path(tempfile.mkdtemp(prefix="draftboard-kept-")) if keep else None
     with (
-        shared.progress_bar() as progress,
+        screen.progress_bar() as progress,
         replay.replaying(
             recording, settings, prometheus=prometheus, promtool=promtool, keep_in=folder, progress=progress
         ) as replayed,
     ):
         story = replay.story_of(replayed)
     if as_json:
-        click.echo(to_json(story))
+        click.echo(output.as_json(story))
     else:
-        show(replay.summary(story), shared.console())
+        output.show(replay.summary(story), screen.console())
     if folder:
         pid, url = replay.leave_running(folder, settings, prometheus)
         click.echo(f"Prometheus stays at {url} (process {pid}, data in {folder}); end it with: kill {pid}", err=True)
@@ -64,7 +69,7 @@ def _replay(
 @click.command("drill", short_help="Run a scenario and check that its alerts arrive.")
 @click.argument("scenario")
 @shared.config_option
-@shared.json_option
+@shared.json_options
 @shared.factor_option
 @shared.program_option("prometheus")
 @shared.program_option("alertmanager")
@@ -76,16 +81,23 @@ def drill_command(
     SCENARIO is a name or a TOML file, as for `simulate`. Simulator, Prometheus, Alertmanager and a webhook run on
     loopback until the scenario ends, with the configuration that `build` writes. No other receiver is notified.
     """
-    _drill(scenario, load(config), drill.Programs(prometheus, alertmanager), speed=speed, as_json=as_json)
+    from draftboard.alerts import load
+    from draftboard.lab.drill import Programs
+
+    _drill(scenario, load(config), Programs(prometheus, alertmanager), speed=speed, as_json=as_json)
 
 
-def _drill(scenario: str, settings: Settings, programs: drill.Programs, *, speed: float, as_json: bool) -> None:
-    with shared.progress_bar() as progress:
+def _drill(scenario: str, settings: "Settings", programs: "Programs", *, speed: float, as_json: bool) -> None:
+    from draftboard import output
+    from draftboard.cli import screen
+    from draftboard.lab import drill
+
+    with screen.progress_bar() as progress:
         outcome = drill.rehearse(scenario, settings, programs, speed=speed, progress=progress)
     if as_json:
-        click.echo(to_json(outcome))
+        click.echo(output.as_json(outcome))
     else:
-        show(drill.shown(outcome), shared.console())
+        output.show(drill.shown(outcome), screen.console())
     if not outcome.passed:
         raise SystemExit(1)
 
@@ -101,11 +113,14 @@ _RECORDED = _DEMO / "run-v0.32.0-ngram-vs-baseline.om.gz"
 @shared.program_option("alertmanager")
 def demo(*, keep: bool, prometheus: Path, promtool: Path, alertmanager: Path) -> None:
     """Replay ten minutes of a real vLLM, then drill an alert."""
+    from draftboard.alerts import load
+    from draftboard.lab.drill import Programs
+
     optional_module("draftboard.lab.simulator.fleet", why="demo needs", extra="lab")
     recorded, drilled = load(_DEMO / "draftboard.toml"), load(_DEMO / "drill.toml")
     _replay(_RECORDED, recorded, as_json=False, keep=keep, prometheus=prometheus, promtool=promtool)
     click.echo()
-    programs = drill.Programs(prometheus, alertmanager)
+    programs = Programs(prometheus, alertmanager)
     _drill(str(_DEMO / "drafter-breaks.toml"), drilled, programs, speed=60, as_json=False)
 
 
@@ -136,6 +151,8 @@ _STEP = Duration(15)
 )
 @click.option("--until", type=click.IntRange(0, LATEST), help="Unix time at which the history ends. Default: now.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="OpenMetrics file for the history.")
+@shared.force_option
+@click.option("--any-size", is_flag=True, help="Write a history that is larger than `replay` reads.")
 def simulate(
     *,
     listed: bool,
@@ -150,22 +167,35 @@ def simulate(
     step: Duration | None,
     until: int | None,
     out: Path | None,
+    force: bool,
+    any_size: bool,
 ) -> None:
     """Serve the /metrics pages of simulated vLLM servers, or write their history for `promtool`."""
+    from draftboard.cli import screen
+    from draftboard.files import require_new
+    from draftboard.lab.simulator import find, names
+    from draftboard.output import Document, show
+
     if listed:
-        show(Document.of(block for name in names() for block in _scenario(name)), shared.console())
+        show(Document.of(block for name in names() for block in _scenario(name)), screen.console())
         return
     shared.require(host, "--host is empty: name an address, such as 127.0.0.1")
     shared.require((backfill is None) == (out is None), "--backfill and --out go together")
     live = step is None and until is None
     shared.require(backfill or live, "--step and --until need --backfill: a live server has neither")
+    shared.require(out or not (force or any_size), "--force and --any-size go with --out, the file that is written")
     module = "serve" if out is None else "backfill"
     load_part = partial(optional_module, why="simulate needs", extra="lab")
     fleet, part = load_part("draftboard.lab.simulator.fleet"), load_part(f"draftboard.lab.simulator.{module}")
     targets = fleet.targets(find(scenario).scaled(engines=engines, models=models), seed)
     if backfill and out:
-        with shared.progress_bar() as progress:
-            part.backfill(targets, _times(backfill, step or _STEP, until), out, progress)
+        require_new(out, force=force)
+        times = _times(backfill, step or _STEP, until)
+        size = part.estimated_bytes(targets, times)
+        part.require_room(size, out, any_size=any_size)
+        click.echo(f"About {size / 1e6:,.0f} MB: {len(targets)} servers, each at {len(times)} times", err=True)
+        with screen.progress_bar() as progress:
+            part.backfill(targets, times, out, progress)
         click.echo(f"Written: {out}. Load it with: promtool tsdb create-blocks-from openmetrics {out} DATA")
         return
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a shell's background process ignores SIGINT
@@ -179,7 +209,11 @@ def simulate(
         click.echo("Ended.", err=True)
 
 
-def _scenario(name: str) -> tuple[Heading, Sentence, Sentence]:
+def _scenario(name: str) -> "tuple[Heading, Sentence, Sentence]":
+    from draftboard.lab.simulator import find
+    from draftboard.output import Heading, Sentence
+    from draftboard.status import Status
+
     scenario = find(name)
     alerts = ", ".join(dict.fromkeys(expected.alert for expected in scenario.expect)) or "no alert"
     story = Sentence(" ".join(scenario.story.split()), Status.QUIET)

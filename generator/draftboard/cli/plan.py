@@ -11,7 +11,8 @@ import click
 from draftboard import output
 from draftboard import plan as plans
 from draftboard.alerts import load
-from draftboard.cli.shared import FILE, config_option, console, json_option
+from draftboard.cli.screen import console
+from draftboard.cli.shared import FILE, config_option, json_options
 from draftboard.errors import DraftboardError
 from draftboard.settings import Settings
 
@@ -97,7 +98,7 @@ def _printed(command: Callable[[_Given], plans.basis.Plan]) -> _Command:
         else:
             output.show(found.document(explain=explain), console())
 
-    return json_option(click.option("--explain", is_flag=True, help="Print every formula with its source.")(run))
+    return json_options(click.option("--explain", is_flag=True, help="Print every formula with its source.")(run))
 
 
 @click.group()

@@ -1,25 +1,41 @@
-"""What commands share: options, the console, a progress bar."""
+"""Options that commands share, without the packages that only their work needs."""
 
 import math
 import shutil
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
-from rich import progress
-from rich.console import Console
 
 from draftboard.durations import Duration, moment
-from draftboard.output import Progress
 from draftboard.project import CHECKOUT
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 config_option = click.option("--config", type=FILE, help="Settings that overlay the defaults, as TOML.")
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+force_option = click.option("--force", is_flag=True, help="Replace an existing file.")
+
+
+def _print_schema(context: click.Context, _option: click.Parameter, asked: bool) -> None:
+    if asked:
+        from draftboard.cli.schemas import schema_of
+
+        click.echo(schema_of(context.command_path.partition(" ")[2]), nl=False)
+        context.exit()
+
+
+def json_options(command: Callable[..., None]) -> Callable[..., None]:
+    """`--json`, and `--schema`, which describes it."""
+    schema = click.option(
+        "--schema",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_print_schema,
+        help="Print the JSON Schema of --json and exit.",
+    )
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(schema(command))
 
 
 class Number(click.FloatRange):
@@ -64,16 +80,6 @@ def program_option(name: str) -> Callable[[Callable[..., None]], Callable[..., N
     )
 
 
-class _Console(Console):
-    def on_broken_pipe(self) -> None:
-        raise  # noqa: PLE0704  (rich calls this while it handles the error, and would end with 1, a missed gate)
-
-
-def console() -> Console:
-    """Colours and the terminal's width on a terminal; plain and wide when piped."""
-    return _Console() if sys.stdout.isatty() else _Console(width=200, highlight=False)
-
-
 def _parsed(parse: Callable[[str], Any]) -> Callable[[click.Context, click.Parameter, str | None], Any]:
     def callback(_context: click.Context, _option: click.Parameter, given: str | None) -> Any:  # noqa: ANN401
         try:
@@ -106,11 +112,3 @@ def require(allowed: object, otherwise: str) -> None:
     """Refuse options that do not go together, in words that say what to do."""
     if not allowed:
         raise click.UsageError(otherwise)
-
-
-@contextmanager
-def progress_bar() -> Iterator[Progress]:
-    """A progress bar on a terminal, nothing elsewhere."""
-    with progress.Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
-        task = bar.add_task("")
-        yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)

@@ -10,7 +10,7 @@ import click
 from draftboard import output
 from draftboard.access import API_KEY, Access
 from draftboard.alerts import load
-from draftboard.cli import shared
+from draftboard.cli import screen, shared
 from draftboard.durations import Duration
 from draftboard.sweep import BUILT_IN, Plan, document, read_prompts, sweep
 
@@ -64,7 +64,7 @@ def _count(name: str, least: int, most: int, words: str) -> Callable[[Callable[.
 )
 @shared.access_options(f" Default: the variable {API_KEY}.")
 @shared.config_option
-@shared.json_option
+@shared.json_options
 def sweep_command(
     *,
     url: str,
@@ -84,12 +84,12 @@ def sweep_command(
     settings, access = load(config), Access.of_api_server(token_file, ca_file)
     text = read_prompts(prompts) if prompts else BUILT_IN
     plan = Plan(server=url, prompts=text, timeout=timeout.seconds, access=access, **planned)
-    with shared.progress_bar() as progress:
+    with screen.progress_bar() as progress:
         found = sweep(plan, settings, progress=progress)
     if as_json:
         click.echo(output.as_json(found))
     else:
-        output.show(document(found), shared.console())
+        output.show(document(found), screen.console())
     if found.failure:
         click.echo(f"draftboard: {found.failure}", err=True)
         raise SystemExit(2)

@@ -1,6 +1,6 @@
 """Comparing two runs: what a candidate changes for users against a baseline, and gates for CI."""
 
 from draftboard.compare.comparing import compare
-from draftboard.compare.objects import SCHEMA_VERSION, Comparison
+from draftboard.compare.objects import Comparison
 from draftboard.compare.sides import Side, recorded, saved, sides
 from draftboard.compare.words import document

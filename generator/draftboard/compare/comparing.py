@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from draftboard.compare.objects import SCHEMA_VERSION, Arm, Comparison, Cost, Gate, Measured, Row, Tail, Value, Verdict
+from draftboard.compare.objects import Arm, Comparison, Cost, Gate, Measured, Row, Tail, Value, Verdict
 from draftboard.compare.rows import groups, in_words, value_of
 from draftboard.compare.sides import Side, Sides, conditions, engines_in_words, over, trend
 from draftboard.errors import DraftboardError
@@ -76,7 +76,6 @@ def compare(
     drop = None if max_drop_pp is None else _drop_gate(sides, max_drop_pp, settings)
     speedup = None if min_speedup is None else _speedup_gate(sides, measured.speedup, min_speedup, settings)
     return Comparison(
-        schema_version=SCHEMA_VERSION,
         baseline=_arm(baseline),
         candidate=_arm(candidate),
         unlike=unlike,

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from draftboard.output import Described
 from draftboard.report import Origin, Sampling
 
-SCHEMA_VERSION = 1  # Raised when a field is removed or changes its meaning; new fields do not change it.
-
 
 @dataclass(frozen=True, kw_only=True)
 class Arm(Described):
@@ -148,7 +146,8 @@ class Gate(Described):
 class Comparison(Described):
     """A candidate against a baseline."""
 
-    schema_version: int
+    schema_version: int = 1
+    """Raised when a field is removed or changes its meaning; new fields do not change it."""
     baseline: Arm
     candidate: Arm
     unlike: tuple[str, ...]

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from draftboard.access import Access
-from draftboard.durations import Duration
+from draftboard.durations import READING, Duration
 from draftboard.errors import DraftboardError
 from draftboard.output import Progress
-from draftboard.reading import WINDOW, Recorded, Servers, is_saved
+from draftboard.reading import Recorded, Servers, is_saved
 from draftboard.report import ModelReport, Origin, Report, Sampling, load_report, named, report, report_each
 from draftboard.settings import Settings
 
@@ -82,7 +82,7 @@ def sides(
     *,
     model: str = "",
     methods: tuple[str, str] = ("", ""),
-    window: Duration = WINDOW,
+    window: Duration = READING,
     access: Access | None = None,
     progress: Progress = lambda *_: None,
     sleep: Callable[[float], None] = time.sleep,

@@ -9,7 +9,7 @@ from importlib.resources import files
 
 from pydantic import computed_field
 
-from draftboard.output import Block, Bullets, Document, Heading, Sentence, Table, Text, Verbatim, columns
+from draftboard.output import Block, Bullets, Described, Document, Heading, Sentence, Table, Text, Verbatim, columns
 from draftboard.status import Status
 
 
@@ -26,7 +26,7 @@ _STATUS = {Severity.PROBLEM: Status.BAD, Severity.WARNING: Status.WARN, Severity
 
 
 @dataclass(frozen=True)
-class Empty:
+class Empty(Described):
     """Names of what has no sample; a panel's is its dashboard and title."""
 
     panels: tuple[str, ...] = ()
@@ -35,24 +35,27 @@ class Empty:
 
 
 @dataclass(frozen=True)
-class Finding:
+class Finding(Described):
     """A fault, or a fact to know."""
 
     severity: Severity
     where: str
     what: str
     fix: str
-    empty: Empty = Empty()  # because of it, where that is known
-    paste: str = ""  # to copy; `fix` refers to it as "below"
+    empty: Empty = Empty()
+    """Because of it, where that is known."""
+    paste: str = ""
+    """To copy; `fix` refers to it as "below"."""
 
 
 @dataclass(frozen=True)
-class Examination:
+class Examination(Described):
     """What was examined, and what was found."""
 
     looked_at: str
     findings: tuple[Finding, ...]
-    write_instead: str = ""  # without dead flags and keys, and without credentials; empty where nothing changes
+    write_instead: str = ""
+    """Without dead flags and keys, and without credentials; empty where nothing changes."""
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -62,11 +65,12 @@ class Examination:
 
 
 @dataclass(frozen=True)
-class Diagnosis:
+class Diagnosis(Described):
     """All examinations of one command."""
 
     examinations: tuple[Examination, ...]
-    schema_version: int = 1  # raised when a key changes its meaning or is removed
+    schema_version: int = 1
+    """Raised when a key changes its meaning or is removed."""
 
     @computed_field  # type: ignore[prop-decorator]
     @property

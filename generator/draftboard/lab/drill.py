@@ -1,6 +1,7 @@
 """A fire drill: alerts travel from a counter to a webhook, through real servers configured by the stack's files."""
 
 import json
+import math
 import re
 import socket
 import subprocess
@@ -16,13 +17,13 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 
 import httpx
 
-from draftboard.alerts import WATCHDOG, built
+from draftboard.alerts import WATCHDOG, Alert, built
 from draftboard.build import stack
 from draftboard.errors import DraftboardError
 from draftboard.extras import INSTALL
 from draftboard.lab.listening import Listener, answering, respond
-from draftboard.lab.simulator import find
-from draftboard.output import Bullets, Document, Heading, Note, Progress, Table, columns
+from draftboard.lab.simulator import Expected, Scenario, find
+from draftboard.output import Bullets, Described, Document, Heading, Note, Progress, Table, columns
 from draftboard.prometheus import Program, Server, start_alertmanager, stop
 from draftboard.rules import alerting_groups, recording_groups, to_yaml
 from draftboard.settings import Settings
@@ -111,7 +112,7 @@ class Wiring:
             help=INSTALL.format("lab"),
         )
         self.running[name], ready = program.start(self.folder / f"{name}.log")
-        groups = httpx.get(ready["url"], timeout=10).json()
+        groups = httpx.get(ready["url"], timeout=10, trust_env=False).json()
         self.watch(name, groups)
         return [place for group in groups for place in group["targets"]]
 
@@ -164,26 +165,72 @@ def wired(settings: Settings, programs: Programs, folder: Path, webhook: str) ->
 
 
 @dataclass(frozen=True)
-class Told:
+class Told(Described):
     """One expected alert."""
 
     alert: str
-    after_seconds: float | None = None  # real seconds from its cause to the webhook; null when it did not arrive
+    after_seconds: float | None = None
+    """Real seconds from its cause to the webhook; null when it did not arrive."""
     receiver: str = ""
-    says: str = ""  # its description, as it reached the receiver
+    says: str = ""
+    """Its description, as it reached the receiver."""
     runbook_url: str = ""
 
 
 @dataclass(frozen=True)
-class Drill:
+class Drill(Described):
     """The outcome of a drill."""
 
     scenario: str
     speed: float
     told: tuple[Told, ...]
-    others: tuple[str, ...]  # alerts that arrived without being expected, but for the watchdog
-    passed: bool  # whether all expected alerts arrived, and no other
-    schema_version: int = 1  # grows whenever a key is removed or its meaning changes
+    others: tuple[str, ...]
+    """Alerts that arrived without being expected, but for the watchdog."""
+    passed: bool
+    """Whether all expected alerts arrived, and no other."""
+    schema_version: int = 1
+    """Grows whenever a key is removed or its meaning changes."""
+
+
+def fastest(script: Scenario, expected: Expected, alert: Alert, settings: Settings) -> float:
+    """The highest speed at which an expected alert can fire.
+
+    The scenario is sped up; the alert's hold, what it compares with and the scrapes are not.
+    """
+    rules, hold, since = settings.rules, alert.patience(settings).hold.seconds, expected.since.seconds
+    least = hold + rules.scrape_interval.seconds + rules.evaluation_interval.seconds
+    waits = _PATIENCE * _latest(script)
+    speeds = [(waits - since) / least]
+    # A restart that changes nothing else is a fault only while it lasts.
+    restarts = (event.restart for event in script.event if event.at == expected.since and event.passes)
+    speeds += [restart.seconds / least for restart in restarts if restart]
+    if "{before}" in (alert.signal.record or ""):
+        # It needs a past, and after as long a time the fault is that past.
+        before = rules.compare_with.seconds
+        speeds += [waits / (before + hold), since / max(hold, 1), 0.0 if hold > before else math.inf]
+    elif least + since / speeds[0] <= _LEAST_SECONDS:
+        return math.inf
+    return min(speeds)
+
+
+def _latest(script: Scenario) -> int:
+    """Seconds of the scenario until the last alert must have fired."""
+    return max(one.since.seconds + one.within.seconds for one in script.expect)
+
+
+def _require_possible(name: str, script: Scenario, settings: Settings, speed: float) -> None:
+    """Raise DraftboardError where an alert cannot fire, rather than wait for it."""
+    alerts = {alert.name: alert for alert in built(settings)}
+    speeds = {one.alert: fastest(script, one, alerts[one.alert], settings) for one in script.expect}
+    slowest = min(speeds, key=speeds.__getitem__)
+    if speed <= speeds[slowest]:
+        return
+    hold = alerts[slowest].patience(settings).hold
+    most = math.floor(speeds[slowest] * 10) / 10
+    why = f"the scenario is sped up, the alert's own times are not (it holds {hold})"
+    instead = "--config with shorter times, such as deploy/demo/drill.toml"
+    take = f"take --speed {most:g} or less, or {instead}" if most else f"name {instead}"
+    raise DraftboardError(f"{name}: {slowest} cannot fire at --speed {speed:g}: {why}: {take}")
 
 
 def rehearse(
@@ -196,7 +243,7 @@ def rehearse(
     names = {one.alert for one in expected}
     if missing := sorted(names - {alert.name for alert in built(settings)}):
         raise DraftboardError(f"{scenario}: expects {missing[0]}, which needs an objective: declare it under [slo]")
-    latest = max(one.since.seconds + one.within.seconds for one in expected)
+    _require_possible(scenario, script, settings, speed)
     with (
         tempfile.TemporaryDirectory(prefix="draftboard-drill-") as temporary,
         receiving() as (receiver, webhook),
@@ -208,7 +255,7 @@ def rehearse(
         wiring.start_simulator(scenario, speed=speed)
         began = time.time()
         progress("waiting for the alerts", 1, 3)
-        patience = max(_LEAST_SECONDS, _PATIENCE * latest / speed)
+        patience = max(_LEAST_SECONDS, _PATIENCE * _latest(script) / speed)
         receiver.wait_for(lambda arrivals: names <= {arrival.name for arrival in arrivals}, patience)
         progress("waiting for the end of the scenario: no other alert may arrive", 2, 3)
         rest = began + script.duration.seconds / speed - time.time()

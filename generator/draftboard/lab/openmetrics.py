@@ -2,6 +2,9 @@
 
 from collections.abc import Mapping
 
+MOST_BYTES = 4_000_000_000
+"""Of a recording that `replay` reads, unpacked."""
+
 
 def series(name: str, labels: Mapping[str, str]) -> str:
     """A series as a sample's line begins with it."""

@@ -25,8 +25,8 @@ def _adapter(kind: type) -> TypeAdapter[object]:
     return TypeAdapter(kind)
 
 
-def schema(kind: type, version: int) -> str:
-    """JSON Schema of an answer whose `schema_version` is `version`."""
+def schema(kind: type, version: int | None = None) -> str:
+    """JSON Schema of an answer whose `schema_version` is `version`, by default that of new answers."""
     document: dict[str, Any] = TypeAdapter(kind).json_schema(mode="serialization")
     parts = {kind.__name__: document, **document.get("$defs", {})}
     # Pydantic reads the docstrings of a class' own fields only.
@@ -36,7 +36,7 @@ def schema(kind: type, version: int) -> str:
                 inherited = TypeAdapter(base).json_schema(mode="serialization").get("properties", {})
                 parts[part.__name__]["properties"] |= inherited
     document["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-    document["properties"]["schema_version"]["const"] = version
+    document["properties"]["schema_version"]["const"] = kind.schema_version if version is None else version  # type: ignore[attr-defined]
     return json.dumps(document, indent=2, sort_keys=True) + "\n"
 
 

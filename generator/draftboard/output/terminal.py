@@ -1,11 +1,13 @@
-"""A document on a terminal of any width: where a table is too wide, its rows become lines, and no number is cut."""
+"""A document on a terminal of any width: tables that are too wide are parted or become lines, and no word is cut."""
+
+from typing import NamedTuple
 
 from rich import bar, table, text
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.console import Console
 
-from draftboard.output.document import Bar, Bullets, Cell, Document, Heading, Note, Sentence, Table, Verbatim
+from draftboard.output.document import Bar, Bullets, Cell, Column, Document, Heading, Note, Sentence, Table, Verbatim
 from draftboard.status import Status
 
 STYLES = dict.fromkeys((Status.GOOD, Status.BEST), "bold green") | {
@@ -16,6 +18,7 @@ STYLES = dict.fromkeys((Status.GOOD, Status.BEST), "bold green") | {
     **dict.fromkeys((Status.NEUTRAL, Status.OFF), ""),
 }
 _BAR = 16  # characters
+_Shown = text.Text | bar.Bar
 
 
 def show(document: Document, console: Console) -> None:
@@ -48,56 +51,94 @@ def printable(words: str) -> str:
 
 
 def _show_table(found: Table, console: Console) -> None:
-    if drawn := _drawn(found, console.width):
-        console.print(drawn)
+    if drawn := _drawn(found, console):
+        for part in drawn:
+            console.print(part)
         return
     if found.title:
         console.print(text.Text(found.title, "bold"))
     for row in found.rows:
         console.print()
         for column, cell in zip(found.columns, row, strict=True):
-            words = _cell(cell)
+            words = _cell(cell, console)
             if isinstance(words, text.Text) and words:
                 console.print(text.Text.assemble(f"{column.heading}: " if column.heading else "", words))
     console.print()
 
 
-def _drawn(found: Table, width: int) -> table.Table | None:
-    """The table, headings of numbers on several lines where they must be; None where its longest words have no room."""
-    rows = [[_cell(cell) for cell in row] for row in found.rows]
-    widths, wanted = [], []
-    for number, column in enumerate(found.columns):
-        heading, sizes = _sizes(text.Text(column.heading)), [_sizes(row[number]) for row in rows]
-        whole, word = max((size[0] for size in sizes), default=0), max(size[1] for size in (heading, *sizes))
-        widths.append(max(whole, word) if column.number else word)
-        wanted.append(max(whole, *heading))
-    room = width + 1 - 3 * len(widths) - sum(widths)
-    if room < 0:
-        return None
-    # The columns that need least come first: the others share what they leave.
-    growing = sorted(range(len(widths)), key=lambda number: wanted[number] - widths[number])
-    for left, number in zip(range(len(widths), 0, -1), growing, strict=True):
-        more = max(0, min(wanted[number] - widths[number], room // left))
-        widths[number] += more
-        room -= more
-    drawn = table.Table(title=found.title or None, title_justify="left", title_style="bold", box=SIMPLE_HEAD)
-    drawn.pad_edge, drawn.show_header = False, any(column.heading for column in found.columns)
-    for column, own in zip(found.columns, widths, strict=True):
-        drawn.add_column(text.Text(column.heading), justify="right" if column.number else "left", width=own)
-    for row in rows:
-        drawn.add_row(*row)
+class _Width(NamedTuple):
+    least: int  # Its longest word, and of a number all.
+    wanted: int  # Without a line break.
+
+
+def _drawn(found: Table, console: Console) -> list[table.Table]:
+    """The table, headings of numbers on several lines where they must be; none where its words have no room.
+
+    Of a table of numbers that is too wide, several, below each other, each with the first column.
+    """
+    cells = [[_cell(cell, console) for cell in row] for row in found.rows]
+    widths = [_width(column, [row[number] for row in cells]) for number, column in enumerate(found.columns)]
+    parts: list[list[int]] = [[]]
+    for number in range(len(widths)):
+        if _room([*parts[-1], number], widths, console.width) >= 0:
+            parts[-1].append(number)
+        elif len(parts[-1]) > 1 and _of_numbers(found) and _room([0, number], widths, console.width) >= 0:
+            parts.append([0, number])
+        else:
+            return []
+    drawn = [_table(found, cells, _shared(part, widths, console.width)) for part in parts]
+    drawn[0].title = found.title or None
     return drawn
 
 
-def _sizes(cell: text.Text | bar.Bar) -> tuple[int, int]:
+def _of_numbers(found: Table) -> bool:
+    """Whether the first column names the rows, and the others, but perhaps for the last, are numbers."""
+    return len(found.columns) > 1 and all(column.number for column in found.columns[1 : max(2, len(found.columns) - 1)])
+
+
+def _room(part: list[int], widths: list[_Width], width: int) -> int:
+    """What columns leave of the terminal's width; negative where it is not enough for them."""
+    return width + 1 - 3 * len(part) - sum(widths[number].least for number in part)
+
+
+def _shared(part: list[int], widths: list[_Width], width: int) -> dict[int, int]:
+    """The width of each column: those that need least come first, and the others share what they leave."""
+    room, own = _room(part, widths, width), {number: widths[number].least for number in part}
+    growing = sorted(part, key=lambda number: widths[number].wanted - widths[number].least)
+    for left, number in zip(range(len(part), 0, -1), growing, strict=True):
+        more = max(0, min(widths[number].wanted - widths[number].least, room // left))
+        own[number] += more
+        room -= more
+    return own
+
+
+def _table(found: Table, cells: list[list[_Shown]], widths: dict[int, int]) -> table.Table:
+    drawn = table.Table(title_justify="left", title_style="bold", box=SIMPLE_HEAD)
+    drawn.pad_edge, drawn.show_header = False, any(column.heading for column in found.columns)
+    for number, own in widths.items():
+        column = found.columns[number]
+        drawn.add_column(text.Text(column.heading), justify="right" if column.number else "left", width=own)
+    for row in cells:
+        drawn.add_row(*(row[number] for number in widths))
+    return drawn
+
+
+def _width(column: Column, cells: list[_Shown]) -> _Width:
+    heading, sizes = _sizes(text.Text(column.heading)), [_sizes(cell) for cell in cells]
+    whole, word = max((size[0] for size in sizes), default=0), max(size[1] for size in (heading, *sizes))
+    return _Width(max(whole, word) if column.number else word, max(whole, *heading))
+
+
+def _sizes(cell: _Shown) -> tuple[int, int]:
     if isinstance(cell, bar.Bar):
         return _BAR, _BAR
     return cell.cell_len, max(map(cell_len, cell.plain.split()), default=0)
 
 
-def _cell(cell: Cell) -> text.Text | bar.Bar:
+def _cell(cell: Cell, console: Console) -> _Shown:
     if isinstance(cell, Bar):
-        return bar.Bar(1, 0, cell.share, width=_BAR)
+        plain = text.Text("#" * round(cell.share * _BAR))
+        return plain if console.options.ascii_only else bar.Bar(1, 0, cell.share, width=_BAR)
     return _styled(cell) if isinstance(cell, str) else _styled(*cell)
 
 

@@ -122,7 +122,7 @@ def _table(budgets: dict[str, Budget]) -> Table:
         (
             *(f"{each.weights_gb:g}", f"{each.weights_gb_per_gpu:.1f}", f"{each.gross_gb:.1f}", f"{each.net_gb:.1f}"),
             *("-" if count is None else f"{count:,}" for count in (each.tokens, each.requests)),
-            "yes" if each.starts else "no",
+            "no" if not each.starts else "if shorter" if each.requests == 0 else "yes",
         )
         for each in budgets.values()
     ]
@@ -208,8 +208,10 @@ def _tokens(net_gb: float, kib_per_token: float | None) -> int | None:
 
 def _verdict(gpus: Gpus, without: Budget, with_draft: Budget) -> str:
     if with_draft.starts:
-        enough = ", too little for one request of this context" if with_draft.requests == 0 else ""
-        return f"Starts, with {with_draft.net_gb:.1f} GB for the KV cache{enough}."
+        cache = f"{with_draft.net_gb:.1f} GB for the KV cache"
+        if with_draft.requests == 0:
+            return f"Starts only with a --max-model-len of at most {with_draft.tokens:,} tokens: {cache}."
+        return f"Starts, with {cache}."
     limit = f"GB of weights do not fit into {gpus.usable_gb:.1f} GB that vLLM may use."
     if without.starts:
         advice = "Quantise, take a smaller draft, or add GPUs."

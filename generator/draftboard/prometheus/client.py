@@ -9,7 +9,7 @@ from typing import Annotated, Any, Self, TypeVar
 import httpx
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
-from draftboard.access import Access, parsed_url, reason_of, shown
+from draftboard.access import Access, client, parsed_url, reason_of, refusal, shown
 from draftboard.errors import DraftboardError
 
 _TIMEOUT_SECONDS = 30.0
@@ -84,7 +84,8 @@ class Client:
         parsed = parsed_url(url)
         self.url = shown(parsed)
         verify = access.certificates if parsed.scheme == "https" else False
-        self._http = httpx.Client(base_url=parsed, timeout=_TIMEOUT_SECONDS, headers=access.headers, verify=verify)
+        options = {"timeout": _TIMEOUT_SECONDS, "headers": access.headers, "verify": verify}
+        self._http = client(httpx.Client, base_url=parsed, **options)
 
     def __enter__(self) -> Self:
         return self
@@ -125,7 +126,8 @@ class Client:
         try:
             answer = json.loads(self._content(question, parameters))
         except httpx.HTTPError as error:
-            raise DraftboardError(f"{self.url}: Prometheus gives no answer: {_short(reason_of(error))}") from None
+            reason = _short(reason_of(error, self._http.base_url))
+            raise DraftboardError(f"{self.url}: Prometheus gives no answer: {reason}") from None
         except (ValueError, RecursionError):
             answer = None
         match answer:
@@ -145,11 +147,11 @@ class Client:
         content, until = bytearray(), time.monotonic() + _MOST_SECONDS
         method = "POST" if parameters else "GET"
         with self._http.stream(method, f"/api/v1/{question}", data=parameters) as response:
-            if response.status_code in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
-                reason = f"authentication required (HTTP {response.status_code}): use --token-file"
+            in_json = response.headers.get("Content-Type", "").startswith("application/json")
+            # The API's own errors are read as answers: only they say what is wrong with a query.
+            own = in_json and response.status_code not in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
+            if not own and (reason := refusal(response)):
                 raise DraftboardError(f"{self.url}: {reason}")
-            if response.is_redirect:
-                raise DraftboardError(f"{self.url}: redirects; name the address of Prometheus itself")
             for chunk in response.iter_bytes():
                 content += chunk
                 if len(content) > _MOST_BYTES or time.monotonic() > until:

@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 
 import httpx
 
-from draftboard.access import Access, parsed_url, reason_of, shown
-from draftboard.durations import Duration
+from draftboard.access import Access, client, parsed_url, reason_of, refusal, shown
+from draftboard.durations import READING, Duration
 from draftboard.errors import DraftboardError
 from draftboard.files import saved_bytes
 from draftboard.reading.page import Page, read
@@ -25,7 +25,6 @@ T = TypeVar("T")
 _PATH = "/metrics"
 _GZIP = b"\x1f\x8b"
 _CHUNK = 65_536
-WINDOW = Duration(30)
 _ADDRESS = re.compile(r".*(://|@)|[^/]+:\d+(/|$)", re.DOTALL)
 _SHOWN = 120
 
@@ -47,7 +46,7 @@ class Servers:
     """Running servers, each read twice."""
 
     addresses: tuple[str, ...]  # `host:port`, a base address, or the page's own.
-    window: Duration = WINDOW  # Between the readings.
+    window: Duration = READING  # Between the readings.
     access: Access = _NOBODY
     limits: Limits = _USUAL
 
@@ -116,10 +115,11 @@ def scrape(servers: Sequence[str], access: Access = _NOBODY, limits: Limits = _U
     certificates = access.certificates if any(url.scheme == "https" for url in urls) else False
 
     async def together() -> list[Page]:
-        # An uncompressed page cannot grow on arrival; a redirect is an error, as it may carry the token elsewhere.
+        # An uncompressed page cannot grow on arrival.
         headers = access.headers | {"Accept-Encoding": "identity", "Accept": "text/plain"}
-        async with httpx.AsyncClient(headers=headers, verify=certificates, timeout=limits.seconds) as client:
-            return await asyncio.gather(*(_page(client, url, limits) for url in urls))
+        options = {"headers": headers, "verify": certificates, "timeout": limits.seconds}
+        async with client(httpx.AsyncClient, **options) as asking:
+            return await asyncio.gather(*(_page(asking, url, limits) for url in urls))
 
     return tuple(_run(together()))
 
@@ -139,8 +139,9 @@ def version(server: str, access: Access = _NOBODY, limits: Limits = _SMALL) -> s
 
     async def alone() -> str:
         headers = access.headers | {"Accept-Encoding": "identity", "Accept": "application/json"}
-        async with httpx.AsyncClient(headers=headers, verify=certificates, timeout=limits.seconds) as client:
-            return (await _answer(client, url, limits))[0]
+        options = {"headers": headers, "verify": certificates, "timeout": limits.seconds}
+        async with client(httpx.AsyncClient, **options) as asking:
+            return (await _answer(asking, url, limits))[0]
 
     try:
         return _run(alone())
@@ -158,16 +159,16 @@ def _run(asking: Coroutine[Any, Any, T]) -> T:
         return aside.submit(asyncio.run, asking).result()
 
 
-async def _page(client: httpx.AsyncClient, url: httpx.URL, limits: Limits) -> Page:
-    text, kind = await _answer(client, url, limits)
+async def _page(asking: httpx.AsyncClient, url: httpx.URL, limits: Limits) -> Page:
+    text, kind = await _answer(asking, url, limits)
     return read(text, shown(url), time.time(), openmetrics="openmetrics" in kind)
 
 
-async def _answer(client: httpx.AsyncClient, url: httpx.URL, limits: Limits) -> tuple[str, str]:
+async def _answer(asking: httpx.AsyncClient, url: httpx.URL, limits: Limits) -> tuple[str, str]:
     """The text at an address, and its type."""
     name = shown(url)
     try:
-        async with asyncio.timeout(limits.seconds), client.stream("GET", url) as answer:
+        async with asyncio.timeout(limits.seconds), asking.stream("GET", url) as answer:
             _require_ok(answer, name)
             content, kind = await _content(answer, name, limits.bytes), answer.headers.get("Content-Type", "")
     except (TimeoutError, httpx.TimeoutException):
@@ -175,7 +176,7 @@ async def _answer(client: httpx.AsyncClient, url: httpx.URL, limits: Limits) -> 
             f"{name}: no whole page within {limits.seconds:g} s: is the address right, is the server overloaded?"
         ) from None
     except httpx.HTTPError as error:
-        raise DraftboardError(f"{name}: {reason_of(error)}") from None
+        raise DraftboardError(f"{name}: {reason_of(error, url)}") from None
     return _decoded(content, name), kind
 
 
@@ -189,22 +190,12 @@ async def _content(answer: httpx.Response, name: str, most: int) -> bytes:
 
 
 def _require_ok(answer: httpx.Response, name: str) -> None:
-    if answer.is_redirect:
-        where = _redirected(answer.url, answer.headers.get("Location", ""))
-        raise DraftboardError(f"{name}: redirects{where}; name the address of the page itself")
-    if answer.status_code in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
-        raise DraftboardError(f"{name}: authentication required (HTTP {answer.status_code}): use --token-file")
+    if reason := refusal(answer):
+        raise DraftboardError(f"{name}: {reason}")
     if answer.status_code != HTTPStatus.OK:
         raise DraftboardError(f"{name}: no page of metrics there (HTTP {answer.status_code})")
     if answer.headers.get("Content-Encoding", "identity") != "identity":
         raise DraftboardError(f"{name}: answers compressed, though it was asked not to; ask the server itself")
-
-
-def _redirected(url: httpx.URL, where: str) -> str:
-    try:
-        return f" to {shown(url.join(where))}" if where else ""
-    except (httpx.InvalidURL, ValueError):
-        return ""
 
 
 def _unpacked(content: bytes, path: Path, limits: Limits) -> bytes:

@@ -9,7 +9,7 @@ from typing import Annotated, Self
 import httpx
 from pydantic import AfterValidator, AliasPath, BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
-from draftboard.access import parsed_url, shown
+from draftboard.access import client, parsed_url, shown
 from draftboard.sweep.plan import Plan, Prompt
 from draftboard.sweep.result import Spread
 
@@ -118,26 +118,26 @@ class Api:
         waiting, start, plan = iter(prompts), time.monotonic(), self._plan
         body = {"model": model, "temperature": temperature, "max_tokens": plan.max_tokens}
 
-        async def worker(client: httpx.AsyncClient) -> None:
+        async def worker(asking: httpx.AsyncClient) -> None:
             for prompt in waiting:
                 batch.begun += 1
-                batch.outcomes.append(await self._complete(client, prompt, body))
+                batch.outcomes.append(await self._complete(asking, prompt, body))
                 batch.seconds = time.monotonic() - start
                 ended()
 
         async def work() -> None:
             limits = httpx.Limits(max_connections=plan.concurrency)
-            client = httpx.AsyncClient(headers=self._headers, verify=self._verify, timeout=plan.timeout, limits=limits)
-            async with client, asyncio.TaskGroup() as group:
+            options = {"headers": self._headers, "verify": self._verify, "timeout": plan.timeout, "limits": limits}
+            async with client(httpx.AsyncClient, **options) as asking, asyncio.TaskGroup() as group:
                 for _ in range(plan.concurrency):
-                    group.create_task(worker(client))
+                    group.create_task(worker(asking))
 
         asyncio.run(work())
 
-    async def _complete(self, client: httpx.AsyncClient, prompt: Prompt, body: dict[str, object]) -> Outcome:
+    async def _complete(self, asking: httpx.AsyncClient, prompt: Prompt, body: dict[str, object]) -> Outcome:
         start, content, tag = time.monotonic(), bytearray(), prompt.tag
         try:
-            asked = client.stream("POST", self._url, json=body | {"prompt": prompt.text})
+            asked = asking.stream("POST", self._url, json=body | {"prompt": prompt.text})
             async with asyncio.timeout(self._plan.timeout), asked as answer:
                 # A redirect is a failure: it might send a key or a prompt elsewhere.
                 answer.raise_for_status()

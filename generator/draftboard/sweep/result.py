@@ -8,8 +8,6 @@ from typing import Self
 from draftboard.output import Described
 from draftboard.report import ModelReport, Sample, Verdict
 
-SCHEMA_VERSION = 1
-
 
 @dataclass(frozen=True)
 class Spread(Described):
@@ -112,7 +110,8 @@ class Production(Described):
 class Sweep(Described):
     """A sweep, complete or interrupted."""
 
-    schema_version: int
+    schema_version: int = 1
+    """Raised when a field is removed or changes its meaning; new fields do not change it."""
     server: str
     model: str
     prompts: int

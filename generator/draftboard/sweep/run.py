@@ -16,7 +16,7 @@ from draftboard.signals.acceptance import acceptance
 from draftboard.status import Status
 from draftboard.sweep.client import Api, Batch, explained
 from draftboard.sweep.plan import BUILT_IN, Plan
-from draftboard.sweep.result import SCHEMA_VERSION, Foreign, PerRequest, Production, Row, Spread, Sweep, Tagged
+from draftboard.sweep.result import Foreign, PerRequest, Production, Row, Spread, Sweep, Tagged
 
 _DEFAULTS = Settings()
 _PAUSE, _TRIES = 0.2, 15
@@ -73,7 +73,6 @@ def sweep(
         _NOT_REPORTED: bool(run.done) and not any(row.by_request for row in run.done),
     }
     return Sweep(
-        schema_version=SCHEMA_VERSION,
         server=api.name,
         model=run.model,
         prompts=len(plan.prompts.all),

@@ -28,7 +28,7 @@ _SAMPLE = re.compile(
 )
 _STRETCH_SECONDS = 7200
 """Of a query: Prometheus limits how many samples one may hold."""
-_MOST_BYTES, _LONGEST_LINE = 4_000_000_000, 1 << 20
+_LONGEST_LINE = 1 << 20
 _READ = {part.name for metric in CATALOGUE for part in metric.parts} - {
     around.ALERTS.name,
     around.ALERTS_FOR_STATE.name,
@@ -155,8 +155,8 @@ def _copied(packed: IO[str], plain: IO[str]) -> Iterator[float]:
             series, since = name, time
             yield time
         size += len(line)
-        if size > _MOST_BYTES:
-            raise OSError(f"larger than {_MOST_BYTES} bytes unpacked")
+        if size > openmetrics.MOST_BYTES:
+            raise OSError(f"larger than {openmetrics.MOST_BYTES / 1e9:g} GB unpacked")
         plain.write(line)
     if not series:
         raise ValueError("no sample that the rules read, such as those of vllm:generation_tokens_total")

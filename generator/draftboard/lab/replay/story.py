@@ -10,7 +10,20 @@ from functools import partial
 from draftboard.alerts import ALERTS, WATCHDOG
 from draftboard.durations import Duration
 from draftboard.lab.replay.evaluate import Replay
-from draftboard.output import Block, Bullets, Cell, Column, Document, Heading, Note, Sentence, Table, Text, columns
+from draftboard.output import (
+    Block,
+    Bullets,
+    Cell,
+    Column,
+    Described,
+    Document,
+    Heading,
+    Note,
+    Sentence,
+    Table,
+    Text,
+    columns,
+)
 from draftboard.rules import AlertingRule, alerting_groups
 from draftboard.settings import Settings
 from draftboard.signals import Scope, Signal
@@ -42,7 +55,7 @@ _Read = dict[tuple[str, float, _Model], dict[str, float]]  # by signal, time and
 
 
 @dataclass(frozen=True)
-class Firing:
+class Firing(Described):
     """One alert for one series, from its first to its last evaluation (Unix seconds), and its value at the first."""
 
     alert: str
@@ -55,20 +68,24 @@ class Firing:
 
 
 @dataclass(frozen=True)
-class Moment:
+class Moment(Described):
     """A model over the window that ends `at` (Unix seconds). A number without a sample is null: the state says why."""
 
     at: float
     state: str
-    drafts: float  # in the window: the size of the sample
-    numbers: dict[str, float | None]  # by signal; shares from 0 to 1, times in seconds
-    survival: tuple[float, ...]  # by position: share of drafts accepted at least so deep
-    verdict: str | None  # with what it rests on, or why it is withheld
+    drafts: float
+    """In the window: the size of the sample."""
+    numbers: dict[str, float | None]
+    """By signal; shares from 0 to 1, times in seconds."""
+    survival: tuple[float, ...]
+    """By position: share of drafts accepted at least so deep."""
+    verdict: str | None
+    """With what it rests on, or why it is withheld."""
     advice: str | None
 
 
 @dataclass(frozen=True)
-class Chapter:
+class Chapter(Described):
     """One model, by its labels, in the order of time."""
 
     model: dict[str, str]
@@ -76,7 +93,7 @@ class Chapter:
 
 
 @dataclass(frozen=True)
-class Story:
+class Story(Described):
     """All models, and the alerts that would have fired; times are Unix seconds, the window is in seconds."""
 
     start: float
@@ -85,7 +102,8 @@ class Story:
     verify_inflation: float
     chapters: tuple[Chapter, ...]
     firings: tuple[Firing, ...]
-    schema_version: int = 1  # grows whenever a field is removed or its meaning changes
+    schema_version: int = 1
+    """Grows whenever a field is removed or its meaning changes."""
 
 
 def story_of(replay: Replay) -> Story:

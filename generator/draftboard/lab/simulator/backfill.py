@@ -6,20 +6,51 @@ OpenMetrics requires all samples of a metric side by side, in the order of time:
 import shutil
 from collections.abc import Sequence
 from contextlib import ExitStack
+from itertools import groupby
 from pathlib import Path
 from typing import TextIO
 
 import numpy as np
 
 from draftboard.catalogue import around
+from draftboard.errors import DraftboardError
 from draftboard.files import whole
 from draftboard.lab import openmetrics
 from draftboard.lab.simulator.arrivals import Floats
-from draftboard.lab.simulator.books import PAGE
+from draftboard.lab.simulator.books import PAGE, children
 from draftboard.lab.simulator.fleet import Instance, Target
 from draftboard.output import Progress
 
 _FAMILIES = (around.UP, *PAGE)
+_VALUE_BYTES = 7  # Mean length of a value: counters of some digits, and many zeros.
+_COPIES = 2  # On disk at the end: each family's own file, and all of them joined.
+
+
+def estimated_bytes(targets: Sequence[Target], times: range) -> int:
+    """The size of the history, before it is made: every line's name and time are known, its value nearly."""
+    line, rest = 0, len(f" {times.start} \n") + _VALUE_BYTES
+    for _, group in groupby(targets, key=lambda target: id(target.server)):
+        first, *others = group
+        series = [each for child in children(first.server) for each in child.series]
+        names: list[tuple[str, dict[str, str]]] = [(around.UP.name, {}), *series]
+        one = sum(len(openmetrics.series(name, labels | first.labels)) + rest for name, labels in names)
+        line += one * (1 + len(others))
+    return line * len(times)
+
+
+def require_room(size: int, out: Path, *, any_size: bool) -> None:
+    """Raise DraftboardError where `replay` would refuse a history of that size, or the disk has no room for it."""
+    smaller = "take a shorter --backfill, a longer --step or fewer --engines"
+    if size > openmetrics.MOST_BYTES and not any_size:
+        limit = f"more than the {openmetrics.MOST_BYTES / 1e9:g} GB that `replay` reads"
+        raise DraftboardError(f"{out}: about {size / 1e9:.1f} GB, {limit}: {smaller}, or add --any-size")
+    try:
+        free = shutil.disk_usage(out.parent).free
+    except OSError as error:
+        raise DraftboardError(f"{out}: cannot write the history: {error.strerror}; choose another path") from None
+    if size * _COPIES > free:
+        needed = f"needs about {size * _COPIES / 1e9:.1f} GB while it is written, and {free / 1e9:.1f} GB are free"
+        raise DraftboardError(f"{out}: {needed}: {smaller}, or choose another disk")
 
 
 def backfill(targets: Sequence[Target], times: range, out: Path, progress: Progress = lambda *_: None) -> None:

@@ -198,6 +198,12 @@ class Event(Table):
             raise ValueError("speculative = false needs restart: a server drafts as it was started")
         return self
 
+    @property
+    def passes(self) -> bool:
+        """Whether all is as before once it is over: a restart that changes nothing else."""
+        changes = self.requests or self.load or self.coverage is not None or not self.speculative
+        return self.restart is not None and not changes
+
     def concerns(self, server: Server, number: int) -> bool:
         """Whether it happens to this instance of the servers."""
         wanted = (self.model, server.model), (self.variant, server.variant), (self.instance, number)

@@ -1,0 +1,34 @@
+"""The JSON of each command: the object that it is made of, and the JSON Schema that describes it."""
+
+import importlib
+
+from draftboard import output
+
+ANSWERS = {
+    "report": "draftboard.report:schema",
+    "doctor": "draftboard.doctor:Diagnosis",
+    "compare": "draftboard.compare:Comparison",
+    "sweep": "draftboard.sweep:Sweep",
+    "plan k": "draftboard.plan.lengths:DraftLengthPlan",
+    "plan schedule": "draftboard.plan.lengths:SchedulePlan",
+    "plan cost": "draftboard.plan.cost:CostPlan",
+    "plan vram": "draftboard.plan.vram:VramPlan",
+    "plan decide": "draftboard.plan.decide:DecidePlan",
+    "signals": "draftboard.build:Inventory",
+    "replay": "draftboard.lab.replay:Story",
+    "drill": "draftboard.lab.drill:Drill",
+}
+"""By command: the class of its answer, or the function that writes its schema."""
+
+
+def schema_of(command: str) -> str:
+    """The JSON Schema of what a command prints with `--json`."""
+    module, _, name = ANSWERS[command].partition(":")
+    found = getattr(importlib.import_module(module), name)
+    text: str = output.schema(found) if isinstance(found, type) else found()
+    return text
+
+
+def file_of(command: str) -> str:
+    """The name of the file below `docs/` that holds it."""
+    return f"{command.replace(' ', '-')}.schema.json"

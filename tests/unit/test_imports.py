@@ -1,0 +1,74 @@
+"""What the command line loads: help and completion nothing that only a command's work needs."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("numpy", "matplotlib", "grafanalib", "pydantic", "httpx", "jinja2", "rich", "prometheus_client", "yaml")
+SHOW = """
+import json, sys
+from draftboard.cli import main
+try:
+    main()
+finally:
+    print(json.dumps(sorted(sys.modules)), file=sys.stderr)
+"""
+
+
+def loaded(*words: str, **environment: str) -> tuple[str, set[str]]:
+    """What is printed, and which of the heavy packages are loaded."""
+    command = [sys.executable, "-c", SHOW, *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | environment)
+    assert done.returncode == 0, done.stderr
+    modules = {name.partition(".")[0] for name in json.loads(done.stderr.splitlines()[-1])}
+    return done.stdout, modules & set(HEAVY)
+
+
+def completed(words: str) -> tuple[str, set[str]]:
+    """What a shell is offered for the last word."""
+    asked = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split(" ")) - 1)}
+    return loaded(_DRAFTBOARD_COMPLETE="bash_complete", **asked)
+
+
+@pytest.mark.parametrize("option", ["--version", "--help"])
+def test_version_and_help_load_no_package_but_clicks(option: str) -> None:
+    out, heavy = loaded(option)
+    assert out
+    assert heavy == set()
+
+
+def test_commands_are_completed_without_loading_any() -> None:
+    assert completed("draftboard re") == ("plain,report\nplain,replay\n", set())
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        ("report", "--window"),
+        ("doctor", "--command"),
+        ("compare", "--gpus"),
+        ("build", "--config"),
+        ("check", "--config"),
+        ("signals", "--json"),
+        ("replay", "--keep"),
+        ("simulate", "--backfill"),
+        ("drill", "--speed"),
+        ("demo", "--keep"),
+        ("init", "--force"),
+        ("stack init", "--upgrade"),
+    ],
+)
+def test_options_are_completed_without_loading_what_the_command_works_with(command: str, option: str) -> None:
+    out, heavy = completed(f"draftboard {command} --")
+    assert f"plain,{option}" in out.splitlines()
+    assert heavy == set()
+
+
+@pytest.mark.parametrize("command", ["sweep", "plan k"])
+def test_options_with_defaults_of_their_room_load_neither_dashboards_nor_the_simulator(command: str) -> None:
+    out, heavy = completed(f"draftboard {command} --")
+    assert "plain,--json" in out.splitlines()
+    assert not heavy & {"numpy", "grafanalib", "matplotlib"}
