@@ -35,7 +35,7 @@ export PROMETHEUS PROMTOOL ALERTMANAGER AMTOOL DOCKER_COMPOSE
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo install test test-vllm test-wheel test-grafana test-stack pictures unit lint format typecheck mutate \
-	detect false-alarms bench-simulator bench-dashboards check-chromium optional-tools tools clean
+	detect false-alarms schemas bench-simulator bench-dashboards check-chromium optional-tools tools clean
 
 include deploy/stack.mk
 
@@ -97,6 +97,9 @@ false-alarms: $(VENV)/.dev ## Simulate months of steady traffic, count alerts th
 
 bench-simulator: $(VENV)/.dev ## Measure the cost of one simulated engine hour
 	PYTHONPATH=tests $(BIN)/python -m scripts.bench_simulator
+
+schemas: $(VENV)/.dev ## Write the JSON Schemas of all commands to docs/
+	PYTHONPATH=tests $(BIN)/python -m scripts.schemas
 
 bench-dashboards: $(VENV)/.dev $(FETCHED) ## Measure what dashboards cost; write it to docs/
 	PYTHONPATH=tests $(BIN)/python -m scripts.dashboard_costs --prometheus $(PROMETHEUS) --promtool $(PROMTOOL)
