@@ -106,20 +106,20 @@ def test_a_binary_file_is_an_error_with_a_reason(tmp_path: Path, files: dict[str
 
 
 def test_when_one_file_cannot_be_written_none_is_changed(tmp_path: Path) -> None:
-    write({"alerts/a.rules.yaml": "old\n", "dashboards/b.json": "old\n"}, tmp_path)
+    write({"alerts/a.rules.yaml": "old\n", "dashboards/b.json": "old\n"}, tmp_path, force=True)
     (tmp_path / "dashboards/standalone").write_text("in the way")
     new = {"alerts/a.rules.yaml": "new\n", "dashboards/b.json": "new\n", "dashboards/standalone/c.json": "new\n"}
     with pytest.raises(DraftboardError, match="cannot write"):
-        write(new, tmp_path)
+        write(new, tmp_path, force=True)
     assert (tmp_path / "alerts/a.rules.yaml").read_text() == "old\n"
     assert (tmp_path / "dashboards/b.json").read_text() == "old\n"
     assert not list(tmp_path.rglob(".*"))
 
 
 def test_a_folder_where_a_file_belongs_leaves_everything_as_it_was(tmp_path: Path) -> None:
-    write({"alerts/a.rules.yaml": "old\n"}, tmp_path)
+    write({"alerts/a.rules.yaml": "old\n"}, tmp_path, force=True)
     (tmp_path / "alerts/b.rules.yaml").mkdir()
     with pytest.raises(DraftboardError, match="not a regular file"):
-        write({"alerts/a.rules.yaml": "new\n", "alerts/b.rules.yaml": "new\n"}, tmp_path)
+        write({"alerts/a.rules.yaml": "new\n", "alerts/b.rules.yaml": "new\n"}, tmp_path, force=True)
     assert (tmp_path / "alerts/a.rules.yaml").read_text() == "old\n"
     assert not list(tmp_path.rglob(".*"))
