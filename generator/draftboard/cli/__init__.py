@@ -26,7 +26,7 @@ _COMMANDS = {
     "signals": ("files:signals", "List signals: what each says, what to do, PromQL."),
     "stack": ("stack:stack", "Write the Docker Compose stack to a folder."),
     "replay": ("lab:replay_command", "Evaluate the rules over a recording."),
-    "demo": ("lab:demo", "Replay ten recorded minutes of a real vLLM, then drill an alert."),
+    "demo": ("lab:demo", "Replay ten minutes of a real vLLM, then drill an alert."),
     "simulate": ("lab:simulate", "Serve or record simulated vLLM /metrics pages."),
     "drill": ("lab:drill_command", "Run a scenario and check that its alerts arrive."),
 }

@@ -9,7 +9,7 @@ from draftboard.cli import shared
 from draftboard.durations import READING, Duration
 
 
-@click.command("compare", short_help="Compare two runs and check gates for CI.")
+@click.command("compare")
 @click.argument("baseline")
 @click.argument("candidate")
 @click.option(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from draftboard.settings import Settings
 
 
-@click.command("replay", short_help="Evaluate the rules over a recording.")
+@click.command("replay")
 @click.argument("recording", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @shared.config_option
 @shared.json_options
@@ -66,7 +66,7 @@ def _replay(
         click.echo(f"Prometheus stays at {url} (process {pid}, data in {folder}); end it with: kill {pid}", err=True)
 
 
-@click.command("drill", short_help="Run a scenario and check that its alerts arrive.")
+@click.command("drill")
 @click.argument("scenario")
 @shared.config_option
 @shared.json_options
@@ -127,9 +127,7 @@ def demo(*, keep: bool, prometheus: Path, promtool: Path, alertmanager: Path) ->
 _STEP = Duration(15)
 
 
-@click.command(
-    short_help="Serve simulated vLLM /metrics pages, or write their history.", context_settings={"show_default": True}
-)
+@click.command(context_settings={"show_default": True})
 @click.option("--list", "listed", is_flag=True, help="List the built-in scenarios.")
 @click.option("--scenario", metavar="NAME|FILE.toml", default="healthy-eagle3", help="A built-in name or a TOML file.")
 @click.option("--engines", type=click.IntRange(1, 1000), help="Engines per kind of server. Default: the scenario's.")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from draftboard.reading import Source
 
 
-@click.command("report", short_help="Report whether speculation pays, and what to change.")
+@click.command("report")
 @click.argument("sources", nargs=-1, metavar="[URL|PAGE]...")
 @click.option(
     "--window", metavar="DURATION", callback=shared.wait, help=f"Time between readings or pages. Servers: {READING}."

@@ -29,7 +29,7 @@ def _count(name: str, least: int, most: int, words: str) -> Callable[[Callable[.
     return click.option(option, type=bounds, default=getattr(Plan, name), show_default=True, help=words)
 
 
-@click.command("sweep", short_help="Measure speculation at several temperatures.")
+@click.command("sweep")
 @click.argument("url")
 @click.option(
     "--temperatures",
