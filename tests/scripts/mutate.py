@@ -290,7 +290,7 @@ class Runner:
         return "" if self.known[key] == "passed" else f"{case.file.name}: {case.name}"
 
     def outcome(self, mutant: Rule) -> str:
-        """`killed`, `survived` or `rejected`: first by the case that killed it before, then by what kills most a second."""
+        """`killed`, `survived` or `rejected`: first by what killed it before, then by what kills most a second."""
         rules, own = self.rules | {mutant.name: mutant}, hashed(mutant.name, mutant.text)
         before = self.known.get(own)
 
