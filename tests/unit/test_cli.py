@@ -146,17 +146,22 @@ def test_a_mistyped_command_ends_with_2(arguments: tuple[str, ...], capsys: pyte
     assert "Traceback" not in err
 
 
-@pytest.mark.parametrize(("root", "above"), [(".", "a/b"), ("a/b", "")], ids=["in a repository", "elsewhere"])
-def test_the_default_output_is_the_root_of_the_repository_else_the_current_folder(
-    root: str, above: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_the_default_output_is_the_root_of_the_checkout_within_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    inside = tmp_path / "a/b"
-    inside.mkdir(parents=True)
-    if above:
-        (tmp_path / ".git").mkdir()
-    monkeypatch.chdir(inside)
-    _, _, err = run("check", capsys=capsys)
-    assert f"files below {(tmp_path / root).resolve()} are not as built" in err
+    (tmp_path / "deploy/tools").mkdir(parents=True)
+    monkeypatch.setattr("draftboard.cli.files.CHECKOUT", tmp_path)
+    monkeypatch.chdir(tmp_path / "deploy/tools")
+    assert f"files below {tmp_path} are not as built" in run("check", capsys=capsys)[2]
+
+
+def test_the_default_output_is_the_current_folder_even_in_the_repository_of_another_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "monitoring").mkdir()
+    monkeypatch.chdir(tmp_path / "monitoring")
+    assert f"files below {tmp_path}/monitoring are not as built" in run("check", capsys=capsys)[2]
 
 
 def test_signals_lists_each_with_question_record_panel_alert_and_promql(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,6 +8,7 @@ import click
 
 from draftboard.cli.shared import FILE, config_option, force_option, json_options
 from draftboard.errors import DraftboardError
+from draftboard.project import CHECKOUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 out_option = click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of dashboards/, alerts/ and deploy/. Default: the Git repository's root, else the current folder.",
+    help="Folder of dashboards/, alerts/ and deploy/. Default: the current folder; within the checkout, its root.",
 )
 
 
@@ -36,7 +37,8 @@ def init(file: Path, *, force: bool) -> None:
     require_new(file, force=force)
     with whole(file, "settings") as staged:
         staged.write_text(template(), encoding="utf-8")
-    click.echo(f"Written: {file}. Change it, then run: {shlex.join(['draftboard', 'build', '--config', str(file)])}")
+    build = shlex.join(["draftboard", "build", "--config", str(file), "--out", "monitoring"])
+    click.echo(f"Written: {file}. Change it, then run: {build}")
 
 
 @click.command()
@@ -50,7 +52,7 @@ def build(config: Path | None, out: Path | None, *, force: bool) -> None:
     from draftboard.cli.screen import console
     from draftboard.output import Document, Sentence, Table, columns, show
 
-    target = out or _repository()
+    target = out or _here()
     files = render(load(config))
     write(files, target, force=force)
     sizes = tuple((path, f"{len(text.encode()):,}") for path, text in sorted(files.items()))
@@ -69,7 +71,7 @@ def check(config: Path | None, out: Path | None) -> None:
     from draftboard.cli.screen import console
     from draftboard.output import Document, Sentence, Verbatim, show
 
-    target = out or _repository()
+    target = out or _here()
     differences = compare(render(load(config)), target)
     if not differences:
         show(Document((Sentence(f"The files below {target} are as built."),)), console())
@@ -119,6 +121,6 @@ def _listed(found: "Inventory") -> "Iterator[Block]":
         yield Verbatim(entry.expr)
 
 
-def _repository() -> Path:
+def _here() -> Path:
     here = Path.cwd()
-    return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
+    return CHECKOUT if CHECKOUT in (here, *here.parents) else here
