@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, program
-from wheel.conftest import IGNORED, Run, built, tracked
+from support.wheels import IGNORED, Run, built, tracked
 
 pytestmark = pytest.mark.wheel
 PAGE = ROOT / "tests/data/v0.32.0-ngram-load.prom"
