@@ -106,7 +106,9 @@ def test_an_alert_that_nobody_expected_fails_the_drill(
     for old, new in another.items():
         story = story.replace(old, new)
     unaware.write_text(story)
-    outcome = rehearse(str(unaware), drill_settings, programs, speed=SPEED)
+    quick = drill_settings.alerts | {"VLLMErrors": Overlay.model_validate({"for": "3s"})}
+    settings = drill_settings.model_copy(update={"alerts": quick})
+    outcome = rehearse(str(unaware), settings, programs, speed=SPEED)
     assert outcome.others == ("SpecDecodeAcceptanceDrop",)
     assert not outcome.passed
 

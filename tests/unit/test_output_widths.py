@@ -61,6 +61,13 @@ def test_a_table_of_numbers_without_room_is_parted_each_part_with_the_first_colu
     assert ["01:00", "1.76", "0.68", "0.47"] in mixed
 
 
+def test_the_parts_of_a_table_have_about_as_many_columns() -> None:
+    numbers = [f"measured{index}" for index in range(7)]
+    table = Table(columns("Until", numbers=numbers), (("01:00", *"0123456"),))
+    heads = [line.split() for line in printed(table, 80) if "Until" in line]
+    assert heads == [["Until", *numbers[:4]], ["Until", *numbers[4:]]]
+
+
 def test_a_table_of_words_without_room_becomes_lines() -> None:
     assert "Alert: SpecDecodeAcceptanceDrop" in printed(ALERTS, 48)
 

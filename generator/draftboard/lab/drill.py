@@ -257,7 +257,7 @@ def rehearse(
         progress("waiting for the alerts", 1, 3)
         patience = max(_LEAST_SECONDS, _PATIENCE * _latest(script) / speed)
         receiver.wait_for(lambda arrivals: names <= {arrival.name for arrival in arrivals}, patience)
-        progress("waiting for the end of the scenario: no other alert may arrive", 2, 3)
+        progress("waiting for the end", 2, 3)  # no other alert may arrive
         rest = began + script.duration.seconds / speed - time.time()
         receiver.wait_for(lambda arrivals: not {arrival.name for arrival in arrivals} <= names | {WATCHDOG}, rest)
     first = {arrival.name: arrival for arrival in reversed(receiver.arrivals)}

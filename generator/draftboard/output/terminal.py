@@ -86,9 +86,17 @@ def _drawn(found: Table, console: Console) -> list[table.Table]:
             parts.append([0, number])
         else:
             return []
-    drawn = [_table(found, cells, _shared(part, widths, console.width)) for part in parts]
+    drawn = [_table(found, cells, _shared(part, widths, console.width)) for part in _even(parts, widths, console.width)]
     drawn[0].title = found.title or None
     return drawn
+
+
+def _even(parts: list[list[int]], widths: list[_Width], width: int) -> list[list[int]]:
+    """As many parts with about as many columns each, where they have room."""
+    others = [number for part in parts for number in part if number]
+    size = -(-len(others) // len(parts))
+    alike = [[0, *others[start : start + size]] for start in range(0, len(others), size)]
+    return alike if len(parts) > 1 and all(_room(part, widths, width) >= 0 for part in alike) else parts
 
 
 def _of_numbers(found: Table) -> bool:
