@@ -34,8 +34,8 @@ export PROMETHEUS PROMTOOL ALERTMANAGER AMTOOL DOCKER_COMPOSE
 # The tests start Python a hundred times: what it has compiled is kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo install test test-vllm test-wheel test-grafana test-stack pictures unit lint format typecheck mutate \
-	detect false-alarms schemas bench-simulator bench-dashboards check-chromium optional-tools tools clean
+.PHONY: demo install test test-vllm test-wheel test-grafana test-stack test-stack-vllm pictures unit lint format typecheck \
+	mutate detect false-alarms schemas bench-simulator bench-dashboards check-chromium optional-tools tools clean
 
 include deploy/stack.mk
 
@@ -66,7 +66,11 @@ test-grafana: $(VENV)/.dev $(FETCHED) check-chromium $(GRAFANA) ## Check dashboa
 	$(BIN)/pytest tests/grafana
 
 test-stack: $(VENV)/.dev $(FETCHED) $(FETCHED_COMPOSE) ## Start the stack in real containers, change it and break it
-	$(BIN)/pytest tests/stack
+	$(BIN)/pytest tests/stack -m "not vllm"
+
+test-stack-vllm: $(VENV)/.dev $(FETCHED) $(FETCHED_COMPOSE) ## The same with a real vLLM on the CPU (3.5 GB)
+	@$(PYTHON) tests/scripts/install_vllm.py .venv-vllm
+	$(BIN)/pytest tests/stack -m vllm
 
 pictures: $(VENV)/.dev $(FETCHED) check-chromium $(GRAFANA) ## Draw the pictures of the documentation
 	PYTHONPATH=tests $(BIN)/python -m scripts.pictures docs/pictures

@@ -1,8 +1,8 @@
 """A copy of the repository whose stack the tests start: with the user's files, ports and containers of its own."""
 
 import shutil
-import socket
 import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,13 +12,16 @@ import httpx
 
 from conftest import ROOT
 from stack.engine import PROJECTS, SECONDS, Engine
+from support.vllm_server import free_port
 from support.waiting import until
 
+# The variable of the published port of each service.
 PORTS = {
-    "VLLM_PORT": "simulator",
-    "GRAFANA_PORT": "grafana",
-    "PROMETHEUS_PORT": "prometheus",
-    "ALERTMANAGER_PORT": "alertmanager",
+    "simulator": "VLLM_PORT",
+    "vllm": "VLLM_PORT",
+    "grafana": "GRAFANA_PORT",
+    "prometheus": "PROMETHEUS_PORT",
+    "alertmanager": "ALERTMANAGER_PORT",
 }
 
 
@@ -28,7 +31,7 @@ class Checkout:
 
     folder: Path
     docker: Engine
-    ports: Mapping[str, int]  # by service
+    ports: Mapping[str, str]  # by variable
     project: str
 
     @property
@@ -37,11 +40,10 @@ class Checkout:
 
     def make(self, *targets: str, **variables: str) -> subprocess.CompletedProcess[str]:
         """The outcome of `make`, with free ports."""
-        ports = {variable: str(self.ports[service]) for variable, service in PORTS.items()}
         return subprocess.run(
             ["make", "--no-print-directory", *targets],
             cwd=self.folder,
-            env={**self.docker.environment, **ports, **variables},
+            env={**self.docker.environment, **self.ports, **variables},
             capture_output=True,
             text=True,
             check=False,
@@ -54,6 +56,17 @@ class Checkout:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
+    def build(self, settings: str) -> None:
+        """What `make build` does with settings of the user's, with the packages of this Python."""
+        (self.deploy / "my.toml").write_text(settings)
+        command = [sys.executable, "-m", "draftboard", "build", "--config", "deploy/my.toml", "--out", "deploy/built"]
+        subprocess.run(command, cwd=self.folder, capture_output=True, check=True)
+
+    def configure(self, **variables: str) -> None:
+        """Add variables to .env; the last line of a name counts."""
+        with (self.deploy / ".env").open("a") as env:
+            env.writelines(f"{name}={value}\n" for name, value in variables.items())
+
     def container(self, service: str) -> str:
         """The id of a service's container, running or not; empty where there is none."""
         labels = {"project": self.project, "service": service}
@@ -64,16 +77,16 @@ class Checkout:
         """A part of what Docker says of a container."""
         return self.docker.docker("inspect", "--format", template, self.container(service))
 
-    def until_healthy(self, *services: str) -> None:
+    def until_healthy(self, *services: str, seconds: float = 90) -> None:
         """Wait for each."""
         for service in services:
-            until(
-                lambda service=service: self.inspect(service, "{{.State.Health.Status}}") == "healthy",
-                f"{service} is healthy",
-            )
+            until(lambda service=service: self.is_healthy(service), f"{service} is healthy", seconds)
+
+    def is_healthy(self, service: str) -> bool:
+        return self.inspect(service, "{{.State.Health.Status}}") == "healthy"
 
     def url(self, service: str, path: str = "") -> str:
-        return f"http://127.0.0.1:{self.ports[service]}{path}"
+        return f"http://127.0.0.1:{self.ports[PORTS[service]]}{path}"
 
     def asked(self, service: str, path: str) -> httpx.Response:
         """What a service answers on its published port."""
@@ -97,14 +110,7 @@ def checkout(folder: Path, docker: Engine, project: str = PROJECTS[0]) -> Checko
             target = folder / name
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, target)
-    return Checkout(folder, docker, {service: free_port() for service in PORTS.values()}, project)
-
-
-def free_port() -> int:
-    """A port that nothing listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    return Checkout(folder, docker, {variable: str(free_port()) for variable in set(PORTS.values())}, project)
 
 
 def remove_volumes(docker: Engine) -> None:

@@ -1,9 +1,11 @@
-"""The Docker engine of the tests."""
+"""The Docker engine of the tests, and a receiver of what its containers tell."""
 
 from collections.abc import Iterator
 
 import pytest
 
+from draftboard.lab.drill import Receiver
+from draftboard.lab.listening import Listener, answering
 from stack.engine import Engine, engine
 from stack.images import build_stand_ins, images
 
@@ -16,3 +18,12 @@ def docker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         if found.is_private:
             build_stand_ins(found, folder)
         yield found
+
+
+@pytest.fixture(scope="module")
+def webhook(docker: Engine) -> Iterator[tuple[Receiver, str]]:
+    """A receiver on this machine's side of Docker's bridge."""
+    bridge = docker.docker("network", "inspect", "bridge", "--format", "{{(index .IPAM.Config 0).Gateway}}")
+    receiver = Receiver()
+    with Listener(bridge, 0, receiver) as server, answering([server]):
+        yield receiver, f"http://{bridge}:{server.server_port}/"

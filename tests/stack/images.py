@@ -14,16 +14,20 @@ from conftest import ROOT, program
 from stack.engine import Engine
 
 HERE = Path(__file__).parent / "images"
-PACKAGES = ("busybox-static", "ca-certificates", "prometheus-node-exporter", "python3", "python3-pip")
+PACKAGES = (
+    *("busybox-static", "ca-certificates", "prometheus-node-exporter", "python3", "python3-pip"),
+    *("libgomp1", "libnuma1", "libtcmalloc-minimal4t64"),  # of vLLM on a CPU
+)
 ROOT_ARCHIVE = ROOT / f"build/stack/trixie-{zlib.crc32(','.join(PACKAGES).encode()):08x}.tar"
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")  # of this machine, which may be behind a proxy
-STAND_INS = ("python", "prometheus", "alertmanager", "node-exporter", "grafana", "dcgm-exporter")
+STAND_INS = ("python", "prometheus", "alertmanager", "node-exporter", "grafana", "dcgm-exporter", "vllm")
 
 
 def images() -> dict[str, str]:
     """The name of each image of the compose file, without the digest that `pin.py` adds."""
     declared = yaml.safe_load((ROOT / "deploy/docker-compose.yml").read_text())["x-images"]
-    return {key: name.partition("@")[0] for key, name in declared.items()}
+    names = {key: name.partition("@")[0] for key, name in declared.items()}
+    return names | {"vllm": names["vllm"].partition(":-")[2].rstrip("}")}  # the user may set another one
 
 
 def build_stand_ins(private: Engine, folder: Path) -> None:

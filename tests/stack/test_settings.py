@@ -1,8 +1,6 @@
 """`make up` with settings of the user's own: what is changed reaches the running containers, and no page is lost."""
 
 import os
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -11,7 +9,6 @@ import httpx
 import pytest
 
 from draftboard.lab.drill import Arrival, Receiver
-from draftboard.lab.listening import Listener, answering
 from stack.checkout import Checkout, checkout, remove_volumes
 from stack.engine import Engine
 from support.waiting import until
@@ -35,15 +32,6 @@ ROUND = 75.0
 
 
 @pytest.fixture(scope="module")
-def webhook(docker: Engine) -> Iterator[tuple[Receiver, str]]:
-    """A receiver on this machine's side of Docker's bridge."""
-    bridge = docker.docker("network", "inspect", "bridge", "--format", "{{(index .IPAM.Config 0).Gateway}}")
-    receiver = Receiver()
-    with Listener(bridge, 0, receiver) as server, answering([server]):
-        yield receiver, f"http://{bridge}:{server.server_port}/"
-
-
-@pytest.fixture(scope="module")
 def stack(
     docker: Engine, webhook: tuple[Receiver, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Checkout]:
@@ -52,21 +40,13 @@ def stack(
     found.made("secrets")
     (found.deploy / "secrets/alert_webhook_url").write_text(webhook[1] + "\n")
     (found.deploy / "docker-compose.override.yml").write_text(NO_GPU)
-    with (found.deploy / ".env").open("a") as env:
-        env.write("COMPOSE_PROFILES=monitoring,exporters\nVLLM_TARGET=gpu-1:8000\nBUILD_FOLDER=built\n")
-    build(found, grafana="https://first.example.com")
+    found.configure(COMPOSE_PROFILES="monitoring,exporters", VLLM_TARGET="gpu-1:8000", BUILD_FOLDER="built")
+    found.build(SETTINGS.format(grafana="https://first.example.com"))
     found.made("up")
     found.until_healthy(*SERVICES, "node-exporter")  # the other one needs a GPU to be healthy
     yield found
     found.made("down")
     remove_volumes(docker)
-
-
-def build(stack: Checkout, grafana: str) -> None:
-    """As `make build` does, with the packages of this Python."""
-    (stack.deploy / "my.toml").write_text(SETTINGS.format(grafana=grafana))
-    command = [sys.executable, "-m", "draftboard", "build", "--config", "deploy/my.toml", "--out", "deploy/built"]
-    subprocess.run(command, cwd=stack.folder, capture_output=True, check=True)
 
 
 def dashboards_of_rules(stack: Checkout) -> set[str]:
@@ -98,7 +78,7 @@ def test_settings_that_are_not_built_are_refused(stack: Checkout) -> None:
 @pytest.mark.parametrize("target", ["up", "reload"])
 def test_built_settings_reach_the_running_prometheus(stack: Checkout, target: str) -> None:
     before = containers(stack)
-    build(stack, grafana=f"https://{target}.example.com")
+    stack.build(SETTINGS.format(grafana=f"https://{target}.example.com"))
     stack.made(target)
     assert containers(stack) == before
     until_rules_link_to(stack, f"https://{target}.example.com")
@@ -138,8 +118,7 @@ def test_an_outage_right_after_a_reload_is_told(stack: Checkout, webhook: tuple[
 
 
 def test_a_profile_that_is_no_longer_set_leaves_no_container(stack: Checkout) -> None:
-    env = stack.deploy / ".env"
-    env.write_text(env.read_text().replace("monitoring,exporters", "monitoring"))
+    stack.configure(COMPOSE_PROFILES="monitoring")
     stack.made("up")
     assert not any(stack.container(service) for service in EXPORTERS)
     stack.until_healthy(*SERVICES)

@@ -144,7 +144,7 @@ def serving(
         "MAX_MODEL_LEN": "1024",
         "BUCKETS": settings.buckets.model_dump_json(),
         "HF_HOME": str(folder),
-        "VLLM_ARGS": f"{WORDS} --port {port} {words}",
+        "SERVE_ARGS": f"{WORDS} --port {port} {words}",
         **VARIABLES,
     }
     log = folder / "vllm.log"
