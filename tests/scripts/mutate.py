@@ -103,6 +103,7 @@ class Case:
     name: str
     text: str  # all of the file that concerns this entry
     words: frozenset[str]
+    patterns: frozenset[str]  # of names
     rule_files: frozenset[str]
 
     @property
@@ -117,8 +118,10 @@ def load_cases() -> Iterator[Case]:
         document = yaml.load(path.read_text(), TEXTS)  # noqa: S506  (all its values are text)
         for entry in document["tests"]:
             words = words_of(json.dumps(entry).replace(r"\n", " "))  # the break of a line is no part of a word
+            asked = " ".join(test["expr"] for test in entry.get("promql_expr_test", ()))
+            patterns = frozenset(re.findall(r'__name__=~"([^"]+)"', asked))
             loaded = frozenset(file.removeprefix("../../") for file in document["rule_files"])
-            yield Case(path, entry["name"], json.dumps(document | {"tests": entry}), words, loaded)
+            yield Case(path, entry["name"], json.dumps(document | {"tests": entry}), words, patterns, loaded)
 
 
 @functools.cache
@@ -133,7 +136,8 @@ def hashed(*texts: str) -> str:
 def visible(case: Case, rules: dict[str, Rule]) -> dict[str, Rule]:
     """The rules that a case names and all that they read, in the order of the rule files."""
     rules = {name: rule for name, rule in rules.items() if rule.file in case.rule_files}
-    waiting = set(rules) if case.words & {"ALERTS", "__name__"} else case.words & rules.keys()
+    matching = {name for name in rules for pattern in case.patterns if re.fullmatch(pattern, name)}
+    waiting = set(rules) if "ALERTS" in case.words else case.words & rules.keys() | matching
     seen: set[str] = set()
     while waiting:
         seen |= waiting
