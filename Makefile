@@ -49,7 +49,8 @@ install: $(VENV)/.installed ## Put draftboard on PATH: a link in PREFIX/bin (~/.
 	@case ":$$PATH:" in *":$(PREFIX)/bin:"*) ;; *) echo "Add $(PREFIX)/bin to PATH." ;; esac
 
 test: ## Run lint, type checks and all tests, with a real Prometheus
-	@$(MAKE) --no-print-directory --jobs=4 lint typecheck optional-tools $(filter %/prometheus,$(FETCHED))
+	@$(MAKE) --no-print-directory --jobs=4 lint typecheck optional-tools "OPTIONAL=$(OPTIONAL)" \
+		$(filter %/prometheus,$(FETCHED))
 	$(BIN)/pytest -n auto --dist loadgroup --no-loadscope-reorder
 
 unit: $(VENV)/.dev ## Run the tests that start no Prometheus

@@ -280,6 +280,15 @@ def test_a_program_that_cannot_be_had_stops_the_tests_in_ci_only(
     assert (done.returncode == 0) == passes
 
 
+def test_the_tests_fetch_every_program_that_the_environment_does_not_name(project: Path) -> None:
+    for file in ("constraints.txt", "pyproject.toml", ".venv/.pip", ".venv/.dev"):
+        (project / file).parent.mkdir(exist_ok=True)
+        (project / file).touch()
+    assert "fetch.py alertmanager docker-compose --into .tools" in planned(project, "test")
+    named = planned(project, "test", "ALERTMANAGER=there", "AMTOOL=there")
+    assert "fetch.py docker-compose --into .tools" in named
+
+
 def test_a_test_of_a_program_that_could_not_be_fetched_is_skipped_and_of_a_named_one_is_not(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
