@@ -114,14 +114,19 @@ def scrape(servers: Sequence[str], access: Access = _NOBODY, limits: Limits = _U
         raise DraftboardError("a server is named twice, and would be counted twice: name each once")
     certificates = access.certificates if any(url.scheme == "https" for url in urls) else False
 
-    async def together() -> list[Page]:
+    async def together() -> list[Page | BaseException]:
         # An uncompressed page cannot grow on arrival.
         headers = access.headers | {"Accept-Encoding": "identity", "Accept": "text/plain"}
         options = {"headers": headers, "verify": certificates, "timeout": limits.seconds}
         async with client(httpx.AsyncClient, **options) as asking:
-            return await asyncio.gather(*(_page(asking, url, limits) for url in urls))
+            return await asyncio.gather(*(_page(asking, url, limits) for url in urls), return_exceptions=True)
 
-    return tuple(_run(together()))
+    pages: list[Page] = []
+    for answer in _run(together()):  # all of them: httpx leaves the connection open whose TLS handshake is cancelled
+        if isinstance(answer, BaseException):
+            raise answer
+        pages.append(answer)
+    return tuple(pages)
 
 
 def load(path: Path, limits: Limits = _USUAL) -> Page:
