@@ -85,6 +85,14 @@ class Checkout:
     def is_healthy(self, service: str) -> bool:
         return self.inspect(service, "{{.State.Health.Status}}") == "healthy"
 
+    def assert_without_privileges(self, service: str) -> None:
+        """Its first process belongs to the owner of the secrets, without capabilities, and can get none."""
+        owner = (self.deploy / "secrets").stat().st_uid
+        status = self.docker.docker("exec", self.container(service), "cat", "/proc/1/status")
+        assert f"\nUid:\t{owner}\t{owner}\t" in status
+        assert "CapBnd:\t0000000000000000" in status
+        assert "NoNewPrivs:\t1" in status
+
     def url(self, service: str, path: str = "") -> str:
         return f"http://127.0.0.1:{self.ports[PORTS[service]]}{path}"
 

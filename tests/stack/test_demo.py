@@ -42,11 +42,7 @@ def demo(docker: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[C
 
 @pytest.mark.parametrize("service", SERVICES)
 def test_a_container_runs_as_the_owner_of_the_secrets_without_privileges(demo: Checkout, service: str) -> None:
-    owner = (demo.deploy / "secrets").stat().st_uid
-    status = demo.docker.docker("exec", demo.container(service), "cat", "/proc/1/status")
-    assert re.search(rf"^Uid:\t{owner}\t{owner}\t", status, re.MULTILINE)
-    assert "CapBnd:\t0000000000000000" in status
-    assert "NoNewPrivs:\t1" in status
+    demo.assert_without_privileges(service)
 
 
 @pytest.mark.parametrize("service", SERVICES)

@@ -14,7 +14,7 @@ from conftest import ROOT
 from draftboard.lab.drill import Receiver
 from stack.checkout import Checkout, checkout, remove_volumes
 from stack.engine import Engine
-from support.vllm_server import SPECULATION
+from support.vllm_server import SPECULATION, installed_program
 from support.waiting import until
 
 pytestmark = [pytest.mark.stack, pytest.mark.vllm]
@@ -42,9 +42,7 @@ PAGED = 480
 @pytest.fixture(scope="module")
 def environment() -> Path:
     """The virtual environment of vLLM."""
-    program = Path(os.environ.get("VLLM", ROOT / ".venv-vllm/bin/vllm"))
-    assert program.is_file(), f"{program} is not there: run `make test-stack-vllm`"
-    return program.parents[1]
+    return installed_program("test-stack-vllm").parents[1]
 
 
 @pytest.fixture(scope="module")
@@ -93,10 +91,7 @@ def make_models(environment: Path, folder: Path, owner: os.stat_result) -> None:
 
 @pytest.mark.parametrize("service", ["vllm", *SERVICES])
 def test_a_container_runs_as_the_owner_of_the_secrets_without_privileges(stack: Checkout, service: str) -> None:
-    owner = (stack.deploy / "secrets").stat().st_uid
-    status = stack.docker.docker("exec", stack.container(service), "cat", "/proc/1/status")
-    assert f"\nUid:\t{owner}\t{owner}\t" in status
-    assert "CapBnd:\t0000000000000000" in status
+    stack.assert_without_privileges(service)
 
 
 def ask(stack: Checkout, key: str) -> httpx.Response:

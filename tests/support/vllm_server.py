@@ -38,6 +38,13 @@ PATIENCE = 2400  # polls, so ten minutes: a slow machine loads torch from a slow
 STOP_SECONDS = 30
 
 
+def installed_program(target: str) -> Path:
+    """VLLM, or what a target of the Makefile installs."""
+    path = Path(os.environ.get("VLLM", ROOT / ".venv-vllm/bin/vllm"))
+    assert path.is_file(), f"{path} is not there: run `make {target}`"
+    return path
+
+
 @dataclass(frozen=True)
 class Vllm:
     """A server that answers."""

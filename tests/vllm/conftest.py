@@ -3,7 +3,6 @@
 Others are of one module, and end with it.
 """
 
-import os
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ import pytest
 from conftest import ROOT
 from draftboard.settings import Settings, load
 from support.measured import Measure, Measured, measured
-from support.vllm_server import PER_REQUEST, SPECULATION, Start, Started, Vllm, serving
+from support.vllm_server import PER_REQUEST, SPECULATION, Start, Started, Vllm, installed_program, serving
 from support.vllm_traffic import send
 
 _TOLD = pytest.StashKey[list[str]]()
@@ -44,9 +43,7 @@ def stack_settings() -> Settings:
 @pytest.fixture(scope="session")
 def program() -> Path:
     """VLLM, or what `make test-vllm` installs."""
-    path = Path(os.environ.get("VLLM", ROOT / ".venv-vllm/bin/vllm"))
-    assert path.is_file(), f"{path} is not there: run `make test-vllm`"
-    return path
+    return installed_program("test-vllm")
 
 
 @pytest.fixture(scope="session")
