@@ -43,10 +43,11 @@ PAGES = {
 }
 PORTS = ("VLLM_PORT", "BASELINE_PORT", "GRAFANA_PORT", "PROMETHEUS_PORT", "ALERTMANAGER_PORT")
 HIGHEST_PORT = 65535
-# What Prometheus accepts. With anything else it restarts again and again, and Grafana waits for it.
+# What Prometheus and vLLM's start script accept. With anything else they restart again and again.
 FORMATS = {
     "RETENTION_TIME": (r"(\d+(ms|[smhdwy]))+", "a duration such as 45d"),
     "RETENTION_SIZE": (r"\d+[KMGTPE]?B", "a size such as 20GB"),
+    "VLLM_PROBE": ("on|off", "on or off"),
 }
 
 

@@ -18,6 +18,19 @@ if [ -s "$secrets/hf_token" ]; then
     export HF_TOKEN_PATH="$secrets/hf_token"
 fi
 
+# The probe is found by its folder. An image's own path stays, and comes first.
+case $PROBE in
+    on)
+        PYTHONPATH=${PYTHONPATH:+$PYTHONPATH:}$(dirname "$0")/probe
+        export PYTHONPATH
+        ;;
+    off) ;;
+    *)
+        echo "serve.sh: VLLM_PROBE is '$PROBE': set it to on or off in deploy/.env" >&2
+        exit 2
+        ;;
+esac
+
 set -- vllm serve "$MODEL" \
     --host 0.0.0.0 \
     --port 8000 \

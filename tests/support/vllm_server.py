@@ -152,6 +152,7 @@ def serving(
         "BUCKETS": settings.buckets.model_dump_json(),
         "HF_HOME": str(folder),
         "SERVE_ARGS": f"{WORDS} --port {port} {words}",
+        "PROBE": "on",
         **VARIABLES,
     }
     log = folder / "vllm.log"

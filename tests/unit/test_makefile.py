@@ -169,6 +169,7 @@ def test_an_empty_secret_is_refused(project: Path, target: str, name: str) -> No
         ("BIND_ADDRESS=localhost", "BIND_ADDRESS=localhost is not an IP address, such as 192.0.2.7 or [2001:db8::7]"),
         ("BIND_ADDRESS=::1", "BIND_ADDRESS=::1 is not an IP address, such as 192.0.2.7 or [2001:db8::7]"),
         ("RETENTION_TIME=45 days", "RETENTION_TIME=45 days is not a duration such as 45d"),
+        ("VLLM_PROBE=no", "VLLM_PROBE=no is not on or off"),
         ("RETENTION_SIZE=20G", "RETENTION_SIZE=20G is not a size such as 20GB"),
     ],
 )

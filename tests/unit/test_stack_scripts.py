@@ -26,6 +26,7 @@ MODEL = {
     "MAX_MODEL_LEN": "8192",
     "BUCKETS": BUCKETS,
     "SERVE_ARGS": "",
+    "PROBE": "on",
     "HF_HOME": "/tmp",
 }
 LOAD = {
@@ -126,6 +127,29 @@ def test_without_speculation_the_option_is_left_out(folder: Path) -> None:
 def test_further_options_are_split_into_words_without_file_name_expansion(folder: Path) -> None:
     words = words_of(run("vllm/serve.sh", folder, {**MODEL, "SERVE_ARGS": "--enforce-eager --served-model-name *"}))
     assert words[-3:] == ["--enforce-eager", "--served-model-name", "*"]
+
+
+def paths(folder: Path, **variables: str) -> list[str]:
+    """Where the program's Python looks for modules and plugins."""
+    assert run("vllm/serve.sh", folder, {**MODEL, **variables}).returncode == 0
+    return environment_of(folder).get("PYTHONPATH", "").split(":")
+
+
+def test_vllm_finds_the_probe_and_what_its_image_has(folder: Path) -> None:
+    probe = str(DEPLOY / "vllm/probe")
+    assert paths(folder) == [probe]
+    assert paths(folder, PYTHONPATH="/of/the/image:/more") == ["/of/the/image", "/more", probe]
+
+
+def test_the_probe_can_be_left_out(folder: Path) -> None:
+    assert paths(folder, PROBE="off") == [""]
+    assert paths(folder, PROBE="off", PYTHONPATH="/of/the/image") == ["/of/the/image"]
+
+
+def test_any_other_value_for_the_probe_is_refused(folder: Path) -> None:
+    done = run("vllm/serve.sh", folder, {**MODEL, "PROBE": "no"})
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "serve.sh: VLLM_PROBE is 'no': set it to on or off in deploy/.env\n"
 
 
 def test_the_key_reaches_vllm_but_no_command_line(folder: Path) -> None:
