@@ -118,9 +118,14 @@ def imported(base: Any = StatLoggerBase, stats: Any = SpecDecodingStats) -> Iter
     with vllm(base, stats):
         spec.loader.exec_module(module)
     yield module
-    for metric in vars(module).values():
-        if isinstance(metric, MetricWrapperBase):
-            REGISTRY.unregister(metric)
+    for metric in metrics(module):
+        REGISTRY.unregister(metric)
+
+
+def metrics(module: ModuleType) -> Iterator[MetricWrapperBase]:
+    """All metrics that the module made."""
+    for one in vars(module).values():
+        yield from (each for each in (one if isinstance(one, tuple) else [one]) if isinstance(each, MetricWrapperBase))
 
 
 def value(name: str, **labels: str) -> float | None:

@@ -4,7 +4,7 @@ import os
 import signal
 import socket
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -110,7 +110,7 @@ class Vllm:
 
 Started = AbstractContextManager[Vllm]
 Start = Callable[..., Started]
-"""By a name, and a speculation, words and a port as those of `serving`."""
+"""By a name, and a speculation, words, a port and variables as those of `serving`."""
 
 
 @contextmanager
@@ -123,6 +123,7 @@ def serving(
     speculation: str = "",
     words: str = "",
     port: int | None = None,
+    variables: Mapping[str, str] | None = None,
 ) -> Iterator[Vllm]:
     """Run `deploy/vllm/serve.sh` for the time of a `with`; it and its children are ended by their own ids.
 
@@ -134,6 +135,7 @@ def serving(
         speculation: JSON, or nothing.
         words: Further options.
         port: A free one by default.
+        variables: Further ones of its environment.
     """
     secrets = folder / "secrets"
     secrets.mkdir()
@@ -154,6 +156,7 @@ def serving(
         "SERVE_ARGS": f"{WORDS} --port {port} {words}",
         "PROBE": "on",
         **VARIABLES,
+        **(variables or {}),
     }
     log = folder / "vllm.log"
     with log.open("wb") as output:

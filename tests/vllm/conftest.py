@@ -5,18 +5,18 @@ Others are of one module, and end with it.
 
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from conftest import ROOT
 from draftboard.settings import Settings, load
-from support.measured import Measure, Measured, measured
+from support.measured import Measure, Measured, Tell, measured
 from support.vllm_server import PER_REQUEST, SPECULATION, Start, Started, Vllm, installed_program, serving
 from support.vllm_traffic import send
 
-_TOLD = pytest.StashKey[list[str]]()
+_TOLD = pytest.StashKey[dict[str, list[str]]]()
 STACK_SETTINGS = ROOT / "deploy/draftboard.toml"
 
 
@@ -27,11 +27,17 @@ def orderly_end() -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Print them."""
-    if lines := config.stash.get(_TOLD, []):
-        terminalreporter.section("speedup: measured by time per output token, and expected")
+    """Print what was measured and is not asserted."""
+    for title, lines in config.stash.get(_TOLD, {}).items():
+        terminalreporter.section(title)
         for line in lines:
             terminalreporter.line(line)
+
+
+@pytest.fixture(scope="session")
+def tell(request: pytest.FixtureRequest) -> Tell:
+    """Has a line printed when the tests have ended, in the section of a title."""
+    return lambda title, line: request.config.stash.setdefault(_TOLD, {}).setdefault(title, []).append(line)
 
 
 @pytest.fixture(scope="session")
@@ -66,7 +72,13 @@ def tiny_model(models: Path) -> Path:
 def start(program: Path, tiny_model: Path, stack_settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Start:
     """Starts a server of the model, with options of its own, for the time of a `with`."""
 
-    def starting(name: str, speculation: str = "", words: str = "", port: int | None = None) -> Started:
+    def starting(
+        name: str,
+        speculation: str = "",
+        words: str = "",
+        port: int | None = None,
+        variables: Mapping[str, str] | None = None,
+    ) -> Started:
         return serving(
             tmp_path_factory.mktemp(name),
             program=program,
@@ -75,6 +87,7 @@ def start(program: Path, tiny_model: Path, stack_settings: Settings, tmp_path_fa
             speculation=speculation,
             words=words,
             port=port,
+            variables=variables,
         )
 
     return starting
@@ -98,13 +111,13 @@ def plain_vllm(start: Start) -> Iterator[Vllm]:
 
 @pytest.fixture(scope="session")
 def measure(
-    plain_vllm: Vllm, stack_settings: Settings, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    plain_vllm: Vllm, stack_settings: Settings, tell: Tell, tmp_path_factory: pytest.TempPathFactory
 ) -> Measure:
     """Measures the speedup of a server that drafts in a certain way; it is told when the tests have ended."""
 
     def measuring(drafting: Vllm, method: str) -> Measured:
         found = measured(drafting, plain_vllm, tmp_path_factory.mktemp("measured"), stack_settings, method)
-        request.config.stash.setdefault(_TOLD, []).append(f"{method}: {found}")
+        tell("speedup: measured by time per output token, and expected", f"{method}: {found}")
         return found
 
     return measuring

@@ -27,11 +27,13 @@ INFO = Gauge(
 )
 POSITIONS = Counter("draftboard_spec_draft_tokens_per_pos", "Draft tokens, by position.", (*ENGINE, "position"))
 STEPS = Counter("draftboard_spec_steps", "Engine steps, by what is known of them.", (*ENGINE, "kind"))
-TIMED = Counter("draftboard_spec_decode_steps", "Pure decode steps.", STEP)
-SECONDS = Counter("draftboard_spec_decode_step_seconds", "Time of pure decode steps.", STEP)
-REQUESTS = Counter("draftboard_spec_decode_step_requests", "Requests in pure decode steps.", STEP)
-DRAFTS = Counter("draftboard_spec_decode_step_drafts", "Drafts in pure decode steps.", STEP)
-ACCEPTED = Counter("draftboard_spec_decode_step_accepted_tokens", "Tokens accepted in pure decode steps.", STEP)
+OF_STEPS = (
+    Counter("draftboard_spec_decode_steps", "Pure decode steps.", STEP),
+    Counter("draftboard_spec_decode_step_seconds", "Time of pure decode steps.", STEP),
+    Counter("draftboard_spec_decode_step_requests", "Requests in pure decode steps.", STEP),
+    Counter("draftboard_spec_decode_step_drafts", "Drafts in pure decode steps.", STEP),
+    Counter("draftboard_spec_decode_step_accepted_tokens", "Tokens accepted in pure decode steps.", STEP),
+)
 ERRORS = Counter("draftboard_spec_probe_errors", "Calls in which the probe failed.", ENGINE)
 
 DECODE = "decode"
@@ -123,19 +125,16 @@ class Recorder:
         self._sole = "PROMETHEUS_MULTIPROC_DIR" not in os.environ
         self._how = drafting(config.speculative_config)
 
-        @functools.cache  # labels() takes longer than inc()
-        def series(metric: Counter, *values: str) -> Counter:
-            return metric.labels(*labels, *values)
-
-        self._series = series
+        # labels() takes longer than inc().
+        self._of_position = functools.cache(lambda position: POSITIONS.labels(*labels, str(position)))
+        self._of_kind = {kind: STEPS.labels(*labels, kind) for kind in KINDS}
+        self._of_steps = functools.cache(lambda *step: [metric.labels(*labels, *step) for metric in OF_STEPS])
         how = self._how
         INFO.labels(*labels, how.method, str(how.k), str(how.adaptive).lower(), how.rejection).set(1)
         # From 0 on, so that rate() sees the first increase. vLLM before 0.24 has no positions, so there are no zeros.
-        for kind in KINDS:
-            series(STEPS, kind)
         if "num_draft_tokens_per_pos" in getattr(SpecDecodingStats, "__annotations__", ()):
             for position in range(how.k):
-                series(POSITIONS, str(position))
+                self._of_position(position)
 
     def record(self, scheduler: Any, tokens: Any) -> None:
         """Add one step.
@@ -147,14 +146,15 @@ class Recorder:
         drafts = scheduler.spec_decoding_stats
         for position, count in enumerate(getattr(drafts, "num_draft_tokens_per_pos", None) or ()):
             if count:
-                self._series(POSITIONS, str(position)).inc(count)
-        kind, batch = self._kind(scheduler, tokens)
-        self._series(STEPS, kind).inc()
+                self._of_position(position).inc(count)
+        kind, batch = self.kind(scheduler, tokens)
+        self._of_kind[kind].inc()
         if kind == DECODE:
             # On the engine's clock, and the same for all requests but those that sat out a step.
             self._time(batch, drafts, min(tokens.inter_token_latencies_iter))
 
-    def _kind(self, scheduler: Any, tokens: Any) -> tuple[str, int]:
+    def kind(self, scheduler: Any, tokens: Any) -> tuple[str, int]:
+        """What is known of a step, and its batch if that is decoding."""
         details = getattr(scheduler, "iteration_details", None)
         if details is not None:
             kind, batch = kind_by_details(details, self._how.k)
@@ -165,12 +165,11 @@ class Recorder:
         return kind_by_tokens(scheduler, tokens, sole=self._sole)
 
     def _time(self, batch: int, drafts: Any, seconds: float) -> None:
-        step = (str(bucket(batch)), length(drafts, batch, self._how))
-        self._series(TIMED, *step).inc()
-        self._series(SECONDS, *step).inc(seconds)
-        self._series(REQUESTS, *step).inc(batch)
-        self._series(DRAFTS, *step).inc(drafts.num_drafts if drafts else 0)
-        self._series(ACCEPTED, *step).inc(drafts.num_accepted_tokens if drafts else 0)
+        amounts = (1, seconds, batch, *((drafts.num_drafts, drafts.num_accepted_tokens) if drafts else (0, 0)))
+        counters = self._of_steps(str(bucket(batch)), length(drafts, batch, self._how))
+        for counter, amount in zip(counters, amounts, strict=True):
+            if amount:
+                counter.inc(amount)
 
 
 def harmless(call: Call) -> Call:
