@@ -78,16 +78,13 @@ def tokens(
     )
 
 
-def details(
-    generating: int, generated: int, prompts: int = 0, encoded: int = 0, *, dummy: bool = False
-) -> SimpleNamespace:
+def details(generating: int, generated: int, prompts: int = 0, encoded: int = 0) -> SimpleNamespace:
     """What `--enable-logging-iteration-details` adds: requests by phase, and tokens computed for generating ones."""
     return SimpleNamespace(
         num_generation_requests=generating,
         num_generation_tokens=generated,
         num_ctx_requests=prompts,
         num_encoder_inputs=encoded,
-        is_dummy=dummy,
     )
 
 

@@ -88,17 +88,15 @@ def length(drafts: Any, batch: int, how: Drafting) -> str:
         return "adaptive"
     k, rest = divmod(drafts.num_draft_tokens, batch)
     by_position = getattr(drafts, "num_draft_tokens_per_pos", None)
-    if rest or not k or drafts.num_drafts != batch:
-        return "mixed"
-    # Drafts of one mean length may differ. As many at position K as requests: none is shorter, so none is longer.
-    same = k == how.k if by_position is None else len(by_position) >= k and by_position[k - 1] == batch
-    return str(k) if same else "mixed"
+    # Drafts of one mean length may differ. Where one of each request reaches it, none is shorter, so none is longer.
+    same = k == how.k if by_position is None else by_position[k - 1 : k] == [batch]
+    return str(k) if same and not rest else "mixed"
 
 
 def kind_by_details(details: Any, most: int) -> tuple[str, int]:
     """Kind and batch of a step by what `--enable-logging-iteration-details` tells."""
     batch = details.num_generation_requests
-    if details.is_dummy or not batch + details.num_ctx_requests:
+    if not batch + details.num_ctx_requests:
         return IDLE, 0
     # A request whose prompt is computed again after a preemption counts as generating.
     again = details.num_generation_tokens > batch * (1 + most)
