@@ -14,11 +14,9 @@ class Witness(Probe):
     """Writes of each step what the details tell, what the probe would have inferred, and what the call took."""
 
     def record(self, scheduler_stats: Any, iteration_stats: Any, **options: Any) -> None:
-        begin = time.perf_counter()
-        super().record(scheduler_stats, iteration_stats, **options)
-        seconds = time.perf_counter() - begin
         details = scheduler_stats and scheduler_stats.iteration_details
         if not details:
+            super().record(scheduler_stats, iteration_stats, **options)
             return
         step = {
             "told": self.recorder.kind(scheduler_stats, iteration_stats),
@@ -26,8 +24,10 @@ class Witness(Probe):
             "elapsed": details.elapsed_ms / 1000,
             "gap": min(iteration_stats.inter_token_latencies_iter, default=None) if iteration_stats else None,
             "preempted": bool(iteration_stats and iteration_stats.num_preempted_reqs),
-            "recorded": seconds,
         }
+        begin = time.perf_counter()
+        super().record(scheduler_stats, iteration_stats, **options)
+        step["recorded"] = time.perf_counter() - begin
         with Path(os.environ["WITNESSED"]).open("a") as file:
             file.write(json.dumps(step) + "\n")
 

@@ -108,6 +108,16 @@ def test_requests_that_end_in_a_step_belong_to_its_batch(probe: Any) -> None:
     assert series("decode_steps_total") == {("3", "4"): 1}
 
 
+@pytest.mark.parametrize("before", [2, 4])
+def test_a_step_in_which_the_requests_changed_is_not_timed(probe: Any, before: int) -> None:
+    """Of four, one is aborted while the step runs: the engine never tells of it again."""
+    probe.record(scheduler(before), None)
+    probe.record(scheduler(3, drafts(4, 4, 4)), tokens(3))
+    probe.record(scheduler(2, drafts(4, 4, 4)), tokens(3, finished=1))
+    assert series("steps_total") == {("silent",): 1, ("unsure",): 1, ("decode",): 1}
+    assert series("decode_steps_total") == {("3", "4"): 1}
+
+
 def test_a_step_takes_the_time_of_the_requests_that_were_in_the_step_before(probe: Any) -> None:
     step = tokens(3)
     step.inter_token_latencies_iter = [0.5, 0.02, 0.02]

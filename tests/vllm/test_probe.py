@@ -29,8 +29,8 @@ DETAILS = "--enable-logging-iteration-details"
 # Prompts are computed in parts, and eight requests need more cache than there is.
 CROWDED = f"{DETAILS} --max-num-batched-tokens 128 --num-gpu-blocks-override 12"
 AT_A_TIME, ASKED = 8, 40
-LEAST_KEPT = 0.8
-"""Share of the decode steps that are known without the details. Of 1,403 with preemptions and aborts it was 0.99."""
+LEAST_KEPT = 0.6
+"""Share of the decode steps that are known without the details: each abort and each preemption costs one or two."""
 SLOW = 5.0
 """Milliseconds of a call: hundreds of times what it takes, and a part of any model's step."""
 
@@ -185,12 +185,12 @@ def test_the_load_has_what_could_deceive_the_probe(watched: Watched) -> None:
     kinds = {step["told"][0] for step in watched.steps}
     assert kinds >= {"decode", "prefill"}
     assert any(step["preempted"] for step in watched.steps)
-    assert {"4", "mixed", "0"} <= {k for _, k in own(watched.engine, "decode_steps_total")}
+    assert {str(K), "mixed"} <= {k for _, k in own(watched.engine, "decode_steps_total")}
 
 
 def test_no_step_passes_as_decoding_that_was_not_and_its_batch_is_exact(watched: Watched) -> None:
     claimed = [step for step in watched.steps if step["inferred"][0] == "decode"]
-    assert [step for step in claimed if step["inferred"] != step["told"]] == []
+    assert [(step["told"], step["inferred"]) for step in claimed if step["inferred"] != step["told"]] == []
     assert len(claimed) >= LEAST_KEPT * len(watched.decoding)
 
 

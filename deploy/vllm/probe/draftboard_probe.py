@@ -103,15 +103,15 @@ def kind_by_details(details: Any, most: int) -> tuple[str, int]:
     return (PREFILL, 0) if details.num_ctx_requests or details.num_encoder_inputs or again else (DECODE, batch)
 
 
-def kind_by_tokens(scheduler: Any, tokens: Any, *, sole: bool) -> tuple[str, int]:
-    """Kind and batch of a step by the requests that it gave tokens."""
+def kind_by_tokens(scheduler: Any, tokens: Any, before: int | None) -> tuple[str, int]:
+    """Kind and batch of a step by the requests that it gave tokens; `before` were running after the step before."""
     # vLLM tells of a preemption when the request's prompt has been computed again.
     if tokens.time_to_first_tokens_iter or tokens.num_preempted_reqs:
         return PREFILL, 0
     decoded = len(tokens.inter_token_latencies_iter)
-    # The number of running requests is taken after the step. Those without a token are in prefill, or aborted.
-    present = scheduler.num_running_reqs + len(tokens.finished_requests)
-    return (DECODE, decoded) if sole and decoded == present else (UNSURE, 0)
+    # Who runs after the step and was given no token is in prefill; who ran before it was aborted or preempted.
+    after = scheduler.num_running_reqs + len(tokens.finished_requests)
+    return (DECODE, decoded) if decoded == after and before in (decoded, None) else (UNSURE, 0)
 
 
 class Recorder:
@@ -121,6 +121,7 @@ class Recorder:
         # vLLM sets it for several API servers. What the engine says of a step goes to one of them: nothing is counted
         # twice, but each sees the tokens of its own requests only.
         self._sole = "PROMETHEUS_MULTIPROC_DIR" not in os.environ
+        self._running: int | None = None
         self._how = drafting(config.speculative_config)
 
         # labels() takes longer than inc().
@@ -146,6 +147,7 @@ class Recorder:
             if count:
                 self._of_position(position).inc(count)
         kind, batch = self.kind(scheduler, tokens)
+        self._running = scheduler.num_running_reqs
         self._of_kind[kind].inc()
         if kind == DECODE:
             # On the engine's clock, and the same for all requests but those that sat out a step.
@@ -160,7 +162,8 @@ class Recorder:
             return (SILENT, 0) if untimed else (kind, batch)
         if tokens is None or not (tokens.inter_token_latencies_iter or tokens.time_to_first_tokens_iter):
             return SILENT, 0
-        return kind_by_tokens(scheduler, tokens, sole=self._sole)
+        kind, batch = kind_by_tokens(scheduler, tokens, self._running)
+        return (kind, batch) if self._sole or kind == PREFILL else (UNSURE, 0)
 
     def _time(self, batch: int, drafts: Any, seconds: float) -> None:
         amounts = (1, seconds, batch, *((drafts.num_drafts, drafts.num_accepted_tokens) if drafts else (0, 0)))
