@@ -142,11 +142,11 @@ $(VENV)/.demo: $(VENV)/.pip pyproject.toml
 	@touch $(VENV)/.runtime $@
 
 $(VENV)/.installed: $(VENV)/.pip pyproject.toml
-	$(INSTALL) --editable '.[plots,lab]'
+	$(INSTALL) --editable '.[calibrate,plots,lab]'
 	@touch $(VENV)/.runtime $(VENV)/.demo $@
 
 $(VENV)/.dev: $(VENV)/.pip pyproject.toml
-	$(INSTALL) --editable '.[plots,lab]' --group dev
+	$(INSTALL) --editable '.[calibrate,plots,lab]' --group dev
 	@touch $(VENV)/.runtime $(VENV)/.demo $(VENV)/.installed $@
 
 $(GRAFANA): tests/grafana/package-lock.json

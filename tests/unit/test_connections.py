@@ -20,6 +20,8 @@ COMMANDS = {
     "compare": ["compare", "{}", "{}/other"],
     "compare of Prometheus": ["compare", "--prometheus", "{}", "variant=a", "variant=b"],
     "sweep": ["sweep", "{}"],
+    "calibrate": ["calibrate", "{}", "{}/other"],
+    "calibrate of Prometheus": ["calibrate", "--prometheus", "{}"],
 }
 every_command = pytest.mark.parametrize("command", COMMANDS)
 

@@ -7,7 +7,18 @@ import sys
 
 import pytest
 
-HEAVY = ("numpy", "matplotlib", "grafanalib", "pydantic", "httpx", "jinja2", "rich", "prometheus_client", "yaml")
+HEAVY = (
+    "numpy",
+    "matplotlib",
+    "grafanalib",
+    "pydantic",
+    "httpx",
+    "jinja2",
+    "rich",
+    "prometheus_client",
+    "statsmodels",
+    "yaml",
+)
 SHOW = """
 import json, sys
 from draftboard.cli import main
@@ -50,6 +61,7 @@ def test_commands_are_completed_without_loading_any() -> None:
         ("report", "--window"),
         ("doctor", "--command"),
         ("compare", "--gpus"),
+        ("calibrate", "--rounds"),
         ("build", "--config"),
         ("check", "--config"),
         ("signals", "--json"),

@@ -19,6 +19,7 @@ _COMMANDS = {
     "doctor": ("doctor:doctor_command", "Find what is missing or wrong, and how to correct it."),
     "compare": ("compare:compare_command", "Compare two runs and check gates for CI."),
     "sweep": ("sweep:sweep_command", "Measure speculation at several temperatures."),
+    "calibrate": ("calibrate:calibrate_command", "Measure draft costs by batch size against a baseline."),
     "plan": ("plan:plan", "Plan draft length, memory, cost and K by batch size."),
     "init": ("files:init", "Write a settings file with every default as a comment."),
     "build": ("files:build", "Write dashboards, rules and the stack's configuration."),

@@ -67,8 +67,9 @@ def report_command(
     from draftboard.alerts import load
     from draftboard.cli import screen
     from draftboard.files import require_new
+    from draftboard.pictures import require_drawable
     from draftboard.reading import Recorded, Servers
-    from draftboard.report import Sampling, document, draw, report, require_drawable
+    from draftboard.report import Sampling, document, draw, report
 
     require(not (as_json and in_markdown), "--json and --markdown exclude each other: choose one")
     require(plot or not force, "--force goes with --plot, the file that it replaces")

@@ -9,6 +9,7 @@ ANSWERS = {
     "doctor": "draftboard.doctor:Diagnosis",
     "compare": "draftboard.compare:Comparison",
     "sweep": "draftboard.sweep:Sweep",
+    "calibrate": "draftboard.calibrate:Calibration",
     "plan k": "draftboard.plan.lengths:DraftLengthPlan",
     "plan schedule": "draftboard.plan.lengths:SchedulePlan",
     "plan cost": "draftboard.plan.cost:CostPlan",

@@ -13,5 +13,5 @@ from draftboard.report.objects import (
     load_report,
     schema,
 )
-from draftboard.report.plot import draw, require_drawable
+from draftboard.report.plot import draw
 from draftboard.report.reporting import Reading, judged, report, report_each

@@ -1,65 +1,44 @@
 """A picture of a report: how acceptance decays with depth, and what each draft length is expected to gain."""
 
-import io
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+from draftboard import pictures
 from draftboard.errors import DraftboardError
-from draftboard.extras import optional_module
-from draftboard.files import whole
 from draftboard.report.document import named
 from draftboard.report.objects import ModelReport, Report, Speculation
 from draftboard.settings import Settings
 from draftboard.signals.depth import conditional_acceptance, survival
 from draftboard.signals.economics import BREAK_EVEN, speedup_at
 
-_FORMATS = (".svg", ".png")
 _WIDTH, _HEIGHT = 11.0, 3.6  # Inches: of the picture, of each model.
 _MOST_MODELS = 12
 
 
 def draw(report: Report, settings: Settings, path: Path) -> None:
     """Draw every model that drafts into a file, which appears whole or not at all."""
-    require_drawable(path)
+    pictures.require_drawable(path)
     drafting = [model for model in report.models if model.speculation]
     if not drafting:
         raise DraftboardError(f"{path}: nothing was drafted, so there is nothing to draw")
     models = [model for model in drafting if model.speculation and model.speculation.survival][:_MOST_MODELS]
     if not models:
         raise DraftboardError(f"{path}: acceptance by position is not known (see the report), so nothing can be drawn")
-    with whole(path, "picture") as staged:
-        staged.write_bytes(_picture(models, settings, path.suffix[1:]))
+    pictures.save(_drawn(models, settings), path)
 
 
-def require_drawable(path: Path) -> None:
-    """See before anything is looked at whether a picture can be drawn into the file."""
-    if path.suffix not in _FORMATS:
-        raise DraftboardError(f"{path}: name the picture *.svg or *.png")
-    if not path.parent.is_dir():
-        raise DraftboardError(f"{path}: cannot write the picture: {path.parent} is not a folder")
-    _figures()
-
-
-def _figures() -> ModuleType:
-    return optional_module("matplotlib.figure", "--plot requires", "plots")
-
-
-def _picture(models: list[ModelReport], settings: Settings, kind: str) -> bytes:
-    figure = _figures().Figure(figsize=(_WIDTH, _HEIGHT * len(models)), layout="constrained")
+def _drawn(models: list[ModelReport], settings: Settings) -> Any:  # noqa: ANN401  (matplotlib is imported only when drawing)
+    figure = pictures.figure(_WIDTH, _HEIGHT * len(models))
     for (left, right), model in zip(figure.subplots(len(models), 2, squeeze=False), models, strict=True):
         if model.speculation and model.sample:
             _decay(left, model.speculation)
             _gain(right, model.speculation, settings)
-            left.set_title(named(model).replace("$", r"\$"), loc="left", fontweight="bold")
+            left.set_title(pictures.plain(named(model)), loc="left", fontweight="bold")
             right.set_title(f"{model.sample.drafts:,.0f} drafts", loc="right")
-    out = io.BytesIO()
-    # Without a date the same numbers give the same file.
-    figure.savefig(out, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else None)
-    return out.getvalue()
+    return figure
 
 
-def _decay(axes: Any, found: Speculation) -> None:  # noqa: ANN401  (matplotlib is imported only when drawing)
+def _decay(axes: Any, found: Speculation) -> None:  # noqa: ANN401
     positions = range(len(found.survival))
     axes.bar(positions, found.survival, color="#7aa6d6", label=survival.title)
     given = found.conditional_acceptance

@@ -10,6 +10,7 @@ import httpx
 from pydantic import AfterValidator, AliasPath, BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
 from draftboard.access import client, parsed_url, shown
+from draftboard.errors import DraftboardError
 from draftboard.sweep.plan import Plan, Prompt
 from draftboard.sweep.result import Spread
 
@@ -161,3 +162,12 @@ def explained(failure: str) -> str:
     """A failure with the remedy, where one is known."""
     hint = _HINTS.get("HTTP 3" if failure.startswith("HTTP 3") else failure)
     return f"{failure}: {hint}" if hint else failure
+
+
+def require_answers(batch: Batch, api: Api, model: str) -> None:
+    """Raise DraftboardError where not one request was answered."""
+    if batch.outcomes and not batch.answers:
+        raise DraftboardError(
+            f"{api.name}: none of {len(batch.outcomes)} requests to {model} was answered with a completion: "
+            f"{explained(batch.outcomes[0].failure)}"
+        )

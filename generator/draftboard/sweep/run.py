@@ -2,24 +2,24 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
-from draftboard.catalogue import Metric, latency, serving, speculation
+from draftboard.catalogue import latency, serving, speculation
 from draftboard.errors import DraftboardError
 from draftboard.output import Progress
-from draftboard.reading import Growth, Page, Since, Tally, growth, lifetime, scrape
+from draftboard.reading import Page, Tally, growth, lifetime
 from draftboard.report import Origin, Reading, Verdict, judged, warnings
 from draftboard.settings import Settings
 from draftboard.signals.acceptance import acceptance
 from draftboard.status import Status
-from draftboard.sweep.client import Api, Batch, explained
+from draftboard.sweep.client import Api, Batch, explained, require_answers
 from draftboard.sweep.plan import BUILT_IN, Plan
-from draftboard.sweep.result import Foreign, PerRequest, Production, Row, Spread, Sweep, Tagged
+from draftboard.sweep.result import PerRequest, Production, Row, Spread, Sweep, Tagged
+from draftboard.sweep.watch import Watch, foreign, foreign_notes, total
 
 _DEFAULTS = Settings()
-_PAUSE, _TRIES = 0.2, 15
 _NOT_REPORTED = (
     "no response reports its drafts in a form that this release knows: start vLLM (0.29 and newer) with "
     "--per-request-spec-decode-metrics summary"
@@ -51,12 +51,13 @@ def sweep(
         DraftboardError: the server does not answer, does not speculate, or completes nothing.
     """
     api = Api(plan)
-    (page,) = scrape([str(api.base)], plan.access)
+    watch = Watch(api, plan.access, sleep)
+    page = watch.page()
     grown = lifetime(page)
-    if _total(grown, speculation.DRAFTS) is None or page.v0:
+    if total(grown, speculation.DRAFTS) is None or page.v0:
         model = Reading([page], grown, settings, "").report(Origin.LIFETIME).models[0]
         raise DraftboardError(f"{page.source}: nothing to sweep: {model.state}: {model.verdict.reasons[0]}")
-    run = _Run(plan, plan.model or grown.tallies[0].model, settings, api, progress, sleep)
+    run = _Run(plan, plan.model or grown.tallies[0].model, settings, api, watch, progress)
     failure, interrupted, wanted = None, False, plan.production_temperature
     try:
         for temperature in plan.temperatures:
@@ -94,23 +95,23 @@ class _Run:
     model: str
     settings: Settings
     api: Api
+    watch: Watch
     progress: Progress
-    sleep: Callable[[float], None]
     done: list[Row] = field(default_factory=list)
     ended: int = 0  # Requests.
     answered: bool = False  # Whether there was a completion.
 
     def at(self, temperature: float) -> None:
         """Add a row for one temperature, or for the part of it that was done when it was interrupted."""
-        plan, start, warm_up, batch = self.plan, self._page(), Batch([]), Batch([])
+        plan, start, warm_up, batch = self.plan, self.watch.page(), Batch([]), Batch([])
         self._send(f"warming up for temperature {temperature:g}", temperature, plan.warm_up, warm_up)
-        before, interrupted = self._settled(start, warm_up), None
+        before, interrupted = self.watch.settled(start, warm_up), None
         try:
             self._send(f"temperature {temperature:g}", temperature, plan.requests, batch)
         except KeyboardInterrupt as error:
             interrupted = error
         if batch.outcomes or not interrupted:
-            self.done.append(self._row(temperature, before, self._settled(before, batch), batch))
+            self.done.append(self._row(temperature, before, self.watch.settled(before, batch), batch))
         if interrupted:
             raise interrupted
 
@@ -124,36 +125,20 @@ class _Run:
         self.progress(what, self.ended, steps)
         self.api.complete(self.plan.asked(requests), self.model, temperature, batch, ended)
         self.answered |= bool(batch.answers)
-        if batch.outcomes and not self.answered:
-            raise DraftboardError(
-                f"{self.api.name}: none of {len(batch.outcomes)} requests to {self.model} was answered with a "
-                f"completion: {explained(batch.outcomes[0].failure)}"
-            )
-
-    def _settled(self, since: Page, batch: Batch) -> Page:
-        """The page once the server runs nothing and has counted its answers, which takes it a moment."""
-        for _ in range(_TRIES):
-            page = self._page()
-            counted = _total(growth(since, page), serving.GENERATION_TOKENS)
-            if (counted is None or counted >= batch.tokens) and not _running_on(page):
-                return page
-            self.sleep(_PAUSE)
-        return self._page()
-
-    def _page(self) -> Page:
-        return scrape([str(self.api.base)], self.plan.access)[0]
+        if not self.answered:
+            require_answers(batch, self.api, self.model)
 
     def _row(self, temperature: float, before: Page, after: Page, batch: Batch) -> Row:
         plan, grown, outcomes = self.plan, growth(before, after), batch.outcomes
         report = Reading([after], grown, self.settings, plan.method).report(Origin.SCRAPES)
         # vLLM counts adapters and further names under the first name that it serves.
         server = next((model for model in report.models if model.model == self.model), report.models[0])
-        foreign = self._foreign(before, after, grown, batch)
+        others = foreign(plan, self.settings, before, after, batch)
         tags = {outcome.tag for outcome in outcomes} if any(prompt.tag for prompt in plan.prompts.all) else ()
         failures = Counter(outcome.failure for outcome in outcomes if outcome.completion is None)
         often = failures.most_common()
         notes = [f"{count} of {len(outcomes)} requests failed: {explained(why)}" for why, count in often]
-        notes += [*_foreign_notes(foreign), *warnings(server)]
+        notes += [*foreign_notes(others), *warnings(server)]
         if server.model != self.model and len(report.models) > 1:
             notes.append(f"the server has several models, none named {self.model}: these numbers are of {server.model}")
         thumb = None
@@ -174,7 +159,7 @@ class _Run:
             rule_of_thumb=thumb,
             by_request=by_request(batch, plan.method, self.settings)[0],
             by_tag=tuple(self._tagged(tag, batch) for tag in sorted(tags)),
-            foreign=foreign,
+            foreign=others,
             notes=(*notes, *report.notes),
         )
 
@@ -182,24 +167,6 @@ class _Run:
         own = Batch([outcome for outcome in batch.outcomes if outcome.tag == tag])
         drafts, verdict = by_request(own, self.plan.method, self.settings)
         return Tagged(tag, len(own.outcomes), len(own.answers), own.time_per_token, drafts, verdict)
-
-    def _foreign(self, before: Page, after: Page, grown: Growth, batch: Batch) -> Foreign | None:
-        """What the server counted beyond our responses; None where its counters do not tell."""
-        generated, finished = _total(grown, serving.GENERATION_TOKENS), _total(grown, serving.REQUESTS_FINISHED)
-        if generated is None or any(tally.since is Since.RESTART for tally in grown.tallies):
-            return None
-        lost, tokens = batch.begun - len(batch.answers), generated - batch.tokens
-        if tokens > 0:
-            # A request without a response may have generated up to max_tokens, and may be running still.
-            tokens = max(tokens - lost * self.plan.max_tokens, 0.0)
-        requests = None if finished is None else max(finished - batch.begun, 0.0)
-        running = _running_on(before) + (0.0 if lost else _running_on(after))
-        tolerance, counted, drafts = self.settings.thresholds.foreign, _total(grown, speculation.DRAFTS), None
-        reported = [answer.drafts.num_spec_steps for answer in batch.answers if answer.drafts]
-        if counted is not None and reported and len(reported) == batch.begun:
-            drafts = max(counted - sum(reported), 0.0)
-        many = tokens > tolerance * generated or (drafts or 0.0) > tolerance * (counted or 0.0) + batch.begun
-        return Foreign(generated, tokens, requests, drafts, running, tolerance, found=bool(requests or running) or many)
 
 
 def by_request(batch: Batch, method: str, settings: Settings) -> tuple[PerRequest | None, Verdict | None]:
@@ -236,31 +203,6 @@ def by_request(batch: Batch, method: str, settings: Settings) -> tuple[PerReques
         step_acceptance=Spread.of([accepted / drafted for accepted, drafted in steps if drafted]),
     )
     return of_requests, found.verdict
-
-
-def _total(grown: Growth, metric: Metric) -> float | None:
-    found = [growth for tally in grown.tallies if (growth := tally.total(metric)) is not None]
-    return sum(found) if found else None
-
-
-def _running_on(page: Page) -> float:
-    return sum(sum(page.of(metric).values()) for metric in (serving.REQUESTS_RUNNING, serving.REQUESTS_WAITING))
-
-
-def _foreign_notes(found: Foreign | None) -> Iterator[str]:
-    if found and found.unexplained_tokens < -found.tolerance * found.generated:
-        yield (
-            f"the server counted {-found.unexplained_tokens:,.0f} tokens fewer than it returned: is this a load "
-            "balancer? Use the address of a single server"
-        )
-    elif found and found.found:
-        counts = {"requests": found.unexplained_requests, "tokens": found.unexplained_tokens}
-        counts |= {"drafts": found.unexplained_drafts, "running requests": found.running}
-        parts = [f"{count:,.0f} {what}" for what, count in counts.items() if count and count > 0]
-        yield (
-            f"foreign traffic: {', '.join(parts)} besides ours (tolerance: {found.tolerance:.0%} of tokens); these "
-            "numbers are not of this temperature alone"
-        )
 
 
 def _at_production(temperature: float, rows: Sequence[Row]) -> Production | None:

@@ -1,0 +1,53 @@
+"""The settings that a calibration writes: `[draft_cost]` as TOML, with what it rests on as comments."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from draftboard.calibrate.result import Calibration
+from draftboard.errors import DraftboardError
+from draftboard.files import whole
+
+
+def require_fragment(found: Calibration) -> None:
+    """Raise DraftboardError where there is nothing to write."""
+    if not found.settings:
+        reason = "name the drafting method with --method" if not found.method else "nothing was drafted"
+        raise DraftboardError(f"no settings to write: {reason}")
+
+
+def toml(found: Calibration) -> str:
+    """The fragment, which `draftboard build --config` accepts."""
+    own = found.settings
+    if not own:
+        return ""
+    when = datetime.fromtimestamp(found.taken_at, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    sources = {"fitted": "fitted", "settings": "assumed by the settings", "lowered": "lowered so that v is 1 or more"}
+    by_batch = ", ".join(f"{batch} = {inflation:g}" for batch, inflation in own.verify_inflation.items())
+    comments = [
+        f"Calibrated {when} from {found.origin}: model {found.model!r}, method {own.method!r},",
+        f"{found.windows} windows, {found.steps:,.0f} decode steps. c is {sources[own.draft_cost_source]}.",
+        "Measured, with 95 % intervals:",
+        *(
+            f"batch {point.batch:.3g}, {point.draft_length:.3g} tokens drafted: v + L * c = {point.together}"
+            for point in found.costs.points
+        ),
+    ]
+    lines = (
+        *(f"# {_printable(comment)}" for comment in comments),
+        "[draft_cost]",
+        f"by_method.{own.method} = {own.draft_cost:g}",
+        f"verify_inflation = {{ {by_batch} }}",
+        f'calibrated = ["{own.method}"]',
+    )
+    return "\n".join(lines) + "\n"
+
+
+def write(found: Calibration, path: Path) -> None:
+    """Write it, whole or not at all."""
+    with whole(path, "settings") as staged:
+        staged.write_text(toml(found), encoding="utf-8")
+
+
+def _printable(words: str) -> str:
+    """Names come from servers: a line break would end the comment."""
+    return "".join(character if character.isprintable() else "?" for character in words)

@@ -1,0 +1,136 @@
+"""Windows that a Prometheus remembers: of servers that speculate, and of the same model's baseline."""
+
+import math
+import re
+from collections.abc import Collection, Iterator, Mapping
+
+from draftboard.calibrate.windows import BASELINE, Measured, Window, pooled
+from draftboard.catalogue import latency
+from draftboard.durations import Duration
+from draftboard.errors import DraftboardError
+from draftboard.expr.scope import Matcher
+from draftboard.expr.tree import Expr, rate
+from draftboard.output import Progress
+from draftboard.prometheus import Client
+from draftboard.reading import Recorded
+from draftboard.settings import Settings
+from draftboard.signals import Edition, Level, Scope, capacity, traffic
+
+WEEK = Duration(7 * 86_400)
+_BLOCKS = 50  # Of the range: what lies in one shares prompts and disturbances, and counts as one sample.
+_MOST_NAMED = 5
+_MOST = 1e15  # Of anything that is counted.
+_STEPS, _RUNNING = "steps", "running"
+_ASKED: Mapping[str, Expr] = {
+    _STEPS: traffic.decode_steps,
+    "seconds": rate(latency.STEP_LATENCY.sum),
+    "generated": traffic.generation_tokens,
+    "first": traffic.first_tokens,
+    "drafts": traffic.drafts,
+    "drafted": traffic.draft_tokens,
+    "iterations": rate(latency.STEP_TOKENS.count),
+    _RUNNING: capacity.batch,
+}
+_NEEDED = {_STEPS, "seconds", "generated", "first", _RUNNING}
+_Key = tuple[tuple[tuple[str, str], ...], float]  # Labels of an engine, and the end of a window.
+_Counts = dict[str, float]
+
+
+def of_history(
+    source: Recorded, settings: Settings, *, at: float, method: str = "", progress: Progress = lambda *_: None
+) -> Measured:
+    """The windows of both arms in the range before a moment.
+
+    Raises:
+        DraftboardError: Prometheus does not answer, or holds no two arms of one model.
+    """
+    span, window = source.span or WEEK, settings.rules.rate_window
+    if span.seconds < window.seconds:
+        raise DraftboardError(f"--range {span} is shorter than the window of rates, {window}")
+    scope = _scope(settings, window, source.model)
+    found: dict[_Key, _Counts] = {}
+    with Client(source.url, source.access) as client:
+        for done, (name, expression) in enumerate(_ASKED.items()):
+            progress("asking Prometheus", done, len(_ASKED))
+            factor = 1.0 if name == _RUNNING else window.seconds
+            start = at - span.seconds + window.seconds
+            for series in client.query_range(scope(expression), start, at, window.seconds):
+                labels = tuple(sorted((name, text) for name, text in series.labels.items() if name != "__name__"))
+                for moment, value in series.samples:
+                    if 0 <= value * factor < _MOST:
+                        found.setdefault((labels, moment), {})[name] = value * factor
+        url = client.url
+    whole = {key: counts for key, counts in found.items() if counts.keys() >= _NEEDED}
+    model = _only(whole, settings.labels.model_name, "--model", url)
+    for label in settings.labels.scope:
+        _only(whole, label, "the settings' selector", url)
+    method, arms = _of_method(whole, settings, method, url)
+    windows = _windows(arms, settings, at - span.seconds, span.seconds)
+    return Measured(origin="history", model=model, method=method, sources=(url,), taken_at=at, windows=pooled(windows))
+
+
+def _scope(settings: Settings, window: Duration, model: str) -> Scope:
+    scope = Scope(settings, Level.ENGINE, Edition.ASKED, span=window)
+    if not model:
+        return scope
+    pattern = re.escape(model).replace("\\", "\\\\").replace('"', '\\"')
+    return scope.where(Matcher.of(settings.labels.model_name, pattern))
+
+
+def _only(found: Mapping[_Key, _Counts], label: str, choice: str, url: str) -> str:
+    """The only value of a label: several cannot be held against each other."""
+    values = sorted({dict(labels).get(label, "") for labels, _ in found})
+    if not values:
+        raise DraftboardError(f"{url}: no decode steps of vLLM in that range: is the address right, and the model?")
+    if len(values) > 1:
+        raise DraftboardError(f"{url}: {label} has several values there ({_named(values)}): choose one with {choice}")
+    return values[0]
+
+
+def _of_method(
+    found: Mapping[_Key, _Counts], settings: Settings, method: str, url: str
+) -> tuple[str, Mapping[_Key, _Counts]]:
+    """The drafting method and its windows, with those of the baseline."""
+    label, baseline = settings.labels.spec_method, settings.methods.baseline
+    told = {dict(labels).get(label, "") for labels, _ in found}
+    methods = sorted(told - {"", baseline})
+    if baseline not in told:
+        raise DraftboardError(
+            f"{url}: no baseline in that range: label a target of this model that does not speculate {label}={baseline}"
+        )
+    if not methods or (method and method not in methods):
+        wanted = f"{label}={method}" if method else f"the label {label}"
+        raise DraftboardError(f"{url}: no servers with {wanted} in that range, besides the baseline")
+    if len(methods) > 1 and not method:
+        raise DraftboardError(f"{url}: several methods ({_named(methods)}): choose one with --method")
+    wanted = method or methods[0]
+    return wanted, {key: counts for key, counts in found.items() if dict(key[0]).get(label, "") in {baseline, wanted}}
+
+
+def _windows(found: Mapping[_Key, _Counts], settings: Settings, start: float, seconds: float) -> Iterator[Window]:
+    names = settings.labels
+    for (labels, moment), counts in found.items():
+        steps, own = counts[_STEPS], dict(labels)
+        tokens = counts["generated"] - counts["first"]
+        if steps < settings.traffic.steps_to_judge or tokens <= 0 or counts["seconds"] <= 0:
+            continue
+        iterations = counts.get("iterations", 0.0)
+        # Both read low: counted steps where several API servers count one engine's, running requests where it idles.
+        batch = max(1.0, counts[_RUNNING], steps / iterations if iterations else 0.0)
+        method, variant = own.get(names.spec_method, ""), own.get(names.variant, "")
+        yield Window(
+            arm=BASELINE if method == settings.methods.baseline else variant or method,
+            load=2 ** math.ceil(math.log2(batch)),
+            batch=batch,
+            steps=steps,
+            seconds=counts["seconds"],
+            tokens=tokens,
+            drafts=counts.get("drafts", 0.0),
+            drafted=counts.get("drafted", 0.0),
+            block=min(_BLOCKS - 1, int((moment - start) / seconds * _BLOCKS)),
+        )
+
+
+def _named(values: Collection[str]) -> str:
+    shown = [repr(value) for value in values][:_MOST_NAMED]
+    return ", ".join(shown) + (f" and {len(values) - len(shown)} more" if len(values) > len(shown) else "")

@@ -1,0 +1,79 @@
+"""Windows of a measurement: what an engine's decode steps took and yielded while its load was steady."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Literal
+
+BASELINE = ""
+"""The arm without speculation; the others are named by their candidates."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """Counts of one arm's decode steps at one load. Sums of windows are windows."""
+
+    arm: str
+    load: int  # Its group: requests in flight, or the upper bound of the batch.
+    batch: float  # Mean requests in a step.
+    steps: float  # Decode steps, each counted for every request in it.
+    seconds: float  # All of them together.
+    tokens: float  # That they yielded.
+    drafts: float = 0.0
+    drafted: float = 0.0  # Tokens.
+    block: int = 0  # Of history: windows of one block share prompts and disturbances.
+
+    @property
+    def step_seconds(self) -> float:
+        """Mean length of a step."""
+        return self.seconds / self.steps
+
+    @property
+    def tokens_per_step(self) -> float:
+        """Mean yield of a step."""
+        return self.tokens / self.steps
+
+    @property
+    def coverage(self) -> float:
+        """Share of steps with a draft: at most all, though a draft on a first step belongs to no decode step."""
+        return min(1.0, self.drafts / self.steps)
+
+    @property
+    def draft_length(self) -> float:
+        """Mean tokens of a draft."""
+        return self.drafted / self.drafts if self.drafts else 0.0
+
+
+def pooled(windows: Iterable[Window]) -> tuple[Window, ...]:
+    """One window for each arm, load and block: what happens at one time is no independent sample."""
+
+    def key(one: Window) -> tuple[str, int, int]:
+        return one.arm, one.load, one.block
+
+    return tuple(_sum(tuple(group)) for _, group in groupby(sorted(windows, key=key), key))
+
+
+def _sum(windows: tuple[Window, ...]) -> Window:
+    steps = sum(one.steps for one in windows)
+    return replace(
+        windows[0],
+        batch=sum(one.batch * one.steps for one in windows) / steps,
+        steps=steps,
+        seconds=sum(one.seconds for one in windows),
+        tokens=sum(one.tokens for one in windows),
+        drafts=sum(one.drafts for one in windows),
+        drafted=sum(one.drafted for one in windows),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """Windows of a baseline and its candidates, and where they come from."""
+
+    origin: Literal["load", "history"]
+    model: str
+    method: str
+    sources: tuple[str, ...]
+    taken_at: float
+    windows: tuple[Window, ...]
+    notes: tuple[str, ...] = ()

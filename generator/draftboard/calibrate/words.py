@@ -1,0 +1,65 @@
+"""A calibration as a document: where speculation stops paying, what was measured, costs, and the settings."""
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from draftboard.calibrate.fragment import toml
+from draftboard.calibrate.result import Calibration, Estimate, Row
+from draftboard.output import Block, Bullets, Document, Heading, Sentence, Table, Text, Verbatim, columns
+from draftboard.signals.acceptance import draft_length, tokens_per_step
+from draftboard.signals.signal import NOTHING
+from draftboard.status import Status
+
+_ORIGINS = {"load": "in turns under the same load", "history": "from history"}
+
+
+def document(found: Calibration) -> Document:
+    """The calibration for people."""
+    method = f", method {found.method}" if found.method else ""
+    opening = (
+        f"{found.model}{method}: {' against '.join(found.sources)}, {_ORIGINS[found.origin]}; {found.windows} windows, "
+        f"{found.steps:,.0f} decode steps; intervals are of 95 %"
+    )
+    return Document.of((Sentence(opening, Status.QUIET), *_measured(found), *_costs(found), Bullets(found.notes)))
+
+
+def _measured(found: Calibration) -> Iterator[Block]:
+    for stop, (candidate, rows) in zip(found.stops, groupby(found.rows, lambda row: row.candidate), strict=True):
+        status = Status.BAD if stop.low is not None and stop.batch is not None else Status.GOOD
+        yield Heading(candidate, Text(stop.says, status))
+        words = ("Windows", "Decode steps", "Plain step, ms", "Step cost", tokens_per_step.title, "Speedup")
+        yield Table(columns("Batch", numbers=words), tuple(_cells(row) for row in rows), "Against the baseline")
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    counts = f"{row.baseline_windows} + {row.candidate_windows}", f"{row.baseline_steps + row.candidate_steps:,.0f}"
+    plain = (
+        1000 * part for part in (row.plain_step_seconds.value, row.plain_step_seconds.low, row.plain_step_seconds.high)
+    )
+    numbers = (Estimate(*plain), row.step_cost, row.tokens_per_step, row.speedup)
+    return (f"{row.batch:.3g}", *counts, *map(str, numbers))
+
+
+def _costs(found: Calibration) -> Iterator[Block]:
+    costs = found.costs
+    if not costs.points:
+        return
+    c = (
+        f"draft cost c = {costs.draft_cost.value:.3f} ({costs.draft_cost.low:.3f} to {costs.draft_cost.high:.3f})"
+        if costs.draft_cost
+        else "c and v are one sum"
+    )
+    yield Heading("Cost of a step with a draft, in plain steps", Text(c))
+    rows = (
+        (
+            f"{p.batch:.3g}",
+            f"{p.draft_length:.2f}",
+            str(p.together),
+            str(p.verify_inflation) if p.verify_inflation else NOTHING,
+        )
+        for p in costs.points
+    )
+    yield Table(columns("Batch", numbers=(draft_length.title, "v + L * c", "Verify inflation v")), tuple(rows))
+    if found.settings:
+        yield Sentence("Settings, which --write puts into a file:")
+        yield Verbatim(toml(found))

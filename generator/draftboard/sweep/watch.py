@@ -1,0 +1,85 @@
+"""A server's counters around the requests that it is sent, and what others sent it meanwhile."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from draftboard.access import Access
+from draftboard.catalogue import Metric, serving, speculation
+from draftboard.reading import Growth, Page, Since, growth, scrape
+from draftboard.settings import Settings
+from draftboard.sweep.client import Api, Batch
+from draftboard.sweep.plan import Plan
+from draftboard.sweep.result import Foreign
+
+_PAUSE, _TRIES = 0.2, 15
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Reads a server's page."""
+
+    api: Api
+    access: Access
+    sleep: Callable[[float], None]
+
+    def page(self) -> Page:
+        """The page now."""
+        return scrape([str(self.api.base)], self.access)[0]
+
+    def settled(self, since: Page, batch: Batch) -> Page:
+        """The page once the server runs nothing and has counted its answers, which takes it a moment."""
+        for _ in range(_TRIES):
+            page = self.page()
+            counted = total(growth(since, page), serving.GENERATION_TOKENS)
+            if (counted is None or counted >= batch.tokens) and not running_on(page):
+                return page
+            self.sleep(_PAUSE)
+        return self.page()
+
+
+def total(grown: Growth, metric: Metric) -> float | None:
+    """Growth of a counter on all engines; None where none exposes it."""
+    found = [growth for tally in grown.tallies if (growth := tally.total(metric)) is not None]
+    return sum(found) if found else None
+
+
+def running_on(page: Page) -> float:
+    """Requests that run on the server or wait there."""
+    return sum(sum(page.of(metric).values()) for metric in (serving.REQUESTS_RUNNING, serving.REQUESTS_WAITING))
+
+
+def foreign(plan: Plan, settings: Settings, before: Page, after: Page, batch: Batch) -> Foreign | None:
+    """What the server counted beyond our responses; None where its counters do not tell."""
+    grown = growth(before, after)
+    generated, finished = total(grown, serving.GENERATION_TOKENS), total(grown, serving.REQUESTS_FINISHED)
+    if generated is None or any(tally.since is Since.RESTART for tally in grown.tallies):
+        return None
+    lost, tokens = batch.begun - len(batch.answers), generated - batch.tokens
+    if tokens > 0:
+        # A request without a response may have generated up to max_tokens, and may be running still.
+        tokens = max(tokens - lost * plan.max_tokens, 0.0)
+    requests = None if finished is None else max(finished - batch.begun, 0.0)
+    running = running_on(before) + (0.0 if lost else running_on(after))
+    tolerance, counted, drafts = settings.thresholds.foreign, total(grown, speculation.DRAFTS), None
+    reported = [answer.drafts.num_spec_steps for answer in batch.answers if answer.drafts]
+    if counted is not None and reported and len(reported) == batch.begun:
+        drafts = max(counted - sum(reported), 0.0)
+    many = tokens > tolerance * generated or (drafts or 0.0) > tolerance * (counted or 0.0) + batch.begun
+    return Foreign(generated, tokens, requests, drafts, running, tolerance, found=bool(requests or running) or many)
+
+
+def foreign_notes(found: Foreign | None) -> Iterator[str]:
+    """What disturbed the measurement, and how much."""
+    if found and found.unexplained_tokens < -found.tolerance * found.generated:
+        yield (
+            f"the server counted {-found.unexplained_tokens:,.0f} tokens fewer than it returned: is this a load "
+            "balancer? Use the address of a single server"
+        )
+    elif found and found.found:
+        counts = {"requests": found.unexplained_requests, "tokens": found.unexplained_tokens}
+        counts |= {"drafts": found.unexplained_drafts, "running requests": found.running}
+        parts = [f"{count:,.0f} {what}" for what, count in counts.items() if count and count > 0]
+        yield (
+            f"foreign traffic: {', '.join(parts)} besides ours (tolerance: {found.tolerance:.0%} of tokens); these "
+            "numbers are not of our requests alone"
+        )
