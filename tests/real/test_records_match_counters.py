@@ -10,7 +10,8 @@ import pytest
 from conftest import RECORDING
 from draftboard.expr.scope import RATE_INTERVAL, Matcher
 from draftboard.lab.replay import Replay
-from draftboard.signals import ALL, Edition, Level, Scope
+from draftboard.signals import ALL, Edition, Level, Scope, Signal
+from draftboard.signals.costs import verify_inflation
 from support import theory
 from support.counters import Counter, read
 
@@ -32,7 +33,10 @@ SIGNALS = {signal.name: signal for signal in ALL}
 class Window:
     """What the speculating server's counters grew by in the window that ends at a time."""
 
-    def __init__(self, series: dict[str, dict[str, Counter]], end: float, seconds: float) -> None:
+    def __init__(
+        self, series: dict[str, dict[str, Counter]], end: float, seconds: float, inflation: float = 1.0
+    ) -> None:
+        self.inflation = inflation  # As recorded: it rests on the baseline's past.
         inside = {
             name: {position: counter.between(end - seconds, end) for position, counter in counters.items()}
             for name, counters in series.items()
@@ -58,7 +62,7 @@ class Window:
         """Of the load, with drafts of 1 to K tokens."""
         counts, steps = self.counts, self[STEPS]
         yielded, coverage = (self[GENERATED] - self[FIRSTS]) / steps, self[DRAFTS] / steps
-        of_drafts = theory.speedup_at(counts.survival, 0.01, 1.75, counts.draft_length)
+        of_drafts = theory.speedup_at(counts.survival, 0.01, self.inflation, counts.draft_length)
         return tuple(theory.of_load(yielded, coverage, counts.acceptance_length, one) for one in of_drafts)
 
 
@@ -82,8 +86,10 @@ EXPECTED: dict[str, Callable[[Window], dict[str, float]]] = {
     "alpha_hat": lambda w: {"": w.counts.alpha_hat},
     "first_position": lambda w: {"": w.counts.survival[0]},
     "last_position": lambda w: {"": w.counts.survival[-1]},
-    "break_even": lambda w: {"": theory.step_cost(w.counts.draft_length, 0.01, 1.75)},
-    "step_speedup": lambda w: {"": theory.speedup(w.counts.acceptance_length, w.counts.draft_length, 0.01, 1.75)},
+    "break_even": lambda w: {"": theory.step_cost(w.counts.draft_length, 0.01, w.inflation)},
+    "step_speedup": lambda w: {
+        "": theory.speedup(w.counts.acceptance_length, w.counts.draft_length, 0.01, w.inflation)
+    },
     "expected_speedup": lambda w: {"": w.speedups[-1]},
     "speedup_at": lambda w: by_label(w.speedups, 1),
     "best_k": lambda w: {"": theory.smallest_near_best(w.speedups, 0.02)},
@@ -107,24 +113,32 @@ def speculating() -> dict[str, dict[str, Counter]]:
     }
 
 
-@pytest.mark.parametrize("name", EXPECTED)
-def test_a_record_equals_the_same_quantity_computed_from_the_counters(
-    name: str, demo_run: Replay, speculating: dict[str, dict[str, Counter]]
-) -> None:
-    signal = SIGNALS[name]
+def recorded_of(signal: Signal, demo_run: Replay) -> dict[float, dict[str, float]]:
+    """Values by time, then by the signal's own label."""
     own = signal.by[0] if signal.by else ""
-    window = demo_run.settings.rules.rate_window.seconds
-    exact = near = 0
-    answer = demo_run.client.query_range(
-        Scope(demo_run.settings, Level.MODEL)(signal), demo_run.start, demo_run.end, demo_run.step
-    )
+    query = Scope(demo_run.settings, Level.MODEL)(signal)
     values: dict[float, dict[str, float]] = {}
-    for series in answer:
+    for series in demo_run.client.query_range(query, demo_run.start, demo_run.end, demo_run.step):
         if series.labels["spec_method"] == "ngram":
             for at, value in series.samples:
                 values.setdefault(at, {})[series.labels.get(own, "")] = value
-    for at, recorded in sorted(values.items()):
-        seen = Window(speculating, at, window)
+    return values
+
+
+@pytest.fixture(scope="module")
+def inflations(demo_run: Replay) -> dict[float, dict[str, float]]:
+    return recorded_of(verify_inflation, demo_run)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_a_record_equals_the_same_quantity_computed_from_the_counters(
+    name: str, demo_run: Replay, speculating: dict[str, dict[str, Counter]], inflations: dict[float, dict[str, float]]
+) -> None:
+    signal = SIGNALS[name]
+    window = demo_run.settings.rules.rate_window.seconds
+    exact = near = 0
+    for at, recorded in sorted(recorded_of(signal, demo_run).items()):
+        seen = Window(speculating, at, window, inflations.get(at, {"": 1.0})[""])
         if seen.empty or seen[DRAFTS] == 0:
             continue
         if seen.begins:

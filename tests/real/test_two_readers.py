@@ -28,6 +28,7 @@ from draftboard.settings import load
 from draftboard.signals import ALL, Signal, standings
 from draftboard.signals.capacity import queue_growth
 from draftboard.signals.comparison import acceptance_change, length_anomaly, length_baseline, length_deviation
+from draftboard.signals.costs import step_cost
 from draftboard.signals.decisions import ADVICE, STATES, VERDICT, advice, gone, state, verdict
 from draftboard.signals.depth import each_k
 from draftboard.signals.economics import best_k, speedup_at
@@ -55,6 +56,7 @@ LONGER_THAN_A_WINDOW = {
 }
 """Ask when samples were taken, how the window came to be, or of longer ones: counts know nothing of that."""
 REST_ON_THEM = {standings.ENGINES["stuck"], standings.ENGINES["fine"]}
+SPEEDUPS = ("loses", "even", "pays")
 Series = tuple[str, Labels]
 
 
@@ -243,14 +245,20 @@ def test_the_made_up_fleet_shows_what_signals_distinguish(counts: Counts) -> Non
     given = {ADVICE.of(value) for value in counts.read(advice).values()}
     assert [name for name, choice in ADVICE.choices.items() if choice not in given] == ["workload", "off"]
     told = {VERDICT.of(value) for value in counts.read(verdict).values()}
-    assert [name for name, choice in VERDICT.choices.items() if choice not in told] == ["empty", "unknown"]
+    assert [name for name, choice in VERDICT.choices.items() if choice not in told] == [
+        *(
+            "empty",
+            *(f"{band}, {basis}" for basis in ("measured by steps", "calibrated") for band in SPEEDUPS),
+            "unknown",
+        )
+    ]
     # What is new and has not answered yet cannot be told from what is down within one window.
     every = {choice for name, choice in STATES.choices.items() if name != "starting"}
     assert {STATES.of(value) for value in counts.read(state, Level.ENGINE).values()} >= every
     assert max(counts.read(each_k).values()) == 11
     asks_the_past = {acceptance_change, length_baseline, length_deviation, length_anomaly, tail_change, queue_growth}
     of_alerts = {firing_alerts, alert_age, alert_severity, *standings.ALERTS.values()}
-    none_here = asks_the_past | of_alerts | {step_time_change, records_missing, gone, cut_off}
+    none_here = asks_the_past | of_alerts | {step_time_change, step_cost, records_missing, gone, cut_off}
     assert {signal for signal, level in CASES if not counts.read(signal, level)} == none_here
 
 

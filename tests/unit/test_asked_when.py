@@ -17,7 +17,9 @@ from draftboard.durations import Duration, moment
 from draftboard.reading import Recorded
 from draftboard.report import report
 from draftboard.settings import Settings
+from draftboard.signals import Level
 from draftboard.signals.comparison import acceptance_change
+from draftboard.signals.costs import step_cost
 from support.loopback import answering, page
 
 NOW = 1_800_000_000.0
@@ -49,11 +51,14 @@ def prometheus() -> Iterator[tuple[Prometheus, str]]:
         yield server, place
 
 
-def test_everything_is_asked_of_one_moment_and_of_raw_series(prometheus: tuple[Prometheus, str]) -> None:
+def test_everything_is_asked_of_one_moment_and_of_raw_series_but_the_step_cost(
+    prometheus: tuple[Prometheus, str],
+) -> None:
     server, place = prometheus
     assert report(Recorded(place, at=NOW), engines=True).taken_at == NOW
     assert {at for _, at in server.asked} == {NOW}
-    assert not any("model:vllm_" in query or "engine:vllm_" in query for query, _ in server.asked)
+    read = {query for query, _ in server.asked if "model:vllm_" in query or "engine:vllm_" in query}
+    assert read == {step_cost.record_at(Level.MODEL, SETTINGS)}
 
 
 def test_by_default_the_moment_is_one_whose_scrapes_have_all_arrived(prometheus: tuple[Prometheus, str]) -> None:

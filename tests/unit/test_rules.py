@@ -103,7 +103,11 @@ def test_the_level_in_a_record_s_name_is_what_its_expression_keeps(files: dict[s
                     [set(labels.target), set(labels.target_series), set(labels.target_level)] if of_servers else []
                 )
                 # A baseline is shared by all arms of its model.
-                allowed += [{*labels.scope, labels.model_name}] if "measured_speedup" in rule["record"] else []
+                allowed += (
+                    [{*labels.scope, labels.model_name}]
+                    if re.search("measured_speedup|step_cost", rule["record"])
+                    else []
+                )
                 assert kept in allowed, rule["record"]
             else:
                 assert set(aggregation.modifier.labels) <= OWN_LABELS, rule["record"]

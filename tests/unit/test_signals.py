@@ -143,7 +143,8 @@ def test_the_bands_of_acceptance_meet_at_their_bounds(settings: Settings) -> Non
     ]  # fmt: skip
 
 
-def test_every_state_and_every_verdict_is_part_of_exactly_one_standing(settings: Settings) -> None:
+def test_every_state_and_every_verdict_is_part_of_exactly_one_standing() -> None:
+    settings = Settings.model_validate({"draft_cost": {"calibrated": ["eagle3"]}})
     text = standing.definition(Scope(settings))
     for signal in (state, verdict):
         named = re.findall(rf"{signal.record_at(Level.MODEL, settings)} == (\d+)", text)

@@ -15,12 +15,12 @@ ON_SPECULATION = (
         beyond="loses",
         for_="30m",
         keep_firing_for="15m",
-        guard=decisions.verdict.equals(decisions.LOSES.value) & enough_requests,
+        guard=decisions.loses & enough_requests,
         when="the expected speedup is below {limit}, with enough drafts and requests, sound counters and no "
-        "measurement against a baseline",
+        "measured speedup of its users",
         summary="Speculative decoding is expected to cost more than it saves.",
-        description="{who}: a decode step yields fewer tokens than its drafts cost. With the assumed costs, decoding "
-        "runs at {value} of its speed without speculation.",
+        description="{who}: a decode step yields fewer tokens than its drafts cost. Decoding is expected to run at "
+        "{value} of its speed without speculation.",
         dashboard="overview",
         explained_by=("SpecDecodeAcceptanceDrop",),  # What changed comes before what it costs.
     ),

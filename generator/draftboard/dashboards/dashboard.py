@@ -68,7 +68,7 @@ def choices(settings: Settings, drawn: Lines) -> list[dict[str, Any]]:
         _choice(QUANTILE, "Percentile", ({} if raw else {"mean": "mean"}) | percentiles, "P99"),
         _choice(lines.SLO, "SLO", {name.replace("_", " "): name for name in settings.slo.declared}),
         _number("draft_cost", "Draft cost c", costs.default, (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)),
-        _number("verify_inflation", "Verify inflation v", costs.verify_inflation, (1.0, 1.1, 1.25, 1.5, 2.0)),
+        _number("verify_inflation", "Verify inflation v", costs.inflation_by_batch[0][1], (1.0, 1.1, 1.25, 1.5, 2.0)),
     ]
 
 

@@ -125,6 +125,10 @@ class Scope:
         """The same view with rates over another window; ValueError where it reads records, which keep theirs."""
         return replace(self, span=span)
 
+    def by_rules(self) -> "Scope":
+        """The same view of what rules have recorded."""
+        return replace(self, edition=Edition.RULES, span=None)
+
     def ago(self, span: Duration) -> "Scope":
         """The same view, so much earlier."""
         return replace(self, offset=span + (self.offset or Duration(0)))

@@ -5,8 +5,9 @@ What asks the past (`Ago`, `OverTime`) has no value in counts, which know one wi
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 from draftboard.catalogue import Metric
@@ -293,6 +294,49 @@ class Quantile(Expr):
 
 
 @dataclass(frozen=True, eq=False)
+class AtLeast(Expr):
+    """A vector whose values are raised to a number where they are below it."""
+
+    argument: Expr
+    least: float
+
+    def promql(self, scope: Scope) -> str:
+        return promql.call("clamp_min", self.argument.promql(scope), promql.number(self.least))
+
+    def values(self, view: View) -> Vector | float:
+        return {labels: max(value, self.least) for labels, value in vector_of(self.argument, view).items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Interpolated(Expr):
+    """A function of a vector that the settings give at some points: linear between them, constant beyond."""
+
+    argument: Expr
+    points: Callable[[Settings], tuple[tuple[float, float], ...]]  # From the smallest.
+
+    def promql(self, scope: Scope) -> str:
+        points, argument = self.points(scope.settings), self.argument.promql(scope)
+        found = promql.constant(points[0][1], argument)
+        for (start, low), (end, high) in pairwise(points):
+            within = promql.call("clamp", argument, promql.number(start), promql.number(end))
+            risen = promql.binary(within, "-", promql.number(start))
+            found = promql.binary(found, "+", promql.binary(promql.number((high - low) / (end - start)), "*", risen))
+        return found
+
+    def values(self, view: View) -> Vector | float:
+        points = self.points(view.scope.settings)
+        return {labels: _interpolated(points, value) for labels, value in vector_of(self.argument, view).items()}
+
+
+def _interpolated(points: Sequence[tuple[float, float]], value: float) -> float:
+    steps = (
+        (high - low) / (end - start) * (min(max(value, start), end) - start)
+        for (start, low), (end, high) in pairwise(points)
+    )
+    return sum(steps, points[0][1])
+
+
+@dataclass(frozen=True, eq=False)
 class Aggregate(Expr):
     """One value for all series with the same labels `by`."""
 
@@ -464,6 +508,25 @@ class Before(Expr):
 
     def is_silent(self, missing: Collection[str], scope: Scope) -> bool:  # noqa: ARG002
         return True  # Nothing is carried on that was never there.
+
+
+@dataclass(frozen=True, eq=False)
+class AsRecorded(Expr):
+    """What rules last recorded of a signal, for who reads raw series otherwise; nothing where there are no rules."""
+
+    signal: "Callable[[], Recorded]"
+
+    def promql(self, scope: Scope) -> str:
+        return self.signal().promql(scope.by_rules())
+
+    def values(self, view: View) -> Vector | float:  # noqa: ARG002
+        return NOTHING
+
+    def is_silent(self, missing: Collection[str], scope: Scope) -> bool:  # noqa: ARG002
+        return True
+
+    def parts(self, scope: Scope) -> Iterator[tuple[Expr, Scope]]:  # noqa: ARG002
+        return iter(())
 
 
 @dataclass(frozen=True, eq=False)

@@ -92,10 +92,12 @@ def cost_ratio(settings: Settings, ratio: float | None, method: str | None = Non
 
 
 def verify_inflation(settings: Settings, inflation: float | None) -> Term:
-    """Verify inflation v: as given, else the settings' value."""
+    """Verify inflation v: as given, else the settings' value; of a curve, that of its smallest batch."""
     if inflation is not None:
         return Term(within("verify inflation", inflation, 0.01, 1000))
-    return Term(settings.draft_cost.verify_inflation, "settings: draft_cost.verify_inflation", assumed=True)
+    curve = settings.draft_cost.inflation_by_batch
+    at = f" at a batch of {curve[0][0]:g}" if len(curve) > 1 else ""
+    return Term(curve[0][1], f"settings: draft_cost.verify_inflation{at}", assumed=True)
 
 
 def survival_of(alpha: float | None, survival: Sequence[float] | None, longest: int) -> tuple[float, ...]:

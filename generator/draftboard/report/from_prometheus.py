@@ -1,7 +1,7 @@
 """A report of a Prometheus: every base signal from raw series, over one window that ends at one moment.
 
-Ratios, verdict and advice are computed from the answers. Records are not read: each group of rules is evaluated at a
-time of its own, and counts of one would stand beside steps of another.
+Ratios, verdict and advice are computed from the answers. Records are not read, but for the step cost, which needs days
+of a baseline: each group of rules is evaluated at a time of its own, and counts would stand beside steps of another.
 """
 
 import math
@@ -25,6 +25,7 @@ from draftboard.report.objects import SCHEMA_VERSION, Broken, EngineReport, Mode
 from draftboard.settings import Settings
 from draftboard.signals import Edition, Level, Scope, Signal, capacity, requests, traffic
 from draftboard.signals.comparison import acceptance_change
+from draftboard.signals.costs import step_cost
 from draftboard.signals.decisions import state
 from draftboard.signals.depth import configured_k, lowest_k
 from draftboard.signals.integrity import IDENTITIES, identity_error
@@ -109,7 +110,7 @@ class _Question:
 
     def ask(self, levels: tuple[Level, ...], progress: Progress) -> Counts:
         """Ask for every base signal at some levels."""
-        remembered = (*([acceptance_change] if self.compares else []), measured_speedup)
+        remembered = (*([acceptance_change] if self.compares else []), measured_speedup, step_cost)
         asked = [
             (signal, level) for level in levels for signal in (*_ASKED, *(remembered if level is Level.MODEL else ()))
         ]

@@ -193,7 +193,6 @@ def _speculation(case: Case, *, judged: bool) -> objects.Speculation:
     found |= {name: int(k) for name in ("best_k", "configured_k", "lowest_k") if (k := found[name]) is not None}
     share = found["acceptance"]
     found["band"] = acceptance.step_of(share, case.settings).says if judged and share is not None else None
-    found["verify_inflation"] = case.settings.draft_cost.verify_inflation
     return objects.Speculation(**found)
 
 
@@ -308,5 +307,5 @@ def _filled(template: str, case: Case) -> str:
     names = {field.partition(".")[0] for _, field, _, _ in Formatter().parse(template) if field} & _BY_NAME.keys()
     values = {name: _Said(_BY_NAME[name], case.numbers.value(_BY_NAME[name])) for name in names}
     settings = case.settings
-    known = {"thresholds": settings.thresholds, "costs": settings.draft_cost, "least": settings.traffic}
+    known = {"thresholds": settings.thresholds, "least": settings.traffic}
     return template.format(**values, **known)

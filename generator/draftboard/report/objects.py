@@ -16,9 +16,13 @@ from draftboard import output
 from draftboard.errors import DraftboardError
 from draftboard.files import saved_bytes
 from draftboard.output import Described
-from draftboard.signals import ALL, acceptance, comparison, depth, economics, traffic, users
+from draftboard.signals import ALL, acceptance, comparison, costs, depth, economics, traffic, users
 
-OF_PROMETHEUS = (comparison.acceptance_change, users.measured_speedup)  # Printed only where they are known.
+OF_PROMETHEUS = (
+    comparison.acceptance_change,
+    users.measured_speedup,
+    costs.step_cost,
+)  # Printed only where they are known.
 LINES = (
     *(economics.expected_speedup, acceptance.tokens_per_step, economics.needed_per_step),
     *(economics.affordable_inflation, acceptance.coverage, economics.step_speedup),
@@ -76,7 +80,9 @@ class Speculation(Described):
     """Under configured_k where K differs between engines or changed: then positions are not judged."""
     draft_cost: float
     verify_inflation: float
-    """v, assumed: time of a verify step over a plain one."""
+    """v: time of a verify step over a plain one."""
+    step_cost: float | None = None
+    """Measured: a decode step over the baseline's in batches of the same size; only of a Prometheus with the rules."""
     needed_per_step: float | None
     expected_speedup: float | None
     """Of the load: over all decode steps."""
@@ -193,7 +199,7 @@ class Verdict(Described):
     withheld: str | None = None
     """Why drafts that were counted get no verdict, in a few words; None where they do, or where there are none."""
     basis: str | None = None
-    """What the verdict rests on: `measured` against a baseline, or `assumed` costs."""
+    """What the verdict rests on: `measured` against a baseline, `measured by steps`, `calibrated` or `assumed`."""
 
 
 @dataclass(frozen=True, kw_only=True)

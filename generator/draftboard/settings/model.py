@@ -135,6 +135,8 @@ class Rules(Table):
     """The past that defines a model's normal values: a day, so that it holds both day and night."""
     baseline_needs: Share = 0.25
     """Share of the baseline that must hold samples."""
+    baseline_steps: Positive = Duration(3 * 86_400)
+    """How far back step times of a model's baseline count, against steps of speculating servers in like batches."""
     remember: Positive = Duration(3600)
     """How far back a server or model counts as known, and restarts are counted."""
     startup: Positive = Duration(1800)
@@ -200,8 +202,16 @@ class DraftCost(Table):
         },
         max_length=32,
     )
-    verify_inflation: float = Field(default=1.0, ge=1, le=1000)
-    """A verify step over a plain step: 1 while the GPU waits for memory, more when it is short of compute."""
+    verify_inflation: fields.InflationByBatch = Field(default={"1": 1.0})
+    """A verify step over a plain step: 1 while the GPU waits for memory, more when it is short of compute. One number
+    for all loads, or by batch size (requests per engine), as in { 1 = 1.0, 8 = 1.4, 32 = 2.5 }: linear in between."""
+    calibrated: tuple[MethodName, ...] = Field(default=(), strict=False, max_length=32)
+    """Methods whose costs here were measured, as `draftboard calibrate` does: their verdicts say so."""
+
+    @property
+    def inflation_by_batch(self) -> tuple[tuple[float, float], ...]:
+        """Batch sizes and the verify inflation at each, from the smallest."""
+        return tuple(sorted((float(size), inflation) for size, inflation in self.verify_inflation.items()))
 
 
 class Cost(Table):

@@ -8,6 +8,7 @@ from draftboard.signals import (
     acceptance,
     capacity,
     comparison,
+    costs,
     decisions,
     depth,
     economics,
@@ -43,14 +44,17 @@ def _of(*modules: ModuleType) -> tuple[Signal, ...]:
 FAMILIES: dict[str, tuple[Signal, ...]] = {
     "speculation": tuple(
         signal
-        for signal in _of(presence, traffic, acceptance, depth, comparison, economics, integrity, decisions, events)
+        for signal in _of(
+            *(presence, traffic, acceptance, depth, comparison, steps, costs),
+            *(economics, integrity, decisions, events),
+        )
         if signal not in {decisions.verdict, decisions.advice, decisions.standing}
     ),
     "requests": _of(requests, capacity),
     "objectives": _of(slo),
     "latency-first-token": latency.first_token.signals,
     "latency-per-token": (*latency.per_token.signals, users.measured_speedup, users.tail_change),
-    "latency-step": (*latency.step.signals, *_of(steps)),
+    "latency-step": latency.step.signals,
     "latency-end-to-end": latency.end_to_end.signals,
     "latency-queue": latency.queue.signals,
     "latency-prefill": latency.prefill.signals,

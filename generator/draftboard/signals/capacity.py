@@ -48,12 +48,12 @@ batch = Signal(
     record="vllm_num_requests_running:avg{window}",
     empty=SILENT,
 )
-_at_least_one = first_of(batch > 1, constant(1, batch))
+_at_least_one = first_of(batch.expr > 1, constant(1, batch.expr))
 _size = CountValues("batch", expr(2).combined("^", Function("ceil", Function("log2", _at_least_one))))
 
 
 def by_batch(figure: Expr) -> Expr:
-    """A figure of each engine, labelled with the size of its batch: the next power of two, 1 at least."""
+    """A figure, labelled with the size of the batch (mean running requests per engine): the next power of two."""
     return figure.combined("*", _size, on(lambda scope: scope.labels, group="right"))
 
 

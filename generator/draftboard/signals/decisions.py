@@ -1,15 +1,17 @@
 """The state of an engine, whether speculation pays, and what to change: tables, whose first row that holds counts."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
 from draftboard.expr.labels import CountValues, LabelReplace
-from draftboard.expr.scope import Level
-from draftboard.expr.tree import Expr, FirstOf, InWindow, constant, first_of, over_level, setting
+from draftboard.expr.scope import Level, Scope
+from draftboard.expr.tree import Expr, FirstOf, Given, InWindow, Where, constant, first_of, over_level, setting
 from draftboard.settings import Settings
 from draftboard.signals import economics, users
 from draftboard.signals.acceptance import acceptance
 from draftboard.signals.comparison import acceptance_change
+from draftboard.signals.costs import keeps_a_past, method_of, step_cost
 from draftboard.signals.depth import adaptive, configured_k, first_position, k_differs
 from draftboard.signals.integrity import contradicting, judged
 from draftboard.signals.presence import down, expected, known, known_down, silent, starting, there
@@ -27,6 +29,8 @@ class Choice:
     reason: str = ""
     """Why, in a sentence: `{acceptance}` is that signal's value in words, `{acceptance.title}` its name."""
     basis: str = ""  # What a verdict rests on; empty where it is withheld.
+    asked: Callable[[Scope], bool] = lambda _: True
+    """Whether it can hold at all: with these settings, for who reads it."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,16 @@ class Decision:
     @property
     def expr(self) -> Expr:
         """The code of the first row that holds."""
-        return FirstOf(tuple(constant(choice.code.value, choice.when) for choice in self.choices.values()))
+        return Given(lambda s: FirstOf(tuple(constant(row.code.value, row.when) for row in self.asked(s))))
+
+    def asked(self, scope: Scope) -> Iterator[Choice]:
+        """The rows that can hold here."""
+        return (choice for choice in self.choices.values() if choice.asked(scope))
+
+    def any_of(self, signal: Expr, *rows: str) -> Expr:
+        """Where the signal has the code of one of these rows."""
+        chosen = [self.choices[row] for row in rows]
+        return Given(lambda s: first_of(*(signal.equals(row.code.value) for row in chosen if row.asked(s))))
 
     @property
     def codes(self) -> tuple[Code, ...]:
@@ -80,22 +93,32 @@ STATES = Decision(
 )
 _EXPECTED = (
     "{tokens_per_step.title} {tokens_per_step}, {needed_per_step.within} {needed_per_step}: {expected_speedup.within} "
-    "{expected_speedup} times plain decoding, over all steps (c {draft_cost:g} and v {costs.verify_inflation:g} are "
-    "assumed)"
+    "{expected_speedup} times plain decoding, over all steps "
 )
+_BY_COSTS = _EXPECTED + "(c {draft_cost:g} and v {verify_inflation:.3g} are {basis})"
+_BY_STEPS = _EXPECTED + "(a step takes {step_cost} times the baseline's, in batches of the same size)"
 _MEASURED = "{measured_speedup.title} {measured_speedup} against the baseline at like load"
 
 
-def _by_bands(signal: Signal, basis: str, first: int, reason: str) -> dict[str, Choice]:
+def _by_bands(
+    signal: Signal,
+    basis: str,
+    first: int,
+    reason: str,
+    *,
+    where: Expr = enough_drafts,
+    asked: Callable[[Scope], bool] = lambda _: True,
+) -> dict[str, Choice]:
     """A row for each band of a speedup, from the lowest; codes are counted from `first`."""
     # Names, words and order of bands do not follow the settings; their bounds do.
     bands = signal.bands(Settings())
     return {
         f"{band.name}, {basis}": Choice(
             Code(first + number, f"{band.says} ({basis})", band.status),
-            (signal if upper is None else signal < setting(partial(_bound, signal, upper))) & enough_drafts,
-            reason,
+            (signal if upper is None else signal < setting(partial(_bound, signal, upper))) & where,
+            reason.replace("{basis}", basis),
             basis,
+            asked,
         )
         for number, (band, upper) in enumerate(zip(bands, (*range(1, len(bands)), None), strict=True))
     }
@@ -105,6 +128,11 @@ def _bound(signal: Signal, number: int, settings: Settings) -> float:
     return signal.bands(settings)[number].at or 0.0
 
 
+def _any_is_calibrated(scope: Scope) -> bool:
+    return bool(scope.settings.draft_cost.calibrated)
+
+
+_calibrated = Where(enough_drafts, method_of, lambda settings: settings.draft_cost.calibrated)
 # A measurement outranks what is expected; neither counts where the counters themselves are wrong, or too few.
 VERDICT = Decision(
     {
@@ -124,7 +152,15 @@ VERDICT = Decision(
             "Not one token was drafted: is every draft voided by a grammar, or does a counter stand still?",
         ),
         **_by_bands(users.measured_speedup, "measured", 3, _MEASURED),
-        **_by_bands(economics.expected_speedup, "assumed", 0, _EXPECTED),
+        **_by_bands(
+            *(economics.expected_speedup, "measured by steps", 10, _BY_STEPS),
+            where=enough_drafts & step_cost,
+            asked=keeps_a_past,
+        ),
+        **_by_bands(
+            *(economics.expected_speedup, "calibrated", 13, _BY_COSTS), where=_calibrated, asked=_any_is_calibrated
+        ),
+        **_by_bands(economics.expected_speedup, "assumed", 0, _BY_COSTS),
         "unknown": Choice(
             Code(8, "decode steps are unknown", Status.ODD),
             drafts > 0,
@@ -133,7 +169,7 @@ VERDICT = Decision(
         ),
     }
 )
-LOSES = VERDICT["loses, assumed"]
+_EXPECTATIONS = ("measured by steps", "calibrated", "assumed")
 ADVICE = Decision(
     {
         "slower": Choice(
@@ -202,8 +238,8 @@ verdict = Signal(
     name="verdict",
     title="Verdict",
     question="Is it paying off?",
-    description="Measured speedup against a baseline at like load, where there is one; else the expected "
-    "speedup, which rests on assumed costs.",
+    description="Measured speedup against a baseline at like load, where there is one; else the expected speedup: with "
+    "step times measured in batches of the same size, with calibrated costs, or with assumed ones.",
     action="Where speculation costs more than it saves, follow the advice.",
     note="The expected speedup is that over all decode steps. Withheld where the counters contradict each "
     "other or there are too few drafts. The bounds are settings.",
@@ -248,35 +284,35 @@ state = Signal(
 )
 
 
-def _any_of(signal: Signal, decision: Decision, *rows: str) -> Expr:
-    """Where the signal has the code of one of these rows."""
-    return first_of(*(signal.equals(decision[row].value) for row in rows))
+loses = VERDICT.any_of(verdict, *(f"loses, {basis}" for basis in _EXPECTATIONS))
+"""Where it is expected that speculation costs more than it saves, and users' own times do not tell."""
+
+
+def _judged(band: str, measured: str) -> Expr:
+    """Where the verdict is this band of the expected speedup, or that one of the measured."""
+    return VERDICT.any_of(verdict, f"{measured}, measured", *(f"{band}, {basis}" for basis in _EXPECTATIONS))
 
 
 # Codes in order of badness, so that the least is the worst.
 STANDING = Decision(
     {
-        "down": Choice(Code(0, "down", Status.DOWN), _any_of(state, STATES, "down")),
-        "costs more": Choice(
-            Code(1, "costs more", Status.BAD), _any_of(verdict, VERDICT, "slower, measured", "loses, assumed")
-        ),
-        "about even": Choice(
-            Code(3, "about even", Status.WARN), _any_of(verdict, VERDICT, "even, measured", "even, assumed")
-        ),
-        "pays": Choice(Code(5, "pays", Status.GOOD), _any_of(verdict, VERDICT, "faster, measured", "pays, assumed")),
+        "down": Choice(Code(0, "down", Status.DOWN), STATES.any_of(state, "down")),
+        "costs more": Choice(Code(1, "costs more", Status.BAD), _judged("loses", "slower")),
+        "about even": Choice(Code(3, "about even", Status.WARN), _judged("even", "even")),
+        "pays": Choice(Code(5, "pays", Status.GOOD), _judged("pays", "faster")),
         "unclear": Choice(
             Code(4, "unclear", Status.ODD),
-            first_of(_any_of(verdict, VERDICT, "contradiction", "empty", "unknown"), _any_of(state, STATES, "silent")),
+            first_of(VERDICT.any_of(verdict, "contradiction", "empty", "unknown"), STATES.any_of(state, "silent")),
         ),
         # The verdict follows the state by an evaluation.
         "few drafts": Choice(
             Code(6, "few drafts", Status.QUIET),
-            first_of(_any_of(verdict, VERDICT, "few"), _any_of(state, STATES, "drafting")),
+            first_of(VERDICT.any_of(verdict, "few"), STATES.any_of(state, "drafting")),
         ),
-        "not drafting": Choice(Code(2, "not drafting", Status.STUCK), _any_of(state, STATES, "not drafting")),
-        "idle": Choice(Code(7, "idle", Status.QUIET), _any_of(state, STATES, "idle")),
-        "off": Choice(Code(8, "off", Status.OFF), _any_of(state, STATES, "off")),
-        "starting": Choice(Code(9, "starting", Status.STARTING), _any_of(state, STATES, "starting")),
+        "not drafting": Choice(Code(2, "not drafting", Status.STUCK), STATES.any_of(state, "not drafting")),
+        "idle": Choice(Code(7, "idle", Status.QUIET), STATES.any_of(state, "idle")),
+        "off": Choice(Code(8, "off", Status.OFF), STATES.any_of(state, "off")),
+        "starting": Choice(Code(9, "starting", Status.STARTING), STATES.any_of(state, "starting")),
     }
 )
 standing = Signal(

@@ -7,10 +7,10 @@ it yields `tokens_per_step` tokens, where a plain one yields 1. The speedup of t
 
 from functools import partial
 
-from draftboard.expr.scope import Scope
-from draftboard.expr.tree import Expr, FirstOf, Given, Where, constant, first_of, ignoring, setting
+from draftboard.expr.tree import AtLeast, Expr, Where, constant, first_of, ignoring, setting
 from draftboard.settings import Settings
 from draftboard.signals.acceptance import acceptance_length, coverage, draft_length, tokens_per_step
+from draftboard.signals.costs import draft_cost, method_of, plain_share, verify_inflation
 from draftboard.signals.depth import (
     BURSTS,
     EACH_MODEL,
@@ -22,11 +22,11 @@ from draftboard.signals.depth import (
     tokens_per_step_at,
 )
 from draftboard.signals.signal import Band, Better, Signal, Unit, good_under
-from draftboard.signals.traffic import drafts
 from draftboard.status import Status
 
+PLAIN_STEP = 1.0  # Unit of costs.
 BREAK_EVEN = 1.0  # Expected speedup at which speculation yields just what plain steps would have.
-ASSUMPTION = "An estimate: it rests on the draft cost and verify inflation that the settings assume."
+ASSUMPTION = "An estimate: it rests on the draft cost c and the verify inflation v."
 
 
 def speedup_bands(settings: Settings) -> tuple[Band, ...]:
@@ -47,62 +47,33 @@ _speedup = partial(Signal, unit=Unit.TIMES, better=Better.HIGHER, bands=speedup_
 _gain = partial(Signal, unit=Unit.TIMES_NOW, better=Better.LOWER, decimals=2)
 
 
-def _method(settings: Settings) -> str:
-    return settings.labels.spec_method
-
-
-def _draft_cost(s: Scope) -> Expr:
-    """The settings' cost for each model's method; methods of one cost share a branch."""
-    costs = s.settings.draft_cost
-    methods_by_cost: dict[float, list[str]] = {}
-    for method, cost in sorted(costs.by_method.items()):
-        methods_by_cost.setdefault(cost, []).append(method)
-    known = [constant(cost, drafts.where(_method, *methods)) for cost, methods in sorted(methods_by_cost.items())]
-    return FirstOf((*known, constant(costs.default, drafts)))
-
-
 # For k below K the mean draft is an approximation where draft lengths vary: vLLM does not export their distribution.
 _drafted_at = first_of(
     each_k.combined("<", draft_length, EACH_MODEL), constant(0, each_k).combined("+", draft_length, EACH_MODEL)
 )
 """Tokens drafted a step with drafts of up to k: k, but no more than the mean draft has now."""
-_inflation = setting(lambda settings: settings.draft_cost.verify_inflation)
 _what_if_cost = setting(lambda settings: settings.draft_cost.default, variable="draft_cost")
-_what_if_inflation = setting(lambda settings: settings.draft_cost.verify_inflation, variable="verify_inflation")
-_plain = first_of(1 - coverage > 0, constant(0, coverage))
-"""Share of decode steps without a draft. None where drafts outnumber steps: aborted requests leave such drafts."""
+_what_if_inflation = setting(lambda settings: settings.draft_cost.inflation_by_batch[0][1], variable="verify_inflation")
 _in_drafts = coverage * acceptance_length
 """Tokens of speculative steps, before a stop or max_tokens cuts them off, for each decode step."""
 
 
 def with_a_drafter(signal: Signal) -> Expr:
     """The signal where the label names a method with a drafter: lookups have none that could be misaligned."""
-    others = Where(signal, _method, lambda settings: settings.methods.lookup, negated=True)
-    return Where(others, _method, lambda _: ("",), negated=True)
+    others = Where(signal, method_of, lambda settings: settings.methods.lookup, negated=True)
+    return Where(others, method_of, lambda _: ("",), negated=True)
 
 
-draft_cost = Signal(
-    name="draft_cost",
-    title="Assumed draft cost",
-    short="Draft cost c",
-    question="What is drafting assumed to cost?",
-    description="c: time of drafting one token / one plain step of the target, as the settings assume for the method.",
-    action="Measure it, and set draft_cost.by_method.",
-    note="A rule of thumb until you measure it.",
-    expr=Given(_draft_cost),
-    record="vllm_spec_decode_draft_cost:ratio",
-    empty="speculation is off",
-)
 break_even = Signal(
     name="break_even",
     title="Break-even length",
     question="Which acceptance length pays?",
     description="Mean draft length x draft cost + verify inflation: the length at which a speculative step breaks "
-    "even, at assumed costs.",
+    "even, at the costs c and v.",
     action="To lower it, shorten K or use a cheaper drafter.",
     note=ASSUMPTION,
     unit=Unit.TOKENS,
-    expr=draft_length * draft_cost + _inflation,
+    expr=draft_length * draft_cost + verify_inflation,
     record="vllm_spec_decode_break_even:mean_rate{window}",
     decimals=2,
 )
@@ -112,11 +83,11 @@ needed_per_step = Signal(
     short="Break-even",
     question="How much must a decode step yield?",
     description="Coverage x break-even length + share of steps without a draft: tokens a step at which the load "
-    "breaks even, at assumed costs.",
+    "breaks even, at the costs c and v.",
     action="Compare with tokens per decode step.",
     note=ASSUMPTION,
     unit=Unit.TOKENS,
-    expr=coverage * break_even + _plain,
+    expr=coverage * break_even + plain_share,
     record="vllm_tokens_per_step:break_even_rate{window}",
     decimals=2,
 )
@@ -125,7 +96,7 @@ expected_speedup = _speedup(
     title="Expected speedup",
     short="Expected",
     question="Does speculation pay?",
-    description="Tokens per decode step / break-even tokens per step: 1 is break-even, at assumed costs.",
+    description="Tokens per decode step / break-even tokens per step: 1 is break-even, at the costs c and v.",
     action="Below 1, shorten K, change the drafter or turn it off; measure it against a baseline under the same load.",
     note=f"Over all decode steps. {ASSUMPTION}",
     expr=tokens_per_step.per(needed_per_step),
@@ -136,7 +107,7 @@ step_speedup = _speedup(
     title="Expected speedup of speculative steps",
     question="How fast are the steps that carry a draft?",
     description="Mean acceptance length / break-even length: the expected speedup of speculative steps alone, at "
-    "assumed costs.",
+    "costs c and v.",
     action="Judge the load by the expected speedup, which includes steps without a draft.",
     note="Not the speedup of the load: it leaves out steps without a draft, and tokens that a stop or "
     f"max_tokens cuts off. {ASSUMPTION}",
@@ -149,21 +120,27 @@ affordable_inflation = Signal(
     short="Affordable v",
     question="How much slower may a verify step be before speculation loses?",
     description="The verify inflation v at which the load is as fast as without speculation, in plain steps, at the "
-    "assumed draft cost.",
-    action="Near 1 there is no margin: shorten K, or change the drafter.",
+    "draft cost c.",
+    action="Compare with the verify inflation: near it there is no margin, so shorten K or change the drafter.",
     note="(Tokens per decode step - share of steps without a draft) / coverage - mean draft length x c. "
-    "The margin of the verdict: it rests on the draft cost that the settings assume, and on no v.",
+    "The margin of the verdict: it rests on the draft cost, and on no v.",
     unit=Unit.STEPS,
     better=Better.HIGHER,
-    expr=(tokens_per_step - _plain) / coverage - draft_length * draft_cost,
+    expr=(tokens_per_step - plain_share) / coverage - draft_length * draft_cost,
     record="vllm_spec_decode_affordable_inflation:ratio_rate{window}",
     decimals=2,
 )
 
 
+_step_at = AtLeast(
+    _drafted_at.combined("*", draft_cost, EACH_MODEL).combined("+", verify_inflation, EACH_MODEL), PLAIN_STEP
+)
+"""A measured v is under 1 where c is assumed too high; no step with a draft takes less time than a plain one."""
+
+
 def _speedup_at(cost: Expr) -> Expr:
     """Of the load if a speculative step took `cost`, by k: as many tokens come from drafts, in more or fewer steps."""
-    steps = cost.per(tokens_per_step_at).combined("*", _in_drafts, EACH_MODEL).combined("+", _plain, EACH_MODEL)
+    steps = cost.per(tokens_per_step_at).combined("*", _in_drafts, EACH_MODEL).combined("+", plain_share, EACH_MODEL)
     return tokens_per_step.per(of_one_k(steps, "k"), ignoring("k", group="right"))
 
 
@@ -171,11 +148,11 @@ speedup_at = _speedup(
     name="speedup_at",
     title="Expected speedup at each k",
     question="Which draft length would be fastest?",
-    description="Expected speedup at each k up to K, at assumed costs, if the same share of tokens came from drafts "
-    "of k tokens.",
+    description="Expected speedup at each k up to K, at the costs c and v, if the same share of tokens came from "
+    "drafts of k tokens.",
     action="Try the smallest k near the top; below K the values are lower bounds.",
     note=f"{BURSTS} {ASSUMPTION}",
-    expr=_speedup_at(_drafted_at.combined("*", draft_cost, EACH_MODEL) + _inflation),
+    expr=_speedup_at(_step_at),
     record="vllm_spec_decode_speedup_at:ratio_rate{window}",
     by=("k",),
 )
@@ -184,7 +161,7 @@ best_speedup = _speedup(
     title="Highest expected speedup",
     short="Best speedup",
     question="What would the fastest k gain?",
-    description="The highest of the expected speedups at each k, at assumed costs: below K a lower bound.",
+    description="The highest of the expected speedups at each k, at the costs c and v: below K a lower bound.",
     action="If it is well above the expected speedup, try the best k.",
     note=f"{BURSTS} {ASSUMPTION}",
     expr=speedup_at.max("k"),
@@ -194,8 +171,8 @@ best_k = Signal(
     name="best_k",
     title="Best k",
     question="How many tokens should be drafted?",
-    description="The smallest k whose expected speedup is within thresholds.gain of the highest, at assumed "
-    "costs; K itself means K or more.",
+    description="The smallest k whose expected speedup is within thresholds.gain of the highest, at the "
+    "costs c and v; K itself means K or more.",
     action="If it is below K, try it as K.",
     note="Shown if enough drafts were accepted to that depth. Only lengths that are drafted can be "
     f"judged. {ASSUMPTION}",
@@ -227,7 +204,7 @@ shorter_gain = _gain(
     title="Gain of the best k",
     short="Gain of best k",
     question="Would a shorter draft be faster?",
-    description="Highest expected speedup of any k up to K / expected speedup now, at assumed costs: a lower bound.",
+    description="Highest expected speedup of any k up to K / that of now, at the costs c and v: a lower bound.",
     action="Above 1 + thresholds.gain, try the best k as K.",
     note=f"{BURSTS} {ASSUMPTION}",
     expr=best_speedup / expected_speedup & _full,
@@ -241,12 +218,13 @@ longer_gain = _gain(
     short="Gain of K + 1",
     question="Would a longer draft be faster?",
     description="Expected speedup at K + 1 / now, if the next token were accepted as often as the last one: "
-    "extrapolated, at assumed costs.",
+    "extrapolated, at the costs c and v.",
     action="Above 1 + thresholds.gain, try a longer K.",
     note=ASSUMPTION,
     expr=needed_per_step.per(
-        _in_drafts * ((draft_length + 1) * draft_cost + _inflation).per(acceptance_length + next_position_accepted)
-        + _plain
+        _in_drafts
+        * ((draft_length + 1) * draft_cost + verify_inflation).per(acceptance_length + next_position_accepted)
+        + plain_share
     )
     & _full,
     record="vllm_spec_decode_longer_gain:ratio_rate{window}",

@@ -1,14 +1,14 @@
-"""How long decode steps take, against the engine's own past at the same batch."""
+"""How long decode steps take at a batch, and against the engine's own past at the same batch."""
 
 from draftboard.catalogue import latency
 from draftboard.expr.scope import Level
 from draftboard.expr.tree import InWindow, rate, setting
-from draftboard.signals import latency as times
 from draftboard.signals.capacity import by_batch
 from draftboard.signals.comparison import usual
 from draftboard.signals.signal import Better, Signal, Unit, good_under
+from draftboard.signals.traffic import BOTH_LEVELS, decode_steps
 
-_enough_steps = InWindow(rate(latency.STEP_LATENCY.count)) >= setting(lambda settings: settings.traffic.steps_to_judge)
+_enough_steps = InWindow(decode_steps) >= setting(lambda settings: settings.traffic.steps_to_judge)
 step_time_by_batch = Signal(
     name="step_time_by_batch",
     title="Step latency by batch",
@@ -18,9 +18,9 @@ step_time_by_batch = Signal(
     note="Shown with enough decode steps in the window.",
     unit=Unit.SECONDS,
     better=Better.LOWER,
-    expr=by_batch(times.step.mean & _enough_steps),
+    expr=by_batch(rate(latency.STEP_LATENCY.sum) / decode_steps & _enough_steps),
     record="vllm_inter_token_latency_seconds:mean_by_batch_rate{window}",
-    levels=(Level.ENGINE,),
+    levels=BOTH_LEVELS,
     by=("batch",),
     empty="not enough decode steps",
 )

@@ -99,7 +99,6 @@ class Story(Described):
     start: float
     end: float
     window: float
-    verify_inflation: float
     chapters: tuple[Chapter, ...]
     firings: tuple[Firing, ...]
     schema_version: int = 1
@@ -124,8 +123,7 @@ def story_of(replay: Replay) -> Story:
     chapters = tuple(
         Chapter(dict(model), tuple(_moment(settings, read, at, model) for at in times)) for model in models
     )
-    inflation, fired = settings.draft_cost.verify_inflation, tuple(firings(replay))
-    return Story(replay.start, replay.end, window, inflation, chapters, fired)
+    return Story(replay.start, replay.end, window, chapters, tuple(firings(replay)))
 
 
 def _moment(settings: Settings, read: _Read, at: float, model: _Model) -> Moment:
@@ -209,9 +207,10 @@ def summary(story: Story) -> Document:
             Table(headings, alerts),
             Bullets(tuple(meanings)),
             Note(
-                f"Expected speedup and break-even rest on an assumed verify inflation of {story.verify_inflation:g} "
-                "and on the draft cost that the settings give each method. Measured speedup compares with the model's "
-                "baseline at like load, and outranks what is expected. Advice is a rule of thumb."
+                "Expected speedup and break-even rest on the draft cost of the settings. The verify inflation is "
+                "measured where a baseline had batches of the same size, else it is the settings'. Measured speedup "
+                "compares with the model's baseline at like load, and outranks what is expected. Advice is a rule of "
+                "thumb."
             ),
         )
     )

@@ -1,0 +1,162 @@
+"""What a step costs, in plain decode steps of the target: measured against a baseline, else as the settings say."""
+
+from draftboard.catalogue import latency
+from draftboard.expr.scope import Edition, Scope
+from draftboard.expr.tree import (
+    Aggregate,
+    AsRecorded,
+    AtLeast,
+    Expr,
+    FirstOf,
+    Given,
+    Interpolated,
+    OverTime,
+    Where,
+    constant,
+    first_of,
+    on,
+    rate,
+)
+from draftboard.settings import Settings
+from draftboard.signals import capacity
+from draftboard.signals.acceptance import coverage, draft_length
+from draftboard.signals.signal import Better, Signal, Unit
+from draftboard.signals.steps import step_time_by_batch
+from draftboard.signals.traffic import decode_steps, drafts
+
+
+def method_of(settings: Settings) -> str:
+    """Name of the label that names the drafting method."""
+    return settings.labels.spec_method
+
+
+def _cost_by_method(s: Scope) -> Expr:
+    """The settings' cost for each model's method; methods of one cost share a branch."""
+    costs = s.settings.draft_cost
+    methods_by_cost: dict[float, list[str]] = {}
+    for method, cost in sorted(costs.by_method.items()):
+        methods_by_cost.setdefault(cost, []).append(method)
+    known = [constant(cost, drafts.where(method_of, *methods)) for cost, methods in sorted(methods_by_cost.items())]
+    return FirstOf((*known, constant(costs.default, drafts)))
+
+
+def _points(settings: Settings) -> tuple[tuple[float, float], ...]:
+    return settings.draft_cost.inflation_by_batch
+
+
+def _is_curve(settings: Settings) -> bool:
+    return len(_points(settings)) > 1
+
+
+draft_cost = Signal(
+    name="draft_cost",
+    title="Assumed draft cost",
+    short="Draft cost c",
+    question="What is drafting assumed to cost?",
+    description="c: time of drafting one token / one plain step of the target, as the settings say for the method.",
+    action="Measure it, and set draft_cost.by_method.",
+    note="A rule of thumb until you measure it.",
+    expr=Given(_cost_by_method),
+    record="vllm_spec_decode_draft_cost:ratio",
+    empty="speculation is off",
+)
+_running = capacity.batch.expr
+_in_a_step = decode_steps / rate(latency.STEP_TOKENS.count)
+decode_batch = Signal(
+    name="decode_batch",
+    title="Batch of a decode step",
+    question="How many requests share a decode step?",
+    description="Decode steps of all requests / steps of the engines, or the mean number of running requests per "
+    "engine where that is larger.",
+    action="Use it to read the verify inflation of draft_cost.verify_inflation.",
+    note="Both read low: the first where several API servers count the steps of one engine, the second where "
+    "engines idle in between.",
+    unit=Unit.REQUESTS,
+    expr=first_of(_in_a_step > _running, _running, _in_a_step),
+    record="vllm_decode_batch:mean_rate{window}",
+    asked=_is_curve,
+    empty="idle",
+    decimals=1,
+)
+plain_share = first_of(1 - coverage > 0, constant(0, coverage))
+"""Share of decode steps without a draft. None where drafts outnumber steps: aborted requests leave such drafts."""
+
+
+def keeps_a_past(scope: Scope) -> bool:
+    """Whether a baseline's past is known: records keep it, and panels of raw series would take days to compute it."""
+    return scope.edition is not Edition.RAW
+
+
+def _model_and_batch(scope: Scope) -> tuple[str, ...]:
+    labels = scope.settings.labels
+    return (*labels.scope, labels.model_name, "batch")
+
+
+_plain_time = Where(
+    OverTime("avg_over_time", step_time_by_batch, lambda settings: settings.rules.baseline_steps),
+    method_of,
+    lambda settings: (settings.methods.baseline,),
+)
+_speculating = Where(
+    step_time_by_batch,
+    method_of,
+    # A server without the label may speculate or not.
+    lambda settings: (settings.methods.baseline, ""),
+    negated=True,
+)
+
+
+def _itself() -> Signal:
+    return step_cost
+
+
+# One series, whatever the batch, as all other figures of a model.
+_step_cost = _speculating.ratio(
+    Aggregate("avg", _model_and_batch, _plain_time), on(_model_and_batch, group="left")
+).max("batch")
+step_cost = Signal(
+    name="step_cost",
+    title="Measured step cost",
+    question="How much longer does a step take than without speculation?",
+    description="Mean step latency / that of the model's baseline in such batches within rules.baseline_steps (by "
+    "default 3d): tokens a step at which the load breaks even.",
+    action="Compare with tokens per decode step: below it, shorten K.",
+    note="In plain steps, over all decode steps. Such batches: of as many running requests per engine, rounded up to a "
+    "power of two. Prefills share steps and lengthen them on both sides: compare under prompts of like length.",
+    unit=Unit.STEPS,
+    better=Better.LOWER,
+    # A question asked once cannot compute days of a past.
+    expr=Given(lambda s: _step_cost if s.edition is not Edition.ASKED else AsRecorded(_itself)),
+    record="vllm_step_cost:ratio_rate{window}",
+    empty="no baseline of this model had batches of this size",
+    decimals=2,
+)
+
+
+def _v_of_settings(s: Scope) -> Expr:
+    """At the present batch; the highest where the batch is unknown, so that no verdict is too good."""
+    points = _points(s.settings)
+    highest = constant(max(inflation for _, inflation in points), drafts)
+    return first_of(Interpolated(decode_batch, _points) + drafts * 0, highest) if _is_curve(s.settings) else highest
+
+
+_by_settings = Given(_v_of_settings)
+# A step that drafts takes at least a plain one: where a step seems to take less, the arms differ in something else.
+_measured = (AtLeast(step_cost, 1) - plain_share) / coverage - draft_length * draft_cost
+verify_inflation = Signal(
+    name="verify_inflation",
+    title="Verify inflation",
+    short="Verify v",
+    question="What does a verify step cost?",
+    description="v: time of a verify step / one plain step, measured where the model's baseline had such batches, else "
+    "that of the settings at the present batch.",
+    action="Run a baseline to measure it, or set draft_cost.verify_inflation by batch.",
+    note="Measured: (step cost - share of steps without a draft) / coverage - mean draft length x c. The time of a "
+    "step does not tell c from v: with too high a c this v is under 1, and their sum is right nevertheless.",
+    unit=Unit.STEPS,
+    better=Better.LOWER,
+    expr=Given(lambda s: first_of(_measured, _by_settings) if keeps_a_past(s) else _by_settings),
+    record="vllm_spec_decode_verify_inflation:ratio_rate{window}",
+    empty="speculation is off",
+    decimals=2,
+)
