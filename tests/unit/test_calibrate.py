@@ -1,6 +1,7 @@
 """What a calibration concludes: where speculation stops paying, and settings that hold what was measured."""
 
 import io
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
@@ -13,11 +14,12 @@ from rich.console import Console
 from draftboard.calibrate import Calibration, calibrated, document, write
 from draftboard.calibrate.load import counted
 from draftboard.calibrate.windows import Measured, Window, pooled
+from draftboard.cli import main
 from draftboard.errors import DraftboardError
 from draftboard.lab.simulator.serve import page
 from draftboard.output import show
 from draftboard.reading import read
-from draftboard.settings import Settings
+from draftboard.settings import Settings, load
 from support.costed import C, v, windows
 from support.simulated import scenario, started
 
@@ -65,7 +67,9 @@ def test_c_of_the_settings_stays_where_only_the_sum_is_known() -> None:
     found = calibration(windows(1, noise=0), by_method={"eagle3": 0.04})
     assert found.settings
     assert (found.settings.draft_cost, found.settings.draft_cost_source) == (0.04, "settings")
-    assert found.settings.verify_inflation == {load: pytest.approx(v(load) + 5 * (C - 0.04)) for load in (1, 2, 4, 8)}
+    assert found.settings.verify_inflation == {
+        batch: pytest.approx(v(batch) + 5 * (C - 0.04)) for batch in (1, 2, 4, 8)
+    }
     assert any(note.startswith("c and v are one sum: ") for note in found.notes)
     assert "c = 0.04 of the settings is kept, and v is the sum less L * c" in found.notes
 
@@ -96,6 +100,30 @@ def test_c_and_v_are_written_where_k_varied(tmp_path: Path) -> None:
     )
     assert "by_method.eagle3 = 0.06\n" in text
     assert "verify_inflation = { 1 = 1.02, 2 = 1.04, 4 = 1.08, 8 = 1.16 }\n" in text
+
+
+@pytest.mark.parametrize("loads", [(4,), (1, 2, 4, 8)])
+def test_what_is_written_is_what_settings_read(loads: tuple[int, ...], tmp_path: Path) -> None:
+    found = calibration(windows(1, loads=loads))
+    assert found.settings
+    write(found, tmp_path / "costs.toml")
+    read_back = load(tmp_path / "costs.toml").draft_cost
+    assert read_back.inflation_by_batch == tuple(found.settings.verify_inflation.items())
+    assert read_back.by_method == Settings().draft_cost.by_method | {"eagle3": found.settings.draft_cost}
+    assert read_back.calibrated == ("eagle3",)
+
+
+def test_the_schedule_takes_the_curve_that_was_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(calibration(windows(1, loads=WIDE, inflation=steeply, noise=0)), tmp_path / "costs.toml")
+    words = ["--survival", ".9,.8,.7,.6,.5", "--method", "eagle3", "--config", str(tmp_path / "costs.toml"), "--json"]
+    with pytest.raises(SystemExit) as ended:
+        main(["plan", "schedule", *words])
+    assert not ended.value.code
+    planned = json.loads(capsys.readouterr().out)
+    assert planned["inflation"]["points"] == [[1, 1.15], [4, 1.45], [16, 2.65], [64, 7.45]]
+    assert planned["inflation"]["assumed"] is planned["cost_ratio"]["assumed"] is False
+    *_, last = planned["speculative_config"]["num_speculative_tokens_per_batch_size"]
+    assert last[1:] == [64, 0]
 
 
 def test_without_a_method_there_are_no_settings() -> None:
@@ -177,12 +205,12 @@ def simulated(load: int, k: int) -> list[Window]:
 
 def test_costs_of_simulated_servers_are_found_within_five_percent() -> None:
     pytest.importorskip("numpy")
-    found = calibration([one for load in TRUTH for k in (0, 3, 5) for one in simulated(load, k)])
+    found = calibration([one for clients in TRUTH for k in (0, 3, 5) for one in simulated(clients, k)])
     assert found.costs.draft_cost
     assert found.costs.draft_cost.value == pytest.approx(C, rel=0.05)
     inflations = [point.verify_inflation.value for point in found.costs.points if point.verify_inflation]
     assert inflations == pytest.approx(list(TRUTH.values()), rel=0.05)
-    alone = calibration([one for load in TRUTH for k in (0, 5) for one in simulated(load, k)])
+    alone = calibration([one for clients in TRUTH for k in (0, 5) for one in simulated(clients, k)])
     assert alone.costs.draft_cost is None
     assert [one.together.value for one in alone.costs.points] == pytest.approx(
         [inflation + 5 * C for inflation in TRUTH.values()], rel=0.05

@@ -128,6 +128,7 @@ def test_tokenizers_are_read_from_files(tmp_path: Path, capsys: pytest.CaptureFi
         (("k", "--alpha", ".5", "--config", "/nowhere.toml"), "/nowhere.toml: cannot read the settings"),
         (("schedule", "--alpha", ".5", "--inflation", "1=1"), "name --max-k with --alpha"),
         (("schedule", "--survival", ".5", "--max-k", "0", "--inflation", "1=1"), "max k = 0"),
+        (("schedule", "--survival", ".5"), "name --inflation, or in the settings draft_cost.verify_inflation by batch"),
         (("schedule", "--survival", ".5", "--inflation", "1"), "--inflation: '1' is not SIZE=V"),
         (("schedule", "--survival", ".5", "--inflation", "-1=1"), "--inflation: '-1=1' is not SIZE=V"),
         (("schedule", "--survival", ".5", "--inflation", "1=1,1=2"), "inflation: batch size 1 follows 1"),

@@ -9,7 +9,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from draftboard.errors import DraftboardError
-from draftboard.plan.basis import Term
+from draftboard.plan.basis import Curve, Term
 from draftboard.plan.lengths import SchedulePlan, plan_schedule
 from draftboard.settings import Settings
 
@@ -27,7 +27,7 @@ curves = sizes.flatmap(
 
 
 def planned(survival: tuple[float, ...] = HIGH, cost: float = 0.1, curve: tuple = CURVE) -> SchedulePlan:
-    return plan_schedule(Settings(), survival, Term(cost), curve)
+    return plan_schedule(Settings(), survival, Term(cost), Curve(curve))
 
 
 def lookup(plan: SchedulePlan, size: int) -> int:

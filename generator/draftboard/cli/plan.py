@@ -38,7 +38,9 @@ def _shares(_context: click.Context, option: click.Parameter, text: str | None) 
         raise DraftboardError(f"{option.opts[0]}: {part} is not a number: separate by commas") from None
 
 
-def _curve(context: click.Context, option: click.Parameter, text: str) -> tuple[tuple[int, float], ...]:
+def _curve(context: click.Context, option: click.Parameter, text: str | None) -> tuple[tuple[int, float], ...] | None:
+    if text is None:
+        return None
     numbers = _shares(context, option, text.replace("=", ",")) or ()
     for part in text.split(","):
         if not re.fullmatch(r"\s*\d+\s*=[^=]*", part):
@@ -117,7 +119,7 @@ def k(given: _Given) -> plans.basis.Plan:
 
 @plan.command()
 @_acceptance
-@_option("--inflation", metavar="SIZE=V,...", required=True, callback=_curve, help="v by batch size: 1=1.0,8=1.2.")
+@_option("--inflation", metavar="SIZE=V,...", callback=_curve, help="v by batch size: 1=1.0,8=1.2. Default: settings.")
 @_option("--max-k", type=int, help="K of that measurement: the longest draft. Default: positions of --survival.")
 @config_option
 @_printed
@@ -129,7 +131,8 @@ def schedule(given: _Given) -> plans.basis.Plan:
     if longest is None and alpha is not None and survival is None:
         raise DraftboardError("name --max-k with --alpha: the draft length at which --inflation was measured")
     shares = plans.basis.survival_of(alpha, survival, len(survival or "1") if longest is None else longest)
-    return plans.lengths.plan_schedule(settings, shares, cost, given["inflation"])
+    curve = plans.basis.inflation_curve(settings, given["inflation"], given["method"])
+    return plans.lengths.plan_schedule(settings, shares, cost, curve)
 
 
 @plan.command()
@@ -204,7 +207,7 @@ def decide(given: _Given) -> plans.basis.Plan:
 
 def _lengths(settings: Settings, given: _Given) -> plans.lengths.DraftLengthPlan:
     cost = plans.basis.cost_ratio(settings, given["cost_ratio"], given["method"])
-    inflation = plans.basis.verify_inflation(settings, given["verify_inflation"])
+    inflation = plans.basis.verify_inflation(settings, given["verify_inflation"], given["method"])
     return plans.lengths.plan_draft_length(
         settings, cost, inflation, alpha=given["alpha"], survival=given["survival"], longest=given["max_k"]
     )

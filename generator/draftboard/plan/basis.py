@@ -88,16 +88,43 @@ def cost_ratio(settings: Settings, ratio: float | None, method: str | None = Non
             f"method {method[:40]!r} is unknown: one of {', '.join(known)}, or name it in settings draft_cost.by_method"
         )
     key = f"by_method.{method}" if method in costs else "default"
-    return Term(costs.get(method or "", settings.draft_cost.default), f"settings: draft_cost.{key}", assumed=True)
+    cost, assumed = costs.get(method or "", settings.draft_cost.default), not _calibrated(settings, method)
+    return Term(cost, f"settings: draft_cost.{key}", assumed=assumed)
 
 
-def verify_inflation(settings: Settings, inflation: float | None) -> Term:
+def verify_inflation(settings: Settings, inflation: float | None, method: str | None = None) -> Term:
     """Verify inflation v: as given, else the settings' value; of a curve, that of its smallest batch."""
     if inflation is not None:
         return Term(within("verify inflation", inflation, 0.01, 1000))
     curve = settings.draft_cost.inflation_by_batch
     at = f" at a batch of {curve[0][0]:g}" if len(curve) > 1 else ""
-    return Term(curve[0][1], f"settings: draft_cost.verify_inflation{at}", assumed=True)
+    return Term(curve[0][1], f"settings: draft_cost.verify_inflation{at}", assumed=not _calibrated(settings, method))
+
+
+@dataclass(frozen=True)
+class Curve(Described):
+    """Verify inflation v by batch size."""
+
+    points: tuple[tuple[int, float], ...]  # in rising order
+    source: str = "given"  # `given`, or the setting it was taken from
+    assumed: bool = False
+
+
+def inflation_curve(settings: Settings, given: Sequence[tuple[int, float]] | None, method: str | None = None) -> Curve:
+    """Verify inflation by batch size: as given, else the settings'. DraftboardError where neither is a curve."""
+    if given is not None:
+        return Curve(tuple(given))
+    points = tuple((int(size), inflation) for size, inflation in settings.draft_cost.inflation_by_batch)
+    if len(points) == 1:
+        raise DraftboardError(
+            "name --inflation, or in the settings draft_cost.verify_inflation by batch size, which `draftboard "
+            "calibrate` writes"
+        )
+    return Curve(points, "settings: draft_cost.verify_inflation", assumed=not _calibrated(settings, method))
+
+
+def _calibrated(settings: Settings, method: str | None) -> bool:
+    return method in settings.draft_cost.calibrated
 
 
 def survival_of(alpha: float | None, survival: Sequence[float] | None, longest: int) -> tuple[float, ...]:

@@ -8,14 +8,14 @@ from itertools import groupby, pairwise
 from draftboard.errors import DraftboardError
 from draftboard.output import Block, Described, Heading, Sentence, Table, Text, Verbatim, columns
 from draftboard.plan import theory
-from draftboard.plan.basis import FORMULAS, Formula, Plan, Term, survival_of, within
+from draftboard.plan.basis import FORMULAS, Curve, Formula, Plan, Term, survival_of, within
 from draftboard.settings import Settings
 from draftboard.settings.fields import LONGEST_DRAFT
 from draftboard.signals.economics import expected_speedup
 from draftboard.status import Status
 
 _LARGEST_BATCH, _MOST_POINTS = 16_384, 64
-_Curve = Sequence[tuple[int, float]]  # batch sizes in rising order, with v measured at each
+_Points = Sequence[tuple[int, float]]  # batch sizes in rising order, with v measured at each
 
 
 @dataclass(frozen=True)
@@ -159,6 +159,7 @@ class SchedulePlan(Plan):
     plan: str = "schedule"
     formulas: tuple[Formula, ...] = FORMULAS["speedup"] + FORMULAS["schedule"]
     cost_ratio: Term
+    inflation: Curve
     measured_at: int  # the longest draft planned, at which the inflation was measured
     ranges: tuple[Range, ...]
     speculative_config: SpeculativeConfig | None  # None when speculation pays at no batch size
@@ -178,10 +179,10 @@ class SchedulePlan(Plan):
         return (title, Table(headings, tuple(rows)), where, Verbatim(json.dumps(asdict(self.speculative_config))))
 
 
-def plan_schedule(settings: Settings, survival: Sequence[float], cost: Term, curve: _Curve) -> SchedulePlan:
+def plan_schedule(settings: Settings, survival: Sequence[float], cost: Term, curve: Curve) -> SchedulePlan:
     """Plan from survival by position, c and v; v is that of a draft as long as `survival`, shorter ones have less."""
-    _require_curve(curve)
-    ranges, at = _ranges(survival, cost.value, curve, settings.thresholds.gain), len(survival)
+    _require_curve(curve.points)
+    ranges, at = _ranges(survival, cost.value, curve.points, settings.thresholds.gain), len(survival)
     longest, last = max(each.k for each in ranges), ranges[-1]
     entries = tuple((each.first, each.last, each.k) for each in ranges)
     notes = [f"v is taken as measured at K = {at}; of a shorter draft, by its share of the verified tokens."]
@@ -199,15 +200,24 @@ def plan_schedule(settings: Settings, survival: Sequence[float], cost: Term, cur
         ]
     return SchedulePlan(
         verdict=verdict,
-        notes=(*notes, *cost.note("cost ratio")),
+        notes=(*notes, *_of_curve(curve, at), *cost.note("cost ratio")),
         cost_ratio=cost,
+        inflation=curve,
         measured_at=at,
         ranges=ranges,
         speculative_config=SpeculativeConfig(longest, entries) if longest else None,
     )
 
 
-def _require_curve(curve: _Curve) -> None:
+def _of_curve(curve: Curve, at: int) -> tuple[str, ...]:
+    """What the settings' curve rests on."""
+    if curve.source == "given":
+        return ()
+    basis = "is assumed" if curve.assumed else "was calibrated"
+    return (f"v by batch size {basis} ({curve.source}): right for K = {at} if it was measured with drafts so long.",)
+
+
+def _require_curve(curve: _Points) -> None:
     if not 1 <= len(curve) <= _MOST_POINTS:
         raise DraftboardError(f"inflation names {len(curve)} batch sizes: name 1 to {_MOST_POINTS}")
     for size, inflation in curve:
@@ -218,7 +228,7 @@ def _require_curve(curve: _Curve) -> None:
             raise DraftboardError(f"inflation: batch size {after} follows {before}; name each once, in rising order")
 
 
-def _inflation_at(curve: _Curve, size: int) -> float:
+def _inflation_at(curve: _Points, size: int) -> float:
     """On straight lines between the measured sizes; before the first, as there."""
     if size <= curve[0][0]:
         return curve[0][1]
@@ -226,7 +236,7 @@ def _inflation_at(curve: _Curve, size: int) -> float:
     return v_low + (v_high - v_low) * (size - low) / (high - low)
 
 
-def _ranges(survival: Sequence[float], cost: float, curve: _Curve, gain: float) -> tuple[Range, ...]:
+def _ranges(survival: Sequence[float], cost: float, curve: _Points, gain: float) -> tuple[Range, ...]:
     """Batch sizes in order, neighbours of one K joined: every size is in exactly one range."""
     each = []
     for size in range(1, curve[-1][0] + 1):
