@@ -6,6 +6,7 @@ from draftboard.expr.labels import CountValues, told_apart
 from draftboard.expr.scope import Level
 from draftboard.expr.tree import (
     Aggregate,
+    AtLeast,
     Expr,
     Function,
     InWindow,
@@ -48,8 +49,7 @@ batch = Signal(
     record="vllm_num_requests_running:avg{window}",
     empty=SILENT,
 )
-_at_least_one = first_of(batch.expr > 1, constant(1, batch.expr))
-_size = CountValues("batch", expr(2).combined("^", Function("ceil", Function("log2", _at_least_one))))
+_size = CountValues("batch", expr(2).combined("^", Function("ceil", Function("log2", AtLeast(batch.expr, 1)))))
 
 
 def by_batch(figure: Expr) -> Expr:

@@ -78,7 +78,7 @@ decode_batch = Signal(
     empty="idle",
     decimals=1,
 )
-plain_share = first_of(1 - coverage > 0, constant(0, coverage))
+plain_share = AtLeast(1 - coverage, 0)
 """Share of decode steps without a draft. None where drafts outnumber steps: aborted requests leave such drafts."""
 
 
