@@ -39,6 +39,7 @@ SECONDS = {
     "real/test_notifications": 5,
     "test_simulator": 20,
     "real/": 10,
+    "test_calibrate": 9,
     "test_compare": 9,
     "test_doctor": 9,
     "test_settings_honoured": 9,
