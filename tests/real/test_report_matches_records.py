@@ -14,9 +14,11 @@ from draftboard.lab.replay import Replay
 from draftboard.reading import Pages, Recorded
 from draftboard.report import ModelReport, report, verdict_of
 from draftboard.report.document import numbers_of
-from draftboard.report.objects import LINES
+from draftboard.report.objects import LINES, OF_PROMETHEUS
+from draftboard.settings import Settings
 from draftboard.signals import Scope, Signal
 from draftboard.signals.acceptance import tokens_per_step
+from draftboard.signals.costs import verify_inflation
 from draftboard.signals.decisions import ADVICE, advice, state, verdict
 from draftboard.signals.depth import (
     accepted_length_share,
@@ -96,7 +98,7 @@ def compared(replay: Replay, model: ModelReport, method: str, at: float, toleran
     """Compare all numbers that are recorded; returns how many."""
     numbers, count = said(model), 0
     quantiles = {getattr(s, part).name for s in FELT.values() for part in ("p50", "p95", "p99")}
-    asked = [*LINES[:-2], *SERIES, *RATES]
+    asked = [*(signal for signal in LINES if signal not in OF_PROMETHEUS), *SERIES, *RATES]
     asked += [getattr(s, part) for s in FELT.values() for part in ("mean", "p50", "p95", "p99", "unresolved")]
     for signal in asked:
         records = recorded(replay, signal, method, at)
@@ -124,7 +126,7 @@ def judged_alike(replay: Replay, model: ModelReport, method: str, at: float) -> 
         return False
     (says,) = (code.says for code in verdict.codes if code.value == told[""])
     unknown = {ADVICE["workload"]} if model.acceptance_change is None else set()
-    if model.measured_speedup is None:
+    if model.measured_speedup is None and (not model.speculation or model.speculation.step_cost is None):
         # Pages know of no baseline: they say what is expected.
         expected = recorded(replay, expected_speedup, method, at)[""]
         says = f"{expected_speedup.step_of(expected, replay.settings).says} (assumed)"
@@ -135,6 +137,16 @@ def judged_alike(replay: Replay, model: ModelReport, method: str, at: float) -> 
     return True
 
 
+def knowing_v(replay: Replay, method: str, at: float) -> Settings:
+    """Settings with the verify inflation that the records measured against the baseline, which pages cannot know."""
+    return assuming(recorded(replay, verify_inflation, method, at).get("", 1.0), replay.settings)
+
+
+def assuming(inflation: float, settings: Settings) -> Settings:
+    costs = settings.draft_cost.model_copy(update={"verify_inflation": {"1": inflation}})
+    return settings.model_copy(update={"draft_cost": costs})
+
+
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("at", MOMENTS)
 def test_a_saved_pair_says_what_the_records_say(
@@ -142,7 +154,7 @@ def test_a_saved_pair_says_what_the_records_say(
 ) -> None:
     when = demo_run.start + round((at - demo_run.start) / demo_run.step) * demo_run.step
     pages = pair(scrapes[method], when, demo_run.settings.rules.rate_window.seconds, tmp_path)
-    (model,) = report(pages, demo_run.settings, method=method).models
+    (model,) = report(pages, knowing_v(demo_run, method, when), method=method).models
     assert model.model == "tiny"
     count = compared(demo_run, model, method, when, 1e-6)
     assert count >= (30 if method == "ngram" else 20)
@@ -155,7 +167,7 @@ def test_so_it_does_over_five_minutes(
 ) -> None:
     when = default_run.start + (LAST - default_run.start) // default_run.step * default_run.step
     pages = pair(scrapes[method], when, 300, tmp_path)
-    (model,) = report(pages, default_run.settings, method=method).models
+    (model,) = report(pages, knowing_v(default_run, method, when), method=method).models
     assert compared(default_run, model, method, when, 1e-6) >= 20
     assert judged_alike(default_run, model, method, when) == (method == "ngram")
 
@@ -182,7 +194,9 @@ def test_another_range_is_asked_of_raw_series_and_agrees_with_a_saved_pair(
     source = Recorded(demo_run.client.url, Duration(120), at=BUSY)
     by_method = {model.method: model for model in report(source, demo_run.settings).models}
     for method in METHODS:
-        (paired,) = report(pair(scrapes[method], BUSY, 120, tmp_path), demo_run.settings, method=method).models
+        drafting = by_method[method].speculation
+        settings = assuming(drafting.verify_inflation if drafting else 1.0, demo_run.settings)
+        (paired,) = report(pair(scrapes[method], BUSY, 120, tmp_path), settings, method=method).models
         mine, theirs = said(paired), said(by_method[method])
         assert mine.keys() <= theirs.keys()
         for name, value in mine.items():
