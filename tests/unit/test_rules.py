@@ -60,7 +60,7 @@ def test_every_record_is_made_once_and_named_level_metric_operations(files: dict
     assert len(made) == len(set(made))
     for name in made:
         assert re.fullmatch(
-            r"(engine|model|service|target):vllm_[a-z0-9_]+:[a-z0-9_]+|monitor:node_[a-z_]+:ratio|"
+            r"(engine|model|service|target):(vllm|draftboard_spec)_[a-z0-9_]+:[a-z0-9_]+|monitor:node_[a-z_]+:ratio|"
             r"fleet:draftboard_heartbeat:bool",
             name,
         ), name

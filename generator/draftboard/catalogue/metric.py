@@ -24,6 +24,7 @@ class Presence(Enum):
     OF_PROMETHEUS = "where the Prometheus that evaluates the rules is scraped"
     OF_ALERTMANAGER = "where Alertmanager is scraped"
     NODE_EXPORTER = "where node-exporter runs"
+    PROBE = "where vLLM loads Draftboard's plugin"
 
 
 ELSEWHERE = frozenset(Presence) - {Presence.ALWAYS, Presence.SPECULATING, Presence.HTTP, Presence.ONE_PROCESS}

@@ -522,11 +522,11 @@ class AsRecorded(Expr):
     def values(self, view: View) -> Vector | float:  # noqa: ARG002
         return NOTHING
 
-    def is_silent(self, missing: Collection[str], scope: Scope) -> bool:  # noqa: ARG002
-        return True
+    def is_silent(self, missing: Collection[str], scope: Scope) -> bool:
+        return self.signal().is_silent(missing, scope.by_rules())
 
-    def parts(self, scope: Scope) -> Iterator[tuple[Expr, Scope]]:  # noqa: ARG002
-        return iter(())
+    def parts(self, scope: Scope) -> Iterator[tuple[Expr, Scope]]:
+        yield self.signal(), scope.by_rules()
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ from draftboard.settings import Settings
 from draftboard.signals import capacity
 from draftboard.signals.acceptance import coverage, draft_length
 from draftboard.signals.signal import Better, Signal, Unit
-from draftboard.signals.steps import step_time_by_batch
+from draftboard.signals.steps import pure_step_time_by_batch, step_time_by_batch
 from draftboard.signals.traffic import decode_steps, drafts
 
 
@@ -92,28 +92,21 @@ def _model_and_batch(scope: Scope) -> tuple[str, ...]:
     return (*labels.scope, labels.model_name, "batch")
 
 
-_plain_time = Where(
-    OverTime("avg_over_time", step_time_by_batch, lambda settings: settings.rules.baseline_steps),
-    method_of,
-    lambda settings: (settings.methods.baseline,),
-)
-_speculating = Where(
-    step_time_by_batch,
-    method_of,
+def _against_baseline(step_time: Signal) -> Expr:
+    """Of arms that speculate, over the baseline's in batches of the same size."""
+    past = OverTime("avg_over_time", step_time, lambda settings: settings.rules.baseline_steps)
+    baseline = Where(past, method_of, lambda settings: (settings.methods.baseline,))
     # A server without the label may speculate or not.
-    lambda settings: (settings.methods.baseline, ""),
-    negated=True,
-)
+    others = Where(step_time, method_of, lambda settings: (settings.methods.baseline, ""), negated=True)
+    return others.ratio(Aggregate("avg", _model_and_batch, baseline), on(_model_and_batch, group="left"))
 
 
 def _itself() -> Signal:
     return step_cost
 
 
-# One series, whatever the batch, as all other figures of a model.
-_step_cost = _speculating.ratio(
-    Aggregate("avg", _model_and_batch, _plain_time), on(_model_and_batch, group="left")
-).max("batch")
+# Either both sides without prefills or both with them. One series, whatever the batch, as all other figures of a model.
+_step_cost = first_of(_against_baseline(pure_step_time_by_batch), _against_baseline(step_time_by_batch)).max("batch")
 step_cost = Signal(
     name="step_cost",
     title="Measured step cost",
@@ -122,7 +115,8 @@ step_cost = Signal(
     "default 3d): tokens a step at which the load breaks even.",
     action="Compare with tokens per decode step: below it, shorten K.",
     note="In plain steps, over all decode steps. Such batches: of as many running requests per engine, rounded up to a "
-    "power of two. Prefills share steps and lengthen them on both sides: compare under prompts of like length.",
+    "power of two. Of pure decode steps where both run Draftboard's plugin for vLLM; else prefills share steps and "
+    "lengthen them on both sides: compare under prompts of like length.",
     unit=Unit.STEPS,
     better=Better.LOWER,
     # A question asked once cannot compute days of a past.

@@ -1,6 +1,6 @@
 """How long decode steps take at a batch, and against the engine's own past at the same batch."""
 
-from draftboard.catalogue import latency
+from draftboard.catalogue import latency, probe
 from draftboard.expr.scope import Level
 from draftboard.expr.tree import InWindow, rate, setting
 from draftboard.signals.capacity import by_batch
@@ -23,6 +23,24 @@ step_time_by_batch = Signal(
     levels=BOTH_LEVELS,
     by=("batch",),
     empty="not enough decode steps",
+)
+_pure_steps = rate(probe.DECODE_STEPS, ())
+pure_step_time_by_batch = Signal(
+    name="pure_step_time_by_batch",
+    title="Pure decode step by batch",
+    question="How long does a step take that holds no prefill?",
+    description="Mean time of pure decode steps by the mean number of running requests, rounded up to a power of two.",
+    action="Use it to see how decoding alone slows as batches grow.",
+    note="Of servers with Draftboard's plugin for vLLM, with enough of these steps in the window.",
+    unit=Unit.SECONDS,
+    better=Better.LOWER,
+    expr=by_batch(
+        rate(probe.DECODE_STEP_SECONDS, ()) / _pure_steps
+        & (InWindow(_pure_steps) >= setting(lambda settings: settings.traffic.steps_to_judge))
+    ),
+    record="draftboard_spec_decode_step_seconds:mean_by_batch_rate{window}",
+    by=("batch",),
+    empty="no plugin, or not enough pure decode steps",
 )
 step_time_change = Signal(
     name="step_time_change",

@@ -1,0 +1,19 @@
+"""What the plugin of `deploy/vllm/probe` counts of pure decode steps, which hold no prefill."""
+
+from functools import partial
+
+from draftboard.catalogue.metric import Metric, Presence
+
+_of_steps = partial(Metric, presence=Presence.PROBE, own_labels=("batch", "k"))
+DECODE_STEPS = _of_steps(
+    name="draftboard_spec_decode_steps_total",
+    unit="steps",
+    meaning="Pure decode steps of an engine, each once, by the size of its batch and the length of its drafts.",
+    help="Pure decode steps.",
+)
+DECODE_STEP_SECONDS = _of_steps(
+    name="draftboard_spec_decode_step_seconds_total",
+    unit="seconds",
+    meaning="Time of pure decode steps, on the clock of the engine.",
+    help="Time of pure decode steps.",
+)
