@@ -222,7 +222,9 @@ def _length_to_others(engine: Reading) -> tuple[Values, Flags]:
 def _expected_speedup(model: Reading) -> tuple[Values, Flags]:
     costs, steps = model.settings.draft_cost, model.rate(model.drafts)
     yielded = _ratio(model.rate(model.counts.generated) - model.rate(model.counts.started), steps)
-    return yielded / (K * costs.by_method[METHOD] + costs.verify_inflation), model.enough_drafts & model.enough_requests
+    return yielded / (
+        K * costs.by_method[METHOD] + costs.inflation_by_batch[0][1]
+    ), model.enough_drafts & model.enough_requests
 
 
 def _suspicious(model: Reading) -> tuple[Values, Flags]:
