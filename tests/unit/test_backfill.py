@@ -101,6 +101,13 @@ def test_the_same_seed_writes_the_same_bytes(tmp_path: Path) -> None:
     assert texts[0] == texts[1] != texts[2]
 
 
+@pytest.mark.parametrize("name", ["0.om", "2.om", "families"])
+def test_a_history_may_have_any_name(name: str, tmp_path: Path) -> None:
+    for out in (tmp_path / "run.om", tmp_path / name):
+        backfill(targets(find("idle"), 1), PAST, out)
+    assert (tmp_path / name).read_bytes() == (tmp_path / "run.om").read_bytes()
+
+
 def test_progress_is_reported_server_by_server(tmp_path: Path) -> None:
     told: list[tuple[str, int, int]] = []
     backfill(targets(find("idle"), 1), PAST, tmp_path / "run.om", lambda *step: told.append(step))

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from itertools import groupby
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TextIO
 
 import numpy as np
@@ -56,7 +57,9 @@ def require_room(size: int, out: Path, *, any_size: bool) -> None:
 def backfill(targets: Sequence[Target], times: range, out: Path, progress: Progress = lambda *_: None) -> None:
     """Write what a Prometheus would have scraped at these Unix times. The file appears when it is complete."""
     with whole(out, "history") as joined, ExitStack() as stack:
-        places = {metric.name: joined.parent / f"{number}.om" for number, metric in enumerate(_FAMILIES)}
+        # Apart from the file that they are joined in, which the user may have named like one of them.
+        families = Path(stack.enter_context(TemporaryDirectory(dir=joined.parent)))
+        places = {metric.name: families / f"{number}.om" for number, metric in enumerate(_FAMILIES)}
         spools: dict[str, TextIO] = {name: stack.enter_context(at.open("w+")) for name, at in places.items()}
         for done, target in enumerate(targets):
             progress("simulating", done, len(targets))
