@@ -56,8 +56,6 @@ LONGER_THAN_A_WINDOW = {
 }
 """Ask when samples were taken, how the window came to be, or of longer ones: counts know nothing of that."""
 REST_ON_THEM = {standings.ENGINES["stuck"], standings.ENGINES["fine"]}
-MADE_OF_VERDICTS = {*standings.MODELS.values(), standings.next_step}
-"""Asked of raw series, each repeats the verdict's expression a dozen times; its parts are compared one by one."""
 SPEEDUPS = ("loses", "even", "pays")
 Series = tuple[str, Labels]
 
@@ -223,7 +221,7 @@ CASES = [
     (signal, level)
     for signal in ALL
     for level in signal.levels
-    if signal not in LONGER_THAN_A_WINDOW | REST_ON_THEM | MADE_OF_VERDICTS | {best_k}
+    if signal not in LONGER_THAN_A_WINDOW | REST_ON_THEM | {best_k}
 ]
 
 

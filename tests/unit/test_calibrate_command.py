@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -16,22 +17,16 @@ import jsonschema
 import pytest
 
 from draftboard.catalogue import latency, serving, speculation
-from draftboard.cli import main
 from draftboard.cli.schemas import schema_of
+from support import command_line
 from support.costed import PLAIN, C, Costed, v
 from support.loopback import answering, page
+
+run = partial(command_line.run, "calibrate")
 
 pytest.importorskip("statsmodels")
 QUICK = ("--concurrency", "1,2", "--rounds", "3", "--requests", "2")
 END = 1_800_000_000
-
-
-def run(*arguments: str | Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
-    """Exit code, standard output and standard error."""
-    with pytest.raises(SystemExit) as ended:
-        main(["calibrate", *(str(argument) for argument in arguments)])
-    out, err = capsys.readouterr()
-    return int(ended.value.code or 0), out, err
 
 
 @contextmanager

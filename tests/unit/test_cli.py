@@ -13,17 +13,9 @@ import pytest
 
 from conftest import ROOT
 from draftboard.build import write
-from draftboard.cli import main
+from support.command_line import run
 
 PAGE = str(ROOT / "tests/data/v0.32.0-ngram-load.prom")
-
-
-def run(*arguments: str | Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
-    """Exit code, standard output and standard error of a command."""
-    with pytest.raises(SystemExit) as ended:
-        main([str(argument) for argument in arguments])
-    out, err = capsys.readouterr()
-    return int(ended.value.code or 0), out, err
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from pydantic import TypeAdapter
 from rich.console import Console
 
 from conftest import DEMO_SETTINGS, RECORDING
-from draftboard.cli import main
 from draftboard.compare import Comparison, Side, compare, document, sides
 from draftboard.compare import saved as saved_side
 from draftboard.durations import Duration
@@ -24,23 +24,18 @@ from draftboard.output import as_json, as_markdown, show
 from draftboard.reading import Pages
 from draftboard.report import Report, report
 from draftboard.settings import Settings, load
+from support import command_line
 from support.loopback import answering
 from support.loopback import page as answer
 from support.runs import ran
+
+run = partial(command_line.run, "compare")
 
 ROOT = Path(__file__).parent.parent.parent
 PLAIN = ran(times=[0.04] * 200)
 FAST = ran(times=[0.02] * 200, acceptance=0.5, method="eagle3")
 FAST_JSON = as_json(FAST.report)
 SECOND_MINUTE = (1795248913.0, 1795248973.0)
-
-
-def run(*arguments: str | Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
-    """Exit code, standard output and standard error."""
-    with pytest.raises(SystemExit) as ended:
-        main(["compare", *(str(argument) for argument in arguments)])
-    out, err = capsys.readouterr()
-    return int(ended.value.code or 0), out, err
 
 
 def save(side: Side, path: Path) -> Path:

@@ -2,13 +2,16 @@
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.console import Console
 
-from draftboard.cli import main
+from support import command_line
+
+run = partial(command_line.run, "plan")
 
 VRAM = ("vram", "--target-params", "70", "--gpus", "2", "--gpu-gb", "80")
 COMMANDS = {
@@ -18,14 +21,6 @@ COMMANDS = {
     "schedule": ("schedule", "--survival", ".9,.85,.78,.70", "--inflation", "1=1,8=1.2,64=5"),
     "decide": ("decide",),
 }
-
-
-def run(*arguments: str | Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
-    """Exit code, standard output and standard error of a command."""
-    with pytest.raises(SystemExit) as ended:
-        main(["plan", *(str(argument) for argument in arguments)])
-    out, err = capsys.readouterr()
-    return int(ended.value.code or 0), out, err
 
 
 def document(*arguments: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import json
 import re
 import sys
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from rich.console import Console
 from draftboard.access import Access
 from draftboard.catalogue.latency import END_TO_END_LATENCY
 from draftboard.catalogue.speculation import ACCEPTED_TOKENS_PER_POS
-from draftboard.cli import main
 from draftboard.output import as_json, as_markdown, show
 from draftboard.reading import Lifetime, Pages, Servers
 from draftboard.report import ModelReport, Report, Speculation, document, load_report, report, schema
@@ -23,9 +23,12 @@ from draftboard.report.document import __file__ as told_by
 from draftboard.report.objects import LINES, Traffic
 from draftboard.settings import Settings
 from draftboard.signals import ALL
+from support import command_line
 from support.loopback import answering
 from support.loopback import page as answer
 from support.pages import page
+
+run = partial(command_line.run, "report")
 
 ROOT = Path(__file__).parent.parent.parent
 IDLE, LOAD, DP2, BASELINE = (
@@ -33,14 +36,6 @@ IDLE, LOAD, DP2, BASELINE = (
 )
 PAIR = ("--before", IDLE, "--after", LOAD, "--method", "ngram")
 PASSWORD = "hunter2-hunter2"  # noqa: S105
-
-
-def run(*arguments: str | Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
-    """Exit code, standard output and standard error."""
-    with pytest.raises(SystemExit) as ended:
-        main(["report", *(str(argument) for argument in arguments)])
-    out, err = capsys.readouterr()
-    return int(ended.value.code or 0), out, err
 
 
 def on_a_terminal(found: Report, width: int) -> str:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,7 +18,6 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from conftest import ROOT
-from draftboard.cli import main
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.lab import openmetrics
@@ -25,14 +25,9 @@ from draftboard.lab.replay.evaluate import unpack
 from draftboard.lab.simulator import find, names
 from draftboard.lab.simulator.backfill import estimated_bytes
 from draftboard.lab.simulator.fleet import targets
+from support import command_line
 
-
-def run(*arguments: str | Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
-    """Exit code, standard output and standard error of a command."""
-    with pytest.raises(SystemExit) as ended:
-        main(["simulate", *(str(argument) for argument in arguments)])
-    out, err = capsys.readouterr()
-    return int(ended.value.code or 0), out, err
+run = partial(command_line.run, "simulate")
 
 
 @contextmanager

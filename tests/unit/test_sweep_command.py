@@ -5,6 +5,7 @@ import json
 import os
 import signal
 from collections.abc import Iterator
+from functools import partial
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -12,24 +13,18 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from draftboard.cli import main
 from draftboard.output import show
 from draftboard.sweep import Plan, document, sweep
+from support import command_line
 from support.fake_vllm import COMPLETED, FakeVLLM, accepting
 from support.loopback import answering, page
+
+run = partial(command_line.run, "sweep")
 
 FALLING = {0.0: accepting(81), 0.4: accepting(71), 0.8: accepting(52), 1.0: accepting(38)}
 PASSWORD = "hunter2-hunter2"  # noqa: S105
 PROMPT = "the patient's name is Ada"
 QUICK = ("--requests", "4")
-
-
-def run(*arguments: str | Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
-    """Exit code, standard output and standard error."""
-    with pytest.raises(SystemExit) as ended:
-        main(["sweep", *(str(argument) for argument in arguments)])
-    out, err = capsys.readouterr()
-    return int(ended.value.code or 0), out, err
 
 
 def interrupting(at: int) -> FakeVLLM:

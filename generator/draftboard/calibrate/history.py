@@ -1,7 +1,6 @@
 """Windows that a Prometheus remembers: of servers that speculate, and of the same model's baseline."""
 
 import math
-import re
 from collections.abc import Collection, Iterator, Mapping
 
 from draftboard.calibrate.windows import BASELINE, Measured, Window, pooled
@@ -73,8 +72,7 @@ def _scope(settings: Settings, window: Duration, model: str) -> Scope:
     scope = Scope(settings, Level.ENGINE, Edition.ASKED, span=window)
     if not model:
         return scope
-    pattern = re.escape(model).replace("\\", "\\\\").replace('"', '\\"')
-    return scope.where(Matcher.of(settings.labels.model_name, pattern))
+    return scope.where(Matcher.exactly(settings.labels.model_name, model))
 
 
 def _only(found: Mapping[_Key, _Counts], label: str, choice: str, url: str) -> str:

@@ -27,8 +27,13 @@ def _loads(_context: click.Context, _option: click.Parameter, given: str | None)
 
 
 def _method(_context: click.Context, _option: click.Parameter, given: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9_-]*", given):
-        raise click.BadParameter(f"{given!r} must be a method name: letters, digits, _ and -")
+    if not given:
+        return given
+    from draftboard.settings.fields import METHOD_NAME
+
+    pattern, rule = METHOD_NAME
+    if not re.fullmatch(pattern, given):
+        raise click.BadParameter(f"{given!r} {rule}")
     return given
 
 

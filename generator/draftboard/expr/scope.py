@@ -65,6 +65,11 @@ class Matcher:
         operators = ("!=", "!~") if negated else ("=", "=~")
         return cls(label, operators[0 if plain else 1], pattern)
 
+    @classmethod
+    def exactly(cls, label: str, value: str) -> "Matcher":
+        """Just this value, whatever its characters."""
+        return cls.of(label, re.escape(value).replace("\\", "\\\\").replace('"', '\\"'))
+
     @property
     def text(self) -> str:
         """As it stands in a selector."""

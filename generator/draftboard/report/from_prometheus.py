@@ -149,8 +149,7 @@ class _Question:
         scope = Scope(self.settings, level, Edition.ASKED, span=self.span)
         if not self.model:
             return scope
-        pattern = re.escape(self.model).replace("\\", "\\\\").replace('"', '\\"')
-        return scope.where(Matcher.of(self.settings.labels.model_name, pattern))
+        return scope.where(Matcher.exactly(self.settings.labels.model_name, self.model))
 
 
 @dataclass(frozen=True)

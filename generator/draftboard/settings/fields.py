@@ -80,7 +80,8 @@ LabelKey = Annotated[
 ]
 LabelName = Annotated[LabelKey, AfterValidator(_free)]
 OneLine = Annotated[str, written(r"[^\x00-\x1f\x7f]{1,1000}", "must be one line of 1 to 1000 characters")]
-MethodName = Annotated[str, written(r"[A-Za-z0-9_-]+", "must be a method name: letters, digits, _ and -")]
+METHOD_NAME = r"[A-Za-z0-9_-]+", "must be a method name: letters, digits, _ and -"
+MethodName = Annotated[str, written(*METHOD_NAME)]
 ModelPattern = Annotated[
     str,
     written(

@@ -11,7 +11,6 @@ from draftboard.expr.tree import (
     Given,
     Interpolated,
     OverTime,
-    Where,
     constant,
     first_of,
     on,
@@ -20,14 +19,10 @@ from draftboard.expr.tree import (
 from draftboard.settings import Settings
 from draftboard.signals import capacity
 from draftboard.signals.acceptance import coverage, draft_length
+from draftboard.signals.arms import method_of, of_baseline, of_speculating
 from draftboard.signals.signal import Better, Signal, Unit
 from draftboard.signals.steps import pure_step_time_by_batch, step_time_by_batch
 from draftboard.signals.traffic import decode_steps, drafts
-
-
-def method_of(settings: Settings) -> str:
-    """Name of the label that names the drafting method."""
-    return settings.labels.spec_method
 
 
 def _cost_by_method(s: Scope) -> Expr:
@@ -95,10 +90,8 @@ def _model_and_batch(scope: Scope) -> tuple[str, ...]:
 def _against_baseline(step_time: Signal) -> Expr:
     """Of arms that speculate, over the baseline's in batches of the same size."""
     past = OverTime("avg_over_time", step_time, lambda settings: settings.rules.baseline_steps)
-    baseline = Where(past, method_of, lambda settings: (settings.methods.baseline,))
-    # A server without the label may speculate or not.
-    others = Where(step_time, method_of, lambda settings: (settings.methods.baseline, ""), negated=True)
-    return others.ratio(Aggregate("avg", _model_and_batch, baseline), on(_model_and_batch, group="left"))
+    plain = Aggregate("avg", _model_and_batch, of_baseline(past))
+    return of_speculating(step_time).ratio(plain, on(_model_and_batch, group="left"))
 
 
 def _itself() -> Signal:

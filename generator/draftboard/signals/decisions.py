@@ -10,8 +10,9 @@ from draftboard.expr.tree import Expr, FirstOf, Given, InWindow, Where, constant
 from draftboard.settings import Settings
 from draftboard.signals import economics, users
 from draftboard.signals.acceptance import acceptance
+from draftboard.signals.arms import method_of
 from draftboard.signals.comparison import acceptance_change
-from draftboard.signals.costs import keeps_a_past, method_of, step_cost
+from draftboard.signals.costs import keeps_a_past, step_cost
 from draftboard.signals.depth import adaptive, configured_k, first_position, k_differs
 from draftboard.signals.integrity import contradicting, judged
 from draftboard.signals.presence import down, expected, known, known_down, silent, starting, there

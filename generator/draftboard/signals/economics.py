@@ -10,7 +10,8 @@ from functools import partial
 from draftboard.expr.tree import AtLeast, Expr, Where, constant, first_of, ignoring, setting
 from draftboard.settings import Settings
 from draftboard.signals.acceptance import acceptance_length, coverage, draft_length, tokens_per_step
-from draftboard.signals.costs import draft_cost, method_of, plain_share, verify_inflation
+from draftboard.signals.arms import method_of
+from draftboard.signals.costs import draft_cost, plain_share, verify_inflation
 from draftboard.signals.depth import (
     BURSTS,
     EACH_MODEL,
@@ -26,7 +27,7 @@ from draftboard.status import Status
 
 PLAIN_STEP = 1.0  # Unit of costs.
 BREAK_EVEN = 1.0  # Expected speedup at which speculation yields just what plain steps would have.
-ASSUMPTION = "An estimate: it rests on the draft cost c and the verify inflation v."
+ESTIMATE = "An estimate: it rests on the draft cost c and the verify inflation v."
 
 
 def speedup_bands(settings: Settings) -> tuple[Band, ...]:
@@ -71,7 +72,7 @@ break_even = Signal(
     description="Mean draft length x draft cost + verify inflation: the length at which a speculative step breaks "
     "even, at the costs c and v.",
     action="To lower it, shorten K or use a cheaper drafter.",
-    note=ASSUMPTION,
+    note=ESTIMATE,
     unit=Unit.TOKENS,
     expr=draft_length * draft_cost + verify_inflation,
     record="vllm_spec_decode_break_even:mean_rate{window}",
@@ -85,7 +86,7 @@ needed_per_step = Signal(
     description="Coverage x break-even length + share of steps without a draft: tokens a step at which the load "
     "breaks even, at the costs c and v.",
     action="Compare with tokens per decode step.",
-    note=ASSUMPTION,
+    note=ESTIMATE,
     unit=Unit.TOKENS,
     expr=coverage * break_even + plain_share,
     record="vllm_tokens_per_step:break_even_rate{window}",
@@ -98,7 +99,7 @@ expected_speedup = _speedup(
     question="Does speculation pay?",
     description="Tokens per decode step / break-even tokens per step: 1 is break-even, at the costs c and v.",
     action="Below 1, shorten K, change the drafter or turn it off; measure it against a baseline under the same load.",
-    note=f"Over all decode steps. {ASSUMPTION}",
+    note=f"Over all decode steps. {ESTIMATE}",
     expr=tokens_per_step.per(needed_per_step),
     record="vllm_spec_decode_expected_speedup:ratio_rate{window}",
 )
@@ -110,7 +111,7 @@ step_speedup = _speedup(
     "costs c and v.",
     action="Judge the load by the expected speedup, which includes steps without a draft.",
     note="Not the speedup of the load: it leaves out steps without a draft, and tokens that a stop or "
-    f"max_tokens cuts off. {ASSUMPTION}",
+    f"max_tokens cuts off. {ESTIMATE}",
     expr=acceptance_length.per(break_even),
     record="vllm_spec_decode_step_speedup:ratio_rate{window}",
 )
@@ -151,7 +152,7 @@ speedup_at = _speedup(
     description="Expected speedup at each k up to K, at the costs c and v, if the same share of tokens came from "
     "drafts of k tokens.",
     action="Try the smallest k near the top; below K the values are lower bounds.",
-    note=f"{BURSTS} {ASSUMPTION}",
+    note=f"{BURSTS} {ESTIMATE}",
     expr=_speedup_at(_step_at),
     record="vllm_spec_decode_speedup_at:ratio_rate{window}",
     by=("k",),
@@ -163,7 +164,7 @@ best_speedup = _speedup(
     question="What would the fastest k gain?",
     description="The highest of the expected speedups at each k, at the costs c and v: below K a lower bound.",
     action="If it is well above the expected speedup, try the best k.",
-    note=f"{BURSTS} {ASSUMPTION}",
+    note=f"{BURSTS} {ESTIMATE}",
     expr=speedup_at.max("k"),
     record="vllm_spec_decode_best_speedup:ratio_rate{window}",
 )
@@ -174,8 +175,7 @@ best_k = Signal(
     description="The smallest k whose expected speedup is within thresholds.gain of the highest, at the "
     "costs c and v; K itself means K or more.",
     action="If it is below K, try it as K.",
-    note="Shown if enough drafts were accepted to that depth. Only lengths that are drafted can be "
-    f"judged. {ASSUMPTION}",
+    note=f"Shown if enough drafts were accepted to that depth. Only lengths that are drafted can be judged. {ESTIMATE}",
     unit=Unit.TOKENS,
     expr=(
         each_k
@@ -206,7 +206,7 @@ shorter_gain = _gain(
     question="Would a shorter draft be faster?",
     description="Highest expected speedup of any k up to K / that of now, at the costs c and v: a lower bound.",
     action="Above 1 + thresholds.gain, try the best k as K.",
-    note=f"{BURSTS} {ASSUMPTION}",
+    note=f"{BURSTS} {ESTIMATE}",
     expr=best_speedup / expected_speedup & _full,
     record="vllm_spec_decode_shorter_gain:ratio_rate{window}",
     bands=lambda settings: good_under(least_gain(settings), good="not-too-long", beyond="too-long"),
@@ -220,7 +220,7 @@ longer_gain = _gain(
     description="Expected speedup at K + 1 / now, if the next token were accepted as often as the last one: "
     "extrapolated, at the costs c and v.",
     action="Above 1 + thresholds.gain, try a longer K.",
-    note=ASSUMPTION,
+    note=ESTIMATE,
     expr=needed_per_step.per(
         _in_drafts
         * ((draft_length + 1) * draft_cost + verify_inflation).per(acceptance_length + next_position_accepted)

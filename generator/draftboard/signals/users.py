@@ -2,8 +2,9 @@
 
 from draftboard.catalogue import Metric, latency, serving
 from draftboard.expr.scope import Matcher, Scope
-from draftboard.expr.tree import Aggregate, Expr, Function, Raw, Where, on, over_level, setting
+from draftboard.expr.tree import Aggregate, Expr, Function, Raw, on, over_level, setting
 from draftboard.settings import Settings
+from draftboard.signals.arms import of_speculating
 from draftboard.signals.comparison import usual
 from draftboard.signals.latency import per_token
 from draftboard.signals.signal import Band, Better, Signal, Unit, good_under
@@ -40,13 +41,7 @@ _enough = setting(lambda settings: settings.traffic.requests_per_second)
 _baseline_time = _of_baseline("sum", "rate", _TIME.sum).per(_of_baseline("sum", "rate", _TIME.count) > _enough)
 _alike_load = _alike("avg_over_time", serving.REQUESTS_RUNNING) | _alike("rate", _TIME.count)
 """Clients keep so many requests in flight or send so many a second; a faster server changes the other one."""
-_arms = Where(
-    per_token.mean,
-    lambda settings: settings.labels.spec_method,
-    # A server without the label may speculate or not.
-    lambda settings: (settings.methods.baseline, ""),
-    negated=True,
-)
+_arms = of_speculating(per_token.mean)
 
 
 def _speedup_bands(settings: Settings) -> tuple[Band, ...]:
