@@ -103,7 +103,7 @@ false-alarms: $(VENV)/.dev ## Simulate months of steady traffic, count alerts th
 bench-simulator: $(VENV)/.dev ## Measure the cost of one simulated engine hour
 	PYTHONPATH=tests $(BIN)/python -m scripts.bench_simulator
 
-schemas: $(VENV)/.dev ## Write the JSON Schemas of all commands to docs/
+schemas: $(VENV)/.dev ## Write the JSON Schemas of all commands to docs/schemas/
 	PYTHONPATH=tests $(BIN)/python -m scripts.schemas
 
 bench-dashboards: $(VENV)/.dev $(FETCHED) ## Measure what dashboards cost; write it to docs/

@@ -95,7 +95,7 @@ def test_amlint_finds_no_route_or_inhibition_that_misses_an_alert(folder: Path) 
 
 def documented() -> dict[str, str]:
     """Documented receiver by severity, and that of the watchdog."""
-    rows = re.findall(r"^\| `(\w+)` \| `(\w+)` \|", (ROOT / "docs/notifications.md").read_text(), re.MULTILINE)
+    rows = re.findall(r"^\| `(\w+)` \| `(\w+)` \|", (ROOT / "docs/operate/notifications.md").read_text(), re.MULTILINE)
     return dict(rows)
 
 

@@ -290,7 +290,7 @@ def test_the_volume_owner_service_mounts_no_folder_of_the_user() -> None:
 
 
 def test_the_documented_chmod_covers_all_mounts_and_no_secret(services: dict[str, Any]) -> None:
-    commands = re.findall(r"(?m)^ *chmod -R go\+rX ([^#\n]+)", (ROOT / "docs/troubleshooting.md").read_text())
+    commands = re.findall(r"(?m)^ *chmod -R go\+rX ([^#\n]+)", (ROOT / "docs/operate/troubleshooting.md").read_text())
     opened = [(DEPLOY / folder).resolve() for command in commands for folder in command.split()]
     mounted = {
         Path(mount["source"])
@@ -382,7 +382,9 @@ def answers_at(name: str, words: list[str], path: str, folder: Path) -> bool:
 
 def test_alertmanager_has_the_documented_snapshot_interval(services: dict[str, Any]) -> None:
     [flag] = [word for word in services["alertmanager"]["command"] if word.startswith("--data.maintenance-interval=")]
-    assert f"once a minute (`{flag}` in the stack)" in " ".join((ROOT / "docs/notifications.md").read_text().split())
+    assert f"once a minute (`{flag}` in the stack)" in " ".join(
+        (ROOT / "docs/operate/notifications.md").read_text().split()
+    )
     assert flag.endswith("=1m")
 
 

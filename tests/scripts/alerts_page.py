@@ -20,7 +20,7 @@ from draftboard.settings import Settings, Severity
 from support.rulefiles import needed
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs/alerts.md"
+PAGE = ROOT / "docs/reference/alerts.md"
 FALSE_ALARMS = ROOT / "tests/data/false-alarms.json"
 STEP, SCRAPES = 15, (15, 60)
 LONGEST = 240  # Minutes: an alert that is not told by then is an error.
@@ -39,7 +39,7 @@ page.
 - **False alarms**: a month and model, under the steady traffic of two kinds of request that
   `tests/scripts/false_alarms.py` simulates. `-`: not simulated.
 - **Told**: the receiver in Alertmanager. `critical` is for somebody on call, `warning` for the working day, `info` is
-  advice, and `heartbeat` is a dead man's switch. [Notifications](notifications.md) says how to connect them.
+  advice, and `heartbeat` is a dead man's switch. [Notifications](../operate/notifications.md) says how to connect them.
 - **Silenced by**: alerts on the cause. While one fires on the same labels, Alertmanager holds this alert back.
 
 Limits are the defaults, objectives those of `tests/rules/objectives.toml`: without an objective in `[slo]` there is no
@@ -182,7 +182,7 @@ def receiver(alert: Alert, severity: Severity) -> str:
 def row(alert: Alert, settings: Settings, times: tuple[str, ...], alarms: Mapping[str, float]) -> str:
     """The line of an alert on the page."""
     runbook = f"alerts/runbooks/{alert.name}.md"
-    name = f"[`{alert.name}`](../{runbook})" if (ROOT / runbook).is_file() else f"`{alert.name}`"
+    name = f"[`{alert.name}`](../../{runbook})" if (ROOT / runbook).is_file() else f"`{alert.name}`"
     false = f"{alarms[alert.name]:.2g}" if alert.name in alarms else UNKNOWN
     causes = ", ".join(f"`{cause}`" for cause in alert.explained_by) or UNKNOWN
     told = f"`{receiver(alert, alert.patience(settings).severity)}`"

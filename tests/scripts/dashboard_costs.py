@@ -27,7 +27,7 @@ from draftboard.settings import Settings, load
 from support import grafana
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs/performance.md"
+PAGE = ROOT / "docs/reference/performance.md"
 START = 1_800_000_000
 FLEETS = (10, 50, 200)  # Engines.
 SCREEN = 1920  # Pixels across, of which a panel shows one point each.

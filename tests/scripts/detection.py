@@ -22,7 +22,7 @@ from support.replays import behind
 
 START = 1_800_000_000
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs/scenarios.md"
+PAGE = ROOT / "docs/reference/scenarios.md"
 HEAD = """# Scenarios
 
 What `draftboard simulate --scenario NAME` tells, which alerts that must raise, and how soon each did: minutes from the

@@ -7,7 +7,7 @@ import pytest
 
 from conftest import ROOT
 
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "alerts/runbooks").glob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "alerts/runbooks").glob("*.md")])
 
 
 def prose(page: Path) -> str:

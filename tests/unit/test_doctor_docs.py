@@ -1,11 +1,11 @@
-"""docs/doctor.md lists all dead flags, keys and metrics of the code."""
+"""docs/commands/doctor.md lists all dead flags, keys and metrics of the code."""
 
 from pathlib import Path
 
 from draftboard.catalogue.removed import REMOVED
 from draftboard.doctor.names import DEAD_KEYS, FLAGS, MOVED
 
-TEXT = (Path(__file__).parent.parent.parent / "docs/doctor.md").read_text()
+TEXT = (Path(__file__).parent.parent.parent / "docs/commands/doctor.md").read_text()
 
 
 def test_the_page_lists_every_dead_flag_and_key_beside_its_replacement() -> None:

@@ -10,7 +10,7 @@ from draftboard.plan.vram import Gpus, Model, kv_kib_per_token, plan_vram
 from draftboard.settings import Settings
 
 EXAMPLES = sorted((ROOT / "deploy/examples").glob("*.env"))
-INSTALL = (ROOT / "docs/install.md").read_text()
+INSTALL = (ROOT / "docs/operate/install.md").read_text()
 CARDS = (16, 24, 32, 40, 48, 80)  # GB, as they are sold
 OVERHEAD = 2.5
 

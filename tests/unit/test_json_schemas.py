@@ -23,7 +23,7 @@ every_command = pytest.mark.parametrize("command", ANSWERS)
 
 
 def committed(command: str) -> dict[str, Any]:
-    schema: dict[str, Any] = json.loads((ROOT / "docs" / file_of(command)).read_text())
+    schema: dict[str, Any] = json.loads((ROOT / "docs/schemas" / file_of(command)).read_text())
     return schema
 
 
@@ -61,7 +61,7 @@ def test_the_committed_schema_is_the_objects_own_and_what_the_command_prints(
         main([*command.split(), "--schema"])
     assert not ended.value.code
     printed = capsys.readouterr().out
-    assert printed == schema_of(command) == (ROOT / "docs" / file_of(command)).read_text(), "run: make schemas"
+    assert printed == schema_of(command) == (ROOT / "docs/schemas" / file_of(command)).read_text(), "run: make schemas"
 
 
 @every_command

@@ -1,4 +1,4 @@
-"""What docs/plan.md shows is what the commands print, and what it advises holds."""
+"""What docs/commands/plan.md shows is what the commands print, and what it advises holds."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from draftboard.plan.decide import Situation, decide
 from draftboard.plan.vram import Gpus, Model, plan_vram
 from draftboard.settings import Settings
 
-TEXT = (Path(__file__).parent.parent.parent / "docs/plan.md").read_text()
+TEXT = (Path(__file__).parent.parent.parent / "docs/commands/plan.md").read_text()
 SHOWN = dict(re.findall(r"```console\n\$ draftboard (.*?)\n(.*?)\n```", TEXT, re.DOTALL))
 
 

@@ -122,7 +122,9 @@ def test_markdown_has_the_same_words(capsys: pytest.CaptureFixture[str]) -> None
 def test_json_is_as_its_schema_says(source: tuple[str | Path, ...], capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = run(*source, "--json", capsys=capsys)
     document = json.loads(out)
-    jsonschema.Draft202012Validator(json.loads((ROOT / "docs/report.schema.json").read_text())).validate(document)
+    jsonschema.Draft202012Validator(json.loads((ROOT / "docs/schemas/report.schema.json").read_text())).validate(
+        document
+    )
     assert document["schema_version"] == 2
 
 

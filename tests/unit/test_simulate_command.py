@@ -269,7 +269,7 @@ def test_a_file_is_replaced_only_when_that_is_asked_for(tmp_path: Path, capsys: 
 DOCUMENTED = sorted(
     {
         line.strip().removeprefix("$ ").partition("   ")[0]
-        for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))
+        for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"))
         for line in page.read_text().splitlines()
         if "draftboard simulate" in line and "--backfill" in line
     }

@@ -9,13 +9,13 @@ import yaml
 
 from conftest import ROOT
 
-TESTING = ROOT / "docs/testing.md"
+TESTING = ROOT / "docs/contribute/testing.md"
 COMPOSE = ROOT / "deploy/docker-compose.yml"
 _TABLE = TESTING.read_text().partition("## What has run, and what has not\n")[2].partition("\n## ")[0]
 ROWS = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in _TABLE.splitlines() if line.startswith("|")]
 NOT_RUN = [row for row in ROWS[2:] if row[1] == "**not run**"]
 RUN = [row for row in ROWS[2:] if row[1].startswith("yes")]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def linked(cell: str) -> list[Path]:
@@ -46,7 +46,7 @@ def test_what_runs_names_a_test_that_there_is(row: list[str]) -> None:
 @pytest.mark.parametrize("row", NOT_RUN, ids=lambda row: row[0])
 def test_what_never_ran_says_so_where_it_is_offered(row: list[str]) -> None:
     for path in linked(row[0]):
-        page = path.read_text() if path.is_file() else (ROOT / "docs/install.md").read_text()
+        page = path.read_text() if path.is_file() else (ROOT / "docs/operate/install.md").read_text()
         assert re.search(r"(?i)\bnot run\b", page), path
 
 

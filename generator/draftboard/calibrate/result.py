@@ -1,4 +1,4 @@
-"""A calibration as typed objects, which are also its JSON; docs/calibrate.md describes the fields."""
+"""A calibration as typed objects, which are also its JSON; docs/commands/calibrate.md describes the fields."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -31,5 +31,5 @@ def schema_of(command: str) -> str:
 
 
 def file_of(command: str) -> str:
-    """The name of the file below `docs/` that holds it."""
+    """The name of the file below `docs/schemas/` that holds it."""
     return f"{command.replace(' ', '-')}.schema.json"

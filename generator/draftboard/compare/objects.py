@@ -1,4 +1,4 @@
-"""A comparison as typed objects, which `docs/compare.schema.json` describes.
+"""A comparison as typed objects, which `docs/schemas/compare.schema.json` describes.
 
 Shares run from 0 to 1, times are in seconds, rates are per second. None: unknown.
 """

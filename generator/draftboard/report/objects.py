@@ -1,4 +1,4 @@
-"""A report as typed objects. JSON is made of these same objects, and `docs/report.schema.json` describes them.
+"""A report as typed objects. JSON is made of these same objects, and `docs/schemas/report.schema.json` describes them.
 
 Shares run from 0 to 1, times are in seconds, rates are per second. None says that something is not known: the server
 does not expose it, or nothing happened that it could be measured by.

@@ -1,4 +1,4 @@
-"""A sweep as typed objects, which are also its JSON; docs/sweep.md describes the fields."""
+"""A sweep as typed objects, which are also its JSON; docs/commands/sweep.md describes the fields."""
 
 import statistics
 from collections.abc import Sequence
