@@ -45,9 +45,13 @@ def drill_settings() -> Settings:
 
 @pytest.fixture
 def stack(drill_settings: Settings, programs: Programs, tmp_path: Path) -> Iterator[tuple[Wiring, Receiver]]:
-    """Alertmanager and Prometheus run; a server that returns counts as down for ten seconds longer."""
+    """Alertmanager and Prometheus run; a server that returns counts as down for ten seconds longer.
+
+    The model of a server that is down is down, too: its alert waits longer than any test here takes.
+    """
     patience = drill_settings.alerts | {
-        "VLLMTargetDown": Overlay.model_validate({"for": "2s", "keep_firing_for": "10s"})
+        "VLLMTargetDown": Overlay.model_validate({"for": "2s", "keep_firing_for": "10s"}),
+        "VLLMModelDown": Overlay.model_validate({"for": "1h"}),
     }
     notify = drill_settings.stack.notify.model_copy(update={"heartbeat": True, "heartbeat_interval": Duration(3)})
     settings = drill_settings.model_copy(
