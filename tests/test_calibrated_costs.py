@@ -74,7 +74,6 @@ def test_rules_interpolate_v_by_batch_and_tell_calibrated_verdicts_from_assumed_
         "rule_files": ["rules.json"],
         "evaluation_interval": "1m",
         "fuzzy_compare": True,
-        "group_eval_order": ["draftboard-speculation", "draftboard-verdict"],
         "tests": [
             {
                 "interval": "1m",
@@ -83,8 +82,8 @@ def test_rules_interpolate_v_by_batch_and_tell_calibrated_verdicts_from_assumed_
             }
         ],
     }
-    text = json.dumps(case)
-    rules = needed({RECORDING: artifacts(CURVE)[RECORDING]()}, text)
+    rules = needed({RECORDING: artifacts(CURVE)[RECORDING]()}, json.dumps(case))
+    text = json.dumps(case | {"group_eval_order": [group["name"] for group in rules]})
     (tmp_path / "rules.json").write_text(json.dumps({"groups": rules}))
     (tmp_path / "case.json").write_text(text)
     done = subprocess.run(

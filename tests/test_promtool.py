@@ -11,7 +11,8 @@ import pytest
 from draftboard.build import artifacts, render, write
 from draftboard.build.files import ALERTING, RECORDING
 from draftboard.settings import Settings
-from support.rulefiles import loaded, needed, rules
+from support.rulefiles import groups as all_groups
+from support.rulefiles import loaded, needed, prepared, rules
 
 pytestmark = pytest.mark.prometheus
 
@@ -57,8 +58,7 @@ def tested(settings: Settings) -> dict[str, str]:
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.name.removesuffix(".test.yaml"))
 def test_cases(path: Path, promtool: Path, tested: dict[str, str], tmp_path: Path) -> None:
     """promtool evaluates every rule at every time, so it gets those alone that the cases ask for."""
-    cases, found = re.subn("^rule_files: .*$", "rule_files: [rules.yaml]", path.read_text(), flags=re.MULTILINE)
-    assert found == 1
+    cases = prepared(path.read_text(), "rules.yaml", (group["name"] for group in all_groups(tested)))
     chosen = {name: text for name, text in tested.items() if name in path.read_text()}
     (tmp_path / "rules.yaml").write_text(json.dumps({"groups": needed(chosen, cases)}))
     (tmp_path / path.name).write_text(cases)

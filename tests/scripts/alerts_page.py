@@ -150,7 +150,7 @@ def minutes_to_tell(alert: str, scrape: int, promtool: Path, files: Mapping[str,
     test = {
         "rule_files": ["rules.yaml"],
         "evaluation_interval": "1m",
-        "group_eval_order": document["group_eval_order"],
+        "group_eval_order": [group["name"] for group in rules],
         "tests": [
             {
                 "interval": f"{STEP}s",

@@ -36,6 +36,7 @@ from rich.progress import Progress, TimeElapsedColumn
 
 from draftboard.build import artifacts
 from draftboard.settings import load
+from support.rulefiles import prepared
 
 ROOT = Path(__file__).parents[2]
 EQUIVALENTS = Path(__file__).with_name("mutation_equivalents.yaml")
@@ -43,7 +44,6 @@ KNOWN = ROOT / ".mutation_cache"
 ONE_OF_MANY = {"GOGC": "400", "GOMAXPROCS": "1"}  # for a promtool among others, with little memory to collect
 TEXTS = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 RULES = "rules.yaml"
-RULE_FILES_OF_CASES = re.compile("^rule_files: .*$", re.MULTILINE)
 RULE_FILES = ("alerts/recording.rules.yaml", "alerts/alerting.rules.yaml")
 
 TOKEN = re.compile(r'"[^"]*"|[a-zA-Z_:][\w:]*|(?:\d+[smhdwy])+|\d+(?:\.\d+)?|=~|!~|!=|==|<=|>=|[-+*/<>=(){}\[\],]')
@@ -246,6 +246,7 @@ class Runner:
 
     def __init__(self, promtool: Path, folder: Path, rules: dict[str, Rule], known: Known) -> None:
         self.promtool, self.folder, self.rules, self.known = promtool, folder, rules, known
+        self.order = dict.fromkeys(rule.group for rule in rules.values())
         self.version = subprocess.run([promtool, "--version"], capture_output=True, text=True, check=True).stdout
         self.testing: dict[str, list[Case]] = {name: [] for name in rules}
         for case in load_cases():
@@ -276,7 +277,7 @@ class Runner:
         folder.mkdir(exist_ok=True)
         (folder / RULES).write_text(content)
         file = folder / case.file.name
-        file.write_text(RULE_FILES_OF_CASES.sub(f"rule_files: [{RULES}]", case.file.read_text()))
+        file.write_text(prepared(case.file.read_text(), RULES, self.order))
         command = [self.promtool, "test", "rules", f"--run=^{re.escape(case.name)}$", file]
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | ONE_OF_MANY)
         rejected = "could not parse expression" in done.stdout + done.stderr

@@ -2,7 +2,7 @@
 
 import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import promql_parser
@@ -62,6 +62,14 @@ def needed(files: Mapping[str, str], asked: str) -> list[dict[str, Any]]:
         }
         for group in groups(files)
     ]
+
+
+def prepared(cases: str, rule_file: str, order: Iterable[str]) -> str:
+    """A file of cases on other rules; without an order of their groups, promtool evaluates them in any."""
+    head = f"rule_files: [{rule_file}]\ngroup_eval_order: [{', '.join(order)}]"
+    text, found = re.subn("^rule_files: .*$", head, cases, flags=re.MULTILINE)
+    assert found == 1
+    return text
 
 
 def _name(rule: Rule) -> str:

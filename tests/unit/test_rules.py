@@ -7,6 +7,7 @@ import promql_parser
 
 from draftboard.alerts.monitoring import ON_MONITORING
 from draftboard.build import render
+from draftboard.rules import LONGEST
 from draftboard.settings import Settings
 from draftboard.signals import Level
 from support import catalogue
@@ -34,14 +35,25 @@ NEVER_ZERO = {
 # Besides a record's own past: an outage lacks the requests that came in the hour before.
 OF_THE_PAST = {"service:vllm_slo_unserved:rate5m": {"service:vllm_slo_events:rate5m"}}
 POSITIONS = "vllm:spec_decode_num_accepted_tokens_per_pos_total"
-# Records that read each other must be evaluated in order, in one group.
-LONG_GROUPS = {"draftboard-speculation", "draftboard-requests"}
 
 
-def test_groups_are_named_apart_and_not_longer_than_twenty_rules_without_a_reason(files: dict[str, str]) -> None:
+def test_groups_are_named_apart_and_no_longer_than_rulers_accept(files: dict[str, str]) -> None:
     names = [group["name"] for group in groups(files)]
     assert len(names) == len(set(names))
-    assert {group["name"] for group in groups(files) if len(group["rules"]) > 20} == LONG_GROUPS
+    assert [group["name"] for group in groups(files) if len(group["rules"]) > LONGEST] == []
+
+
+def test_a_record_is_at_most_two_evaluations_behind_and_an_alert_three(files: dict[str, str]) -> None:
+    """Each group that a chain leaves makes it up to one evaluation older (docs/existing.md)."""
+    made_in = {rule["record"]: group["name"] for group in groups(files) for rule in group["rules"] if "record" in rule}
+    behind: dict[str, int] = {}
+    for group in groups(files):
+        for rule in group["rules"]:
+            name = rule.get("record") or rule["alert"]
+            below = [record for record in records_in(rule["expr"]) if record in behind]
+            behind[name] = max((behind[one] + (made_in[one] != group["name"]) for one in below), default=0)
+    assert max(behind[record] for record in made_in) == 2
+    assert max(behind.values()) == 3
 
 
 def test_groups_are_evaluated_at_least_every_five_minutes(files: dict[str, str], settings: Settings) -> None:
@@ -66,18 +78,13 @@ def test_every_record_is_made_once_and_named_level_metric_operations(files: dict
         ), name
 
 
-def test_a_record_reads_only_records_made_before_it_in_its_group(files: dict[str, str]) -> None:
-    before: set[str] = set()
-    for group in groups(files):
-        # The verdict and objectives weigh what other groups say; which servers there are seldom changes: all ask it.
-        weighs = group["name"] in {"draftboard-verdict", "draftboard-objectives"}
-        made = set(before) if weighs else before & {"target:vllm_known:bool"}
-        before |= {rule["record"] for rule in group["rules"] if "record" in rule}
-        for rule in (rule for rule in group["rules"] if "record" in rule):
-            records = records_in(rule["expr"])
-            assert records - {rule["record"]} - OF_THE_PAST.get(rule["record"], set()) <= made, rule["record"]
-            assert series_in(rule["expr"]) - records <= set(catalogue.series()), rule["record"]
-            made.add(rule["record"])
+def test_a_record_reads_only_records_made_before_it(files: dict[str, str]) -> None:
+    made: set[str] = set()
+    for rule in rules(files, "record"):
+        records = records_in(rule["expr"])
+        assert records - {rule["record"]} - OF_THE_PAST.get(rule["record"], set()) <= made, rule["record"]
+        assert series_in(rule["expr"]) - records <= set(catalogue.series()), rule["record"]
+        made.add(rule["record"])
 
 
 def test_alerts_read_records_and_nothing_else_but_for_those_on_the_monitoring(files: dict[str, str]) -> None:

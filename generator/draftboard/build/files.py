@@ -3,7 +3,6 @@
 import difflib
 import json
 import re
-import textwrap
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -42,11 +41,6 @@ they are also in the containers:
 alias promtool='docker compose --file deploy/docker-compose.yml exec prometheus promtool'
 alias amtool='docker compose --file deploy/docker-compose.yml exec alertmanager amtool'
 ```"""
-_WHY_LONG_GROUPS = """\
-A group is a family of signals that are made of each other, because the order is the point: a record that reads another
-must be evaluated after it and at the same time, which only rules of one group are. So two groups have more than the
-usual twenty rules.
-"""
 
 
 def render(settings: Settings) -> dict[str, str]:
@@ -63,9 +57,7 @@ def artifacts(settings: Settings) -> dict[str, Callable[[], str]]:
         for build in builds
     }
     return {
-        RECORDING: lambda: (
-            textwrap.indent(f"{_MADE_BY}\n{_WHY_LONG_GROUPS}", "# ") + to_yaml(recording_groups(settings))
-        ),
+        RECORDING: lambda: f"# {_MADE_BY}\n" + to_yaml(recording_groups(settings)),
         ALERTING: lambda: f"# {_MADE_BY}\n" + to_yaml(alerting_groups(settings)),
         "alerts/README.md": partial(_list_of_alerts, settings),
         **{f"{RUNBOOKS}/{alert.name}.md": partial(_runbook, alert, settings) for alert in built(settings)},

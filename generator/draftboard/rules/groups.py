@@ -1,46 +1,18 @@
 """Rule groups: a recording rule for every signal with a record, an alerting rule for every alert."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import yaml
 
 from draftboard.alerts import Alert, asked
 from draftboard.durations import Duration
+from draftboard.rules.packing import in_order, packed
+from draftboard.rules.rule import AlertingRule, Group, RecordingRule
 from draftboard.settings import Overlay, Settings
 from draftboard.signals import FAMILIES, Level, Scope
 from draftboard.signals.signal import Unit
-
-
-@dataclass(frozen=True, kw_only=True)
-class RecordingRule:
-    """`record` is the value of `expr`."""
-
-    record: str
-    expr: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class AlertingRule:
-    """`alert` fires once `expr` has held for `hold`."""
-
-    alert: str
-    expr: str
-    hold: Duration
-    keep_firing_for: Duration
-    labels: dict[str, str]
-    annotations: dict[str, str]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Group:
-    """Rules that are evaluated one after the other, at one time."""
-
-    name: str
-    interval: Duration
-    query_offset: Duration
-    rules: tuple[RecordingRule | AlertingRule, ...]
 
 
 class _Dumper(yaml.SafeDumper):
@@ -71,19 +43,31 @@ def _entry(entry: Group | RecordingRule | AlertingRule) -> dict[str, Any]:
     return {key: str(value) if isinstance(value, Duration) else value for key, value in texts.items()}
 
 
+_EVALUATED_WITH = {"verdict": "speculation"}
+"""Families whose rules are of another family's groups, because they weigh what it says."""
+
+
 def recording_groups(settings: Settings) -> tuple[Group, ...]:
-    """One group for each family: rates by engine, their sums by model, then what is computed from them."""
+    """Groups of each family, cut where rulers refuse longer ones; each behind those whose records it reads."""
     scope = Scope(settings)
-    rules = {
-        name: tuple(
+    families: dict[str, list[RecordingRule]] = {}
+    defined: list[RecordingRule] = []
+    for name, family in FAMILIES.items():
+        rules = [
             RecordingRule(record=record, expr=signal.definition(scope.at(level)))
             for signal in family
             for level in sorted(signal.levels, key=list(Level).index)  # engines before the models that sum them
             if (record := signal.record_at(level, settings))
-        )
-        for name, family in FAMILIES.items()
-    }
-    return _groups(rules, settings)
+        ]
+        families.setdefault(_EVALUATED_WITH.get(name, name), []).extend(rules)
+        defined += rules
+    cut = [(name, tuple(group)) for name, family in families.items() for group in packed(family)]
+    made, numbers = dict[str, tuple[RecordingRule, ...]](), Counter[str]()
+    for place in in_order([group for _, group in cut], defined):
+        name, group = cut[place]
+        numbers[name] += 1
+        made[f"{name}-{numbers[name]}" if numbers[name] > 1 else name] = group
+    return _groups(made, settings)
 
 
 def alerting_groups(settings: Settings) -> tuple[Group, ...]:

@@ -65,6 +65,6 @@ FAMILIES: dict[str, tuple[Signal, ...]] = {
     "gpu": _of(gpu),
     "monitoring": _of(monitoring),
 }
-"""Signals that are made of each other, and of none of another family: each family can be evaluated by itself. Only
-the verdict and the objectives weigh what other families say, and follow them by up to one evaluation."""
+"""Signals that are made of each other. Of another family they read only which servers are known; the verdict and the
+objectives weigh what other families say."""
 ALL: tuple[Signal, ...] = tuple(signal for family in FAMILIES.values() for signal in family)

@@ -17,12 +17,11 @@ from draftboard.errors import DraftboardError
 from draftboard.lab import openmetrics
 from draftboard.output import Progress
 from draftboard.prometheus import Client, Promtool, Server
-from draftboard.rules import Group, RecordingRule, recording_groups
+from draftboard.rules import Group, RecordingRule, depths, reads, recording_groups
 from draftboard.settings import Settings
 from draftboard.signals import Level
 from draftboard.signals.traffic import generation_tokens
 
-_RECORD = re.compile(r"[a-z_]+:vllm_\w+:\w+")
 _SAMPLE = re.compile(
     r'(?P<series>[\w:]+(?:\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\})?) (?P<value>\S+) (?P<time>\S+)(?: # .*)?\n?'
 )
@@ -121,14 +120,9 @@ def in_passes(groups: Sequence[Group]) -> list[list[RecordingRule]]:
 
     A replay evaluates one rule over all time, not all rules at one time, hence a pass for each step of dependency.
     """
-    number: dict[str, int] = {}
-    passes: dict[int, list[RecordingRule]] = {}
-    for rule in (rule for group in groups for rule in group.rules if isinstance(rule, RecordingRule)):
-        others = set(_RECORD.findall(rule.expr)) - {rule.record}  # Of its own past a record knows nothing here.
-        before = (number[name] + 1 for name in others if name in number)
-        number[rule.record] = max(before, default=0)
-        passes.setdefault(number[rule.record], []).append(rule)
-    return [rules for _, rules in sorted(passes.items())]
+    rules = [rule for group in groups for rule in group.rules if isinstance(rule, RecordingRule)]
+    depth = depths(reads(rules))
+    return [[rule for rule in rules if depth[rule.record] == number] for number in sorted(set(depth.values()))]
 
 
 def unpack(source: Path, target: Path) -> tuple[float, float]:

@@ -1,0 +1,86 @@
+"""Groups no longer than rulers accept.
+
+Rules of one group are evaluated one after the other, at one time. A rule that reads a record of another group reads
+what that group made up to one evaluation ago, so a chain of records crosses as few groups as possible: what many others
+are made of comes first, then what no longer depends on each other stays whole.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from graphlib import TopologicalSorter
+
+from draftboard.rules.rule import RecordingRule
+
+LONGEST = 20
+"""Rules in a group: the default limit of Mimir (`-ruler.max-rules-per-rule-group`)."""
+_RECORD = re.compile(r"[a-z]+:\w+:\w+")
+
+
+def records_in(expr: str) -> frozenset[str]:
+    """Names of the records that an expression reads."""
+    return frozenset(_RECORD.findall(expr))
+
+
+def reads(rules: Iterable[RecordingRule]) -> dict[str, frozenset[str]]:
+    """Of each record the ones before it that it reads; of itself and of those behind it, a record reads the past."""
+    found: dict[str, frozenset[str]] = {}
+    for rule in rules:
+        found[rule.record] = records_in(rule.expr) & found.keys()
+    return found
+
+
+def depths(read: Mapping[str, AbstractSet[str]]) -> dict[str, int]:
+    """Number of records in a row below each record."""
+    found: dict[str, int] = {}
+    for record, below in read.items():
+        found[record] = max((found[one] + 1 for one in below), default=0)
+    return found
+
+
+def packed(rules: Sequence[RecordingRule], longest: int = LONGEST) -> list[list[RecordingRule]]:
+    """The rules in groups of `longest` at most, each rule and each group behind what it reads."""
+    read = reads(rules)
+    first = _first(read)
+    left, cut = list(read), list[set[str]]()
+    while large := next((part for part in _connected(left, read) if len(part) > longest), None):
+        cut.append(set(sorted(large, key=first.__getitem__)[:longest]))
+        left = [record for record in left if record not in cut[-1]]
+    for part in sorted(_connected(left, read), key=len, reverse=True):
+        room = next((group for group in cut if len(group) + len(part) <= longest), None)
+        if room is None:
+            cut.append(part)
+        else:
+            room |= part
+    return [[rule for rule in rules if rule.record in group] for group in cut]
+
+
+def in_order(groups: Sequence[Sequence[RecordingRule]], rules: Iterable[RecordingRule]) -> list[int]:
+    """Places of the groups, each group behind those whose records it reads."""
+    read = reads(rules)
+    place = {rule.record: number for number, group in enumerate(groups) for rule in group}
+    before = {
+        number: sorted({place[below] for rule in group for below in read[rule.record]} - {number})
+        for number, group in enumerate(groups)
+    }
+    return list(TopologicalSorter(before).static_order())
+
+
+def _first(read: Mapping[str, AbstractSet[str]]) -> dict[str, tuple[int, int, int]]:
+    """What to cut first: the lowest, and of them what most others are made of; of those the first."""
+    above: dict[str, set[str]] = {record: set() for record in read}
+    for record in reversed(list(read)):
+        for below in read[record]:
+            above[below] |= {record} | above[record]
+    depth = depths(read)
+    return {record: (depth[record], -len(above[record]), number) for number, record in enumerate(read)}
+
+
+def _connected(records: Sequence[str], read: Mapping[str, AbstractSet[str]]) -> Iterator[set[str]]:
+    """The records in parts, of which none reads another."""
+    parts: list[set[str]] = []
+    for record in records:
+        touched = [part for part in parts if part & read[record]]
+        parts = [part for part in parts if part not in touched]
+        parts.append({record}.union(*touched))
+    yield from parts
