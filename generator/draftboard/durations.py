@@ -38,6 +38,17 @@ class Duration:
     def __mul__(self, factor: int) -> "Duration":
         return Duration(self.seconds * factor)
 
+    def __floordiv__(self, divisor: int) -> "Duration":
+        return Duration(self.seconds // divisor)
+
+    def at_least(self, least: "Duration") -> "Duration":
+        """The longer of both."""
+        return max(self, least)
+
+    def at_most(self, most: "Duration") -> "Duration":
+        """The shorter of both."""
+        return min(self, most)
+
 
 READING = Duration(30)  # Between two readings of a server, where a command is not told otherwise.
 

@@ -10,7 +10,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from draftboard.alerts import Alert, asked, built, runbook
-from draftboard.build import stack
+from draftboard.build import mixin, stack
 from draftboard.dashboards import DASHBOARDS, Dashboard, uid
 from draftboard.errors import DraftboardError
 from draftboard.files import whole
@@ -26,7 +26,7 @@ RUNBOOKS = "alerts/runbooks"
 _PATTERNS = (
     "alerts/*.rules.yaml",
     *(f"{RUNBOOKS}/{prefix}*.md" for prefix in ("SpecDecode", "VLLM", "Draftboard")),
-    *(f"{folder}/draftboard-*.json" for folder in (*_FOLDERS.values(), _IMPORTS)),
+    *(f"{folder}/draftboard-*.json" for folder in (*_FOLDERS.values(), _IMPORTS, "mixin/dashboards")),
 )
 """Paths in folders that hold generated files only: what matches and is not built any more is left over."""
 _MADE_BY = "Made by `draftboard build`: edit the generator or your settings, not this file."
@@ -69,6 +69,7 @@ def artifacts(settings: Settings) -> dict[str, Callable[[], str]]:
             f"{_IMPORTS}/{uid(build.__name__, edition)}.json": partial(_import, page)
             for (build, edition), page in pages.items()
         },
+        **mixin.files(settings, _MADE_BY),
         **{path: partial(stack.text, path, settings, _MADE_BY) for path in stack.TEMPLATES},
     }
 

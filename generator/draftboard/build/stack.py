@@ -1,13 +1,10 @@
 """The files below `deploy/` that follow from the settings."""
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-import yaml
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from draftboard.alerts import WATCHDOG, Alert, built
+from draftboard.build.templating import environment
 from draftboard.durations import Duration
 from draftboard.settings import SEVERITIES, Settings
 
@@ -22,38 +19,21 @@ TEMPLATES = {
     "deploy/grafana/provisioning/dashboards/draftboard.yaml": "dashboards.yaml.j2",
 }
 """Template of each file, by the file's path."""
-# Square brackets instead of braces, which belong to Alertmanager's own templates.
-_environment = Environment(
-    *("[%", "%]", "[[", "]]", "[#", "#]"),  # of blocks, variables, comments
-    loader=PackageLoader("draftboard.build"),
-    undefined=StrictUndefined,
-    keep_trailing_newline=True,
-    autoescape=False,  # noqa: S701  (YAML, not HTML: its texts go through the filter `yaml`)
-)
 
 
 def text(path: str, settings: Settings, made_by: str) -> str:
     """One of the files; it names its origin, `made_by`."""
     labels = settings.labels
-    return _environment.get_template(TEMPLATES[path]).render(
+    return environment.get_template(TEMPLATES[path]).render(
         dict(settings),
         made_by=made_by,
         watchdog=WATCHDOG,
         grouping=(*labels.scope, labels.job, labels.model_name),
         # Five checks a beat: one just before the next beat must not delay it by a whole interval.
-        heartbeat_check=Duration(max(1, settings.stack.notify.heartbeat_interval.seconds // 5)),
+        heartbeat_check=(settings.stack.notify.heartbeat_interval // 5).at_least(Duration(1)),
         inhibitions=tuple(inhibitions(settings)),
         severities=SEVERITIES[::-1],
     )
-
-
-def _in_yaml(value: str | Sequence[str]) -> str:
-    """A text or a list of texts on one line, quoted where YAML requires it."""
-    plain = value if isinstance(value, str) else list(value)
-    return yaml.safe_dump(plain, default_flow_style=True, width=math.inf).removesuffix("...\n").strip()
-
-
-_environment.filters["yaml"] = _in_yaml
 
 
 @dataclass(frozen=True)

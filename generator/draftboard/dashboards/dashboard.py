@@ -1,6 +1,5 @@
 """A Page is a dashboard in the making: rows of panels, each made from signals for the page's edition."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -8,7 +7,6 @@ from typing import Any
 
 import attr
 from grafanalib import core
-from grafanalib._gen import DashboardEncoder
 
 from draftboard.catalogue import serving
 from draftboard.dashboards import lines
@@ -219,9 +217,18 @@ def _flowed(shown: Sequence[Panel], top: int, *, stretched: bool) -> tuple[list[
 
 def _finished(dashboard: core.Dashboard) -> dict[str, Any]:
     """The dashboard as JSON with unique panel ids, without legacy keys and without nulls that mean nothing."""
-    raw = json.loads(json.dumps(dashboard.auto_panel_ids().to_json_data(), cls=DashboardEncoder))
-    clean: dict[str, Any] = _without_nulls({key: value for key, value in raw.items() if key in _DASHBOARD_KEYS})
+    made = _plain(dashboard.auto_panel_ids())
+    clean: dict[str, Any] = _without_nulls({key: value for key, value in made.items() if key in _DASHBOARD_KEYS})
     return clean | {"panels": [_clean(panel) for panel in clean["panels"]]}
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401  (of untyped classes)
+    """As JSON has it. Numbers stay what they are, so that traced ones can still be told."""
+    if hasattr(value, "to_json_data"):
+        return _plain(value.to_json_data())
+    if isinstance(value, dict):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    return [_plain(inner) for inner in value] if isinstance(value, (list, tuple)) else value
 
 
 def _clean(panel: dict[str, Any]) -> dict[str, Any]:

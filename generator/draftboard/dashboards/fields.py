@@ -1,6 +1,7 @@
 """How the values of a signal are shown: unit, thresholds, text for codes, colours, and the text of an empty panel."""
 
 from collections.abc import Collection, Mapping
+from functools import reduce
 from itertools import zip_longest
 from typing import Any
 
@@ -9,6 +10,7 @@ from draftboard.settings import Settings
 from draftboard.signals import Signal
 from draftboard.signals.signal import Better, Unit
 from draftboard.status import Status
+from draftboard.traced import larger, smaller
 
 # Named colours change their meaning in the light theme. What users pay for is bright, machines are dark; blue and not
 # green, because the colour-blind tell it from red.
@@ -70,12 +72,12 @@ def drawn(signal: Signal, settings: Settings, zones: Collection[Status] = ()) ->
 def soft_range(signal: Signal, settings: Settings) -> dict[str, float]:
     """Where an axis ends at least: limits are in sight, and small values of a share look small."""
     limits = [band.at for band in signal.bands(settings) if band.at]
-    top, small = _BEYOND * max(limits, default=0.0), signal.better is Better.LOWER
+    top, small = _BEYOND * reduce(larger, limits) if limits else 0.0, signal.better is Better.LOWER
     if signal.unit is Unit.RATIO:
-        top = min(top or _FEW, 1) if small else 1
+        top = smaller(top or _FEW, 1) if small else 1
     elif not (small and limits) and signal.unit is not Unit.SECONDS and top >= 0:
-        top = max(top, 1)
-    ends = {"axisSoftMin": _BEYOND * min(limits, default=0.0) if top < 0 else 0} if signal.least is None else {}
+        top = larger(top, 1)
+    ends = {"axisSoftMin": _BEYOND * reduce(smaller, limits) if top < 0 else 0} if signal.least is None else {}
     return ends | ({"axisSoftMax": top} if top > 0 and signal.most is None else {})
 
 

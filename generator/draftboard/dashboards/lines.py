@@ -162,4 +162,4 @@ def _lately(value: Expr) -> Expr:
 
 def _remembered(settings: Settings) -> Duration:
     """How long servers are remembered, but well within what is shown."""
-    return min(settings.rules.remember, Duration(settings.dashboards.time_range.seconds // 2))
+    return settings.rules.remember.at_most(settings.dashboards.time_range // 2)

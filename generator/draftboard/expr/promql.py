@@ -14,7 +14,7 @@ class Compound(str):
 
 def number(value: float) -> str:
     """A number literal; whole numbers without a fraction."""
-    return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))  # noqa: PLR2004
+    return repr(value).removesuffix(".0")
 
 
 def selector(

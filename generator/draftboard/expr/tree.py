@@ -555,7 +555,7 @@ class Extreme(Expr):
     def promql(self, scope: Scope) -> str:
         rules = scope.settings.rules
         # One evaluation more: what changed since the last one before the window is still counted in rates.
-        span = Duration((scope.span or rules.rate_window).seconds + rules.evaluation_interval.seconds)
+        span = (scope.span or rules.rate_window) + rules.evaluation_interval
         return OverTime(f"{self.how}_over_time", self.signal, lambda _: span).promql(scope)
 
     def values(self, view: View) -> Vector | float:

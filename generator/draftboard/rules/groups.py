@@ -33,9 +33,13 @@ _Dumper.add_multi_representer(str, _Dumper.text)  # PromQL
 
 
 def to_yaml(groups: Iterable[Group]) -> str:
-    """The rule file that holds these groups; a duration of 0s is left out."""
-    document = [_entry(group) | {"rules": [_entry(rule) for rule in group.rules]} for group in groups]
-    return yaml.dump({"groups": document}, Dumper=_Dumper, sort_keys=False, width=10_000, allow_unicode=True)
+    """The rule file that holds these groups."""
+    return yaml.dump(document(groups), Dumper=_Dumper, sort_keys=False, width=10_000, allow_unicode=True)
+
+
+def document(groups: Iterable[Group]) -> dict[str, Any]:
+    """The same as data; a duration of 0s is left out."""
+    return {"groups": [_entry(group) | {"rules": [_entry(rule) for rule in group.rules]} for group in groups]}
 
 
 def _entry(entry: Group | RecordingRule | AlertingRule) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from draftboard.rules.rule import RecordingRule
 
 LONGEST = 20
 """Rules in a group: the default limit of Mimir (`-ruler.max-rules-per-rule-group`)."""
-_RECORD = re.compile(r"[a-z]+:\w+:\w+")
+_RECORD = re.compile(r"[a-z]+:[^\s(){}\[\],]+")
 
 
 def records_in(expr: str) -> frozenset[str]:

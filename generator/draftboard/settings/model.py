@@ -145,17 +145,17 @@ class Rules(Table):
     @property
     def rate_window(self) -> Duration:
         """The window of every rate."""
-        return self.window or max(Duration(300), self.scrape_interval * 4)
+        return self.window or (self.scrape_interval * 4).at_least(Duration(300))
 
     @property
     def pace(self) -> Duration:
         """How far apart the points of a graph are: no closer than scrapes and evaluations."""
-        return max(self.scrape_interval, self.evaluation_interval)
+        return self.evaluation_interval.at_least(self.scrape_interval)
 
     @property
     def silence(self) -> Duration:
         """How long a server answers no scrape before it counts as down."""
-        return self.down_after or max(Duration(150), Duration(self.scrape_interval.seconds * 5 // 2))
+        return self.down_after or (self.scrape_interval * 5 // 2).at_least(Duration(150))
 
     @property
     def longest_scrape_interval(self) -> Duration:
