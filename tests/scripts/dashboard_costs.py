@@ -155,7 +155,7 @@ def _asked(http: httpx.Client, query: Query, end: float, stretch: Duration) -> C
 def costs(replay: Replay, *, inside: str = "", stretch: Duration = STRETCH) -> dict[str, Cost]:
     """By uid, of the dashboards in a folder or in all."""
     texts = {path: text for path, text in artifacts(replay.settings).items() if path.startswith(inside)}
-    pages = grafana.dashboards({path: text() for path, text in texts.items() if path.endswith(".json")})
+    pages = grafana.dashboards({path: text() for path, text in texts.items() if path.startswith("dashboards/")})
     return {page["uid"]: cost(opened(page, replay.settings), replay, stretch) for page in pages.values()}
 
 

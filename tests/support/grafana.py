@@ -11,7 +11,7 @@ IMPORTS = "dashboards/grafana-com/"
 
 def dashboards(files: Mapping[str, str]) -> dict[str, Json]:
     """By path, without the copies for the import dialog."""
-    return {path: json.loads(files[path]) for path in files if path.endswith(".json") and IMPORTS not in path}
+    return {path: json.loads(files[path]) for path in files if path.startswith("dashboards/") and IMPORTS not in path}
 
 
 def imports(files: Mapping[str, str]) -> dict[str, Json]:
