@@ -11,6 +11,8 @@ TOOLS := .tools
 # Grafana's published front end: what npm installs for tests/grafana, and the browser that runs it.
 GRAFANA := tests/grafana/node_modules/.package-lock.json
 CHROMIUM ?= chromium
+# Models of Kubernetes and its operators, in a folder of their own: they bring a plugin that every run of pytest would load.
+KUBERNETES := $(TOOLS)/kubernetes/.installed
 export CHROMIUM
 
 # A program named in the environment is used as it is; all others are fetched into .tools.
@@ -34,7 +36,7 @@ export PROMETHEUS PROMTOOL ALERTMANAGER AMTOOL DOCKER_COMPOSE
 # The tests start Python a hundred times: what it has compiled is kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo install test test-vllm test-wheel test-grafana test-stack test-stack-vllm pictures unit lint format typecheck \
+.PHONY: demo install test test-vllm test-wheel test-grafana test-kubernetes test-stack test-stack-vllm pictures unit lint format typecheck \
 	mutate detect false-alarms schemas bench-simulator bench-dashboards check-chromium optional-tools tools clean
 
 include deploy/stack.mk
@@ -65,6 +67,9 @@ test-wheel: $(VENV)/.dev $(FETCHED) $(FETCHED_COMPOSE) ## Install the wheel and 
 
 test-grafana: $(VENV)/.dev $(FETCHED) check-chromium $(GRAFANA) ## Check dashboards in Grafana's own front end
 	$(BIN)/pytest tests/grafana
+
+test-kubernetes: $(VENV)/.dev $(KUBERNETES) ## Check the Helm chart with its readers' models
+	PYTHONPATH=$(dir $(KUBERNETES)) $(BIN)/pytest -p no:cloudcoil tests/kubernetes
 
 test-stack: $(VENV)/.dev $(FETCHED) $(FETCHED_COMPOSE) ## Start the stack in real containers, change it and break it
 	$(BIN)/pytest tests/stack -m "not vllm"
@@ -148,6 +153,11 @@ $(VENV)/.installed: $(VENV)/.pip pyproject.toml
 $(VENV)/.dev: $(VENV)/.pip pyproject.toml
 	$(INSTALL) --editable '.[calibrate,plots,lab]' --group dev
 	@touch $(VENV)/.runtime $(VENV)/.demo $(VENV)/.installed $@
+
+$(KUBERNETES): $(VENV)/.pip pyproject.toml
+	rm -rf $(@D)
+	$(INSTALL) --target $(@D) --group kubernetes
+	@touch $@
 
 $(GRAFANA): tests/grafana/package-lock.json
 	cd tests/grafana && npm ci

@@ -81,6 +81,7 @@ def test_an_edit_by_hand_is_shown_as_a_diff(tmp_path: Path, files: dict[str, str
     [
         *("dashboards/draftboard-old.json", "dashboards/standalone/draftboard-old-raw.json"),
         "dashboards/grafana-com/draftboard-old.json",
+        "deploy/kubernetes/chart/files/dashboards/draftboard-old.json",
         *("alerts/old.rules.yaml", "alerts/runbooks/VLLMOld.md", "mixin/dashboards/draftboard-old.json"),
     ],
 )

@@ -10,11 +10,11 @@ from functools import cache, partial
 from pathlib import Path
 
 from draftboard.alerts import Alert, asked, built, runbook
-from draftboard.build import mixin, stack
+from draftboard.build import chart, mixin, stack
 from draftboard.dashboards import DASHBOARDS, Dashboard, uid
 from draftboard.errors import DraftboardError
 from draftboard.files import whole
-from draftboard.rules import alerting_groups, recording_groups, to_yaml
+from draftboard.rules import Group, alerting_groups, recording_groups, to_yaml
 from draftboard.settings import Settings
 from draftboard.signals import Edition
 
@@ -26,7 +26,7 @@ RUNBOOKS = "alerts/runbooks"
 _PATTERNS = (
     "alerts/*.rules.yaml",
     *(f"{RUNBOOKS}/{prefix}*.md" for prefix in ("SpecDecode", "VLLM", "Draftboard")),
-    *(f"{folder}/draftboard-*.json" for folder in (*_FOLDERS.values(), _IMPORTS, "mixin/dashboards")),
+    *(f"{folder}/draftboard-*.json" for folder in (*_FOLDERS.values(), _IMPORTS, "mixin/dashboards", chart.DASHBOARDS)),
 )
 """Paths in folders that hold generated files only: what matches and is not built any more is left over."""
 _MADE_BY = "Made by `draftboard build`: edit the generator or your settings, not this file."
@@ -50,15 +50,16 @@ def render(settings: Settings) -> dict[str, str]:
 
 def artifacts(settings: Settings) -> dict[str, Callable[[], str]]:
     """All files by path, each as the function that makes its text."""
-    # A dashboard is in two files and made once, where one of them is asked for.
+    # Dashboards and rules are in several files, and made once, where one of them is asked for.
     pages = {
         (build, edition): cache(partial(build, settings, edition))
         for edition, builds in DASHBOARDS.items()
         for build in builds
     }
+    recording, alerting = (cache(partial(_rules, groups, settings)) for groups in (recording_groups, alerting_groups))
     return {
-        RECORDING: lambda: f"# {_MADE_BY}\n" + to_yaml(recording_groups(settings)),
-        ALERTING: lambda: f"# {_MADE_BY}\n" + to_yaml(alerting_groups(settings)),
+        RECORDING: recording,
+        ALERTING: alerting,
         "alerts/README.md": partial(_list_of_alerts, settings),
         **{f"{RUNBOOKS}/{alert.name}.md": partial(_runbook, alert, settings) for alert in built(settings)},
         **{
@@ -71,7 +72,19 @@ def artifacts(settings: Settings) -> dict[str, Callable[[], str]]:
         },
         **mixin.files(settings, _MADE_BY),
         **{path: partial(stack.text, path, settings, _MADE_BY) for path in stack.TEMPLATES},
+        **{path: partial(chart.text, path, settings, _MADE_BY) for path in chart.TEMPLATES},
+        chart.RECORDING: recording,
+        chart.ALERTING: alerting,
+        **{
+            f"{chart.DASHBOARDS}/{uid(build.__name__, edition)}.json": partial(_import, page)
+            for (build, edition), page in pages.items()
+            if edition is Edition.RECORDS
+        },
     }
+
+
+def _rules(groups: Callable[[Settings], tuple[Group, ...]], settings: Settings) -> str:
+    return f"# {_MADE_BY}\n" + to_yaml(groups(settings))
 
 
 def _list_of_alerts(settings: Settings) -> str:

@@ -1,12 +1,13 @@
 """The environment of the templates of generated files."""
 
+import json
 import math
 from collections.abc import Sequence
 
 import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-# Square brackets instead of braces, which belong to Alertmanager's own templates.
+# Square brackets instead of braces, which belong to the templates of Alertmanager and Helm.
 environment = Environment(
     *("[%", "%]", "[[", "]]", "[#", "#]"),  # of blocks, variables, comments
     loader=PackageLoader("draftboard.build"),
@@ -23,3 +24,4 @@ def _in_yaml(value: str | Sequence[str]) -> str:
 
 
 environment.filters["yaml"] = _in_yaml
+environment.filters["json"] = json.dumps

@@ -1,0 +1,49 @@
+"""The files of the Helm chart that follow from the settings, but for its rules and dashboards."""
+
+import re
+from collections.abc import Collection
+
+from draftboard import __version__
+from draftboard.alerts import built
+from draftboard.build.templating import environment
+from draftboard.catalogue import serving
+from draftboard.settings import Settings
+
+FOLDER = "deploy/kubernetes/chart"
+RECORDING = f"{FOLDER}/files/recording.yaml"
+ALERTING = f"{FOLDER}/files/alerting.yaml"
+DASHBOARDS = f"{FOLDER}/files/dashboards"
+_FILES = (
+    *("Chart.yaml", "values.yaml", "values.schema.json"),
+    *(f"templates/{name}" for name in ("_helpers.tpl", "NOTES.txt", "rules.yaml", "scrape.yaml", "dashboards.yaml")),
+    *(f"presets/{name}.yaml" for name in ("kube-prometheus-stack", "vllm-production-stack", "llm-d")),
+)
+TEMPLATES = {f"{FOLDER}/{name}": f"chart/{name}.j2" for name in _FILES}
+"""Template of each file, by the file's path."""
+_JOB = "vllm"
+"""Name of the servers' job, unless the settings select another: Prometheus' operator would take the monitor's name."""
+
+_OF_OPERATOR = ("namespace", "pod", "container", "endpoint", "service", "instance")
+"""Labels that say where a server is, which the operator sets."""
+
+
+def text(path: str, settings: Settings, made_by: str) -> str:
+    """One of the files; it names its origin, `made_by`."""
+    labels = settings.labels
+    of_pods = (*labels.arm, labels.scale_to_zero)
+    names = {"model_name": labels.model_name, "engine": labels.engine}
+    return environment.get_template(TEMPLATES[path]).render(
+        dict(settings),
+        made_by=made_by,
+        version=__version__,
+        alert_names=[alert.name for alert in built(settings)],
+        target_labels={labels.job: _JOB} | _selected(settings.selector, without={*of_pods, *_OF_OPERATOR}),
+        pod_labels=of_pods,
+        renamed={given: name for given, name in names.items() if name != given},
+        unread=serving.CACHE_CONFIG_UNREAD,
+    )
+
+
+def _selected(selector: str, without: Collection[str]) -> dict[str, str]:
+    """Labels of which the settings select one value, so that what the chart scrapes has it."""
+    return {name: text for name, text in re.findall(r'(?:^|,)(\w+)="([^"]+)"', selector) if name not in without}

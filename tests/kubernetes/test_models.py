@@ -1,0 +1,42 @@
+"""The chart's objects are what the models of Kubernetes and its operators read; `make test` checks them with a copy."""
+
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import pytest
+from cloudcoil.models.prometheus_operator import v1
+
+from scripts.kubernetes_schemas import FILE, OPERATED, RELEASE, text
+from support.charts import PRESETS, preset, rendered
+
+pytestmark = pytest.mark.kubernetes
+
+
+def test_the_copy_is_what_the_models_say() -> None:
+    assert FILE.read_text() == text(), "run: PYTHONPATH=tests .venv/bin/python -m scripts.kubernetes_schemas"
+
+
+@pytest.mark.parametrize("kind", ["PodMonitor", "ServiceMonitor"])
+@pytest.mark.parametrize("path", PRESETS, ids=lambda path: path.stem)
+def test_an_object_is_read_whole(path: Path, kind: str) -> None:
+    values = preset(path)
+    for one in rendered({**values, "scrape": {**values.get("scrape", {}), "kind": kind}}):
+        if one["kind"] in OPERATED:
+            read = getattr(v1, one["kind"]).model_validate(one)
+            assert_within(one, read.model_dump(mode="json", by_alias=True, exclude_unset=True))
+        else:
+            assert kubernetes_validate.validate(one, RELEASE, strict=True)
+
+
+def assert_within(given: Any, read: Any) -> None:
+    """Each key and value is in what was read: a model ignores keys that it does not know."""
+    match given:
+        case dict():
+            for key, value in given.items():
+                assert_within(value, read[key])
+        case list():
+            for one, other in zip(given, read, strict=True):
+                assert_within(one, other)
+        case _:
+            assert given == read

@@ -1,0 +1,320 @@
+"""The Helm chart is what an operator takes, holds the built rules and dashboards, and follows settings and values."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import helm_python as helm
+import pytest
+import yaml
+
+from conftest import ROOT
+from draftboard import __version__
+from draftboard.build import render, write
+from draftboard.build.chart import FOLDER
+from draftboard.catalogue import CATALOGUE, serving
+from draftboard.settings import Settings, load
+from support import charts
+from support.charts import PRESETS, Object, preset, refused, rendered
+
+KINDS = {"dashboards": {"kind": "none"}, "scrape": {"kind": "none"}, "rules": {"recording": False, "alerting": False}}
+"""Everything off."""
+MOST = 262_144
+"""Bytes that `kubectl apply` keeps of an object, in one of its annotations."""
+
+
+def only(**values: Any) -> Object:
+    """Values under which one part of the chart is on."""
+    return {**KINDS, **values}
+
+
+WITHOUT_DASHBOARDS = {"dashboards": {"kind": "none"}}
+RULES = only(rules={})
+SCRAPE = only(scrape={})
+
+
+def kinds(objects: list[Object]) -> dict[str, int]:
+    found = [one["kind"] for one in objects]
+    return {kind: found.count(kind) for kind in sorted({*found})}
+
+
+def groups(objects: list[Object]) -> dict[str, Any]:
+    """Groups of rules by the object's name."""
+    return {one["metadata"]["name"]: one["spec"]["groups"] for one in objects if one["kind"] == "PrometheusRule"}
+
+
+def endpoint(objects: list[Object]) -> Object:
+    (monitor,) = (one for one in objects if one["kind"].endswith("Monitor"))
+    (found,) = monitor["spec"].get("endpoints") or monitor["spec"]["podMetricsEndpoints"]
+    return dict(found)
+
+
+def built_groups(name: str) -> Any:
+    return yaml.load((ROOT / f"alerts/{name}.rules.yaml").read_text(), yaml.CSafeLoader)["groups"]
+
+
+def test_there_are_presets_for_three_stacks() -> None:
+    assert [path.stem for path in PRESETS] == ["kube-prometheus-stack", "llm-d", "vllm-production-stack"]
+
+
+@pytest.mark.parametrize("path", PRESETS, ids=lambda path: path.stem)
+def test_a_preset_is_linted_and_each_object_is_taken_by_kubernetes_and_the_operator(path: Path) -> None:
+    report = helm.lint(charts.FOLDER, preset(path), strict=True)
+    assert [one["error"] for one in report["messages"]] == ["icon is recommended"]
+    objects = rendered(preset(path))
+    assert kinds(objects) == {"ConfigMap": 5, "PodMonitor": 1, "PrometheusRule": 2}
+    assert {one["metadata"]["name"]: refused(one) for one in objects if refused(one)} == {}
+    # Every Prometheus of these stacks asks for the label.
+    assert {one["metadata"]["labels"]["release"] for one in objects} == {preset(path)["labels"]["release"]}
+    assert {one["metadata"]["name"] for one in objects if len(json.dumps(one)) > MOST} == set()
+
+
+def test_objects_of_the_other_kinds_are_taken_too() -> None:
+    objects = rendered({"scrape": {"kind": "ServiceMonitor"}, "dashboards": {"kind": "GrafanaDashboard"}})
+    assert kinds(objects) == {"GrafanaDashboard": 5, "PrometheusRule": 2, "ServiceMonitor": 1}
+    assert {one["metadata"]["name"]: refused(one) for one in objects if refused(one)} == {}
+    assert {one["metadata"]["name"] for one in objects if len(json.dumps(one)) > MOST} == set()
+
+
+@pytest.mark.parametrize(
+    ("values", "at", "value", "said"),
+    [
+        (SCRAPE, "spec.selectors", {}, "'selectors' was unexpected"),
+        (SCRAPE, "spec.podMetricsEndpoints.0.relabelings.0.label", "a", "'label' was unexpected"),
+        (SCRAPE, "spec.podMetricsEndpoints.0.interval", "15 seconds", "does not match"),
+        (RULES, "spec.groups.0.rules.0.annotation", {}, "'annotation' was unexpected"),
+        (RULES, "spec.groups.0.interval", 60, "is not of type 'string'"),
+        (only(dashboards={}), "metadata.labels.a", 1, "is not of type"),
+        (only(dashboards={}), "datas", {}, "'datas' was unexpected"),
+        (only(dashboards={"kind": "GrafanaDashboard"}), "spec.datasource", "a", "'datasource' was unexpected"),
+    ],
+)
+def test_an_object_with_a_mistake_is_not_taken(values: Object, at: str, value: object, said: str) -> None:
+    broken = rendered(values)[0]
+    *keys, last = at.split(".")
+    place: Any = broken
+    for key in keys:
+        place = place[int(key) if isinstance(place, list) else key]
+    place[last] = value
+    assert said in " ".join(refused(broken))
+
+
+def test_the_rules_are_the_built_ones() -> None:
+    assert groups(rendered(RULES)) == {
+        "monitoring-draftboard-alerting": built_groups("alerting"),
+        "monitoring-draftboard-recording": built_groups("recording"),
+    }
+
+
+def test_dashboards_of_the_sidecar_are_the_built_ones() -> None:
+    objects = rendered(only(dashboards={}))
+    shown = {name: json.loads(text) for one in objects for name, text in one["data"].items()}
+    assert shown == {path.name: json.loads(path.read_text()) for path in (ROOT / "dashboards").glob("*.json")}
+    for one in objects:
+        assert one["metadata"]["labels"]["grafana_dashboard"] == "1"
+        assert one["metadata"]["annotations"] == {"grafana_folder": "Draftboard"}
+
+
+def test_a_data_source_can_be_chosen_for_either_kind_of_dashboard() -> None:
+    for one in rendered(only(dashboards={"datasource": "Thanos"})):
+        (text,) = one["data"].values()
+        chosen = [v["current"] for v in json.loads(text)["templating"]["list"] if v["type"] == "datasource"]
+        assert chosen == [{"selected": True, "text": "Thanos", "value": "Thanos"}]
+    for name, one in {"Thanos": "Thanos", "": "Prometheus"}.items():
+        choice = {"kind": "GrafanaDashboard", "datasource": name}
+        for dashboard in rendered(only(dashboards=choice)):
+            assert dashboard["spec"]["datasources"] == [{"inputName": "DS_PROMETHEUS", "datasourceName": one}]
+            document = json.loads(dashboard["spec"]["json"])
+            built = ROOT / f"dashboards/grafana-com/{document['uid']}.json"
+            assert document == json.loads(built.read_text())
+
+
+@pytest.mark.parametrize(
+    ("values", "left"),
+    [
+        (KINDS, {}),
+        (only(rules={"alerting": False}), {"PrometheusRule": 1}),
+        (only(rules={"recording": False}), {"PrometheusRule": 1}),
+        (SCRAPE, {"PodMonitor": 1}),
+        (only(scrape={"kind": "ServiceMonitor"}), {"ServiceMonitor": 1}),
+        (only(dashboards={}), {"ConfigMap": 5}),
+    ],
+)
+def test_what_is_switched_off_is_gone(values: Object, left: dict[str, int]) -> None:
+    assert kinds(rendered(values)) == left
+
+
+def test_an_alert_can_be_left_out_and_runbooks_can_be_elsewhere() -> None:
+    built = {rule["alert"]: rule for group in built_groups("alerting") for rule in group["rules"]}
+    left_out = ["DraftboardWatchdog", "SpecDecodeNotPaying"]
+    values = {"recording": False, "without": left_out, "runbooks": "https://wiki.example/runs", "labels": {"team": "a"}}
+    (one,) = rendered(only(rules=values, labels={"release": "b"}))
+    assert one["metadata"]["labels"].items() >= {"team": "a", "release": "b"}.items()
+    kept = {rule["alert"]: rule for group in one["spec"]["groups"] for rule in group["rules"]}
+    assert kept.keys() == built.keys() - {*left_out}
+    for name, rule in kept.items():
+        assert rule["annotations"]["runbook_url"] == f"https://wiki.example/runs/{name}.md"
+        assert {**rule, "annotations": None} == {**built[name], "annotations": None}
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"scrape": {"kind": "Pod"}}, "/scrape/kind"),
+        ({"scrape": {"port": 70000}}, "/scrape/port"),
+        ({"scrape": {"interval": "15 seconds"}}, "/scrape/interval"),
+        ({"scrape": {"intervall": "15s"}}, "intervall"),
+        ({"scrape": {"podLabels": {"spec-method": "a"}}}, "spec-method"),
+        ({"scrape": {"selector": {"app": "vllm"}}}, "app"),
+        ({"rules": {"without": ["SpecDecodeNotpaying"]}}, "/rules/without/0"),
+        ({"rules": {"runbooks": "wiki.example"}}, "/rules/runbooks"),
+        ({"rules": {"runbooks": "https://wiki.example/"}}, "/rules/runbooks"),
+        ({"dashboards": {"kind": "configmap"}}, "/dashboards/kind"),
+        ({"dashboards": {"labels": {"grafana_dashboard": 1}}}, "/dashboards/labels/grafana_dashboard"),
+        ({"labels": {"release": "two words"}}, "/labels/release"),
+        ({"prometheus": {}}, "prometheus"),
+    ],
+)
+def test_a_wrong_value_is_refused_by_name(values: Object, said: str) -> None:
+    with pytest.raises(helm.HelmValuesError, match="specifications of the schema") as caught:
+        rendered(values)
+    assert said in str(caught.value)
+
+
+def test_the_chart_can_be_part_of_another_one() -> None:
+    assert rendered({**KINDS, "global": {"region": "eu"}}) == []
+
+
+@pytest.mark.parametrize("release", ["a", "0", "x.y", "draftboard", "r" * 53])
+@pytest.mark.parametrize("namespace", ["n", "n" * 63])
+def test_odd_names_of_releases_and_namespaces_are_taken(release: str, namespace: str) -> None:
+    objects = rendered({**WITHOUT_DASHBOARDS, "rules": {"recording": False}}, release=release, namespace=namespace)
+    assert kinds(objects) == {"PodMonitor": 1, "PrometheusRule": 1}
+    assert [refused(one) for one in objects if refused(one)] == []
+    assert {one["metadata"]["namespace"] for one in objects} == {namespace}
+
+
+def test_releases_in_one_namespace_do_not_clash() -> None:
+    releases = ("draftboard", "a", "a-draftboard", "draftboard-draftboard")
+    objects = [one for release in releases for one in rendered(WITHOUT_DASHBOARDS, release=release)]
+    assert len({(one["kind"], one["metadata"]["name"]) for one in objects}) == len(objects)
+
+
+def test_dashboards_of_releases_are_objects_of_their_own() -> None:
+    names = [{one["metadata"]["name"] for one in rendered(only(dashboards={}), release=name)} for name in ("a", "b")]
+    assert not names[0] & names[1]
+
+
+def test_dashboards_can_be_created_in_grafanas_namespace() -> None:
+    objects = rendered(only(dashboards={"targetNamespace": "grafana"}))
+    assert {one["metadata"]["namespace"] for one in objects} == {"grafana"}
+
+
+def test_a_monitor_reads_the_pods_and_the_port_that_are_named() -> None:
+    (one,) = rendered(SCRAPE)
+    assert one["spec"]["selector"] == {"matchExpressions": [{"key": "spec_method", "operator": "Exists"}]}
+    assert "namespaceSelector" not in one["spec"]
+    assert endpoint([one])["portNumber"] == 8000
+    assert "scrapeTimeout" not in endpoint([one])
+    chosen = {"namespaces": ["a", "b"], "port": "http", "selector": {"matchLabels": {"app": "vllm"}}, "timeout": "9s"}
+    (one,) = rendered(only(scrape=chosen))
+    assert one["spec"]["selector"] == chosen["selector"]
+    assert one["spec"]["namespaceSelector"] == {"matchNames": ["a", "b"]}
+    assert endpoint([one])["port"] == "http"
+    assert endpoint([one])["scrapeTimeout"] == "9s"
+    (one,) = rendered(only(scrape={"kind": "ServiceMonitor", "namespaces": ["*"], "port": 8200}))
+    assert one["spec"]["namespaceSelector"] == {"any": True}
+    assert endpoint([one])["targetPort"] == 8200
+
+
+def test_a_label_with_a_dollar_sign_keeps_it() -> None:
+    found = endpoint(rendered(only(scrape={"targetLabels": {"cost": "$1"}})))["relabelings"]
+    assert {"targetLabel": "cost", "replacement": "$$1"} in found
+
+
+def test_a_preset_names_labels_of_pods_and_keeps_the_others() -> None:
+    values = {**preset(charts.FOLDER / "presets/llm-d.yaml"), "rules": KINDS["rules"], "dashboards": {"kind": "none"}}
+    given = {
+        one["targetLabel"]: one["sourceLabels"]
+        for one in endpoint(rendered(values))["relabelings"]
+        if "sourceLabels" in one
+    }
+    assert given["variant"] == ["__meta_kubernetes_pod_label_llm_d_ai_role"]
+    assert given["spec_method"] == ["__meta_kubernetes_pod_label_spec_method"]
+
+
+def test_nothing_that_is_read_is_dropped_and_the_configuration_is_left_with_what_is_read() -> None:
+    dropped = {
+        label
+        for one in endpoint(rendered(SCRAPE))["metricRelabelings"]
+        if one.get("action") == "labeldrop"
+        for label in one["regex"].split("|")
+    }
+    assert not dropped & {label for metric in CATALOGUE for label in metric.own_labels}
+    for page in (ROOT / "tests/data").glob("v*.prom"):
+        carried: dict[str, set[str]] = {"read": set(), "config": set()}
+        for line in page.read_text().splitlines():
+            kind = "config" if line.startswith("vllm:cache_config_info{") else "read"
+            carried[kind] |= set(re.findall(r'[{,](\w+)="', "" if line.startswith("#") else line))
+        assert not dropped & carried["read"]
+        assert carried["config"] - dropped == {*serving.CACHE_CONFIG.own_labels, "engine"}
+
+
+def test_it_has_the_packages_version_and_its_archive_holds_every_file(tmp_path: Path) -> None:
+    with helm.Chart.load(charts.FOLDER) as chart:
+        assert (chart.name, chart.version) == ("draftboard", __version__)
+        helm.expand(tmp_path, chart.save(tmp_path))
+    there = {path.relative_to(charts.FOLDER) for path in charts.FOLDER.rglob("*") if path.is_file()}
+    unpacked = tmp_path / "draftboard"
+    assert {path.relative_to(unpacked) for path in unpacked.rglob("*") if path.is_file()} == there
+
+
+RENAMED = """
+selector = 'prometheus="blue",stage=~"a|b",namespace="llm",drafter="eagle3"'
+labels = { scope = ["region", "tenant"], job = "service", instance = "address", model_name = "llm", engine = "rank", \
+spec_method = "drafter", variant = "arm", scale_to_zero = "idle", spec_verification = "verified", host = "machine" }
+links = { runbooks = "https://runbooks.example/draftboard" }
+rules = { scrape_interval = "30s" }
+"""
+
+
+@pytest.fixture(scope="module")
+def renamed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The chart of settings in which every label has another name."""
+    folder = tmp_path_factory.mktemp("renamed")
+    (folder / "draftboard.toml").write_text(RENAMED)
+    write(render(load(folder / "draftboard.toml")), folder)
+    return folder / FOLDER
+
+
+def test_what_is_scraped_has_the_labels_that_the_settings_name(renamed: Path) -> None:
+    objects = rendered(SCRAPE, folder=renamed)
+    found = endpoint(objects)
+    assert [refused(one) for one in objects if refused(one)] == []
+    assert found["interval"] == "30s"
+    assert {one["targetLabel"]: one["replacement"] for one in found["relabelings"] if "replacement" in one} == {
+        "service": "vllm",
+        "prometheus": "blue",
+    }
+    assert {one["targetLabel"] for one in found["relabelings"] if "sourceLabels" in one} == {
+        *("address", "machine", "drafter", "arm", "idle", "verified")
+    }
+    moved = {tuple(one["sourceLabels"]): one.get("targetLabel") for one in found["metricRelabelings"][::2][:2]}
+    assert moved == {("model_name",): "llm", ("engine",): "rank"}
+    assert objects[0]["spec"]["selector"]["matchExpressions"][0]["key"] == "drafter"
+
+
+def test_the_rules_are_those_of_the_settings(renamed: Path) -> None:
+    objects = rendered(only(rules={"runbooks": "https://wiki.example"}), folder=renamed)
+    text = json.dumps([one["spec"] for one in objects])
+    assert 'prometheus=\\"blue\\"' in text
+    assert "https://wiki.example/SpecDecodeNotPaying.md" in text
+    assert "runbooks.example" not in text
+    assert not re.search(r"spec_method|variant|model_name|\bjob\b[=,)]", text)
+
+
+def test_the_defaults_rename_nothing() -> None:
+    values = Settings().labels
+    targets = {one.get("targetLabel") for one in endpoint(rendered(SCRAPE))["relabelings"]}
+    assert targets == {values.job, values.host, *values.arm, values.scale_to_zero}
