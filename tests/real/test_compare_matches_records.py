@@ -14,6 +14,7 @@ from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.lab.replay import Replay
 from draftboard.reading import Recorded
+from draftboard.report import report
 from draftboard.signals import Level, Signal
 from draftboard.signals.acceptance import acceptance
 from draftboard.signals.latency import end_to_end, first_token, per_token, step
@@ -66,6 +67,37 @@ def test_around_minute_two_the_run_lost_what_the_readme_says(demo_run: Replay) -
     assert found.measured.speedup
     assert 0.79 <= found.measured.speedup <= 0.83
     assert found.verdict.says == "users wait longer"
+
+
+def test_parts_of_the_range_are_the_range(demo_run: Replay) -> None:
+    for side in recorded(two_minutes(demo_run), ARMS, demo_run.settings):
+        assert len(side.model.parts) == 12, "of two scrapes each"
+        assert sum(part.requests for part in side.model.parts) == pytest.approx(side.requests, rel=0.05)
+        assert sum(part.drafts for part in side.model.parts) == pytest.approx(side.drafts, rel=0.05)
+
+
+def test_the_report_s_speedup_has_the_interval_of_the_comparison(demo_run: Replay) -> None:
+    source = two_minutes(demo_run)
+    found = compare(*recorded(source, ARMS, demo_run.settings), demo_run.settings)
+    interval = found.measured.speedup_interval
+    assert interval
+    assert interval.low < interval.value < interval.high
+    (model,) = (model for model in report(source, demo_run.settings).models if model.measured_speedup)
+    assert model.measured_speedup_interval
+    assert (model.measured_speedup_interval.low, model.measured_speedup_interval.high) == (interval.low, interval.high)
+    assert model.verdict.reasons[0].endswith(f"(95 %: {interval.low:.2f} to {interval.high:.2f})")
+
+
+def test_of_a_short_range_there_is_no_interval_and_it_is_said(demo_run: Replay) -> None:
+    found = report(asked(demo_run, MINUTE_TWO), demo_run.settings)
+    (model,) = (model for model in found.models if model.measured_speedup)
+    assert model.measured_speedup_interval is None
+    short = "the range is shorter than 8 parts of 2 scrapes: ask over a longer --range"
+    assert f"Measured speedup has no 95 % interval: {short}" in model.notes
+
+
+def two_minutes(replay: Replay) -> Recorded:
+    return Recorded(replay.client.url, Duration(120), at=MINUTE_TWO)
 
 
 def test_the_command_asks_prometheus_and_gates(demo_run: Replay) -> None:

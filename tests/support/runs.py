@@ -6,7 +6,7 @@ from dataclasses import replace
 from draftboard.catalogue import latency
 from draftboard.compare import Side
 from draftboard.reading import Growth
-from draftboard.report import Origin, Reading, Sampling
+from draftboard.report import Origin, Part, Reading, Sampling
 from draftboard.settings import Settings
 from support.tallies import tally
 
@@ -30,10 +30,11 @@ def ran(
     sampling: Mapping[str, float] | None = None,
     labels: Mapping[str, str] | None = None,
     engines: int = 1,
+    parts: int = 0,
 ) -> Side:
     """A run whose finished requests took so long a token; without an acceptance nothing was drafted.
 
-    Every engine counts the same.
+    Every engine counts the same. Requests belong to so many parts of the time in turn, and drafts are spread evenly.
 
     Drafts are accepted whole or not at all, so that any acceptance can be had exactly.
     """
@@ -55,7 +56,17 @@ def ran(
     )
     tallies = tuple(replace(counted, engine=str(number)) for number in range(engines))
     report = Reading([], Growth(tallies, seconds), Settings(), method).report(Origin.SCRAPES)
-    (told,) = (replace(one, labels=dict(labels or {})) for one in report.models)
+    in_parts = tuple(
+        Part(
+            requests=len(times[number::parts]),
+            seconds_per_token=sum(times[number::parts]),
+            drafts=0 if acceptance is None else drafts / parts,
+            draft_tokens=0 if acceptance is None else K * drafts / parts,
+            accepted_tokens=0 if acceptance is None else K * acceptance * drafts / parts,
+        )
+        for number in range(parts)
+    )
+    (told,) = (replace(one, labels=dict(labels or {}), parts=in_parts) for one in report.models)
     run = replace(
         report,
         sources=("http://127.0.0.1:8000/metrics",),

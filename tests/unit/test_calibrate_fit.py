@@ -6,8 +6,8 @@ from functools import cache
 import pytest
 
 from draftboard.calibrate.fit import Costs, Means, costs, means
-from draftboard.calibrate.result import Estimate
 from draftboard.calibrate.windows import Window
+from draftboard.intervals import Estimate
 from support.costed import PLAIN, STEPS, C, v, windows
 
 pytest.importorskip("statsmodels")

@@ -6,7 +6,7 @@ import pytest
 
 from draftboard.catalogue import serving, speculation
 from draftboard.errors import DraftboardError
-from draftboard.reading import Growth, Page, Since, growth, lifetime, load, read, together
+from draftboard.reading import Growth, Page, Since, growth, in_parts, lifetime, load, read, together
 
 DATA = Path(__file__).parent.parent / "data"
 
@@ -50,6 +50,30 @@ def test_a_new_process_is_a_restart_though_its_counters_have_overtaken_the_old_o
 def test_elastic_scaling_resets_an_engine_while_its_process_lives_on() -> None:
     before, after = page({"0": 100}, started=1000, cpu=5), page({"0": 4, "1": 6}, started=1000, cpu=9)
     assert drafts(growth(before, after)) == {"0": (4, Since.RESTART), "1": (6, Since.BIRTH)}
+
+
+@pytest.mark.parametrize(
+    ("pages", "parts"),
+    [
+        ([{"0": 1, "1": 1}, {"0": 3, "1": 4}, {"0": 7, "1": 8}], [{"0": 2, "1": 3}, {"0": 4, "1": 4}]),
+        ([{"0": 50}, {"0": 60}, {"0": 5}, {"0": 7}], [{}, {"0": 5}, {"0": 2}]),
+        ([{"0": 1}, {"0": 2, "1": 9}, {"0": 3, "1": 10}], [{"0": 1, "1": 9}, {"0": 1, "1": 1}]),
+        ([{"0": 1, "1": 1}, {"0": 2, "1": 2}, {"0": 3}], [{"0": 1}, {"0": 1}]),
+    ],
+    ids=["as usual", "a restart", "a birth", "an engine that went"],
+)
+def test_parts_hold_what_the_whole_holds(pages: list[dict[str, float]], parts: list[dict[str, float]]) -> None:
+    read_in_turn = [page(counted) for counted in pages]
+    found = [{engine: count for engine, (count, _) in drafts(part).items()} for part in in_parts(read_in_turn)]
+    assert found == parts
+    whole = drafts(growth(read_in_turn[0], read_in_turn[-1]))
+    assert {engine: sum(part.get(engine, 0) or 0 for part in found) for engine in whole} == {
+        engine: count for engine, (count, _) in whole.items()
+    }
+
+
+def test_pages_that_contradict_each_other_have_no_parts() -> None:
+    assert in_parts([page({"0": 1}), page({"0": 9}, started=9), page({"0": 3}, started=5), page({"0": 3})]) == ()
 
 
 def test_an_engine_that_went_is_named() -> None:

@@ -1,6 +1,7 @@
 """What a report says: golden numbers, words of the signals, several engines and servers, states that are no numbers."""
 
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -459,6 +460,25 @@ def test_running_servers_are_read_twice_and_added_up() -> None:
     assert model.traffic.generated == 3500
     assert [engine.server for engine in model.engines] == list(found.sources)
     assert found.seconds is not None
+
+
+def test_the_time_of_running_servers_is_counted_in_parts_too() -> None:
+    drafts = 0
+
+    def later(_: float) -> None:
+        nonlocal drafts
+        drafts += 1
+
+    def now(request: BaseHTTPRequestHandler) -> None:
+        # Restarts at 30; at 50 it is overloaded.
+        own = drafts if drafts < 30 else drafts - 30
+        answer(page((own, own), drafts=own), 503 if drafts == 50 else 200)(request)
+
+    with answering(now) as place:
+        model = only(report(place, sleep=later))
+    assert model.sample
+    assert model.sample.drafts == sum(part.drafts for part in model.parts) == 70
+    assert [part.drafts for part in model.parts] == [*[0] * 6, *[5] * 3, 10, *[5] * 9]
 
 
 def test_a_server_can_be_named_by_its_address_alone() -> None:

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from statistics import fmean, pstdev
 from typing import Any
 
-from draftboard.calibrate.result import Estimate
 from draftboard.calibrate.windows import BASELINE, Window
 from draftboard.errors import DraftboardError
 from draftboard.extras import optional_module
+from draftboard.intervals import Estimate
 
 _WHY = "calibrate requires", "calibrate"  # What needs the package, and the extra that has it.
 _TURNS, _SETTLED = 50, 1e-4  # Linearisations, and the change of parameters that ends them: far under the noise.

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from draftboard import pictures
-from draftboard.calibrate.result import Calibration, Estimate, Row
+from draftboard.calibrate.result import Calibration, Row
 from draftboard.signals.acceptance import tokens_per_step
 
 _WIDTH, _HEIGHT = 12.0, 4.0  # Inches.
@@ -39,7 +39,7 @@ def draw(found: Calibration, path: Path) -> None:
 
 def _line(axes: Any, rows: Sequence[Row], part: str, name: str, colour: str) -> None:  # noqa: ANN401
     batches = [row.batch for row in rows]
-    estimates: list[Estimate] = [getattr(row, part) for row in rows]
+    estimates = [getattr(row, part) for row in rows]
     bounds = [one.low for one in estimates], [one.high for one in estimates]
     axes.fill_between(batches, *bounds, color=colour, alpha=0.2, linewidth=0)
     axes.plot(batches, [one.value for one in estimates], "o-", color=colour, label=pictures.plain(name))

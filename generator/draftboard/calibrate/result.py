@@ -3,20 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from draftboard.intervals import Estimate
 from draftboard.output import Described
-
-
-@dataclass(frozen=True)
-class Estimate(Described):
-    """A value and its 95 % interval."""
-
-    value: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        """With two decimals."""
-        return f"{self.value:.2f} ({self.low:.2f} to {self.high:.2f})"
 
 
 @dataclass(frozen=True, kw_only=True)

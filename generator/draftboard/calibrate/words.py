@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from draftboard.calibrate.fragment import toml
-from draftboard.calibrate.result import Calibration, Estimate, Row
+from draftboard.calibrate.result import Calibration, Row
+from draftboard.intervals import Estimate
 from draftboard.output import Block, Bullets, Document, Heading, Sentence, Table, Text, Verbatim, columns
 from draftboard.signals.acceptance import draft_length, tokens_per_step
 from draftboard.signals.signal import NOTHING

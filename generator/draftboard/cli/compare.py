@@ -16,7 +16,7 @@ from draftboard.durations import READING, Duration
     "--window",
     metavar="DURATION",
     callback=shared.wait,
-    help=f"Time between the two readings of servers. Default: {READING}.",
+    help=f"Time within which servers are read. Default: {READING}.",
 )
 @click.option("--prometheus", metavar="URL", default="", help="Read from Prometheus; the sides are LABEL=VALUE.")
 @shared.range_option
@@ -32,6 +32,7 @@ from draftboard.durations import READING, Duration
     help="Gate: largest acceptance drop, in percentage points.",
 )
 @click.option("--min-speedup", type=shared.Number(0, 1e9), metavar="TIMES", help="Gate: least measured speedup.")
+@click.option("--whole-interval", is_flag=True, help="Gates: the whole 95 % interval must be within the limit.")
 @click.option("--gpu-hour-price", type=shared.Number(0, 1e9), metavar="PRICE", help="Price of one GPU-hour.")
 @click.option("--gpus", type=click.IntRange(1, 100_000), help="GPUs of each engine. Default: 1.")
 @click.option(
@@ -88,6 +89,8 @@ def compare_command(
     methods = (baseline_method, method)
     require(not (prometheus and any(methods)), "--method applies to servers: Prometheus has a label for it")
     require(gpus is None or priced or judged["baseline_gpus"], "--gpus requires --gpu-hour-price or --baseline-gpus")
+    gated = judged["max_drop_pp"] is not None or judged["min_speedup"] is not None
+    require(gated or not judged["whole_interval"], "--whole-interval requires --max-drop-pp or --min-speedup")
     settings, access, names = load(config), Access.from_files(token_file, ca_file), (baseline, candidate)
     with screen.progress_bar() as progress:
         if prometheus:

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 @click.command("report")
 @click.argument("sources", nargs=-1, metavar="[URL|PAGE]...")
 @click.option(
-    "--window", metavar="DURATION", callback=shared.wait, help=f"Time between readings or pages. Servers: {READING}."
+    "--window",
+    metavar="DURATION",
+    callback=shared.wait,
+    help=f"Time of the readings, or between pages. Servers: {READING}.",
 )
 @click.option("--before", type=FILE, help="An earlier saved page; needs --after.")
 @click.option("--after", type=FILE, help="A later saved page of the same server.")

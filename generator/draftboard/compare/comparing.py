@@ -2,19 +2,20 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from draftboard.compare.objects import Arm, Comparison, Cost, Gate, Measured, Row, Tail, Value, Verdict
 from draftboard.compare.rows import groups, in_words, value_of
 from draftboard.compare.sides import Side, Sides, conditions, engines_in_words, over, trend
 from draftboard.errors import DraftboardError
-from draftboard.report import named, warnings
+from draftboard.intervals import Estimate
+from draftboard.report import named, warnings, why_none
 from draftboard.settings import Settings
 from draftboard.signals.acceptance import acceptance, coverage, draft_length, tokens_per_step
 from draftboard.signals.economics import break_even, expected_speedup
 from draftboard.signals.latency import FELT, per_token, step
 from draftboard.signals.signal import Code, within, worded
-from draftboard.signals.users import measured_speedup
+from draftboard.signals.users import measured_speedup, speedup_band
 from draftboard.status import Status
 
 _DEFAULTS = Settings()
@@ -46,6 +47,7 @@ def compare(
     force: bool = False,
     max_drop_pp: float | None = None,
     min_speedup: float | None = None,
+    whole_interval: bool = False,
     gpu_hour_price: float | None = None,
     gpus: int = 1,
     baseline_gpus: int | None = None,
@@ -53,6 +55,7 @@ def compare(
 ) -> Comparison:
     """Compare a candidate with a baseline; DraftboardError where the runs differ, unless `force`.
 
+    `whole_interval` asks that the 95 % interval of what a gate limits is within the limit.
     `gpu_hour_price` is of one GPU, `gpus` are those of an engine; the baseline's engines have as many, or
     `baseline_gpus`. `confirmation` is the candidate again, under the same load of homogeneous work, to explain a worse
     tail.
@@ -73,8 +76,10 @@ def compare(
             f"cost is not comparable: {told}; measure as many on each side, or leave out --gpu-hour-price"
         )
     measured, compared = _measured(sides, same_gpus=alike), groups(sides)
-    drop = None if max_drop_pp is None else _drop_gate(sides, max_drop_pp, settings)
-    speedup = None if min_speedup is None else _speedup_gate(sides, measured.speedup, min_speedup, settings)
+    drop = None if max_drop_pp is None else _drop_gate(sides, max_drop_pp, settings, whole=whole_interval)
+    speedup = (
+        None if min_speedup is None else _speedup_gate(sides, measured, min_speedup, settings, whole=whole_interval)
+    )
     return Comparison(
         baseline=_arm(baseline),
         candidate=_arm(candidate),
@@ -110,6 +115,7 @@ def _measured(sides: Sides, *, same_gpus: bool) -> Measured:
     implied = steps - drafted * drafting.draft_cost if drafting and drafted is not None and steps else None
     return Measured(
         speedup=speedup,
+        speedup_interval=None if speedup is None else _speedup_interval(sides),
         throughput=over(*(side.per_engine("model.traffic.generation_tokens") for side in reversed(sides))),
         step_cost=steps,
         speedup_by_steps=over(gain("model.traffic.tokens_per_step"), steps),
@@ -117,6 +123,16 @@ def _measured(sides: Sides, *, same_gpus: bool) -> Measured:
         draft_cost=drafting.draft_cost if drafting and steps else None,
         saving=1 - 1 / speedup if speedup and same_gpus else None,
     )
+
+
+def _speedup_interval(sides: Sides) -> Estimate | None:
+    before, after = (side.ratios.get(per_token.mean.name) for side in sides)
+    return before.over(after) if before and after else None
+
+
+def interval_in_words(found: Estimate | None, digits: int = 2) -> str:
+    """In brackets, where there is one."""
+    return f" (95 %: {found.low:.{digits}f} to {found.high:.{digits}f})" if found else ""
 
 
 def _cost(sides: Sides, gpu_hour_price: float, gpus: int) -> Cost:
@@ -137,7 +153,8 @@ def _verdict(sides: Sides, found: Measured, settings: Settings) -> Verdict:
     if few or speedup is None:
         return Verdict(says=None, reasons=(few or f"{per_token.title} is 0 on a side: no ratio exists",))
     before, after = (worded(per_token.mean, side.at(_MEAN)) for side in sides)
-    reasons = [f"{per_token.mean.title} {before} against {after}: {within(measured_speedup.title)} {speedup:.2f}"]
+    gain = f"{speedup:.2f}{interval_in_words(found.speedup_interval)}"
+    reasons = [f"{per_token.mean.title} {before} against {after}: {within(measured_speedup.title)} {gain}"]
     if found.step_cost is not None and found.speedup_by_steps is not None:
         plain, yielded = (worded(tokens_per_step, side.model.traffic.tokens_per_step) for side in sides)
         reasons.append(
@@ -150,7 +167,7 @@ def _verdict(sides: Sides, found: Measured, settings: Settings) -> Verdict:
         reasons.append(
             f"Throughput per engine is {found.throughput:.2f} times the baseline's, but each user waits {waits}"
         )
-    return Verdict(says=measured_speedup.step_of(speedup, settings).says, reasons=tuple(reasons))
+    return Verdict(says=speedup_band(speedup, found.speedup_interval, settings).says, reasons=tuple(reasons))
 
 
 def _tail(sides: Sides, rows: Mapping[str, Row], settings: Settings, third: Side | None) -> Tail:
@@ -210,33 +227,60 @@ def _range(value: Value) -> tuple[float, float]:
     return value.value or 0.0, value.value or value.under or math.inf
 
 
-def _drop_gate(sides: Sides, limit: float, settings: Settings) -> Gate:
+def _drop_gate(sides: Sides, limit: float, settings: Settings, *, whole: bool) -> Gate:
     before, after = (side.model.speculation for side in sides)
     if before is None:
         raise DraftboardError(
             f"{_DROP} is not applicable: the baseline has no drafts ({sides[0].model.state}), hence no acceptance; "
             f"use {_SPEEDUP} instead"
         )
-    says, drop = _few(sides, "drafts", settings.traffic.drafts_to_judge), None
-    if after and before.acceptance is not None and after.acceptance is not None and not says:
-        drop = (before.acceptance - after.acceptance) * 100
-        moved = f"from {worded(acceptance, before.acceptance)} to {worded(acceptance, after.acceptance)}"
-        points = f"{'down' if drop > 0 else 'up'} {abs(drop):.3g} points" if drop else "no change"
-        says = f"{within(acceptance.title)} {moved}, {points}"
-    return _gate(_DROP, limit, drop, says, met=drop is not None and drop <= limit + _TOLERANCE)
+    few = _few(sides, "drafts", settings.traffic.drafts_to_judge)
+    if few or after is None or before.acceptance is None or after.acceptance is None:
+        return _unjudged(_DROP, limit, few)
+    drop = (before.acceptance - after.acceptance) * 100
+    moved = f"from {worded(acceptance, before.acceptance)} to {worded(acceptance, after.acceptance)}"
+    points = f"{'down' if drop > 0 else 'up'} {abs(drop):.3g} points" if drop else "no change"
+    scatter = [side.ratios.get(acceptance.name) for side in sides]
+    found = scatter[0].less(scatter[1]) if scatter[0] and scatter[1] else None
+    interval = Estimate(100 * found.value, 100 * found.low, 100 * found.high) if found else None
+    told = f"{within(acceptance.title)} {moved}, {points}"
+    return _gate(_Limit(_DROP, limit, 1, whole), drop, interval, told)
 
 
-def _speedup_gate(sides: Sides, speedup: float | None, limit: float, settings: Settings) -> Gate:
+def _speedup_gate(sides: Sides, found: Measured, limit: float, settings: Settings, *, whole: bool) -> Gate:
     few = _few(sides, "requests", settings.traffic.requests_to_compare)
-    if few or speedup is None:
-        return _gate(_SPEEDUP, limit, None, few or "no time per output token")
-    says = f"{within(measured_speedup.title)} {speedup:.3f}"
-    return _gate(_SPEEDUP, limit, speedup, says, met=speedup >= limit - _TOLERANCE)
+    if few or found.speedup is None:
+        return _unjudged(_SPEEDUP, limit, few or "no time per output token")
+    told = f"{within(measured_speedup.title)} {found.speedup:.3f}"
+    return _gate(_Limit(_SPEEDUP, limit, -1, whole), found.speedup, found.speedup_interval, told)
 
 
-def _gate(option: str, limit: float, measured: float | None, why: str, *, met: bool = False) -> Gate:
-    result = "cannot be judged" if measured is None else "met" if met else "missed"
-    return Gate(option=option, limit=limit, measured=measured, met=met, says=f"{result}: {why}")
+@dataclass(frozen=True)
+class _Limit:
+    option: str
+    limit: float
+    sign: int  # 1 of a highest value, -1 of a lowest.
+    whole: bool  # Whether the interval's worse end is held to it.
+
+
+def _gate(asked: _Limit, measured: float, interval: Estimate | None, told: str) -> Gate:
+    if asked.whole and interval is None:
+        return _unjudged(asked.option, asked.limit, f"{told}, without an interval")
+    worst = measured if not asked.whole or interval is None else interval.high if asked.sign > 0 else interval.low
+    met = asked.sign * worst <= asked.sign * asked.limit + _TOLERANCE
+    result = "met" if met else "missed, as the interval is not within the limit" if worst != measured else "missed"
+    return Gate(
+        option=asked.option,
+        limit=asked.limit,
+        measured=measured,
+        interval=interval,
+        met=met,
+        says=f"{result}: {told}{interval_in_words(interval, 3)}",
+    )
+
+
+def _unjudged(option: str, limit: float, why: str) -> Gate:
+    return Gate(option=option, limit=limit, measured=None, met=False, says=f"cannot be judged: {why}")
 
 
 def _notes(sides: Sides, found: Measured, unknown: tuple[str, ...], settings: Settings) -> Iterator[str]:
@@ -266,4 +310,6 @@ def _notes(sides: Sides, found: Measured, unknown: tuple[str, ...], settings: Se
                 f"draft_cost.verify_inflation); this run had {alone:.2f}"
             )
     for name, side in zip(("Baseline", "Candidate"), sides, strict=True):
+        if why := why_none(side.model.parts, side.report.origin):
+            yield f"{name}: no 95 % intervals: {why}"
         yield from (f"{name}: {note}" for note in (*warnings(side.model), *side.model.notes, *side.report.notes))

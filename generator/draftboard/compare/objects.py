@@ -5,6 +5,7 @@ Shares run from 0 to 1, times are in seconds, rates are per second. None: unknow
 
 from dataclasses import dataclass
 
+from draftboard.intervals import Estimate
 from draftboard.output import Described
 from draftboard.report import Origin, Sampling
 
@@ -42,6 +43,9 @@ class Value(Described):
     """None where it is unknown."""
     under: float | None = None
     """Set where the value is below resolution: it is less than this, the histogram's first bound."""
+    low: float | None = None
+    """Of the 95 % interval; None where there is none."""
+    high: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +64,8 @@ class Row(Described):
     """Candidate / baseline; None where one of them is 0, unknown or below resolution."""
     difference: float | None
     """Candidate - baseline: for shares, times 100 it is percentage points."""
+    interval: Estimate | None = None
+    """With its 95 % interval: of shares the difference, else the ratio. The value is that of the parts together."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +86,9 @@ class Measured(Described):
 
     speedup: float | None
     """Mean time per output token, baseline / candidate: over 1, users wait less."""
+    speedup_interval: Estimate | None = None
+    """With its 95 % interval; None where a side has too few parts of its time. The value is that of the
+    parts together."""
     throughput: float | None
     """Generated tokens/s per engine, candidate / baseline: not a speedup where clients send at a fixed rate."""
     step_cost: float | None
@@ -138,6 +147,8 @@ class Gate(Described):
     limit: float
     measured: float | None
     """None where it cannot be judged, which fails the gate."""
+    interval: Estimate | None = None
+    """Of what is measured, in the unit of the limit."""
     met: bool
     says: str
 

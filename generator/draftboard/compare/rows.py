@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from draftboard.compare.objects import Group, Row, Value
 from draftboard.compare.sides import Side, Sides, over
+from draftboard.intervals import Estimate, Ratio
 from draftboard.signals import Signal
 from draftboard.signals.acceptance import acceptance, acceptance_length, coverage, draft_length, tokens_per_step
 from draftboard.signals.capacity import batch, kv_cache_usage, prefix_cache_hits
@@ -54,14 +55,15 @@ def groups(sides: Sides) -> tuple[Group, ...]:
     """All numbers that at least one side knows."""
     found = []
     for title, (counted, samples, signals) in _GROUPS.items():
-        rows = [_row(signal, *(value_of(side, path) for side in sides)) for signal, path in signals]
+        rows = [_row(signal, path, sides) for signal, path in signals]
         known = tuple(row for row in rows if {row.baseline, row.candidate} != {Value(value=None)})
         before, after = (side.at(samples) for side in sides)
         found.append(Group(title=title, counted=counted, baseline_samples=before, candidate_samples=after, rows=known))
     return tuple(group for group in found if group.rows)
 
 
-def _row(signal: Signal, baseline: Value, candidate: Value) -> Row:
+def _row(signal: Signal, path: str, sides: Sides) -> Row:
+    baseline, candidate = (_with_interval(value_of(side, path), side.ratios.get(signal.name)) for side in sides)
     before, after = baseline.value, candidate.value
     return Row(
         name=signal.name,
@@ -72,7 +74,18 @@ def _row(signal: Signal, baseline: Value, candidate: Value) -> Row:
         candidate=candidate,
         ratio=over(after, before),
         difference=None if before is None or after is None else after - before,
+        interval=_change(signal, *(side.ratios.get(signal.name) for side in sides)),
     )
+
+
+def _with_interval(value: Value, ratio: Ratio | None) -> Value:
+    return replace(value, low=ratio.estimate.low, high=ratio.estimate.high) if ratio else value
+
+
+def _change(signal: Signal, before: Ratio | None, after: Ratio | None) -> Estimate | None:
+    if before is None or after is None:
+        return None
+    return after.less(before) if signal.unit is Unit.RATIO else after.over(before)
 
 
 def value_of(side: Side, path: str) -> Value:
@@ -85,4 +98,7 @@ def value_of(side: Side, path: str) -> Value:
 def in_words(row: Row, value: Value) -> str:
     """A value of the row as people read it."""
     signal = SIGNALS[row.name]
-    return worded(signal, value.value) if value.under is None else f"< {worded(signal, value.under)}"
+    if value.under is not None:
+        return f"< {worded(signal, value.under)}"
+    bounds = f" ({worded(signal, value.low)} to {worded(signal, value.high)})" if value.low is not None else ""
+    return worded(signal, value.value) + bounds

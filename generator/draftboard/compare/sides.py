@@ -4,15 +4,17 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from draftboard.access import Access
 from draftboard.durations import READING, Duration
 from draftboard.errors import DraftboardError
+from draftboard.intervals import Ratio
 from draftboard.output import Progress
 from draftboard.reading import Recorded, Servers, is_saved
-from draftboard.report import ModelReport, Origin, Report, Sampling, load_report, named, report, report_each
+from draftboard.report import ModelReport, Origin, Report, Sampling, load_report, named, ratios, report, report_each
 from draftboard.settings import Settings
 
 _SMALLEST = 1e-15
@@ -52,6 +54,11 @@ class Side:
         """How many; None where a report does not tell."""
         return round(self.at("model.traffic.engines") or 0) or len(self.model.engines) or None
 
+    @cached_property
+    def ratios(self) -> dict[str, Ratio]:
+        """By the signal's name, those whose scatter is known."""
+        return ratios(self.model.parts)
+
     def per_engine(self, path: str) -> float | None:
         """A number divided by the engines."""
         return over(self.at(path), self.engines)
@@ -87,7 +94,7 @@ def sides(
     progress: Progress = lambda *_: None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Sides:
-    """Baseline and candidate, each a saved report or a server, which is read twice, `window` apart.
+    """Baseline and candidate, each a saved report or a server, which is read within `window`.
 
     `methods` are the servers' drafting methods; `model` selects one of several. DraftboardError: not one model.
     """

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from draftboard.compare.comparing import CODES
+from draftboard.compare.comparing import CODES, interval_in_words
 from draftboard.compare.objects import Arm, Comparison, Row
 from draftboard.compare.rows import SIGNALS, in_words
 from draftboard.compare.sides import engines_in_words, trend
@@ -18,7 +18,8 @@ _SUFFIXED = (Unit.TOKENS, Unit.TOKENS_PER_SECOND, Unit.REQUESTS_PER_SECOND)
 _STATUSES: dict[str | None, Status] = {code.says: code.status for code in CODES}
 _NOTE = (
     "Measured speedup is mean time per output token, baseline / candidate. Percentiles are estimates within a "
-    "histogram bucket: a smaller change is not significant. Only runs under the same load are comparable."
+    "histogram bucket: a smaller change is not significant. Only runs under the same load are comparable. 95 % "
+    "intervals rest on the scatter between parts of each run: what differs from run to run is not in them."
 )
 
 
@@ -27,8 +28,9 @@ def document(comparison: Comparison, settings: Settings) -> Document:
     verdict, speedup, tail, notes = comparison.verdict, comparison.measured.speedup, comparison.tail, comparison.notes
     says = Text("no verdict", Status.QUIET)
     if verdict.says is not None and speedup is not None:
-        status = measured_speedup.step_of(speedup, settings).status
-        says = Text(f"{verdict.says}: {within(measured_speedup.title)} {speedup:.2f}", status)
+        status = next(band.status for band in measured_speedup.bands(settings) if band.says == verdict.says)
+        bounds = interval_in_words(comparison.measured.speedup_interval)
+        says = Text(f"{verdict.says}: {within(measured_speedup.title)} {speedup:.2f}{bounds}", status)
     gates = [
         Heading(f"Gate {gate.option} {gate.limit:g}", Text(gate.says, Status.GOOD if gate.met else Status.BAD))
         for gate in comparison.gates
@@ -69,7 +71,11 @@ def _figures(comparison: Comparison) -> Iterator[tuple[str, str, str]]:
         if comparison.baseline.drafts:
             of_v = "requires a baseline without speculation"
     for title, number, means in (
-        (measured_speedup.title, found.speedup, "mean time per output token, baseline / candidate"),
+        (
+            measured_speedup.title,
+            found.speedup,
+            f"mean time per output token, baseline / candidate{interval_in_words(found.speedup_interval)}",
+        ),
         ("Speedup by decode steps", found.speedup_by_steps, "tokens per step, candidate / baseline, / step cost"),
         ("Throughput", found.throughput, "generated tokens/s per engine, candidate / baseline: depends on the load"),
         ("Step cost", found.step_cost, "mean step latency, candidate / baseline"),
@@ -102,8 +108,17 @@ def _change(row: Row, settings: Settings) -> Text:
     if row.baseline.under is not None or row.candidate.under is not None:
         return Text("not compared")
     sign = {Better.HIGHER.value: 1, Better.LOWER.value: -1}.get(row.better, 0)
-    change = 0 if row.ratio is None else sign * trend(row.ratio, 1, settings)
-    status = {1: Status.GOOD, -1: Status.BAD}.get(change, Status.NEUTRAL)
-    if SIGNALS[row.name].unit is Unit.RATIO and row.difference is not None:
-        return Text(f"{row.difference * 100:+.1f} points", status)
-    return Text(NOTHING if row.ratio is None else f"{row.ratio - 1:+.1%}", status)
+    share, found, none = (
+        SIGNALS[row.name].unit is Unit.RATIO,
+        row.interval,
+        0 if SIGNALS[row.name].unit is Unit.RATIO else 1,
+    )
+    change = 0 if row.ratio is None else trend(row.ratio, 1, settings)
+    if found:
+        change = (found.low > none) - (found.high < none)
+    status = {1: Status.GOOD, -1: Status.BAD}.get(sign * change, Status.NEUTRAL)
+    if share and row.difference is not None:
+        bounds = f" ({found.low * 100:+.1f} to {found.high * 100:+.1f})" if found else ""
+        return Text(f"{row.difference * 100:+.1f} points{bounds}", status)
+    bounds = f" ({found.low - 1:+.1%} to {found.high - 1:+.1%})" if found else ""
+    return Text(NOTHING if row.ratio is None else f"{row.ratio - 1:+.1%}{bounds}", status)

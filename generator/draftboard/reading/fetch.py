@@ -43,10 +43,10 @@ _SMALL = Limits(bytes=10_000, seconds=5.0)
 
 @dataclass(frozen=True)
 class Servers:
-    """Running servers, each read twice."""
+    """Running servers, read within a window."""
 
     addresses: tuple[str, ...]  # `host:port`, a base address, or the page's own.
-    window: Duration = READING  # Between the readings.
+    window: Duration = READING  # From the first reading to the last.
     access: Access = _NOBODY
     limits: Limits = _USUAL
 

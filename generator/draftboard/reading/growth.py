@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from itertools import pairwise
 
 from draftboard.catalogue import Metric, around, speculation
 from draftboard.errors import DraftboardError
@@ -81,6 +82,29 @@ def together(growths: Sequence[Growth]) -> Growth:
         max(spans) if len(spans) == len(growths) else None,
         tuple(name for each in growths for name in each.gone),
     )
+
+
+def in_parts(pages: Sequence[Page]) -> tuple[Growth, ...]:
+    """Growth between each two of a server's pages in turn: parts whose sum is the growth from the first to the last.
+
+    What an engine counted before it restarted or vanished is not in the whole, and so in no part. Empty where pages in
+    between contradict the others.
+    """
+    try:
+        return _parts(pages)
+    except DraftboardError:
+        return ()
+
+
+def _parts(pages: Sequence[Page]) -> tuple[Growth, ...]:
+    found: list[Growth] = []
+    counted = set(_by_engine(pages[-1]))
+    for before, after in reversed(list(pairwise(pages))):
+        grown = growth(before, after)
+        tallies = tuple(one for one in grown.tallies if (one.model, one.engine) in counted)
+        found.append(replace(grown, tallies=tallies))
+        counted = {(one.model, one.engine) for one in tallies if one.since is Since.WINDOW}
+    return tuple(reversed(found))
 
 
 def _by_engine(page: Page) -> dict[_Engine, dict[Series, float]]:

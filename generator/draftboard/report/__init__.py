@@ -5,6 +5,7 @@ from draftboard.report.judge import broken_identities
 from draftboard.report.objects import (
     ModelReport,
     Origin,
+    Part,
     Report,
     Sample,
     Sampling,
@@ -14,4 +15,5 @@ from draftboard.report.objects import (
     schema,
 )
 from draftboard.report.plot import draw
-from draftboard.report.reporting import Reading, judged, report, report_each
+from draftboard.report.reporting import Reading, judged, of_pages, report, report_each
+from draftboard.report.scatter import ratios, why_none

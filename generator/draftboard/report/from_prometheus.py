@@ -7,21 +7,24 @@ of a baseline: each group of rules is evaluated at a time of its own, and counts
 import math
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from draftboard.catalogue import latency
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.expr.counts import Counts
 from draftboard.expr.scope import Matcher
-from draftboard.expr.tree import Expr, setting
+from draftboard.expr.tree import Expr, rate, setting
 from draftboard.expr.vector import Labels, Vector, dropped, value_of
+from draftboard.intervals import LEAST, PARTS
 from draftboard.output import Progress
-from draftboard.prometheus import Client
+from draftboard.prometheus import Client, Series
 from draftboard.reading import Numbers, Reader, Recorded
 from draftboard.report.judge import Case, engine_report, missing_positions, model_report
-from draftboard.report.objects import SCHEMA_VERSION, Broken, EngineReport, ModelReport, Origin, Report
+from draftboard.report.objects import SCHEMA_VERSION, Broken, EngineReport, ModelReport, Origin, Part, Report
+from draftboard.report.scatter import SCRAPES, Parts, speedups, why_not
 from draftboard.settings import Settings
 from draftboard.signals import Edition, Level, Scope, Signal, capacity, requests, traffic
 from draftboard.signals.comparison import acceptance_change
@@ -30,7 +33,7 @@ from draftboard.signals.decisions import state
 from draftboard.signals.depth import configured_k, lowest_k
 from draftboard.signals.integrity import IDENTITIES, identity_error
 from draftboard.signals.latency import FELT
-from draftboard.signals.users import measured_speedup
+from draftboard.signals.users import measured_speedup, speedup_high, speedup_low
 
 _ASKED = (
     *(traffic.drafts, traffic.draft_tokens, traffic.accepted_tokens, traffic.accepted_tokens_per_pos),
@@ -49,6 +52,14 @@ _OVERLAP = (
     f"{acceptance_change.title} is not known: it compares with {{before}} ago, and {{span}} then and {{span}} now "
     "overlap. Ask over a shorter --range."
 )
+_NO_INTERVAL = f"{measured_speedup.title} has no 95 % interval: {{}}"
+_IN_PARTS = {
+    "requests": rate(latency.TIME_PER_OUTPUT_TOKEN.count),
+    "seconds_per_token": rate(latency.TIME_PER_OUTPUT_TOKEN.sum),
+    "drafts": traffic.drafts,
+    "draft_tokens": traffic.draft_tokens,
+    "accepted_tokens": traffic.accepted_tokens,
+}
 _UNKNOWN = "the counters contradict each other, in a way that the record does not name"
 
 
@@ -59,9 +70,10 @@ def of_prometheus(source: Recorded, settings: Settings, method: str, *, engines:
     with Client(source.url, source.access) as client:
         span = source.span or settings.rules.rate_window
         question = _Question(client, settings, span, at, source.model, method)
-        counts = question.ask((Level.MODEL, Level.ENGINE) if engines else (Level.MODEL,), progress)
+        parts = question.parts()
+        counts = question.ask((Level.MODEL, Level.ENGINE) if engines else (Level.MODEL,), parts, progress)
         models, by_engine = Reader(counts, Level.MODEL), Reader(counts, Level.ENGINE) if engines else None
-        answer = _Answer(settings, span.seconds, models, by_engine, question.broken())
+        answer = _Answer(settings, span.seconds, models, by_engine, question.broken(), parts)
         url = client.url
     keys = models.keys(*_KEYS)
     if not keys:
@@ -108,7 +120,26 @@ class _Question:
         """Whether then and now are apart, so that they can be compared."""
         return self.span <= self.settings.rules.compare_with
 
-    def ask(self, levels: tuple[Level, ...], progress: Progress) -> Counts:
+    def parts(self) -> Parts:
+        """What each model counted in parts of the span; none where those would be shorter than scrapes tell apart."""
+        scrape = self.settings.rules.scrape_interval.seconds
+        step = max(SCRAPES * scrape, math.ceil(self.span.seconds / PARTS))
+        count = self.span.seconds // step
+        if count < LEAST:
+            return {}
+        # A scrape more, from which the first one of the part counts: each increase is in one part.
+        scope = self._scope(Level.MODEL, Duration(step + scrape))
+        start, found = self.at - (count - 1) * step, dict[Labels, list[dict[str, float]]]()
+        for name, expression in _IN_PARTS.items():
+            for labels, series in self._known(self.client.query_range(scope(expression), start, self.at, step)):
+                counted = found.setdefault(
+                    frozenset(labels.items()), [dict.fromkeys(_IN_PARTS, 0.0) for _ in range(count)]
+                )
+                for moment, value in series.samples:
+                    counted[round((moment - start) / step)][name] = value * step if math.isfinite(value) else 0.0
+        return {labels: tuple(Part(**each) for each in counted) for labels, counted in found.items()}
+
+    def ask(self, levels: tuple[Level, ...], parts: Parts, progress: Progress) -> Counts:
         """Ask for every base signal at some levels."""
         remembered = (*([acceptance_change] if self.compares else []), measured_speedup, step_cost)
         asked = [
@@ -120,6 +151,9 @@ class _Question:
             factor = self.span.seconds if signal.per_second else 1.0
             found = self._values(signal, signal, level)
             answers[signal.name, level] = {labels: value * factor for labels, value in found.items()}
+        intervals = speedups(parts, answers[measured_speedup.name, Level.MODEL], self.settings)
+        answers[speedup_low.name, Level.MODEL] = {labels: found.low for labels, found in intervals.items()}
+        answers[speedup_high.name, Level.MODEL] = {labels: found.high for labels, found in intervals.items()}
         return Counts(self.settings, answers=answers)
 
     def broken(self) -> Vector:
@@ -128,15 +162,10 @@ class _Question:
         return self._values(identity_error, identity_error > limit, Level.ENGINE)
 
     def _values(self, signal: Signal, expression: Expr, level: Level) -> dict[Labels, float]:
-        """By labels; a selector cannot leave out series that do not carry the model's label."""
+        """By labels."""
         own = signal.by[0] if signal.by else ""
         found: dict[Labels, float] = {}
-        for series in self.client.query(self._scope(level)(expression), self.at):
-            labels = {name: text for name, text in series.labels.items() if name != "__name__"}
-            if self.model and labels.get(self.settings.labels.model_name) != self.model:
-                continue
-            if self.method:
-                labels.setdefault(self.settings.labels.spec_method, self.method)
+        for labels, series in self._known(self.client.query(self._scope(level)(expression), self.at)):
             text, value = labels.get(own, ""), series.samples[0][1]
             if own in _NUMBERS and not _NUMBERS[own].fullmatch(text):
                 what = f"{signal.title}: the label {own} is {text[:60]!r}, not a number"
@@ -145,8 +174,18 @@ class _Question:
                 found[frozenset(labels.items())] = value
         return found
 
-    def _scope(self, level: Level) -> Scope:
-        scope = Scope(self.settings, level, Edition.ASKED, span=self.span)
+    def _known(self, answer: Iterable[Series]) -> Iterator[tuple[dict[str, str], Series]]:
+        """Of the model that is asked for: a selector cannot leave out series that do not carry the model's label."""
+        for series in answer:
+            labels = {name: text for name, text in series.labels.items() if name != "__name__"}
+            if self.model and labels.get(self.settings.labels.model_name) != self.model:
+                continue
+            if self.method:
+                labels.setdefault(self.settings.labels.spec_method, self.method)
+            yield labels, series
+
+    def _scope(self, level: Level, span: Duration | None = None) -> Scope:
+        scope = Scope(self.settings, level, Edition.ASKED, span=span or self.span)
         if not self.model:
             return scope
         return scope.where(Matcher.exactly(self.settings.labels.model_name, self.model))
@@ -159,6 +198,7 @@ class _Answer:
     models: Reader
     engines: Reader | None
     broken: Vector
+    parts: Parts
 
     def model(self, key: Labels) -> ModelReport:
         """The entry of a model."""
@@ -166,7 +206,13 @@ class _Answer:
         method, model = labels.pop(names.spec_method, ""), labels.pop(names.model_name, "")
         case = self._case(self.models.of(key), "its engines together")
         engines = tuple(self._engines(case.numbers, self.engines)) if self.engines else ()
-        return model_report(case, model, method, labels=labels, engines=engines)
+        own = self.parts.get(key, ())
+        notes = (
+            (_NO_INTERVAL.format(why_not(self.parts, key, self.settings)),)
+            if case.numbers.value(measured_speedup) is not None and case.numbers.value(speedup_low) is None
+            else ()
+        )
+        return model_report(case, model, method, labels=labels, engines=engines, parts=own, notes=notes)
 
     def _engines(self, model: Numbers, engines: Reader) -> Iterator[EngineReport]:
         names = self.settings.labels

@@ -6,6 +6,7 @@ from string import Formatter
 from typing import Any
 
 from draftboard.catalogue import speculation
+from draftboard.intervals import Estimate
 from draftboard.reading import Numbers
 from draftboard.report import objects
 from draftboard.settings import Settings
@@ -13,13 +14,13 @@ from draftboard.signals import ALL, Signal, traffic
 from draftboard.signals.acceptance import acceptance, acceptance_length
 from draftboard.signals.capacity import prefix_cache_hits, prompt_tokens
 from draftboard.signals.comparison import acceptance_change, length_to_others
-from draftboard.signals.decisions import ADVICE, STATES, VERDICT, Choice, advice, state, verdict
+from draftboard.signals.decisions import ADVICE, MEASURED, STATES, VERDICT, Choice, advice, state, verdict
 from draftboard.signals.economics import affordable_inflation, best_k, least_gain, shorter_gain
 from draftboard.signals.integrity import IDENTITIES, identity_error
 from draftboard.signals.latency import FELT
 from draftboard.signals.requests import request_rate, unfinished
 from draftboard.signals.signal import Code, within, worded
-from draftboard.signals.users import measured_speedup
+from draftboard.signals.users import measured_speedup, speedup_high, speedup_low
 from draftboard.status import Status
 
 V0_ENGINE = Choice(
@@ -76,6 +77,7 @@ def model_report(
     *,
     labels: dict[str, str] | None = None,
     engines: tuple[objects.EngineReport, ...] = (),
+    parts: tuple[objects.Part, ...] = (),
     notes: tuple[str, ...] = (),
 ) -> objects.ModelReport:
     """A model's entry, of its engines together."""
@@ -87,8 +89,10 @@ def model_report(
         "acceptance_by_request": _by_request(engines),
         "acceptance_change": case.numbers.value(acceptance_change),
         "measured_speedup": case.numbers.value(measured_speedup),
+        "measured_speedup_interval": _interval(case),
         "broken": case.broken,
         "engines": engines,
+        "parts": parts,
         "notes": (
             *judged.notes,
             *notes,
@@ -98,6 +102,12 @@ def model_report(
         ),
     }
     return objects.ModelReport(**vars(judged) | found)
+
+
+def _interval(case: Case) -> Estimate | None:
+    speedup, *bounds = (case.numbers.value(signal) for signal in (measured_speedup, speedup_low, speedup_high))
+    low, high = bounds
+    return None if speedup is None or low is None or high is None else Estimate(speedup, low, high)
 
 
 def _by_request(engines: Sequence[objects.EngineReport]) -> float | None:
@@ -269,10 +279,20 @@ def _verdict(case: Case) -> objects.Verdict:
         advice=advised.code.says if advised else None,
         reasons=tuple(
             _filled(reason, case)
-            for reason in (chosen.reason, *_margin(case), *((advised.reason,) if advised else ()), *_of_best_k(case))
+            for reason in (
+                chosen.reason + _told(case, chosen),
+                *_margin(case),
+                *((advised.reason,) if advised else ()),
+                *_of_best_k(case),
+            )
         ),
         basis=chosen.basis,
     )
+
+
+def _told(case: Case, chosen: Choice) -> str:
+    interval = _interval(case) if chosen.basis == MEASURED else None
+    return f" (95 %: {interval.low:.2f} to {interval.high:.2f})" if interval else ""
 
 
 def _margin(case: Case) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from draftboard import output
 from draftboard.errors import DraftboardError
 from draftboard.files import saved_bytes
+from draftboard.intervals import Estimate
 from draftboard.output import Described
 from draftboard.signals import ALL, acceptance, comparison, costs, depth, economics, traffic, users
 
@@ -220,6 +221,20 @@ class Judged(Described):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Part(Described):
+    """What was counted in a part of the time: intervals rest on the scatter of parts."""
+
+    requests: float
+    """Finished, with a known time per output token."""
+    seconds_per_token: float
+    """Their times per output token, summed."""
+    drafts: float
+    """Drafts verified."""
+    draft_tokens: float
+    accepted_tokens: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class EngineReport(Judged):
     """One engine."""
 
@@ -252,6 +267,10 @@ class ModelReport(Judged):
     """Identities of the counters that do not hold."""
     engines: tuple[EngineReport, ...]
     """Of Prometheus only where asked for."""
+    measured_speedup_interval: Estimate | None = None
+    """With its 95 % interval, by the scatter of both arms between the parts of the time; None where there is none."""
+    parts: tuple[Part, ...] = ()
+    """The time in parts of about one length, in order; empty where two pages, or one, are all there is."""
 
 
 @dataclass(frozen=True, kw_only=True)

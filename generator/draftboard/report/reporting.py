@@ -1,16 +1,20 @@
 """The report: what some servers did over a time, from wherever it can be read."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from draftboard import reading
+from draftboard.catalogue import latency, speculation
+from draftboard.errors import DraftboardError
 from draftboard.expr.vector import kept
+from draftboard.intervals import PARTS
 from draftboard.output import Progress
 from draftboard.report.from_prometheus import of_prometheus
 from draftboard.report.judge import Case, broken_identities, engine_report, judge, model_report
-from draftboard.report.objects import SCHEMA_VERSION, Broken, Judged, ModelReport, Origin, Report, Sampling
+from draftboard.report.objects import SCHEMA_VERSION, Broken, Judged, ModelReport, Origin, Part, Report, Sampling
 from draftboard.settings import Settings
 from draftboard.signals import Level
 from draftboard.signals.decisions import STATES
@@ -21,6 +25,13 @@ _LIFETIME = (
 )
 _RAY = "Ray Serve names these series its own way: dashboards and rules, which read vllm:..., do not see them"
 _TICKS = 100
+_COUNTED_IN_PARTS = {
+    "requests": latency.TIME_PER_OUTPUT_TOKEN.count,
+    "seconds_per_token": latency.TIME_PER_OUTPUT_TOKEN.sum,
+    "drafts": speculation.DRAFTS,
+    "draft_tokens": speculation.DRAFT_TOKENS,
+    "accepted_tokens": speculation.ACCEPTED_TOKENS,
+}
 _DEFAULTS = Settings()
 _UNTOLD = Sampling()
 
@@ -43,8 +54,10 @@ def report(
     """
     match reading.Servers((source,)) if isinstance(source, str) else source:
         case reading.Servers() as servers:
-            pages, grown = _watch(servers, progress, sleep)
-            found = Reading(pages, reading.together(grown), settings, method).report(Origin.SCRAPES)
+            watched = _watch(servers, progress, sleep)
+            parts = [reading.together(grown) for grown in zip(*map(reading.in_parts, watched), strict=False)]
+            pages, grown = zip(*((each[-1], reading.growth(each[0], each[-1])) for each in watched), strict=True)
+            found = Reading(pages, reading.together(grown), settings, method, parts).report(Origin.SCRAPES)
         case reading.Pages(before, after, window):
             earlier, later = reading.load(before), reading.load(after)
             between = reading.growth(earlier, later, window.seconds if window else None)
@@ -66,19 +79,28 @@ def report_each(
     sleep: Callable[[float], None] = time.sleep,
 ) -> tuple[Report, ...]:
     """Look at servers over the same time, and report of each by itself; `methods` says how each drafts, where known."""
-    watched = zip(*_watch(source, progress, sleep), methods, strict=True)
-    return tuple(Reading([page], grown, settings, method).report(Origin.SCRAPES) for page, grown, method in watched)
+    watched = zip(_watch(source, progress, sleep), methods, strict=True)
+    return tuple(of_pages(pages, settings, method) for pages, method in watched)
+
+
+def of_pages(pages: Sequence[reading.Page], settings: Settings, method: str) -> Report:
+    """The report of one server that was read several times, of the time from the first page to the last."""
+    grown = reading.growth(pages[0], pages[-1])
+    return Reading([pages[-1]], grown, settings, method, reading.in_parts(pages)).report(Origin.SCRAPES)
 
 
 def _watch(
     source: reading.Servers, progress: Progress, sleep: Callable[[float], None]
-) -> tuple[tuple[reading.Page, ...], list[reading.Growth]]:
-    before = reading.scrape(source.addresses, source.access, source.limits)
-    for tick in range(_TICKS):
-        progress(f"reading twice, {source.window} apart", tick, _TICKS)
+) -> list[tuple[reading.Page, ...]]:
+    """The pages of each server, in order. The first and the last are needed; one in between may be missed."""
+    read = [reading.scrape(source.addresses, source.access, source.limits)]
+    for tick in range(1, _TICKS + 1):
+        progress(f"reading for {source.window}", tick - 1, _TICKS)
         sleep(source.window.seconds / _TICKS)
-    pages = reading.scrape(source.addresses, source.access, source.limits)
-    return pages, [reading.growth(old, new) for old, new in zip(before, pages, strict=True)]
+        if tick % (_TICKS // PARTS) == 0:
+            with suppress(DraftboardError) if tick < _TICKS else nullcontext():
+                read.append(reading.scrape(source.addresses, source.access, source.limits))
+    return list(zip(*read, strict=True))
 
 
 @dataclass(frozen=True)
@@ -89,6 +111,7 @@ class Reading:
     grown: reading.Growth
     settings: Settings
     method: str
+    parts: Sequence[reading.Growth] = ()  # The same growth, in parts.
 
     def report(self, origin: Origin, *earlier: reading.Page) -> Report:
         """All models on the pages, engines of one together; `earlier` pages are named among the sources."""
@@ -126,7 +149,19 @@ class Reading:
         )
         notes = (f"{name} {note}" for tally, name in zip(tallies, names, strict=True) for note in _notes(tally))
         model = next((tally.model for tally in tallies), "")
-        return model_report(together, model, self.method, notes=tuple(notes), engines=tuple(engines))
+        return model_report(
+            *(together, model, self.method), notes=tuple(notes), engines=tuple(engines), parts=tuple(self._parts(model))
+        )
+
+    def _parts(self, model: str) -> Iterator[Part]:
+        for grown in self.parts:
+            tallies = [tally for tally in grown.tallies if tally.model == model]
+            yield Part(
+                **{
+                    name: sum(tally.total(metric) or 0.0 for tally in tallies)
+                    for name, metric in _COUNTED_IN_PARTS.items()
+                }
+            )
 
     def _case(
         self, tallies: Sequence[reading.Tally], level: Level, name: str = "", broken: tuple[Broken, ...] = ()

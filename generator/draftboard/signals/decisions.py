@@ -1,6 +1,6 @@
 """The state of an engine, whether speculation pays, and what to change: tables, whose first row that holds counts."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -98,7 +98,9 @@ _EXPECTED = (
 )
 _BY_COSTS = _EXPECTED + "(c {draft_cost:g} and v {verify_inflation:.3g} are {basis})"
 _BY_STEPS = _EXPECTED + "(a step takes {step_cost} times the baseline's, in batches of the same size)"
-_MEASURED = "{measured_speedup.title} {measured_speedup} against the baseline at like load"
+MEASURED = "measured"
+"""The basis of a verdict that rests on users' own times."""
+_BY_USERS = "{measured_speedup.title} {measured_speedup} against the baseline at like load"
 
 
 def _by_bands(
@@ -107,16 +109,27 @@ def _by_bands(
     first: int,
     reason: str,
     *,
+    is_in: Mapping[str, Expr] | None = None,
     where: Expr = enough_drafts,
     asked: Callable[[Scope], bool] = lambda _: True,
 ) -> dict[str, Choice]:
-    """A row for each band of a speedup, from the lowest; codes are counted from `first`."""
+    """A row for each band of a speedup, from the lowest; codes are counted from `first`.
+
+    `is_in` says by band when it holds, where its bound alone does not.
+    """
     # Names, words and order of bands do not follow the settings; their bounds do.
     bands = signal.bands(Settings())
     return {
         f"{band.name}, {basis}": Choice(
             Code(first + number, f"{band.says} ({basis})", band.status),
-            (signal if upper is None else signal < setting(partial(_bound, signal, upper))) & where,
+            (
+                is_in[band.name]
+                if is_in
+                else signal
+                if upper is None
+                else signal < setting(partial(_bound, signal, upper))
+            )
+            & where,
             reason.replace("{basis}", basis),
             basis,
             asked,
@@ -152,7 +165,7 @@ VERDICT = Decision(
             (drafts > 0) & draft_tokens.equals(0),
             "Not one token was drafted: is every draft voided by a grammar, or does a counter stand still?",
         ),
-        **_by_bands(users.measured_speedup, "measured", 3, _MEASURED),
+        **_by_bands(users.measured_speedup, MEASURED, 3, _BY_USERS, is_in=users.speedup_is),
         **_by_bands(
             *(economics.expected_speedup, "measured by steps", 10, _BY_STEPS),
             where=enough_drafts & step_cost,
@@ -175,8 +188,8 @@ ADVICE = Decision(
     {
         "slower": Choice(
             Code(7, "draft less under load, or turn it off", Status.BAD),
-            users.measured_speedup < setting(lambda settings: settings.thresholds.slower),
-            "{measured_speedup.title} is {measured_speedup}, under {thresholds.slower:g}",
+            users.speedup_is["slower"],
+            "{measured_speedup.title} is {measured_speedup}: users wait longer",
         ),
         "adaptive": Choice(
             Code(8, "none: verification is adaptive", Status.QUIET),

@@ -1,8 +1,15 @@
 """What users feel of speculation: against a baseline without it, and against the model's own day."""
 
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
 from draftboard.catalogue import Metric, latency, serving
-from draftboard.expr.scope import Matcher, Scope
-from draftboard.expr.tree import Aggregate, Expr, Function, Raw, on, over_level, setting
+from draftboard.durations import Duration
+from draftboard.expr.counts import Counts
+from draftboard.expr.scope import Edition, Level, Matcher, Scope
+from draftboard.expr.tree import Aggregate, AtLeast, Expr, Function, Given, OverTime, Raw, on, over_level, setting
+from draftboard.intervals import Estimate
 from draftboard.settings import Settings
 from draftboard.signals.arms import of_speculating
 from draftboard.signals.comparison import usual
@@ -71,6 +78,70 @@ measured_speedup = Signal(
     empty="no baseline of this model serves enough requests under a similar load",
     decimals=2,
 )
+_WINDOWS = 12
+"""Of the measured speedup's own past, of the rules' length and one after the other, that its interval rests on."""
+_STUDENT = 2.3
+"""Standard deviations on each side of a window that hold 95 %: Student's t of 11 degrees of freedom, 2.20, times the
+square root of 12 / 11, as the deviation of so few values reads low."""
+_NEEDS = 0.9  # Of that past.
+
+
+def _past(settings: Settings) -> Duration:
+    return settings.rules.rate_window * _WINDOWS
+
+
+_scatter = _STUDENT * OverTime("stddev_over_time", measured_speedup, _past) & (
+    OverTime("count_over_time", measured_speedup, _past)
+    >= setting(lambda s: math.floor(_NEEDS * _past(s).seconds / s.rules.evaluation_interval.seconds))
+)
+speedup_low = Signal(
+    name="measured_speedup_low",
+    title="Measured speedup, low end",
+    question="How low may the measured speedup be?",
+    description="Lower end of the 95 % interval of the measured speedup, by the scatter of its last hour.",
+    action="Where the interval holds 1, measure longer before you decide.",
+    unit=Unit.TIMES,
+    better=Better.HIGHER,
+    expr=AtLeast(measured_speedup - _scatter, 0),
+    empty="no measured speedup, or too little of its past",
+    decimals=2,
+)
+speedup_high = replace(
+    speedup_low,
+    name="measured_speedup_high",
+    title="Measured speedup, high end",
+    question="How high may the measured speedup be?",
+    description="Upper end of the 95 % interval of the measured speedup, by the scatter of its last hour.",
+    expr=measured_speedup + _scatter,
+)
+
+
+def _band(name: str, by_interval: Expr) -> Expr:
+    """By the interval, where there is one; else below the bound of the band that follows."""
+    names = [band.name for band in _speedup_bands(Settings())]
+    bound = setting(lambda settings: _speedup_bands(settings)[names.index(name) + 1].at or 0.0)
+    by_value = measured_speedup < bound
+    with_interval = by_interval | by_value.combined("unless", speedup_low)
+    return Given(lambda s: with_interval if s.edition is Edition.ASKED else by_value)
+
+
+speedup_is: Mapping[str, Expr] = {
+    "slower": _band("slower", speedup_high < 1),
+    "even": _band("even", speedup_low <= 1),
+    "faster": measured_speedup,
+}
+"""By band of the measured speedup, from the lowest: the first that holds counts. About even means that the 95 %
+interval holds 1, or, where there is none, that the speedup lies between two bounds."""
+
+
+def speedup_band(speedup: float, interval: Estimate | None, settings: Settings) -> Band:
+    """The band of a speedup that was measured elsewhere."""
+    known = {measured_speedup: speedup} | ({speedup_low: interval.low, speedup_high: interval.high} if interval else {})
+    answers = {(signal.name, Level.MODEL): {frozenset[tuple[str, str]](): value} for signal, value in known.items()}
+    counts = Counts(settings, answers=answers)
+    return next(band for band in _speedup_bands(settings) if counts.read(speedup_is[band.name]))
+
+
 tail_change = Signal(
     name="tail_change",
     title="Latency tail vs. its own past",
