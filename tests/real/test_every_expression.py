@@ -103,7 +103,13 @@ EMPTY_BY_DEFAULT = {
         ),
         NOT_SCRAPED,
     ),
-    "model:draftboard_spec_decode_step_seconds:mean_by_batch_rate5m": "no server of the run has the plugin",
+    **dict.fromkeys(
+        (
+            "model:draftboard_spec_decode_step_seconds:mean_by_batch_rate5m",
+            "model:draftboard_spec_draft_tokens_per_pos:rate5m",
+        ),
+        "no server of the run has the plugin",
+    ),
     "DraftboardRecordsMissing": "a replay has the records of its series",
 }
 # The demo's short windows give the run a past and a queue to resolve, and its settings an n-gram that does not pay.

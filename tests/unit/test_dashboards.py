@@ -460,7 +460,7 @@ def test_every_signal_is_shown_or_serves_another_that_is(settings: Settings) -> 
         "first_tokens",  # subtracted in tokens per step
         "at_least_accepted",  # shown as survival and as accepted length
         "each_k",  # the k axis itself
-        "accepted_tokens_per_pos",  # shown as survival
+        *("accepted_tokens_per_pos", "draft_tokens_per_pos"),  # shown as survival and as acceptance by position
         "break_even",  # divisor of the speedup of speculative steps
         *("length_baseline", "length_deviation"),  # parts of the anomaly
         "engines",  # of a side, in a comparison

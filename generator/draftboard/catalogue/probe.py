@@ -1,9 +1,17 @@
-"""What the plugin of `deploy/vllm/probe` counts of pure decode steps, which hold no prefill."""
+"""What the plugin of `deploy/vllm/probe` counts: tokens drafted by position, and decode steps that hold no prefill."""
 
 from functools import partial
 
 from draftboard.catalogue.metric import Metric, Presence
 
+DRAFT_TOKENS_PER_POS = Metric(
+    name="draftboard_spec_draft_tokens_per_pos_total",
+    unit="tokens",
+    meaning="Draft tokens, by position from 0: position i counts drafts of more than i tokens.",
+    help="Draft tokens, by position.",
+    presence=Presence.PROBE,
+    own_labels=("position",),
+)
 _of_steps = partial(Metric, presence=Presence.PROBE, own_labels=("batch", "k"))
 DECODE_STEPS = _of_steps(
     name="draftboard_spec_decode_steps_total",

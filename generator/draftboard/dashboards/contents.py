@@ -162,7 +162,8 @@ def depth(settings: Settings, edition: Edition) -> Dashboard:
     page.row(
         "How deep are drafts accepted now?",
         *(page.bars(one) for one in (positions.survival, positions.conditional_acceptance)),
-        *(page.bars(one) for one in (positions.accepted_length_share, positions.tokens_per_step_at)),
+        *(page.bars(one) for one in (positions.acceptance_by_position, positions.accepted_length_share)),
+        *(page.bars(one) for one in (positions.tokens_per_step_at, positions.draft_length_at)),
     )
     page.row(
         "Which draft length would be best?",

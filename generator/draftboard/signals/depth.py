@@ -1,6 +1,6 @@
 """How deep drafts are accepted: by position, by accepted length, and what a shorter draft would have yielded."""
 
-from draftboard.catalogue import speculation
+from draftboard.catalogue import probe, speculation
 from draftboard.expr.labels import labelled, numbers, renamed, successor, up_to
 from draftboard.expr.scope import Edition, Level, Scope
 from draftboard.expr.tree import (
@@ -16,10 +16,12 @@ from draftboard.expr.tree import (
     ignoring,
     on,
     over_level,
+    rate,
     setting,
 )
+from draftboard.signals.acceptance import draft_length
 from draftboard.signals.signal import Better, Signal, Unit, good_from
-from draftboard.signals.traffic import BOTH_LEVELS, accepted_tokens, accepted_tokens_per_pos, drafts
+from draftboard.signals.traffic import BOTH_LEVELS, accepted_tokens, accepted_tokens_per_pos, draft_tokens, drafts
 
 EACH_MODEL = ignoring("k", group="left")  # One number of a model for all its k.
 BURSTS = (
@@ -42,12 +44,14 @@ def _judged(signal: Signal) -> Expr:
     return Given(lambda s: signal.where("position", up_to(_longest(s) - 1)))
 
 
-def _accepted_within(s: Scope) -> Expr:
-    """Tokens accepted in the first k positions, for every k."""
-    return FirstOf(
-        tuple(
-            labelled(accepted_tokens_per_pos.where("position", up_to(k - 1)).sum("position"), "k", str(k))
-            for k in range(1, _longest(s) + 1)
+def _within_each_k(by_position: Signal) -> Expr:
+    """Sum of a signal by position over the first k positions, for every k."""
+    return Given(
+        lambda s: FirstOf(
+            tuple(
+                labelled(by_position.where("position", up_to(k - 1)).sum("position"), "k", str(k))
+                for k in range(1, _longest(s) + 1)
+            )
         )
     )
 
@@ -58,6 +62,23 @@ def _positions(s: Scope) -> Expr:
     return series if s.edition is Edition.RAW else over_level("max", series, "position")
 
 
+draft_tokens_per_pos = Signal(
+    name="draft_tokens_per_pos",
+    title="Drafted tokens by position",
+    question="How many drafts reach this position?",
+    description="Per second: draft tokens by position, which is the number of drafts that are longer than it.",
+    action="Shorten K where few drafts are that long.",
+    note="Of engines with Draftboard's plugin for vLLM.",
+    unit=Unit.TOKENS_PER_SECOND,
+    expr=rate(probe.DRAFT_TOKENS_PER_POS),
+    record="draftboard_spec_draft_tokens_per_pos:rate{window}",
+    by=("position",),
+    empty="no plugin, or speculation is off",
+)
+_all_by_position = draft_tokens_per_pos.sum("position") >= setting(
+    lambda settings: 1 - settings.thresholds.inconsistent
+) * draft_tokens
+"""Where the plugin runs in every engine: it then counts by position all that vLLM counts."""
 current_k = Signal(
     name="current_k",
     title="K of an engine",
@@ -125,8 +146,8 @@ survival = Signal(
     description="Share of drafts accepted at least this deep, from position 0 on: cumulative, so do not multiply "
     "positions.",
     action="Shorten K where late positions are rarely accepted; if position 0 is low, look at the drafter.",
-    note="The base is all drafts, so late positions read low if drafts are shorter than K: vLLM does not "
-    f"export how many drafts reach a position. {_ONE_K}",
+    note="The base is all drafts, so late positions read low if drafts are shorter than K: acceptance by position has "
+    f"another base. {_ONE_K}",
     better=Better.HIGHER,
     expr=of_one_k(accepted_tokens_per_pos.ratio(drafts, ignoring("position", group="left")), "position"),
     record="vllm_spec_decode_survival:ratio_rate{window}",
@@ -154,11 +175,32 @@ conditional_acceptance = Signal(
     question="At which position does acceptance break off?",
     description="Of the drafts accepted up to this position, the share accepted at it: nearly flat for a good drafter.",
     action="If it falls off a cliff, set K to the position of the cliff.",
-    note="Exact if drafts have full length.",
+    note="Low if drafts are shorter than K: a draft that ended before a position counts as rejected at it. No counter "
+    "tells how many drafts were accepted so far and went on.",
     better=Better.HIGHER,
     # Position i is tried once i tokens were accepted.
     expr=survival / renamed(at_least_accepted, "position", "accepted"),
     record="vllm_spec_decode_conditional_acceptance:ratio_rate{window}",
+    by=("position",),
+)
+acceptance_by_position = Signal(
+    name="acceptance_by_position",
+    title="Acceptance by position",
+    question="Which share of the tokens drafted at a position is accepted?",
+    description="Accepted / drafted tokens of each position; without the plugin for vLLM survival, which is the least "
+    "that it can be.",
+    action="If it hardly falls where survival does, drafts end there: look for why they are short, not at the drafter.",
+    note="With the plugin in all engines of a model it is right for drafts of any length and any mix of K; survival is "
+    "as right where all drafts have K tokens.",
+    better=Better.HIGHER,
+    # A draft that does not reach a position says nothing of it, so that engines of another K do not blend.
+    expr=first_of(
+        (accepted_tokens_per_pos / draft_tokens_per_pos)
+        .combined("and", _all_by_position, ignoring("position"))
+        .combined("unless", adaptive, ignoring("position")),
+        survival.combined("unless", _all_by_position, ignoring("position")),
+    ),
+    record="vllm_spec_decode_position_acceptance:ratio_rate{window}",
     by=("position",),
 )
 accepted_length_share = Signal(
@@ -203,8 +245,27 @@ tokens_per_step_at = Signal(
     note=f"For each k up to the lowest K. {BURSTS}",
     unit=Unit.TOKENS,
     better=Better.HIGHER,
-    expr=1 + (Given(_accepted_within) & each_k).ratio(drafts, ignoring("k", group="left")),
+    expr=1 + (_within_each_k(accepted_tokens_per_pos) & each_k).ratio(drafts, EACH_MODEL),
     record="vllm_spec_decode_tokens_per_step_at:mean_rate{window}",
+    by=("k",),
+    decimals=2,
+)
+_counted_at = (_within_each_k(draft_tokens_per_pos) & each_k).ratio(drafts, EACH_MODEL)
+_at_most_the_mean = first_of(
+    each_k.combined("<", draft_length, EACH_MODEL), constant(0, each_k).combined("+", draft_length, EACH_MODEL)
+)
+draft_length_at = Signal(
+    name="draft_length_at",
+    title="Mean draft length at each k",
+    question="How many tokens would drafts of up to k have?",
+    description="Tokens drafted in the first k positions / drafts; without the plugin for vLLM k, or the mean draft "
+    "where that is shorter.",
+    action="Where it stays flat as k grows, drafts end by themselves, and a larger K costs and brings little.",
+    note="For each k up to the lowest K. Exact for drafts of any length where all engines of a model run Draftboard's "
+    "plugin; otherwise too high where drafts are shorter than K.",
+    unit=Unit.TOKENS,
+    expr=first_of(_counted_at.combined("and", _all_by_position, ignoring("k")), _at_most_the_mean),
+    record="vllm_spec_decode_draft_length_at:mean_rate{window}",
     by=("k",),
     decimals=2,
 )

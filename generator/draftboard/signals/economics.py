@@ -17,6 +17,7 @@ from draftboard.signals.depth import (
     EACH_MODEL,
     backed_depth,
     configured_k,
+    draft_length_at,
     each_k,
     next_position_accepted,
     of_one_k,
@@ -48,11 +49,6 @@ _speedup = partial(Signal, unit=Unit.TIMES, better=Better.HIGHER, bands=speedup_
 _gain = partial(Signal, unit=Unit.TIMES_NOW, better=Better.LOWER, decimals=2)
 
 
-# For k below K the mean draft is an approximation where draft lengths vary: vLLM does not export their distribution.
-_drafted_at = first_of(
-    each_k.combined("<", draft_length, EACH_MODEL), constant(0, each_k).combined("+", draft_length, EACH_MODEL)
-)
-"""Tokens drafted a step with drafts of up to k: k, but no more than the mean draft has now."""
 _what_if_cost = setting(lambda settings: settings.draft_cost.default, variable="draft_cost")
 _what_if_inflation = setting(lambda settings: settings.draft_cost.inflation_by_batch[0][1], variable="verify_inflation")
 _in_drafts = coverage * acceptance_length
@@ -134,7 +130,7 @@ affordable_inflation = Signal(
 
 
 _step_at = AtLeast(
-    _drafted_at.combined("*", draft_cost, EACH_MODEL).combined("+", verify_inflation, EACH_MODEL), PLAIN_STEP
+    draft_length_at.combined("*", draft_cost, EACH_MODEL).combined("+", verify_inflation, EACH_MODEL), PLAIN_STEP
 )
 """A measured v is under 1 where c is assumed too high; no step with a draft takes less time than a plain one."""
 
@@ -194,7 +190,7 @@ what_if_speedup = _speedup(
     description="Expected speedup at each k, with draft cost c and verify inflation v from the variables of the "
     "dashboard, the same for all models.",
     action="Choose c and v as you measured them.",
-    expr=_speedup_at(_drafted_at * _what_if_cost + _what_if_inflation),
+    expr=_speedup_at(draft_length_at * _what_if_cost + _what_if_inflation),
     by=("k",),
 )
 _full = draft_length >= setting(lambda settings: settings.thresholds.full_drafts) * configured_k
