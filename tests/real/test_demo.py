@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,19 @@ import pytest
 from rich.console import Console
 
 from conftest import DEMO_SETTINGS, RECORDING, program
+from draftboard.calibrate import calibrated, of_history
 from draftboard.cli import main
+from draftboard.durations import Duration
+from draftboard.expr.scope import Matcher
 from draftboard.lab.replay import Replay, story_of, summary
 from draftboard.output import as_json, show
+from draftboard.reading import Recorded
 from draftboard.settings import Settings, load
+from draftboard.signals import Edition, Scope, Signal
+from draftboard.signals.decisions import VERDICT, verdict
+from draftboard.signals.economics import expected_speedup
+from draftboard.signals.users import measured_speedup
+from draftboard.status import Status
 
 pytestmark = pytest.mark.prometheus
 of_kept = pytest.mark.xdist_group("demo_run")  # one worker, one replay of each kind
@@ -122,6 +131,77 @@ def test_with_the_default_costs_the_estimate_agrees_with_what_users_measure(kept
         for moment in chapter["moments"][1:4] + chapter["moments"][5:7]
     ]
     assert [expected for expected, _ in pairs] == pytest.approx([measured for _, measured in pairs], abs=0.04)
+
+
+BUSY = 440  # Seconds of the recording in which requests arrive.
+VERDICTS = {choice.code.value: choice.code.status for choice in VERDICT.choices.values()}
+"""What a verdict says, whatever it rests on: good, a warning, bad."""
+
+
+def of_ngram(replay: Replay, scope: Scope, signal: Signal, seconds: Sequence[int]) -> dict[int, float]:
+    """The signal of the server that drafts, by seconds since the start of the recording."""
+    drafting = scope.where(Matcher.exactly("spec_method", "ngram"))
+    first, pace = replay.start + seconds[0], seconds[1] - seconds[0]
+    found = replay.client.query_range(drafting(signal), first, replay.start + seconds[-1], pace)
+    return {round(at - replay.start): value for series in found for at, value in series.samples}
+
+
+def fitted_on(replay: Replay, seconds: int) -> Settings:
+    """The demo's settings with the curve that `calibrate` fits on the beginning of the recording."""
+    # Windows of four scrapes, the shortest: minutes would be too few. Records of such windows are not there either, so
+    # that nothing that was measured stands in for the curve.
+    short = replay.settings.model_copy(
+        update={"rules": replay.settings.rules.model_copy(update={"window": Duration(20)})}
+    )
+    history = Recorded(replay.client.url, Duration(seconds))
+    fragment = calibrated(of_history(history, short, at=replay.start + seconds), short).settings
+    assert fragment
+    costs = {
+        "by_method": {fragment.method: fragment.draft_cost},
+        "verify_inflation": {str(batch): inflation for batch, inflation in fragment.verify_inflation.items()},
+    }
+    return Settings.model_validate(short.model_dump(by_alias=True) | {"draft_cost": costs})
+
+
+def judged(signal: Signal, values: dict[int, float], settings: Settings) -> dict[int, Status]:
+    return {at: signal.step_of(value, settings).status for at, value in values.items()}
+
+
+@of_kept
+def test_a_curve_fitted_on_the_first_half_gives_the_measured_verdict_of_the_second(demo_run: Replay) -> None:
+    pytest.importorskip("statsmodels")
+    curve = Scope(fitted_on(demo_run, BUSY // 2), edition=Edition.ASKED, span=Duration(60))
+    every_minute, every_scrape = range(240, BUSY, 60), range(BUSY // 2, BUSY, 5)
+    expected = judged(expected_speedup, of_ngram(demo_run, curve, expected_speedup, every_scrape), curve.settings)
+    verdicts = of_ngram(demo_run, Scope(demo_run.settings), verdict, every_minute)
+    assert {at: expected[at] for at in verdicts} == {at: VERDICTS[round(code)] for at, code in verdicts.items()}
+    assert set(map(expected.get, verdicts)) == {Status.BAD, Status.WARN, Status.GOOD}
+    # Between two minutes, too, it never says the contrary of what users measure while both servers are up.
+    measured = judged(
+        measured_speedup, of_ngram(demo_run, Scope(demo_run.settings), measured_speedup, every_scrape), curve.settings
+    )
+    assert {at for at in measured if {expected[at], measured[at]} == {Status.BAD, Status.GOOD}} == set()
+    assert len(measured) > 20
+
+
+def contradicted(replay: Replay) -> dict[int, Status]:
+    """Verdicts of moments at which users wait longer, other than that speculation costs more than it saves."""
+    scope, times = Scope(replay.settings), range(0, BUSY, replay.step)
+    measured = judged(measured_speedup, of_ngram(replay, scope, measured_speedup, times), replay.settings)
+    slower = {at for at, status in measured.items() if status is Status.BAD}
+    assert slower
+    told = {at: VERDICTS[round(code)] for at, code in of_ngram(replay, scope, verdict, times).items()}
+    return {at: told[at] for at in slower if told[at] is not Status.BAD}
+
+
+@of_kept
+def test_with_the_default_costs_no_verdict_contradicts_a_measured_slowdown(demo_run: Replay) -> None:
+    assert contradicted(demo_run) == {}
+
+
+@pytest.mark.xdist_group("default_run")
+def test_with_default_settings_no_verdict_contradicts_a_measured_slowdown(default_run: Replay) -> None:
+    assert contradicted(default_run) == {}
 
 
 def at_one_minute(story: dict[str, Any]) -> dict[str, Any]:

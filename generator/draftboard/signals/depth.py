@@ -75,9 +75,10 @@ draft_tokens_per_pos = Signal(
     by=("position",),
     empty="no plugin, or speculation is off",
 )
-_all_by_position = draft_tokens_per_pos.sum("position") >= setting(
-    lambda settings: 1 - settings.thresholds.inconsistent
-) * draft_tokens
+_all_by_position = (
+    draft_tokens_per_pos.sum("position")
+    >= setting(lambda settings: 1 - settings.thresholds.inconsistent) * draft_tokens
+)
 """Where the plugin runs in every engine: it then counts by position all that vLLM counts."""
 current_k = Signal(
     name="current_k",

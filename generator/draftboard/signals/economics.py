@@ -7,7 +7,7 @@ it yields `tokens_per_step` tokens, where a plain one yields 1. The speedup of t
 
 from functools import partial
 
-from draftboard.expr.tree import AtLeast, Expr, Where, constant, first_of, ignoring, setting
+from draftboard.expr.tree import AtLeast, Expr, Where, ignoring, setting
 from draftboard.settings import Settings
 from draftboard.signals.acceptance import acceptance_length, coverage, draft_length, tokens_per_step
 from draftboard.signals.arms import method_of
