@@ -126,6 +126,7 @@ local inJson(text) =
     'links.runbooks': inJson(links.runbooks),
     '(1 + thresholds.gain)': number((1 + thresholds.gain)),
     '(1 - thresholds.gain)': number((1 - thresholds.gain)),
+    '(1 - thresholds.inconsistent)': number((1 - thresholds.inconsistent)),
     '(1 - thresholds.load)': number((1 - thresholds.load)),
     '(1 / (1 - thresholds.load))': number((1 / (1 - thresholds.load))),
     '(1.25 * -thresholds.anomaly)': number((1.25 * -thresholds.anomaly)),
