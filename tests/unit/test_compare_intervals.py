@@ -150,9 +150,3 @@ def test_parts_are_saved_with_a_report(tmp_path: Path, capsys: pytest.CaptureFix
     ended, out, _ = run(*names, "--min-speedup", "1.01", "--whole-interval", capsys=capsys)
     assert ended == 0
     assert "(95 %: " in out
-
-
-def test_whole_intervals_are_asked_of_gates(capsys: pytest.CaptureFixture[str]) -> None:
-    ended, _, err = run("a", "b", "--whole-interval", capsys=capsys)
-    assert ended == 2
-    assert "--whole-interval requires --max-drop-pp or --min-speedup" in err

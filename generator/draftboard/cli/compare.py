@@ -33,6 +33,8 @@ from draftboard.durations import READING, Duration
 )
 @click.option("--min-speedup", type=shared.Number(0, 1e9), metavar="TIMES", help="Gate: least measured speedup.")
 @click.option("--whole-interval", is_flag=True, help="Gates: the whole 95 % interval must be within the limit.")
+@click.option("--junit", type=shared.FILE, metavar="FILE.xml", help="Also write the gates as JUnit XML.")
+@click.option("--github", is_flag=True, help="Also print the gates as annotations of GitHub Actions, to stderr.")
 @click.option("--gpu-hour-price", type=shared.Number(0, 1e9), metavar="PRICE", help="Price of one GPU-hour.")
 @click.option("--gpus", type=click.IntRange(1, 100_000), help="GPUs of each engine. Default: 1.")
 @click.option(
@@ -59,6 +61,8 @@ def compare_command(
     model: str,
     method: str,
     baseline_method: str,
+    junit: Path | None,
+    github: bool,
     gpus: int | None,
     confirm: Path | None,
     token_file: Path | None,
@@ -79,7 +83,7 @@ def compare_command(
     from draftboard.access import Access
     from draftboard.alerts import load
     from draftboard.cli import screen
-    from draftboard.compare import compare, document, recorded, saved, sides
+    from draftboard.compare import annotations, compare, document, recorded, require_unused, saved, sides, write_junit
     from draftboard.reading import Recorded
 
     require, priced = shared.require, judged["gpu_hour_price"] is not None
@@ -90,7 +94,11 @@ def compare_command(
     require(not (prometheus and any(methods)), "--method applies to servers: Prometheus has a label for it")
     require(gpus is None or priced or judged["baseline_gpus"], "--gpus requires --gpu-hour-price or --baseline-gpus")
     gated = judged["max_drop_pp"] is not None or judged["min_speedup"] is not None
-    require(gated or not judged["whole_interval"], "--whole-interval requires --max-drop-pp or --min-speedup")
+    of_gates = {"--whole-interval": judged["whole_interval"], "--junit": junit, "--github": github}
+    for option in (option for option, given in of_gates.items() if given):
+        require(gated, f"{option} requires --max-drop-pp or --min-speedup")
+    if junit:
+        require_unused(junit)
     settings, access, names = load(config), Access.from_files(token_file, ca_file), (baseline, candidate)
     with screen.progress_bar() as progress:
         if prometheus:
@@ -106,5 +114,9 @@ def compare_command(
         click.echo(output.as_markdown(document(found, settings)), nl=False)
     else:
         output.show(document(found, settings), screen.console())
+    if junit:
+        write_junit(found, junit)
+    for line in annotations(found) if github else ():
+        click.echo(line, err=True)
     if not found.passed:
         raise SystemExit(1)
