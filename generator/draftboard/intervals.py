@@ -82,15 +82,20 @@ class Ratio:
 
     def over(self, other: "Ratio") -> Estimate:
         """One measurement over another, by logarithms."""
-        error = math.hypot(self.error / self.value, other.error / other.value)
-        value = math.log(self.value / other.value)
-        low, high = _student(value, error, min(self.parts, other.parts))
-        return Estimate(math.exp(value), math.exp(low), math.exp(high))
+        return together([(self, other, 1.0)])
 
     def less(self, other: "Ratio") -> Estimate:
         """One measurement less another."""
         value, error = self.value - other.value, math.hypot(self.error, other.error)
         return Estimate(value, *_student(value, error, min(self.parts, other.parts)))
+
+
+def together(strata: Sequence[tuple[Ratio, Ratio, float]]) -> Estimate:
+    """One measurement over another in several strata, such as loads, each with its weight: the geometric mean."""
+    value = sum(weight * math.log(one.value / other.value) for one, other, weight in strata)
+    error = math.hypot(*(weight * part.error / part.value for one, other, weight in strata for part in (one, other)))
+    low, high = _student(value, error, min(min(one.parts, other.parts) for one, other, _ in strata))
+    return Estimate(math.exp(value), math.exp(low), math.exp(high))
 
 
 def _student(value: float, error: float, parts: int) -> tuple[float, float]:

@@ -8,7 +8,10 @@ import pytest
 
 from conftest import program
 from draftboard.build import artifacts
+from draftboard.durations import Duration
+from draftboard.history import of_past
 from draftboard.lab.replay import Replay, replaying
+from draftboard.reading import Recorded
 from draftboard.settings import Settings
 from support import grafana
 from support.replays import behind
@@ -115,3 +118,23 @@ def test_each_change_is_marked_once_with_what_changed(path: str, step: int, hist
     for event in (*changes, *methods):
         model = event.text.partition(": ")[2].partition(" ")[0]
         assert 0 <= event.minute - happened[model] <= 2 + step // 60, event
+
+
+@pytest.mark.parametrize("path", EDITIONS, ids=["records", "raw"])
+def test_the_command_finds_the_changes_of_k_that_graphs_mark(path: str, history: Replay) -> None:
+    source = Recorded(history.client.url, Duration(60 * MINUTES))
+    found = of_past(source, Settings(), at=history.end)
+    changes = {
+        Event(round((change.at - START) / 60), f"K {change.before.k} -> {change.after.k}: {model.model}")
+        for model in found.models
+        for change in model.changes
+    }
+    marks = {
+        Event(minute, text.strip().rpartition(" ")[0]) for minute, text in marked(history, path, "Changes of K", 60)
+    }
+    assert sorted(text for _, text in changes) == sorted(text for _, text in marks)
+    # Its windows hold the new K alone: of a roll-out, when the last engine has it.
+    at = {text: minute for minute, text in marks}
+    assert all(0 <= minute - at[text] <= 20 for minute, text in changes)
+    (tried,) = (model for model in found.models if model.model == "tried")
+    assert tried.notes[0].startswith("Served in several ways at once for ")

@@ -209,12 +209,11 @@ class History:
         batch = 1 if at < END - 3600 else 4
         cost = (v(batch) + k * C if k else 1.0) * (1 + 0.01 * ((at // 300 * 7919) % 11 - 5) / 5)
         rates = {
+            serving.REQUESTS_RUNNING.name: batch,  # And what is made of it.
             latency.STEP_LATENCY.count.name: batch / (PLAIN * cost),
             latency.STEP_LATENCY.sum.name: batch,
-            latency.STEP_TOKENS.count.name: 1 / (PLAIN * cost),
             latency.TIME_TO_FIRST_TOKEN.count.name: 0.1,
             serving.GENERATION_TOKENS.name: batch / (PLAIN * cost) * (1 + 0.6 * k) + 0.1,
-            serving.REQUESTS_RUNNING.name: batch,
             speculation.DRAFTS.name: batch / (PLAIN * cost) * bool(k),
             speculation.DRAFT_TOKENS.name: batch / (PLAIN * cost) * k,
         }
@@ -244,7 +243,7 @@ def test_a_history_of_both_arms_is_calibrated(tmp_path: Path, capsys: pytest.Cap
         [v(batch) + 5 * C for batch in (1, 4)], rel=0.02
     )
     assert (tmp_path / "costs.toml").exists()
-    assert len(history.queries) == 8
+    assert len(history.queries) == 7
 
 
 def test_variants_of_one_method_tell_c_and_v_apart(capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,6 +22,7 @@ COMMANDS = {
     "sweep": ["sweep", "{}"],
     "calibrate": ["calibrate", "{}", "{}/other"],
     "calibrate of Prometheus": ["calibrate", "--prometheus", "{}"],
+    "history": ["history", "--prometheus", "{}"],
 }
 every_command = pytest.mark.parametrize("command", COMMANDS)
 

@@ -7,19 +7,19 @@ from draftboard.calibrate.windows import BASELINE, Measured, Window, pooled
 from draftboard.catalogue import latency
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
-from draftboard.expr.scope import Matcher
 from draftboard.expr.tree import Expr, rate
+from draftboard.expr.vector import Labels
 from draftboard.output import Progress
 from draftboard.prometheus import Client
-from draftboard.reading import Recorded
+from draftboard.reading import Past, Recorded, of_model
 from draftboard.settings import Settings
-from draftboard.signals import Edition, Level, Scope, capacity, traffic
+from draftboard.signals import Edition, Level, Scope, traffic
+from draftboard.signals.costs import decode_batch
 
 WEEK = Duration(7 * 86_400)
 _BLOCKS = 50  # Of the range: what lies in one shares prompts and disturbances, and counts as one sample.
 _MOST_NAMED = 5
-_MOST = 1e15  # Of anything that is counted.
-_STEPS, _RUNNING = "steps", "running"
+_STEPS, _BATCH = "steps", "batch"
 _ASKED: Mapping[str, Expr] = {
     _STEPS: traffic.decode_steps,
     "seconds": rate(latency.STEP_LATENCY.sum),
@@ -27,11 +27,10 @@ _ASKED: Mapping[str, Expr] = {
     "first": traffic.first_tokens,
     "drafts": traffic.drafts,
     "drafted": traffic.draft_tokens,
-    "iterations": rate(latency.STEP_TOKENS.count),
-    _RUNNING: capacity.batch,
+    _BATCH: decode_batch,
 }
-_NEEDED = {_STEPS, "seconds", "generated", "first", _RUNNING}
-_Key = tuple[tuple[tuple[str, str], ...], float]  # Labels of an engine, and the end of a window.
+_NEEDED = {_STEPS, "seconds", "generated", "first", _BATCH}
+_Key = tuple[Labels, float]  # Of an engine, and the end of a window.
 _Counts = dict[str, float]
 
 
@@ -46,18 +45,12 @@ def of_history(
     span, window = source.span or WEEK, settings.rules.rate_window
     if span.seconds < window.seconds:
         raise DraftboardError(f"--range {span} is shorter than the window of rates, {window}")
-    scope = _scope(settings, window, source.model)
+    scope = of_model(Scope(settings, Level.ENGINE, Edition.ASKED, span=window), source.model)
+    past = Past(at - span.seconds + window.seconds, at, window.seconds)
     found: dict[_Key, _Counts] = {}
     with Client(source.url, source.access) as client:
-        for done, (name, expression) in enumerate(_ASKED.items()):
-            progress("asking Prometheus", done, len(_ASKED))
-            factor = 1.0 if name == _RUNNING else window.seconds
-            start = at - span.seconds + window.seconds
-            for series in client.query_range(scope(expression), start, at, window.seconds):
-                labels = tuple(sorted((name, text) for name, text in series.labels.items() if name != "__name__"))
-                for moment, value in series.samples:
-                    if 0 <= value * factor < _MOST:
-                        found.setdefault((labels, moment), {})[name] = value * factor
+        for name, labels, moment, value in past.read(client, scope, _ASKED, progress):
+            found.setdefault((labels, moment), {})[name] = value * (1.0 if name == _BATCH else window.seconds)
         url = client.url
     whole = {key: counts for key, counts in found.items() if counts.keys() >= _NEEDED}
     model = _only(whole, settings.labels.model_name, "--model", url)
@@ -66,13 +59,6 @@ def of_history(
     method, arms = _of_method(whole, settings, method, url)
     windows = _windows(arms, settings, at - span.seconds, span.seconds)
     return Measured(origin="history", model=model, method=method, sources=(url,), taken_at=at, windows=pooled(windows))
-
-
-def _scope(settings: Settings, window: Duration, model: str) -> Scope:
-    scope = Scope(settings, Level.ENGINE, Edition.ASKED, span=window)
-    if not model:
-        return scope
-    return scope.where(Matcher.exactly(settings.labels.model_name, model))
 
 
 def _only(found: Mapping[_Key, _Counts], label: str, choice: str, url: str) -> str:
@@ -112,9 +98,7 @@ def _windows(found: Mapping[_Key, _Counts], settings: Settings, start: float, se
         tokens = counts["generated"] - counts["first"]
         if steps < settings.traffic.steps_to_judge or tokens <= 0 or counts["seconds"] <= 0:
             continue
-        iterations = counts.get("iterations", 0.0)
-        # Both read low: counted steps where several API servers count one engine's, running requests where it idles.
-        batch = max(1.0, counts[_RUNNING], steps / iterations if iterations else 0.0)
+        batch = max(1.0, counts[_BATCH])
         method, variant = own.get(names.spec_method, ""), own.get(names.variant, "")
         yield Window(
             arm=BASELINE if method == settings.methods.baseline else variant or method,

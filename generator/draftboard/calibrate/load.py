@@ -13,11 +13,14 @@ from draftboard.calibrate.windows import BASELINE, Measured, Window
 from draftboard.catalogue import latency, serving, speculation
 from draftboard.errors import DraftboardError
 from draftboard.output import Progress
-from draftboard.reading import Page, Since, growth, lifetime
+from draftboard.reading import Page, Since, counts_of, growth, lifetime
 from draftboard.settings import Settings
+from draftboard.signals import Level
+from draftboard.signals.costs import decode_batch
 from draftboard.sweep import Api, Batch, Plan, Watch, explained, foreign, foreign_notes, require_answers, total
 
 _NEEDED = (latency.STEP_LATENCY.count, latency.STEP_LATENCY.sum, serving.GENERATION_TOKENS)
+_DEFAULTS = Settings()  # No setting changes what is counted of a page.
 _LOWEST = 0.8  # Of the concurrency, under which the server did not run the batch that it was sent. HEUR
 
 
@@ -98,19 +101,18 @@ def counted(arm: str, concurrency: int, before: Page, after: Page) -> Window:
     grown = growth(before, after)
     if any(tally.since is not Since.WINDOW for tally in grown.tallies):
         raise DraftboardError(f"{after.source}: the server restarted meanwhile: measure anew")
-    metrics = (*_NEEDED, latency.TIME_TO_FIRST_TOKEN.count, latency.STEP_TOKENS.count)
-    steps, seconds, generated, first, iterations = (total(grown, metric) or 0.0 for metric in metrics)
+    metrics = (*_NEEDED, latency.TIME_TO_FIRST_TOKEN.count)
+    steps, seconds, generated, first = (total(grown, metric) or 0.0 for metric in metrics)
     if steps <= 0 or seconds <= 0 or generated <= first:
         raise DraftboardError(
             f"{after.source}: no decode steps within a round at concurrency {concurrency}: raise --requests or "
             "--max-tokens"
         )
-    running = sum(after.of(serving.REQUESTS_RUNNING).values()) / len(grown.tallies)
+    batches = counts_of(grown.tallies, _DEFAULTS).read(decode_batch, Level.FLEET)
     return Window(
         arm=arm,
         load=concurrency,
-        # Steps are counted once for each API server, and so read low where there are several.
-        batch=max(1.0, running, steps / iterations if iterations else 0.0),
+        batch=max(1.0, *batches.values()),
         steps=steps,
         seconds=seconds,
         tokens=generated - first,

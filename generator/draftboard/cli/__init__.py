@@ -20,6 +20,7 @@ _COMMANDS = {
     "compare": ("compare:compare_command", "Compare two runs and check gates for CI."),
     "sweep": ("sweep:sweep_command", "Measure speculation at several temperatures."),
     "calibrate": ("calibrate:calibrate_command", "Measure draft costs by batch size against a baseline."),
+    "history": ("history:history_command", "List past changes, and whether each helped."),
     "plan": ("plan:plan", "Plan draft length, memory, cost and K by batch size."),
     "init": ("files:init", "Write a settings file with every default as a comment."),
     "build": ("files:build", "Write dashboards, rules and the stack's configuration."),

@@ -10,6 +10,7 @@ ANSWERS = {
     "compare": "draftboard.compare:Comparison",
     "sweep": "draftboard.sweep:Sweep",
     "calibrate": "draftboard.calibrate:Calibration",
+    "history": "draftboard.history:History",
     "plan k": "draftboard.plan.lengths:DraftLengthPlan",
     "plan schedule": "draftboard.plan.lengths:SchedulePlan",
     "plan cost": "draftboard.plan.cost:CostPlan",

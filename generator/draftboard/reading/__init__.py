@@ -4,3 +4,4 @@ from draftboard.reading.counted import Numbers, Reader, counts_of, labels_of
 from draftboard.reading.fetch import Lifetime, Limits, Pages, Recorded, Servers, Source, is_saved, load, scrape, version
 from draftboard.reading.growth import Growth, Since, Tally, growth, in_parts, lifetime, together
 from draftboard.reading.page import Page, read
+from draftboard.reading.past import Past, Remembered, of_model

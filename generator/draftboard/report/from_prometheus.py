@@ -15,13 +15,12 @@ from draftboard.catalogue import latency
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.expr.counts import Counts
-from draftboard.expr.scope import Matcher
 from draftboard.expr.tree import Expr, rate, setting
 from draftboard.expr.vector import Labels, Vector, dropped, value_of
 from draftboard.intervals import LEAST, PARTS
 from draftboard.output import Progress
 from draftboard.prometheus import Client, Series
-from draftboard.reading import Numbers, Reader, Recorded
+from draftboard.reading import Numbers, Reader, Recorded, of_model
 from draftboard.report.judge import Case, engine_report, missing_positions, model_report
 from draftboard.report.objects import SCHEMA_VERSION, Broken, EngineReport, ModelReport, Origin, Part, Report
 from draftboard.report.scatter import SCRAPES, Parts, speedups, why_not
@@ -185,10 +184,7 @@ class _Question:
             yield labels, series
 
     def _scope(self, level: Level, span: Duration | None = None) -> Scope:
-        scope = Scope(self.settings, level, Edition.ASKED, span=span or self.span)
-        if not self.model:
-            return scope
-        return scope.where(Matcher.exactly(self.settings.labels.model_name, self.model))
+        return of_model(Scope(self.settings, level, Edition.ASKED, span=span or self.span), self.model)
 
 
 @dataclass(frozen=True)

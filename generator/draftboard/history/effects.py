@@ -1,0 +1,111 @@
+"""What a change did: figures before and after it, in batches of the same sizes.
+
+Of each size that both sides had often enough there is a ratio; sizes count as the decode steps after the change did.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+from draftboard.history.result import Effect
+from draftboard.history.runs import Window
+from draftboard.intervals import LEAST, PARTS, Ratio, together
+from draftboard.signals import acceptance, requests, traffic
+from draftboard.signals.latency import per_token
+from draftboard.signals.signal import Signal
+from draftboard.signals.steps import pure_step_time_by_batch, step_time_by_batch
+
+Sums = Callable[[Window], tuple[float, float]]  # What a window adds above and below the line.
+_Parts = list[tuple[float, float]]
+
+
+def steps_of(window: Window) -> float:
+    """Decode steps a second."""
+    return window.figures.get(traffic.decode_steps.name, 0.0)
+
+
+def drafts_of(window: Window) -> float:
+    """Drafts a second."""
+    return window.figures.get(traffic.drafts.name, 0.0)
+
+
+def length(window: Window) -> tuple[float, float]:
+    """Tokens of speculative steps over drafts."""
+    drafts = drafts_of(window)
+    return window.figures.get(acceptance.acceptance_length.name, 0.0) * drafts, drafts
+
+
+def latency_of(step: Signal) -> Sums:
+    """Time of decode steps over their number."""
+    return lambda window: (window.figures.get(step.name, 0.0) * (steps := _timed(window, step)), steps)
+
+
+def speed_of(step: Signal) -> Sums:
+    """Tokens of decode steps over their time."""
+
+    def sums(window: Window) -> tuple[float, float]:
+        tokens = window.figures.get(acceptance.tokens_per_step.name, 0.0) * (steps := _timed(window, step))
+        return tokens, window.figures.get(step.name, 0.0) * steps
+
+    return sums
+
+
+def time_per_token(window: Window) -> tuple[float, float]:
+    """Times per output token over finished requests."""
+    known = per_token.mean.name in window.figures
+    finished = window.figures.get(requests.request_rate.name, 0.0) if known else 0.0
+    return window.figures.get(per_token.mean.name, 0.0) * finished, finished
+
+
+def _timed(window: Window, step: Signal) -> float:
+    return steps_of(window) if step.name in window.figures else 0.0
+
+
+def like_loads(before: Sequence[Window], after: Sequence[Window]) -> tuple[int, ...]:
+    """Batch sizes that both sides had often enough."""
+    counts = [Counter(window.load for window in side if window.load) for side in (before, after)]
+    return tuple(sorted(load for load in counts[0] if min(one[load] for one in counts) >= LEAST))
+
+
+def step_signal(before: Sequence[Window], after: Sequence[Window], loads: Sequence[int]) -> Signal:
+    """Of pure decode steps where both sides have them at all of these loads."""
+    pure = [[window for window in side if pure_step_time_by_batch.name in window.figures] for side in (before, after)]
+    return pure_step_time_by_batch if set(loads) <= set(like_loads(*pure)) else step_time_by_batch
+
+
+def effect(
+    sums: Sums, before: Sequence[Window], after: Sequence[Window], loads: Sequence[int], *, intervals: bool
+) -> Effect | None:
+    """The change of a figure, over those of the loads at which both sides have it often enough."""
+    pairs = {load: (_parts(sums, before, load), _parts(sums, after, load)) for load in loads}
+    told = {load: pair for load, pair in pairs.items() if all(pair)}
+    if not told:
+        return None
+    weights = _weights(after, tuple(told))
+    old, new = ({load: _ratio(pair[side]) for load, pair in told.items()} for side in (0, 1))
+    figures = [math.exp(sum(weights[load] * math.log(value) for load, value in side.items())) for side in (old, new)]
+    low = high = None
+    if intervals:
+        ratios = [(Ratio.of(pair[1]), Ratio.of(pair[0]), weights[load]) for load, pair in told.items()]
+        found = together([(new, old, weight) for new, old, weight in ratios if new and old])
+        low, high = found.low, found.high
+    return Effect(before=figures[0], after=figures[1], ratio=figures[1] / figures[0], low=low, high=high)
+
+
+def _parts(sums: Sums, windows: Sequence[Window], load: int) -> _Parts:
+    """Neighbours are summed: what happens at one time is no independent sample. None of too few windows."""
+    found = [pair for pair in (sums(window) for window in windows if window.load == load) if all(pair)]
+    if len(found) < LEAST:
+        return []
+    size = -(-len(found) // PARTS)
+    groups = (found[start : start + size] for start in range(0, len(found), size))
+    return [(sum(above for above, _ in group), sum(below for _, below in group)) for group in groups]
+
+
+def _ratio(parts: _Parts) -> float:
+    return sum(above for above, _ in parts) / sum(below for _, below in parts)
+
+
+def _weights(after: Sequence[Window], loads: Sequence[int]) -> Mapping[int, float]:
+    steps = {load: sum(steps_of(window) for window in after if window.load == load) for load in loads}
+    return {load: own / sum(steps.values()) for load, own in steps.items()}

@@ -1,0 +1,188 @@
+"""From a Prometheus' records to the changes of each model and what they did."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+
+from draftboard.durations import Duration
+from draftboard.errors import DraftboardError
+from draftboard.expr.vector import Labels, dropped, value_of
+from draftboard.history import effects
+from draftboard.history.result import Change, History, ModelHistory, Side
+from draftboard.history.runs import ALL, OF_SETUPS, Life, Run, Window, lives
+from draftboard.intervals import LEAST, unavailable
+from draftboard.output import Progress
+from draftboard.prometheus import Client
+from draftboard.reading import Past, Recorded, of_model
+from draftboard.settings import Settings
+from draftboard.signals import Scope
+from draftboard.signals.events import restarts
+from draftboard.signals.steps import pure_step_time_by_batch, step_time_by_batch
+
+FORTNIGHT = Duration(14 * 86_400)
+_LATELY = Duration(7 * 86_400)
+_LOOKS = 336  # At setups in that time, by who asks for the last change only.
+_MOST_MODELS = 8  # Whose last change is looked at.
+_NOT_EXPORTED = (
+    "Seen are changes of K, spec_method, variant and spec_verification, and speculation on or off. No series tells "
+    "vLLM's version or its other flags: give the target another variant when you change them"
+)
+
+
+def of_past(source: Recorded, settings: Settings, *, at: float, progress: Progress = lambda *_: None) -> History:
+    """The changes in the range before a moment.
+
+    Raises:
+        DraftboardError: Prometheus does not answer, or has no records of vLLM servers in that range.
+    """
+    span, window = source.span or FORTNIGHT, settings.rules.rate_window
+    if span.seconds < window.seconds:
+        raise DraftboardError(f"--range {span} is shorter than the window of rates, {window}")
+    since, scope = at - span.seconds, of_model(Scope(settings), source.model)
+    with Client(source.url, source.access) as client:
+        past = Past(since + window.seconds, at, window.seconds)
+        found = lives(past.read(client, scope, ALL, progress), settings)
+        url = client.url
+    if not found:
+        of = f" of {source.model}" if source.model else ""
+        raise DraftboardError(
+            f"{url}: no records{of} in the last {span}: load the rules that `draftboard build` writes, with the same "
+            "settings (--config); `draftboard doctor --prometheus` says what else is missing"
+        )
+    missing = unavailable()
+    return History(
+        source=url,
+        since=since,
+        until=at,
+        window=window.seconds,
+        models=tuple(_model(life, settings, at) for life in found),
+        notes=(_NOT_EXPORTED, *([f"No intervals: {missing}"] if missing else [])),
+    )
+
+
+def last_changes(client: Client, settings: Settings, model: str, at: float) -> Mapping[Labels, Change]:
+    """The last change of each model in the week before a moment, by the labels of its service; none without the rules.
+
+    Setups are looked at some hundred times, and figures only of the models whose setup changed, of a few at most.
+    """
+    scope, step = Scope(settings), settings.rules.rate_window.seconds
+    since = at - _LATELY.seconds
+    looks = Past(since, at, max(step, _LATELY.seconds / _LOOKS))
+    changed = [life for life in lives(looks.read(client, of_model(scope, model), OF_SETUPS), settings) if life.runs[1:]]
+    names = sorted({value_of(life.labels, settings.labels.model_name) for life in changed})[:_MOST_MODELS]
+    past = Past(since, at, step)
+    found = [life for name in names for life in lives(past.read(client, of_model(scope, name), ALL), settings)]
+    return {life.labels: changes[0] for life in found if (changes := _changes(life, settings))}
+
+
+def _model(life: Life, settings: Settings, at: float) -> ModelHistory:
+    name = settings.labels.model_name
+    now = life.runs[-1] if life.runs else None
+    return ModelHistory(
+        model=value_of(life.labels, name),
+        labels=dict(sorted(dropped(life.labels, (name,)))),
+        now=now.setup if now else None,
+        since=now.windows[0].at if now else None,
+        last_seen=life.last_seen,
+        changes=_changes(life, settings),
+        notes=tuple(_notes(life, settings, at)),
+    )
+
+
+def _notes(life: Life, settings: Settings, at: float) -> Iterator[str]:
+    window = settings.rules.rate_window.seconds
+    for ways, count in life.several.most_common(1):
+        yield (
+            f"Served in several ways at once for {Duration(count * window)} ({'; '.join(ways)}): that is no change; "
+            "the overview and `draftboard compare` compare them"
+        )
+    if life.last_seen < at - settings.rules.remember.seconds:
+        yield f"Not seen for the last {_rounded(at - life.last_seen)}"
+
+
+def _changes(life: Life, settings: Settings) -> tuple[Change, ...]:
+    """The newest first."""
+    runs = [*life.runs]
+    found = [
+        _change(before, after, life, settings, first=number == 0, last=number == len(runs) - 2)
+        for number, (before, after) in enumerate(pairwise(runs))
+    ]
+    return tuple(reversed(found))
+
+
+def _change(before: Run, after: Run, life: Life, settings: Settings, *, first: bool, last: bool) -> Change:
+    # Windows of rates next to a change may look over it.
+    old, new = before.windows[0 if first else 1 : -1], after.windows[1 : None if last else -1]
+    timed_old, timed_new = _timed(old), _timed(new)
+    loads = effects.like_loads(timed_old, timed_new)
+    step = effects.step_signal(timed_old, timed_new, loads)
+
+    def told(sums: effects.Sums) -> effects.Effect | None:
+        return effects.effect(sums, timed_old, timed_new, loads, intervals=not unavailable())
+
+    return Change(
+        at=after.windows[0].at,
+        seen_before=before.windows[-1].at,
+        before=before.setup,
+        after=after.setup,
+        what=after.setup.differs(before.setup),
+        earlier=_side(before, old, timed_old, loads, settings),
+        later=_side(after, new, timed_new, loads, settings),
+        loads=loads,
+        steps_of="pure decode steps" if step is pure_step_time_by_batch else "all steps",
+        acceptance_length=told(effects.length) if before.setup.k and after.setup.k else None,
+        step_latency=told(effects.latency_of(step)),
+        decode_speed=told(effects.speed_of(step)),
+        time_per_token=told(effects.time_per_token),
+        withheld=None if loads else _too_little(timed_old, timed_new),
+        notes=tuple(_on(before, after, life, settings)),
+    )
+
+
+def _timed(windows: Sequence[Window]) -> list[Window]:
+    return [one for one in windows if step_time_by_batch.name in one.figures and one.load]
+
+
+def _side(run: Run, kept: Sequence[Window], timed: Sequence[Window], loads: Sequence[int], settings: Settings) -> Side:
+    window = settings.rules.rate_window.seconds
+    like = [one for one in timed if one.load in loads]
+    counts = [one.figures.get(restarts.name, 0.0) for one in kept]
+    return Side(
+        since=run.windows[0].at,
+        until=run.windows[-1].at,
+        windows=len(timed),
+        like=len(like),
+        steps=sum(map(effects.steps_of, like)) * window,
+        drafts=sum(map(effects.drafts_of, like)) * window,
+        # The record counts for as long as the rules remember a server.
+        restarts=round(sum(max(0.0, after - before) for before, after in pairwise(counts))),
+    )
+
+
+def _too_little(before: Sequence[Window], after: Sequence[Window]) -> str:
+    def sizes(side: Sequence[Window]) -> str:
+        counts: dict[int, int] = {}
+        for load in sorted(one.load or 0 for one in side):
+            counts[load] = counts.get(load, 0) + 1
+        return ", ".join(f"{load} ({count})" for load, count in counts.items()) or "none"
+
+    needed = f"{LEAST} windows of one batch size on both sides"
+    return f"not enough like load: {needed}; before {sizes(before)}, after {sizes(after)}"
+
+
+def _on(before: Run, after: Run, life: Life, settings: Settings) -> Iterator[str]:
+    window = settings.rules.rate_window.seconds
+    begin, end = before.windows[-1].at, after.windows[0].at
+    what = after.setup.differs(before.setup)
+    if len(what) > 1:
+        yield f"{' and '.join(what)} changed at one time: their effects cannot be told apart"
+    if unsettled := sum(begin < at < end for at in life.unsettled):
+        yield (
+            f"Left out: {Duration(unsettled * window)} in which engines differed or two ways to draft served at once, "
+            "as while a change rolls out"
+        )
+    if end - begin - unsettled * window > settings.rules.remember.seconds:
+        yield f"No records for {_rounded(end - begin - unsettled * window)} in between: it happened some time in them"
+
+
+def _rounded(seconds: float) -> Duration:
+    return Duration(round(seconds / 60) * 60)

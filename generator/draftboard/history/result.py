@@ -1,0 +1,135 @@
+"""Changes of the past as typed objects, which are also the JSON of `history`; its document describes them."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from draftboard.output import Described
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setup(Described):
+    """How a model's servers draft, as far as series and labels tell."""
+
+    k: int
+    """Configured K; 0 without speculation."""
+    method: str | None = None
+    """The label spec_method."""
+    variant: str | None = None
+    """The label of that name."""
+    verification: str | None = None
+    """The label spec_verification."""
+
+    def __str__(self) -> str:
+        """In words."""
+        drafting = f"{self.method or 'speculation'}, K {self.k}" if self.k else "no speculation"
+        named = (f"variant {self.variant}" if self.variant else "", self.verification or "")
+        return ", ".join(filter(None, (drafting, *named)))
+
+    def differs(self, other: "Setup") -> tuple[str, ...]:
+        """What is not the same; with speculation on or off, its method and K go without saying."""
+        if bool(self.k) != bool(other.k):
+            own = ["speculation"]
+        elif self.k:
+            own = [
+                name for name, same in (("K", self.k == other.k), ("method", self.method == other.method)) if not same
+            ]
+        else:
+            own = []
+        own += ["variant"] if self.variant != other.variant else []
+        own += ["verification"] if self.k and other.k and self.verification != other.verification else []
+        return tuple(own)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side(Described):
+    """The time before a change, or after it, up to the change next to it."""
+
+    since: float
+    """Unix seconds."""
+    until: float
+    windows: int
+    """With enough decode steps to know their step latency; a window is one of `rules.window`."""
+    like: int
+    """Of these, in batches of sizes that both sides had often enough: what the effects rest on."""
+    steps: float
+    """Decode steps in those, each counted for every request in it."""
+    drafts: float
+    """Drafts in those."""
+    restarts: int
+    """Of servers, without those of the change itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effect(Described):
+    """A figure before and after a change at like load, and the ratio of both."""
+
+    before: float
+    after: float
+    ratio: float
+    low: float | None = None
+    """Lower end of the ratio's 95 % interval; None without the extra `calibrate`."""
+    high: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change(Described):
+    """A change and what it did."""
+
+    at: float
+    """Unix seconds: the first window of the new setup."""
+    seen_before: float
+    """The last window of the old one: it happened in between."""
+    before: Setup
+    after: Setup
+    what: tuple[str, ...]
+    """Which of speculation, K, method, variant and verification differ."""
+    earlier: Side
+    later: Side
+    loads: tuple[int, ...]
+    """Batch sizes that both sides had: running requests per engine, rounded up to a power of two."""
+    steps_of: Literal["pure decode steps", "all steps"]
+    """What step latency is of: the plugin's, or the page's, which prefills lengthen."""
+    acceptance_length: Effect | None
+    """None where one side does not draft, or has too few windows with drafts."""
+    step_latency: Effect | None
+    """Seconds; the ratio is the change of step cost."""
+    decode_speed: Effect | None
+    """Tokens per second of a request's decoding, tokens per step over step latency: the ratio is the speedup."""
+    time_per_token: Effect | None
+    """Seconds, mean of finished requests: what users feel."""
+    withheld: str | None
+    """Why there are no effects; None where there are."""
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelHistory(Described):
+    """What happened to a model of a job."""
+
+    model: str
+    labels: dict[str, str]
+    """Further labels of its records that do not depend on how it drafts."""
+    now: Setup | None
+    """The setup seen last; None where there never was a single one."""
+    since: float | None
+    last_seen: float
+    changes: tuple[Change, ...]
+    """The newest first."""
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class History(Described):
+    """The changes of every model in a range."""
+
+    schema_version: int = 1
+    """Raised when a field is removed or changes its meaning; new fields do not change it."""
+    source: str
+    """Address of the Prometheus."""
+    since: float
+    """Unix seconds: the beginning of the range."""
+    until: float
+    window: float
+    """Seconds of a window."""
+    models: tuple[ModelHistory, ...]
+    notes: tuple[str, ...]

@@ -1,0 +1,114 @@
+"""Runs of one setup in a model's past. What a setup is, the dashboards' marks of changes read from the same records."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from draftboard.expr.tree import Expr
+from draftboard.expr.vector import Labels, dropped, kept, value_of
+from draftboard.history.result import Setup
+from draftboard.reading import Remembered
+from draftboard.settings import Settings
+from draftboard.signals import Level, acceptance, requests, traffic
+from draftboard.signals.depth import configured_k, lowest_k
+from draftboard.signals.events import restarts
+from draftboard.signals.latency import per_token
+from draftboard.signals.steps import pure_step_time_by_batch, step_time_by_batch
+
+_SETUPS = (traffic.generation_tokens, traffic.drafts, configured_k, lowest_k)
+_FIGURES = (
+    *(traffic.decode_steps, step_time_by_batch, pure_step_time_by_batch, acceptance.tokens_per_step),
+    *(acceptance.acceptance_length, per_token.mean, requests.request_rate, restarts),
+)
+OF_SETUPS: Mapping[str, Expr] = {signal.name: signal for signal in _SETUPS}
+"""What tells changes."""
+ALL: Mapping[str, Expr] = {signal.name: signal for signal in (*_SETUPS, *_FIGURES)}
+"""The same, and what tells their effects."""
+_SIZE = re.compile("[0-9]{1,6}")
+
+
+@dataclass
+class Window:
+    """Records of one way to draft at one moment, which look back over a window of rates."""
+
+    at: float
+    figures: dict[str, float] = field(default_factory=dict)
+    load: int | None = None  # Size of the batch, a power of two; None with too few decode steps.
+
+
+@dataclass
+class Run:
+    """Windows of one setup, in order, with no other between them."""
+
+    setup: Setup
+    windows: list[Window]
+
+
+@dataclass
+class Life:
+    """A model of a job: its runs, and what belongs to none."""
+
+    labels: Labels
+    runs: list[Run] = field(default_factory=list)
+    last_seen: float = 0.0
+    several: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    """Windows in which it was served in several ways at once, by these ways."""
+    unsettled: list[float] = field(default_factory=list)
+    """When engines had different K, or was served in several ways."""
+
+
+def lives(remembered: Iterable[Remembered], settings: Settings) -> list[Life]:
+    """Of every model that generated tokens, or was ready to."""
+    found: dict[Labels, dict[float, dict[Labels, Window]]] = {}
+    service = Level.SERVICE.labels(settings)
+    places: dict[Labels, tuple[Labels, Labels, str]] = {}
+    for name, labels, at, value in remembered:
+        if labels not in places:
+            arm = dropped(labels, ("batch",))
+            places[labels] = kept(arm, service), arm, value_of(labels, "batch")
+        whose, arm, size = places[labels]
+        arms = found.setdefault(whose, {}).setdefault(at, {})
+        if (window := arms.get(arm)) is None:
+            window = arms[arm] = Window(at)
+        window.figures[name] = value
+        if _SIZE.fullmatch(size):
+            window.load = int(size)
+    told = (
+        _life(labels, moments, settings) for labels, moments in sorted(found.items(), key=lambda one: sorted(one[0]))
+    )
+    return [life for life in told if life.last_seen]
+
+
+def _life(labels: Labels, moments: Mapping[float, Mapping[Labels, Window]], settings: Settings) -> Life:
+    life = Life(labels)
+    for at, arms in sorted(moments.items()):
+        serving = {arm: window for arm, window in arms.items() if traffic.generation_tokens.name in window.figures}
+        if not serving:
+            continue
+        life.last_seen = at
+        setups = {arm: _setup(arm, window.figures, settings) for arm, window in serving.items()}
+        if len(setups) > 1:
+            life.several[tuple(sorted(str(setup or "several K") for setup in setups.values()))] += 1
+        (arm, setup), *others = setups.items()
+        if others or setup is None:
+            life.unsettled.append(at)
+        elif life.runs and life.runs[-1].setup == setup:
+            life.runs[-1].windows.append(serving[arm])
+        else:
+            life.runs.append(Run(setup, [serving[arm]]))
+    return life
+
+
+def _setup(arm: Labels, figures: Mapping[str, float], settings: Settings) -> Setup | None:
+    """None where engines have different K, or K is not known."""
+    names = settings.labels
+    highest, lowest = figures.get(configured_k.name), figures.get(lowest_k.name)
+    if highest != lowest or (highest is None and traffic.drafts.name in figures):
+        return None
+    return Setup(
+        k=int(highest or 0),
+        method=value_of(arm, names.spec_method) or None,
+        variant=value_of(arm, names.variant) or None,
+        verification=value_of(arm, names.spec_verification) or None,
+    )

@@ -1,0 +1,120 @@
+"""A history in words: for each change what it did, on what that rests, and what it does not say."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from draftboard.durations import Duration
+from draftboard.history.result import Change, Effect, History, ModelHistory, Side
+from draftboard.output import Block, Bullets, Document, Heading, Note, Sentence, Table, Text, columns
+from draftboard.signals.acceptance import acceptance_length
+from draftboard.signals.latency import per_token
+from draftboard.signals.signal import Signal, worded
+from draftboard.signals.steps import pure_step_time_by_batch, step_time_by_batch
+from draftboard.status import Status
+
+_SPEED = "Decode speed of a request, tokens/s"
+_READ = (
+    "At like load: in batches of as many running requests per engine, rounded up to a power of two; each size counts "
+    "as the decode steps after the change do. Intervals, of 95 %, rest on the scatter between windows: other prompts "
+    "or lengths than before are not in them. Windows next to a change are left out."
+)
+
+
+def document(found: History) -> Document:
+    """The history for people."""
+    return Document.of(_blocks(found))
+
+
+def _blocks(found: History) -> Iterator[Block]:
+    opening = f"{found.source}, {_when(found.since)} to {_when(found.until)}, windows of {Duration(int(found.window))}"
+    yield Sentence(opening, Status.QUIET)
+    for model in found.models:
+        count = len(model.changes)
+        yield Heading(_named(model), Text(f"{count} change{'s' if count != 1 else ''}" if count else "no change"))
+        if model.now and model.since:
+            yield Sentence(f"{str(model.now)[0].upper()}{str(model.now)[1:]} since {_when(model.since)} or earlier")
+        yield Bullets(model.notes, Status.WARN)
+        for change in model.changes:
+            yield from _change(change)
+    yield Bullets(found.notes)
+    if any(change.loads for model in found.models for change in model.changes):
+        yield Note(_READ)
+
+
+def _change(change: Change) -> Iterator[Block]:
+    yield Heading(f"{_when(change.at)}: {_setups(change)}", Text(*_judged(change)))
+    yield Bullets(change.notes, Status.WARN)
+    if change.withheld:
+        yield Sentence(f"{change.withheld[0].upper()}{change.withheld[1:]}.")
+        return
+    of_steps = pure_step_time_by_batch if change.steps_of == "pure decode steps" else step_time_by_batch
+    latency = "Pure decode step" if of_steps is pure_step_time_by_batch else "Step latency"
+    rows = [
+        _row(acceptance_length.title, acceptance_length, change.acceptance_length),
+        _row(latency, of_steps, change.step_latency),
+        _row(_SPEED, None, change.decode_speed),
+        _row(per_token.mean.title, per_token.mean, change.time_per_token),
+    ]
+    yield Table(columns("At like load", numbers=("Before", "After", "Change (95 %)")), tuple(filter(None, rows)))
+    batches = ", ".join(map(str, change.loads))
+    yield Sentence(
+        f"Batches of {batches}; before: {_sample(change.earlier)}; after: {_sample(change.later)}.", Status.QUIET
+    )
+
+
+def _setups(change: Change) -> str:
+    before, after = change.before, change.after
+    return f"K {before.k} -> {after.k}" if change.what == ("K",) else f"{before} -> {after}"
+
+
+def _row(title: str, signal: Signal | None, effect: Effect | None) -> tuple[str, ...]:
+    if effect is None:
+        return ()
+    ends = (f"{value:.1f}" if signal is None else worded(signal, value) for value in (effect.before, effect.after))
+    return (title, *ends, _percent(effect))
+
+
+def _percent(effect: Effect) -> str:
+    change = f"{effect.ratio - 1:+.1%}"
+    return (
+        change
+        if effect.low is None or effect.high is None
+        else f"{change} ({effect.low - 1:+.1%} to {effect.high - 1:+.1%})"
+    )
+
+
+def _judged(change: Change) -> tuple[str, Status]:
+    """What it did to decoding: about even where the interval holds 1."""
+    speed = change.decode_speed
+    if speed is None:
+        return "not known", Status.NEUTRAL
+    if speed.low is None or speed.high is None:
+        return f"speedup {speed.ratio:.2f}, no interval", Status.NEUTRAL
+    told = f"speedup {speed.ratio:.2f} ({speed.low:.2f} to {speed.high:.2f})"
+    if speed.low <= 1 <= speed.high:
+        return f"about even: {told}", Status.WARN
+    return (f"faster: {told}", Status.GOOD) if speed.low > 1 else (f"slower: {told}", Status.BAD)
+
+
+def _sample(side: Side) -> str:
+    left = f", {side.windows - side.like} without like load left out" if side.windows > side.like else ""
+    restarts = f", {side.restarts} restarts" if side.restarts else ""
+    return f"{side.like} windows{left}, {side.steps:,.0f} decode steps, {side.drafts:,.0f} drafts{restarts}"
+
+
+def quoted(change: Change) -> str:
+    """In a line, for the report."""
+    said = f"Last change {_when(change.at)}: {_setups(change)}"
+    if change.withheld:
+        return f"{said}; what it did is not known: {change.withheld}"
+    windows = f"{change.earlier.like} + {change.later.like} windows"
+    return f"{said}, {_judged(change)[0]} at like load ({windows})"
+
+
+def _named(model: ModelHistory) -> str:
+    told = ", ".join(f"{name}={text}" for name, text in model.labels.items())
+    return (model.model or "a server that names no model") + (f" ({told})" if told else "")
+
+
+def _when(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC")

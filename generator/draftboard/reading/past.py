@@ -1,0 +1,46 @@
+"""What a Prometheus remembers: the values of several expressions at the same moments of a past."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from draftboard.expr.scope import Matcher, Scope
+from draftboard.expr.tree import Expr
+from draftboard.expr.vector import Labels
+from draftboard.output import Progress
+from draftboard.prometheus import Client
+
+_MOST = 1e15  # Of anything that is counted.
+
+
+class Remembered(NamedTuple):
+    """One value."""
+
+    name: str  # Of the expression.
+    labels: Labels
+    at: float  # Unix seconds.
+    value: float
+
+
+@dataclass(frozen=True)
+class Past:
+    """Moments from a first to a last one, in steps of so many seconds."""
+
+    first: float
+    last: float
+    step: float
+
+    def read(
+        self, client: Client, scope: Scope, asked: Mapping[str, Expr], progress: Progress = lambda *_: None
+    ) -> Iterator[Remembered]:
+        """Every value that can be one: from 0 to what anybody counts. A query for each expression."""
+        for done, (name, expression) in enumerate(asked.items()):
+            progress("asking Prometheus", done, len(asked))
+            for series in client.query_range(scope(expression), self.first, self.last, self.step):
+                labels = frozenset((label, text) for label, text in series.labels.items() if label != "__name__")
+                yield from (Remembered(name, labels, at, value) for at, value in series.samples if 0 <= value < _MOST)
+
+
+def of_model(scope: Scope, model: str) -> Scope:
+    """The same view of one model; of all where none is named."""
+    return scope.where(Matcher.exactly(scope.settings.labels.model_name, model)) if model else scope
