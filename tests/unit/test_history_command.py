@@ -82,7 +82,9 @@ def test_a_change_that_another_follows_too_soon_has_no_effect(capsys: pytest.Cap
     second, first = asked(capsys, Arm(3, 20, 10), Arm(5, 10, 9.6), Arm(4, 9.6))["changes"]
     assert (first["before"]["k"], first["after"]["k"], second["after"]["k"]) == (3, 5, 4)
     assert first["withheld"]
+    assert first["notes"] == ["Another change followed within 20m"]
     assert second["withheld"]
+    assert second["notes"] == []
 
 
 def test_what_changes_at_one_time_cannot_be_told_apart(capsys: pytest.CaptureFixture[str]) -> None:

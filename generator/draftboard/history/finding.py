@@ -23,8 +23,8 @@ _LATELY = Duration(7 * 86_400)
 _LOOKS = 336  # At setups in that time, by who asks for the last change only.
 _MOST_MODELS = 8  # Whose last change is looked at.
 _NOT_EXPORTED = (
-    "Seen are changes of K, spec_method, variant and spec_verification, and speculation on or off. No series tells "
-    "vLLM's version or its other flags: give the target another variant when you change them"
+    "Found here: changes of K, spec_method, variant and spec_verification, and speculation on or off. vLLM's version "
+    "and its other flags are not exported: give the target another variant when you change them"
 )
 
 
@@ -134,7 +134,7 @@ def _change(before: Run, after: Run, life: Life, settings: Settings, *, first: b
         decode_speed=told(effects.speed_of(step)),
         time_per_token=told(effects.time_per_token),
         withheld=None if loads else _too_little(timed_old, timed_new),
-        notes=tuple(_on(before, after, life, settings)),
+        notes=tuple(_on(before, after, life, settings, last=last)),
     )
 
 
@@ -169,7 +169,7 @@ def _too_little(before: Sequence[Window], after: Sequence[Window]) -> str:
     return f"not enough like load: {needed}; before {sizes(before)}, after {sizes(after)}"
 
 
-def _on(before: Run, after: Run, life: Life, settings: Settings) -> Iterator[str]:
+def _on(before: Run, after: Run, life: Life, settings: Settings, *, last: bool) -> Iterator[str]:
     window = settings.rules.rate_window.seconds
     begin, end = before.windows[-1].at, after.windows[0].at
     what = after.setup.differs(before.setup)
@@ -181,7 +181,9 @@ def _on(before: Run, after: Run, life: Life, settings: Settings) -> Iterator[str
             "as while a change rolls out"
         )
     if end - begin - unsettled * window > settings.rules.remember.seconds:
-        yield f"No records for {_rounded(end - begin - unsettled * window)} in between: it happened some time in them"
+        yield f"No records for {_rounded(end - begin - unsettled * window)} in between: it happened within that time"
+    if not last and (lasted := after.windows[-1].at - end + window) < (LEAST + 2) * window:
+        yield f"Another change followed within {_rounded(lasted)}"
 
 
 def _rounded(seconds: float) -> Duration:

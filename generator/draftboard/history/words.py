@@ -32,7 +32,9 @@ def _blocks(found: History) -> Iterator[Block]:
         count = len(model.changes)
         yield Heading(_named(model), Text(f"{count} change{'s' if count != 1 else ''}" if count else "no change"))
         if model.now and model.since:
-            yield Sentence(f"{str(model.now)[0].upper()}{str(model.now)[1:]} since {_when(model.since)} or earlier")
+            yield Sentence(
+                f"Last seen with: {model.now}, {'since' if count else 'in all records, from'} {_when(model.since)}"
+            )
         yield Bullets(model.notes, Status.WARN)
         for change in model.changes:
             yield from _change(change)
@@ -56,10 +58,8 @@ def _change(change: Change) -> Iterator[Block]:
         _row(per_token.mean.title, per_token.mean, change.time_per_token),
     ]
     yield Table(columns("At like load", numbers=("Before", "After", "Change (95 %)")), tuple(filter(None, rows)))
-    batches = ", ".join(map(str, change.loads))
-    yield Sentence(
-        f"Batches of {batches}; before: {_sample(change.earlier)}; after: {_sample(change.later)}.", Status.QUIET
-    )
+    sides = (f"{name}: {_sample(side)}" for name, side in (("Before", change.earlier), ("After", change.later)))
+    yield Bullets((f"Batches of {', '.join(map(str, change.loads))}", *sides), Status.QUIET)
 
 
 def _setups(change: Change) -> str:
@@ -97,9 +97,10 @@ def _judged(change: Change) -> tuple[str, Status]:
 
 
 def _sample(side: Side) -> str:
-    left = f", {side.windows - side.like} without like load left out" if side.windows > side.like else ""
-    restarts = f", {side.restarts} restarts" if side.restarts else ""
-    return f"{side.like} windows{left}, {side.steps:,.0f} decode steps, {side.drafts:,.0f} drafts{restarts}"
+    told = [f"{side.like} windows", f"{side.steps:,.0f} decode steps", f"{side.drafts:,.0f} drafts"]
+    told += [f"{left} windows without like load left out"] if (left := side.windows - side.like) else []
+    told += [f"restarts: {side.restarts}"] if side.restarts else []
+    return ", ".join(told)
 
 
 def quoted(change: Change) -> str:
