@@ -2,6 +2,7 @@
 
 import io
 import json
+import sys
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from draftboard.errors import DraftboardError
-from draftboard.output import show
+from draftboard.output import as_markdown, show
 from draftboard.settings import Settings
 from draftboard.settings.thresholds import Thresholds
 from draftboard.sweep import Plan, Prompt, Prompts, Sweep, document, sweep
@@ -63,6 +64,50 @@ def test_no_temperature_is_tainted_by_the_ones_before_it() -> None:
     assert drafts == [400] * 4
     upward = swept(FakeVLLM(FALLING), temperatures=(1.0, 0.0))
     assert [row.server.sample for row in upward.rows] == [found.rows[3].server.sample, found.rows[0].server.sample]
+
+
+def test_numbers_of_a_temperature_have_intervals() -> None:
+    server = FakeVLLM(by_prompt=lambda prompt: accepting({"one": 60, "two": 40}[prompt]))
+    (row,) = swept(server, temperatures=(0.0,), requests=40, concurrency=1).rows
+    assert len(row.server.parts) == 20
+    assert sum(part.drafts for part in row.server.parts) == 4000
+    share = swept(server, temperatures=(0.0,), requests=8, concurrency=1).rows[0].intervals.acceptance
+    assert share
+    assert share.value == pytest.approx(0.5)
+    assert share.low < 0.5 < share.high
+    assert row.intervals.time_per_token
+    assert row.time_per_token
+    assert row.intervals.time_per_token.value == pytest.approx(row.time_per_token.mean)
+    assert "50.0% (" in as_markdown(document(swept(server, temperatures=(0.0,), requests=8, concurrency=1)))
+
+
+def test_a_page_in_between_may_be_missed() -> None:
+    server = FakeVLLM(FALLING)
+
+    def answer(request: BaseHTTPRequestHandler) -> None:
+        if request.path == "/metrics" and len(server.asked) == 6:
+            page("", 503)(request)
+        else:
+            server(request)
+
+    with answering(answer) as place:
+        (row,) = sweep(
+            Plan(server=place, requests=10, temperatures=(0.0,), concurrency=1, prompts=TWO), sleep=lambda _: None
+        ).rows
+    assert [part.drafts for part in row.server.parts] == [*[100] * 3, 200, *[100] * 5]
+
+
+def test_of_few_answers_there_is_no_interval_and_it_is_said() -> None:
+    found = swept(FakeVLLM(FALLING))
+    assert {row.intervals.acceptance for row in found.rows} == {None}
+    assert "no 95 % intervals: they require 8 answers at a temperature" in found.notes
+
+
+def test_without_scipy_a_sweep_says_what_intervals_need(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "scipy.stats", None)
+    found = swept(FakeVLLM(FALLING), temperatures=(0.0,), requests=8)
+    needed = "intervals require the package scipy: install the extra, pip install 'draftboard[calibrate]'"
+    assert f"no 95 % intervals: {needed}" in found.notes
 
 
 def test_the_rule_of_thumb_stands_beside_the_verdict_and_may_contradict_it() -> None:

@@ -12,7 +12,6 @@ from pydantic import AfterValidator, AliasPath, BaseModel, BeforeValidator, Fiel
 from draftboard.access import client, parsed_url, shown
 from draftboard.errors import DraftboardError
 from draftboard.sweep.plan import Plan, Prompt
-from draftboard.sweep.result import Spread
 
 _CHUNK, _MOST_BYTES = 65_536, 8_000_000  # An answer of 200 tokens has 1 kB; with the details of every step a few more.
 _HINTS = {
@@ -94,10 +93,10 @@ class Batch:
         return sum(answer.tokens for answer in self.answers)
 
     @property
-    def time_per_token(self) -> Spread | None:
-        """Over requests, in seconds."""
+    def times_per_token(self) -> list[float]:
+        """Of each request, in seconds."""
         ended = [one for one in self.outcomes if one.completion and one.completion.tokens]
-        return Spread.of([one.seconds / one.completion.tokens for one in ended if one.completion])
+        return [one.seconds / one.completion.tokens for one in ended if one.completion]
 
 
 class Api:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
+from draftboard.intervals import Estimate
 from draftboard.output import Described
 from draftboard.report import ModelReport, Sample, Verdict
 
@@ -75,6 +76,17 @@ class Foreign(Described):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Intervals(Described):
+    """95 % intervals; None where too little was counted, or scipy is not installed."""
+
+    acceptance: Estimate | None
+    """Of the server's counters, by their scatter between parts of the time."""
+    acceptance_length: Estimate | None
+    time_per_token: Estimate | None
+    """Of the mean over requests, by their scatter."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Row(Described):
     """One temperature."""
 
@@ -87,6 +99,7 @@ class Row(Described):
     seconds: float
     tokens_per_second: float | None
     time_per_token: Spread | None
+    intervals: Intervals
     server: ModelReport
     rule_of_thumb: str | None
     by_request: PerRequest | None

@@ -1,22 +1,25 @@
 """The sweep itself: warm-up, page, requests, page, for one temperature after the other."""
 
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
 from draftboard.catalogue import latency, serving, speculation
 from draftboard.errors import DraftboardError
+from draftboard.intervals import LEAST, PARTS, Ratio, unavailable
 from draftboard.output import Progress
-from draftboard.reading import Page, Tally, growth, lifetime
-from draftboard.report import Origin, Reading, Verdict, judged, warnings
+from draftboard.reading import Page, Tally, lifetime
+from draftboard.report import ModelReport, Origin, Reading, Verdict, judged, of_pages, ratios, warnings
 from draftboard.settings import Settings
-from draftboard.signals.acceptance import acceptance
+from draftboard.signals.acceptance import acceptance, acceptance_length
 from draftboard.status import Status
 from draftboard.sweep.client import Api, Batch, explained, require_answers
 from draftboard.sweep.plan import BUILT_IN, Plan
-from draftboard.sweep.result import PerRequest, Production, Row, Spread, Sweep, Tagged
+from draftboard.sweep.result import Intervals, PerRequest, Production, Row, Spread, Sweep, Tagged
 from draftboard.sweep.watch import Watch, foreign, foreign_notes, total
 
 _DEFAULTS = Settings()
@@ -26,6 +29,7 @@ _NOT_REPORTED = (
 )
 _ONE_PROMPT = "a single prompt does not represent a workload: use --prompts with a file of your own"
 _BUILT_IN = "built-in prompts do not represent your traffic: use --prompts with a file of your own"
+_FEW = f"they require {LEAST} answers at a temperature"
 RULES_OF_THUMB = {
     Status.BAD: "disable",
     Status.WARN: "near break-even",
@@ -72,6 +76,7 @@ def sweep(
         _BUILT_IN: plan.prompts is BUILT_IN,
         _ONE_PROMPT: len(plan.prompts.all) == 1,
         _NOT_REPORTED: bool(run.done) and not any(row.by_request for row in run.done),
+        f"no 95 % intervals: {unavailable() or _FEW}": any(row.intervals.time_per_token is None for row in run.done),
     }
     return Sweep(
         server=api.name,
@@ -105,22 +110,31 @@ class _Run:
         """Add a row for one temperature, or for the part of it that was done when it was interrupted."""
         plan, start, warm_up, batch = self.plan, self.watch.page(), Batch([]), Batch([])
         self._send(f"warming up for temperature {temperature:g}", temperature, plan.warm_up, warm_up)
-        before, interrupted = self.watch.settled(start, warm_up), None
+        before, interrupted, pages = self.watch.settled(start, warm_up), None, list[Page]()
         try:
-            self._send(f"temperature {temperature:g}", temperature, plan.requests, batch)
+            self._send(f"temperature {temperature:g}", temperature, plan.requests, batch, pages)
         except KeyboardInterrupt as error:
             interrupted = error
         if batch.outcomes or not interrupted:
-            self.done.append(self._row(temperature, before, self.watch.settled(before, batch), batch))
+            pages = [before, *pages, self.watch.settled(before, batch)]
+            self.done.append(self._row(temperature, pages, batch))
         if interrupted:
             raise interrupted
 
-    def _send(self, what: str, temperature: float, requests: int, batch: Batch) -> None:
+    def _send(
+        self, what: str, temperature: float, requests: int, batch: Batch, pages: list[Page] | None = None
+    ) -> None:
+        """Send a batch; `pages` gets those of its parts, where there are requests enough to divide."""
         steps = len(self.plan.temperatures) * (self.plan.warm_up + self.plan.requests)
+        part = math.ceil(requests / PARTS) if pages is not None and requests >= LEAST else requests
 
         def ended() -> None:
             self.ended += 1
             self.progress(what, self.ended, steps)
+            done = len(batch.outcomes)
+            if pages is not None and done < requests and done % part == 0:
+                with suppress(DraftboardError):  # a longer part follows
+                    pages.append(self.watch.page())
 
         self.progress(what, self.ended, steps)
         self.api.complete(self.plan.asked(requests), self.model, temperature, batch, ended)
@@ -128,12 +142,12 @@ class _Run:
         if not self.answered:
             require_answers(batch, self.api, self.model)
 
-    def _row(self, temperature: float, before: Page, after: Page, batch: Batch) -> Row:
-        plan, grown, outcomes = self.plan, growth(before, after), batch.outcomes
-        report = Reading([after], grown, self.settings, plan.method).report(Origin.SCRAPES)
+    def _row(self, temperature: float, pages: Sequence[Page], batch: Batch) -> Row:
+        plan, outcomes = self.plan, batch.outcomes
+        report = of_pages(pages, self.settings, plan.method)
         # vLLM counts adapters and further names under the first name that it serves.
         server = next((model for model in report.models if model.model == self.model), report.models[0])
-        others = foreign(plan, self.settings, before, after, batch)
+        others = foreign(plan, self.settings, pages[0], pages[-1], batch)
         tags = {outcome.tag for outcome in outcomes} if any(prompt.tag for prompt in plan.prompts.all) else ()
         failures = Counter(outcome.failure for outcome in outcomes if outcome.completion is None)
         often = failures.most_common()
@@ -154,7 +168,8 @@ class _Run:
             tokens=batch.tokens,
             seconds=batch.seconds,
             tokens_per_second=batch.tokens / batch.seconds if batch.seconds else None,
-            time_per_token=batch.time_per_token,
+            time_per_token=Spread.of(batch.times_per_token),
+            intervals=_intervals(server, batch.times_per_token),
             server=server,
             rule_of_thumb=thumb,
             by_request=by_request(batch, plan.method, self.settings)[0],
@@ -166,7 +181,16 @@ class _Run:
     def _tagged(self, tag: str, batch: Batch) -> Tagged:
         own = Batch([outcome for outcome in batch.outcomes if outcome.tag == tag])
         drafts, verdict = by_request(own, self.plan.method, self.settings)
-        return Tagged(tag, len(own.outcomes), len(own.answers), own.time_per_token, drafts, verdict)
+        return Tagged(tag, len(own.outcomes), len(own.answers), Spread.of(own.times_per_token), drafts, verdict)
+
+
+def _intervals(server: ModelReport, times: Sequence[float]) -> Intervals:
+    found = ratios(server.parts)
+    mean = None if unavailable() else Ratio.of([(time, 1.0) for time in times])
+    known = {"acceptance": found.get(acceptance.name), "acceptance_length": found.get(acceptance_length.name)}
+    return Intervals(
+        **{name: one.estimate if one else None for name, one in (known | {"time_per_token": mean}).items()}
+    )
 
 
 def by_request(batch: Batch, method: str, settings: Settings) -> tuple[PerRequest | None, Verdict | None]:

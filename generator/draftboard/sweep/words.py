@@ -3,12 +3,13 @@
 from collections.abc import Callable, Sequence
 from dataclasses import astuple
 
+from draftboard.intervals import Estimate
 from draftboard.output import Block, Bullets, Cell, Document, Heading, Note, Sentence, Table, Text, columns
 from draftboard.report import status_of, verdict_of
 from draftboard.signals.acceptance import acceptance, acceptance_length
 from draftboard.signals.economics import expected_speedup
 from draftboard.signals.latency import per_token
-from draftboard.signals.signal import NOTHING, worded
+from draftboard.signals.signal import NOTHING, Signal, worded
 from draftboard.signals.traffic import drafts
 from draftboard.status import Status
 from draftboard.sweep.result import Production, Row, Spread, Sweep, Tagged
@@ -20,7 +21,8 @@ _NOTE = (
     "Verdicts compare tokens per decode step with break-even, which depends on c and v of the settings (assumed). The "
     "rule of thumb uses acceptance alone, without draft length and cost; it is not based on measurements. "
     f"{per_token.title} is measured by the client: the whole time of a request / its tokens, including queue and "
-    "prefill; tokens/s are of all requests together."
+    "prefill; tokens/s are of all requests together. 95 % intervals stand in brackets: by the scatter "
+    "between parts of the time, and of the client's times between requests."
 )
 
 
@@ -69,17 +71,28 @@ def _by_temperature(rows: Sequence[Row]) -> Table:
     for row in rows:
         found, sample = row.server.speculation, row.server.sample
         verdict = Text(row.server.verdict.withheld or verdict_of(row.server), status_of(row.server))
-        numbers = [worded(signal, getattr(found, signal.name, None)) for signal in _NUMBERS]
+        numbers = [_with_bounds(signal, getattr(found, signal.name, None), row) for signal in _NUMBERS]
         numbers.append(f"{sample.drafts:,.0f}" if sample else NOTHING)
         made.append((_named(row), verdict, row.rule_of_thumb or NOTHING, *numbers))
     words = (*(signal.title for signal in _NUMBERS), drafts.title)
     return Table(columns("Temp.", "Verdict", "Rule of thumb", numbers=words), tuple(made), "Speculation by temperature")
 
 
+def _with_bounds(signal: Signal, value: float | None, row: Row) -> str:
+    return _bounded(signal, value, getattr(row.intervals, signal.name, None))
+
+
+def _bounded(signal: Signal, value: float | None, bounds: Estimate | None) -> str:
+    told = f" ({worded(signal, bounds.low)} to {worded(signal, bounds.high)})" if bounds else ""
+    return worded(signal, value) + told
+
+
 def _by_client(rows: Sequence[Row]) -> Table:
     made = []
     for row in rows:
-        times = (worded(per_token.mean, getattr(row.time_per_token, part, None)) for part in ("mean", "p50", "p95"))
+        mean, *others = (getattr(row.time_per_token, part, None) for part in ("mean", "p50", "p95"))
+        bounds = row.intervals.time_per_token
+        times = (_bounded(per_token.mean, mean, bounds), *(worded(per_token.mean, value) for value in others))
         rate = NOTHING if row.tokens_per_second is None else f"{row.tokens_per_second:,.1f}"
         made.append((_named(row), f"{row.answered:,} of {row.requests:,}", *times, rate))
     words = ("Answered", f"{per_token.title}, mean", "P50", "P95", "Tokens/s")
