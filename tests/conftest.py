@@ -40,6 +40,7 @@ SECONDS = {
     "test_simulator": 20,
     "real/": 10,
     "test_calibrate": 9,
+    "test_chart": 8,
     "test_compare": 9,
     "test_doctor": 9,
     "test_settings_honoured": 9,

@@ -10,9 +10,11 @@ import jsonschema
 import yaml
 
 from conftest import ROOT
+from draftboard.build import artifacts, chart, write
+from draftboard.settings import Settings
 
 Object = dict[str, Any]
-FOLDER = ROOT / "deploy/kubernetes/chart"
+FOLDER = ROOT / chart.FOLDER
 PRESETS = sorted((FOLDER / "presets").glob("*.yaml"))
 
 SCHEMAS = json.loads((ROOT / "tests/data/kubernetes.schema.json").read_text())
@@ -63,12 +65,20 @@ def preset(path: Path) -> Object:
     return dict(yaml.safe_load(path.read_text()))
 
 
+def built(settings: Settings, folder: Path) -> Path:
+    """The chart of these settings, without its dashboards, which take long to make."""
+    made = artifacts(settings).items()
+    own = {path: text() for path, text in made if path.startswith(chart.FOLDER) and chart.DASHBOARDS not in path}
+    write(own, folder)
+    return folder / chart.FOLDER
+
+
 def rendered(
     values: Object | None = None, *, folder: Path = FOLDER, release: str = "monitoring", namespace: str = "llm"
 ) -> list[Object]:
     """The objects of a release."""
-    with helm.Chart.load(folder) as chart:
-        texts = chart.render(values, name=release, namespace=namespace)
+    with helm.Chart.load(folder) as loaded:
+        texts = loaded.render(values, name=release, namespace=namespace)
     manifests = [text for path, text in texts.items() if path.endswith(".yaml")]
     return [one for text in manifests for one in yaml.load_all(text, yaml.CSafeLoader) if one]
 

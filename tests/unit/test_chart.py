@@ -11,8 +11,6 @@ import yaml
 
 from conftest import ROOT
 from draftboard import __version__
-from draftboard.build import render, write
-from draftboard.build.chart import FOLDER
 from draftboard.catalogue import CATALOGUE, serving
 from draftboard.settings import Settings, load
 from support import charts
@@ -182,6 +180,15 @@ def test_a_wrong_value_is_refused_by_name(values: Object, said: str) -> None:
     assert said in str(caught.value)
 
 
+def test_every_value_on_the_page_exists() -> None:
+    with helm.Chart.load(charts.FOLDER) as chart:
+        values = chart.values
+    page = (ROOT / "docs/operate/kubernetes.md").read_text()
+    named = re.findall(r"`(rules|scrape|dashboards)\.(\w+)", page)
+    assert len(named) > 10
+    assert [name for table, name in named if name not in values[table]] == []
+
+
 def test_the_chart_can_be_part_of_another_one() -> None:
     assert rendered({**KINDS, "global": {"region": "eu"}}) == []
 
@@ -233,8 +240,8 @@ def test_a_label_with_a_dollar_sign_keeps_it() -> None:
     assert {"targetLabel": "cost", "replacement": "$$1"} in found
 
 
-def test_a_preset_names_labels_of_pods_and_keeps_the_others() -> None:
-    values = {**preset(charts.FOLDER / "presets/llm-d.yaml"), "rules": KINDS["rules"], "dashboards": {"kind": "none"}}
+def test_another_label_of_pods_leaves_the_others_as_they_are() -> None:
+    values = only(scrape={"podLabels": {"variant": "llm-d.ai/role"}})
     given = {
         one["targetLabel"]: one["sourceLabels"]
         for one in endpoint(rendered(values))["relabelings"]
@@ -284,8 +291,7 @@ def renamed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The chart of settings in which every label has another name."""
     folder = tmp_path_factory.mktemp("renamed")
     (folder / "draftboard.toml").write_text(RENAMED)
-    write(render(load(folder / "draftboard.toml")), folder)
-    return folder / FOLDER
+    return charts.built(load(folder / "draftboard.toml"), folder)
 
 
 def test_what_is_scraped_has_the_labels_that_the_settings_name(renamed: Path) -> None:
