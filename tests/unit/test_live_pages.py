@@ -10,6 +10,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from draftboard.catalogue import speculation
+from draftboard.catalogue.dialects import DIALECTS
 from draftboard.errors import DraftboardError
 from draftboard.reading import Limits, Page, Reader, counts_of, labels_of, lifetime, load, read
 from draftboard.report import Origin, Reading
@@ -75,8 +76,8 @@ def test_openmetrics_without_its_end_is_cut_off_where_the_server_named_the_forma
 @pytest.mark.parametrize("prefix", ["ray_vllm_", "ray_vllm:"])
 def test_ray_s_names_are_read_as_vllm_s_and_its_replicas_are_engines(prefix: str) -> None:
     page = read(as_ray(LOAD, prefix), "page")
-    assert page.ray
-    assert not read(LOAD, "page").ray
+    assert page.dialect is DIALECTS["ray"]
+    assert read(LOAD, "page").dialect is DIALECTS["vllm"]
     assert drafts(page) == [("tiny", "0 of r1", 2389)]
 
 
@@ -135,8 +136,8 @@ def test_a_gauge_that_is_no_number_is_left_out_and_the_page_is_read(text: str) -
         (LOAD.replace(" 2389.0", " NaN"), "drafts_total is nan"),
         (LOAD.replace(" 2389.0", " +Inf"), "drafts_total is inf"),
         (LOAD.replace(" 2389.0", " -1"), "drafts_total is -1"),
-        (LOAD.replace(" 2389.0", " 1e-320"), "which vLLM never says"),
-        (LOAD.replace(" 2389.0", " 1e308"), "which vLLM never says"),
+        (LOAD.replace(" 2389.0", " 1e-320"), "which no server says"),
+        (LOAD.replace(" 2389.0", " 1e308"), "which no server says"),
         (LOAD.replace(" 2389.0", " many"), "many"),
         ("a\0b 1\n", "binary"),
         ("vllm:a\x1b[31m 1\n", "binary"),

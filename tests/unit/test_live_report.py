@@ -404,7 +404,7 @@ def test_a_page_of_the_v0_engine_gets_no_number_of_today(saved: Save) -> None:
 def test_ray_s_names_are_told(saved: Save) -> None:
     text = LOAD.read_text().replace("vllm:", "ray_vllm_")
     found = report(Lifetime(saved(text)))
-    assert any("Ray Serve names" in note for note in found.notes)
+    assert any("Ray Serve names its series" in note for note in found.notes)
     assert spoken(only(found)).acceptance == pytest.approx(506 / 8942)
 
 

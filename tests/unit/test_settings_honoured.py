@@ -51,6 +51,7 @@ ON = {
 """What the defaults leave out: a setting within has an effect only then."""
 OTHER: dict[str, Any] = {
     "selector": 'stage="a"',
+    "series.dialect": "ray",
     "rules.window": "6m",
     "rules.down_after": "4m",
     "slo.time_to_first_token.threshold_seconds": 2.5,

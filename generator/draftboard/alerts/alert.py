@@ -12,11 +12,13 @@ Its runbook is a Markdown template of its name. There `${...}` holds every setti
   `${elsewhere}`: what to type for another server.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, TemplateError, TemplateNotFound
 
+from draftboard.catalogue.dialects import VLLM
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.expr.tree import Expr, ignoring, setting
@@ -105,8 +107,13 @@ class Alert:
     """Alerts on the cause: while one of them fires on the same labels, this one is inhibited."""
 
     def asked(self, settings: Settings) -> bool:
-        """Whether the settings ask for it."""
-        return self.signal.asked(settings) and settings.alerts.get(self.name, Overlay()).enabled
+        """Whether the settings ask for it, of series that exist."""
+        enabled = settings.alerts.get(self.name, Overlay()).enabled
+        return (
+            enabled
+            and self.signal.asked(settings)
+            and not self._guarded(self.watched or self.signal).is_gone(Scope(settings, self.level))
+        )
 
     def threshold(self, settings: Settings) -> tuple[Literal["<", ">", "=="], float]:
         """The comparison that finds values in the band or beyond it: under its upper bound, or over its lower bound.
@@ -131,9 +138,10 @@ class Alert:
     def condition(self, settings: Settings) -> str:
         """The PromQL that the alert watches."""
         operator, limit = self.threshold(settings)
-        beyond = (self.watched or self.signal).combined(operator, limit)
-        guarded = self.guard and beyond.combined("and", self.guard, ignoring(*self.signal.by))
-        return Scope(settings, self.level)(guarded or beyond)
+        return Scope(settings, self.level)(self._guarded((self.watched or self.signal).combined(operator, limit)))
+
+    def _guarded(self, found: Expr) -> Expr:
+        return found.combined("and", self.guard, ignoring(*self.signal.by)) if self.guard else found
 
     def patience(self, settings: Settings) -> Patience:
         """The alert's own patience and severity, under what the settings say."""
@@ -172,11 +180,9 @@ def runbook(alert: Alert, settings: Settings) -> str:
         return _SILENCE.format(**_STACK, duration=duration, comment=comment, matchers=matchers)
 
     try:
-        return _HEAD.format(when=alert.fires_when(settings), **words) + _environment.get_template(
-            f"{alert.name}.md.j2"
-        ).render(
+        text = _environment.get_template(f"{alert.name}.md.j2").render(
             dict(settings) | _STACK,
-            **{level.value: {s.name: name for s in ALL if (name := s.record_at(level, settings))} for level in Level},
+            **{level.value: {s.name: name for s in ALL if (name := s.named_at(level, settings))} for level in Level},
             title={signal.name: signal.title for signal in ALL},
             pace={str(pace.long): pace.factor(settings.slo.window) for pace in (*FAST, *SLOW)},
             MODEL=f'{{{labels.model_name}="MODEL"}}',
@@ -186,6 +192,8 @@ def runbook(alert: Alert, settings: Settings) -> str:
             rebuild="Then run `draftboard build --config draftboard.toml` and reload Prometheus.",
             silence=silence,
         )
+        written = re.sub(rf"{VLLM}\w+", lambda found: settings.dialect.named(found[0]), text)
+        return _HEAD.format(when=alert.fires_when(settings), **words) + written
     except (TemplateError, TypeError) as error:
         what = "missing in alerts/runbooks/" if isinstance(error, TemplateNotFound) else error
         raise DraftboardError(f"runbook template {alert.name}.md.j2: {what}") from None

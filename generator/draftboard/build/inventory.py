@@ -64,7 +64,7 @@ def inventory(settings: Settings) -> Inventory:
             name=signal.name,
             title=signal.title,
             question=signal.question,
-            description=signal.description,
+            description=signal.described(settings),
             action=signal.action,
             note=signal.note,
             metrics=metrics_of(signal, Scope(settings, signal.levels[-1])),

@@ -56,7 +56,8 @@ def annotations(scope: Scope) -> list[dict[str, Any]]:
 def _marks(scope: Scope) -> Iterable[Mark]:
     purple = COLOURS[Status.ODD]
     yield Mark("Restarts", _restarted(scope), "Restart", "blue")
-    yield Mark("Changes of K", _k_changed(scope), "K {{before}} -> {{k}}", purple)
+    if current_k.asked_from(scope):
+        yield Mark("Changes of K", _k_changed(scope), "K {{before}} -> {{k}}", purple)
     yield Mark("New methods", _new_arm(scope), "New method or variant", purple)
     alerts, orange = scope(firing_alerts), COLOURS[Status.WARN]
     yield Mark(firing_alerts.title, alerts, "{{alertname}} ({{severity}})", orange, shown=False)

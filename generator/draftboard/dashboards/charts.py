@@ -148,6 +148,8 @@ class Charts:
     def percentile(self, latency: Latency) -> Panel:
         """The chosen percentile or mean of a latency over time; under its axis where it is below the resolution."""
         chosen = latency.chosen
+        if not self._asked(latency.mean):  # In records the name of the chosen one is completed by a variable.
+            return None
         drawn = self._scope(Level.MODEL)(self._lines.of(chosen, Level.MODEL))
         if not self._afforded(lambda _: drawn, chosen):
             return None
@@ -166,6 +168,8 @@ class Charts:
 
     def heatmap(self, signal: Signal, bounds: Unit = Unit.SECONDS) -> Panel:
         """A histogram over time, summed over everything selected."""
+        if not self._asked(signal):
+            return None
         expr = self._scope(Level.MODEL)(Aggregate("sum", lambda _: ("le",), signal))
         return self._panel(
             "heatmap",
@@ -229,8 +233,9 @@ class Charts:
     def worst_first(self, signal: Signal, *, width: int = 12) -> Panel:
         """The same by model for codes in order of badness: rows stand in the order of their last value."""
         recorded = signal.record_here(self._scope(Level.MODEL))
-        if not recorded:
+        if not recorded and self._asked(signal):
             self.left_out.append(signal.title)
+        if not recorded:
             return None
         legend = self._name(Level.MODEL)
         return self._panel(
@@ -249,12 +254,19 @@ class Charts:
         )
 
     def _afforded(self, query_of: Callable[[Signal], str], *signals: Signal) -> dict[str, Signal]:
-        """By reference letter, those of the signals that this edition can afford to query; the row tells the others."""
-        raw = self.edition is Edition.RAW
-        dear = [signal for signal in signals if raw and not affordable(query_of(signal), self.settings)]
+        """By reference letter, those of the signals that this edition can afford to query; the row tells the others.
+
+        What the settings do not ask for is left out without a word.
+        """
+        raw, lettered = self.edition is Edition.RAW, zip(ascii_uppercase, signals, strict=False)
+        asked = {ref: signal for ref, signal in lettered if self._asked(signal)}
+        dear = [one for one in asked.values() if raw and not affordable(query_of(one), self.settings)]
         self.left_out += [signal.title for signal in dear]
-        lettered = zip(ascii_uppercase, signals, strict=False)
-        return {ref: signal for ref, signal in lettered if signal not in dear}
+        return {ref: signal for ref, signal in asked.items() if signal not in dear}
+
+    def _asked(self, signal: Signal) -> bool:
+        """Whether it is asked for, and can be read from the series of this edition."""
+        return signal.asked_from(self._anywhere) and not signal.is_gone(self._scope(signal.levels[-1]))
 
     def _scope(self, level: Level, *, latest: bool = False) -> Scope:
         """From where a panel looks; the latest values alone are rates over the records' window, at any zoom."""
@@ -327,7 +339,9 @@ class Charts:
             shown = shown | {"custom": common["style"] | (style or {})}
         rest |= {
             "title": title,
-            "description": self._described(says or signals[0].description, action or signals[0].action, signals),
+            "description": self._described(
+                says or signals[0].described(self.settings), action or signals[0].action, signals
+            ),
             "dataSource": DATASOURCE,
             # $__rate_interval follows the query's own step; the panel's step keeps graphs from finer queries.
             "interval": pace,

@@ -131,9 +131,12 @@ class Page(Tables, Tiles):
     def row(self, question: str, *shown: Panel, collapsed: bool = False) -> None:
         """Add a row below the others; its title is the question that its panels answer.
 
-        A collapsed row runs no query until it is opened. What the edition cannot afford to show, a note tells.
+        A collapsed row runs no query until it is opened. What the edition cannot afford to show, a note tells; a row
+        without a panel or a note is left out.
         """
         inside, below = self._laid_out(shown, self._top + 1)
+        if not inside:
+            return
         place = core.GridPos(h=1, w=GRID_WIDTH, x=0, y=self._top)
         hidden, visible = (inside, []) if collapsed else ([], inside)
         self._placed += [core.RowPanel(title=question, collapsed=collapsed, gridPos=place, panels=hidden), *visible]
@@ -147,7 +150,7 @@ class Page(Tables, Tiles):
     def _laid_out(self, shown: Sequence[Panel], top: int) -> tuple[list[Panel], int]:
         """The panels that there are, a note on the others, and the first free line below."""
         there = [*(panel for panel in shown if panel), *self._note()]
-        laid_out = _flowed(there, top, stretched=bool(self.left_out))
+        laid_out = _flowed(there, top, stretched=bool(self.left_out) or not all(shown))
         self.left_out.clear()
         return laid_out
 

@@ -28,7 +28,7 @@ class Tables(Charts):
         """Latest values: a row for each model or SLO, a column for each signal, and a link to the model's depth."""
         own = tuple(dict.fromkeys(label for signal in signals for label in signal.by))
         scope = self._scope(signals[0].levels[-1], latest=True)
-        asked = [one for one in signals if one.asked(self.settings)]
+        asked = [one for one in signals if self._asked(one)]
         rows = {signal: columns.row_of(signal, *own) for signal in asked}
         by_ref = self._afforded(lambda signal: scope(rows[signal]), *asked)
         if not by_ref:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from draftboard.catalogue import ELSEWHERE, Presence, around, removed, serving
+from draftboard.catalogue.dialects import DIALECTS, Dialect, dialect_of
 from draftboard.doctor import series
 from draftboard.doctor.buckets import FAMILIES, buckets_flag, finite, other_bounds
 from draftboard.doctor.finding import Empty, Examination, Finding, few, found
@@ -16,7 +17,6 @@ from draftboard.expr.labels import told_apart
 from draftboard.expr.promql import aggregate, selector
 from draftboard.expr.tree import Aggregate, Raw
 from draftboard.prometheus import Client, LoadedRule, Target
-from draftboard.reading.page import RAY, VLLM
 from draftboard.settings import Settings
 from draftboard.signals import Level, Scope, latency
 from draftboard.signals.decisions import state
@@ -72,27 +72,33 @@ def _stored(client: Client, settings: Settings, time: float) -> Stored:
     labels = settings.labels
     of_servers = {name for names in NAMES.values() for name in names} - _BESIDE - {around.UP.name}
     old = {f"{re.escape(old.name)}(_count)?" for old in removed.REMOVED}
-    ray = {re.escape(prefix + serving.REQUESTS_RUNNING.name.removeprefix(VLLM)) for prefix in RAY}
-    vllm = _matching({*map(re.escape, of_servers)} | old | ray, settings.selector)
+    ours = {settings.dialect.named(name) for name in of_servers if name not in settings.dialect.missing}
+    others = {name for one in DIALECTS.values() for name in one.written(serving.REQUESTS_RUNNING)}
+    of_engines = _matching({*map(re.escape, ours | others)} | old, settings.selector)
     up = aggregate("max", labels.target_series, _matching([around.UP.name], settings.selector))
-    seen = client.query(aggregate("group", (_NAME, *labels.target_series), vllm), time)
+    seen = client.query(aggregate("group", (_NAME, *labels.target_series), of_engines), time)
     beside = client.query(aggregate("group", (_NAME,), _matching([*map(re.escape, _BESIDE), _STATE])), time)
     answers, names, jobs = dict[_Target, bool](), dict[_Target, set[str]](), dict[str, set[str]]()
+    dialects = dict[_Target, Dialect]()
     for row in client.query(up, time):
         target = tuple(row.labels.get(label, "") for label in labels.target_series)
         answers[target], names[target] = row.samples[-1][1] == 1, set()
     for row in seen:
-        name = row.labels.get(_NAME, "")
-        names.setdefault(tuple(row.labels.get(label, "") for label in labels.target_series), set()).add(name)
-        if name == serving.REQUESTS_RUNNING.name:
+        name, target = row.labels.get(_NAME, ""), tuple(row.labels.get(label, "") for label in labels.target_series)
+        dialect = dialect_of(name)
+        if dialect:
+            dialects[target] = dialect
+        meant = {*dialect.meant(name)} if dialect else {name}
+        names.setdefault(target, set()).update(meant)
+        if serving.REQUESTS_RUNNING.name in meant:
             jobs.setdefault(row.labels.get(labels.instance, ""), set()).add(row.labels.get(labels.job, ""))
     servers = []
     for target, own in sorted(names.items()):
         known = dict(zip(labels.target_series, target, strict=True))
-        method, ray_serve = known[labels.spec_method], any(name.startswith(RAY) for name in own)
-        if (target in answers and method) or any(name.startswith((VLLM, *RAY)) for name in own):
+        method, spoken = known[labels.spec_method], dialects.get(target)
+        if (target in answers and method) or spoken:
             where = place(known, settings)
-            servers.append(Server(where, frozenset(own), answers.get(target, True), ray_serve, method))
+            servers.append(Server(where, frozenset(own), answers.get(target, True), spoken, method))
     return Stored(tuple(servers), jobs, frozenset(row.labels.get(_NAME, "") for row in beside))
 
 
@@ -105,9 +111,13 @@ def _matching(patterns: Iterable[str], *matchers: str) -> str:
 def _other_bounds(client: Client, stored: Stored, settings: Settings, time: float) -> Iterator[Finding]:
     """Servers whose histograms have other bounds than the settings declare."""
     by = (settings.labels.job, settings.labels.instance, "le")
-    asked = {family: Aggregate("group", lambda _: by, Raw(of.bucket)) for family, of in FAMILIES.items()}
+    asked = {
+        family: Aggregate("group", lambda _: by, Raw(of.bucket))
+        for family, of in FAMILIES.items()
+        if settings.dialect.spelled(of.bucket)
+    }
     bounds_of: dict[tuple[str, str], set[float]] = {}
-    for row in client.query(Scope(settings)(told_apart("family", asked)), time):
+    for row in client.query(Scope(settings)(told_apart("family", asked)), time) if asked else ():
         if (family := row.labels.get("family", "")) in asked:
             bounds = bounds_of.setdefault((family, place(row.labels, settings)), set())
             bounds |= finite([row.labels.get("le", "")])
@@ -121,7 +131,9 @@ def _other_bounds(client: Client, stored: Stored, settings: Settings, time: floa
 
 def _unresolved(client: Client, settings: Settings, time: float) -> Iterator[Finding]:
     """Models whose median latency is under the first bound of its histogram."""
-    latencies = {one.title: one for one in (*latency.FELT.values(), latency.queue)}
+    every = (*latency.FELT.values(), latency.queue)
+    if not (latencies := {one.title: one for one in every if one.unresolved.asked(settings)}):
+        return
     shares = told_apart("latency", {title: one.unresolved for title, one in latencies.items()}) >= 1 / 2
     by_model: dict[str, list[str]] = {}
     for row in client.query(Scope(settings, Level.MODEL)(shares), time):

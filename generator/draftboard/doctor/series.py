@@ -9,12 +9,12 @@ from draftboard import reading
 from draftboard.access import Access
 from draftboard.alerts import built
 from draftboard.catalogue import CATALOGUE, Metric, Presence, around, removed, serving, speculation
+from draftboard.catalogue.dialects import DIALECTS, LOOKED_FOR, Dialect
 from draftboard.dashboards import places
 from draftboard.doctor.buckets import FAMILIES, finite, other_bounds
 from draftboard.doctor.finding import Empty, Examination, Finding, few, found
 from draftboard.durations import Duration
 from draftboard.expr.tree import Expr
-from draftboard.reading.page import VLLM
 from draftboard.report import broken_identities
 from draftboard.settings import Settings
 from draftboard.settings.fields import LONGEST_DRAFT
@@ -81,7 +81,7 @@ class Server:
     where: str  # fit to be shown
     names: frozenset[str]  # of samples, as vLLM names them
     answers: bool = True
-    ray: bool = False  # Ray Serve exposes it, which prefixes its series
+    dialect: Dialect | None = None  # whose names it has; None where no engine is known that has them
     method: str | None = None  # label, empty where it has none; None on a page, which does not show labels of targets
 
     @property
@@ -106,7 +106,8 @@ def named(servers: Sequence[Server], among: Sequence[Server]) -> str:
 
 def missing_series(servers: Sequence[Server], settings: Settings, readers: Sequence[Reader]) -> Iterator[Finding]:
     """What servers lack, and what stays empty because no other server has it; from the coarsest cause to the finest."""
-    there = frozenset[str]().union(*(server.names for server in servers if not server.ray))
+    read = [server for server in servers if server.dialect in {None, settings.dialect}]
+    there = frozenset[str]().union(*(server.names for server in read))
     for kind, chosen, names, values in _causes(servers, settings):
         if chosen:
             yield found(kind, named(chosen, servers), silenced_by({*names} - there, readers), **values)
@@ -114,15 +115,23 @@ def missing_series(servers: Sequence[Server], settings: Settings, readers: Seque
 
 def _causes(servers: Sequence[Server], settings: Settings) -> Iterator[_Cause]:
     yield "down", [server for server in servers if not server.answers], OF_ENGINES, {"up": around.UP.name}
-    yield "ray", [server for server in servers if server.answers and server.ray], OF_ENGINES, {}
-    own = [server for server in servers if server.answers and not server.ray]
-    telling = [server for server in own if any(name.startswith(VLLM) for name in server.names)]
-    yield "silent", [server for server in own if server not in telling], OF_ENGINES, {}
-    if telling:
+    answering = [server for server in servers if server.answers]
+    for name, other in DIALECTS.items():
+        if other is not settings.dialect:
+            kind, values = "ray" if name == "ray" else "other-dialect", {"engine": other.engine, "name": name}
+            spoken = [server for server in answering if server.dialect is other]
+            yield kind, spoken, OF_ENGINES, values | {"begin": other.prefixes[0], "own": settings.dialect.engine}
+    yield "silent", [server for server in answering if not server.dialect], OF_ENGINES, {"looked_for": LOOKED_FOR}
+    telling = [server for server in answering if server.dialect is settings.dialect]
+    if telling and settings.dialect.spellings:
+        yield "told-in-part", telling, (), {key: getattr(settings.dialect, key) for key in ("engine", "tells", "hides")}
+    elif telling:
         yield from _releases(telling)
+    if telling:
         yield from _speculation([server for server in telling if server.names.isdisjoint(_V0)], settings)
     for presence, kind in ((Presence.HTTP, "no-request"), (Presence.ONE_PROCESS, "no-process-series")):
-        lacking, absent = _lacking(telling, [metric for metric in CATALOGUE if metric.presence is presence])
+        exported = [metric for metric in CATALOGUE if metric.presence is presence and settings.dialect.spelled(metric)]
+        lacking, absent = _lacking(telling, exported)
         yield kind, lacking, absent, {"names": few(NAMES[presence])}
 
 
@@ -153,7 +162,8 @@ def _lacking(servers: Sequence[Server], metrics: Sequence[Metric]) -> tuple[list
 
 
 def _speculation(servers: Sequence[Server], settings: Settings) -> Iterator[_Cause]:
-    baseline, names = settings.methods.baseline, NAMES[Presence.SPECULATING]
+    baseline, dialect = settings.methods.baseline, settings.dialect
+    names = [name for name in NAMES[Presence.SPECULATING] if name not in dialect.missing]
     words = {"label": settings.labels.spec_method, "baseline": baseline}
     without = [server for server in servers if not server.speculates]
     if labelled := [server for server in without if server.method not in (None, "", baseline)]:
@@ -163,7 +173,12 @@ def _speculation(servers: Sequence[Server], settings: Settings) -> Iterator[_Cau
         yield "only-baselines", servers, names, {}
     drafting = [server for server in servers if server.speculates]
     for name in names:
-        yield "dropped-counter", [server for server in drafting if name not in server.names], [name], {"name": name}
+        yield (
+            "dropped-counter",
+            [server for server in drafting if name not in server.names],
+            [name],
+            {"name": dialect.named(name)},
+        )
     yield "no-label", [server for server in drafting if server.method == ""], (), words
     yield "no-baseline", [server for server in drafting if server.method == baseline], (), words
 
@@ -186,14 +201,16 @@ def examine_sources(
 def examine_pages(pages: Sequence[reading.Page], later: Sequence[reading.Page], settings: Settings) -> Examination:
     """Examine pages of servers, and later pages of the same servers, or none; raises DraftboardError for others."""
     now = later or pages
-    servers = [Server(page.source, frozenset(page.by_name), ray=page.ray) for page in now]
+    servers = [Server(page.source, frozenset(page.by_name), dialect=page.dialect) for page in now]
     findings = [*missing_series(servers, settings, all_readers(settings))]
     for page in now:
+        dialect = page.dialect or settings.dialect
         for tally in reading.lifetime(page).tallies:
-            findings += _since_start(tally, settings)
+            findings += _since_start(tally, settings.speaking(dialect))
         for family, histogram in FAMILIES.items():
             bounds = finite(dict(labels).get("le", "") for labels in page.of(histogram.bucket))
-            findings += other_bounds(page.source, histogram.name, bounds, family, settings) if bounds else ()
+            name = dialect.named(histogram.name)
+            findings += other_bounds(page.source, name, bounds, family, settings) if bounds else ()
     for before, after in zip(pages, later, strict=False):
         findings += _moving(reading.growth(before, after), after)
     return Examination(", ".join(page.source for page in pages), tuple(findings))

@@ -1,9 +1,10 @@
 """The Scope: from where a question is looked at, and hence which selector, window and labels its PromQL has."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from types import MappingProxyType
 from typing import Protocol
 
 from draftboard.catalogue import Metric, Owner
@@ -103,6 +104,8 @@ class Scope:
     ended: bool = False  # At the end of what is shown, whichever moment is asked for.
     texts: dict[tuple[object, ...], str] = field(default_factory=dict, compare=False, repr=False)
     """PromQL made so far, which the scopes made of this one share: signals stand in the expressions of many others."""
+    silences: dict[tuple[object, ...], bool] = field(default_factory=dict, compare=False, repr=False)
+    """The same of what is certain to have no sample."""
 
     def __post_init__(self) -> None:
         """Raise ValueError for a window that records do not have."""
@@ -148,7 +151,7 @@ class Scope:
 
     def __call__(self, expression: Readable) -> str:
         """The PromQL of an expression from here; ValueError where none carries a label that this scope selects by."""
-        return selected(expression.promql(self), *self.only)
+        return self.selected(expression.promql(self), *self.only)
 
     def remembered(self, what: object, write: Callable[[], str]) -> str:
         """PromQL from here, written once."""
@@ -156,6 +159,14 @@ class Scope:
         if key not in self.texts:
             self.texts[key] = write()
         return self.texts[key]
+
+    def silent(self, what: object, missing: Collection[str], find: Callable[[], bool]) -> bool:
+        """Whether it has no sample from here while series are missing, found once; its own past tells nothing new."""
+        key = (what, self.level, self.edition, frozenset(missing))
+        if key not in self.silences:
+            self.silences[key] = True
+            self.silences[key] = find()
+        return self.silences[key]
 
     def raw(
         self,
@@ -165,12 +176,20 @@ class Scope:
         matchers: tuple[Matcher, ...] = (),
         chosen_by: tuple[str, ...] | None = None,
     ) -> str:
-        """The metric's own series, selected as this scope selects; by some labels only, if they are given."""
+        """The metric's own series, selected as this scope selects; by some labels only, if they are given.
+
+        A metric that the dialect does not have is a LookupError.
+        """
+        spelling = self.settings.dialect.spelled(metric)
+        if spelling is None:
+            raise LookupError(f"{self.settings.dialect.engine} does not export {metric.name}: leave out who reads it")
         # Alerts carry what records keep and exporters what they have, not all that the user's selector may ask for.
         scraped = metric.owner not in {Owner.RULE, Owner.EXPORTER}
         carried = self.carried(metric) if chosen_by is None else chosen_by
         optional = metric.owner is Owner.RULE
-        return self.series(metric.name, carried, window=window, extra=matchers, scraped=scraped, optional=optional)
+        chosen = (*matchers, *(Matcher(label, "=", value) for label, value in spelling.only))
+        options: dict[str, bool] = {"scraped": scraped, "optional": optional}
+        return self.series(spelling.name, carried, window=window, extra=chosen, labels=spelling.labels, **options)
 
     def carried(self, metric: Metric) -> tuple[str, ...]:
         """Labels that the metric's series carry."""
@@ -194,10 +213,11 @@ class Scope:
         extra: tuple[Matcher, ...] = (),
         scraped: bool = False,
         optional: bool = False,
+        labels: Mapping[str, str] = MappingProxyType({}),
     ) -> str:
         """A selector of series that carry some labels: the user's own matchers go with scraped series.
 
-        Where a label is optional, a series without it is selected whatever is chosen.
+        Where a label is optional, a series without it is selected whatever is chosen; `labels` have other names there.
         """
         matchers = [matcher for matcher in (self.settings.selector,) if scraped and matcher]
         if self.edition.on_dashboard:
@@ -209,7 +229,8 @@ class Scope:
             filters = (label for label in names.filters if label not in left_out)
             absent = "|" if optional else ""
             matchers += [f'{label}=~"${label}{absent}"' for label in filters if label in carried]
-        matchers += [matcher.text for matcher in (*self.selecting(carried), *extra)]
+        chosen = (*self.selecting(carried), *extra)
+        matchers += [replace(one, label=labels.get(one.label, one.label)).text for one in chosen]
         offset = str(self.offset or "0s")
         return promql.selector(name, matchers, window=window, offset=offset, at_end=self.ended)
 
@@ -217,10 +238,11 @@ class Scope:
         """The matchers that apply to series with these labels."""
         return tuple(matcher for matcher in self.only if matcher.label in carried)
 
-
-def selected(text: str, *matchers: Matcher) -> str:
-    """The PromQL; ValueError where one of the matchers selects nothing in it."""
-    for matcher in matchers:
-        if not re.search(rf"[{{ ]{re.escape(matcher.text)}", text):
-            raise ValueError(f"nothing in the expression carries the label {matcher.label}: cannot select by it")
-    return text
+    def selected(self, text: str, *matchers: Matcher) -> str:
+        """The PromQL; ValueError where one of the matchers selects nothing in it."""
+        for matcher in matchers:
+            named = {matcher.label, *self.settings.dialect.labels_for(matcher.label)}
+            texts = (re.escape(replace(matcher, label=label).text) for label in named)
+            if not re.search(rf"[{{ ]({'|'.join(texts)})", text):
+                raise ValueError(f"nothing in the expression carries the label {matcher.label}: cannot select by it")
+        return text

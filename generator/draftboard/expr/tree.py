@@ -14,7 +14,7 @@ from draftboard.catalogue import Metric
 from draftboard.durations import Duration
 from draftboard.expr import promql, vector
 from draftboard.expr.counts import View
-from draftboard.expr.scope import Edition, Level, Matcher, Scope, selected
+from draftboard.expr.scope import Edition, Level, Matcher, Scope
 from draftboard.expr.vector import NOTHING, Group, Key, Vector
 from draftboard.settings import Settings
 
@@ -36,6 +36,11 @@ class Expr(ABC):
     def is_silent(self, missing: Collection[str], scope: Scope) -> bool:
         """Whether it has no sample in any case while these series are missing."""
         return any(part.is_silent(missing, scope) for part in vars(self).values() if isinstance(part, Expr))
+
+    def is_gone(self, scope: Scope) -> bool:
+        """Whether it has no sample in any case in the dialect of the settings."""
+        missing = scope.settings.dialect.missing
+        return bool(missing) and self.is_silent(missing, scope)
 
     def parts(self, scope: Scope) -> "Iterator[tuple[Expr, Scope]]":
         """What it is made of, each with the scope from which it is seen."""
@@ -198,6 +203,10 @@ class Binary(Expr):
     matching: Matching = Matching()
 
     def promql(self, scope: Scope) -> str:
+        if self.how in {"or", "unless"} and self.right.is_gone(scope):
+            return self.left.promql(scope)
+        if self.how == "or" and self.left.is_gone(scope):
+            return self.right.promql(scope)
         return promql.binary(self.left.promql(scope), self.how, self.right.promql(scope), self.matching.promql(scope))
 
     def values(self, view: View) -> Vector | float:
@@ -220,12 +229,22 @@ class Raw(Expr):
     chosen_by: Names | None = None  # Labels by which the scope selects, where not by all that the series carry.
 
     def promql(self, scope: Scope) -> str:
-        return scope.raw(
+        window = self.window(scope)
+        text = scope.raw(
             self.metric,
-            window=self.window(scope),
+            window=window,
             matchers=self.matchers(scope.settings),
             chosen_by=self.chosen_by(scope) if self.chosen_by else None,
         )
+        return text if window else self.under_our_labels(text, scope)
+
+    def under_our_labels(self, text: str, scope: Scope) -> str:
+        """The PromQL of its samples with the labels that vLLM gives them."""
+        spelling = scope.settings.dialect.spelled(self.metric)
+        for ours, theirs in spelling.labels.items() if spelling else ():
+            moved = promql.call("label_replace", text, f'"{ours}"', '"$1"', f'"{theirs}"', '"(.*)"')
+            text = promql.call("label_replace", moved, f'"{theirs}"', '""', '""', '""')
+        return text
 
     def values(self, view: View) -> Vector | float:
         carried = self.chosen_by(view.scope) if self.chosen_by else view.scope.carried(self.metric)
@@ -267,7 +286,11 @@ class Function(Expr):
     argument: Expr
 
     def promql(self, scope: Scope) -> str:
-        return promql.call(self.name, self.argument.promql(scope))
+        text = promql.call(self.name, self.argument.promql(scope))
+        # A range has no labels to replace, what is made of it has.
+        if isinstance(self.argument, Raw) and self.argument.window(scope):
+            return self.argument.under_our_labels(text, scope)
+        return text
 
     def values(self, view: View) -> Vector | float:
         found = self.argument.values(view)
@@ -380,7 +403,8 @@ class FirstOf(Expr):
     alternatives: tuple[Expr, ...]
 
     def promql(self, scope: Scope) -> str:
-        return promql.first_of(*(one.promql(scope) for one in self.alternatives))
+        there = [one for one in self.alternatives if not one.is_gone(scope)]
+        return promql.first_of(*(one.promql(scope) for one in there or self.alternatives))
 
     def values(self, view: View) -> Vector | float:
         return vector.first_of(vector_of(one, view) for one in self.alternatives)
@@ -430,7 +454,7 @@ class Where(Expr):
 
     def promql(self, scope: Scope) -> str:
         seen = self._seen(scope)
-        return selected(self.argument.promql(seen), *seen.only[len(scope.only) :])
+        return scope.selected(self.argument.promql(seen), *seen.only[len(scope.only) :])
 
     def values(self, view: View) -> Vector | float:
         return self.argument.values(view.through(self._seen(view.scope)))
@@ -506,8 +530,8 @@ class Before(Expr):
     def values(self, view: View) -> Vector | float:  # noqa: ARG002
         return NOTHING
 
-    def is_silent(self, missing: Collection[str], scope: Scope) -> bool:  # noqa: ARG002
-        return True  # Nothing is carried on that was never there.
+    def is_silent(self, missing: Collection[str], scope: Scope) -> bool:
+        return self.signal().is_silent(missing, scope)  # Nothing is carried on that was never there.
 
 
 @dataclass(frozen=True, eq=False)
@@ -616,8 +640,9 @@ def metrics_of(expression: Expr, scope: Scope) -> tuple[str, ...]:
         if (part, seen_from.level) in met:
             return
         met.add((part, seen_from.level))
-        if isinstance(part, Raw):
-            found[part.metric.part_of or part.metric.name] = None
+        if isinstance(part, Raw) and (spelling := scope.settings.dialect.spelled(part.metric)):
+            suffix = part.metric.name.removeprefix(part.metric.part_of) if part.metric.part_of else ""
+            found[spelling.name.removesuffix(suffix)] = None
         for inner, scope_of_inner in part.parts(seen_from):
             read(inner, scope_of_inner)
 

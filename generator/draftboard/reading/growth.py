@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from draftboard.catalogue import Metric, around, speculation
 from draftboard.errors import DraftboardError
-from draftboard.reading.page import ENGINE, MODEL, REPLICA, VLLM, Page, Series
+from draftboard.reading.page import ENGINE, MODEL, REPLICA, Page, Series
 
 _COUNTED = ("_total", "_bucket", "_sum", "_count")  # Suffixes of counters; the other series are gauges.
 _Engine = tuple[str, str]  # Model and engine.
@@ -109,11 +109,11 @@ def _parts(pages: Sequence[Page]) -> tuple[Growth, ...]:
 
 def _by_engine(page: Page) -> dict[_Engine, dict[Series, float]]:
     """Series of each engine; where engines are numbered, a series without a number belongs to the HTTP side."""
-    numbered = any(ENGINE in dict(labels) for name, labels in page.values if name.startswith(VLLM))
+    numbered = any(ENGINE in dict(labels) for name, labels in page.values if page.of_engine(name))
     found: dict[_Engine, dict[Series, float]] = {}
     for (name, labels), value in page.values.items():
         of = dict(labels)
-        if not name.startswith(VLLM) or MODEL not in of or (numbered and ENGINE not in of):
+        if not page.of_engine(name) or MODEL not in of or (numbered and ENGINE not in of):
             continue
         model, number, replica = of.pop(MODEL), of.pop(ENGINE, ""), of.pop(REPLICA, "")
         engine = (model, f"{number} of {replica}" if replica else number)

@@ -11,6 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families as _classic
 from prometheus_client.samples import Sample
 
 from draftboard.catalogue import Metric, removed, speculation
+from draftboard.catalogue.dialects import DIALECTS, VLLM, Dialect, dialect_of
 from draftboard.errors import DraftboardError
 
 Labels = tuple[tuple[str, str], ...]  # Names and values, sorted by name.
@@ -19,10 +20,9 @@ Series = tuple[str, Labels]
 MODEL, ENGINE = "model_name", "engine"
 """Labels as vLLM gives them; relabelling, which settings know of, happens later, in Prometheus."""
 REPLICA = "ReplicaId"  # Ray's label that tells servers apart, each of which has an engine 0.
-VLLM = "vllm:"
-RAY = ("ray_vllm_", "ray_vllm:")  # How Ray Serve names the same series: newer releases, older ones.
-_PREFIXES = (VLLM, *RAY, "vllm_")  # The last where a client library escaped the colon in OpenMetrics.
 LONGEST_LINE = 32_768  # Characters; the longest of a real page, the cache's configuration, has about 2,000.
+_OWN = DIALECTS["vllm"]
+_BY_POSITION = speculation.ACCEPTED_TOKENS_PER_POS.name
 _SHOWN = 120
 _SMALLEST, _LARGEST = 1e-15, 1e30
 _END = "# EOF"
@@ -32,12 +32,12 @@ _PYTHONS = re.compile("unpack|substring|invalid literal")
 
 @dataclass(frozen=True)
 class Page:
-    """Samples of a server at one time, under vLLM's names."""
+    """Samples of a server at one time, under vLLM's names, whatever the engine's own."""
 
     source: str  # Address or path, without secrets.
     values: Mapping[Series, float]  # Every sample, without the `_created` times that client libraries add.
     at: float | None = None  # Unix seconds of the reading; None for a saved page.
-    prefix: str = VLLM  # Prefix of vLLM's series on this page: Ray Serve has its own.
+    dialect: Dialect | None = None  # Whose names the page has; None where no engine is known that has them.
 
     @cached_property
     def by_name(self) -> Mapping[str, Mapping[Labels, float]]:
@@ -56,21 +56,21 @@ class Page:
         """Whether vLLM's V0 engine exposed it, whose speculative series meant something else."""
         return any(metric.name in self.by_name for metric in removed.V0)
 
-    @property
-    def ray(self) -> bool:
-        """Whether Ray Serve exposed it."""
-        return self.prefix in RAY
+    def of_engine(self, name: str) -> bool:
+        """Whether a series is about an engine."""
+        gauges = self.dialect.gauges if self.dialect else ()
+        return name.startswith(VLLM) or any(gauge.name == name for gauge in gauges)
 
 
 def read(text: str, source: str, at: float | None = None, *, openmetrics: bool = False) -> Page:
     """Read classic text or OpenMetrics, which `openmetrics` asserts; DraftboardError for what no vLLM exposes."""
     try:
         _require_text(text)
-        values, prefix = _values(_samples(text, strict=openmetrics or _END in text.splitlines()))
+        values, dialect = _values(_samples(text, strict=openmetrics or _END in text.splitlines()))
     # The parser raises whatever its code runs into, some of it without words.
     except (ValueError, IndexError, KeyError, TypeError, AttributeError, OverflowError, UnboundLocalError) as error:
         raise DraftboardError(f"{source}: not a page of metrics: {_line(error)}") from None
-    return Page(source, values, at, prefix)
+    return Page(source, values, at, dialect)
 
 
 def _require_text(text: str) -> None:
@@ -100,34 +100,36 @@ def _samples(text: str, *, strict: bool) -> list[Sample]:
     return [sample for sample in samples if sample.name not in gauges or not math.isnan(sample.value)]
 
 
-def _values(samples: Iterable[Sample]) -> tuple[dict[Series, float], str]:
-    """Values by series, and the prefix of vLLM's series."""
+def _values(samples: Iterable[Sample]) -> tuple[dict[Series, float], Dialect | None]:
+    """Values by series, and the dialect in which the engine's are written."""
     values: dict[Series, float] = {}
-    used = VLLM
+    spoken: Dialect | None = None
     for sample in samples:
         if sample.name.endswith("_created"):
             continue
-        prefix = next((prefix for prefix in _PREFIXES if sample.name.startswith(prefix)), "")
-        used = prefix or used
-        name = VLLM + sample.name.removeprefix(prefix) if prefix else sample.name
-        series = (name, tuple(sorted(sample.labels.items())))
-        if series in values:
-            raise ValueError(f"{name} is there twice with the same labels")
-        values[series] = float(sample.value)
-        if prefix:
-            _require_possible(name, values[series], sample.labels)
+        dialect = dialect_of(sample.name)
+        spoken = spoken or dialect
+        for name, labels in (dialect or _OWN).understood(sample.name, sample.labels):
+            if dialect and not dialect.has_models:
+                labels.setdefault(MODEL, "")
+            series = (name, tuple(sorted(labels.items())))
+            if series in values:
+                raise ValueError(f"{name} is there twice with the same labels")
+            values[series] = float(sample.value)
+            if name.startswith(VLLM):
+                _require_possible(sample.name, values[series], labels, by_position=name == _BY_POSITION)
     if not values:
         raise ValueError("it holds no sample")
-    return values, used
+    return values, spoken
 
 
-def _require_possible(name: str, value: float, labels: Mapping[str, str]) -> None:
+def _require_possible(name: str, value: float, labels: Mapping[str, str], *, by_position: bool) -> None:
     """Raise ValueError unless the value is 0 or of a computable size, and bounds and positions are numbers."""
     if value != 0 and not _SMALLEST < value < _LARGEST:
-        raise ValueError(f"{name} is {value:g}, which vLLM never says")
+        raise ValueError(f"{name} is {value:g}, which no server says")
     if name.endswith("_bucket") and math.isnan(float(labels.get("le", "nan"))):
         raise ValueError(f"{name} has a bound le that is no number")
-    if name == speculation.ACCEPTED_TOKENS_PER_POS.name and not re.fullmatch("[0-9]{1,4}", labels.get("position", "")):
+    if by_position and not re.fullmatch("[0-9]{1,4}", labels.get("position", "")):
         raise ValueError(f"{name} has a position that is no number")
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import zip_longest
 
+from draftboard.catalogue.dialects import DIALECTS
 from draftboard.output import Bar, Block, Bullets, Cell, Document, Heading, Note, Sentence, Table, Text, columns
 from draftboard.report import objects
 from draftboard.report.objects import Judged, Latency, ModelReport, Report, Speculation
@@ -31,6 +32,7 @@ def document(report: Report, settings: Settings, *, engines: bool) -> Document:
 
 
 def _blocks(report: Report, settings: Settings, *, engines: bool) -> Iterator[Block]:
+    settings = settings.speaking(DIALECTS[report.dialect])
     origin = f"{report.origin}: {', '.join(report.sources)}"
     yield Sentence(", ".join((origin, *time_in_words(report.seconds, report.taken_at))), Status.QUIET)
     for model in report.models:
@@ -55,7 +57,7 @@ def _numbers(model: ModelReport, settings: Settings) -> Table:
     rows: list[tuple[Cell, ...]] = []
     if model.sample and model.speculation:
         rows.append((traffic.drafts.title, f"{model.sample.drafts:,.0f}", Text("")))
-    for signal, value in numbers_of(model):
+    for signal, value in numbers_of(model, settings):
         step = None if value is None or model.verdict.says is None else signal.step_of(value, settings)
         means = ", ".join(part for part in (signal.unit.words, step.says if step else "") if part)
         rows.append((signal.title, worded(signal, value), Text(means, step.status if step else Status.NEUTRAL)))
@@ -65,13 +67,14 @@ def _numbers(model: ModelReport, settings: Settings) -> Table:
     return Table(columns("Speculation", numbers=("Value",)) + columns("Meaning"), tuple(rows))
 
 
-def numbers_of(model: ModelReport) -> list[tuple[Signal, float | None]]:
-    """The numbers of speculation in order, each with the signal that says what it is."""
+def numbers_of(model: ModelReport, settings: Settings) -> list[tuple[Signal, float | None]]:
+    """The numbers of speculation in order, each with the signal that says what it is; none that nobody could know."""
     if model.speculation is None:
         return []
     known = vars(model) | vars(model.traffic) | vars(model.speculation)
     found = [(signal, known[signal.name]) for signal in objects.LINES]
-    return [(signal, value) for signal, value in found if value is not None or signal not in objects.OF_PROMETHEUS]
+    lacking = {signal for signal in objects.LINES if signal in objects.OF_PROMETHEUS or not signal.asked(settings)}
+    return [(signal, value) for signal, value in found if value is not None or signal not in lacking]
 
 
 def _by_length(found: Speculation, settings: Settings, *, judged: bool) -> Iterator[Table]:

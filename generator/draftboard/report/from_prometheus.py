@@ -21,7 +21,7 @@ from draftboard.intervals import LEAST, PARTS
 from draftboard.output import Progress
 from draftboard.prometheus import Client, Series
 from draftboard.reading import Numbers, Reader, Recorded, of_model
-from draftboard.report.judge import Case, engine_report, missing_positions, model_report
+from draftboard.report.judge import Case, engine_report, missing_positions, model_report, told_in_part
 from draftboard.report.objects import SCHEMA_VERSION, Broken, EngineReport, ModelReport, Origin, Part, Report
 from draftboard.report.scatter import SCRAPES, Parts, speedups, why_not
 from draftboard.settings import Settings
@@ -76,9 +76,10 @@ def of_prometheus(source: Recorded, settings: Settings, method: str, *, engines:
         url = client.url
     keys = models.keys(*_KEYS)
     if not keys:
-        of = f" of {source.model}" if source.model else ""
+        of, dialect = f" of {source.model}" if source.model else "", settings.dialect
         raise DraftboardError(
-            f"{url}: no vLLM series{of} in the last {span}: is a vLLM server scraped, and twice in that time?"
+            f"{url}: no {dialect.engine} series{of} in the last {span}: is a server scraped, and twice in that time? "
+            f'Looked for {dialect.prefixes[0]}...; settings, [series] dialect = "{dialect.name}", choose other names'
         )
     for reader in (models, by_engine) if by_engine else (models,):
         _check(reader, url)
@@ -89,7 +90,11 @@ def of_prometheus(source: Recorded, settings: Settings, method: str, *, engines:
         taken_at=question.at,
         seconds=span.seconds,
         models=tuple(answer.model(key) for key in keys),
-        notes=() if question.compares else (_OVERLAP.format(span=span, before=settings.rules.compare_with),),
+        dialect=settings.dialect.name,
+        notes=(
+            *told_in_part(settings.dialect),
+            *(() if question.compares else (_OVERLAP.format(span=span, before=settings.rules.compare_with),)),
+        ),
     )
 
 
@@ -130,6 +135,8 @@ class _Question:
         scope = self._scope(Level.MODEL, Duration(step + scrape))
         start, found = self.at - (count - 1) * step, dict[Labels, list[dict[str, float]]]()
         for name, expression in _IN_PARTS.items():
+            if expression.is_gone(scope):
+                continue
             for labels, series in self._known(self.client.query_range(scope(expression), start, self.at, step)):
                 counted = found.setdefault(
                     frozenset(labels.items()), [dict.fromkeys(_IN_PARTS, 0.0) for _ in range(count)]
@@ -142,7 +149,10 @@ class _Question:
         """Ask for every base signal at some levels."""
         remembered = (*([acceptance_change] if self.compares else []), measured_speedup, step_cost)
         asked = [
-            (signal, level) for level in levels for signal in (*_ASKED, *(remembered if level is Level.MODEL else ()))
+            (signal, level)
+            for level in levels
+            for signal in (*_ASKED, *(remembered if level is Level.MODEL else ()))
+            if signal.asked_from(self._scope(level))
         ]
         answers: dict[tuple[str, Level], Vector] = {(acceptance_change.name, Level.MODEL): {}}
         for done, (signal, level) in enumerate(asked):
@@ -150,7 +160,7 @@ class _Question:
             factor = self.span.seconds if signal.per_second else 1.0
             found = self._values(signal, signal, level)
             answers[signal.name, level] = {labels: value * factor for labels, value in found.items()}
-        intervals = speedups(parts, answers[measured_speedup.name, Level.MODEL], self.settings)
+        intervals = speedups(parts, answers.get((measured_speedup.name, Level.MODEL), {}), self.settings)
         answers[speedup_low.name, Level.MODEL] = {labels: found.low for labels, found in intervals.items()}
         answers[speedup_high.name, Level.MODEL] = {labels: found.high for labels, found in intervals.items()}
         return Counts(self.settings, answers=answers)
@@ -158,7 +168,8 @@ class _Question:
     def broken(self) -> Vector:
         """Engines whose counters contradict each other, by identity: how far it is broken."""
         limit = setting(lambda settings: settings.thresholds.inconsistent)
-        return self._values(identity_error, identity_error > limit, Level.ENGINE)
+        asked = identity_error.asked(self.settings)
+        return self._values(identity_error, identity_error > limit, Level.ENGINE) if asked else {}
 
     def _values(self, signal: Signal, expression: Expr, level: Level) -> dict[Labels, float]:
         """By labels."""

@@ -1,11 +1,12 @@
 """From numbers to entries of a report: what the signals say of a model or an engine, the verdict and its reasons."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from string import Formatter
 from typing import Any
 
 from draftboard.catalogue import speculation
+from draftboard.catalogue.dialects import Dialect
 from draftboard.intervals import Estimate
 from draftboard.reading import Numbers
 from draftboard.report import objects
@@ -110,6 +111,12 @@ def _interval(case: Case) -> Estimate | None:
     return None if speedup is None or low is None or high is None else Estimate(speedup, low, high)
 
 
+def told_in_part(dialect: Dialect) -> Iterator[str]:
+    """What an engine tells, and what it does not: nothing for vLLM's own series, by whatever names."""
+    if dialect.hides:
+        yield f"{dialect.engine} tells {dialect.tells}. It does not tell {dialect.hides}"
+
+
 def _by_request(engines: Sequence[objects.EngineReport]) -> float | None:
     judged = [
         (one.traffic.requests or 0.0, one.speculation.acceptance)
@@ -171,7 +178,9 @@ def judge(case: Case) -> objects.Judged:
     elif sample is None and any(numbers.by(signal) for signal in _COUNTERS.values()) and not numbers.by(traffic.drafts):
         now = UNCOUNTED
     found = _verdict(case) if sample else objects.Verdict(says=None, advice=None, reasons=(now.reason,))
-    missing = [metric.name for metric, signal in _COUNTERS.items() if not numbers.by(signal)]
+    dialect = case.settings.dialect
+    known = ((dialect.spelled(metric), signal) for metric, signal in _COUNTERS.items())
+    missing = [spelling.name for spelling, signal in known if spelling and not numbers.by(signal)]
     return objects.Judged(
         state=now.code.says,
         verdict=found,

@@ -13,6 +13,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from draftboard import output
+from draftboard.catalogue.dialects import DialectName
 from draftboard.errors import DraftboardError
 from draftboard.files import saved_bytes
 from draftboard.intervals import Estimate
@@ -301,6 +302,8 @@ class Report(Described):
     notes: tuple[str, ...]
     """What concerns all of them."""
     sampling: Sampling = Sampling()
+    dialect: DialectName = "vllm"
+    """Of the series that were read: numbers that they cannot give are null."""
 
 
 _REPORT = TypeAdapter(Report)

@@ -8,12 +8,13 @@ from functools import cached_property
 
 from draftboard import reading
 from draftboard.catalogue import latency, speculation
+from draftboard.catalogue.dialects import LOOKED_FOR, Dialect
 from draftboard.errors import DraftboardError
 from draftboard.expr.vector import kept
 from draftboard.intervals import PARTS
 from draftboard.output import Progress
 from draftboard.report.from_prometheus import of_prometheus
-from draftboard.report.judge import Case, broken_identities, engine_report, judge, model_report
+from draftboard.report.judge import Case, broken_identities, engine_report, judge, model_report, told_in_part
 from draftboard.report.objects import SCHEMA_VERSION, Broken, Judged, ModelReport, Origin, Part, Report, Sampling
 from draftboard.settings import Settings
 from draftboard.signals import Level
@@ -23,7 +24,11 @@ _LIFETIME = (
     "These are totals since the server started: they hide what happened lately, a collapse too. Read the page twice "
     "to see now."
 )
-_RAY = "Ray Serve names these series its own way: dashboards and rules, which read vllm:..., do not see them"
+_UNREAD = (
+    "{engine} names its series its own way: dashboards and rules see them only if built with `[series] "
+    'dialect = "{name}"`'
+)
+_NOTHING = f"no series of an engine that Draftboard knows: looked for names that begin with {LOOKED_FOR}"
 _TICKS = 100
 _COUNTED_IN_PARTS = {
     "requests": latency.TIME_PER_OUTPUT_TOKEN.count,
@@ -109,9 +114,18 @@ class Reading:
 
     pages: Sequence[reading.Page]  # The latest of each server.
     grown: reading.Growth
-    settings: Settings
+    built_for: Settings  # Those of rules and dashboards, which may read another dialect.
     method: str
     parts: Sequence[reading.Growth] = ()  # The same growth, in parts.
+
+    @cached_property
+    def settings(self) -> Settings:
+        """The same for the dialect of the pages; DraftboardError where they have several that cannot be joined."""
+        spoken = {page.dialect: page for page in self.pages if page.dialect}
+        if len(spoken) > 1 and any(dialect.spellings for dialect in spoken):
+            engines = ", ".join(f"{page.source}: {dialect.engine}" for dialect, page in spoken.items())
+            raise DraftboardError(f"different engines count different things ({engines}): name servers of one engine")
+        return self.built_for.speaking(next(iter(spoken), self.built_for.dialect))
 
     def report(self, origin: Origin, *earlier: reading.Page) -> Report:
         """All models on the pages, engines of one together; `earlier` pages are named among the sources."""
@@ -127,6 +141,7 @@ class Reading:
             # One model without a name where the pages name none.
             models=tuple(self._model(tallies) for tallies in by_model.values() or [[]]),
             notes=((_LIFETIME,) if origin is Origin.LIFETIME else ()) + self._notes(),
+            dialect=self.settings.dialect.name,
         )
 
     def _notes(self) -> tuple[str, ...]:
@@ -134,9 +149,17 @@ class Reading:
         silent = [page.source for page in self.pages if page.source not in spoken] if spoken else []
         return (
             *(f"{source}: {STATES['silent'].says}" for source in silent),
-            *(f"{page.source}: {_RAY}" for page in self.pages if page.ray),
+            *(f"{page.source}: {_NOTHING}" for page in self.pages if not spoken and not page.dialect),
+            *(f"{page.source}: {words}" for page in self.pages for words in self._of_dialect(page.dialect)),
             *(f"{name}: gone before the second reading; what it counted is missing here" for name in self.grown.gone),
         )
+
+    def _of_dialect(self, dialect: Dialect | None) -> Iterator[str]:
+        if dialect is None:
+            return
+        if dialect is not self.built_for.dialect:
+            yield _UNREAD.format(engine=dialect.engine, name=dialect.name)
+        yield from told_in_part(dialect)
 
     def _model(self, tallies: Sequence[reading.Tally]) -> ModelReport:
         several = len({tally.source for tally in tallies}) > 1

@@ -16,7 +16,10 @@ SCRAPES = 2
 _SUMS: Mapping[str, Callable[[Part], tuple[float, float]]] = {
     per_token.mean.name: lambda part: (part.seconds_per_token, part.requests),
     acceptance.name: lambda part: (part.accepted_tokens, part.draft_tokens),
-    acceptance_length.name: lambda part: (part.drafts + part.accepted_tokens, part.drafts),
+    # SGLang counts drafts, and no tokens of them.
+    acceptance_length.name: lambda part: (
+        (part.drafts + part.accepted_tokens, part.drafts) if part.draft_tokens else (0.0, 0.0)
+    ),
 }
 
 

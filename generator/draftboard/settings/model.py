@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self, get_args
 from pydantic import Field, ValidationError, model_validator
 
 from draftboard import __version__
+from draftboard.catalogue.dialects import DIALECTS, Dialect, DialectName
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.files import Table, first_mistake, read_toml
@@ -114,6 +115,13 @@ class Labels(Table):
         if repeated := sorted({name for name in names if names.count(name) > 1}):
             raise ValueError(f"names the label {repeated[0]!r} twice: every label needs a name of its own")
         return self
+
+
+class Series(Table):
+    """The series that rules and dashboards read."""
+
+    dialect: DialectName = "vllm"
+    """Whose names they have. What it does not export has no record, alert and panel; records keep their names."""
 
 
 class Rules(Table):
@@ -280,6 +288,7 @@ class Settings(Table):
     max_draft_tokens: int = Field(default=24, ge=1, le=fields.LONGEST_DRAFT)
     """Longest draft that signals by depth cover: the largest default of any method, that of suffix decoding."""
     labels: Labels = Labels()
+    series: Series = Series()
     rules: Rules = Rules()
     draft_cost: DraftCost = DraftCost()
     cost: Cost = Cost()
@@ -294,6 +303,15 @@ class Settings(Table):
     links: Links = Links()
     dashboards: Dashboards = Dashboards()
     stack: Stack = Stack()
+
+    @property
+    def dialect(self) -> Dialect:
+        """The dialect of the series that are read."""
+        return DIALECTS[self.series.dialect]
+
+    def speaking(self, dialect: Dialect) -> "Settings":
+        """The same settings for series of another dialect."""
+        return self if dialect is self.dialect else self.model_copy(update={"series": Series(dialect=dialect.name)})
 
     @property
     def spans(self) -> dict[str, Duration]:

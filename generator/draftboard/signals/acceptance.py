@@ -1,6 +1,13 @@
 """How much of what is drafted is accepted, and what that yields a step."""
 
+from collections.abc import Callable
+
+from draftboard.catalogue import Metric
+from draftboard.catalogue.dialects import Dialect
+from draftboard.expr.scope import Scope
+from draftboard.expr.tree import Expr, Given, over_level
 from draftboard.settings import Settings
+from draftboard.signals.requests import over_window
 from draftboard.signals.signal import Band, Better, Signal, Unit
 from draftboard.signals.traffic import (
     BOTH_LEVELS,
@@ -25,6 +32,18 @@ def _acceptance_bands(settings: Settings) -> tuple[Band, ...]:
     )
 
 
+def _counted_or_said(counted: Expr, gauge: Callable[[Dialect], Metric | None]) -> Expr:
+    """From counters; of an engine that has none, the mean of its gauge while it drafts."""
+
+    def of(scope: Scope) -> Expr:
+        said = gauge(scope.settings.dialect)
+        if said is None:
+            return counted
+        return (over_level("avg", over_window("avg_over_time", said)) > 0) & (drafts > 0)
+
+    return Given(of)
+
+
 acceptance = Signal(
     name="acceptance",
     title="Draft acceptance",
@@ -35,7 +54,11 @@ acceptance = Signal(
     action="If it fell at the same K, look at workload and drafter; else judge by acceptance length.",
     note="The bands are rules of thumb.",
     better=Better.HIGHER,
-    expr=accepted_tokens / draft_tokens,
+    expr=_counted_or_said(accepted_tokens / draft_tokens, lambda dialect: dialect.rate),
+    in_dialects={
+        "sglang": "Mean of what each engine says of its last interval: accepted tokens / K of each draft. A mean of "
+        "engines, not a ratio of sums: it weighs idle and busy engines alike."
+    },
     record="vllm_spec_decode_acceptance:ratio_rate{window}",
     levels=BOTH_LEVELS,
     bands=_acceptance_bands,
@@ -51,7 +74,11 @@ acceptance_length = Signal(
     note="Counted before a stop or max_tokens cuts tokens off.",
     unit=Unit.TOKENS,
     better=Better.HIGHER,
-    expr=1 + accepted_tokens / drafts,
+    expr=_counted_or_said(1 + accepted_tokens / drafts, lambda dialect: dialect.length),
+    in_dialects={
+        "sglang": "Mean of what each engine says of its last interval, with the bonus token. A mean of engines, not a "
+        "ratio of sums: it weighs idle and busy engines alike."
+    },
     record="vllm_spec_decode_acceptance_length:mean_rate{window}",
     levels=BOTH_LEVELS,
     decimals=2,

@@ -69,7 +69,7 @@ decode_batch = Signal(
     unit=Unit.REQUESTS,
     expr=first_of(_in_a_step > _running, _running, _in_a_step),
     record="vllm_decode_batch:mean_rate{window}",
-    asked=_is_curve,
+    wanted=_is_curve,
     empty="idle",
     decimals=1,
 )

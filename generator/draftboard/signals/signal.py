@@ -1,7 +1,7 @@
 """The Signal: one operator's question, defined once and rendered as record, panel, alert, table row and report line."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from draftboard.expr import promql
@@ -122,6 +122,7 @@ class Signal(Recorded):
     question: str
     description: str  # What it says, in a sentence.
     action: str  # What to do about it, or what it helps to decide, in a sentence.
+    in_dialects: Mapping[str, str] = field(default_factory=dict)  # What it says instead of series of a dialect.
     note: str = ""  # What it does not say, and where it has no value: for the reference, which has room.
     short: str = ""  # Head of its column in a table, where the title is too long for one.
     expr: Expr  # How it is computed, from raw series and from other signals.
@@ -129,8 +130,8 @@ class Signal(Recorded):
     better: Better = Better.NEITHER
     record: str | None = None
     """Record name without its level; {window}, {before}, {baseline} ... are filled from the settings."""
-    asked: Callable[[Settings], bool] = lambda _: True
-    """Whether the settings ask for it: where they do not, it has no record, panel or alert."""
+    wanted: Callable[[Settings], bool] = lambda _: True
+    """Whether the settings want it."""
     levels: tuple[Level, ...] = (Level.MODEL,)
     by: tuple[str, ...] = ()  # Labels beyond those of the level.
     rollup: str | None = None
@@ -150,6 +151,23 @@ class Signal(Recorded):
         """Whether it is a rate: counts hold the growth over the window instead."""
         return self.unit.per_second or (self.record or "").endswith(":rate{window}")
 
+    def asked(self, settings: Settings) -> bool:
+        """Whether the settings ask for it, of series that exist: where not, it has no record, panel or alert."""
+        return self.asked_from(Scope(settings))
+
+    def asked_from(self, scope: Scope) -> bool:
+        """The same, seen from a scope."""
+        settings, here = scope.settings, scope.by_rules().at(self.levels[-1])
+        return self.wanted(settings) and self.name not in settings.dialect.misleading and not self.is_gone(here)
+
+    def is_silent(self, missing: Collection[str], scope: Scope) -> bool:
+        """Whether it has no sample in any case while these series are missing."""
+        return scope.silent(self, missing, lambda: self.expr.is_silent(missing, scope))
+
+    def described(self, settings: Settings) -> str:
+        """What it says of series of the settings' dialect."""
+        return self.in_dialects.get(settings.dialect.name, self.description)
+
     def promql(self, scope: Scope) -> str:
         """Its record where there is one to read, else its expression."""
         return scope.remembered(self, lambda: self.record_here(scope) or self.expr.promql(scope))
@@ -162,7 +180,8 @@ class Signal(Recorded):
 
     def record_here(self, scope: Scope, window: str = "") -> str | None:
         """A selector of its record at the scope's level; None where there is none to read."""
-        record = self.record_at(scope.level, scope.settings) if scope.edition.reads_records else None
+        there = scope.edition.reads_records and self.asked_from(scope)
+        record = self.named_at(scope.level, scope.settings) if there else None
         return record and scope.series(record, (*scope.labels, *self.by), window=window)
 
     def definition(self, scope: Scope) -> str:
@@ -174,7 +193,13 @@ class Signal(Recorded):
 
     def record_at(self, level: Level, settings: Settings) -> str | None:
         """Full record name at a level; None where the signal is not recorded there, or not asked for."""
-        if self.record is None or level not in self.levels or not self.asked(settings):
+        return self.named_at(level, settings) if self.asked(settings) else None
+
+    def named_at(self, level: Level, settings: Settings) -> str | None:
+        """The same of any signal that the settings want, whether or not the dialect has its series."""
+        if not self.wanted(settings):
+            return None
+        if self.record is None or level not in self.levels:
             return None
         rules, slo = settings.rules, settings.slo.window
         spans = {"baseline": rules.baseline, "before": rules.compare_with, "remember": rules.remember, "slo": slo}

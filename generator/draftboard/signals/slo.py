@@ -19,7 +19,7 @@ from draftboard.signals import decisions, requests
 from draftboard.signals.signal import Band, Better, Signal, Unit, good_under
 from draftboard.status import Status
 
-_signal = partial(Signal, by=("slo",), levels=(Level.SERVICE,), asked=lambda settings: bool(settings.slo.declared))
+_signal = partial(Signal, by=("slo",), levels=(Level.SERVICE,), wanted=lambda settings: bool(settings.slo.declared))
 _IDLE = "no request in the window"
 _SLACK = 0.01  # Sums of rates are not exact: as many bad events as asked for are enough.
 
@@ -166,7 +166,7 @@ unserved = _signal(
     expr=tree.Given(_unserved),
     record="vllm_slo_unserved:rate{window}",
     by=(),
-    asked=lambda settings: "errors" in settings.slo.declared,
+    wanted=lambda settings: "errors" in settings.slo.declared,
     empty="every request reached an engine",
 )
 events = _signal(

@@ -204,7 +204,7 @@ gpus_saved = _saving(
     note=_NOTE,
     unit=Unit.GPUS,
     expr=_saved,
-    asked=lambda settings: settings.cost.price_per_gpu_hour is None,
+    wanted=lambda settings: settings.cost.price_per_gpu_hour is None,
 )
 money_saved = _saving(
     name="money_saved",
@@ -215,7 +215,7 @@ money_saved = _saving(
     note=_NOTE,
     unit=Unit.MONEY,
     expr=_saved * setting(lambda settings: settings.cost.price_per_gpu_hour or 0),
-    asked=lambda settings: settings.cost.price_per_gpu_hour is not None,
+    wanted=lambda settings: settings.cost.price_per_gpu_hour is not None,
 )
 
 

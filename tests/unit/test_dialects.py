@@ -1,0 +1,219 @@
+"""Other engines' names of the series: what is built for them and read from their pages, and what is left out."""
+
+import functools
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from draftboard.build import render
+from draftboard.build.inventory import inventory
+from draftboard.catalogue import CATALOGUE, Kind
+from draftboard.catalogue.dialects import DIALECTS, SGLANG, VLLM
+from draftboard.doctor.finding import Severity
+from draftboard.doctor.series import examine_pages
+from draftboard.errors import DraftboardError
+from draftboard.output import as_json, as_markdown
+from draftboard.reading import Lifetime, Pages, Servers, load
+from draftboard.report import ModelReport, document, load_report, report
+from draftboard.settings import Settings
+from draftboard.signals import ALL, Edition, Level, Scope, acceptance, depth, economics
+from support.dialects import FOLDER, IN_PART, OTHERS, WHOLE, built_for, page_of
+from support.loopback import answering, page
+
+DATA = FOLDER.parent
+LOAD = DATA / "v0.32.0-ngram-load.prom"
+PAIR = DATA / "v0.32.0-ngram-pair-before.prom", DATA / "v0.32.0-ngram-pair-after.prom"
+DRAFTS, LENGTH, ACCEPTANCE = 1000, 2.4, 1400 / 3000
+SURVIVAL = (0.7, 0.45, 0.25)
+
+
+@functools.cache
+def files_of(dialect: str) -> dict[str, str]:
+    return render(built_for(dialect))
+
+
+def of_page(dialect: str) -> ModelReport:
+    (model,) = report(Lifetime(page_of(dialect))).models
+    return model
+
+
+def renamed(path: Path, prefix: str, folder: Path) -> Path:
+    target = folder / path.name
+    target.write_text(path.read_text().replace(VLLM, prefix))
+    return target
+
+
+def test_signals_that_mislead_exist() -> None:
+    assert {name for one in DIALECTS.values() for name in one.misleading} <= {signal.name for signal in ALL}
+    assert {name for signal in ALL for name in signal.in_dialects} <= DIALECTS.keys()
+
+
+@pytest.mark.parametrize("dialect", ["ray", *IN_PART])
+def test_what_is_built_names_series_of_its_dialect_only(dialect: str) -> None:
+    own = DIALECTS[dialect].prefixes[0]
+    others = [re.escape(prefix) for name in DIALECTS if name != dialect for prefix in DIALECTS[name].prefixes]
+    foreign = re.compile(rf"(?<![\w:])(?:{'|'.join(others)})\w+")
+    texts = {path: text for path, text in files_of(dialect).items() if path.endswith((".rules.yaml", ".json"))}
+    assert {path: found[0] for path, text in texts.items() if (found := foreign.search(text))} == {}
+    assert f"({own}" in texts["dashboards/standalone/draftboard-overview-raw.json"]
+
+
+@pytest.mark.parametrize("dialect", IN_PART)
+def test_every_series_that_is_built_upon_is_on_the_engine_s_page(dialect: str) -> None:
+    prefix, page = re.escape(DIALECTS[dialect].prefixes[0]), page_of(dialect).read_text()
+    text = "".join(text for path, text in files_of(dialect).items() if path.endswith((".rules.yaml", ".json")))
+    exposed = set(re.findall(rf"^(?:# TYPE )?({prefix}\w+)", page, re.MULTILINE))
+    assert set(re.findall(rf"(?<![\w:]){prefix}\w+", text)) - exposed == set()
+
+
+def test_a_dialect_with_every_series_differs_from_vllm_s_files_in_names_alone(
+    settings: Settings, files: dict[str, str]
+) -> None:
+    default = {path: text for path, text in files.items() if path.endswith((".rules.yaml", ".json"))}
+    built = render(settings.speaking(DIALECTS["otel"]))
+    assert {path: built[path] for path in default} == {
+        path: text.replace(VLLM, "vllm_") for path, text in default.items()
+    }
+
+
+@pytest.mark.parametrize("dialect", IN_PART)
+def test_what_an_engine_does_not_export_is_left_out_rather_than_empty(dialect: str) -> None:
+    settings = built_for(dialect)
+    entries = {entry.name: entry for entry in inventory(settings).signals}
+    gone = {"coverage", "tokens_per_step", "expected_speedup", "step_p99"}
+    assert gone.isdisjoint(entries)
+    assert {"acceptance", "acceptance_length", "drafts", "requests_running"} <= entries.keys()
+    assert "SpecDecodeNotPaying" not in files_of(dialect)["alerts/alerting.rules.yaml"]
+    for title in (economics.expected_speedup.title, acceptance.coverage.title):
+        assert not [path for path, text in files_of(dialect).items() if f'"title": "{title}"' in text]
+    raw = Scope(settings, Level.MODEL, Edition.RAW)
+    assert raw(acceptance.acceptance_length)
+    with pytest.raises(LookupError, match="does not export vllm:inter_token_latency_seconds_count"):
+        raw(acceptance.coverage)
+
+
+def test_gauges_of_an_engine_are_neither_summed_nor_rated_and_say_so() -> None:
+    settings = built_for("sglang")
+    for signal, gauge in ((acceptance.acceptance_length, SGLANG.length), (acceptance.acceptance, SGLANG.rate)):
+        assert gauge
+        assert gauge.kind is Kind.GAUGE
+        text = Scope(settings, Level.MODEL, Edition.ASKED)(signal)
+        assert re.search(rf"avg by [^{{}}]+\(\s*avg_over_time\({gauge.name}", text)
+        assert "not a ratio of sums" in signal.described(settings)
+        assert "not a ratio of sums" not in signal.described(Settings())
+        panel = files_of("sglang")["dashboards/draftboard-overview.json"]
+        assert signal.described(settings) in panel
+    assert not depth.survival.asked(settings)
+
+
+def test_positions_under_another_label_are_read_as_positions() -> None:
+    scope = Scope(built_for("tensorrt-llm"), Level.MODEL, Edition.RAW)
+    assert 'token_position="0"' in scope(depth.first_position)
+    assert '"position", "$1", "token_position"' in " ".join(scope(depth.survival).split())
+
+
+@pytest.mark.parametrize("dialect", ["ray", "otel"])
+def test_a_page_under_another_prefix_gives_the_report_of_vllm_s_own(dialect: str, tmp_path: Path) -> None:
+    for prefix in DIALECTS[dialect].prefixes:
+        of_vllm = report(Pages(*PAIR))
+        other = report(Pages(*(renamed(path, prefix, tmp_path) for path in PAIR)))
+        models = [
+            replace(model, engines=tuple(replace(engine, server="") for engine in model.engines), broken=())
+            for one in (of_vllm, other)
+            for model in one.models
+        ]
+        assert models[0] == models[1]
+        assert (of_vllm.dialect, other.dialect) == ("vllm", dialect)
+
+
+@pytest.mark.parametrize("dialect", OTHERS)
+def test_a_report_tells_what_the_page_can_give(dialect: str) -> None:
+    model = of_page(dialect)
+    assert model.sample
+    assert model.sample.drafts == DRAFTS
+    assert model.speculation
+    assert model.speculation.acceptance_length == pytest.approx(LENGTH)
+    share = 0.46 if dialect == "sglang" else ACCEPTANCE
+    assert model.speculation.acceptance == pytest.approx(share)
+    assert model.speculation.survival == (pytest.approx(SURVIVAL) if dialect != "sglang" else ())
+    assert model.speculation.configured_k == (3 if dialect != "sglang" else None)
+    assert (model.speculation.expected_speedup is not None) == (dialect in WHOLE)
+    assert (model.traffic.requests_running, model.broken) == (2, ())
+    assert model.model == ("" if dialect == "llama.cpp" else "qwen")
+    assert not [note for note in model.notes if "filtered out" in note]
+
+
+@pytest.mark.parametrize("dialect", IN_PART)
+def test_a_report_says_what_it_cannot_tell_and_shows_no_empty_line_for_it(dialect: str) -> None:
+    found = report(Lifetime(page_of(dialect)))
+    (told,) = [note for note in found.notes if "does not tell" in note]
+    assert DIALECTS[dialect].hides in told
+    text = as_markdown(document(found, Settings(), engines=False))
+    assert acceptance.acceptance_length.title in text
+    assert acceptance.coverage.title not in text
+    assert economics.expected_speedup.title + " " * 5 not in text
+
+
+@pytest.mark.parametrize("dialect", OTHERS)
+def test_a_report_names_the_setting_that_its_dashboards_need(dialect: str) -> None:
+    notes = report(Lifetime(page_of(dialect))).notes
+    assert [note for note in notes if f'dialect = "{dialect}"' in note]
+    notes = report(Lifetime(page_of(dialect)), built_for(dialect)).notes
+    assert not [note for note in notes if "[series]" in note]
+
+
+def test_a_report_of_an_unknown_page_names_what_was_looked_for(tmp_path: Path) -> None:
+    path = tmp_path / "other.txt"
+    path.write_text("node_load1 0.5\n")
+    (note,) = [note for note in report(Lifetime(path)).notes if "looked for" in note]
+    assert all(prefix in note for one in DIALECTS.values() for prefix in one.prefixes)
+
+
+def test_servers_of_engines_that_count_different_things_are_not_added_up() -> None:
+    said = pytest.raises(DraftboardError, match=r"different engines .*vLLM.*SGLang.*: name servers of one engine")
+    ours, theirs = (answering(page(path.read_text())) for path in (LOAD, page_of("sglang")))
+    with ours as one, theirs as other, said:
+        report(Servers((one, other)), sleep=lambda _: None)
+
+
+def test_a_saved_report_keeps_its_dialect(tmp_path: Path) -> None:
+    found = report(Lifetime(page_of("sglang")))
+    path = tmp_path / "report.json"
+    path.write_text(as_json(found))
+    assert load_report(path).dialect == "sglang"
+
+
+@pytest.mark.parametrize("dialect", ["ray", "sglang"])
+def test_doctor_names_the_setting_for_a_page_of_another_engine(dialect: str) -> None:
+    findings = examine_pages([load(page_of(dialect))], (), Settings()).findings
+    (told,) = [one for one in findings if "exposes it" in one.what]
+    assert told.severity is Severity.PROBLEM
+    assert f'dialect = "{dialect}"' in told.fix + told.paste
+    assert "draftboard-overview: Draft acceptance" in told.empty.panels
+
+
+@pytest.mark.parametrize("dialect", ["llama.cpp", "sglang"])
+def test_doctor_is_content_with_a_page_of_the_settings_engine(dialect: str) -> None:
+    examination = examine_pages([load(page_of(dialect))], (), built_for(dialect))
+    bad = [one for one in examination.findings if one.severity is not Severity.NOTE]
+    assert [one.what for one in bad if "other bounds" not in one.what] == []
+    assert [one for one in examination.findings if DIALECTS[dialect].hides in one.what]
+
+
+def test_doctor_names_a_counter_that_is_dropped_as_the_engine_names_it(tmp_path: Path) -> None:
+    path = tmp_path / "page.txt"
+    lines = page_of("llama.cpp").read_text().splitlines(keepends=True)
+    path.write_text("".join(line for line in lines if "num_draft_tokens" not in line))
+    findings = examine_pages([load(path)], (), built_for("llama.cpp")).findings
+    assert [one for one in findings if "no llamacpp:spec_decode_num_draft_tokens_total, which comes" in one.what]
+
+
+@pytest.mark.parametrize("dialect", OTHERS)
+def test_every_name_leads_back_to_the_metric(dialect: str) -> None:
+    one = DIALECTS[dialect]
+    for part in (part for metric in CATALOGUE for part in metric.parts if part.name.startswith(VLLM)):
+        if part.name not in one.missing:
+            assert all(part.name in one.meant(name) for name in one.written(part))
+            assert one.named(part.name) in one.written(part)
