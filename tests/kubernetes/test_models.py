@@ -1,5 +1,7 @@
 """The chart's objects are what the models of Kubernetes and its operators read; `make test` checks them with a copy."""
 
+import json
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -7,8 +9,13 @@ import kubernetes_validate
 import pytest
 from cloudcoil.models.prometheus_operator import v1
 
+from conftest import OBJECTIVES
+from draftboard.build import render, write
+from draftboard.build.chart import FOLDER
+from draftboard.settings import Settings
+from draftboard.settings.fields import LONGEST_DRAFT
 from scripts.kubernetes_schemas import FILE, OPERATED, RELEASE, text
-from support.charts import PRESETS, preset, rendered
+from support.charts import MOST, PRESETS, preset, rendered
 
 pytestmark = pytest.mark.kubernetes
 
@@ -27,6 +34,14 @@ def test_an_object_is_read_whole(path: Path, kind: str) -> None:
             assert_within(one, read.model_dump(mode="json", by_alias=True, exclude_unset=True))
         else:
             assert kubernetes_validate.validate(one, RELEASE, strict=True)
+
+
+def test_objects_of_the_longest_drafts_and_every_objective_are_small_enough(tmp_path: Path) -> None:
+    slo = tomllib.loads(OBJECTIVES.read_text())["slo"]
+    write(render(Settings.model_validate({"max_draft_tokens": LONGEST_DRAFT, "slo": slo})), tmp_path)
+    for kind in ("ConfigMap", "GrafanaDashboard"):
+        objects = rendered({"dashboards": {"kind": kind}}, folder=tmp_path / FOLDER)
+        assert {one["metadata"]["name"] for one in objects if len(json.dumps(one)) > MOST} == set()
 
 
 def assert_within(given: Any, read: Any) -> None:

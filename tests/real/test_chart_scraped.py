@@ -77,7 +77,8 @@ def test_the_rules_find_what_the_monitor_scrapes_under_default_and_other_labels(
     assert first.labels == {**where, "model_name": model, "engine": "0", "spec_method": "ngram"}
     where = {"namespace": "llm", "service": "vllm", "address": place}
     assert second.labels == {**where, "llm": model, "rank": "0", "drafter": "ngram", "arm": "b"}
-    for one, host in ((configuration[0], "host"), (configuration[1], "machine")):
-        assert one.labels[host] == "gpu-1"
+    assert [one.labels.keys() & {"host", "machine"} for one in configuration].count({"host"}) == 1
+    for one in configuration:
+        assert "gpu-1" in (one.labels.get("host"), one.labels.get("machine"))
         assert {*serving.CACHE_CONFIG.own_labels} <= one.labels.keys()
         assert not {*serving.CACHE_CONFIG_UNREAD} & one.labels.keys()

@@ -19,6 +19,8 @@ PRESETS = sorted((FOLDER / "presets").glob("*.yaml"))
 
 SCHEMAS = json.loads((ROOT / "tests/data/kubernetes.schema.json").read_text())
 """What the Prometheus operator and Kubernetes take, by kind."""
+MOST = 262_144
+"""Bytes that `kubectl apply` keeps of an object, in one of its annotations."""
 _TEXT = {"type": "string"}
 _TEXTS = {"type": "object", "additionalProperties": _TEXT}
 _GRAFANA_DASHBOARD = {

@@ -14,12 +14,10 @@ from draftboard import __version__
 from draftboard.catalogue import CATALOGUE, serving
 from draftboard.settings import Settings, load
 from support import charts
-from support.charts import PRESETS, Object, preset, refused, rendered
+from support.charts import MOST, PRESETS, Object, preset, refused, rendered
 
 KINDS = {"dashboards": {"kind": "none"}, "scrape": {"kind": "none"}, "rules": {"recording": False, "alerting": False}}
 """Everything off."""
-MOST = 262_144
-"""Bytes that `kubectl apply` keeps of an object, in one of its annotations."""
 
 
 def only(**values: Any) -> Object:
@@ -280,9 +278,10 @@ def test_it_has_the_packages_version_and_its_archive_holds_every_file(tmp_path: 
 RENAMED = """
 selector = 'prometheus="blue",stage=~"a|b",namespace="llm",drafter="eagle3"'
 labels = { scope = ["region", "tenant"], job = "service", instance = "address", model_name = "llm", engine = "rank", \
-spec_method = "drafter", variant = "arm", scale_to_zero = "idle", spec_verification = "verified", host = "machine" }
-links = { runbooks = "https://runbooks.example/draftboard" }
-rules = { scrape_interval = "30s" }
+spec_method = "drafter", variant = "arm", scale_to_zero = "null", spec_verification = "_verified_", host = "on" }
+links = { runbooks = "https://runbooks.example/draftboard", grafana = "https://grafana.example" }
+rules = { scrape_interval = "30s", query_offset = "30s" }
+slo = { errors = { objective = 0.99 } }
 """
 
 
@@ -304,7 +303,7 @@ def test_what_is_scraped_has_the_labels_that_the_settings_name(renamed: Path) ->
         "prometheus": "blue",
     }
     assert {one["targetLabel"] for one in found["relabelings"] if "sourceLabels" in one} == {
-        *("address", "machine", "drafter", "arm", "idle", "verified")
+        *("address", "on", "drafter", "arm", "null", "_verified_")
     }
     moved = {tuple(one["sourceLabels"]): one.get("targetLabel") for one in found["metricRelabelings"][::2][:2]}
     assert moved == {("model_name",): "llm", ("engine",): "rank"}
@@ -313,6 +312,8 @@ def test_what_is_scraped_has_the_labels_that_the_settings_name(renamed: Path) ->
 
 def test_the_rules_are_those_of_the_settings(renamed: Path) -> None:
     objects = rendered(only(rules={"runbooks": "https://wiki.example"}), folder=renamed)
+    assert [refused(one) for one in objects if refused(one)] == []
+    assert {group["query_offset"] for one in objects for group in one["spec"]["groups"]} == {"30s"}
     text = json.dumps([one["spec"] for one in objects])
     assert 'prometheus=\\"blue\\"' in text
     assert "https://wiki.example/SpecDecodeNotPaying.md" in text

@@ -38,7 +38,7 @@ def text(path: str, settings: Settings, made_by: str) -> str:
         version=__version__,
         alert_names=[alert.name for alert in built(settings)],
         target_labels={labels.job: _JOB} | _selected(settings.selector, without={*of_pods, *_OF_OPERATOR}),
-        pod_labels=of_pods,
+        pod_labels={name: name.strip("_") for name in of_pods},  # a pod's label begins and ends with neither
         renamed={given: name for given, name in names.items() if name != given},
         unread=serving.CACHE_CONFIG_UNREAD,
     )
