@@ -113,7 +113,7 @@ class Dialect:
 
     def named(self, name: str) -> str:
         """A name of vLLM's series as it is here; unchanged where it is not there."""
-        if self.spellings is None:
+        if self.spellings is None and name.startswith(VLLM):
             return self.prefixes[0] + name.removeprefix(VLLM)
         metric = next((part for one in CATALOGUE for part in (one, *one.parts) if part.name == name), None)
         spelling = metric and self.spelled(metric)
