@@ -6,12 +6,15 @@ import pytest
 
 from conftest import program
 from draftboard.durations import Duration
-from draftboard.history import of_past, quoted
+from draftboard.history import of_past
 from draftboard.history.runs import ALL
 from draftboard.lab.replay import replaying
 from draftboard.lab.simulator.backfill import backfill
 from draftboard.lab.simulator.fleet import targets
+from draftboard.output import as_markdown
 from draftboard.reading import Recorded
+from draftboard.report import document as report_document
+from draftboard.report import report
 from draftboard.settings import Settings
 from draftboard.signals import Scope
 from support.replays import behind
@@ -41,6 +44,7 @@ def test_speculation_that_is_turned_off_is_found_with_what_it_gained(tmp_path: P
     programs = {name: program(name) for name in ("prometheus", "promtool")}
     with replaying(tmp_path / "history.om", settings, recording_rules=rules, **programs) as replay:
         found = of_past(Recorded(replay.client.url, Duration(3600 * HOURS)), settings, at=end)
+        now = report(Recorded(replay.client.url, at=end), settings)
     (model,) = found.models
     (change,) = model.changes
     assert (change.what, change.before.k, change.after.k) == (("speculation",), K, 0)
@@ -52,4 +56,6 @@ def test_speculation_that_is_turned_off_is_found_with_what_it_gained(tmp_path: P
     assert change.decode_speed.ratio == pytest.approx((V + K * C) / tokens, rel=0.03)
     assert change.decode_speed.low is not None
     assert change.decode_speed.low < change.decode_speed.ratio < 1
-    assert "eagle3, K 4 -> no speculation, slower: speedup 0.5" in quoted(change)
+    assert now.models[0].last_change == change
+    said = as_markdown(report_document(now, settings, engines=False))
+    assert "eagle3, K 4 -\\> no speculation, slower: speedup 0.5" in said

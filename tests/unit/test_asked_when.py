@@ -14,10 +14,11 @@ import pytest
 
 from draftboard.cli import main
 from draftboard.durations import Duration, moment
+from draftboard.history.runs import OF_SETUPS
 from draftboard.reading import Recorded
 from draftboard.report import report
 from draftboard.settings import Settings
-from draftboard.signals import Level
+from draftboard.signals import Level, Scope
 from draftboard.signals.comparison import acceptance_change
 from draftboard.signals.costs import step_cost
 from support.loopback import answering, page
@@ -30,16 +31,17 @@ LABELS = {"model_name": "m", "job": "vllm", "spec_method": "eagle3"}
 
 @dataclass
 class Prometheus:
-    """Answers 1 for one model, whatever is asked, and remembers what that was."""
+    """Answers 1 for one model, whatever is asked of a moment, nothing of a past, and remembers what that was."""
 
     asked: list[tuple[str, float]] = field(default_factory=list)
 
     def __call__(self, request: BaseHTTPRequestHandler) -> None:
         body = parse_qs(request.rfile.read(int(request.headers["Content-Length"])).decode())
-        query, at = body["query"][0], float(body["time"][0])
+        past = "end" in body
+        query, at = body["query"][0], float(body["end" if past else "time"][0])
         self.asked.append((query, at))
         rows: list[Any] = []
-        if "position" not in query and "le" not in re.findall(r"\w+", query) and "identity" not in query:
+        if not past and "position" not in query and "le" not in re.findall(r"\w+", query) and "identity" not in query:
             rows = [{"metric": LABELS, "value": [at, "1"]}]
         page(json.dumps({"status": "success", "data": {"resultType": "vector", "result": rows}}))(request)
 
@@ -51,14 +53,15 @@ def prometheus() -> Iterator[tuple[Prometheus, str]]:
         yield server, place
 
 
-def test_everything_is_asked_of_one_moment_and_of_raw_series_but_the_step_cost(
+def test_everything_is_asked_of_one_moment_and_of_raw_series_but_the_step_cost_and_past_setups(
     prometheus: tuple[Prometheus, str],
 ) -> None:
     server, place = prometheus
     assert report(Recorded(place, at=NOW), engines=True).taken_at == NOW
     assert {at for _, at in server.asked} == {NOW}
     read = {query for query, _ in server.asked if "model:vllm_" in query or "engine:vllm_" in query}
-    assert read == {step_cost.record_at(Level.MODEL, SETTINGS)}
+    setups = {Scope(SETTINGS)(signal) for signal in OF_SETUPS.values()}
+    assert read == {step_cost.record_at(Level.MODEL, SETTINGS), *setups}
 
 
 def test_by_default_the_moment_is_one_whose_scrapes_have_all_arrived(prometheus: tuple[Prometheus, str]) -> None:

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,6 +10,9 @@ import jsonschema
 import pytest
 
 from draftboard.cli.schemas import schema_of
+from draftboard.history import Change, last_changes
+from draftboard.prometheus import Client
+from draftboard.settings import Settings
 from support import command_line
 from support.loopback import answering
 from support.remembered import END, Arm, Memory, speedup, step_cost, tokens
@@ -30,7 +33,7 @@ def asked(capsys: pytest.CaptureFixture[str], *arms: Arm, words: Sequence[str] =
     return dict(model)
 
 
-def holds(effect: dict[str, float], truth: float) -> bool:
+def holds(effect: Mapping[str, float], truth: float) -> bool:
     return effect["low"] <= truth <= effect["high"] and effect["high"] - effect["low"] < 0.1 * truth
 
 
@@ -202,3 +205,31 @@ def test_a_query_has_no_more_points_than_prometheus_answers(capsys: pytest.Captu
         code, _, _ = run("--prometheus", place, "--range", "60d", *AT, "--json", capsys=capsys)
     assert code == 0
     assert len(memory.queries) == 2 * 12
+
+
+def quoted(memory: Memory) -> dict[str, Change]:
+    """By model, as the report asks."""
+    with answering(memory) as place, Client(place) as client:
+        found = last_changes(client, Settings(), "", END)
+    return {dict(labels)["model_name"]: change for labels, change in found.items()}
+
+
+def test_the_report_asks_little_of_models_that_did_not_change() -> None:
+    memory = Memory([Arm(3, 24 * 8, model=f"m{number}") for number in range(12)])
+    assert quoted(memory) == {}
+    assert len(memory.queries) == 4
+    assert memory.samples <= 12 * 4 * 337
+
+
+def test_the_report_asks_for_the_effects_of_a_few_models_only() -> None:
+    arms = [(Arm(3, 20, 10, model=f"m{number}"), Arm(5, 10, model=f"m{number}")) for number in range(10)]
+    memory = Memory([arm for both in arms for arm in both])
+    changes = quoted(memory)
+    assert len(changes) == 8
+    assert len(memory.queries) == 4 + 8 * 12
+    assert holds(vars(changes["m1"].decode_speed), speedup(3, 5, 1))
+
+
+def test_the_report_quotes_the_last_of_several_changes() -> None:
+    (change,) = quoted(Memory([Arm(3, 20, 15), Arm(5, 15, 10), Arm(2, 10)])).values()
+    assert (change.before.k, change.after.k) == (5, 2)

@@ -47,6 +47,7 @@ class Side(Described):
     since: float
     """Unix seconds."""
     until: float
+    """The end of the last window with the setup."""
     windows: int
     """With enough decode steps to know their step latency; a window is one of `rules.window`."""
     like: int
@@ -64,11 +65,15 @@ class Effect(Described):
     """A figure before and after a change at like load, and the ratio of both."""
 
     before: float
+    """Mean of the windows of like load."""
     after: float
+    """The same after it."""
     ratio: float
+    """After / before."""
     low: float | None = None
     """Lower end of the ratio's 95 % interval; None without the extra `calibrate`."""
     high: float | None = None
+    """Its upper end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,11 +85,15 @@ class Change(Described):
     seen_before: float
     """The last window of the old one: it happened in between."""
     before: Setup
+    """How it drafted."""
     after: Setup
+    """How it drafted from then on."""
     what: tuple[str, ...]
     """Which of speculation, K, method, variant and verification differ."""
     earlier: Side
+    """The time before, from the change before it on."""
     later: Side
+    """The time after, to the next change."""
     loads: tuple[int, ...]
     """Batch sizes that both sides had: running requests per engine, rounded up to a power of two."""
     steps_of: Literal["pure decode steps", "all steps"]
@@ -100,6 +109,7 @@ class Change(Described):
     withheld: str | None
     """Why there are no effects; None where there are."""
     notes: tuple[str, ...]
+    """What must be known to read the effects: what changed with it, roll-outs, gaps."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from itertools import zip_longest
 
 from draftboard.catalogue.dialects import DIALECTS
+from draftboard.history import quoted
 from draftboard.output import Bar, Block, Bullets, Cell, Document, Heading, Note, Sentence, Table, Text, columns
 from draftboard.report import objects
 from draftboard.report.objects import Judged, Latency, ModelReport, Report, Speculation
@@ -46,6 +47,8 @@ def _blocks(report: Report, settings: Settings, *, engines: bool) -> Iterator[Bl
         yield _times(model)
         if load := ", ".join(_load(model)):
             yield Sentence(f"Load: {load}.")
+        if model.last_change:
+            yield Sentence(f"{quoted(model.last_change)}.")
         if engines:
             yield _engines(model)
     yield Bullets(report.notes, Status.WARN)

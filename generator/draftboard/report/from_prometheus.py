@@ -7,8 +7,8 @@ of a baseline: each group of rules is evaluated at a time of its own, and counts
 import math
 import re
 import time
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from draftboard.catalogue import latency
@@ -16,7 +16,8 @@ from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.expr.counts import Counts
 from draftboard.expr.tree import Expr, rate, setting
-from draftboard.expr.vector import Labels, Vector, dropped, value_of
+from draftboard.expr.vector import Labels, Vector, dropped, kept, value_of
+from draftboard.history import Change, last_changes
 from draftboard.intervals import LEAST, PARTS
 from draftboard.output import Progress
 from draftboard.prometheus import Client, Series
@@ -59,6 +60,7 @@ _IN_PARTS = {
     "draft_tokens": traffic.draft_tokens,
     "accepted_tokens": traffic.accepted_tokens,
 }
+_UNREAD = "The last change is not known: {}"
 _UNKNOWN = "the counters contradict each other, in a way that the record does not name"
 
 
@@ -72,7 +74,8 @@ def of_prometheus(source: Recorded, settings: Settings, method: str, *, engines:
         parts = question.parts()
         counts = question.ask((Level.MODEL, Level.ENGINE) if engines else (Level.MODEL,), parts, progress)
         models, by_engine = Reader(counts, Level.MODEL), Reader(counts, Level.ENGINE) if engines else None
-        answer = _Answer(settings, span.seconds, models, by_engine, question.broken(), parts)
+        changes, unread = question.changes()
+        answer = _Answer(settings, span.seconds, models, by_engine, question.broken(), parts, changes)
         url = client.url
     keys = models.keys(*_KEYS)
     if not keys:
@@ -94,6 +97,7 @@ def of_prometheus(source: Recorded, settings: Settings, method: str, *, engines:
         notes=(
             *told_in_part(settings.dialect),
             *(() if question.compares else (_OVERLAP.format(span=span, before=settings.rules.compare_with),)),
+            *unread,
         ),
     )
 
@@ -110,6 +114,14 @@ def _check(reader: Reader, url: str) -> None:
             )
 
 
+def _led_to(change: Change, key: Labels, settings: Settings) -> bool:
+    """Whether a change ended in this way to draft; `--method` may name what no label does."""
+    names, after = settings.labels, change.after
+    return after.method in {None, value_of(key, names.spec_method)} and (after.variant or "") == value_of(
+        key, names.variant
+    )
+
+
 @dataclass(frozen=True)
 class _Question:
     client: Client
@@ -123,6 +135,13 @@ class _Question:
     def compares(self) -> bool:
         """Whether then and now are apart, so that they can be compared."""
         return self.span <= self.settings.rules.compare_with
+
+    def changes(self) -> tuple[Mapping[Labels, Change], tuple[str, ...]]:
+        """The last change of each service; where they cannot be read, none and why: a report does without."""
+        try:
+            return last_changes(self.client, self.settings, self.model, self.at), ()
+        except DraftboardError as error:
+            return {}, (_UNREAD.format(error),)
 
     def parts(self) -> Parts:
         """What each model counted in parts of the span; none where those would be shorter than scrapes tell apart."""
@@ -206,6 +225,7 @@ class _Answer:
     engines: Reader | None
     broken: Vector
     parts: Parts
+    changes: Mapping[Labels, Change]
 
     def model(self, key: Labels) -> ModelReport:
         """The entry of a model."""
@@ -219,7 +239,9 @@ class _Answer:
             if case.numbers.value(measured_speedup) is not None and case.numbers.value(speedup_low) is None
             else ()
         )
-        return model_report(case, model, method, labels=labels, engines=engines, parts=own, notes=notes)
+        change = self.changes.get(kept(key, Level.SERVICE.labels(self.settings)))
+        found = model_report(case, model, method, labels=labels, engines=engines, parts=own, notes=notes)
+        return replace(found, last_change=change if change and _led_to(change, key, self.settings) else None)
 
     def _engines(self, model: Numbers, engines: Reader) -> Iterator[EngineReport]:
         names = self.settings.labels

@@ -16,6 +16,7 @@ from draftboard import output
 from draftboard.catalogue.dialects import DialectName
 from draftboard.errors import DraftboardError
 from draftboard.files import saved_bytes
+from draftboard.history import Change
 from draftboard.intervals import Estimate
 from draftboard.output import Described
 from draftboard.signals import ALL, acceptance, comparison, costs, depth, economics, traffic, users
@@ -270,6 +271,8 @@ class ModelReport(Judged):
     """Of Prometheus only where asked for."""
     measured_speedup_interval: Estimate | None = None
     """With its 95 % interval, by the scatter of both arms between the parts of the time; None where there is none."""
+    last_change: Change | None = None
+    """Of K, method, variant or speculation within a week, and what it did; of a Prometheus with the rules only."""
     parts: tuple[Part, ...] = ()
     """The time in parts of about one length, in order; empty where two pages, or one, are all there is."""
 
