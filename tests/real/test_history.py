@@ -7,7 +7,7 @@ import pytest
 from conftest import program
 from draftboard.durations import Duration
 from draftboard.history import of_past
-from draftboard.history.runs import ALL
+from draftboard.history.runs import of_effects
 from draftboard.lab.replay import replaying
 from draftboard.lab.simulator.backfill import backfill
 from draftboard.lab.simulator.fleet import targets
@@ -40,7 +40,7 @@ def test_speculation_that_is_turned_off_is_found_with_what_it_gained(tmp_path: P
     )
     end, settings = START + 3600 * HOURS, Settings()
     backfill(targets(told, 1), range(START, end + 1, 60), tmp_path / "history.om")
-    rules, _ = behind(map(Scope(settings), ALL.values()), settings)
+    rules, _ = behind(map(Scope(settings), of_effects(settings).values()), settings)
     programs = {name: program(name) for name in ("prometheus", "promtool")}
     with replaying(tmp_path / "history.om", settings, recording_rules=rules, **programs) as replay:
         found = of_past(Recorded(replay.client.url, Duration(3600 * HOURS)), settings, at=end)

@@ -14,7 +14,7 @@ import pytest
 
 from draftboard.cli import main
 from draftboard.durations import Duration, moment
-from draftboard.history.runs import OF_SETUPS
+from draftboard.history.runs import of_setups
 from draftboard.reading import Recorded
 from draftboard.report import report
 from draftboard.settings import Settings
@@ -60,7 +60,7 @@ def test_everything_is_asked_of_one_moment_and_of_raw_series_but_the_step_cost_a
     assert report(Recorded(place, at=NOW), engines=True).taken_at == NOW
     assert {at for _, at in server.asked} == {NOW}
     read = {query for query, _ in server.asked if "model:vllm_" in query or "engine:vllm_" in query}
-    setups = {Scope(SETTINGS)(signal) for signal in OF_SETUPS.values()}
+    setups = {Scope(SETTINGS)(signal) for signal in of_setups(SETTINGS).values()}
     assert read == {step_cost.record_at(Level.MODEL, SETTINGS), *setups}
 
 

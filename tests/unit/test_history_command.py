@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -233,3 +234,16 @@ def test_the_report_asks_for_the_effects_of_a_few_models_only() -> None:
 def test_the_report_quotes_the_last_of_several_changes() -> None:
     (change,) = quoted(Memory([Arm(3, 20, 15), Arm(5, 15, 10), Arm(2, 10)])).values()
     assert (change.before.k, change.after.k) == (5, 2)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "missing"),
+    [("sglang", "configured K and step latency by batch"), ("llama.cpp", "step latency by batch")],
+)
+def test_an_engine_that_does_not_export_what_is_needed_is_named(
+    dialect: str, missing: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "settings.toml").write_text(f'[series]\ndialect = "{dialect}"\n')
+    code, _, err = run("--prometheus", "host:9090", "--config", tmp_path / "settings.toml", capsys=capsys)
+    assert code == 2
+    assert err.startswith(f"draftboard: history needs {missing}, which ")

@@ -5,17 +5,19 @@ from itertools import pairwise
 
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
+from draftboard.expr.tree import Expr
 from draftboard.expr.vector import Labels, dropped, value_of
 from draftboard.history import effects
 from draftboard.history.result import Change, History, ModelHistory, Side
-from draftboard.history.runs import ALL, OF_SETUPS, Life, Run, Window, lives
+from draftboard.history.runs import NEEDED, Life, Run, Window, lives, of_effects, of_setups
 from draftboard.intervals import LEAST, unavailable
 from draftboard.output import Progress
 from draftboard.prometheus import Client
 from draftboard.reading import Past, Recorded, of_model
 from draftboard.settings import Settings
-from draftboard.signals import Scope
+from draftboard.signals import Level, Scope
 from draftboard.signals.events import restarts
+from draftboard.signals.signal import within
 from draftboard.signals.steps import pure_step_time_by_batch, step_time_by_batch
 
 FORTNIGHT = Duration(14 * 86_400)
@@ -37,10 +39,12 @@ def of_past(source: Recorded, settings: Settings, *, at: float, progress: Progre
     span, window = source.span or FORTNIGHT, settings.rules.rate_window
     if span.seconds < window.seconds:
         raise DraftboardError(f"--range {span} is shorter than the window of rates, {window}")
+    if missing := _missing(settings):
+        raise DraftboardError(f"history needs {missing}, which {settings.dialect.engine} does not export")
     since, scope = at - span.seconds, of_model(Scope(settings), source.model)
     with Client(source.url, source.access) as client:
         past = Past(since + window.seconds, at, window.seconds)
-        found = lives(past.read(client, scope, ALL, progress), settings)
+        found = lives(past.read(client, scope, of_effects(settings), progress), settings)
         url = client.url
     if not found:
         of = f" of {source.model}" if source.model else ""
@@ -48,14 +52,14 @@ def of_past(source: Recorded, settings: Settings, *, at: float, progress: Progre
             f"{url}: no records{of} in the last {span}: load the rules that `draftboard build` writes, with the same "
             "settings (--config); `draftboard doctor --prometheus` says what else is missing"
         )
-    missing = unavailable()
+    without = unavailable()
     return History(
         source=url,
         since=since,
         until=at,
         window=window.seconds,
         models=tuple(_model(life, settings, at) for life in found),
-        notes=(_NOT_EXPORTED, *([f"No intervals: {missing}"] if missing else [])),
+        notes=(_NOT_EXPORTED, *([f"No intervals: {without}"] if without else [])),
     )
 
 
@@ -64,14 +68,22 @@ def last_changes(client: Client, settings: Settings, model: str, at: float) -> M
 
     Setups are looked at some hundred times, and figures only of the models whose setup changed, of a few at most.
     """
-    scope, step = Scope(settings), settings.rules.rate_window.seconds
-    since = at - _LATELY.seconds
-    looks = Past(since, at, max(step, _LATELY.seconds / _LOOKS))
-    changed = [life for life in lives(looks.read(client, of_model(scope, model), OF_SETUPS), settings) if life.runs[1:]]
-    names = sorted({value_of(life.labels, settings.labels.model_name) for life in changed})[:_MOST_MODELS]
-    past = Past(since, at, step)
-    found = [life for name in names for life in lives(past.read(client, of_model(scope, name), ALL), settings)]
+    if _missing(settings):
+        return {}
+    step, since, name = settings.rules.rate_window.seconds, at - _LATELY.seconds, settings.labels.model_name
+
+    def read(past: Past, asked: Mapping[str, Expr], of: str) -> list[Life]:
+        return lives(past.read(client, of_model(Scope(settings), of), asked), settings)
+
+    looked = read(Past(since, at, max(step, _LATELY.seconds / _LOOKS)), of_setups(settings), model)
+    names = sorted({value_of(life.labels, name) for life in looked if len(life.runs) > 1})[:_MOST_MODELS]
+    found = [life for of in names for life in read(Past(since, at, step), of_effects(settings), of)]
     return {life.labels: changes[0] for life in found if (changes := _changes(life, settings))}
+
+
+def _missing(settings: Settings) -> str:
+    """What the servers' dialect does not tell."""
+    return " and ".join(within(one.title) for one in NEEDED if not one.record_at(Level.MODEL, settings))
 
 
 def _model(life: Life, settings: Settings, at: float) -> ModelHistory:

@@ -10,7 +10,7 @@ from draftboard.expr.vector import Labels, dropped, kept, value_of
 from draftboard.history.result import Setup
 from draftboard.reading import Remembered
 from draftboard.settings import Settings
-from draftboard.signals import Level, acceptance, requests, traffic
+from draftboard.signals import Level, Signal, acceptance, requests, traffic
 from draftboard.signals.depth import configured_k, lowest_k
 from draftboard.signals.events import restarts
 from draftboard.signals.latency import per_token
@@ -21,11 +21,23 @@ _FIGURES = (
     *(traffic.decode_steps, step_time_by_batch, pure_step_time_by_batch, acceptance.tokens_per_step),
     *(acceptance.acceptance_length, per_token.mean, requests.request_rate, restarts),
 )
-OF_SETUPS: Mapping[str, Expr] = {signal.name: signal for signal in _SETUPS}
-"""What tells changes."""
-ALL: Mapping[str, Expr] = {signal.name: signal for signal in (*_SETUPS, *_FIGURES)}
-"""The same, and what tells their effects."""
+NEEDED = (configured_k, step_time_by_batch)
+"""Without one of them nothing is told."""
 _SIZE = re.compile("[0-9]{1,6}")
+
+
+def of_setups(settings: Settings) -> Mapping[str, Expr]:
+    """What tells changes."""
+    return _recorded(_SETUPS, settings)
+
+
+def of_effects(settings: Settings) -> Mapping[str, Expr]:
+    """The same, and what tells their effects."""
+    return _recorded((*_SETUPS, *_FIGURES), settings)
+
+
+def _recorded(signals: Iterable[Signal], settings: Settings) -> Mapping[str, Expr]:
+    return {signal.name: signal for signal in signals if signal.record_at(Level.MODEL, settings)}
 
 
 @dataclass
