@@ -104,6 +104,20 @@ def test_a_roll_out_is_one_change_and_its_windows_count_on_no_side(capsys: pytes
     assert holds(change["decode_speed"], speedup(3, 5, 1))
 
 
+@pytest.mark.parametrize("arms", [(Arm(3, 20, 10, method=""), Arm(3, 10)), (Arm(0, 20, 10, method="none"), Arm(0, 10))])
+def test_a_label_that_was_added_or_says_the_same_is_no_change(
+    arms: tuple[Arm, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert asked(capsys, *arms)["changes"] == []
+
+
+def test_a_canary_before_a_change_is_left_out_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    model = asked(capsys, Arm(3, 20, 8), Arm(5, 12, variant="b"))
+    (change,) = model["changes"]
+    assert (change["what"], model["notes"]) == (["K", "variant"], [])
+    assert any(note.startswith("Left out: 4h in which engines differed or two ways") for note in change["notes"])
+
+
 def test_two_ways_at_once_are_no_change(capsys: pytest.CaptureFixture[str]) -> None:
     model = asked(capsys, Arm(3, 20), Arm(5, 12, variant="b"))
     assert model["changes"] == []
@@ -205,7 +219,7 @@ def test_a_query_has_no_more_points_than_prometheus_answers(capsys: pytest.Captu
     with answering(memory) as place:
         code, _, _ = run("--prometheus", place, "--range", "60d", *AT, "--json", capsys=capsys)
     assert code == 0
-    assert len(memory.queries) == 2 * 12
+    assert len(memory.queries) == 2 * (4 + 12)
 
 
 def quoted(memory: Memory) -> dict[str, Change]:

@@ -70,7 +70,7 @@ def like_loads(before: Sequence[Window], after: Sequence[Window]) -> tuple[int, 
 def step_signal(before: Sequence[Window], after: Sequence[Window], loads: Sequence[int]) -> Signal:
     """Of pure decode steps where both sides have them at all of these loads."""
     pure = [[window for window in side if pure_step_time_by_batch.name in window.figures] for side in (before, after)]
-    return pure_step_time_by_batch if set(loads) <= set(like_loads(*pure)) else step_time_by_batch
+    return pure_step_time_by_batch if loads and set(loads) <= set(like_loads(*pure)) else step_time_by_batch
 
 
 def effect(

@@ -1,11 +1,11 @@
 """From a Prometheus' records to the changes of each model and what they did."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
-from draftboard.expr.tree import Expr
 from draftboard.expr.vector import Labels, dropped, value_of
 from draftboard.history import effects
 from draftboard.history.result import Change, History, ModelHistory, Side
@@ -13,7 +13,7 @@ from draftboard.history.runs import NEEDED, Life, Run, Window, lives, of_effects
 from draftboard.intervals import LEAST, unavailable
 from draftboard.output import Progress
 from draftboard.prometheus import Client
-from draftboard.reading import Past, Recorded, of_model
+from draftboard.reading import Past, Recorded, Remembered, of_model
 from draftboard.settings import Settings
 from draftboard.signals import Level, Scope
 from draftboard.signals.events import restarts
@@ -41,11 +41,11 @@ def of_past(source: Recorded, settings: Settings, *, at: float, progress: Progre
         raise DraftboardError(f"--range {span} is shorter than the window of rates, {window}")
     if missing := _missing(settings):
         raise DraftboardError(f"history needs {missing}, which {settings.dialect.engine} does not export")
-    since, scope = at - span.seconds, of_model(Scope(settings), source.model)
+    since = at - span.seconds
     with Client(source.url, source.access) as client:
-        past = Past(since + window.seconds, at, window.seconds)
-        found = lives(past.read(client, scope, of_effects(settings), progress), settings)
-        url = client.url
+        question = _Question(client, settings, Past(since + window.seconds, at, window.seconds), progress)
+        found = question.setups(source.model)
+        changes, url = question.changes(found), client.url
     if not found:
         of = f" of {source.model}" if source.model else ""
         raise DraftboardError(
@@ -58,7 +58,7 @@ def of_past(source: Recorded, settings: Settings, *, at: float, progress: Progre
         since=since,
         until=at,
         window=window.seconds,
-        models=tuple(_model(life, settings, at) for life in found),
+        models=tuple(_model(life, changes.get(life.labels, ()), settings, at) for life in found),
         notes=(_NOT_EXPORTED, *([f"No intervals: {without}"] if without else [])),
     )
 
@@ -66,19 +66,46 @@ def of_past(source: Recorded, settings: Settings, *, at: float, progress: Progre
 def last_changes(client: Client, settings: Settings, model: str, at: float) -> Mapping[Labels, Change]:
     """The last change of each model in the week before a moment, by the labels of its service; none without the rules.
 
-    Setups are looked at some hundred times, and figures only of the models whose setup changed, of a few at most.
+    Setups are looked at some hundred times, and figures of a few models at most.
     """
     if _missing(settings):
         return {}
-    step, since, name = settings.rules.rate_window.seconds, at - _LATELY.seconds, settings.labels.model_name
+    step, since = settings.rules.rate_window.seconds, at - _LATELY.seconds
+    question = _Question(client, settings, Past(since, at, step))
+    looked = question.setups(model, step=max(step, _LATELY.seconds / _LOOKS))
+    return {labels: changes[0] for labels, changes in question.changes(looked, _MOST_MODELS).items() if changes}
 
-    def read(past: Past, asked: Mapping[str, Expr], of: str) -> list[Life]:
-        return lives(past.read(client, of_model(Scope(settings), of), asked), settings)
 
-    looked = read(Past(since, at, max(step, _LATELY.seconds / _LOOKS)), of_setups(settings), model)
-    names = sorted({value_of(life.labels, name) for life in looked if len(life.runs) > 1})[:_MOST_MODELS]
-    found = [life for of in names for life in read(Past(since, at, step), of_effects(settings), of)]
-    return {life.labels: changes[0] for life in found if (changes := _changes(life, settings))}
+@dataclass(frozen=True)
+class _Question:
+    """Setups of all models first: figures are asked of those only whose setup changed, of one after the other."""
+
+    client: Client
+    settings: Settings
+    past: Past
+    progress: Progress = lambda *_: None
+
+    def setups(self, model: str, step: float | None = None) -> list[Life]:
+        """Of one model, or of all; looked at in steps of so many seconds."""
+        past = replace(self.past, step=step or self.past.step)
+        return self._lives(past.read(self.client, self._scope(model), of_setups(self.settings), self.progress))
+
+    def changes(self, looked: Sequence[Life], most: int | None = None) -> Mapping[Labels, tuple[Change, ...]]:
+        """Of the models that changed, or of so many of them; the newest first."""
+        name, asked = self.settings.labels.model_name, of_effects(self.settings)
+        names = sorted({value_of(life.labels, name) for life in looked if len(life.runs) > 1})[:most]
+        found: dict[Labels, tuple[Change, ...]] = {}
+        for done, model in enumerate(names):
+            self.progress(f"asking of {model}", done, len(names))
+            for life in self._lives(self.past.read(self.client, self._scope(model), asked)):
+                found[life.labels] = _changes(life, self.settings)
+        return found
+
+    def _lives(self, remembered: Iterable[Remembered]) -> list[Life]:
+        return lives(remembered, self.settings)
+
+    def _scope(self, model: str) -> Scope:
+        return of_model(Scope(self.settings), model)
 
 
 def _missing(settings: Settings) -> str:
@@ -86,7 +113,7 @@ def _missing(settings: Settings) -> str:
     return " and ".join(within(one.title) for one in NEEDED if not one.record_at(Level.MODEL, settings))
 
 
-def _model(life: Life, settings: Settings, at: float) -> ModelHistory:
+def _model(life: Life, changes: tuple[Change, ...], settings: Settings, at: float) -> ModelHistory:
     name = settings.labels.model_name
     now = life.runs[-1] if life.runs else None
     return ModelHistory(
@@ -95,28 +122,27 @@ def _model(life: Life, settings: Settings, at: float) -> ModelHistory:
         now=now.setup if now else None,
         since=now.windows[0].at if now else None,
         last_seen=life.last_seen,
-        changes=_changes(life, settings),
+        changes=changes,
         notes=tuple(_notes(life, settings, at)),
     )
 
 
 def _notes(life: Life, settings: Settings, at: float) -> Iterator[str]:
     window = settings.rules.rate_window.seconds
-    for ways, count in life.several.most_common(1):
-        yield (
-            f"Served in several ways at once for {Duration(count * window)} ({'; '.join(ways)}): that is no change; "
-            "the overview and `draftboard compare` compare them"
-        )
+    rolled = [(before.windows[-1].at, after.windows[0].at) for before, after in pairwise(life.runs)]
+    for ways, moments in life.several.items():
+        if beside := sum(not any(begin < at < end for begin, end in rolled) for at in moments):
+            told = f"Served in several ways at once for {Duration(beside * window)} ({'; '.join(ways)})"
+            yield f"{told}: that is no change; the overview and `draftboard compare` compare them"
     if life.last_seen < at - settings.rules.remember.seconds:
         yield f"Not seen for the last {_rounded(at - life.last_seen)}"
 
 
 def _changes(life: Life, settings: Settings) -> tuple[Change, ...]:
     """The newest first."""
-    runs = [*life.runs]
     found = [
-        _change(before, after, life, settings, first=number == 0, last=number == len(runs) - 2)
-        for number, (before, after) in enumerate(pairwise(runs))
+        _change(before, after, life, settings, first=number == 0, last=number == len(life.runs) - 2)
+        for number, (before, after) in enumerate(pairwise(life.runs))
     ]
     return tuple(reversed(found))
 

@@ -26,13 +26,15 @@ class Setup(Described):
         return ", ".join(filter(None, (drafting, *named)))
 
     def differs(self, other: "Setup") -> tuple[str, ...]:
-        """What is not the same; with speculation on or off, its method and K go without saying."""
+        """What is not the same; with speculation on or off, its method and K go without saying.
+
+        A label that names the method and was not there before says nothing new.
+        """
         if bool(self.k) != bool(other.k):
             own = ["speculation"]
         elif self.k:
-            own = [
-                name for name, same in (("K", self.k == other.k), ("method", self.method == other.method)) if not same
-            ]
+            own = ["K"] if self.k != other.k else []
+            own += ["method"] if self.method and other.method and self.method != other.method else []
         else:
             own = []
         own += ["variant"] if self.variant != other.variant else []

@@ -1,9 +1,8 @@
 """Runs of one setup in a model's past. What a setup is, the dashboards' marks of changes read from the same records."""
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from draftboard.expr.tree import Expr
 from draftboard.expr.vector import Labels, dropped, kept, value_of
@@ -56,6 +55,11 @@ class Run:
     setup: Setup
     windows: list[Window]
 
+    def goes_on(self, setup: Setup, window: Window) -> None:
+        """A method that a label names once stays known."""
+        self.setup = replace(setup, method=setup.method or self.setup.method)
+        self.windows.append(window)
+
 
 @dataclass
 class Life:
@@ -64,8 +68,8 @@ class Life:
     labels: Labels
     runs: list[Run] = field(default_factory=list)
     last_seen: float = 0.0
-    several: Counter[tuple[str, ...]] = field(default_factory=Counter)
-    """Windows in which it was served in several ways at once, by these ways."""
+    several: dict[tuple[str, ...], list[float]] = field(default_factory=dict)
+    """When it was served in several ways at once, by these ways."""
     unsettled: list[float] = field(default_factory=list)
     """When engines had different K, or was served in several ways."""
 
@@ -101,12 +105,13 @@ def _life(labels: Labels, moments: Mapping[float, Mapping[Labels, Window]], sett
         life.last_seen = at
         setups = {arm: _setup(arm, window.figures, settings) for arm, window in serving.items()}
         if len(setups) > 1:
-            life.several[tuple(sorted(str(setup or "several K") for setup in setups.values()))] += 1
+            ways = tuple(sorted(str(setup or "several K") for setup in setups.values()))
+            life.several.setdefault(ways, []).append(at)
         (arm, setup), *others = setups.items()
         if others or setup is None:
             life.unsettled.append(at)
-        elif life.runs and life.runs[-1].setup == setup:
-            life.runs[-1].windows.append(serving[arm])
+        elif life.runs and not setup.differs(life.runs[-1].setup):
+            life.runs[-1].goes_on(setup, serving[arm])
         else:
             life.runs.append(Run(setup, [serving[arm]]))
     return life
