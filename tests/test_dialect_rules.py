@@ -11,6 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from draftboard.build import artifacts
 from draftboard.build.files import ALERTING, RECORDING
+from draftboard.catalogue.dialects import DialectName
 from draftboard.expr.vector import kept
 from draftboard.reading import Numbers, Reader, counts_of, labels_of, lifetime, load
 from draftboard.settings import Settings
@@ -59,7 +60,7 @@ def expected(signal: Signal, record: str, numbers: Numbers) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("dialect", OTHERS)
-def test_rules_record_of_a_page_what_is_computed_from_it(dialect: str, promtool: Path, tmp_path: Path) -> None:
+def test_rules_record_of_a_page_what_is_computed_from_it(dialect: DialectName, promtool: Path, tmp_path: Path) -> None:
     settings = built_for(dialect)
     made = artifacts(settings)
     for path in (RECORDING, ALERTING):  # A file that holds what promtool cannot parse fails all cases.

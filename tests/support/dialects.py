@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from draftboard.catalogue.dialects import DIALECTS
+from draftboard.catalogue.dialects import DIALECTS, DialectName
 from draftboard.settings import Settings
 
 FOLDER = Path(__file__).parent.parent / "data/dialects"
@@ -11,9 +11,9 @@ WHOLE = tuple(name for name in OTHERS if DIALECTS[name].spellings is None)
 IN_PART = tuple(name for name in OTHERS if name not in WHOLE)
 
 
-def page_of(dialect: str) -> Path:
+def page_of(dialect: DialectName) -> Path:
     return FOLDER / f"{dialect}.txt"
 
 
-def built_for(dialect: str) -> Settings:
+def built_for(dialect: DialectName) -> Settings:
     return Settings.model_validate({"series": {"dialect": dialect}})

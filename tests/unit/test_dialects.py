@@ -3,19 +3,23 @@
 import functools
 import re
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from urllib.parse import unquote_plus
 
 import pytest
 
 from draftboard.build import render
 from draftboard.build.inventory import inventory
 from draftboard.catalogue import CATALOGUE, Kind
-from draftboard.catalogue.dialects import DIALECTS, SGLANG, VLLM
+from draftboard.catalogue.dialects import DIALECTS, SGLANG, VLLM, DialectName
 from draftboard.doctor.finding import Severity
 from draftboard.doctor.series import examine_pages
+from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
+from draftboard.lab.replay.evaluate import unpack
 from draftboard.output import as_json, as_markdown
-from draftboard.reading import Lifetime, Pages, Servers, load
+from draftboard.reading import Lifetime, Pages, Recorded, Servers, load
 from draftboard.report import ModelReport, document, load_report, report
 from draftboard.settings import Settings
 from draftboard.signals import ALL, Edition, Level, Scope, acceptance, depth, economics
@@ -30,11 +34,11 @@ SURVIVAL = (0.7, 0.45, 0.25)
 
 
 @functools.cache
-def files_of(dialect: str) -> dict[str, str]:
+def files_of(dialect: DialectName) -> dict[str, str]:
     return render(built_for(dialect))
 
 
-def of_page(dialect: str) -> ModelReport:
+def of_page(dialect: DialectName) -> ModelReport:
     (model,) = report(Lifetime(page_of(dialect))).models
     return model
 
@@ -51,7 +55,7 @@ def test_signals_that_mislead_exist() -> None:
 
 
 @pytest.mark.parametrize("dialect", ["ray", *IN_PART])
-def test_what_is_built_names_series_of_its_dialect_only(dialect: str) -> None:
+def test_what_is_built_names_series_of_its_dialect_only(dialect: DialectName) -> None:
     own = DIALECTS[dialect].prefixes[0]
     others = [re.escape(prefix) for name in DIALECTS if name != dialect for prefix in DIALECTS[name].prefixes]
     foreign = re.compile(rf"(?<![\w:])(?:{'|'.join(others)})\w+")
@@ -61,7 +65,7 @@ def test_what_is_built_names_series_of_its_dialect_only(dialect: str) -> None:
 
 
 @pytest.mark.parametrize("dialect", IN_PART)
-def test_every_series_that_is_built_upon_is_on_the_engine_s_page(dialect: str) -> None:
+def test_every_series_that_is_built_upon_is_on_the_engine_s_page(dialect: DialectName) -> None:
     prefix, page = re.escape(DIALECTS[dialect].prefixes[0]), page_of(dialect).read_text()
     text = "".join(text for path, text in files_of(dialect).items() if path.endswith((".rules.yaml", ".json")))
     exposed = set(re.findall(rf"^(?:# TYPE )?({prefix}\w+)", page, re.MULTILINE))
@@ -79,7 +83,7 @@ def test_a_dialect_with_every_series_differs_from_vllm_s_files_in_names_alone(
 
 
 @pytest.mark.parametrize("dialect", IN_PART)
-def test_what_an_engine_does_not_export_is_left_out_rather_than_empty(dialect: str) -> None:
+def test_what_an_engine_does_not_export_is_left_out_rather_than_empty(dialect: DialectName) -> None:
     settings = built_for(dialect)
     entries = {entry.name: entry for entry in inventory(settings).signals}
     gone = {"coverage", "tokens_per_step", "expected_speedup", "step_p99"}
@@ -90,7 +94,7 @@ def test_what_an_engine_does_not_export_is_left_out_rather_than_empty(dialect: s
         assert not [path for path, text in files_of(dialect).items() if f'"title": "{title}"' in text]
     raw = Scope(settings, Level.MODEL, Edition.RAW)
     assert raw(acceptance.acceptance_length)
-    with pytest.raises(LookupError, match="does not export vllm:inter_token_latency_seconds_count"):
+    with pytest.raises(DraftboardError, match="does not export vllm:inter_token_latency_seconds_count"):
         raw(acceptance.coverage)
 
 
@@ -115,12 +119,13 @@ def test_positions_under_another_label_are_read_as_positions() -> None:
 
 
 @pytest.mark.parametrize("dialect", ["ray", "otel"])
-def test_a_page_under_another_prefix_gives_the_report_of_vllm_s_own(dialect: str, tmp_path: Path) -> None:
+def test_a_page_under_another_prefix_gives_the_report_of_vllm_s_own(dialect: DialectName, tmp_path: Path) -> None:
     for prefix in DIALECTS[dialect].prefixes:
         of_vllm = report(Pages(*PAIR))
-        other = report(Pages(*(renamed(path, prefix, tmp_path) for path in PAIR)))
+        before, after = (renamed(path, prefix, tmp_path) for path in PAIR)
+        other = report(Pages(before, after))
         models = [
-            replace(model, engines=tuple(replace(engine, server="") for engine in model.engines), broken=())
+            replace(model, engines=tuple(replace(engine, server="") for engine in model.engines))
             for one in (of_vllm, other)
             for model in one.models
         ]
@@ -129,7 +134,7 @@ def test_a_page_under_another_prefix_gives_the_report_of_vllm_s_own(dialect: str
 
 
 @pytest.mark.parametrize("dialect", OTHERS)
-def test_a_report_tells_what_the_page_can_give(dialect: str) -> None:
+def test_a_report_tells_what_the_page_can_give(dialect: DialectName) -> None:
     model = of_page(dialect)
     assert model.sample
     assert model.sample.drafts == DRAFTS
@@ -146,7 +151,7 @@ def test_a_report_tells_what_the_page_can_give(dialect: str) -> None:
 
 
 @pytest.mark.parametrize("dialect", IN_PART)
-def test_a_report_says_what_it_cannot_tell_and_shows_no_empty_line_for_it(dialect: str) -> None:
+def test_a_report_says_what_it_cannot_tell_and_shows_no_empty_line_for_it(dialect: DialectName) -> None:
     found = report(Lifetime(page_of(dialect)))
     (told,) = [note for note in found.notes if "does not tell" in note]
     assert DIALECTS[dialect].hides in told
@@ -157,7 +162,7 @@ def test_a_report_says_what_it_cannot_tell_and_shows_no_empty_line_for_it(dialec
 
 
 @pytest.mark.parametrize("dialect", OTHERS)
-def test_a_report_names_the_setting_that_its_dashboards_need(dialect: str) -> None:
+def test_a_report_names_the_setting_that_its_dashboards_need(dialect: DialectName) -> None:
     notes = report(Lifetime(page_of(dialect))).notes
     assert [note for note in notes if f'dialect = "{dialect}"' in note]
     notes = report(Lifetime(page_of(dialect)), built_for(dialect)).notes
@@ -186,7 +191,7 @@ def test_a_saved_report_keeps_its_dialect(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("dialect", ["ray", "sglang"])
-def test_doctor_names_the_setting_for_a_page_of_another_engine(dialect: str) -> None:
+def test_doctor_names_the_setting_for_a_page_of_another_engine(dialect: DialectName) -> None:
     findings = examine_pages([load(page_of(dialect))], (), Settings()).findings
     (told,) = [one for one in findings if "exposes it" in one.what]
     assert told.severity is Severity.PROBLEM
@@ -195,7 +200,7 @@ def test_doctor_names_the_setting_for_a_page_of_another_engine(dialect: str) -> 
 
 
 @pytest.mark.parametrize("dialect", ["llama.cpp", "sglang"])
-def test_doctor_is_content_with_a_page_of_the_settings_engine(dialect: str) -> None:
+def test_doctor_is_content_with_a_page_of_the_settings_engine(dialect: DialectName) -> None:
     examination = examine_pages([load(page_of(dialect))], (), built_for(dialect))
     bad = [one for one in examination.findings if one.severity is not Severity.NOTE]
     assert [one.what for one in bad if "other bounds" not in one.what] == []
@@ -211,10 +216,54 @@ def test_doctor_names_a_counter_that_is_dropped_as_the_engine_names_it(tmp_path:
 
 
 @pytest.mark.parametrize("dialect", OTHERS)
-def test_every_name_leads_back_to_the_metric(dialect: str) -> None:
+def test_every_name_leads_back_to_the_metric(dialect: DialectName) -> None:
     one = DIALECTS[dialect]
     for part in (part for metric in CATALOGUE for part in metric.parts):
         if part.name not in one.missing:
             assert all(part.name in one.meant(name) for name in one.written(part))
             assert one.named(part.name) in one.written(part)
             assert part.name.startswith(VLLM) or one.named(part.name) == part.name
+
+
+def test_k_is_told_by_drafted_positions_where_an_engine_counts_them(tmp_path: Path) -> None:
+    path = tmp_path / "page.txt"
+    lines = page_of("tensorrt-llm").read_text().splitlines(keepends=True)
+    never_accepted = re.compile(r'trtllm_spec_decode_accepted_tokens_total\{.*token_position="2"')
+    path.write_text("".join(line for line in lines if not never_accepted.match(line)))
+    (model,) = report(Lifetime(path)).models
+    assert model.speculation
+    assert (model.speculation.configured_k, len(model.speculation.survival)) == (3, 2)
+
+
+@pytest.mark.parametrize("dialect", IN_PART)
+def test_a_prometheus_is_asked_for_series_of_the_dialect_only(dialect: DialectName) -> None:
+    asked = list[str]()
+
+    def nothing(request: BaseHTTPRequestHandler) -> None:
+        asked.append(unquote_plus(request.rfile.read(int(request.headers["Content-Length"])).decode()))
+        page('{"status": "success", "data": {"resultType": "vector", "result": []}}')(request)
+
+    settings, prefix = built_for(dialect), re.escape(DIALECTS[dialect].prefixes[0])
+    said = pytest.raises(DraftboardError, match=rf"no {re.escape(DIALECTS[dialect].engine)} series .*{prefix}")
+    with answering(nothing) as place, said:
+        report(Recorded(place, Duration(300)), settings, engines=True)
+    assert any(DIALECTS[dialect].prefixes[0] in query for query in asked)
+    assert not [query for query in asked if VLLM in query]
+
+
+def test_what_no_series_of_a_dialect_tells_is_one_line() -> None:
+    with pytest.raises(
+        DraftboardError, match=r'SGLang does not export vllm:.*, which this needs: .*dialect = "sglang"'
+    ):
+        Scope(built_for("sglang"), Level.MODEL, Edition.ASKED)(acceptance.coverage)
+
+
+@pytest.mark.parametrize("dialect", IN_PART)
+def test_a_recording_of_another_engine_is_replayed(dialect: DialectName, tmp_path: Path) -> None:
+    recording, plain = tmp_path / "recording.om", tmp_path / "plain.om"
+    samples = [
+        line for line in page_of(dialect).read_text().splitlines() if not line.startswith("#") and "NaN" not in line
+    ]
+    recording.write_text("".join(f"{line} 1700000000\n" for line in samples) + "# EOF\n")
+    assert unpack(recording, plain) == (1.7e9, 1.7e9)
+    assert "requests" in plain.read_text() or "reqs" in plain.read_text()

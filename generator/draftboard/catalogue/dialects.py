@@ -43,6 +43,7 @@ class Dialect:
     has_models: bool = True  # Whether series carry the label of a model.
     length: Metric | None = None  # A gauge of the acceptance length, where no counters give it.
     rate: Metric | None = None  # A gauge of the acceptance, likewise.
+    drafted_by_position: Metric | None = None  # A counter that tells how long drafts are, where an engine has it.
     misleading: frozenset[str] = frozenset()  # Names of signals whose series mean something else here.
     tells: str = ""  # What can be told of it, where not all can.
     hides: str = ""  # What cannot.
@@ -51,7 +52,7 @@ class Dialect:
         """A metric, or a part of a histogram, in this dialect; None where it is not exported."""
         if metric.presence in self.lacks:
             return None
-        if not metric.name.startswith(VLLM):
+        if not metric.name.startswith(VLLM) and metric is not self.drafted_by_position:
             return Spelling(metric.name)
         if self.spellings is None:
             return Spelling(self.prefixes[0] + metric.name.removeprefix(VLLM))
@@ -61,9 +62,9 @@ class Dialect:
         return self.spellings[whole].part(metric.name.removeprefix(whole.name)) if whole else None
 
     @property
-    def gauges(self) -> tuple[Metric, ...]:
-        """Its own gauges, which vLLM does not have."""
-        return tuple(gauge for gauge in (self.length, self.rate) if gauge)
+    def own(self) -> tuple[Metric, ...]:
+        """Its own series, which vLLM does not have."""
+        return tuple(metric for metric in (self.length, self.rate, self.drafted_by_position) if metric)
 
     def labels_for(self, label: str) -> Iterator[str]:
         """What some of its series call one of our labels."""
@@ -83,6 +84,12 @@ class Dialect:
             if spelling := self.spelled(part):
                 found.setdefault(spelling.name, []).append((part, spelling))
         return {name: tuple(pairs) for name, pairs in found.items()}
+
+    @property
+    def exported(self) -> Iterator[str]:
+        """Names of all its series that are read."""
+        yield from (metric.name for metric in self.own)
+        yield from (name for metric in CATALOGUE for part in metric.parts for name in self.written(part))
 
     def written(self, metric: Metric) -> Iterator[str]:
         """Names that a metric has in it, of any release; none where it is not exported."""
@@ -149,6 +156,9 @@ LLAMA_CPP = Dialect(
     hides=f"the model's name, latencies, the KV cache, how requests end, {_NO_STEPS}; and whether speculation is off",
 )
 _DRAFTED_BY_POSITION = "trtllm_spec_decode_drafted_tokens_total"
+_DRAFTED = Metric(
+    name=_DRAFTED_BY_POSITION, unit=_TOKENS, meaning="Drafted tokens, by position from 0.", own_labels=(POSITION,)
+)
 _ACCEPTED_BY_POSITION = "trtllm_spec_decode_accepted_tokens_total"
 TENSORRT_LLM = Dialect(
     name="tensorrt-llm",
@@ -160,6 +170,7 @@ TENSORRT_LLM = Dialect(
         speculation.DRAFT_TOKENS: Spelling(_DRAFTED_BY_POSITION),
         speculation.ACCEPTED_TOKENS: Spelling(_ACCEPTED_BY_POSITION),
         speculation.ACCEPTED_TOKENS_PER_POS: Spelling(_ACCEPTED_BY_POSITION, {POSITION: "token_position"}),
+        _DRAFTED: Spelling(_DRAFTED_BY_POSITION, {POSITION: "token_position"}),
         **_plainly(
             "trtllm_",
             *(serving.GENERATION_TOKENS, serving.PROMPT_TOKENS, serving.REQUESTS_FINISHED),
@@ -171,6 +182,7 @@ TENSORRT_LLM = Dialect(
         latency.TIME_PER_OUTPUT_TOKEN: Spelling("trtllm_time_per_output_token_seconds"),
     },
     lacks=_OF_VLLMS_SERVER,
+    drafted_by_position=_DRAFTED,
     # A first token is counted when its request ends; no request ends by the reason "error".
     misleading=frozenset({"unfinished", "errors", "error_ratio"}),
     tells="acceptance, acceptance length, survival by position, K, latencies, tokens and queue, counted when a request "

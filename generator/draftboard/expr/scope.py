@@ -9,6 +9,7 @@ from typing import Protocol
 
 from draftboard.catalogue import Metric, Owner
 from draftboard.durations import Duration
+from draftboard.errors import DraftboardError
 from draftboard.expr import promql
 from draftboard.settings import Settings
 
@@ -178,11 +179,15 @@ class Scope:
     ) -> str:
         """The metric's own series, selected as this scope selects; by some labels only, if they are given.
 
-        A metric that the dialect does not have is a LookupError.
+        A metric that the dialect does not have is a DraftboardError.
         """
         spelling = self.settings.dialect.spelled(metric)
         if spelling is None:
-            raise LookupError(f"{self.settings.dialect.engine} does not export {metric.name}: leave out who reads it")
+            dialect = self.settings.dialect
+            raise DraftboardError(
+                f"{dialect.engine} does not export {metric.name}, which this needs: for another engine, change "
+                f'[series] dialect = "{dialect.name}" of the settings'
+            )
         # Alerts carry what records keep and exporters what they have, not all that the user's selector may ask for.
         scraped = metric.owner not in {Owner.RULE, Owner.EXPORTER}
         carried = self.carried(metric) if chosen_by is None else chosen_by

@@ -19,6 +19,7 @@ import httpx
 
 from draftboard.alerts import WATCHDOG, Alert, built
 from draftboard.build import stack
+from draftboard.catalogue.dialects import DIALECTS
 from draftboard.errors import DraftboardError
 from draftboard.extras import INSTALL
 from draftboard.lab.listening import Listener, answering, respond
@@ -237,7 +238,7 @@ def rehearse(
     scenario: str, settings: Settings, programs: Programs, *, speed: float, progress: Progress = lambda *_: None
 ) -> Drill:
     """Run simulator, Prometheus, Alertmanager and a webhook until every expected alert has arrived, or is overdue."""
-    script = find(scenario)
+    script, settings = find(scenario), settings.speaking(DIALECTS["vllm"])  # As the simulator does.
     if not (expected := script.expect):
         raise DraftboardError(f"{scenario}: expects no alert, so there is nothing to drill: add an [[expect]]")
     names = {one.alert for one in expected}

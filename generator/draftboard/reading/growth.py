@@ -127,7 +127,9 @@ def _grown(after: Page, engine: _Engine, old: _Own | None, own: _Own, *, restart
     grown = _tally(after, engine, own, Since.WINDOW, old)
     if restarted or any(value < 0 for value in grown.counted.values()):
         grown = _tally(after, engine, own, Since.RESTART)
-    before = tuple(series for series in old if series[0] == speculation.ACCEPTED_TOKENS_PER_POS.name)
+    drafted = after.dialect.drafted_by_position if after.dialect else None
+    by_position = (drafted or speculation.ACCEPTED_TOKENS_PER_POS).name
+    before = tuple(series for series in old if series[0] == by_position)
     return replace(grown, positions_before=before)
 
 

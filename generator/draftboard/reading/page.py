@@ -58,8 +58,8 @@ class Page:
 
     def of_engine(self, name: str) -> bool:
         """Whether a series is about an engine."""
-        gauges = self.dialect.gauges if self.dialect else ()
-        return name.startswith(VLLM) or any(gauge.name == name for gauge in gauges)
+        own = self.dialect.own if self.dialect else ()
+        return name.startswith(VLLM) or any(metric.name == name for metric in own)
 
 
 def read(text: str, source: str, at: float | None = None, *, openmetrics: bool = False) -> Page:

@@ -58,7 +58,7 @@ def _within_each_k(by_position: Signal) -> Expr:
 
 def _positions(s: Scope) -> Expr:
     """A series for each position of an engine; raw ones are that already, for what aggregates them later."""
-    series = Raw(speculation.ACCEPTED_TOKENS_PER_POS)
+    series = Raw(s.settings.dialect.drafted_by_position or speculation.ACCEPTED_TOKENS_PER_POS)
     return series if s.edition is Edition.RAW else over_level("max", series, "position")
 
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from draftboard.catalogue import CATALOGUE, around
+from draftboard.catalogue import around
+from draftboard.catalogue.dialects import DIALECTS
 from draftboard.durations import LATEST
 from draftboard.errors import DraftboardError
 from draftboard.lab import openmetrics
@@ -28,7 +29,7 @@ _SAMPLE = re.compile(
 _STRETCH_SECONDS = 7200
 """Of a query: Prometheus limits how many samples one may hold."""
 _LONGEST_LINE = 1 << 20
-_READ = {part.name for metric in CATALOGUE for part in metric.parts} - {
+_READ = {name for dialect in DIALECTS.values() for name in dialect.exported} - {
     around.ALERTS.name,
     around.ALERTS_FOR_STATE.name,
 }
