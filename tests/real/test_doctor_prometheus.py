@@ -17,6 +17,7 @@ from conftest import program
 from draftboard import build as build_room
 from draftboard.build.files import ALERTING, RECORDING
 from draftboard.catalogue import Presence, around, speculation
+from draftboard.catalogue.dialects import DIALECTS
 from draftboard.doctor import examine_prometheus
 from draftboard.doctor.buckets import FINER
 from draftboard.doctor.finding import Examination, Finding, Severity
@@ -25,6 +26,7 @@ from draftboard.durations import Duration
 from draftboard.lab.replay import Replay
 from draftboard.prometheus import Client, Server
 from draftboard.settings import Settings
+from support.dialects import page_of
 from support.loopback import answering, page
 
 pytestmark = pytest.mark.prometheus
@@ -214,3 +216,14 @@ def test_records_listed_as_empty_without_speculation_are_empty_on_the_baseline(d
     assert there == []
     speculating = demo_run.client.query_range(f'group by (__name__) ({{__name__=~"{names}"}})', *span)
     assert len(speculating) > len(records) / 2
+
+
+def test_servers_of_another_engine_are_told_from_those_that_the_settings_name(tmp_path: Path) -> None:
+    settings = fast().speaking(DIALECTS["llama.cpp"])
+    pages = [(page_of("llama.cpp").read_text(), {"instance": "own"}), (NGRAM, {"instance": "other"})]
+    with scraping(tmp_path, pages, settings) as (client, now):
+        examination = examine_prometheus(client, settings, now)
+    assert DIALECTS["llama.cpp"].hides in about(examination, "llama.cpp's server tells").what
+    other = about(examination, "vLLM exposes it")
+    assert (other.where, other.paste.strip()) == ("other of job vllm", '[series]\ndialect = "vllm"')
+    assert not [one for one in examination.findings if "older than vLLM" in one.what or "on the way" in one.what]
