@@ -39,7 +39,7 @@ def _recorded(signals: Iterable[Signal], settings: Settings) -> Mapping[str, Exp
     return {signal.name: signal for signal in signals if signal.record_at(Level.MODEL, settings)}
 
 
-@dataclass
+@dataclass(slots=True)
 class Window:
     """Records of one way to draft at one moment, which look back over a window of rates."""
 
@@ -57,7 +57,8 @@ class Run:
 
     def goes_on(self, setup: Setup, window: Window) -> None:
         """A method that a label names once stays known."""
-        self.setup = replace(setup, method=setup.method or self.setup.method)
+        if setup != self.setup:
+            self.setup = replace(setup, method=setup.method or self.setup.method)
         self.windows.append(window)
 
 
@@ -78,18 +79,18 @@ def lives(remembered: Iterable[Remembered], settings: Settings) -> list[Life]:
     """Of every model that generated tokens, or was ready to."""
     found: dict[Labels, dict[float, dict[Labels, Window]]] = {}
     service = Level.SERVICE.labels(settings)
-    places: dict[Labels, tuple[Labels, Labels, str]] = {}
+    places: dict[Labels, tuple[Labels, Labels, int | None]] = {}
     for name, labels, at, value in remembered:
         if labels not in places:
             arm = dropped(labels, ("batch",))
-            places[labels] = kept(arm, service), arm, value_of(labels, "batch")
-        whose, arm, size = places[labels]
+            size = value_of(labels, "batch")
+            places[labels] = kept(arm, service), arm, int(size) if _SIZE.fullmatch(size) else None
+        whose, arm, load = places[labels]
         arms = found.setdefault(whose, {}).setdefault(at, {})
         if (window := arms.get(arm)) is None:
             window = arms[arm] = Window(at)
         window.figures[name] = value
-        if _SIZE.fullmatch(size):
-            window.load = int(size)
+        window.load = load or window.load
     told = (
         _life(labels, moments, settings) for labels, moments in sorted(found.items(), key=lambda one: sorted(one[0]))
     )

@@ -38,7 +38,7 @@ def _blocks(found: History) -> Iterator[Block]:
         yield Bullets(model.notes, Status.WARN)
         for change in model.changes:
             yield from _change(change)
-    yield Bullets(found.notes)
+    yield from map(Note, found.notes)
     if any(change.loads for model in found.models for change in model.changes):
         yield Note(_READ)
 
