@@ -175,6 +175,12 @@ def test_people_read_what_changed_and_on_what_it_rests(capsys: pytest.CaptureFix
     assert "vLLM's version" in out
 
 
+def test_a_change_without_an_effect_is_about_even(capsys: pytest.CaptureFixture[str]) -> None:
+    with answering(Memory((K3, Arm(3, 9.9, method="mtp")))) as place:
+        _, out, _ = run("--prometheus", place, "--range", "1d", *AT, "--markdown", capsys=capsys)
+    assert "eagle3, K 3 -\\> mtp, K 3: about even: speedup 1.00 (1.00 to 1.01)" in out
+
+
 def test_without_the_extra_there_is_no_interval(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
