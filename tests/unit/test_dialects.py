@@ -9,7 +9,7 @@ from urllib.parse import unquote_plus
 
 import pytest
 
-from draftboard.build import render
+from draftboard.build import artifacts
 from draftboard.build.inventory import inventory
 from draftboard.catalogue import CATALOGUE, Kind
 from draftboard.catalogue.dialects import DIALECTS, SGLANG, VLLM, DialectName
@@ -35,7 +35,13 @@ SURVIVAL = (0.7, 0.45, 0.25)
 
 @functools.cache
 def files_of(dialect: DialectName) -> dict[str, str]:
-    return render(built_for(dialect))
+    return built(built_for(dialect))
+
+
+def built(settings: Settings) -> dict[str, str]:
+    """Rules and dashboards, each once."""
+    made = artifacts(settings)
+    return {path: made[path]() for path in made if re.match(r"alerts/.*\.yaml|dashboards/(standalone/)?[^/]*$", path)}
 
 
 def of_page(dialect: DialectName) -> ModelReport:
@@ -59,7 +65,7 @@ def test_what_is_built_names_series_of_its_dialect_only(dialect: DialectName) ->
     own = DIALECTS[dialect].prefixes[0]
     others = [re.escape(prefix) for name in DIALECTS if name != dialect for prefix in DIALECTS[name].prefixes]
     foreign = re.compile(rf"(?<![\w:])(?:{'|'.join(others)})\w+")
-    texts = {path: text for path, text in files_of(dialect).items() if path.endswith((".rules.yaml", ".json"))}
+    texts = files_of(dialect)
     assert {path: found[0] for path, text in texts.items() if (found := foreign.search(text))} == {}
     assert f"({own}" in texts["dashboards/standalone/draftboard-overview-raw.json"]
 
@@ -67,7 +73,7 @@ def test_what_is_built_names_series_of_its_dialect_only(dialect: DialectName) ->
 @pytest.mark.parametrize("dialect", IN_PART)
 def test_every_series_that_is_built_upon_is_on_the_engine_s_page(dialect: DialectName) -> None:
     prefix, page = re.escape(DIALECTS[dialect].prefixes[0]), page_of(dialect).read_text()
-    text = "".join(text for path, text in files_of(dialect).items() if path.endswith((".rules.yaml", ".json")))
+    text = "".join(files_of(dialect).values())
     exposed = set(re.findall(rf"^(?:# TYPE )?({prefix}\w+)", page, re.MULTILINE))
     assert set(re.findall(rf"(?<![\w:]){prefix}\w+", text)) - exposed == set()
 
@@ -75,11 +81,8 @@ def test_every_series_that_is_built_upon_is_on_the_engine_s_page(dialect: Dialec
 def test_a_dialect_with_every_series_differs_from_vllm_s_files_in_names_alone(
     settings: Settings, files: dict[str, str]
 ) -> None:
-    default = {path: text for path, text in files.items() if path.endswith((".rules.yaml", ".json"))}
-    built = render(settings.speaking(DIALECTS["otel"]))
-    assert {path: built[path] for path in default} == {
-        path: text.replace(VLLM, "vllm_") for path, text in default.items()
-    }
+    other = built(settings.speaking(DIALECTS["otel"]))
+    assert other == {path: files[path].replace(VLLM, "vllm_") for path in other}
 
 
 @pytest.mark.parametrize("dialect", IN_PART)
@@ -158,7 +161,7 @@ def test_a_report_says_what_it_cannot_tell_and_shows_no_empty_line_for_it(dialec
     text = as_markdown(document(found, Settings(), engines=False))
     assert acceptance.acceptance_length.title in text
     assert acceptance.coverage.title not in text
-    assert economics.expected_speedup.title + " " * 5 not in text
+    assert ("rest on c and v" in text, "is assumed" in text) == (dialect != "sglang",) * 2
 
 
 @pytest.mark.parametrize("dialect", OTHERS)
@@ -190,7 +193,7 @@ def test_a_saved_report_keeps_its_dialect(tmp_path: Path) -> None:
     assert load_report(path).dialect == "sglang"
 
 
-@pytest.mark.parametrize("dialect", ["ray", "sglang"])
+@pytest.mark.parametrize("dialect", ["sglang"])
 def test_doctor_names_the_setting_for_a_page_of_another_engine(dialect: DialectName) -> None:
     findings = examine_pages([load(page_of(dialect))], (), Settings()).findings
     (told,) = [one for one in findings if "exposes it" in one.what]
@@ -199,7 +202,7 @@ def test_doctor_names_the_setting_for_a_page_of_another_engine(dialect: DialectN
     assert "draftboard-overview: Draft acceptance" in told.empty.panels
 
 
-@pytest.mark.parametrize("dialect", ["llama.cpp", "sglang"])
+@pytest.mark.parametrize("dialect", ["sglang"])
 def test_doctor_is_content_with_a_page_of_the_settings_engine(dialect: DialectName) -> None:
     examination = examine_pages([load(page_of(dialect))], (), built_for(dialect))
     bad = [one for one in examination.findings if one.severity is not Severity.NOTE]

@@ -52,7 +52,7 @@ def _blocks(report: Report, settings: Settings, *, engines: bool) -> Iterator[Bl
         if engines:
             yield _engines(model)
     yield Bullets(report.notes, Status.WARN)
-    if any(model.speculation for model in report.models):
+    if any(model.speculation for model in report.models) and economics.step_speedup.asked(settings):
         yield Note(_REST)
 
 

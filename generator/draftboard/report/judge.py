@@ -16,7 +16,7 @@ from draftboard.signals.acceptance import acceptance, acceptance_length
 from draftboard.signals.capacity import prefix_cache_hits, prompt_tokens
 from draftboard.signals.comparison import acceptance_change, length_to_others
 from draftboard.signals.decisions import ADVICE, MEASURED, STATES, VERDICT, Choice, advice, state, verdict
-from draftboard.signals.economics import affordable_inflation, best_k, least_gain, shorter_gain
+from draftboard.signals.economics import affordable_inflation, best_k, least_gain, shorter_gain, step_speedup
 from draftboard.signals.integrity import IDENTITIES, identity_error
 from draftboard.signals.latency import FELT
 from draftboard.signals.requests import request_rate, unfinished
@@ -143,7 +143,7 @@ def _of_outliers(engines: Sequence[objects.EngineReport], settings: Settings) ->
 def _of_method(judged: objects.Judged, method: str, settings: Settings) -> list[str]:
     """Assumptions that the verdict rests on for want of a better source."""
     found = judged.speculation
-    if found is None:
+    if found is None or not step_speedup.asked(settings):
         return []
     notes, assumed = [], f"so c = {found.draft_cost:g} is assumed"
     if not method:
