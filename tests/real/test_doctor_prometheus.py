@@ -178,6 +178,7 @@ def test_a_counter_that_relabelling_drops_is_a_problem_with_what_stays_empty(tmp
 def test_a_prometheus_that_scrapes_no_vllm_is_a_problem_with_a_scrape_job(tmp_path: Path) -> None:
     with scraping(tmp_path, [(GPU, {})]) as (client, now):
         found = about(examine_prometheus(client, fast(), now), "no vLLM server is scraped")
+    assert "sglang:" in found.what
     assert yaml.safe_load(found.paste)["scrape_configs"][0]["job_name"] == "vllm"
     assert "draftboard-overview: Speculation state" in found.empty.panels
 

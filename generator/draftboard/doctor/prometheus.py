@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from draftboard.catalogue import ELSEWHERE, Presence, around, removed, serving
-from draftboard.catalogue.dialects import DIALECTS, Dialect, dialect_of
+from draftboard.catalogue.dialects import DIALECTS, LOOKED_FOR, Dialect, dialect_of
 from draftboard.doctor import series
 from draftboard.doctor.buckets import FAMILIES, buckets_flag, finite, other_bounds
 from draftboard.doctor.finding import Empty, Examination, Finding, few, found
@@ -57,7 +57,7 @@ def examine_prometheus(client: Client, settings: Settings, time: float) -> Exami
     if not stored.servers:
         where = f"the selector {settings.selector}" if settings.selector else "scrape_configs"
         empty = series.silenced_by({name for names in NAMES.values() for name in names}, readers)
-        nothing = found("no-server", where, empty, label=settings.labels.spec_method)
+        nothing = found("no-server", where, empty, label=settings.labels.spec_method, looked_for=LOOKED_FOR)
         return Examination(looked_at, (nothing, *of_our_rules))
     findings = [*series.missing_series(stored.servers, settings, readers), *of_scrapes(targets, stored, settings)]
     findings += [*of_our_rules, *_other_bounds(client, stored, settings, time), *_unresolved(client, settings, time)]
