@@ -36,7 +36,7 @@ export PROMETHEUS PROMTOOL ALERTMANAGER AMTOOL DOCKER_COMPOSE
 # The tests start Python a hundred times: what it has compiled is kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo install test test-vllm test-wheel test-grafana test-kubernetes test-stack test-stack-vllm pictures unit lint format typecheck \
+.PHONY: demo install test test-long test-vllm test-wheel test-grafana test-kubernetes test-stack test-stack-vllm pictures unit lint format typecheck \
 	mutate detect false-alarms schemas bench-simulator bench-dashboards check-chromium optional-tools tools clean
 
 include deploy/stack.mk
@@ -57,6 +57,9 @@ test: ## Run lint, type checks and all tests, with a real Prometheus
 
 unit: $(VENV)/.dev ## Run the tests that start no Prometheus
 	$(BIN)/pytest -n auto --dist loadgroup --no-loadscope-reorder -m "not prometheus"
+
+test-long: $(VENV)/.dev $(FETCHED) ## Replay every scenario, build settings at random
+	$(BIN)/pytest -n auto --dist loadgroup --no-loadscope-reorder tests/long
 
 test-vllm: $(VENV)/.dev $(FETCHED) ## Compare the commands with a real vLLM on the CPU (3.5 GB)
 	@$(PYTHON) tests/scripts/install_vllm.py .venv-vllm

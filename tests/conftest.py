@@ -33,9 +33,9 @@ SECONDS = {
     "real/test_alert_travels": 120,
     "real/test_editions_agree": 60,  # and with it all of the group demo_run
     "test_runbook_commands": 20,
-    "real/test_scenarios": 12,
+    "long/test_scenarios": 12,
     "test_promtool": 10,
-    "test_properties": 10,
+    "long/test_properties": 60,
     "real/test_notifications": 5,
     "test_simulator": 20,
     "real/": 10,
@@ -49,7 +49,7 @@ SECONDS = {
 }
 """Roughly, of CPU or of waiting, by a part of a test's name: the first that fits."""
 
-APART = ("real/test_scenarios", "real/test_notifications", "test_promtool", "test_properties")
+APART = ("long/", "real/test_notifications", "test_promtool")
 """Files of long tests that share no costly fixture: each goes to the worker that is free."""
 
 
