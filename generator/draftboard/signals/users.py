@@ -1,14 +1,11 @@
 """What users feel of speculation: against a baseline without it, and against the model's own day."""
 
-import math
 from collections.abc import Mapping
-from dataclasses import replace
 
 from draftboard.catalogue import Metric, latency, serving
-from draftboard.durations import Duration
 from draftboard.expr.counts import Counts
 from draftboard.expr.scope import Edition, Level, Matcher, Scope
-from draftboard.expr.tree import Aggregate, AtLeast, Expr, Function, Given, OverTime, Raw, on, over_level, setting
+from draftboard.expr.tree import Aggregate, Expr, Function, Given, Raw, on, over_level, setting
 from draftboard.intervals import Estimate
 from draftboard.settings import Settings
 from draftboard.signals.arms import of_speculating
@@ -78,41 +75,25 @@ measured_speedup = Signal(
     empty="no baseline of this model serves enough requests under a similar load",
     decimals=2,
 )
-_WINDOWS = 12
-"""Of the measured speedup's own past, of the rules' length and one after the other, that its interval rests on."""
-_STUDENT = 2.3
-"""Standard deviations on each side of a window that hold 95 %: Student's t of 11 degrees of freedom, 2.20, times the
-square root of 12 / 11, as the deviation of so few values reads low."""
-_NEEDS = 0.9  # Of that past.
-
-
-def _past(settings: Settings) -> Duration:
-    return settings.rules.rate_window * _WINDOWS
-
-
-_scatter = _STUDENT * OverTime("stddev_over_time", measured_speedup, _past) & (
-    OverTime("count_over_time", measured_speedup, _past)
-    >= setting(lambda s: math.floor(_NEEDS * _past(s).seconds / s.rules.evaluation_interval.seconds))
-)
+# No record has it: who asks computes it from parts of the time, and answers with it.
+_unrecorded = measured_speedup.combined("unless", measured_speedup)
 speedup_low = Signal(
     name="measured_speedup_low",
     title="Measured speedup, low end",
     question="How low may the measured speedup be?",
-    description="Lower end of the 95 % interval of the measured speedup, by the scatter of its last hour.",
+    description="Lower end of the 95 % interval of the measured speedup.",
     action="Where the interval holds 1, measure longer before you decide.",
     unit=Unit.TIMES,
-    better=Better.HIGHER,
-    expr=AtLeast(measured_speedup - _scatter, 0),
-    empty="no measured speedup, or too little of its past",
-    decimals=2,
+    expr=_unrecorded,
 )
-speedup_high = replace(
-    speedup_low,
+speedup_high = Signal(
     name="measured_speedup_high",
     title="Measured speedup, high end",
     question="How high may the measured speedup be?",
-    description="Upper end of the 95 % interval of the measured speedup, by the scatter of its last hour.",
-    expr=measured_speedup + _scatter,
+    description="Upper end of the 95 % interval of the measured speedup.",
+    action="Where the interval holds 1, measure longer before you decide.",
+    unit=Unit.TIMES,
+    expr=_unrecorded,
 )
 
 
