@@ -36,7 +36,8 @@ export PROMETHEUS PROMTOOL ALERTMANAGER AMTOOL DOCKER_COMPOSE
 # The tests start Python a hundred times: what it has compiled is kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo install test test-long test-vllm test-wheel test-grafana test-kubernetes test-stack test-stack-vllm pictures unit lint format typecheck \
+.PHONY: demo install test test-docs test-long test-vllm test-wheel test-grafana test-kubernetes test-stack test-stack-vllm docs \
+	pictures recording unit lint format typecheck \
 	mutate detect false-alarms schemas bench-simulator bench-dashboards check-chromium optional-tools tools clean
 
 include deploy/stack.mk
@@ -80,6 +81,15 @@ test-stack: $(VENV)/.dev $(FETCHED) $(FETCHED_COMPOSE) ## Start the stack in rea
 test-stack-vllm: $(VENV)/.dev $(FETCHED) $(FETCHED_COMPOSE) ## The same with a real vLLM on the CPU (3.5 GB)
 	@$(PYTHON) tests/scripts/install_vllm.py .venv-vllm
 	$(BIN)/pytest tests/stack -m vllm
+
+docs: $(VENV)/.docs ## Build the documentation as a site in build/site
+	PYTHONPATH=generator:tests NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+test-docs: $(VENV)/.docs $(FETCHED) ## Build the site strictly, run what the documentation shows
+	$(BIN)/pytest tests/docs
+
+recording: $(VENV)/.dev $(FETCHED) ## Draw what make demo prints
+	PYTHONPATH=tests $(BIN)/python -m scripts.recording
 
 pictures: $(VENV)/.dev $(FETCHED) check-chromium $(GRAFANA) ## Draw the pictures of the documentation
 	PYTHONPATH=tests $(BIN)/python -m scripts.pictures docs/pictures
@@ -160,6 +170,10 @@ $(VENV)/.dev: $(VENV)/.pip pyproject.toml
 $(KUBERNETES): $(VENV)/.pip pyproject.toml
 	rm -rf $(@D)
 	$(INSTALL) --target $(@D) --group kubernetes
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.dev
+	$(INSTALL) --group docs
 	@touch $@
 
 $(GRAFANA): tests/grafana/package-lock.json

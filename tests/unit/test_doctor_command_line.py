@@ -17,7 +17,7 @@ from draftboard.doctor.names import DEAD_KEYS, FLAGS, KEYS
 from draftboard.errors import DraftboardError
 from draftboard.settings import Settings
 
-README = Path(__file__).parent.parent.parent / "README.md"
+SETTINGS_PAGE = Path(__file__).parent.parent.parent / "docs/operate/settings.md"
 SPEC = """--speculative-config '{"method":"ngram","num_speculative_tokens":3,"prompt_lookup_max":3}'"""
 HIDDEN = "s3cr3t-t0k3n"
 
@@ -320,8 +320,8 @@ def test_buckets_that_the_settings_declare_must_be_given_to_the_server() -> None
     assert examined(f"vllm serve M {SPEC} {flag}", declared).content
 
 
-def test_the_readme_recommends_the_finer_buckets() -> None:
-    text = README.read_text()
+def test_the_settings_page_recommends_the_finer_buckets() -> None:
+    text = SETTINGS_PAGE.read_text()
     start = text.index("--custom-histogram-buckets '") + len("--custom-histogram-buckets '")
     recommended = json.loads(text[start : text.index("'", start)])
     assert recommended == {family: list(bounds) for family, bounds in FINER.items()}

@@ -63,3 +63,13 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     """Point links where the site has their targets."""
     path = page.file.src_uri
     return for_site(markdown, _SOURCES.get(path, f"docs/{path}"), INCLUDED, ROOT)
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Let alerts that link to `NAME.md`, as in the repository, find the page of a runbook: for `links.runbooks`."""
+    for page in RUNBOOKS.values():
+        folder = Path(config.site_dir) / page
+        folder.mkdir()
+        to = f"../{folder.stem}.html"
+        text = f'<meta http-equiv="refresh" content="0; url={to}"><a href="{to}">{folder.stem}</a>\n'
+        (folder / "index.html").write_text(text, encoding="utf-8")
