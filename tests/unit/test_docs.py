@@ -1,4 +1,4 @@
-"""The documentation: links have targets, tables have columns, and what repeats a measurement or the code agrees with it."""
+"""The documentation: links have targets, tables have columns, and what it repeats agrees with its source."""
 
 import re
 from pathlib import Path

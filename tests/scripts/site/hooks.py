@@ -6,10 +6,10 @@ from markdown import Extension, Markdown
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
-from scripts.site import reference
-from scripts.site.links import for_site
 
 from draftboard.settings import Settings
+from scripts.site import reference
+from scripts.site.links import for_site
 
 ROOT = Path(__file__).parents[3]
 RUNBOOKS = {f"alerts/runbooks/{path.name}": f"runbooks/{path.name}" for path in ROOT.glob("alerts/runbooks/*.md")}

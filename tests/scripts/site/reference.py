@@ -19,8 +19,10 @@ def signals(settings: Settings) -> str:
     """Every signal: what it says, what to do, how it is computed, and where it is seen."""
     parts = [
         "# Signals",
-        "A signal is one question of an operator. Records, panels, alerts and the report are derived from it. "
-        "`draftboard signals WORD` prints the same, with your settings.",
+        (
+            "A signal is one question of an operator. Records, panels, alerts and the report are derived from it. "
+            "`draftboard signals WORD` prints the same, with your settings."
+        ),
     ]
     for entry in inventory(settings).signals:
         parts += [f"## {entry.title} {{ #{entry.name} }}", f"*{entry.question}* {entry.description}"]
@@ -59,8 +61,10 @@ def dashboards(settings: Settings) -> str:
     """Every dashboard, with its picture and what its rows ask."""
     parts = [
         "# Dashboards",
-        "Each is built from records; those named `-raw` hold the same on raw series, for a Prometheus without the "
-        "rules. Pictures are drawn by Grafana's own front end over simulated servers.",
+        (
+            "Each is built from records; those named `-raw` hold the same on raw series, for a Prometheus without the "
+            "rules. Pictures are drawn by Grafana's own front end over simulated servers."
+        ),
     ]
     for build in DASHBOARDS[Edition.RECORDS]:
         document = build(settings, Edition.RECORDS).document
@@ -85,8 +89,10 @@ def settings_page() -> str:
     head, *tables = re.split(r"\n\n(?=(?:#.*\n)*#?\[)", template().strip())
     parts = [
         "# Settings",
-        "What `draftboard init` writes. A line that begins with `#` and a key shows its default. HEUR marks a rule of "
-        "thumb, without a measurement.",
+        (
+            "What `draftboard init` writes. A line that begins with `#` and a key shows its default. HEUR marks a rule of "
+            "thumb, without a measurement."
+        ),
         f"```toml\n{head}\n```",
     ]
     for table in tables:
