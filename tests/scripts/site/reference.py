@@ -90,8 +90,8 @@ def settings_page() -> str:
     parts = [
         "# Settings",
         (
-            "What `draftboard init` writes. A line that begins with `#` and a key shows its default. HEUR marks a rule of "
-            "thumb, without a measurement."
+            "What `draftboard init` writes. A line that begins with `#` and a key shows its default. HEUR marks a rule "
+            "of thumb, without a measurement."
         ),
         f"```toml\n{head}\n```",
     ]
