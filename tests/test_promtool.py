@@ -10,6 +10,7 @@ import pytest
 
 from draftboard.build import artifacts, render, write
 from draftboard.build.files import ALERTING, RECORDING
+from draftboard.rulers import RULERS, Ruler
 from draftboard.settings import Settings
 from support.rulefiles import groups as all_groups
 from support.rulefiles import loaded, needed, prepared, rules
@@ -18,6 +19,7 @@ pytestmark = pytest.mark.prometheus
 
 ROOT = Path(__file__).parent.parent
 PATHS = sorted((ROOT / "tests/rules").glob("*.test.yaml"))
+WITH_KEYS_OF_THEIR_OWN: set[Ruler] = {"thanos", "vmalert"}
 # Their value is 1 or absent: there is no boundary to stand on.
 WITHOUT_A_BOUNDARY = {"SpecDecodeMetricsMissing", "DraftboardWatchdog"}
 
@@ -47,6 +49,18 @@ def test_rules_that_look_back_and_carry_more_labels_pass_too(promtool: Path, tmp
     paths = [path for path in built if path.endswith(".rules.yaml")]
     write({path: built[path] for path in paths}, tmp_path)
     run(promtool, "check", "rules", "--lint=all", "--lint-fatal", *(tmp_path / path for path in paths))
+
+
+@pytest.mark.parametrize("ruler", RULERS)
+def test_rules_for_each_ruler_are_prometheus_rules_with_keys_of_its_own(
+    ruler: Ruler, promtool: Path, tmp_path: Path
+) -> None:
+    made = artifacts(Settings.model_validate({"rules": {"ruler": ruler}}))
+    for path in (RECORDING, ALERTING):
+        document = loaded(made[path]())
+        file = tmp_path / Path(path).name
+        file.write_text(json.dumps(document.get("spec", document)))
+        run(promtool, "check", "rules", *("--ignore-unknown-fields",) * (ruler in WITH_KEYS_OF_THEIR_OWN), file)
 
 
 @pytest.fixture(scope="module")

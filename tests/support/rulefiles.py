@@ -91,6 +91,35 @@ def _walked(node: Any) -> Iterator[Any]:
             yield from _walked(one)
 
 
+_KEEP_NAMES = {
+    *("avg_over_time", "ceil", "clamp", "clamp_max", "clamp_min", "floor", "label_join", "label_replace"),
+    *("last_over_time", "max_over_time", "min_over_time", "predict_linear", "quantile_over_time", "round"),
+}
+"""Functions whose results keep the name of the metric, in Prometheus or in VictoriaMetrics."""
+_COMPARISONS = {"==", "!=", ">", "<", ">=", "<="}
+
+
+def names_kept(node: Any) -> set[str]:
+    """Names of metrics that the results of an expression carry, with "" for results without one."""
+    found = {""}
+    match node:
+        case promql_parser.VectorSelector():
+            found = {node.name}
+        case promql_parser.MatrixSelector():
+            found = {node.vector_selector.name}
+        case promql_parser.ParenExpr() | promql_parser.SubqueryExpr():
+            found = names_kept(node.expr)
+        case promql_parser.Call() if node.func.name in _KEEP_NAMES:
+            found = set().union(*(names_kept(argument) for argument in node.args))
+        case promql_parser.BinaryExpr() if str(node.op) == "or":
+            found = names_kept(node.lhs) | names_kept(node.rhs)
+        case promql_parser.BinaryExpr() if str(node.op) in {"and", "unless", *_COMPARISONS}:
+            found = names_kept(node.lhs)
+        case promql_parser.NumberLiteral() | promql_parser.StringLiteral():
+            found = set()
+    return found
+
+
 @functools.cache
 def series_in(expr: str) -> frozenset[str]:
     """Names of the series that an expression reads."""

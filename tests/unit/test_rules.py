@@ -7,11 +7,11 @@ import promql_parser
 
 from draftboard.alerts.monitoring import ON_MONITORING
 from draftboard.build import render
-from draftboard.rules import LONGEST
+from draftboard.rules import LONGEST, RecordingRule, depths, reads
 from draftboard.settings import Settings
 from draftboard.signals import Level
 from support import catalogue
-from support.rulefiles import groups, nodes, records_in, rules, series_in
+from support.rulefiles import groups, names_kept, nodes, records_in, rules, series_in
 
 OWN_LABELS = {"position", "accepted", "k", "identity", "state"} | {
     *("le", "finished_reason", "reason", "source", "status", "slo", "batch", "device")
@@ -132,7 +132,7 @@ def test_counters_are_read_only_as_rates_and_resets_or_asked_whether_they_are_th
             for call in nodes(rule["expr"], promql_parser.Call)
             if call.func.name in {"rate", "increase", "resets", "last_over_time"}
             for argument in call.args
-            if argument.vector_selector.name in counters
+            if isinstance(argument, promql_parser.MatrixSelector) and argument.vector_selector.name in counters
         ]
         # K is a number of series, whatever their values.
         counted = [POSITIONS] if rule.get("record") == "engine:vllm_spec_decode_k:count" else []
@@ -143,7 +143,7 @@ def test_counters_are_read_only_as_rates_and_resets_or_asked_whether_they_are_th
 
 def test_rates_and_restarts_have_the_windows_of_the_settings(files: dict[str, str], settings: Settings) -> None:
     window, remembered = settings.rules.rate_window.seconds, settings.rules.remember.seconds
-    windows = {"rate": {window}, "resets": {remembered}, "changes": {window, remembered}}
+    windows = {"rate": {window}, "resets": {remembered}}
     for rule in rules(files):
         for call in nodes(rule["expr"], promql_parser.Call):
             if call.func.name in windows:
@@ -180,3 +180,33 @@ def test_alerts_sample_nothing_at_random(files: dict[str, str]) -> None:
     for rule in rules(files, "alert"):
         operators = {str(node.op) for node in nodes(rule["expr"], promql_parser.AggregateExpr)}
         assert not operators & {"topk", "bottomk", "limitk"}
+
+
+def test_no_rule_compares_records_of_different_depth_or_computed_numbers_for_equality(files: dict[str, str]) -> None:
+    """vmalert sees a record one evaluation late for each one below it, and adds floats in any order."""
+    below = depths(reads([RecordingRule(record=one["record"], expr=one["expr"]) for one in rules(files, "record")]))
+    for rule in rules(files):
+        for comparison in nodes(rule["expr"], promql_parser.BinaryExpr):
+            sides = [series_in(str(side)) for side in (comparison.lhs, comparison.rhs)]
+            if str(comparison.op) in {"==", "!="} and all(sides):
+                read = set().union(*sides)
+                assert len({below.get(name, 0) for name in read}) == 1, comparison
+                assert all(re.search(r":(enum|count|bool)", name) or name not in below for name in read), comparison
+
+
+def test_no_rule_depends_on_the_first_sample_of_a_series(files: dict[str, str]) -> None:
+    """VictoriaMetrics counts it as a change."""
+    called = {call.func.name for rule in rules(files) for call in nodes(rule["expr"], promql_parser.Call)}
+    assert "changes" not in called
+
+
+def test_the_results_of_a_rule_never_differ_in_the_name_of_their_metric_alone(files: dict[str, str]) -> None:
+    """A record and an alert replace it: `vmalert -replay` stops at two series with the same labels."""
+    for rule in rules(files):
+        assert len(names_kept(promql_parser.parse(rule["expr"]))) == 1, rule
+
+
+def test_records_make_no_longer_chain_than_the_documentation_says(files: dict[str, str]) -> None:
+    """vmalert is late by an evaluation for each (docs/operate/existing.md)."""
+    below = depths(reads([RecordingRule(record=one["record"], expr=one["expr"]) for one in rules(files, "record")]))
+    assert max(below.values()) + 1 == 10

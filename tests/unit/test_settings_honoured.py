@@ -214,7 +214,7 @@ ANSWERS: dict[str, Callable[[Path, pytest.CaptureFixture[str]], object]] = {
 @pytest.fixture
 def rules_as_data(monkeypatch: pytest.MonkeyPatch) -> None:
     """Writing rules as YAML takes three quarters of a build, and the same data make the same text."""
-    monkeypatch.setattr(build_files, "to_yaml", repr)
+    monkeypatch.setattr(build_files, "to_yaml", lambda *given, **named: repr((given, named)))
 
 
 @pytest.mark.usefixtures("rules_as_data")

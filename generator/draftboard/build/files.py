@@ -14,7 +14,8 @@ from draftboard.build import chart, mixin, stack
 from draftboard.dashboards import DASHBOARDS, Dashboard, uid
 from draftboard.errors import DraftboardError
 from draftboard.files import whole
-from draftboard.rules import Group, alerting_groups, recording_groups, to_yaml
+from draftboard.rulers import Ruler
+from draftboard.rules import alerting_groups, recording_groups, to_yaml
 from draftboard.settings import Settings
 from draftboard.signals import Edition
 
@@ -56,10 +57,11 @@ def artifacts(settings: Settings) -> dict[str, Callable[[], str]]:
         for edition, builds in DASHBOARDS.items()
         for build in builds
     }
-    recording, alerting = (cache(partial(_rules, groups, settings)) for groups in (recording_groups, alerting_groups))
+    rules = cache(partial(_rules, settings))
+    ruler = settings.rules.ruler
     return {
-        RECORDING: recording,
-        ALERTING: alerting,
+        RECORDING: partial(rules, "recording", ruler),
+        ALERTING: partial(rules, "alerting", ruler),
         "alerts/README.md": partial(_list_of_alerts, settings),
         **{f"{RUNBOOKS}/{alert.name}.md": partial(_runbook, alert, settings) for alert in built(settings)},
         **{
@@ -73,8 +75,8 @@ def artifacts(settings: Settings) -> dict[str, Callable[[], str]]:
         **mixin.files(settings, _MADE_BY),
         **{path: partial(stack.text, path, settings, _MADE_BY) for path in stack.TEMPLATES},
         **{path: partial(chart.text, path, settings, _MADE_BY) for path in chart.TEMPLATES},
-        chart.RECORDING: recording,
-        chart.ALERTING: alerting,
+        chart.RECORDING: partial(rules, "recording", "prometheus"),
+        chart.ALERTING: partial(rules, "alerting", "prometheus"),
         **{
             f"{chart.DASHBOARDS}/{uid(build.__name__, edition)}.json": partial(_import, page)
             for (build, edition), page in pages.items()
@@ -83,8 +85,11 @@ def artifacts(settings: Settings) -> dict[str, Callable[[], str]]:
     }
 
 
-def _rules(groups: Callable[[Settings], tuple[Group, ...]], settings: Settings) -> str:
-    return f"# {_MADE_BY}\n" + to_yaml(groups(settings))
+_GROUPS = {"recording": recording_groups, "alerting": alerting_groups}
+
+
+def _rules(settings: Settings, name: str, ruler: Ruler) -> str:
+    return f"# {_MADE_BY}\n" + to_yaml(_GROUPS[name](settings), ruler, name=name)
 
 
 def _list_of_alerts(settings: Settings) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from draftboard.alerts import WATCHDOG, Alert, built
 from draftboard.build.templating import environment
+from draftboard.catalogue.serving import CACHE_CONFIG_UNREAD
 from draftboard.durations import Duration
 from draftboard.settings import SEVERITIES, Settings
 
@@ -27,6 +28,7 @@ def text(path: str, settings: Settings, made_by: str) -> str:
     return environment.get_template(TEMPLATES[path]).render(
         dict(settings),
         made_by=made_by,
+        unread=CACHE_CONFIG_UNREAD,
         watchdog=WATCHDOG,
         grouping=(*labels.scope, labels.job, labels.model_name),
         # Five checks a beat: one just before the next beat must not delay it by a whole interval.

@@ -9,17 +9,22 @@ import click
 from draftboard.cli.shared import FILE, config_option, force_option, json_options
 from draftboard.errors import DraftboardError
 from draftboard.project import CHECKOUT
+from draftboard.rulers import RULERS, Ruler
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from draftboard.build import Inventory
     from draftboard.output import Block
+    from draftboard.settings import Settings
 
 out_option = click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder of dashboards/, alerts/ and deploy/. Default: the current folder; within the checkout, its root.",
+)
+ruler_option = click.option(
+    "--ruler", type=click.Choice(RULERS), help="System that evaluates the rules. Default: rules.ruler of the settings."
 )
 
 
@@ -44,16 +49,16 @@ def init(file: Path, *, force: bool) -> None:
 @click.command()
 @config_option
 @out_option
+@ruler_option
 @click.option("--force", is_flag=True, help="Replace files that `build` did not make.")
-def build(config: Path | None, out: Path | None, *, force: bool) -> None:
+def build(config: Path | None, out: Path | None, ruler: Ruler | None, *, force: bool) -> None:
     """Write dashboards, rules and the stack's configuration."""
-    from draftboard.alerts import load
     from draftboard.build import left_over, render, write
     from draftboard.cli.screen import console
     from draftboard.output import Document, Sentence, Table, columns, show
 
     target = out or _here()
-    files = render(load(config))
+    files = render(_settings(config, ruler))
     write(files, target, force=force)
     sizes = tuple((path, f"{len(text.encode()):,}") for path, text in sorted(files.items()))
     table = Table(columns("File", numbers=("Bytes",)), sizes)
@@ -64,21 +69,22 @@ def build(config: Path | None, out: Path | None, *, force: bool) -> None:
 @click.command()
 @config_option
 @out_option
-def check(config: Path | None, out: Path | None) -> None:
+@ruler_option
+def check(config: Path | None, out: Path | None, ruler: Ruler | None) -> None:
     """Compare files on disk with a build; exit 1 if they differ."""
-    from draftboard.alerts import load
     from draftboard.build import compare, render
     from draftboard.cli.screen import console
     from draftboard.output import Document, Sentence, Verbatim, show
 
     target = out or _here()
-    differences = compare(render(load(config)), target)
+    differences = compare(render(_settings(config, ruler)), target)
     if not differences:
         show(Document((Sentence(f"The files below {target} are as built."),)), console())
         return
     pairs = ((Sentence(f"{one.path}: {one.what}"), Verbatim(one.diff.rstrip("\n"))) for one in differences)
     show(Document.of(block for pair in pairs for block in pair), console())
-    given = [word for name, path in (("config", config), ("out", out)) if path for word in (f"--{name}", str(path))]
+    options = {"config": config, "out": out, "ruler": ruler}
+    given = [word for name, value in options.items() if value for word in (f"--{name}", str(value))]
     again = shlex.join(["draftboard", "build", *given])
     click.echo(f"{len(differences)} of the files below {target} are not as built: run `{again}`", err=True)
     raise SystemExit(1)
@@ -119,6 +125,14 @@ def _listed(found: "Inventory") -> "Iterator[Block]":
         places = {"metric": entry.metrics, "record": entry.records, "panel": entry.panels, "alert": entry.alerts}
         yield Bullets(tuple(f"{kind}: {place}" for kind, found in places.items() for place in found))
         yield Verbatim(entry.expr)
+
+
+def _settings(config: Path | None, ruler: Ruler | None) -> "Settings":
+    from draftboard.alerts import load
+
+    settings = load(config)
+    rules = settings.rules.model_copy(update={"ruler": ruler or settings.rules.ruler})
+    return settings.model_copy(update={"rules": rules})
 
 
 def _here() -> Path:

@@ -1,5 +1,6 @@
 """Signals become recording rules, alerts become alerting rules."""
 
-from draftboard.rules.groups import alerting_groups, document, recording_groups, to_yaml
+from draftboard.rules.forms import document, to_yaml
+from draftboard.rules.groups import alerting_groups, recording_groups
 from draftboard.rules.packing import LONGEST, depths, packed, reads
 from draftboard.rules.rule import AlertingRule, Group, RecordingRule

@@ -1,51 +1,14 @@
 """Rule groups: a recording rule for every signal with a record, an alerting rule for every alert."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import Any
-
-import yaml
+from collections.abc import Mapping
 
 from draftboard.alerts import Alert, asked
-from draftboard.durations import Duration
 from draftboard.rules.packing import in_order, packed
 from draftboard.rules.rule import AlertingRule, Group, RecordingRule
 from draftboard.settings import Overlay, Settings
 from draftboard.signals import FAMILIES, Level, Scope
 from draftboard.signals.signal import Unit
-
-
-class _Dumper(yaml.SafeDumper):
-    """Multi-line expressions as blocks, lists below their key, every rule in full: what is reviewed is readable."""
-
-    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002
-        super().increase_indent(flow, indentless=False)
-
-    def ignore_aliases(self, data: Any) -> bool:  # noqa: ANN401, ARG002
-        return True
-
-    def text(self, text: str) -> yaml.ScalarNode:
-        return self.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
-
-
-_Dumper.add_representer(str, _Dumper.text)
-_Dumper.add_multi_representer(str, _Dumper.text)  # PromQL
-
-
-def to_yaml(groups: Iterable[Group]) -> str:
-    """The rule file that holds these groups."""
-    return yaml.dump(document(groups), Dumper=_Dumper, sort_keys=False, width=10_000, allow_unicode=True)
-
-
-def document(groups: Iterable[Group]) -> dict[str, Any]:
-    """The same as data; a duration of 0s is left out."""
-    return {"groups": [_entry(group) | {"rules": [_entry(rule) for rule in group.rules]} for group in groups]}
-
-
-def _entry(entry: Group | RecordingRule | AlertingRule) -> dict[str, Any]:
-    texts = {"for" if key == "hold" else key: value for key, value in vars(entry).items() if value != Duration(0)}
-    return {key: str(value) if isinstance(value, Duration) else value for key, value in texts.items()}
-
 
 _EVALUATED_WITH = {"verdict": "speculation"}
 """Families whose rules are of another family's groups, because they weigh what it says."""

@@ -13,6 +13,7 @@ from draftboard.catalogue.dialects import DIALECTS, Dialect, DialectName
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.files import Table, first_mistake, read_toml
+from draftboard.rulers import Ruler
 from draftboard.settings import fields
 from draftboard.settings.fields import (
     AboveZero,
@@ -127,6 +128,8 @@ class Series(Table):
 class Rules(Table):
     """How the rules are evaluated."""
 
+    ruler: Ruler = "prometheus"
+    """What evaluates the rules: their files are written as it takes them. `gmp` is Google's Managed Service."""
     scrape_interval: Positive = Duration(15)
     """As in the scrape configuration of vLLM's job."""
     window: Positive | None = Field(default=None, examples=["5m"])
@@ -136,7 +139,8 @@ class Rules(Table):
     default Prometheus scrapes once a minute."""
     evaluation_interval: Positive = Duration(60)
     query_offset: Hold = Duration(0)
-    """How much later a ruler behind remote write evaluates, because samples arrive late. Prometheus 2.53 or newer."""
+    """How much later a ruler behind remote write evaluates, because samples arrive late. Prometheus 2.53 or newer;
+    vmalert calls it eval_delay, and `gmp` has none."""
     compare_with: Positive = Duration(3600)
     """Offset of comparisons with the past."""
     baseline: Positive = Duration(86_400)

@@ -60,7 +60,7 @@ def _at_largest_common_k() -> Expr:
     """
     common = each_k & each_k.ago(before)
     change = _against_before(tokens_per_step_at - 1)
-    return (change & common.equals(common.max("k"), EACH_MODEL)).max("k")
+    return (change & common.combined(">=", common.max("k"), EACH_MODEL)).max("k")
 
 
 acceptance_change = Signal(

@@ -304,7 +304,8 @@ next_position_accepted = Signal(
     action="If it is high, try a longer K, and measure.",
     expr=last_position
     * (
-        over_level("sum", next_position(conditional_acceptance, "k"), "k") & each_k.equals(configured_k, EACH_MODEL)
+        over_level("sum", next_position(conditional_acceptance, "k"), "k")
+        & each_k.combined(">=", each_k.max("k"), EACH_MODEL)
     ).max("k"),
 )
 backed_depth = (each_k & (InWindow(_known_k) >= setting(lambda settings: settings.traffic.drafts_at_depth))).max("k")

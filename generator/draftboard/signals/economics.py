@@ -153,6 +153,7 @@ speedup_at = _speedup(
     record="vllm_spec_decode_speedup_at:ratio_rate{window}",
     by=("k",),
 )
+_fastest = speedup_at.max("k")
 best_speedup = _speedup(
     name="best_speedup",
     title="Highest expected speedup",
@@ -161,7 +162,7 @@ best_speedup = _speedup(
     description="The highest of the expected speedups at each k, at the costs c and v: below K a lower bound.",
     action="If it is well above the expected speedup, try the best k.",
     note=f"{BURSTS} {ESTIMATE}",
-    expr=speedup_at.max("k"),
+    expr=_fastest,
     record="vllm_spec_decode_best_speedup:ratio_rate{window}",
 )
 best_k = Signal(
@@ -175,7 +176,8 @@ best_k = Signal(
     unit=Unit.TOKENS,
     expr=(
         each_k
-        & speedup_at.combined(">=", best_speedup * setting(lambda settings: 1 - settings.thresholds.gain), EACH_MODEL)
+        # Both sides from one record: another may be of another minute.
+        & speedup_at.combined(">=", _fastest * setting(lambda settings: 1 - settings.thresholds.gain), EACH_MODEL)
     )
     .min("k")
     .combined("<=", backed_depth),

@@ -3,7 +3,19 @@
 from draftboard.catalogue import around, serving
 from draftboard.expr.labels import LabelJoin, LabelReplace
 from draftboard.expr.scope import Level, Matcher, Scope
-from draftboard.expr.tree import Expr, Function, Given, Now, Raw, constant, first_of, ignoring, over_level, setting
+from draftboard.expr.tree import (
+    Expr,
+    Function,
+    Given,
+    Now,
+    OverTime,
+    Raw,
+    constant,
+    first_of,
+    ignoring,
+    over_level,
+    setting,
+)
 from draftboard.settings import Labels
 from draftboard.signals.presence import of_servers, remembered
 from draftboard.signals.signal import Better, Code, Signal, Unit, good_under
@@ -18,7 +30,8 @@ def _restarts(s: Scope) -> Expr:
     resets = Function("resets", Raw(serving.GENERATION_TOKENS, window=remembered))
     if s.level is Level.MODEL:
         return over_level("sum", resets)
-    starts = Function("changes", Raw(around.PROCESS_START_TIME, window=remembered))
+    # Its start is later each time. `changes` would count the first sample of a series in VictoriaMetrics.
+    starts = OverTime("resets", 0 - Raw(around.PROCESS_START_TIME), lambda settings: settings.rules.remember)
     return of_servers("max", first_of(starts, resets))
 
 
@@ -36,7 +49,7 @@ restarts = Signal(
     bands=lambda _: good_under(0, good="none", beyond="restarted"),
     empty="no vLLM series",
 )
-_failed = Function("ceil", Function("changes", Raw(around.UP, window=remembered)) * 0.5)
+_failed = Function("resets", Raw(around.UP, window=remembered))
 _answered = Function("avg_over_time", Raw(around.UP, window=remembered))
 _failures = of_servers("max", _failed & (_answered < setting(lambda settings: settings.thresholds.answered)))
 """How often a server failed its scrapes; a single lost scrape now and then is none."""

@@ -216,7 +216,7 @@ disk_left = Signal(
     action="Remove weights and images that nobody uses, or enlarge the disk.",
     note=f"Where the last {_NOW} agree. Negative where the disk is full before.",
     better=Better.HIGHER,
-    expr=first_of(disk_free < _LIMIT, _fills, disk_free),
+    expr=over_level("min", first_of(disk_free < _LIMIT, _fills, disk_free), "device"),
     levels=_MONITOR,
     by=("device",),
     bands=lambda settings: good_from(settings.thresholds.disk_left, good="room", under="filling"),

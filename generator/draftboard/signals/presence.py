@@ -77,7 +77,8 @@ def _known(s: Scope) -> Expr:
     seen = over_level("group", _seen_lately)  # Rules that were loaded lately have no past of their own.
     # Only across a gap it is also the model that another has replaced.
     before = just_before.combined("or", ever, on(_target)).combined("or", seen, on(_target))
-    return first_of(now, before.combined("and", Raw(around.UP), on(_target)).combined("unless", now, on(_target)))
+    absent = before.combined("and", Raw(around.UP), on(_target)).combined("unless", now, on(_target))
+    return first_of(now, over_level("group", absent))
 
 
 known = Signal(

@@ -305,6 +305,13 @@ unanswered = Signal(
     bands=lambda _: good_under(0, good="answered", beyond="unanswered", status=Status.BAD),
     empty="requests are answered, or none comes in",
 )
+
+
+def _steps_of(gauge: Metric) -> Expr:
+    """0 for a gauge that stayed as it is. To `changes` of VictoriaMetrics a new series has changed."""
+    return over_window("max_over_time", gauge) - over_window("min_over_time", gauge)
+
+
 stuck = Signal(
     name="stuck",
     title="Stuck requests",
@@ -317,7 +324,7 @@ stuck = Signal(
     better=Better.LOWER,
     expr=(over_level("min", over_window("min_over_time", serving.REQUESTS_RUNNING)) > 0)
     & rate(serving.GENERATION_TOKENS).equals(0)
-    & over_level("max", over_window("changes", serving.KV_CACHE_USAGE)).equals(0),
+    & over_level("max", _steps_of(serving.KV_CACHE_USAGE)).equals(0),
     record="vllm_requests_stuck:min{window}",
     levels=BOTH_LEVELS,
     rollup="sum",

@@ -1,0 +1,110 @@
+"""Rule files for each ruler: the same rules, within what it takes."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from draftboard.build import artifacts
+from draftboard.build.files import ALERTING, RECORDING
+from draftboard.rulers import RULERS, Ruler
+from draftboard.settings import Settings
+from support.command_line import run
+from support.rulefiles import loaded
+
+PATHS = (RECORDING, ALERTING)
+GROUP = {"name", "interval", "rules"}
+RULE = {"record", "expr", "alert", "for", "labels", "annotations"}
+OF_GROUPS: dict[Ruler, set[str]] = {
+    "prometheus": {*GROUP, "query_offset"},
+    "mimir": {*GROUP, "query_offset"},
+    "thanos": {*GROUP, "query_offset", "partial_response_strategy"},
+    "vmalert": {*GROUP, "eval_delay", "params"},
+    "gmp": GROUP,
+}
+"""Keys of a group, where the settings ask for an offset."""
+LONGEST_GROUP, MOST_GROUPS = 20, 70
+"""Defaults of Mimir for a tenant: -ruler.max-rules-per-rule-group, -ruler.max-rule-groups-per-tenant."""
+LONGEST_QUERY = 16_384
+"""Of VictoriaMetrics: -search.maxQueryLen."""
+LARGEST_RESOURCE = 262_144
+"""Bytes that `kubectl apply` may keep of a resource, in its annotation."""
+
+
+@pytest.fixture(scope="module")
+def built() -> dict[Ruler, dict[str, str]]:
+    """The rule files of each ruler, with an offset."""
+
+    def files(ruler: Ruler) -> dict[str, str]:
+        made = artifacts(Settings.model_validate({"rules": {"ruler": ruler, "query_offset": "90s"}}))
+        return {path: made[path]() for path in PATHS}
+
+    return {ruler: files(ruler) for ruler in RULERS}
+
+
+def groups(files: dict[str, str]) -> list[dict[str, Any]]:
+    documents = [loaded(files[path]) for path in PATHS]
+    return [group for document in documents for group in document.get("spec", document)["groups"]]
+
+
+def rules(files: dict[str, str]) -> list[dict[str, Any]]:
+    return [rule for group in groups(files) for rule in group["rules"]]
+
+
+@pytest.mark.parametrize("ruler", RULERS)
+def test_every_ruler_gets_the_same_rules_in_groups_that_it_takes(
+    ruler: Ruler, built: dict[Ruler, dict[str, str]]
+) -> None:
+    found = groups(built[ruler])
+    assert len(found) == len({group["name"] for group in found}) <= MOST_GROUPS
+    assert max(len(group["rules"]) for group in found) <= LONGEST_GROUP
+    assert {key for group in found for key in group} == OF_GROUPS[ruler]
+    of_prometheus = rules(built["prometheus"])
+    compared = RULE - {"for"} if ruler == "gmp" else {*RULE, "keep_firing_for"}
+    assert [{key: rule[key] for key in compared & rule.keys()} for rule in rules(built[ruler])] == [
+        {key: rule[key] for key in compared & rule.keys()} for rule in of_prometheus
+    ]
+
+
+@pytest.mark.parametrize("ruler", RULERS)
+def test_no_rule_is_longer_than_a_query_may_be(ruler: Ruler, built: dict[Ruler, dict[str, str]]) -> None:
+    assert max(len(rule["expr"]) for rule in rules(built[ruler])) < LONGEST_QUERY
+
+
+def test_thanos_and_vmalert_take_a_partial_answer_for_an_error(built: dict[Ruler, dict[str, str]]) -> None:
+    assert all(group["partial_response_strategy"] == "abort" for group in groups(built["thanos"]))
+    assert all(group["params"] == {"deny_partial_response": ["1"]} for group in groups(built["vmalert"]))
+    assert {group["eval_delay"] for group in groups(built["vmalert"])} == {"1m30s"}
+
+
+def test_managed_prometheus_gets_resources_with_durations_of_go_and_no_key_that_it_lacks(
+    built: dict[Ruler, dict[str, str]],
+) -> None:
+    resources = {path: loaded(text) for path, text in built["gmp"].items()}
+    assert {one["metadata"]["name"] for one in resources.values()} == {"draftboard-recording", "draftboard-alerting"}
+    assert {(one["apiVersion"], one["kind"]) for one in resources.values()} == {
+        ("monitoring.googleapis.com/v1", "ClusterRules")
+    }
+    assert max(len(text.encode()) for text in built["gmp"].values()) < LARGEST_RESOURCE
+    assert {key for rule in rules(built["gmp"]) for key in rule} == RULE
+    durations = [rule["for"] for rule in rules(built["gmp"]) if "for" in rule]
+    durations += [group["interval"] for group in groups(built["gmp"])]
+    assert all(re.fullmatch(r"[1-9]\d*s", duration) for duration in durations)
+
+
+def test_the_command_builds_for_a_ruler_and_checks_what_it_built(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    thanos = ("--ruler", "thanos", "--out", tmp_path)
+    assert run("build", *thanos, capsys=capsys)[0] == 0
+    assert "partial_response_strategy" in (tmp_path / ALERTING).read_text()
+    assert run("check", *thanos, capsys=capsys)[0] == 0
+    code, _, error = run("build", "--ruler", "cortex", capsys=capsys)
+    assert (code, "'cortex' is not one of" in error) == (2, True)
+
+
+def test_the_stack_loads_no_rules_that_its_prometheus_cannot_read() -> None:
+    path = "deploy/prometheus/prometheus.yml"
+    read = {ruler: artifacts(Settings.model_validate({"rules": {"ruler": ruler}}))[path]() for ruler in RULERS}
+    assert [ruler for ruler, text in read.items() if "rule_files" in loaded(text)] == ["prometheus"]
