@@ -294,6 +294,18 @@ def test_an_edition_reads_records_only_or_raw_series_only(reads: list[Read]) -> 
             assert bool(made_by_rules) is not is_raw(read.where), read
 
 
+def test_no_query_is_longer_than_victoriametrics_takes(queries: list[tuple[str, str]]) -> None:
+    """Half of -search.maxQueryLen: the other half is for the values of variables."""
+    assert [where for where, expr in queries if len(expr) > 16_384 / 2] == []
+
+
+def test_labels_that_a_ruler_adds_to_alerts_make_no_rows_of_their_own(panels: Panels) -> None:
+    """As vmalert's `alertgroup`."""
+    read = [target["expr"] for _, panel in panels for target in panel["targets"] if "ALERTS" in target["expr"]]
+    assert read
+    assert [expr for expr in read if not re.match(r"(count|max|min) by \(", expr)] == []
+
+
 def test_no_query_of_raw_series_is_longer_than_a_person_reads_or_reaches_back_further_than_is_shown(
     documents: dict[str, Json],
 ) -> None:

@@ -79,7 +79,7 @@ def document(groups: Iterable[Group], ruler: Ruler = "prometheus", *, name: str 
     form = _FORMS[ruler]
     found: dict[str, Any] = {
         "groups": [
-            _entry(group, form) | form.besides | {"rules": [_entry(rule, form) for rule in group.rules]}
+            {**_entry(group, form), **form.besides, "rules": [_entry(rule, form) for rule in group.rules]}
             for group in groups
         ]
     }

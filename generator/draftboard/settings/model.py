@@ -128,8 +128,6 @@ class Series(Table):
 class Rules(Table):
     """How the rules are evaluated."""
 
-    ruler: Ruler = "prometheus"
-    """What evaluates the rules: their files are written as it takes them. `gmp` is Google's Managed Service."""
     scrape_interval: Positive = Duration(15)
     """As in the scrape configuration of vLLM's job."""
     window: Positive | None = Field(default=None, examples=["5m"])
@@ -153,6 +151,8 @@ class Rules(Table):
     """How far back a server or model counts as known, and restarts are counted."""
     startup: Positive = Duration(1800)
     """How long a target with a new address may load its model before it counts as down."""
+    ruler: Ruler = "prometheus"
+    """What evaluates the rules: their files are written as it takes them. `gmp` is Google's Managed Service."""
 
     @property
     def rate_window(self) -> Duration:

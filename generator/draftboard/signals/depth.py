@@ -195,11 +195,15 @@ acceptance_by_position = Signal(
     "as right where all drafts have K tokens.",
     better=Better.HIGHER,
     # A draft that does not reach a position says nothing of it, so that engines of another K do not blend.
-    expr=first_of(
-        (accepted_tokens_per_pos / draft_tokens_per_pos)
-        .combined("and", _all_by_position, ignoring("position"))
-        .combined("unless", adaptive, ignoring("position")),
-        survival.combined("unless", _all_by_position, ignoring("position")),
+    expr=over_level(
+        "max",
+        first_of(
+            (accepted_tokens_per_pos / draft_tokens_per_pos)
+            .combined("and", _all_by_position, ignoring("position"))
+            .combined("unless", adaptive, ignoring("position")),
+            survival.combined("unless", _all_by_position, ignoring("position")),
+        ),
+        "position",
     ),
     record="vllm_spec_decode_position_acceptance:ratio_rate{window}",
     by=("position",),
@@ -265,7 +269,9 @@ draft_length_at = Signal(
     note="For each k up to the lowest K. Exact for drafts of any length where all engines of a model run Draftboard's "
     "plugin; otherwise too high where drafts are shorter than K.",
     unit=Unit.TOKENS,
-    expr=first_of(_counted_at.combined("and", _all_by_position, ignoring("k")), _at_most_the_mean),
+    expr=over_level(
+        "max", first_of(_counted_at.combined("and", _all_by_position, ignoring("k")), _at_most_the_mean), "k"
+    ),
     record="vllm_spec_decode_draft_length_at:mean_rate{window}",
     by=("k",),
     decimals=2,
