@@ -44,7 +44,7 @@ def test_groups_are_named_apart_and_no_longer_than_rulers_accept(files: dict[str
 
 
 def test_a_record_is_at_most_two_evaluations_behind_and_an_alert_three(files: dict[str, str]) -> None:
-    """Each group that a chain leaves makes it up to one evaluation older (docs/existing.md)."""
+    """Each group that a chain leaves makes it up to one evaluation older (docs/operate/existing.md)."""
     made_in = {rule["record"]: group["name"] for group in groups(files) for rule in group["rules"] if "record" in rule}
     behind: dict[str, int] = {}
     for group in groups(files):

@@ -104,7 +104,7 @@ def _values(table: Table, path: str, config: dict[str, str]) -> Iterator[tuple[s
             config[at] = json.dumps(str(value))
             yield name, TracedDuration.of(Traced(value.seconds, at))
         elif isinstance(value, (int, float)):
-            config[at] = json.dumps(value)
+            config[at] = json.dumps(int(value) if value == int(value) else value)  # A default of 1 may be read as 1.0.
             yield name, Traced(value, at)
         elif at in _TEXTS:
             config[at] = json.dumps(value)
