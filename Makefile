@@ -86,7 +86,8 @@ docs: $(VENV)/.docs ## Build the documentation as a site in build/site
 	PYTHONPATH=generator:tests NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 test-docs: $(VENV)/.docs $(FETCHED) ## Build the site strictly, run what the documentation shows
-	$(BIN)/pytest tests/docs
+	$(BIN)/pytest tests/docs tests/unit/test_documented_commands.py
+	@PYTHONPATH=tests $(BIN)/python -m support.documented | sort
 
 recording: $(VENV)/.dev $(FETCHED) ## Draw what make demo prints
 	PYTHONPATH=tests $(BIN)/python -m scripts.recording
