@@ -1,6 +1,7 @@
 """A Prometheus, or what calls itself one, that answers in a shape of its own: one line, and never a traceback."""
 
 import json
+import time
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,7 @@ def commands(place: str) -> dict[str, list[str]]:
         "report": ["report", "--prometheus", place, "--engines"],
         "doctor": ["doctor", "--prometheus", place],
         "compare": ["compare", "--prometheus", place, "variant=a", "variant=b"],
+        "history": ["history", "--prometheus", place],
     }
 
 
@@ -64,12 +66,13 @@ def test_rows_of_another_shape_are_one_line(shape: str, command: str, capsys: py
 
 
 @pytest.mark.parametrize("value", ["NaN", "+Inf", "-1", "1e300", "0"])
-@pytest.mark.parametrize("command", ["report", "doctor", "compare"])
+@pytest.mark.parametrize("command", ["report", "doctor", "compare", "history"])
 @pytest.mark.parametrize("labels", FOREIGN)
-def test_foreign_labels_and_numbers_end_no_command_in_a_traceback(
+def test_foreign_labels_numbers_and_times_end_no_command_in_a_traceback(
     labels: str, command: str, value: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with answering(answer_of([{"metric": FOREIGN[labels], "value": [1, value]}])) as place:
+    samples = [[1, value], [time.time() - 60, value], [1e18, value]]
+    with answering(answer_of([{"metric": FOREIGN[labels], "value": samples[0], "values": samples}])) as place:
         code, err = run(commands(place)[command], capsys)
     assert code in {0, 1, 2}
     assert err.count("\n") == (code == 2)
