@@ -58,9 +58,12 @@ class Ratio:
     def of(cls, parts: Sequence[tuple[float, float]]) -> Self | None:
         """Of what each part counted above and below the line; None where too few counted anything to scatter."""
         counted = [(above, below) for above, below in parts if below > 0]
-        if len(counted) < LEAST or not any(above for above, _ in counted):
+        if len(counted) < LEAST:
             return None
         above, below = zip(*counted, strict=True)
+        value = sum(above) / sum(below)
+        if value <= 0:
+            return None
         found = optional_module("scipy.stats", *_WHY).bootstrap(
             (above, below),
             lambda above, below, axis: above.sum(axis=axis) / below.sum(axis=axis),
@@ -72,7 +75,7 @@ class Ratio:
         )
         # Resampled parts scatter as the sample does, not as what it is a sample of.
         unbiased = math.sqrt(len(counted) / (len(counted) - 1))
-        return cls(sum(above) / sum(below), float(found.standard_error) * unbiased, len(counted))
+        return cls(value, float(found.standard_error) * unbiased, len(counted))
 
     @property
     def estimate(self) -> Estimate:

@@ -61,6 +61,11 @@ def test_parts_that_counted_nothing_do_not_count() -> None:
 
 def test_of_what_never_happened_nobody_knows_the_scatter() -> None:
     assert Ratio.of([(0.0, 10.0)] * PARTS) is None
+    assert Ratio.of([(5e-324, 10.0)] * PARTS) is None
+
+
+def test_what_an_edited_report_counts_below_zero_has_no_interval() -> None:
+    assert Ratio.of([(1.0, 10.0)] * (PARTS - 1) + [(-1e6, 10.0)]) is None
 
 
 def test_nothing_that_is_counted_is_below_zero() -> None:
