@@ -132,3 +132,11 @@ def test_the_release_that_the_site_links_to_is_the_one_that_alerts_link_to() -> 
 def test_the_workflow_builds_the_site() -> None:
     workflow = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text())
     assert {"run": "make test-docs"} in workflow["jobs"]["docs"]["steps"]
+
+
+def test_every_page_that_code_and_files_for_users_name_is_there() -> None:
+    folders = [ROOT / name for name in ("generator", "deploy", "tests", "alerts", "mixin")]
+    files = [path for folder in folders for path in folder.rglob("*") if path.suffix in {".py", ".j2", ".yaml"}]
+    named = {(path.name, page) for path in files for page in re.findall(r"\bdocs/[\w/.-]+\.md\b", path.read_text())}
+    assert named
+    assert {(name, page) for name, page in named if not (ROOT / page).exists()} == set()

@@ -1,6 +1,6 @@
 """Other names of the series: engines and pipelines that export what vLLM exports, or part of it, in words of their own.
 
-Names follow the sources that docs/dialects.md lists. All else in Draftboard speaks of vLLM's names.
+Names follow the sources that docs/operate/dialects.md lists. All else in Draftboard speaks of vLLM's names.
 """
 
 from collections.abc import Iterator, Mapping
