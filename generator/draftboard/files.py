@@ -36,9 +36,16 @@ def saved_bytes(path: Path, what: str, most: int = 1_000_000, *, pipes: bool = F
 
 
 def require_new(target: Path, *, force: bool) -> None:
-    """Raise DraftboardError where a file would be replaced, unless the user asks for that."""
+    """Raise DraftboardError where a file would be replaced, unless the user asks for that, or has no folder."""
+    require_folder(target)
     if target.exists() and not force:
         raise DraftboardError(f"{target}: exists: choose another path, or replace it with --force")
+
+
+def require_folder(target: Path) -> None:
+    """Raise DraftboardError where a file could not be written after all the work for it."""
+    if not target.parent.is_dir():
+        raise DraftboardError(f"{target}: {target.parent} is not a folder: create it, or choose another path")
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import Any
 
 from draftboard.errors import DraftboardError
 from draftboard.extras import optional_module
-from draftboard.files import whole
+from draftboard.files import require_folder, whole
 
 _FORMATS = (".svg", ".png")
 
@@ -16,8 +16,7 @@ def require_drawable(path: Path) -> None:
     """See before anything is looked at whether a picture can be drawn into the file."""
     if path.suffix not in _FORMATS:
         raise DraftboardError(f"{path}: name the picture *.svg or *.png")
-    if not path.parent.is_dir():
-        raise DraftboardError(f"{path}: cannot write the picture: {path.parent} is not a folder")
+    require_folder(path)
     _figures()
 
 

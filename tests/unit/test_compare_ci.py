@@ -9,7 +9,6 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from draftboard.compare import annotations, compare, write_junit
-from draftboard.errors import DraftboardError
 from draftboard.output import as_json
 from support import command_line
 from support.runs import ran
@@ -96,10 +95,23 @@ def test_a_file_that_exists_stays(saved: tuple[Path, Path], tmp_path: Path, caps
     assert there.read_text() == "mine"
 
 
-def test_a_folder_that_is_not_there_is_one_line(tmp_path: Path) -> None:
-    found = compare(ran(), ran(), min_speedup=1)
-    with pytest.raises(DraftboardError, match="cannot write the JUnit XML"):
-        write_junit(found, tmp_path / "none/gates.xml")
+def test_a_folder_that_is_not_there_is_said_before_servers_are_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = run("host:1", "host:2", *GATES, "--junit", tmp_path / "none/gates.xml", capsys=capsys)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"draftboard: {tmp_path}/none/gates.xml: {tmp_path}/none is not a folder: ")
+
+
+def test_the_file_is_there_when_the_text_is_broken_off(
+    saved: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken_off(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("draftboard.output.show", broken_off)
+    code, _, _ = run(*saved, *GATES, "--junit", tmp_path / "gates.xml", capsys=capsys)
+    assert (code, written(tmp_path / "gates.xml").get("tests")) == (130, "2")
 
 
 @pytest.mark.parametrize("option", ["--github", "--junit=gates.xml", "--whole-interval"])

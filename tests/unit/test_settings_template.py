@@ -101,4 +101,4 @@ def test_an_existing_file_is_left_alone(folder: Path, capsys: pytest.CaptureFixt
 @pytest.mark.usefixtures("folder")
 def test_a_folder_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert init("absent/draftboard.toml") == 2
-    assert capsys.readouterr().err.startswith("draftboard: absent/draftboard.toml: cannot write the settings:")
+    assert capsys.readouterr().err.startswith("draftboard: absent/draftboard.toml: absent is not a folder: create it")

@@ -108,14 +108,14 @@ def compare_command(
             both = sides(names, settings, model=model, methods=methods, window=window, access=access, progress=progress)
     third = saved(confirm, model) if confirm else None
     found = compare(*both, settings, gpus=gpus or 1, confirmation=third, **judged)
+    if junit:  # Whoever reads the rest may close the pipe.
+        write_junit(found, junit)
     if as_json:
         click.echo(output.as_json(found))
     elif in_markdown:
         click.echo(output.as_markdown(document(found, settings)), nl=False)
     else:
         output.show(document(found, settings), screen.console())
-    if junit:
-        write_junit(found, junit)
     for line in annotations(found) if github else ():
         click.echo(line, err=True)
     if not found.passed:

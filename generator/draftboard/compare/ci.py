@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 
 from draftboard.compare.objects import Comparison, Gate
 from draftboard.errors import DraftboardError
-from draftboard.files import whole
+from draftboard.files import require_folder, whole
 
 _SUITE = "draftboard compare"
 _DATA = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
@@ -35,7 +35,8 @@ def annotations(comparison: Comparison) -> Iterator[str]:
 
 
 def require_unused(path: Path) -> None:
-    """Raise DraftboardError where a file would be replaced: --force is about the runs."""
+    """Raise DraftboardError where a file would be replaced, as --force is about the runs, or has no folder."""
+    require_folder(path)
     if path.exists():
         raise DraftboardError(f"{path}: exists: choose another path, or remove it first")
 
