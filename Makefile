@@ -54,13 +54,13 @@ install: $(VENV)/.installed ## Put draftboard on PATH: a link in PREFIX/bin (~/.
 test: ## Run lint, type checks and all tests, with a real Prometheus
 	@$(MAKE) --no-print-directory --jobs=4 lint typecheck optional-tools "OPTIONAL=$(OPTIONAL)" \
 		$(filter %/prometheus,$(FETCHED))
-	$(BIN)/pytest -n auto --dist loadgroup --no-loadscope-reorder
+	$(BIN)/pytest -n auto --dist loadgroup --no-loadscope-reorder -m "not long"
 
 unit: $(VENV)/.dev ## Run the tests that start no Prometheus
 	$(BIN)/pytest -n auto --dist loadgroup --no-loadscope-reorder -m "not prometheus"
 
 test-long: $(VENV)/.dev $(FETCHED) ## Replay every scenario, build settings at random
-	$(BIN)/pytest -n auto --dist loadgroup --no-loadscope-reorder tests/long
+	$(BIN)/pytest -n auto --dist loadgroup --no-loadscope-reorder -m long
 
 test-vllm: $(VENV)/.dev $(FETCHED) ## Compare the commands with a real vLLM on the CPU (3.5 GB)
 	@$(PYTHON) tests/scripts/install_vllm.py .venv-vllm

@@ -33,9 +33,9 @@ SECONDS = {
     "real/test_alert_travels": 120,
     "real/test_editions_agree": 60,  # and with it all of the group demo_run
     "test_runbook_commands": 20,
-    "long/test_scenarios": 12,
+    "real/test_scenarios": 12,
     "test_promtool": 10,
-    "long/test_properties": 60,
+    "test_properties": 60,
     "real/test_notifications": 5,
     "test_simulator": 20,
     "real/": 10,
@@ -49,7 +49,7 @@ SECONDS = {
 }
 """Roughly, of CPU or of waiting, by a part of a test's name: the first that fits."""
 
-APART = ("long/", "real/test_notifications", "test_promtool")
+APART = ("real/test_scenarios", "real/test_notifications", "test_promtool", "test_properties")
 """Files of long tests that share no costly fixture: each goes to the worker that is free."""
 
 
@@ -64,8 +64,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     """Of `-n auto`: one more than there are processors where drills run, as that worker mostly waits."""
-    everything = not config.getoption("markexpr")
-    return len(os.sched_getaffinity(0)) + 1 if everything and hasattr(os, "sched_getaffinity") else None
+    drills = config.getoption("markexpr") in {"", "not long"}
+    return len(os.sched_getaffinity(0)) + 1 if drills and hasattr(os, "sched_getaffinity") else None
 
 
 def pytest_collection_finish() -> None:

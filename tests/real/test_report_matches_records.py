@@ -80,9 +80,9 @@ def recorded(replay: Replay, signal: Signal, method: str, at: float) -> dict[str
     }
 
 
-def said(model: ModelReport) -> dict[str, Any]:
+def said(model: ModelReport, settings: Settings) -> dict[str, Any]:
     """Every number of a report, by the name of its signal."""
-    numbers: dict[str, Any] = {signal.name: value for signal, value in numbers_of(model)}
+    numbers: dict[str, Any] = {signal.name: value for signal, value in numbers_of(model, settings)}
     if model.speculation:
         numbers |= {signal.name: getattr(model.speculation, signal.name) for signal in SERIES}
     numbers |= {signal.name: getattr(model.traffic, signal.name) for signal in (*RATES, tokens_per_step)}
@@ -96,7 +96,7 @@ def said(model: ModelReport) -> dict[str, Any]:
 
 def compared(replay: Replay, model: ModelReport, method: str, at: float, tolerance: float) -> int:
     """Compare all numbers that are recorded; returns how many."""
-    numbers, count = said(model), 0
+    numbers, count = said(model, replay.settings), 0
     quantiles = {getattr(s, part).name for s in FELT.values() for part in ("p50", "p95", "p99")}
     asked = [*(signal for signal in LINES if signal not in OF_PROMETHEUS), *SERIES, *RATES]
     asked += [getattr(s, part) for s in FELT.values() for part in ("mean", "p50", "p95", "p99", "unresolved")]
@@ -197,7 +197,7 @@ def test_another_range_is_asked_of_raw_series_and_agrees_with_a_saved_pair(
         drafting = by_method[method].speculation
         settings = assuming(drafting.verify_inflation if drafting else 1.0, demo_run.settings)
         (paired,) = report(pair(scrapes[method], BUSY, 120, tmp_path), settings, method=method).models
-        mine, theirs = said(paired), said(by_method[method])
+        mine, theirs = said(paired, settings), said(by_method[method], settings)
         assert mine.keys() <= theirs.keys()
         for name, value in mine.items():
             if value is not None:

@@ -29,7 +29,7 @@ from draftboard.signals import ALL, Signal, standings
 from draftboard.signals.capacity import queue_growth
 from draftboard.signals.comparison import acceptance_change, length_anomaly, length_baseline, length_deviation
 from draftboard.signals.costs import step_cost
-from draftboard.signals.decisions import ADVICE, STATES, VERDICT, advice, gone, state, verdict
+from draftboard.signals.decisions import ADVICE, STATES, VERDICT, advice, gone, standing, state, verdict
 from draftboard.signals.depth import each_k
 from draftboard.signals.economics import best_k, speedup_at
 from draftboard.signals.events import alert_age, alert_severity, firing_alerts, interruptions, restarts
@@ -223,9 +223,17 @@ CASES = [
     for level in signal.levels
     if signal not in LONGER_THAN_A_WINDOW | REST_ON_THEM | {best_k}
 ]
+MADE_OF_VERDICTS = {advice, standing, standings.next_step, *standings.MODELS.values()}
+"""From raw series, each takes Prometheus ten seconds of a processor or more."""
+PARAMETERS = [
+    pytest.param(
+        signal, level, marks=[pytest.mark.long] * (signal in MADE_OF_VERDICTS), id=f"{signal.name}-{level.value}"
+    )
+    for signal, level in CASES
+]
 
 
-@pytest.mark.parametrize(("signal", "level"), CASES, ids=[f"{signal.name}-{level.value}" for signal, level in CASES])
+@pytest.mark.parametrize(("signal", "level"), PARAMETERS)
 def test_both_readers_give_the_same_values(signal: Signal, level: Level, client: Client, counts: Counts) -> None:
     expected, found = asked_of(client, signal, level), dict(counts.read(signal, level))
     assert found == pytest.approx(dict(expected), rel=1e-9, abs=1e-12, nan_ok=True)

@@ -42,7 +42,7 @@ def test_the_help_of_build_names_every_folder_that_it_writes(
     committed: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     _, out, _ = run("build", "--help", capsys=capsys)
-    assert {f"{path.partition('/')[0]}/" for path in committed} <= set(re.findall(r"\w+/", out))
+    assert {f"{path.partition('/')[0]}/" for path in committed if "/" in path} <= set(re.findall(r"\w+/", out))
 
 
 def test_check_ends_with_0_when_all_is_as_built(written: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -128,7 +128,7 @@ def changed(model: type[Settings], document: dict[str, Any], leaf: str, value: A
 
 
 def without_effect(model: type[Settings], *prefixes: str) -> list[str]:
-    """The settings whose change leaves every generated file as it was; runbooks and lists only print them."""
+    """Settings whose change leaves every generated file as it was; runbooks, lists and the mixin only print them."""
     document = overlaid(model().model_dump(mode="json", by_alias=True), ON)
     expected = render(model.model_validate(document))
     found, likely = [], ""
@@ -137,7 +137,7 @@ def without_effect(model: type[Settings], *prefixes: str) -> list[str]:
             continue
         made = artifacts(changed(model, document, leaf, value))
         # Settings of one table mostly change one file; small files render fast.
-        read = [path for path in made if not path.endswith(".md")]
+        read = [path for path in made if not path.endswith(".md") and not path.startswith("mixin")]
         paths = sorted(read, key=lambda path: (path != likely, len(expected[path])))
         likely = next((path for path in paths if made[path]() != expected[path]), "")
         found += [] if likely else [leaf]

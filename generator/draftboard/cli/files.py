@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 out_option = click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of dashboards/, alerts/ and deploy/. Default: the current folder; within the checkout, its root.",
+    help="Folder of dashboards/, alerts/, deploy/ and mixin/. Default: the current folder; in a checkout, its root.",
 )
 ruler_option = click.option(
     "--ruler", type=click.Choice(RULERS), help="System that evaluates the rules. Default: rules.ruler of the settings."

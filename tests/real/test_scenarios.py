@@ -9,7 +9,7 @@ from draftboard.lab.replay import Firing, firings
 from draftboard.lab.simulator import Scenario, find, names
 from scripts.detection import HEAD, PAGE, START, replayed, rows
 
-pytestmark = pytest.mark.prometheus
+pytestmark = [pytest.mark.prometheus, pytest.mark.long]
 
 # Slow ones first, so that two workers end together.
 ORDER = sorted(names(), key=lambda name: sum(s.instances * s.engines for s in find(name).server), reverse=True)

@@ -15,7 +15,7 @@ from draftboard.settings import Settings, load
 from support import grafana
 from unit.test_schema import lost, round_trip
 
-pytestmark = pytest.mark.prometheus
+pytestmark = [pytest.mark.prometheus, pytest.mark.long]
 
 words = st.text("abz_09-$\"'\\{} \n.é", max_size=6)
 durations = st.one_of(st.from_regex(r"\A([1-9][0-9]?[dhms]){1,3}\Z"), words)
