@@ -172,6 +172,19 @@ def test_a_report_names_the_setting_that_its_dashboards_need(dialect: DialectNam
     assert not [note for note in notes if "[series]" in note]
 
 
+def test_a_series_that_begins_as_another_engine_s_does_not_change_the_dialect(tmp_path: Path) -> None:
+    path = tmp_path / "page.txt"
+    path.write_text('vllm_plugin_calls_total{model_name="m"} 3\n' + LOAD.read_text())
+    assert load(path).dialect is DIALECTS["vllm"]
+
+
+def test_a_series_that_is_there_twice_has_the_name_of_the_page(tmp_path: Path) -> None:
+    path = tmp_path / "page.txt"
+    path.write_text(re.sub(r',token_position="\d+"', "", page_of("tensorrt-llm").read_text()))
+    with pytest.raises(DraftboardError, match="trtllm_spec_decode_[a-z_]+ is there twice"):
+        load(path)
+
+
 def test_a_report_of_an_unknown_page_names_what_was_looked_for(tmp_path: Path) -> None:
     path = tmp_path / "other.txt"
     path.write_text("node_load1 0.5\n")

@@ -85,11 +85,11 @@ class Dialect:
                 found.setdefault(spelling.name, []).append((part, spelling))
         return {name: tuple(pairs) for name, pairs in found.items()}
 
-    @property
-    def exported(self) -> Iterator[str]:
+    @cached_property
+    def exported(self) -> frozenset[str]:
         """Names of all its series that are read."""
-        yield from (metric.name for metric in self.own)
-        yield from (name for metric in CATALOGUE for part in metric.parts for name in self.written(part))
+        written = (name for metric in CATALOGUE for part in metric.parts for name in self.written(part))
+        return frozenset([*(metric.name for metric in self.own), *written])
 
     def written(self, metric: Metric) -> Iterator[str]:
         """Names that a metric has in it, of any release; none where it is not exported."""

@@ -108,13 +108,15 @@ def _values(samples: Iterable[Sample]) -> tuple[dict[Series, float], Dialect | N
         if sample.name.endswith("_created"):
             continue
         dialect = dialect_of(sample.name)
-        spoken = spoken or dialect
+        # What a plugin of one engine adds may begin as another's series do.
+        if dialect and sample.name in dialect.exported:
+            spoken = spoken or dialect
         for name, labels in (dialect or _OWN).understood(sample.name, sample.labels):
             if dialect and not dialect.has_models:
                 labels.setdefault(MODEL, "")
             series = (name, tuple(sorted(labels.items())))
             if series in values:
-                raise ValueError(f"{name} is there twice with the same labels")
+                raise ValueError(f"{sample.name} is there twice with the same labels")
             values[series] = float(sample.value)
             if name.startswith(VLLM):
                 _require_possible(sample.name, values[series], labels, by_position=name == _BY_POSITION)
