@@ -30,6 +30,11 @@ RULES = only(rules={})
 SCRAPE = only(scrape={})
 
 
+def selecting(operator: str, *values: str) -> Object:
+    """A selector of pods by one expression."""
+    return {"scrape": {"selector": {"matchExpressions": [{"key": "a", "operator": operator, "values": [*values]}]}}}
+
+
 def kinds(objects: list[Object]) -> dict[str, int]:
     found = [one["kind"] for one in objects]
     return {kind: found.count(kind) for kind in sorted({*found})}
@@ -159,6 +164,9 @@ def test_an_alert_can_be_left_out_and_runbooks_can_be_elsewhere() -> None:
     [
         ({"scrape": {"kind": "Pod"}}, "/scrape/kind"),
         ({"scrape": {"port": 70000}}, "/scrape/port"),
+        ({"scrape": {"port": "8000"}}, "/scrape/port"),
+        (selecting("In"), "/scrape/selector/matchExpressions/0"),
+        (selecting("Exists", "a"), "/scrape/selector/matchExpressions/0/values"),
         ({"scrape": {"interval": "15 seconds"}}, "/scrape/interval"),
         ({"scrape": {"intervall": "15s"}}, "intervall"),
         ({"scrape": {"podLabels": {"spec-method": "a"}}}, "spec-method"),
@@ -176,6 +184,25 @@ def test_a_wrong_value_is_refused_by_name(values: Object, said: str) -> None:
     with pytest.raises(helm.HelmValuesError, match="specifications of the schema") as caught:
         rendered(values)
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("times", "said"),
+    [
+        ({"interval": "0s"}, "scrape.interval 0s is not between 1s and 1m"),
+        ({"interval": "61s"}, "scrape.interval 61s is not between 1s and 1m"),
+        ({"timeout": "20s"}, "scrape.timeout 20s is not between 1s and scrape.interval, 15s"),
+        ({"interval": "1m", "timeout": "1m1s"}, "scrape.timeout 1m1s is not between 1s and scrape.interval, 1m"),
+    ],
+)
+def test_times_that_contradict_each_other_are_refused(times: Object, said: str) -> None:
+    with pytest.raises(helm.HelmError, match=said):
+        rendered(only(scrape=times))
+
+
+@pytest.mark.parametrize("port", ["metrics", "8000-tcp", "a"])
+def test_names_of_ports_are_taken(port: str) -> None:
+    assert endpoint(rendered(only(scrape={"port": port})))["port"] == port
 
 
 def test_every_value_on_the_page_exists() -> None:

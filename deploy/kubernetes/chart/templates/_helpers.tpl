@@ -48,6 +48,29 @@ spec:
     {{- toYaml $groups | nindent 4 }}
 {{- end }}
 
+{{- /* Seconds of a duration, such as 1m30s. */ -}}
+{{- define "draftboard.seconds" -}}
+{{- $seconds := 0 }}
+{{- range regexFindAll "[0-9]+[hms]" . -1 }}
+{{- $seconds = add $seconds (mul (regexFind "[0-9]+" . | int64) (get (dict "h" 3600 "m" 60 "s" 1) (regexFind "[hms]" .))) }}
+{{- end }}
+{{- $seconds }}
+{{- end }}
+
+{{- /* The operator leaves out, without a word, a monitor whose times contradict each other. */ -}}
+{{- define "draftboard.require_times" -}}
+{{- $interval := include "draftboard.seconds" .interval | int64 }}
+{{- if or (lt $interval 1) (gt $interval 60) }}
+{{- fail (printf "scrape.interval %s is not between 1s and 1m, which the rules were built for" .interval) }}
+{{- end }}
+{{- if .timeout }}
+{{- $timeout := include "draftboard.seconds" .timeout | int64 }}
+{{- if or (lt $timeout 1) (gt $timeout $interval) }}
+{{- fail (printf "scrape.timeout %s is not between 1s and scrape.interval, %s" .timeout .interval) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{- /* A PodMonitor or ServiceMonitor, but for its endpoint. */ -}}
 {{- define "draftboard.monitor" -}}
 {{- $scrape := .Values.scrape -}}
@@ -80,6 +103,7 @@ spec:
 {{- /* What the endpoints of both kinds of monitor have in common. */ -}}
 {{- define "draftboard.endpoint" -}}
 {{- $scrape := .Values.scrape -}}
+{{- include "draftboard.require_times" $scrape -}}
 path: {{ $scrape.path | toJson }}
 interval: {{ $scrape.interval }}
 {{- with $scrape.timeout }}
