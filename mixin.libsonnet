@@ -6,10 +6,13 @@
 local units = { w: 604800, d: 86400, h: 3600, m: 60, s: 1 };
 // A duration such as '1h30m' in seconds.
 local seconds(text) =
+  local wrong = "'" + text + "' is no duration such as '1h30m'";
   local read(sofar, char) =
     if std.member('0123456789', char) then sofar { digits+: char }
+    else if sofar.digits == '' || !std.objectHas(units, char) then error wrong
     else { digits: '', total: sofar.total + std.parseInt(sofar.digits) * units[char] };
-  std.foldl(read, std.stringChars(text), { digits: '', total: 0 }).total;
+  local found = std.foldl(read, std.stringChars(text), { digits: '', total: 0 });
+  if text == '' || found.digits != '' then error wrong else found.total;
 // The same as text.
 local span(seconds) =
   local parts = [
@@ -110,7 +113,7 @@ local inJson(text) =
     if std.isObject(defaults[name])
     for key in std.objectFields($._config[name])
     if !std.objectHas(defaults[name], key)
-  ],
+  ] + [name for name in std.objectFields($._config) if std.member(["alerts", "all_alerts", "buckets", "cost", "draft_cost", "labels", "max_draft_tokens", "methods", "planning", "series", "slo", "stack"], name)],
   assert std.length(unknown) == 0 : 'not in _config: ' + std.join(', ', unknown) + '; run `draftboard build` with it',
 
   local selector = $._config.selector,

@@ -122,3 +122,19 @@ def test_what_changes_more_than_texts_is_in_the_mixin_that_is_built_with_it() ->
 def test_a_key_that_it_does_not_know_is_refused(table: str, key: str, committed: dict[str, str]) -> None:
     with pytest.raises(RuntimeError, match=rf"not in _config: {table}\.{key}; run `draftboard build` with it"):
         evaluated(committed, {table: {key: "1m"}})
+
+
+@pytest.mark.parametrize("table", ["slo", "labels", "alerts"])
+def test_a_table_that_it_does_not_know_is_refused(table: str, committed: dict[str, str]) -> None:
+    with pytest.raises(RuntimeError, match=f"not in _config: {table}; run `draftboard build` with it"):
+        evaluated(committed, {table: {"a": 1}})
+
+
+def test_what_another_mixin_reads_of_the_same_config_is_left_alone(committed: dict[str, str]) -> None:
+    assert evaluated(committed, {"clusterLabel": "cluster"})["_config"]["clusterLabel"] == "cluster"
+
+
+@pytest.mark.parametrize("text", ["ten", "", "5", "500ms", "-5m", "1.5h", "m"])
+def test_a_text_that_is_no_duration_is_named(text: str, committed: dict[str, str]) -> None:
+    with pytest.raises(RuntimeError, match=re.escape(f"'{text}' is no duration such as '1h30m'")):
+        evaluated(committed, {"rules": {"window": text}})

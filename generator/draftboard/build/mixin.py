@@ -46,7 +46,7 @@ def files(settings: Settings, made_by: str) -> dict[str, Callable[[], str]]:
         read = _read_in(values, config)
         kept = {path: text for path, text in config.items() if path in _TEXTS or path in read}
         return environment.get_template("mixin.libsonnet.j2").render(
-            made_by=made_by, config=_object(kept), values=values, dashboards=names
+            made_by=made_by, config=_object(kept), others=_others(kept), values=values, dashboards=names
         )
 
     return {_ENTRY: entry, **texts}
@@ -117,6 +117,11 @@ def _derived(table: Table, path: str, config: dict[str, str]) -> Iterator[tuple[
             at, derived = f"{path}.{name}", getattr(table, source)
             config[at] = _value(*PLACEHOLDER.findall(str(derived)))
             yield name, TracedDuration.of(Traced(float(derived.seconds), at))
+
+
+def _others(config: Collection[str]) -> str:
+    """Jsonnet of the top names of settings that are not there; any other name may be another mixin's."""
+    return json.dumps(sorted(Settings.model_fields.keys() - {path.partition(".")[0] for path in config}))
 
 
 def _object(config: Mapping[str, str], depth: int = 1) -> str:
