@@ -38,7 +38,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo install test test-docs test-long test-vllm test-wheel test-grafana test-kubernetes test-stack test-stack-vllm docs \
 	pictures recording unit lint format typecheck \
-	mutate detect false-alarms schemas bench-simulator bench-dashboards check-chromium optional-tools tools clean
+	mutate detect false-alarms intervals schemas bench-simulator bench-dashboards check-chromium optional-tools tools clean
 
 include deploy/stack.mk
 
@@ -118,6 +118,9 @@ detect: $(VENV)/.dev $(FETCHED) ## Measure how soon alerts tell; write it to doc
 
 false-alarms: $(VENV)/.dev ## Simulate months of steady traffic, count alerts that fire
 	PYTHONPATH=tests $(BIN)/python -m scripts.false_alarms
+
+intervals: $(VENV)/.dev ## Count how often the intervals of calibrate hold the truth
+	PYTHONPATH=tests $(BIN)/python -m scripts.interval_coverage
 
 bench-simulator: $(VENV)/.dev ## Measure the cost of one simulated engine hour
 	PYTHONPATH=tests $(BIN)/python -m scripts.bench_simulator

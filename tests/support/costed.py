@@ -14,12 +14,18 @@ from support import loopback
 
 C = 0.06
 PLAIN = 0.02  # Seconds of a plain step.
+ACCEPTED = 0.6  # Share of drafted tokens.
 STEPS = 5000
 
 
 def v(batch: float) -> float:
     """The truth."""
     return 1 + 0.02 * batch
+
+
+def plain_seconds(load: float) -> float:
+    """The truth of a plain step."""
+    return PLAIN * (1 + load / 400)
 
 
 def windows(
@@ -33,16 +39,16 @@ def windows(
     spread: float = 0.0,
     inflation: Callable[[float], float] = v,
 ) -> list[Window]:
-    """Of a baseline and a candidate for each K: drafts are accepted at 60 %, their lengths spread about K."""
+    """Of a baseline and a candidate for each K: their lengths spread about K."""
     chance, found = random.Random(seed), []
     for load in loads:
-        seconds = STEPS * PLAIN * (1 + load / 400)
+        seconds = STEPS * plain_seconds(load)
         for _ in range(rounds):
             found.append(Window("", load, load, STEPS, seconds * math.exp(chance.gauss(0, noise)), STEPS))
             for k in ks:
                 length = k + chance.gauss(0, spread)
                 cost = 1 - coverage + coverage * (inflation(load) + length * C)
-                tokens, drafts = STEPS * (1 + coverage * 0.6 * length), STEPS * coverage
+                tokens, drafts = STEPS * (1 + coverage * ACCEPTED * length), STEPS * coverage
                 took = seconds * cost * math.exp(chance.gauss(0, noise))
                 found.append(Window(f"K = {k}", load, load, STEPS, took, tokens, drafts, drafts * length))
     return found
@@ -87,7 +93,7 @@ class Costed:
         chance = random.Random(f"{self.k} {len(self.asked)}")
         cost = self.inflation(load) + self.k * C if self.k else 1.0
         seconds = steps * PLAIN * cost * math.exp(chance.gauss(0, self.noise))
-        accepted = round(steps * self.k * 0.6)
+        accepted = round(steps * self.k * ACCEPTED)
         grown = {
             latency.STEP_LATENCY.count.name: steps,
             latency.STEP_LATENCY.sum.name: seconds,

@@ -11,7 +11,7 @@ from draftboard.intervals import Estimate
 from support.costed import PLAIN, STEPS, C, v, windows
 
 pytest.importorskip("statsmodels")
-SEEDS, MOST_MISSED = 100, 10  # Of 95 % intervals.
+SEEDS, MOST_MISSED = 100, 10  # Of 95 % intervals; `make intervals` asks more of a thousand seeds.
 SECONDS_AT_8 = STEPS * PLAIN * 1.02
 
 
