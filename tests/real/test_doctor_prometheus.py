@@ -1,6 +1,7 @@
 """The doctor with a real Prometheus: no problem in a complete setup; every fault with what stays empty."""
 
 import json
+import re
 import shlex
 import signal
 import subprocess
@@ -25,6 +26,8 @@ from draftboard.doctor.series import NAMES, all_readers, silenced_by
 from draftboard.durations import Duration
 from draftboard.lab.replay import Replay
 from draftboard.prometheus import Client, Server
+from draftboard.reading import Recorded
+from draftboard.report import report
 from draftboard.settings import Settings
 from support.dialects import page_of
 from support.loopback import answering, page
@@ -127,6 +130,19 @@ def test_missing_rules_labels_and_gpus_are_found_with_what_stays_empty(tmp_path:
         for title in ("GPU utilisation", "GPU memory in use", "GPU power", "Last XID error")
     }
     assert {f.severity for f in examination.findings if f is not rules} == {Severity.WARNING, Severity.NOTE}
+
+
+def test_a_server_without_labels_is_known_by_its_plugin_to_report_and_doctor(tmp_path: Path) -> None:
+    model = re.search('model_name="([^"]*)"', NGRAM)
+    assert model
+    own = f'engine="0",model_name="{model[1]}"'
+    told = f'draftboard_spec_info{{{own},method="ngram",k="5",adaptive="true",rejection=""}} 1\n'
+    with scraping(tmp_path, [(NGRAM + told, {})]) as (client, now):
+        examination = examine_prometheus(client, fast(), now)
+        (found,) = report(Recorded(client.url, at=now), fast()).models
+    assert "labels: {spec_method: ngram}" in about(examination, "its plugin says ngram").fix
+    assert "labels: {spec_verification: adaptive}" in about(examination, "verification is adaptive").fix
+    assert (found.method, found.labels["spec_verification"]) == ("ngram", "adaptive")
 
 
 def test_rules_of_another_window_are_not_called_missing(tmp_path: Path) -> None:

@@ -107,6 +107,7 @@ EMPTY_BY_DEFAULT = {
         (
             "model:draftboard_spec_decode_step_seconds:mean_by_batch_rate5m",
             "model:draftboard_spec_draft_tokens_per_pos:rate5m",
+            "Drafting by engine",
         ),
         "no server of the run has the plugin",
     ),

@@ -33,7 +33,8 @@ UNITS = {"percentunit", "short", "none", "reqps", "s", "bytes", "watt", "suffix:
 NO_INSTANCE = r"^(model:|service:|ALERTS(_FOR_STATE)?$)"
 # No record exists: they are listed as they are, come from another exporter, or name its machine.
 READ_AS_THEY_ARE = (
-    r"^(ALERTS(_FOR_STATE)?$|vllm:cache_config_info$|DCGM_|vllm:num_requests_running$|prometheus_|alertmanager_)"
+    r"^(ALERTS(_FOR_STATE)?$|(vllm:cache_config|draftboard_spec)_info$|DCGM_|vllm:num_requests_running$|prometheus_|"
+    r"alertmanager_)"
 )
 # No server to choose.
 BESIDE = r"^(DCGM_|prometheus_|alertmanager_|node_|monitor:)"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from draftboard.catalogue import CATALOGUE, Presence, around, latency, serving, speculation
 from draftboard.catalogue.removed import REMOVED
 from draftboard.doctor.finding import Examination, Finding, Severity
-from draftboard.doctor.series import NAMES, Reader, all_readers, examine_pages, silenced_by
+from draftboard.doctor.series import NAMES, Reader, Server, all_readers, examine_pages, missing_series, silenced_by
 from draftboard.errors import DraftboardError
 from draftboard.reading import Page, read
 from draftboard.settings import Settings
@@ -167,6 +167,36 @@ def test_counters_that_contradict_each_other_are_a_problem(name: str) -> None:
     found = [f for f in examination.findings if "contradict each other" in f.what]
     assert found
     assert {f.severity for f in found} == {Severity.PROBLEM}
+
+
+def test_adaptive_verification_that_the_plugin_tells_is_a_warning_with_the_label_to_paste() -> None:
+    told = 'draftboard_spec_info{engine="0",model_name="m",method="eagle3",k="4",adaptive="%s",rejection=""} 1\n'
+    found = about(examined(LOAD + told % "true"), "verification is adaptive")
+    assert found.severity is Severity.WARNING
+    assert "labels: {spec_verification: adaptive}" in found.fix
+    assert not [one for one in examined(LOAD + told % "false").findings if "plugin" in one.what]
+
+
+@pytest.mark.parametrize(
+    ("label", "told", "words"),
+    [
+        (
+            "",
+            "ngram",
+            "no target label spec_method, by which rules and dashboards know the method; its plugin says ngram",
+        ),
+        ("eagle", "ngram", 'labelled spec_method="eagle", while its plugin says ngram'),
+        ("", "", "no target label spec_method: the default draft cost applies"),
+        ("ngram", "ngram", ""),
+    ],
+)
+def test_the_label_of_the_method_that_the_plugin_tells_is_ready_to_paste(label: str, told: str, words: str) -> None:
+    read_page = page(LOAD)
+    names, dialect = frozenset(read_page.by_name), read_page.dialect
+    server = Server("a:8000", names, dialect=dialect, method=label, verification="", told=told)
+    labels = [one for one in missing_series([server], Settings(), ()) if "spec_method" in one.what]
+    assert [one.what.startswith(words) for one in labels] == [True] * bool(words)
+    assert not told or all("labels: {spec_method: ngram}" in one.fix for one in labels)
 
 
 def test_low_acceptance_is_a_note_with_its_usual_causes_and_the_size_of_the_sample() -> None:

@@ -8,9 +8,11 @@ import pytest
 
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
-from draftboard.reading import Lifetime, Pages, Servers
+from draftboard.expr.vector import value_of
+from draftboard.reading import Lifetime, Pages, Servers, counts_of, lifetime, read
 from draftboard.report import ModelReport, Report, Speculation, report
 from draftboard.settings import Settings
+from draftboard.signals.depth import acceptance_by_position, draft_length_at
 from support.loopback import Answer, answering
 from support.loopback import page as answer
 from support.pages import page
@@ -97,6 +99,50 @@ def test_low_acceptance_of_a_long_draft_still_pays_where_drafting_is_cheap(saved
     model = only(report(Lifetime(saved(page((8000, 5000, 3200, 2000, 1200), drafts=10200))), method="eagle3"))
     assert spoken(model).band == "poor"
     assert model.verdict.says == "pays (assumed)"
+
+
+def info(**labels: str) -> str:
+    """What the plugin for vLLM tells of the engine."""
+    own = "".join(f',{name}="{text}"' for name, text in ({"k": "5", "adaptive": "false"} | labels).items())
+    return f'draftboard_spec_info{{engine="0",model_name="m"{own}}} 1\n'
+
+
+def test_a_server_with_the_plugin_tells_its_method_unless_the_user_does(saved: Save) -> None:
+    counters = page((8000, 5000, 3200, 2000, 1200), drafts=10200)
+    named = only(report(Lifetime(saved(counters)), method="eagle3"))
+    assert only(report(Lifetime(saved(counters + info(method="eagle3"))))) == named
+    assert only(report(Lifetime(saved(counters + info(method="mtp"))), method="eagle3")) == named
+
+
+def test_engines_of_a_model_that_draft_in_several_ways_are_counted_together_under_no_method(saved: Save) -> None:
+    engines = [page((8000,), drafts=10200, engine=str(number)) for number in range(2)]
+    told = [info(method=method).replace('engine="0"', f'engine="{n}"') for n, method in enumerate(("mtp", "eagle3"))]
+    model = only(report(Lifetime(saved("".join(engines + told)))))
+    assert model.method is None
+    assert model.sample
+    assert model.sample.drafts == 20400
+
+
+def test_a_server_whose_plugin_says_that_verification_is_adaptive_is_given_no_advice_on_k(saved: Save) -> None:
+    counters = page((8000, 5000, 3200, 2000, 1200), drafts=10200)
+    model = only(report(Lifetime(saved(counters + info(method="eagle3", adaptive="true")))))
+    assert model.labels == {"spec_verification": "adaptive"}
+    assert model.verdict.advice == "none: verification is adaptive"
+    assert spoken(model).best_k is None
+
+
+def test_a_shorter_draft_costs_what_it_would_have_had_where_the_plugin_counts_positions() -> None:
+    # 100 drafts of 1 token and 100 of 4: with up to two tokens 1.5 in the mean, not two.
+    drafted = "".join(
+        f'draftboard_spec_draft_tokens_per_pos_total{{engine="0",model_name="m",position="{position}"}} {count}\n'
+        for position, count in enumerate((200, 100, 100, 100))
+    )
+    text = page((150, 60, 30, 15), drafts=200, drafted=500) + drafted
+    counts = counts_of(lifetime(read(text, "m")).tallies, Settings())
+    by_k = {value_of(labels, "k"): value for labels, value in counts.read(draft_length_at).items()}
+    assert by_k == {"1": 1, "2": 1.5, "3": 2, "4": 2.5}
+    by_position = {value_of(labels, "position"): value for labels, value in counts.read(acceptance_by_position).items()}
+    assert by_position == {"0": 0.75, "1": 0.6, "2": 0.3, "3": 0.15}
 
 
 @pytest.mark.parametrize(("drafts", "judged"), [(199, False), (200, True)])

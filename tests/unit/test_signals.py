@@ -18,7 +18,7 @@ from draftboard.status import Status
 
 ROOT = Path(__file__).parent.parent.parent
 # What matters of these is their labels, or a code in somebody else's list.
-WITHOUT_WORDS = {"firing_alerts", "kv_cache_capacity"}
+WITHOUT_WORDS = {"firing_alerts", "drafting", "kv_cache_capacity"}
 PUBLIC = {
     # Names that users write into their own queries: they change only with a line in CHANGELOG.
     *(

@@ -1,9 +1,20 @@
-"""What the plugin of `deploy/vllm/probe` counts: tokens drafted by position, and decode steps that hold no prefill."""
+"""What the plugin of `deploy/vllm/probe` tells: how engines draft, tokens drafted by position, pure decode steps."""
 
 from functools import partial
 
-from draftboard.catalogue.metric import Metric, Presence
+from draftboard.catalogue.metric import Kind, Metric, Presence
 
+PREFIX = "draftboard_spec_"
+INFO = Metric(
+    name="draftboard_spec_info",
+    kind=Kind.GAUGE,
+    unit="info",
+    meaning="Always 1; how the engine drafts is in the labels, as vLLM resolved its configuration.",
+    help="How the engine drafts; method none without speculation.",
+    presence=Presence.PROBE,
+    own_labels=("method", "k", "adaptive", "rejection"),
+    values={"adaptive": ("true", "false")},
+)
 DRAFT_TOKENS_PER_POS = Metric(
     name="draftboard_spec_draft_tokens_per_pos_total",
     unit="tokens",

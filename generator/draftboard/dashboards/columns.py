@@ -72,8 +72,11 @@ def engine_heads(signal: Signal, settings: Settings) -> dict[str, str]:
     """Heads of the labels of an engine's series, which has its method but no model."""
     of = settings.labels
     heads = {of.spec_method: "Method", of.variant: "Variant"}
-    shown = (*of.target, of.engine, of.spec_method, of.variant, *signal.by)
-    return {label: heads.get(label, _titled(label)) for label in shown}
+    own = {label: _titled(label) for label in signal.by}
+    # Where the signal names a method, too, the label keeps its name.
+    of_level = {label: head for label, head in heads.items() if head not in own.values()}
+    shown = (*of.target, of.engine, of.spec_method, of.variant)
+    return {label: of_level.get(label, _titled(label)) for label in shown} | own
 
 
 def heading(signal: Signal, settings: Settings) -> str:

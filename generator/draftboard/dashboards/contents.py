@@ -192,6 +192,7 @@ def depth(settings: Settings, edition: Edition) -> Dashboard:
         *page.trends(acceptance.acceptance_length, traffic.drafts, level=_ENGINE, worst=acceptance.acceptance_length),
         page.trend(positions.current_k, level=_ENGINE, worst=acceptance.acceptance_length),
         page.trend(integrity.identity_error, level=_ENGINE, width=24),
+        page.listing(positions.drafting, width=24),
         collapsed=True,
     )
     return page.build()

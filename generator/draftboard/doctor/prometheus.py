@@ -2,11 +2,11 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from draftboard.catalogue import ELSEWHERE, Presence, around, removed, serving
+from draftboard.catalogue import ELSEWHERE, Presence, around, probe, removed, serving
 from draftboard.catalogue.dialects import DIALECTS, LOOKED_FOR, Dialect, dialect_of
 from draftboard.doctor import series
 from draftboard.doctor.buckets import FAMILIES, buckets_flag, finite, other_bounds
@@ -92,13 +92,31 @@ def _stored(client: Client, settings: Settings, time: float) -> Stored:
         names.setdefault(target, set()).update(meant)
         if serving.REQUESTS_RUNNING.name in meant:
             jobs.setdefault(row.labels.get(labels.instance, ""), set()).add(row.labels.get(labels.job, ""))
+    info = aggregate(
+        "group", (*labels.target_series, "method", "adaptive"), _matching([probe.INFO.name], settings.selector)
+    )
+    told = dict[_Target, Mapping[str, str]]()
+    for row in client.query(info, time):
+        told[tuple(row.labels.get(label, "") for label in labels.target_series)] = row.labels
     servers = []
     for target, own in sorted(names.items()):
         known = dict(zip(labels.target_series, target, strict=True))
         method, spoken = known[labels.spec_method], dialects.get(target)
         if (target in answers and method) or spoken:
             where = place(known, settings)
-            servers.append(Server(where, frozenset(own), answers.get(target, True), spoken, method))
+            says = told.get(target, {})
+            servers.append(
+                Server(
+                    where,
+                    frozenset(own),
+                    answers.get(target, True),
+                    spoken,
+                    method,
+                    known[labels.spec_verification],
+                    says.get("method", ""),
+                    says.get("adaptive") == "true",
+                )
+            )
     return Stored(tuple(servers), jobs, frozenset(row.labels.get(_NAME, "") for row in beside))
 
 

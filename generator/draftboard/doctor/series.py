@@ -8,7 +8,7 @@ from pathlib import Path
 from draftboard import reading
 from draftboard.access import Access
 from draftboard.alerts import built
-from draftboard.catalogue import CATALOGUE, Metric, Presence, around, removed, serving, speculation
+from draftboard.catalogue import CATALOGUE, Metric, Presence, around, probe, removed, serving, speculation
 from draftboard.catalogue.dialects import DIALECTS, LOOKED_FOR, Dialect
 from draftboard.dashboards import places
 from draftboard.doctor.buckets import FAMILIES, finite, other_bounds
@@ -83,6 +83,9 @@ class Server:
     answers: bool = True
     dialect: Dialect | None = None  # whose names it has; None where no engine is known that has them
     method: str | None = None  # label, empty where it has none; None on a page, which does not show labels of targets
+    verification: str | None = None  # the same
+    told: str = ""  # method, by the plugin for vLLM; empty where it does not run
+    adaptive: bool = False  # by the plugin
 
     @property
     def speculates(self) -> bool:
@@ -179,8 +182,24 @@ def _speculation(servers: Sequence[Server], settings: Settings) -> Iterator[_Cau
             [name],
             {"name": dialect.named(name)},
         )
-    yield "no-label", [server for server in drafting if server.method == ""], (), words
+    yield "no-label", [server for server in drafting if server.method == "" and not server.told], (), words
+    yield from _told(servers, settings)
     yield "no-baseline", [server for server in drafting if server.method == baseline], (), words
+
+
+def _told(servers: Sequence[Server], settings: Settings) -> Iterator[_Cause]:
+    """What the plugin for vLLM tells and the labels do not."""
+    labels, methods = settings.labels, settings.methods
+    telling = [server for server in servers if server.told and server.method is not None]
+    for method, label in sorted({(server.told, str(server.method)) for server in telling}):
+        own = [server for server in telling if (server.told, server.method) == (method, label)]
+        words = {"label": labels.spec_method, "method": method, "labelled": label}
+        if not label:
+            yield "label-told", own, (), words
+        elif method != label and methods.baseline not in (method, label):  # else other findings say it
+            yield "label-differs", own, (), words
+    adaptive = [server for server in servers if server.adaptive and server.verification not in methods.adaptive]
+    yield "adaptive-told", adaptive, (), {"label": labels.spec_verification, "value": methods.adaptive[0]}
 
 
 def examine_sources(
@@ -201,7 +220,7 @@ def examine_sources(
 def examine_pages(pages: Sequence[reading.Page], later: Sequence[reading.Page], settings: Settings) -> Examination:
     """Examine pages of servers, and later pages of the same servers, or none; raises DraftboardError for others."""
     now = later or pages
-    servers = [Server(page.source, frozenset(page.by_name), dialect=page.dialect) for page in now]
+    servers = [_server_of(page) for page in now]
     findings = [*missing_series(servers, settings, all_readers(settings))]
     for page in now:
         dialect = page.dialect or settings.dialect
@@ -214,6 +233,14 @@ def examine_pages(pages: Sequence[reading.Page], later: Sequence[reading.Page], 
     for before, after in zip(pages, later, strict=False):
         findings += _moving(reading.growth(before, after), after)
     return Examination(", ".join(page.source for page in pages), tuple(findings))
+
+
+def _server_of(page: reading.Page) -> Server:
+    told = next((dict(labels) for labels in page.of(probe.INFO)), {})
+    adaptive = told.get("adaptive") == "true"
+    return Server(
+        page.source, frozenset(page.by_name), dialect=page.dialect, told=told.get("method", ""), adaptive=adaptive
+    )
 
 
 def _since_start(tally: reading.Tally, settings: Settings) -> Iterator[Finding]:

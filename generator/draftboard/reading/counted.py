@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from draftboard.catalogue import probe
 from draftboard.expr.counts import Counts
 from draftboard.expr.scope import Level
 from draftboard.expr.vector import Labels, dropped, kept, value_of
@@ -12,11 +13,11 @@ from draftboard.signals import Signal
 
 
 def counts_of(tallies: Sequence[Tally], settings: Settings, method: str = "") -> Counts:
-    """Counts of engines, labelled by the settings' names; `method` is how they draft, where that is known."""
+    """Counts of engines, labelled by the settings' names; `method` is how they draft, where they do not tell."""
     series: dict[str, dict[Labels, float]] = {}
     before: dict[str, dict[Labels, float]] = {}
     for tally in tallies:
-        whose = labels_of(tally, settings, method)
+        whose = labels_of(tally, settings, method, tallies)
         for (metric, labels), value in (*tally.counted.items(), *tally.gauges.items()):
             # A saved page may already have the labels that Prometheus adds. Servers write one bound as 1, 1.0 or 1e+00.
             own = {
@@ -32,12 +33,26 @@ def counts_of(tallies: Sequence[Tally], settings: Settings, method: str = "") ->
     return Counts(settings, series, earlier=Counts(settings, before))
 
 
-def labels_of(tally: Tally, settings: Settings, method: str = "") -> Labels:
-    """The labels of an engine's series."""
+def labels_of(tally: Tally, settings: Settings, method: str = "", among: Sequence[Tally] = ()) -> Labels:
+    """The labels of an engine's series, which is read together with others."""
     names = settings.labels
-    whose = (names.instance, names.model_name, names.engine, names.spec_method)
-    labels = zip(whose, (tally.source, tally.model, tally.engine, method), strict=True)
+    whose = (names.instance, names.model_name, names.engine, names.spec_method, names.spec_verification)
+    of_model = [one for one in among or (tally,) if one.model == tally.model]
+    told = {drafting_of(_info_of(one), settings, method) for one in of_model}
+    # Engines of one model are one entry: where they draft in several ways, none is its own.
+    drafting = next(iter(told)) if len(told) == 1 else (method, "")
+    labels = zip(whose, (tally.source, tally.model, tally.engine, *drafting), strict=True)
     return frozenset((name, text) for name, text in labels if text)
+
+
+def _info_of(tally: Tally) -> Mapping[str, str]:
+    return next((dict(labels) for metric, labels in tally.gauges if metric == probe.INFO.name), {})
+
+
+def drafting_of(told: Mapping[str, str], settings: Settings, method: str = "") -> tuple[str, str]:
+    """Values of the labels of the method and of verification, by what the plugin for vLLM tells of an engine."""
+    adaptive = settings.methods.adaptive[0] if told.get("adaptive") == "true" else ""
+    return method or told.get("method", ""), adaptive
 
 
 @dataclass(frozen=True)

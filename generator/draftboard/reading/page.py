@@ -10,7 +10,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as _classic
 from prometheus_client.samples import Sample
 
-from draftboard.catalogue import Metric, removed, speculation
+from draftboard.catalogue import Metric, probe, removed, speculation
 from draftboard.catalogue.dialects import DIALECTS, VLLM, Dialect, dialect_of
 from draftboard.errors import DraftboardError
 
@@ -22,9 +22,9 @@ MODEL, ENGINE = "model_name", "engine"
 REPLICA = "ReplicaId"  # Ray's label that tells servers apart, each of which has an engine 0.
 LONGEST_LINE = 32_768  # Characters; the longest of a real page, the cache's configuration, has about 2,000.
 _OWN = DIALECTS["vllm"]
-_BY_POSITION = speculation.ACCEPTED_TOKENS_PER_POS.name
 _SHOWN = 120
 _SMALLEST, _LARGEST = 1e-15, 1e30
+_BY_POSITION = {speculation.ACCEPTED_TOKENS_PER_POS.name, probe.DRAFT_TOKENS_PER_POS.name}
 _END = "# EOF"
 _NO_NUMBER = re.compile("^could not convert string to float: (.*)")
 _PYTHONS = re.compile("unpack|substring|invalid literal")
@@ -59,7 +59,7 @@ class Page:
     def of_engine(self, name: str) -> bool:
         """Whether a series is about an engine."""
         own = self.dialect.own if self.dialect else ()
-        return name.startswith(VLLM) or any(metric.name == name for metric in own)
+        return name.startswith((VLLM, probe.PREFIX)) or any(metric.name == name for metric in own)
 
 
 def read(text: str, source: str, at: float | None = None, *, openmetrics: bool = False) -> Page:
@@ -118,8 +118,8 @@ def _values(samples: Iterable[Sample]) -> tuple[dict[Series, float], Dialect | N
             if series in values:
                 raise ValueError(f"{sample.name} is there twice with the same labels")
             values[series] = float(sample.value)
-            if name.startswith(VLLM):
-                _require_possible(sample.name, values[series], labels, by_position=name == _BY_POSITION)
+            if name.startswith((VLLM, probe.PREFIX)):
+                _require_possible(sample.name, values[series], labels, by_position=name in _BY_POSITION)
     if not values:
         raise ValueError("it holds no sample")
     return values, spoken

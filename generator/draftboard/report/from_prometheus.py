@@ -11,17 +11,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from draftboard.catalogue import latency
+from draftboard.catalogue import latency, probe
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.expr.counts import Counts
-from draftboard.expr.tree import Expr, rate, setting
+from draftboard.expr.tree import Expr, Function, Raw, over_level, rate, setting
 from draftboard.expr.vector import Labels, Vector, dropped, kept, value_of
 from draftboard.history import Change, last_changes
 from draftboard.intervals import LEAST, PARTS
 from draftboard.output import Progress
 from draftboard.prometheus import Client, Series
-from draftboard.reading import Numbers, Reader, Recorded, of_model
+from draftboard.reading import Numbers, Reader, Recorded, drafting_of, of_model
 from draftboard.report.judge import Case, engine_report, missing_positions, model_report, told_in_part
 from draftboard.report.objects import SCHEMA_VERSION, Broken, EngineReport, ModelReport, Origin, Part, Report
 from draftboard.report.scatter import SCRAPES, Parts, speedups, why_not
@@ -30,7 +30,7 @@ from draftboard.signals import Edition, Level, Scope, Signal, capacity, requests
 from draftboard.signals.comparison import acceptance_change
 from draftboard.signals.costs import step_cost
 from draftboard.signals.decisions import state
-from draftboard.signals.depth import configured_k, lowest_k
+from draftboard.signals.depth import configured_k, draft_tokens_per_pos, lowest_k
 from draftboard.signals.integrity import IDENTITIES, identity_error
 from draftboard.signals.latency import FELT
 from draftboard.signals.users import measured_speedup, speedup_high, speedup_low
@@ -40,12 +40,13 @@ _ASKED = (
     *(traffic.generation_tokens, capacity.prompt_tokens, traffic.decode_steps, traffic.first_tokens),
     *(requests.request_rate, *(family.buckets for family in FELT.values()), state, configured_k, lowest_k),
     *(requests.requests_running, requests.requests_waiting, requests.unfinished),
-    *(capacity.kv_cache_usage, capacity.prefix_cache_hits, capacity.batch, capacity.engines),
+    *(capacity.kv_cache_usage, capacity.prefix_cache_hits, capacity.batch, capacity.engines, draft_tokens_per_pos),
     *(family.mean for family in FELT.values()),
 )
 _KEYS = (state, traffic.drafts, traffic.generation_tokens)
 _WITH_POSITIONS = (lowest_k, configured_k)
 """What every server that counts accepted tokens by position has."""
+_OF_INFO = ("method", "adaptive")
 _NUMBERS = {"position": re.compile("[0-9]{1,4}"), "le": re.compile(r"[0-9]+(\.[0-9]*)?(e[+-]?[0-9]+)?|\+Inf")}
 """Labels that are computed with, as vLLM and Prometheus write them."""
 _OVERLAP = (
@@ -209,9 +210,27 @@ class _Question:
             labels = {name: text for name, text in series.labels.items() if name != "__name__"}
             if self.model and labels.get(self.settings.labels.model_name) != self.model:
                 continue
-            if self.method:
-                labels.setdefault(self.settings.labels.spec_method, self.method)
+            names = self.settings.labels
+            told = self._told.get(self._model_in(labels), set())
+            # Engines that no label tells apart and that draft in several ways have no way to name.
+            values = next(iter(told)) if len(told) == 1 else (self.method, "")
+            for name, text in zip((names.spec_method, names.spec_verification), values, strict=True):
+                if text:
+                    labels.setdefault(name, text)
             yield labels, series
+
+    @cached_property
+    def _told(self) -> dict[Labels, set[tuple[str, str]]]:
+        """By model: values of the labels of the method and of verification, as the engines' plugins tell."""
+        info = Function("last_over_time", Raw(probe.INFO, window=lambda scope: scope.window))
+        found: dict[Labels, set[tuple[str, str]]] = {}
+        for series in self.client.query(self._scope(Level.MODEL)(over_level("max", info, *_OF_INFO)), self.at):
+            told = drafting_of(series.labels, self.settings, self.method)
+            found.setdefault(self._model_in(series.labels), set()).add(told)
+        return found
+
+    def _model_in(self, labels: Mapping[str, str]) -> Labels:
+        return kept(frozenset(labels.items()), self.settings.labels.model_level)
 
     def _scope(self, level: Level, span: Duration | None = None) -> Scope:
         return of_model(Scope(self.settings, level, Edition.ASKED, span=span or self.span), self.model)

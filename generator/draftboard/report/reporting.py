@@ -10,7 +10,7 @@ from draftboard import reading
 from draftboard.catalogue import latency, speculation
 from draftboard.catalogue.dialects import LOOKED_FOR, Dialect
 from draftboard.errors import DraftboardError
-from draftboard.expr.vector import kept
+from draftboard.expr.vector import kept, value_of
 from draftboard.intervals import PARTS
 from draftboard.output import Progress
 from draftboard.report.from_prometheus import of_prometheus
@@ -171,9 +171,16 @@ class Reading:
             for tally, case in zip(tallies, cases, strict=True)
         )
         notes = (f"{name} {note}" for tally, name in zip(tallies, names, strict=True) for note in _notes(tally))
-        model = next((tally.model for tally in tallies), "")
+        model, names_of = next((tally.model for tally in tallies), ""), self.settings.labels
+        method, verification = (
+            value_of(together.numbers.labels, label) for label in (names_of.spec_method, names_of.spec_verification)
+        )
         return model_report(
-            *(together, model, self.method), notes=tuple(notes), engines=tuple(engines), parts=tuple(self._parts(model))
+            *(together, model, method or self.method),
+            labels={names_of.spec_verification: verification} if verification else {},
+            notes=tuple(notes),
+            engines=tuple(engines),
+            parts=tuple(self._parts(model)),
         )
 
     def _parts(self, model: str) -> Iterator[Part]:
@@ -189,7 +196,8 @@ class Reading:
     def _case(
         self, tallies: Sequence[reading.Tally], level: Level, name: str = "", broken: tuple[Broken, ...] = ()
     ) -> Case:
-        labels = next((reading.labels_of(tally, self.settings, self.method) for tally in tallies), frozenset())
+        among = self.grown.tallies
+        labels = next((reading.labels_of(tally, self.settings, self.method, among) for tally in tallies), frozenset())
         numbers = self._readers[level].of(kept(labels, level.labels(self.settings)))
         sources = {tally.source for tally in tallies} or {page.source for page in self.pages}
         v0 = any(page.v0 for page in self.pages if page.source in sources)

@@ -62,6 +62,20 @@ def _positions(s: Scope) -> Expr:
     return series if s.edition is Edition.RAW else over_level("max", series, "position")
 
 
+drafting = Signal(
+    name="drafting",
+    title="Drafting by engine",
+    question="How does each engine draft?",
+    description="Method, K and whether verification is adaptive, as vLLM resolved its configuration at start.",
+    action="Where the method is another than the label of it, change the label.",
+    note="Of engines with Draftboard's plugin for vLLM. With adaptive verification no one reports how many tokens were "
+    "verified: acceptance, positions and lengths then follow the load.",
+    unit=Unit.CODE,
+    expr=over_level("max", Raw(probe.INFO), *probe.INFO.own_labels),
+    levels=(Level.ENGINE,),
+    by=probe.INFO.own_labels,
+    empty="no server has the plugin for vLLM",
+)
 draft_tokens_per_pos = Signal(
     name="draft_tokens_per_pos",
     title="Drafted tokens by position",
