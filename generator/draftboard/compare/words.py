@@ -108,11 +108,8 @@ def _change(row: Row, settings: Settings) -> Text:
     if row.baseline.under is not None or row.candidate.under is not None:
         return Text("not compared")
     sign = {Better.HIGHER.value: 1, Better.LOWER.value: -1}.get(row.better, 0)
-    share, found, none = (
-        SIGNALS[row.name].unit is Unit.RATIO,
-        row.interval,
-        0 if SIGNALS[row.name].unit is Unit.RATIO else 1,
-    )
+    share, found = SIGNALS[row.name].unit is Unit.RATIO, row.interval
+    none = 0 if share else 1
     change = 0 if row.ratio is None else trend(row.ratio, 1, settings)
     if found:
         change = (found.low > none) - (found.high < none)
