@@ -113,7 +113,7 @@ local inJson(text) =
     if std.isObject(defaults[name])
     for key in std.objectFields($._config[name])
     if !std.objectHas(defaults[name], key)
-  ] + [name for name in std.objectFields($._config) if std.member(["alerts", "all_alerts", "buckets", "cost", "draft_cost", "labels", "max_draft_tokens", "methods", "planning", "series", "slo", "stack"], name)],
+  ] + [name for name in std.objectFields($._config) if std.member(["alerts", "all_alerts", "buckets", "cost", "draft_cost", "labels", "managed", "max_draft_tokens", "methods", "planning", "series", "slo", "stack"], name)],
   assert std.length(unknown) == 0 : 'not in _config: ' + std.join(', ', unknown) + '; run `draftboard build` with it',
 
   local selector = $._config.selector,

@@ -128,6 +128,9 @@ def changed(model: type[Settings], document: dict[str, Any], leaf: str, value: A
     raise AssertionError(f"{leaf} = {value!r}: no other value was found. Switch it on in ON, or name a value in OTHER")
 
 
+MANAGED = "alerts/grafana/"
+
+
 def without_effect(model: type[Settings], *prefixes: str) -> list[str]:
     """Settings whose change leaves every generated file as it was; runbooks, lists and the mixin only print them."""
     document = overlaid(model().model_dump(mode="json", by_alias=True), ON)
@@ -137,9 +140,9 @@ def without_effect(model: type[Settings], *prefixes: str) -> list[str]:
         if leaf in ANSWERS or not leaf.startswith(prefixes or ""):
             continue
         made = artifacts(changed(model, document, leaf, value))
-        # Settings of one table mostly change one file; small files render fast.
+        # Settings of one table mostly change one file; small files render fast, but not those made of others.
         read = [path for path in made if not path.endswith(".md") and not path.startswith("mixin")]
-        paths = sorted(read, key=lambda path: (path != likely, len(expected[path])))
+        paths = sorted(read, key=lambda path: (path != likely, path.startswith(MANAGED), len(expected[path])))
         likely = next((path for path in paths if made[path]() != expected[path]), "")
         found += [] if likely else [leaf]
     return found

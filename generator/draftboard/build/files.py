@@ -15,7 +15,7 @@ from draftboard.dashboards import DASHBOARDS, Dashboard, uid
 from draftboard.errors import DraftboardError
 from draftboard.files import whole
 from draftboard.rulers import Ruler
-from draftboard.rules import alerting_groups, recording_groups, to_yaml
+from draftboard.rules import alerting_groups, managed_alerts, managed_records, recording_groups, to_yaml
 from draftboard.settings import Settings
 from draftboard.signals import Edition
 
@@ -62,6 +62,8 @@ def artifacts(settings: Settings) -> dict[str, Callable[[], str]]:
     return {
         RECORDING: partial(rules, "recording", ruler),
         ALERTING: partial(rules, "alerting", ruler),
+        "alerts/grafana/alerts.yaml": lambda: f"# {_MADE_BY}\n{managed_alerts(settings)}",
+        "alerts/grafana/records.yaml": lambda: f"# {_MADE_BY}\n{managed_records(settings)}",
         "alerts/README.md": partial(_list_of_alerts, settings),
         **{f"{RUNBOOKS}/{alert.name}.md": partial(_runbook, alert, settings) for alert in built(settings)},
         **{

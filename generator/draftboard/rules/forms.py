@@ -69,9 +69,12 @@ _Dumper.add_multi_representer(str, _Dumper.text)  # PromQL
 
 def to_yaml(groups: Iterable[Group], ruler: Ruler = "prometheus", *, name: str = "rules") -> str:
     """The rule file that holds these groups; `name` is what Kubernetes calls it."""
-    found = document(groups, ruler, name=name)
-    text = yaml.dump(found, Dumper=_Dumper, sort_keys=False, width=10_000, allow_unicode=True)
-    return textwrap.indent(_FORMS[ruler].notes, "# ") + text
+    return textwrap.indent(_FORMS[ruler].notes, "# ") + as_yaml(document(groups, ruler, name=name))
+
+
+def as_yaml(document: Mapping[str, Any]) -> str:
+    """A document that is reviewed."""
+    return yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=10_000, allow_unicode=True)
 
 
 def document(groups: Iterable[Group], ruler: Ruler = "prometheus", *, name: str = "rules") -> dict[str, Any]:

@@ -37,10 +37,13 @@ def recording_groups(settings: Settings) -> tuple[Group, ...]:
     return _groups(made, settings)
 
 
-def alerting_groups(settings: Settings) -> tuple[Group, ...]:
-    """One group for each subject, evaluated as often as the records that it reads."""
+def alerting_groups(settings: Settings, *, by_grafana: bool = False) -> tuple[Group, ...]:
+    """One group for each subject, evaluated as often as the records that it reads.
+
+    Texts for Grafana do without external labels and queries, which its templates do not have.
+    """
     rules = {
-        f"{subject}-alerts": tuple(_alerting_rule(alert, settings) for alert in alerts)
+        f"{subject}-alerts": tuple(_alerting_rule(alert, settings, by_grafana=by_grafana) for alert in alerts)
         for subject, alerts in asked(settings).items()
     }
     return _groups(rules, settings)
@@ -56,10 +59,10 @@ def _groups(rules: Mapping[str, tuple[RecordingRule | AlertingRule, ...]], setti
     )
 
 
-def _alerting_rule(alert: Alert, settings: Settings) -> AlertingRule:
+def _alerting_rule(alert: Alert, settings: Settings, *, by_grafana: bool) -> AlertingRule:
     patience, value = alert.patience(settings), _value(alert.signal.unit)
     for_all, own = settings.all_alerts, settings.alerts.get(alert.name, Overlay())
-    who, where = _who(alert.level, settings), _where(alert.level, settings)
+    who, where = _who(alert.level, settings), _where(alert.level, settings, external=not by_grafana)
     about = f": {who}{where}" if who else where
     made = {
         "summary": alert.summary.removesuffix(".") + about,
@@ -68,7 +71,7 @@ def _alerting_rule(alert: Alert, settings: Settings) -> AlertingRule:
             settings,
             who=(who or "all servers") + where,
             value=value,
-            beside=_queried(alert, settings),
+            beside='""' if by_grafana else _queried(alert, settings),
         ),
         "runbook_url": f"{settings.links.runbooks}/{alert.name}.md",
     }
@@ -102,17 +105,19 @@ def _who(level: Level, settings: Settings) -> str:
     }[level]
 
 
-def _where(level: Level, settings: Settings) -> str:
+def _where(level: Level, settings: Settings, *, external: bool) -> str:
     """Job and scope in words, as in " of job vllm in eu-1/prod"; a label without a value is left out.
 
-    Of the scope also what Prometheus adds to all that it sends, as its external labels.
+    Of the scope also what Prometheus adds to all that it sends, as its external labels, where there are any.
     """
     labels, carried = settings.labels, level.labels(settings)
     job = _if_set(labels.job, " of job {}") if labels.job in carried else ""
     texts = []
     for scope in labels.scope:
-        value = f"or $labels.{scope} $externalLabels.{scope}" if scope in carried else f"$externalLabels.{scope}"
-        texts.append(f"{{{{ with {value} }}}}{{{{ $in }}}}{{{{ . }}}}")
+        sources = [f"$labels.{scope}"] * (scope in carried) + [f"$externalLabels.{scope}"] * external
+        if sources:
+            value = " ".join(["or", *sources] if len(sources) > 1 else sources)
+            texts.append(f"{{{{ with {value} }}}}{{{{ $in }}}}{{{{ . }}}}")
     return job + ('{{ $in := " in " }}' if texts else "") + '{{ $in = "/" }}{{ end }}'.join([*texts, ""])
 
 

@@ -36,6 +36,7 @@ from draftboard.settings.thresholds import Planning, Thresholds, Traffic
 _LOOK_BACK = Duration(300)
 Severity = Literal["none", "info", "warning", "critical"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)  # From the least to the most urgent.
+GrafanaName = Annotated[str, written(r"[\w-]{1,40}", "must be 1 to 40 letters, digits, _ and -")]
 AlertName = Annotated[str, written("[A-Za-z]+", "must be the name of an alert: letters only")]
 
 
@@ -269,6 +270,15 @@ class Overlay(Additions):
     severity: Severity | None = Field(default=None, examples=["critical"])
 
 
+class Managed(Table):
+    """Rules that Grafana evaluates itself, without a ruler: `alerts/grafana/`."""
+
+    datasource: GrafanaName = "prometheus"
+    """The uid of the data source that they query and that takes their records, as in the address of its page."""
+    folder: GrafanaName = "Draftboard"
+    """Where Grafana lists them."""
+
+
 class Links(Table):
     """Targets of the links in alerts and dashboards."""
 
@@ -305,6 +315,7 @@ class Settings(Table):
     all_alerts: Additions = Additions()
     alerts: dict[AlertName, Overlay] = Field(default={}, examples=["SpecDecodeNotPaying"])
     links: Links = Links()
+    managed: Managed = Managed()
     dashboards: Dashboards = Dashboards()
     stack: Stack = Stack()
 
