@@ -26,18 +26,24 @@ endif
 ifeq ($(DOCKER_COMPOSE),)
 FETCHED_COMPOSE := $(TOOL)/docker-compose
 endif
+ifeq ($(and $(VICTORIA_METRICS),$(VMAGENT),$(VMALERT)),)
+FETCHED_VICTORIA := $(TOOL)/victoria-metrics
+endif
 OPTIONAL := $(notdir $(filter %/alertmanager,$(FETCHED)) $(FETCHED_COMPOSE))
 PROMETHEUS ?= $(TOOL)/prometheus
 PROMTOOL ?= $(TOOL)/promtool
 ALERTMANAGER ?= $(TOOL)/alertmanager
 AMTOOL ?= $(TOOL)/amtool
 DOCKER_COMPOSE ?= $(TOOL)/docker-compose
-export PROMETHEUS PROMTOOL ALERTMANAGER AMTOOL DOCKER_COMPOSE
+VICTORIA_METRICS ?= $(TOOL)/victoria-metrics
+VMAGENT ?= $(TOOL)/vmagent
+VMALERT ?= $(TOOL)/vmalert
+export PROMETHEUS PROMTOOL ALERTMANAGER AMTOOL DOCKER_COMPOSE VICTORIA_METRICS VMAGENT VMALERT
 # The tests start Python a hundred times: what it has compiled is kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo install test test-docs test-long test-vllm test-wheel test-grafana test-kubernetes test-stack test-stack-vllm docs \
-	pictures recording unit lint format typecheck \
+.PHONY: demo install test test-docs test-long test-vllm test-wheel test-grafana test-kubernetes test-stack test-stack-vllm \
+	test-victoria test-cluster docs pictures recording unit lint format typecheck \
 	mutate detect false-alarms intervals schemas bench-simulator bench-dashboards check-chromium optional-tools tools clean
 
 include deploy/stack.mk
@@ -91,6 +97,14 @@ test-docs: $(VENV)/.docs $(FETCHED) ## Build the site strictly, run what the doc
 
 recording: $(VENV)/.dev $(FETCHED) ## Draw what make demo prints
 	PYTHONPATH=tests $(BIN)/python -m scripts.recording
+
+test-victoria: $(VENV)/.dev $(FETCHED) $(FETCHED_VICTORIA) ## Compare VictoriaMetrics with Prometheus; kill a replica
+	VM_BIN= $(BIN)/pytest tests/victoria
+
+test-cluster: $(VENV)/.dev $(FETCHED) ## The same with a cluster, of programs in VM_BIN
+	@test -x "$(VM_BIN)/vmselect" || { echo "VM_BIN=$(VM_BIN) has no vmselect. Set it to a folder with vminsert, \
+	vmselect, vmstorage, vmagent and vmalert" >&2; exit 2; }
+	VMAGENT="$(VM_BIN)/vmagent" VMALERT="$(VM_BIN)/vmalert" $(BIN)/pytest tests/victoria
 
 pictures: $(VENV)/.dev $(FETCHED) check-chromium $(GRAFANA) ## Draw the pictures of the documentation
 	PYTHONPATH=tests $(BIN)/python -m scripts.pictures docs/pictures
@@ -184,6 +198,6 @@ $(GRAFANA): tests/grafana/package-lock.json
 	cd tests/grafana && npm ci
 	@touch $@
 
-$(TOOL)/prometheus $(TOOL)/alertmanager $(TOOL)/docker-compose: deploy/tools/fetch.py
+$(TOOL)/prometheus $(TOOL)/alertmanager $(TOOL)/docker-compose $(TOOL)/victoria-metrics: deploy/tools/fetch.py
 	$(PYTHON) deploy/tools/fetch.py $(@F) --into $(TOOLS)
 	@touch $@

@@ -3,7 +3,7 @@
 import gc
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import hypothesis
@@ -28,6 +28,10 @@ _UNTIMED = hypothesis.settings(deadline=None, suppress_health_check=[hypothesis.
 hypothesis.settings.register_profile("explore", _UNTIMED)
 hypothesis.settings.register_profile("reproducible", _UNTIMED, derandomize=True)
 hypothesis.settings.load_profile("reproducible")
+
+Tell = Callable[[str, str], None]
+"""Prints a line in the section of a title, when the tests have ended."""
+_TOLD = pytest.StashKey[dict[str, list[str]]]()
 
 SECONDS = {
     "real/test_alert_travels": 120,
@@ -83,6 +87,20 @@ def program(name: str) -> Path:
     if not found.exists() and found.resolve() == fetched.resolve():
         pytest.skip(f"{name} is not in .tools/bin; `make tools` says why")
     return found
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Print what was measured and is not asserted."""
+    for title, lines in config.stash.get(_TOLD, {}).items():
+        terminalreporter.section(title)
+        for line in lines:
+            terminalreporter.line(line)
+
+
+@pytest.fixture(scope="session")
+def tell(request: pytest.FixtureRequest) -> Tell:
+    """Has a line printed when the tests have ended, in the section of a title."""
+    return lambda title, line: request.config.stash.setdefault(_TOLD, {}).setdefault(title, []).append(line)
 
 
 @pytest.fixture

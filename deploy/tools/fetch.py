@@ -1,4 +1,4 @@
-"""Put Prometheus, Alertmanager and Docker Compose into a private folder; the system is not changed.
+"""Put Prometheus, Alertmanager, VictoriaMetrics and Docker Compose into a private folder; the system is not changed.
 
 Usage: python3 deploy/tools/fetch.py prometheus alertmanager docker-compose --into .tools
 The programs go to .tools/bin. A program that is there, runs and is new enough is kept. Otherwise a launcher of the
@@ -32,8 +32,8 @@ MAX_BYTES = 256 * 1024 * 1024  # of a download; the largest has 120 MB
 class Tool(NamedTuple):
     """Programs that come together."""
 
-    minimum: tuple[int, int]  # oldest version accepted
-    release: str  # address of the official release, below GITHUB
+    minimum: tuple[int, int] | None  # oldest version accepted; Debian's VictoriaMetrics tells none
+    release: str | None  # address of the official release, below GITHUB, where its sums are known
     packages: tuple[str, ...]  # of Debian
     programs: dict[str, str]  # name: path in the packages
     asked: str = "--version"  # the word that makes them print their version
@@ -61,6 +61,12 @@ TOOLS = {
         release="prometheus/prometheus/releases/download/v3.13.2/",
         packages=("prometheus", "promtool"),
         programs={"prometheus": "usr/bin/prometheus", "promtool": "usr/bin/promtool"},
+    ),
+    "victoria-metrics": Tool(
+        minimum=None,
+        release=None,
+        packages=("victoria-metrics",),
+        programs={name: f"usr/bin/{name}" for name in ("victoria-metrics", "vmagent", "vmalert")},
     ),
 }
 # Each sum stands in independent repositories. That of Alertmanager for darwin-amd64 stands in one, which has the same
@@ -134,9 +140,11 @@ def version(tool: Tool, folder: Path) -> str:
     """Run every program and return the version of the last."""
     for name in tool.programs:
         output = run(folder / name, tool.asked, within=folder)
-        if not (found := re.search(r"(\d+)\.(\d+)\.\d+", output)) or (int(found[1]), int(found[2])) < tool.minimum:
-            raise UnavailableError(f"{name} is only {found[0] if found else 'of an unknown version'}")
-    return found[0]
+        found = re.search(r"(\d+)\.(\d+)\.\d+", output)
+        told = found[0] if found else "of an unknown version"
+        if tool.minimum and not (found and (int(found[1]), int(found[2])) >= tool.minimum):
+            raise UnavailableError(f"{name} is only {told}")
+    return told
 
 
 def stage(staged: Path, program: str, content: bytes) -> None:
@@ -232,7 +240,8 @@ def provide(name: str, into: Path) -> str:
         return f"{name} {version(tool, into / 'bin')} is already in {into / 'bin'}"
     except UnavailableError:
         into.mkdir(parents=True, exist_ok=True)
-    for source in (*([installed_command] if tool.command else []), official_release, debian_unstable):
+    sources = {installed_command: tool.command, official_release: tool.release, debian_unstable: tool.packages}
+    for source in (source for source, offers in sources.items() if offers):
         label = source.__name__.replace("_", " ")
         print(f"fetch.py: {name}: trying {label} ...", file=sys.stderr, flush=True)
         with tempfile.TemporaryDirectory(prefix=".fetch-", dir=into) as work:  # files then move within one file system
@@ -250,16 +259,13 @@ def provide(name: str, into: Path) -> str:
                 file.replace(target)
             return f"{name} {found} from {label} is now in {into / 'bin'}"
     variables = " and ".join(program.upper().replace("-", "_") for program in tool.programs)
-    oldest = ".".join(map(str, tool.minimum))
-    reasons = "; ".join(failures)
-    raise UnavailableError(
-        f"{name} is not available: {reasons}. Set {variables} to programs of version {oldest} or newer."
-    )
+    oldest = f" of version {'.'.join(map(str, tool.minimum))} or newer" if tool.minimum else ""
+    raise UnavailableError(f"{name} is not available: {'; '.join(failures)}. Set {variables} to programs{oldest}.")
 
 
 def main() -> int:
     """Parse the command line; report every failure in one line."""
-    parser = argparse.ArgumentParser(description="Put Prometheus, Alertmanager and Docker Compose into a folder.")
+    parser = argparse.ArgumentParser(description="Put the programs of the tests into a folder.")
     parser.add_argument("tools", choices=sorted(TOOLS), nargs="+", metavar="tool", help=", ".join(sorted(TOOLS)))
     parser.add_argument("--into", type=Path, required=True, help="folder; programs go to its bin/")
     arguments = parser.parse_args()

@@ -36,8 +36,6 @@ class Measured:
 
 Measure = Callable[[Vllm, str], Measured]
 """Of a server that drafts by a method."""
-Tell = Callable[[str, str], None]
-"""Prints a line in the section of a title, when the tests have ended."""
 
 
 def measured(drafting: Vllm, plain: Vllm, folder: Path, settings: Settings, method: str) -> Measured:

@@ -174,6 +174,23 @@ def test_the_compose_of_the_machine_is_used_and_nothing_is_downloaded(
     assert subprocess.run(launched, capture_output=True, text=True, check=True).stdout == "compose --file a b config\n"
 
 
+def test_programs_that_tell_no_version_are_kept_if_they_run(
+    script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    present(tmp_path, dict.fromkeys(script.TOOLS["victoria-metrics"].programs, ""))
+    assert fetch(script, monkeypatch, tmp_path, "victoria-metrics") == 0
+    assert "victoria-metrics of an unknown version is already in" in capsys.readouterr().out
+
+
+def test_a_tool_without_known_sums_is_never_downloaded_from_its_release(
+    script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert fetch(script, monkeypatch, tmp_path, "victoria-metrics") == 3
+    *tried, line = capsys.readouterr().err.splitlines()
+    assert tried == ["fetch.py: victoria-metrics: trying debian unstable ..."]
+    assert line.endswith("Set VICTORIA_METRICS and VMAGENT and VMALERT to programs.")
+
+
 @pytest.mark.parametrize(
     ("docker", "says"),
     [
@@ -258,7 +275,7 @@ def test_every_tool_has_whole_and_different_sums_for_all_machines(script: Module
     sums = [found for found, _ in pins]
     assert len(sums) == len(set(sums))
     assert all(re.fullmatch("[0-9a-f]{64}", found) for found in sums)
-    for name in script.TOOLS:
+    for name in (name for name, tool in script.TOOLS.items() if tool.release):
         files = " ".join(file for _, file in pins if file.startswith(name))
         for system in ("linux", "darwin"):
             assert re.search(f"{system}-(amd64|x86_64)", files)

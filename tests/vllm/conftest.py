@@ -10,13 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT
+from conftest import ROOT, Tell
 from draftboard.settings import Settings, load
-from support.measured import Measure, Measured, Tell, measured
+from support.measured import Measure, Measured, measured
 from support.vllm_server import PER_REQUEST, SPECULATION, Start, Started, Vllm, installed_program, serving
 from support.vllm_traffic import send
 
-_TOLD = pytest.StashKey[dict[str, list[str]]]()
 STACK_SETTINGS = ROOT / "deploy/draftboard.toml"
 
 
@@ -24,20 +23,6 @@ STACK_SETTINGS = ROOT / "deploy/draftboard.toml"
 def orderly_end() -> None:
     """Whoever ends the tests ends the servers: as on Ctrl-C, so on SIGTERM."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Print what was measured and is not asserted."""
-    for title, lines in config.stash.get(_TOLD, {}).items():
-        terminalreporter.section(title)
-        for line in lines:
-            terminalreporter.line(line)
-
-
-@pytest.fixture(scope="session")
-def tell(request: pytest.FixtureRequest) -> Tell:
-    """Has a line printed when the tests have ended, in the section of a title."""
-    return lambda title, line: request.config.stash.setdefault(_TOLD, {}).setdefault(title, []).append(line)
 
 
 @pytest.fixture(scope="session")

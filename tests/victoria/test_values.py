@@ -1,0 +1,146 @@
+"""What VictoriaMetrics makes of our rules and panels, against Prometheus, on the same samples of a written past."""
+
+import math
+import statistics
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from conftest import OBJECTIVES, ROOT, Tell, program
+from draftboard.lab import openmetrics
+from draftboard.lab.replay import Replay, replaying
+from draftboard.lab.simulator import find
+from draftboard.lab.simulator.backfill import backfill
+from draftboard.lab.simulator.fleet import targets
+from draftboard.prometheus import Client
+from draftboard.rules import RecordingRule, alerting_groups, recording_groups
+from draftboard.settings import load
+from support import grafana, victoria
+
+pytestmark = pytest.mark.victoria
+
+FLEET = str(ROOT / "tests/victoria/fleet.toml")
+SCRAPE = 15
+TITLE = "VictoriaMetrics against Prometheus, on the same samples"
+
+RATES_APART = 0.03
+"""Median difference of what reads `rate` of counters. VictoriaMetrics does not extrapolate to the edges of a window,
+but reads the sample before it: in the first window of a counter the two differ up to fivefold."""
+GAP = "a written past has no stale markers: VictoriaMetrics carries a record across one evaluation without a sample"
+UNLIKE = {
+    "model:vllm_measured_speedup:ratio_rate5m": GAP,
+    "model:vllm_spec_decode_verdict:enum_rate5m": f"of the measured speedup: {GAP}",
+    "model:vllm_requests_unfinished:ratio_rate5m": "a difference of two rates, near 0",
+}
+UNLIKE_PANELS = dict.fromkeys(
+    (
+        "draftboard-overview: Standing and next step by model C",
+        "draftboard-overview: Standing and next step by model F",
+        "draftboard-latency: Latency by model H",
+        "draftboard-latency: Step latency by batch A",
+        "draftboard-capacity: Measured speedup A",
+    ),
+    GAP,
+)
+ALL_LINES = {"lines": "100"}
+"""Of equal values, each store's `topk` draws others."""
+
+_Point = tuple[frozenset[tuple[str, str]], int]
+
+
+@dataclass(frozen=True)
+class Past:
+    """The same samples and records in both."""
+
+    replay: Replay
+    victoria: Client
+
+    def both(self, expr: str) -> tuple[dict[_Point, float], dict[_Point, float]]:
+        """What Prometheus answers, and what VictoriaMetrics does, at every evaluation."""
+        asked = expr, self.replay.start, self.replay.end, self.replay.step
+        first, second = (
+            {
+                (
+                    frozenset((name, text) for name, text in series.labels.items() if name != "__name__"),
+                    round(at),
+                ): value
+                for series in client.query_range(*asked)
+                for at, value in series.samples
+            }
+            for client in (self.replay.client, self.victoria)
+        )
+        return first, second
+
+
+@pytest.fixture(scope="module")
+def past(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Past]:
+    """A fleet's past, and the records that Prometheus makes of it."""
+    settings, folder = load(OBJECTIVES), tmp_path_factory.mktemp("past")
+    recording, fleet = folder / "past.om", find(FLEET)
+    end = int(time.time()) // 60 * 60
+    backfill(targets(fleet, seed=1), range(end - fleet.duration.seconds, end + 1, SCRAPE), recording)
+    programs = {name: program(name) for name in ("prometheus", "promtool")}
+    with (
+        replaying(recording, settings, **programs) as replay,
+        victoria.storing(folder, victoria.cluster(), f"{SCRAPE}s") as store,
+        Client(store.read) as client,
+    ):
+        store.take(recording.read_bytes())
+        store.take("".join(lines(replay)).encode())
+        yield Past(replay, client)
+
+
+def lines(replay: Replay) -> Iterator[str]:
+    """All records as text with times."""
+    for group in recording_groups(replay.settings):
+        for rule in group.rules:
+            if isinstance(rule, RecordingRule):
+                for series in replay.client.query_range(rule.record, replay.start, replay.end, replay.step):
+                    labels = {name: text for name, text in series.labels.items() if name != "__name__"}
+                    name = openmetrics.series(rule.record, labels)
+                    yield from (f"{name} {value!r} {at:.0f}\n" for at, value in series.samples)
+
+
+def apart(prometheus: dict[_Point, float], victoria: dict[_Point, float]) -> list[float]:
+    """Relative differences at all points that differ; a point that only one of them has is infinitely far."""
+    found = [math.inf] * len(prometheus.keys() ^ victoria.keys())
+    for point in prometheus.keys() & victoria.keys():
+        one, other = prometheus[point], victoria[point]
+        if not math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-9) and not (math.isnan(one) and math.isnan(other)):
+            found.append(abs(other - one) / max(abs(one), abs(other)))
+    return found
+
+
+def test_rules_say_the_same_of_the_same_inputs(past: Past, tell: Tell) -> None:
+    unlike, rates, compared = {}, 0, 0
+    groups = (*recording_groups(past.replay.settings), *alerting_groups(past.replay.settings))
+    for rule in (rule for group in groups for rule in group.rules):
+        both = past.both(rule.expr)
+        compared += len(both[0])
+        different = apart(*both)
+        median = statistics.median([*different, *[0.0] * (len(both[0]) - len(different))]) if different else 0.0
+        of_rates = "rate(" in rule.expr and math.inf not in different and median <= RATES_APART
+        rates += bool(different) and of_rates
+        if different and not of_rates:
+            name = rule.record if isinstance(rule, RecordingRule) else rule.alert
+            unlike[name] = f"{len(different)} of {len(both[0])} points, at most {max(different):.2g}"
+    rules = sum(len(group.rules) for group in groups)
+    tell(TITLE, f"{compared} points of {rules} rules; {rates} differ as rates do, others: {unlike}")
+    assert unlike.keys() == UNLIKE.keys()
+    assert compared > 100_000
+
+
+def test_panels_of_records_show_the_same(past: Past, files: dict[str, str], tell: Tell) -> None:
+    window, unlike, compared, queries = str(past.replay.settings.rules.rate_window), {}, 0, 0
+    for path, page in grafana.dashboards(files).items():
+        for where, expr in grafana.queries(page) if "standalone" not in path else ():
+            both = past.both(grafana.substituted(expr, page, window, ALL_LINES))
+            queries, compared = queries + 1, compared + len(both[0])
+            if different := apart(*both):
+                unlike[f"{Path(path).stem}: {where}"] = f"{len(different)} of {len(both[0])} points"
+    tell(TITLE, f"{compared} points of {queries} queries of panels; different: {unlike}")
+    assert unlike.keys() == UNLIKE_PANELS.keys()
+    assert compared > 40_000
