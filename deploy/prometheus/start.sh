@@ -22,7 +22,7 @@ done
 PROFILES=$(printf %s "$PROFILES" | tr -d ' \t\r\n')
 for profile in $(printf %s "$PROFILES" | tr , ' '); do
     case $profile in
-        gpu | demo | monitoring | baseline | load | exporters) ;;
+        gpu | demo | monitoring | baseline | load | exporters | scale) ;;
         *) fail "COMPOSE_PROFILES in deploy/.env: unknown profile '$profile', see deploy/.env.example" ;;
     esac
 done

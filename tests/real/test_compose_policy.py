@@ -64,6 +64,7 @@ def test_every_profile_is_a_valid_configuration(profiles: str) -> None:
         ("monitoring", set()),
         ("monitoring,exporters", {"dcgm-exporter", "node-exporter"}),
         ("gpu,baseline", {"vllm", "vllm-baseline", "dcgm-exporter", "node-exporter"}),
+        ("monitoring,scale", {"victoria-metrics"}),
         ("gpu,load", {"vllm", "load", "dcgm-exporter", "node-exporter"}),
     ],
 )
@@ -174,7 +175,7 @@ def test_only_prometheus_is_reached_by_servers_and_by_those_who_watch(services: 
     """Alertmanager takes silences from everybody who reaches it."""
     monitoring = {name for name, service in services.items() if "monitoring" in service.get("networks", ())}
     serving = {name for name, service in services.items() if "default" in service.get("networks", ())}
-    assert monitoring == {"prometheus", "alertmanager", "grafana"}
+    assert monitoring == {"prometheus", "alertmanager", "grafana", "victoria-metrics"}
     assert monitoring & serving == {"prometheus"}
     assert services.keys() - monitoring - serving == {"volume-owner"}
 

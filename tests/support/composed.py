@@ -11,8 +11,17 @@ from conftest import ROOT, program
 DEPLOY = ROOT / "deploy"
 FILE = DEPLOY / "docker-compose.yml"
 EXAMPLES = sorted((DEPLOY / "examples").glob("*.env"))
-PROFILES = ("gpu", "demo", "monitoring", "gpu,baseline", "gpu,load", "gpu,baseline,load", "monitoring,exporters")
-EVERY = "gpu,demo,baseline,load"
+PROFILES = (
+    "gpu",
+    "demo",
+    "monitoring",
+    "gpu,baseline",
+    "gpu,load",
+    "gpu,baseline,load",
+    "monitoring,exporters",
+    "gpu,scale",
+)
+EVERY = "gpu,demo,baseline,load,scale"
 OWNER = {"STACK_UID": "1000", "STACK_GID": "1000"}
 SHELL = {name: os.environ[name] for name in ("PATH", "HOME", "DOCKER_CONFIG") if name in os.environ}
 """What Docker needs to find Compose. What else the shell of a developer holds is no part of a test."""

@@ -39,7 +39,7 @@ ON = {
         "notify": {"critical": ["slack", "pagerduty"], "warning": ["email"], "info": ["webhook"], "heartbeat": True},
     },
     "alerts": {
-        name: {"enabled": True, "for": "61m", "keep_firing_for": "91m", "severity": "warning", **ADDED}
+        name: {"enabled": True, "for": "1h1m", "keep_firing_for": "1h31m", "severity": "warning", **ADDED}
         for name in (one.name for one in ALERTS)
     },
     "all_alerts": {"labels": {"tier": "1"}, "annotations": {"chat": "#llm"}},

@@ -31,6 +31,7 @@ ALL_CHANNELS = {
 DATASOURCES = "deploy/grafana/provisioning/datasources/draftboard.yaml"
 MIMIR = {"url": "https://mimir.example.com/api/v1/push"}
 RULER = {**MIMIR, "rules_there": True, "query_url": "https://mimir.example.com/prometheus"}
+READ = '{ url = "https://m/push", query_url = "https://m/q" }'
 THERE = '{ url = "https://m/push", rules_there = true, query_url = "https://m/q" }'
 
 
@@ -102,6 +103,12 @@ def datasource(*remotes: dict[str, Any]) -> Any:
     return source
 
 
+def test_grafana_reads_a_remote_store_that_can_be_asked_and_the_rules_stay_here() -> None:
+    long_term = {"url": "http://victoria-metrics:8428/api/v1/write", "query_url": "http://victoria-metrics:8428"}
+    assert datasource(MIMIR, long_term)["url"] == "http://victoria-metrics:8428"
+    assert "rule_files" in rendered(settings_with(remote_write=[long_term]), stack.PROMETHEUS)
+
+
 def test_grafana_reads_the_records_where_the_rules_are_evaluated() -> None:
     assert datasource()["url"] == "http://prometheus:9090"
     assert datasource(MIMIR)["url"] == "http://prometheus:9090"
@@ -156,7 +163,7 @@ def test_a_real_page_is_far_within_the_limits() -> None:
         ('email = { to = "a", sender = "b@c", smarthost = "d:25" }', "must be a mail address"),
         ('remote_write = [{ url = "file:///etc/passwd" }]', "must be an http"),
         ('remote_write = [{ url = "https://m/push", rules_there = true }]', "rules_there needs query_url"),
-        ('remote_write = [{ url = "https://m/push", query_url = "https://m/q" }]', "query_url needs rules_there"),
+        (f"remote_write = [{READ}, {READ}]", "Grafana reads one system"),
         (f"remote_write = [{THERE}, {THERE}]", "every alert would come twice"),
     ],
 )

@@ -46,14 +46,12 @@ class RemoteWrite(Table):
     rules_there: bool = False
     """That system's own ruler evaluates the rules. This Prometheus evaluates none, or alerts would come twice."""
     query_url: Url | None = Field(default=None, examples=["https://mimir.example.com/prometheus"])
-    """Where that system answers PromQL, without `/api/v1`: with `rules_there` Grafana reads the records there."""
+    """Where that system answers PromQL, without `/api/v1`: Grafana reads there, with `rules_there` and without."""
 
     @model_validator(mode="after")
     def _records_are_read_where_they_are(self) -> Self:
         if self.rules_there and self.query_url is None:
             raise ValueError("rules_there needs query_url, the address for Grafana: only that system has the records")
-        if self.query_url and not self.rules_there:
-            raise ValueError("query_url needs rules_there: without it Grafana reads the local Prometheus")
         return self
 
 
@@ -118,9 +116,16 @@ class Stack(Table):
             raise ValueError("notify by email needs [stack.email] with to, sender and smarthost")
         if sum(remote.rules_there for remote in self.remote_write) > 1:
             raise ValueError("remote_write has rules_there more than once: every alert would come twice")
+        if sum(remote.query_url is not None for remote in self.remote_write) > 1:
+            raise ValueError("remote_write has query_url more than once: Grafana reads one system")
         return self
 
     @property
     def ruler(self) -> RemoteWrite | None:
         """The remote store that evaluates the rules, if one does."""
         return next((remote for remote in self.remote_write if remote.rules_there), None)
+
+    @property
+    def queried(self) -> RemoteWrite | None:
+        """The remote store that Grafana reads, if it reads one."""
+        return next((remote for remote in self.remote_write if remote.query_url), None)
