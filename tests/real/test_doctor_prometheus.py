@@ -29,6 +29,8 @@ from draftboard.prometheus import Client, Server
 from draftboard.reading import Recorded
 from draftboard.report import report
 from draftboard.settings import Settings
+from draftboard.signals import Level
+from draftboard.signals.decisions import state
 from support.dialects import page_of
 from support.loopback import answering, page
 
@@ -64,11 +66,12 @@ def scraping(folder: Path, pages: Sequence[Scraped], rules: Settings | None = No
         (folder / "prometheus.yml").write_text(configuration(folder, places, [own for _, own in pages], rules))
         process.send_signal(signal.SIGHUP)
         client = stack.enter_context(Client(url))
-        ready = f"count(up) == {len(pages)}"
-        yield (
-            client,
-            wait_for(client, process, f"{ready} and on () fleet:draftboard_heartbeat:bool" if rules else ready),
-        )
+        made = [f"count(up) == {len(pages)}"]
+        if rules:
+            made.append("fleet:draftboard_heartbeat:bool")
+        if rules and any("vllm:" in text for text, _ in pages):
+            made.append(str(state.record_at(Level.MODEL, rules)))  # Of another group, whose turn comes later.
+        yield client, wait_for(client, process, " and on () ".join(made))
 
 
 def configuration(folder: Path, places: list[str], labels: list[dict[str, str]], rules: Settings | None) -> str:

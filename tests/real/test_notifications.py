@@ -344,6 +344,7 @@ def test_a_restart_forgets_an_end_that_waits_and_takes_the_next_outage_for_the_o
     """The risk of a reboot that the documentation names; the shorter the interval of a group, the smaller it is."""
     delivery, alert = configured(notify={"group_interval_critical": "1h"}), outage()
     delivery.post(alert)
+    delivery.inbox.until(lambda: bool(delivery.inbox.titles), "the outage is told")
     before = another_model(delivery, "before")
     delivery.post(over(alert))
     delivery.restart()
