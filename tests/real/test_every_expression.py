@@ -54,7 +54,10 @@ EMPTY_BY_DEFAULT = {
     **dict.fromkeys(("HTTP errors", "target:vllm_http_errors:ratio_rate5m", "VLLMErrors"), NO_ERROR),
     **dict.fromkeys(("service:vllm_http_failures:rate5m", "service:vllm_slo_unserved:rate5m"), NO_ERROR),
     **dict.fromkeys(("VLLMHTTPErrors", "Share of failed requests"), NO_ERROR),
-    **dict.fromkeys(("VLLMModelDown", "VLLMTargetDown", "Servers down"), "the outage falls between two evaluations"),
+    **dict.fromkeys(
+        ("VLLMModelDown", "VLLMTargetDown", "Servers down", "Engines that were not well"),
+        "the outage falls between two evaluations",
+    ),
     **dict.fromkeys(
         (
             *(
@@ -116,7 +119,7 @@ EMPTY_BY_DEFAULT = {
 # The demo's short windows give the run a past and a queue to resolve, and its settings an n-gram that does not pay.
 SHOWN_IN_THE_DEMO = {
     "Standing over time H",
-    *("VLLMModelDown", "VLLMTargetDown", "Servers down"),
+    *("VLLMModelDown", "VLLMTargetDown", "Servers down", "Engines that were not well"),
     "SpecDecodeNotPaying",
     *("Queue time: P99 over P50", "model:vllm_request_queue_time_seconds:p99_over_p50_rate5m"),
 }

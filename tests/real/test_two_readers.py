@@ -25,7 +25,7 @@ from draftboard.expr.scope import Edition, Level, Scope
 from draftboard.expr.vector import Labels, Vector
 from draftboard.prometheus import Client, Promtool, Server
 from draftboard.settings import load
-from draftboard.signals import ALL, Signal, standings
+from draftboard.signals import ALL, Signal, fleet, standings
 from draftboard.signals.capacity import queue_growth
 from draftboard.signals.comparison import acceptance_change, length_anomaly, length_baseline, length_deviation
 from draftboard.signals.costs import step_cost
@@ -55,7 +55,7 @@ LONGER_THAN_A_WINDOW = {
     *BURNS.values(),
 }
 """Ask when samples were taken, how the window came to be, or of longer ones: counts know nothing of that."""
-REST_ON_THEM = {standings.ENGINES["stuck"], standings.ENGINES["fine"]}
+REST_ON_THEM = {standings.ENGINES["stuck"], standings.ENGINES["fine"], fleet.engine_standing, fleet.not_well}
 SPEEDUPS = ("loses", "even", "pays")
 Series = tuple[str, Labels]
 

@@ -23,7 +23,7 @@ from support import catalogue, grafana
 
 SUBJECTS = ("overview", "depth", "latency", "capacity")
 PATHS = (
-    "dashboards/draftboard-status.json",
+    *(f"dashboards/draftboard-{subject}.json" for subject in ("status", "fleet")),
     *(f"dashboards/draftboard-{subject}.json" for subject in SUBJECTS),
     *(f"dashboards/standalone/draftboard-{subject}-raw.json" for subject in SUBJECTS),
 )
@@ -358,9 +358,11 @@ def test_what_raw_series_cannot_afford_follows_the_settings() -> None:
     assert "Servers down" in dict(grafana.notes(raw))["Are requests answered?"], "servers are remembered for an hour"
 
 
-def test_opening_a_dashboard_of_records_queries_nothing_by_engine(documents: dict[str, Json]) -> None:
+def test_opening_a_dashboard_of_records_queries_nothing_by_engine_but_what_is_about_engines(
+    documents: dict[str, Json],
+) -> None:
     for uid, document in documents.items():
-        if not is_raw(uid):
+        if not is_raw(uid) and uid != "draftboard-fleet":
             opened = [panel for panel in document["panels"] if panel["type"] != "row"]
             assert [
                 one["title"] for one in opened if any("engine:" in target["expr"] for target in one["targets"])
@@ -386,16 +388,17 @@ def test_a_link_to_another_dashboard_needs_no_address_and_keeps_what_is_selected
     ]
     assert links
     for link in links:
-        depth = re.fullmatch(
-            r"/d/draftboard-depth(-raw)?\?\$\{__url_time_range\}&var-datasource=\$\{datasource\}&(.+)", link
+        page = re.fullmatch(
+            rf"/d/draftboard-({'|'.join(SUBJECTS)})(?:-raw)?\?\$\{{__url_time_range\}}&var-datasource=\$\{{datasource\}}&(.+)",
+            link,
         )
         runbook = link.endswith("/alerts/runbooks/${__value.raw}.md")
-        assert runbook or (depth and depth[2] == "${__data.fields.link}"), link
+        assert runbook or (page and page[2] == "${__data.fields.link}"), link
 
 
 def test_the_link_of_a_row_carries_every_label_that_tells_models_apart(panels: Panels, settings: Settings) -> None:
     linked = [(where, panel) for where, panel in kind(panels, "table") if "__data.fields.link" in str(panel)]
-    assert len({where.partition(":")[0] for where, _ in linked}) == 6
+    assert len({where.partition(":")[0] for where, _ in linked}) == 7
     of = settings.labels
     for where, panel in linked:
         for target in panel["targets"]:
@@ -405,7 +408,8 @@ def test_the_link_of_a_row_carries_every_label_that_tells_models_apart(panels: P
             assert address, where
             labels = re.findall(r'"(\w+)"', joined[1])
             assert labels in (
-                [one for one in of.filters if one in level] for level in (of.model_level, of.service_level)
+                [one for one in of.filters if one in level]
+                for level in (of.engine_level, of.model_level, of.service_level)
             )
             assert address[1] == "&".join(f"var-{label}=${number}" for number, label in enumerate(labels, start=1))
             assert address[2] == ";".join(["(.*)"] * len(labels))
@@ -530,6 +534,7 @@ def test_a_table_keeps_the_time_until_its_columns_are_merged(panels: Panels) -> 
         ("draftboard-overview: Standing and next step by model", ["Expected", "Standing"], [False, False]),
         ("draftboard-latency: Latency by model", ["TPOT P99"], [True]),
         ("draftboard-depth: Draft length by model", ["Gain of best k"], [True]),
+        ("draftboard-fleet: Engines by standing", ["Margin", "Standing"], [False, False]),
         ("draftboard-overview: Firing alerts", ["Since", "Severity"], [True, False]),
     ],
 )
@@ -710,12 +715,13 @@ def drawn(panel: Json) -> list[str]:
 def test_no_panel_draws_more_than_twelve_lines_by_default(documents: dict[str, Json], panels: Panels) -> None:
     for uid, document in documents.items():
         for variable in (one for one in document["templating"]["list"] if one["name"] == "lines"):
-            assert (variable["current"]["value"], variable["options"][-1]["text"]) == ("6", "all"), uid
+            drawn_first = "10" if uid == "draftboard-fleet" else "6"
+            assert (variable["current"]["value"], variable["options"][-1]["text"]) == (drawn_first, "all"), uid
     for where, panel in kind(panels, "timeseries", "barchart", "xychart"):
         for target, limit in zip(panel["targets"], drawn(panel), strict=True):
-            alone = "position" in target["legendFormat"]
+            alone = next(iter(re.findall("position|percentile", target["legendFormat"])), "")
             assert limit == ("sum" if limit == "sum" else "1" if alone else "$lines"), where
-            if alone:
+            if alone == "position":
                 assert 'position=~"[0-9]|1[0-1]"' in target["expr"], where
     two_lines_each = {"Prefix cache hits", "HTTP errors"}  # Local and external, 4xx and 5xx.
     for where, panel in kind(panels, "timeseries"):

@@ -26,9 +26,12 @@ _LEGEND_OF = {
     "accepted": "{{accepted}} accepted",
     "gpu": "GPU {{gpu}}",
     "k": "k = {{k}}",
+    "percentile": "P{{percentile}}",
     "position": "position {{position}}",
 }
 """What a label's value is called in a legend; of other labels the value says it."""
+_OF_ONE_MODEL = frozenset({"position", "percentile"})
+"""Labels by which one model alone has as many lines as a graph has room for."""
 LONGEST = 300
 """Characters of a panel's description: as many as are read while the pointer rests on it."""
 
@@ -47,6 +50,7 @@ class Charts:
     subject: str
     worst: Signal = field(default=decisions.standing, kw_only=True)  # Ranks the models that graphs draw.
     drafting: bool = field(default=False, kw_only=True)  # Whether it is about models that draft, not about all.
+    offered: tuple[int, ...] = field(default=(6, 12), kw_only=True)  # How many lines a graph may draw, beside all.
     shows: list[tuple[str, str]] = field(default_factory=list, init=False)
     """Signal name and panel title of every panel made."""
     used: set[str] = field(default_factory=set, init=False)
@@ -66,10 +70,10 @@ class Charts:
         """A signal over time, of the worst models or, at another level, of what `worst` or its own values rank first.
 
         By default at the widest level that it has. Of a signal by SLO it shows the chosen one, of a signal by position
-        the first positions of the worst model alone.
+        or percentile the worst model alone.
         """
         level = level or signal.levels[-1]
-        if "position" in signal.by:
+        if _OF_ONE_MODEL & {*signal.by}:
             title = f"{signal.title} of the {self._lines.first} model"
             return self._trend(signal, level, self._lines.of_one(signal, level), zones, width=width, title=title)
         return self._trend(signal, level, self._lines.of(signal, level, worst), zones, width=width)
@@ -275,7 +279,7 @@ class Charts:
 
     @cached_property
     def _lines(self) -> Lines:
-        return Lines(self.edition, self.worst, self.drafting)
+        return Lines(self.edition, self.worst, self.drafting, self.offered)
 
     @cached_property
     def _anywhere(self) -> Scope:

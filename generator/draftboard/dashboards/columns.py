@@ -28,8 +28,9 @@ _MERGE: dict[str, Any] = {"id": "merge", "options": {}}
 # In pixels: a letter of Grafana's font, the space beside a text, and that of a head with the arrow of sorting.
 _LETTER, _SPACE, _HEAD_LETTER, _HEAD_SPACE = 6.7, 20, 6.6, 32
 _NUMBER, _AGE, _LABEL = 7, 10, 11  # Letters of a usual number with its unit, of an age such as 59 minutes, of a label.
-_LETTERS_OF = {"slo": 21, "instance": 18, "kv_cache_max_concurrency": 28}  # Of labels with longer values or heads.
-_MODEL, _GAUGE = 230, 136
+# Of labels with longer or shorter values, or with longer heads.
+_LETTERS_OF = {"slo": 21, "instance": 18, "engine": 4, "kv_cache_max_concurrency": 28}
+_MODEL, _MODEL_OF_ENGINE, _GAUGE = 230, 166, 136  # Beside the names of its engine there is less room.
 _MOST_TIMES = 4.0  # End of a gauge of speedups; the number stands beside it.
 
 
@@ -58,7 +59,8 @@ def _shown(expr: Expr) -> Expr:
 def row_heads(level: Collection[str], own: Iterable[str], settings: Settings) -> dict[str, str]:
     """Heads of the columns that hold labels, in their order; those of the scope are there only where it is used."""
     of = settings.labels
-    heads = {of.variant: "Variant", of.spec_method: "Method", **{label: _titled(label) for label in of.scope}}
+    heads = {label: _titled(label) for label in (of.instance, of.engine)}
+    heads |= {of.variant: "Variant", of.spec_method: "Method", **{label: _titled(label) for label in of.scope}}
     of_level = {label: head for label, head in heads.items() if label in level}
     return {SHOWN: SHOWN} | of_level | {label: _titled(label) for label in own}
 
@@ -119,17 +121,23 @@ def _sorted(field: str, *, descending: bool) -> dict[str, Any]:
     return {"id": "sortBy", "options": {"fields": {}, "sort": [{"field": field, "desc": descending}]}}
 
 
-def of_labels(heads: Mapping[str, str], dashboard: str) -> list[dict[str, Any]]:
+def of_labels(heads: Mapping[str, str], dashboard: str, settings: Settings) -> list[dict[str, Any]]:
     """Columns of labels: an absent one is empty, and the model's name links to a dashboard on it."""
-    url = f"/d/{dashboard}?${{__url_time_range}}&var-datasource=${{datasource}}&${{__data.fields.{_LINK}}}"
-    link = [{"title": "How deep are its drafts accepted?", "url": url}]
+    link = links_to(dashboard, "How deep are its drafts accepted?")
+    least = _MODEL_OF_ENGINE if settings.labels.instance in heads else _MODEL
     hidden = {"viz": True, "legend": False, "tooltip": False}
     return [
         fields.TEXT_AS_IT_IS,
-        override("byName", heads[SHOWN], links=link, custom_minWidth=_MODEL, custom_wrapText=True),
+        override("byName", heads[SHOWN], links=link, custom_minWidth=least, custom_wrapText=True),
         *label_widths({label: head for label, head in heads.items() if label != SHOWN}),
         override("byName", _LINK, custom_hideFrom=hidden),
     ]
+
+
+def links_to(dashboard: str, question: str) -> list[dict[str, Any]]:
+    """A link from a row to a dashboard on what the row is about."""
+    url = f"/d/{dashboard}?${{__url_time_range}}&var-datasource=${{datasource}}&${{__data.fields.{_LINK}}}"
+    return [{"title": question, "url": url}]
 
 
 def label_widths(heads: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -140,7 +148,14 @@ def label_widths(heads: Mapping[str, str]) -> list[dict[str, Any]]:
     ]
 
 
-def of_signal(signal: Signal, settings: Settings, *, gauge: bool = False, filled: bool = False) -> dict[str, Any]:
+def of_signal(
+    signal: Signal,
+    settings: Settings,
+    *,
+    gauge: bool = False,
+    filled: bool = False,
+    links: Sequence[dict[str, Any]] = (),
+) -> dict[str, Any]:
     """A column shows values as its signal does: with the colour as background, as a gauge, or in the text."""
     shown, head = fields.defaults(signal, settings, fields.IN_CELLS), heading(signal, settings)
     if filled:
@@ -156,6 +171,8 @@ def of_signal(signal: Signal, settings: Settings, *, gauge: bool = False, filled
     properties["mappings"] = [*shown["mappings"], *fields.no_sample("text")]
     if gauge or fields.has_steps(signal, settings):
         properties["color"] = {"mode": "thresholds"}
+    if links:
+        properties["links"] = links
     if signal.unit is Unit.CODE:
         properties["custom_align"] = "center" if filled else "left"
     letters = max((len(code.says) for code in signal.codes), default=_AGE if signal.unit is Unit.AGE else _NUMBER)

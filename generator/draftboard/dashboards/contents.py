@@ -24,6 +24,7 @@ from draftboard.signals import (
 )
 from draftboard.signals import capacity as room
 from draftboard.signals import depth as positions
+from draftboard.signals import fleet as engines
 from draftboard.signals import latency as times
 from draftboard.signals.signal import Unit
 from draftboard.status import Status
@@ -31,6 +32,13 @@ from draftboard.status import Status
 _ENGINE = Level.ENGINE
 _NO_JUDGEMENT = frozenset({Status.ODD})
 """Of bands by which drafters cannot be compared: only the one on which an alert fires."""
+_FURTHER = {
+    acceptance.acceptance_length: ("depth", "How deep are its drafts accepted?"),
+    times.per_token.p99: ("latency", "Where does its time go?"),
+    room.kv_cache_usage: ("capacity", "How full is its KV cache, and who waits?"),
+    engines.engine_standing: ("overview", "Does speculation pay for its model?"),
+}
+"""By the figure of an engine: the page that explains it, and the question that it answers."""
 _OTHER_TIMES = (times.queue, times.prefill, times.decode, times.inference)
 
 
@@ -337,9 +345,56 @@ def capacity(settings: Settings, edition: Edition) -> Dashboard:
     return page.build()
 
 
-_ALL = (overview, status, depth, latency, capacity)
-DASHBOARDS = {Edition.RECORDS: _ALL, Edition.RAW: tuple(build for build in _ALL if build is not status)}
-"""By edition: a wall of standings, which only the rules know, has none on raw series."""
+def fleet(settings: Settings, edition: Edition) -> Dashboard:
+    """Hundreds of engines: each in a table, those that were not well, the ten worst, and how far they are apart."""
+    page = Page(
+        settings,
+        edition,
+        "fleet",
+        "Which of many engines needs somebody, and how far apart are the engines of a model?",
+        by_engine=True,
+        offered=(10, 25),
+    )
+    page.panels(
+        *_totals(page, widths=(9, 8, 7)),
+        page.table(
+            "Engines by standing",
+            *(engines.engine_standing, acceptance.acceptance_length, engines.length_margin),
+            *(positions.first_position, positions.last_position),
+            *(traffic.generation_tokens, room.kv_cache_usage, times.per_token.p99),
+            worst=(engines.engine_standing, engines.length_margin),
+            filled=(engines.engine_standing,),
+            linked=_FURTHER,
+            says="How each engine does now; a figure links to the page that explains it, of this engine.",
+            action="Start at the top: the worst rows come first.",
+            height=18,
+        ),
+    )
+    page.row(
+        "Which engines were not well, and when?",
+        page.totals(decisions.engines_by_state, width=24),
+        page.timeline(engines.not_well),
+    )
+    page.row(
+        "Which engines are worst?",
+        *page.trends(
+            *(engines.length_margin, comparison.length_to_others, times.per_token.p99),
+            *(room.kv_cache_usage, requests.requests_waiting, steps.step_time_change),
+            level=_ENGINE,
+        ),
+    )
+    page.row(
+        "How far apart are the engines of a model?",
+        *(panel for one in engines.SPREADS.values() for panel in (page.bars(one), page.trend(one))),
+        collapsed=True,
+    )
+    return page.build()
+
+
+_ALL = (overview, fleet, status, depth, latency, capacity)
+_OF_RECORDS = {status, fleet}
+"""A wall of standings, which only the rules know, and what raw series of hundreds of engines cannot afford."""
+DASHBOARDS = {Edition.RECORDS: _ALL, Edition.RAW: tuple(build for build in _ALL if build not in _OF_RECORDS)}
 
 
 def places(settings: Settings) -> dict[str, tuple[str, ...]]:

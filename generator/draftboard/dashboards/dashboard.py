@@ -60,9 +60,9 @@ def choices(settings: Settings, drawn: Lines) -> list[dict[str, Any]]:
     """Variables that are no labels: what is drawn, and draft cost and verify inflation to try."""
     costs, raw = settings.draft_cost, drawn.edition is Edition.RAW
     percentiles = {f"P{percent}": f"{percent / 100:g}" if raw else f"p{percent}" for percent in (50, 95, 99)}
-    how_many = {f"{count} {drawn.first}": str(count) for count in (6, 12)} | {"all": "1000"}
+    how_many = {f"{count} {drawn.first}": str(count) for count in drawn.offered} | {"all": "1000"}
     return [
-        _choice(lines.LINES, "Lines", how_many) | {"description": f"How many models a graph draws: {drawn.order}"},
+        _choice(lines.LINES, "Lines", how_many) | {"description": f"How many lines a graph draws: {drawn.order}"},
         _choice(QUANTILE, "Percentile", ({} if raw else {"mean": "mean"}) | percentiles, "P99"),
         _choice(lines.SLO, "SLO", {name.replace("_", " "): name for name in settings.slo.declared}),
         _number("draft_cost", "Draft cost c", costs.default, (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)),

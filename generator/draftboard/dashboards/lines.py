@@ -84,6 +84,7 @@ class Lines:
     edition: Edition
     worst: Signal  # Ranks models: their standing, or what is bad where it is high.
     drafting: bool  # Whether only models that draft are drawn.
+    offered: tuple[int, ...] = (6, 12)  # Numbers of lines to choose from, beside all.
 
     @property
     def first(self) -> str:
@@ -105,8 +106,8 @@ class Lines:
         return Drawn(series, signal.by, self._ranking(signal, level, worst))
 
     def of_one(self, signal: Signal, level: Level) -> Drawn:
-        """The first positions of the first model alone."""
-        first = signal.where("position", up_to(_POSITIONS - 1))
+        """All lines of the first model alone; of positions the first ones."""
+        first = signal.where("position", up_to(_POSITIONS - 1)) if "position" in signal.by else signal
         return Drawn(first, signal.by, self._ranking(signal, level, None), "1")
 
     def _ranking(self, signal: Signal, level: Level, worst: Signal | None) -> Ranking:

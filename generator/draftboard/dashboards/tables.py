@@ -1,6 +1,6 @@
 """Tables: a row for each model, SLO, alert or engine, the worst on top."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from draftboard.dashboards import columns, fields
@@ -23,9 +23,14 @@ class Tables(Charts):
         worst: Collection[Signal],
         filled: Collection[Signal] = (),
         gauges: Collection[Signal] = (),
+        linked: Mapping[Signal, tuple[str, str]] | None = None,
         height: int = 9,
     ) -> Panel:
-        """Latest values: a row for each model or SLO, a column for each signal, and a link to the model's depth."""
+        """Latest values: a row for each model, engine or SLO, a column for each signal, and a link to its depth.
+
+        Of columns that are `linked`, each cell leads to what the row is about on another dashboard, by its subject, and
+        with the question that it answers.
+        """
         own = tuple(dict.fromkeys(label for signal in signals for label in signal.by))
         scope = self._scope(signals[0].levels[-1], latest=True)
         asked = [one for one in signals if self._asked(one)]
@@ -34,6 +39,10 @@ class Tables(Charts):
         if not by_ref:
             return None
         heads = columns.row_heads(scope.labels, own, self.settings)
+        links = {
+            signal: columns.links_to(uid(subject, self.edition), question)
+            for signal, (subject, question) in (linked or {}).items()
+        }
         return self._panel(
             "table",
             *by_ref.values(),
@@ -44,9 +53,11 @@ class Tables(Charts):
             says=says,
             action=action,
             overrides=[
-                *columns.of_labels(heads, uid("depth", self.edition)),
+                *columns.of_labels(heads, uid("depth", self.edition), self.settings),
                 *(
-                    columns.of_signal(one, self.settings, filled=one in filled, gauge=one in gauges)
+                    columns.of_signal(
+                        one, self.settings, filled=one in filled, gauge=one in gauges, links=links.get(one, ())
+                    )
                     for one in by_ref.values()
                 ),
             ],

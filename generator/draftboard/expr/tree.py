@@ -381,6 +381,23 @@ def over_level(how: str, argument: Expr, *extra: str) -> Aggregate:
 
 
 @dataclass(frozen=True, eq=False)
+class Spread(Expr):
+    """A quantile of the values of all series with the same labels `by`."""
+
+    share: float
+    by: Names
+    argument: Expr
+
+    def promql(self, scope: Scope) -> str:
+        share = promql.number(self.share)
+        return promql.aggregate("quantile", self.by(scope), share, self.argument.promql(scope))
+
+    def values(self, view: View) -> Vector | float:
+        names = self.by(view.scope)
+        return vector.spread(self.share, vector_of(self.argument, view), lambda labels: vector.kept(labels, names))
+
+
+@dataclass(frozen=True, eq=False)
 class Reduce(Expr):
     """One value over the one label that a signal has beyond its level."""
 

@@ -65,6 +65,21 @@ def aggregated(how: str, vector: Vector, key: Key) -> Vector:
     return {labels: _AGGREGATIONS[how](values) for labels, values in groups.items()}
 
 
+def spread(share: float, vector: Vector, key: Key) -> Vector:
+    """A quantile of all elements with the same key, between two of them in proportion."""
+    groups: dict[Labels, list[float]] = {}
+    for labels, value in vector.items():
+        groups.setdefault(key(labels), []).append(value)
+    return {labels: _ranked(share, sorted(values)) for labels, values in groups.items()}
+
+
+def _ranked(share: float, ordered: list[float]) -> float:
+    rank = share * (len(ordered) - 1)
+    low = math.floor(rank)
+    weight = rank - low
+    return ordered[low] * (1 - weight) + ordered[min(low + 1, len(ordered) - 1)] * weight
+
+
 def first_of(vectors: Iterable[Vector]) -> Vector:
     """`a or b or ...`: each element from the first vector that has its labels."""
     found: dict[Labels, float] = {}

@@ -13,6 +13,7 @@ from draftboard.signals import (
     depth,
     economics,
     events,
+    fleet,
     gpu,
     integrity,
     latency,
@@ -61,7 +62,7 @@ FAMILIES: dict[str, tuple[Signal, ...]] = {
     "latency-decode": latency.decode.signals,
     "latency-inference": latency.inference.signals,
     "verdict": (decisions.verdict, decisions.advice, decisions.standing),
-    "standings": _of(standings),
+    "standings": _of(standings, fleet),
     "gpu": _of(gpu),
     "monitoring": _of(monitoring),
 }

@@ -98,6 +98,7 @@ queue_growth = Signal(
 kv_cache_usage = Signal(
     name="kv_cache_usage",
     title="KV cache in use",
+    short="KV",
     question="How near is the fullest engine to its limit?",
     description="Share of the KV cache's blocks held by running requests; for a model, of its fullest engine.",
     action="If it is nearly full, admit fewer requests (--max-num-seqs) or add engines.",

@@ -36,17 +36,18 @@ def usual(signal: Signal, evaluations: Expr = _MOST_OF_IT) -> Expr:
     return _past("avg_over_time", signal) & (_past("count_over_time", signal) >= evaluations)
 
 
-_BESIDE = Matching(lambda s: (s.settings.labels.instance, s.settings.labels.engine), group="right")
+BESIDE = Matching(lambda s: (s.settings.labels.instance, s.settings.labels.engine), group="right")
+"""A figure of a model beside one of each of its engines."""
 
 
 def other_engines(signal: Signal) -> Expr:
     """A rate of the other engines of an engine's model, together."""
-    return Binary(signal.at(Level.MODEL), "-", signal, _BESIDE)
+    return Binary(signal.at(Level.MODEL), "-", signal, BESIDE)
 
 
 def _unless_of_model(figure: Expr, condition: Expr) -> Expr:
     """Of the engines of models for which the condition does not hold."""
-    return Binary(figure, "unless", condition.at(Level.MODEL), replace(_BESIDE, group=""))
+    return Binary(figure, "unless", condition.at(Level.MODEL), replace(BESIDE, group=""))
 
 
 def _against_before(figure: Expr) -> Expr:

@@ -4,12 +4,13 @@ from dataclasses import dataclass, replace
 
 from draftboard.catalogue import Histogram, latency
 from draftboard.expr.counts import View
-from draftboard.expr.scope import Edition, Scope
+from draftboard.expr.scope import Edition, Level, Scope
 from draftboard.expr.tree import Expr, Given, Number, Quantile, rate, setting
 from draftboard.expr.vector import NOTHING, Vector
 from draftboard.settings import Settings
 from draftboard.settings.objectives import HISTOGRAMS
 from draftboard.signals.signal import Band, Better, Code, Signal, Unit, good_under, within
+from draftboard.signals.traffic import BOTH_LEVELS
 from draftboard.status import Status
 
 QUANTILE = "quantile"
@@ -98,7 +99,9 @@ def distribution_of(
     return buckets, mean
 
 
-def _latency(metric: Histogram, *, name: str, what: str, short: str, action: str) -> Latency:
+def _latency(
+    metric: Histogram, *, name: str, what: str, short: str, action: str, p99_levels: tuple[Level, ...] = (Level.MODEL,)
+) -> Latency:
     buckets, mean = distribution_of(metric, name=name, what=what, short=short, action=action, unit=Unit.SECONDS)
     record = metric.name.replace("vllm:", "vllm_")
     estimate = (
@@ -123,7 +126,7 @@ def _latency(metric: Histogram, *, name: str, what: str, short: str, action: str
     def resolved(share: Number) -> Expr:
         return unresolved.combined("< bool", share)
 
-    def quantile(percent: int) -> Signal:
+    def quantile(percent: int, levels: tuple[Level, ...] = (Level.MODEL,)) -> Signal:
         return Signal(
             name=f"{name}_p{percent}",
             title=f"P{percent} {within(what)}",
@@ -136,12 +139,13 @@ def _latency(metric: Histogram, *, name: str, what: str, short: str, action: str
             better=Better.LOWER,
             expr=Quantile(share := setting(lambda _: percent / 100), buckets) * resolved(share),
             record=f"{record}:p{percent}_rate{{window}}",
+            levels=levels,
             bands=lambda settings: _within_the_slo(metric, settings),
             codes=(BELOW_RESOLUTION,),
             empty=buckets.empty,
         )
 
-    p50, p95, p99 = quantile(50), quantile(95), quantile(99)
+    p50, p95, p99 = quantile(50), quantile(95), quantile(99, p99_levels)
     tail = Signal(
         name=f"{name}_tail",
         title=f"{what}: P99 over P50",
@@ -197,6 +201,7 @@ per_token = _latency(
     what="Time per output token",
     short="TPOT",
     action="If it grows, look at step latency and acceptance.",
+    p99_levels=BOTH_LEVELS,  # What users of an engine feel of it.
 )
 step = _latency(
     latency.STEP_LATENCY,

@@ -20,6 +20,7 @@ def rate_of(
     description: str = "",
     unit: Unit = Unit.TOKENS_PER_SECOND,
     empty: str = "",
+    short: str = "",
     kinds: tuple[tuple[str, Status], ...] = (),
 ) -> Signal:
     """A counter as a rate: recorded by engine, summed by model."""
@@ -27,6 +28,7 @@ def rate_of(
     return Signal(
         name=name,
         title=title,
+        short=short,
         question=question,
         description=description or f"Per second: {within(metric.meaning)}",
         action=action,
@@ -90,6 +92,7 @@ generation_tokens = rate_of(
     "Generated tokens",
     "How many tokens are generated?",
     "Use it as the load behind every ratio.",
+    short="Tokens/s",
 )
 decode_steps = rate_of(
     latency.STEP_LATENCY.count,

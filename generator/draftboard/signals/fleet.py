@@ -1,0 +1,123 @@
+"""How each of many engines does, and how far the engines of a model are apart: what a page on a whole fleet asks."""
+
+from functools import partial
+
+from draftboard.expr.labels import told_apart
+from draftboard.expr.scope import Level
+from draftboard.expr.tree import Binary, Expr, Spread, setting
+from draftboard.signals import acceptance, capacity, comparison, costs, decisions, requests, traffic
+from draftboard.signals.comparison import BESIDE
+from draftboard.signals.decisions import STATES, Choice, Decision
+from draftboard.signals.latency import per_token
+from draftboard.signals.signal import Better, Code, Signal, Unit, good_from, within
+from draftboard.signals.traffic import enough_drafts
+from draftboard.status import Status
+
+
+def _of_its_model(signal: Signal, how: str, figure: Expr) -> Expr:
+    """A figure of each engine, combined with its model's value of the signal."""
+    return Binary(signal.at(Level.MODEL), how, figure, BESIDE)
+
+
+_cost_of_drafts = _of_its_model(costs.draft_cost, "*", acceptance.draft_length)
+length_margin = Signal(
+    name="length_margin",
+    title="Acceptance length above break-even",
+    short="Margin",
+    question="Does an engine's acceptance length pay?",
+    description="Acceptance length of an engine - its break-even length: its mean draft length x c + v, with its "
+    "model's draft cost c and verify inflation v.",
+    action="Below 0, compare the engine's traffic and arguments with the others'.",
+    note="Of speculative steps alone, and as good as the model's c and v are: the verdict on the load is the model's.",
+    unit=Unit.TOKENS,
+    better=Better.HIGHER,
+    expr=acceptance.acceptance_length - _of_its_model(costs.verify_inflation, "+", _cost_of_drafts),
+    levels=(Level.ENGINE,),
+    bands=lambda _: good_from(0, good="above-break-even", under="below-break-even", status=Status.BAD),
+    decimals=2,
+    least=None,
+)
+_drafts_enough = length_margin & enough_drafts
+_NOT_WELL = {
+    "down": Choice(Code(0, "down", Status.DOWN), STATES.any_of(decisions.state, "down")),
+    "stuck": Choice(Code(1, "stuck", Status.DOWN), requests.stuck),
+    "not drafting": Choice(Code(2, "not drafting", Status.STUCK), STATES.any_of(decisions.state, "not drafting")),
+    "silent": Choice(Code(3, "no vLLM metrics", Status.ODD), STATES.any_of(decisions.state, "silent")),
+}
+NOT_WELL = Decision(_NOT_WELL)
+# Codes in order of badness, so that the least is the worst. Drafts that are judged outlive the state by a window.
+STANDING_OF_ENGINE = Decision(
+    {
+        **_NOT_WELL,
+        "below": Choice(Code(4, "below break-even", Status.BAD), _drafts_enough < 0),
+        "behind": Choice(
+            Code(5, "behind the others", Status.WARN),
+            comparison.length_to_others < setting(lambda settings: settings.thresholds.outlier),
+        ),
+        "above": Choice(Code(6, "above break-even", Status.GOOD), _drafts_enough),
+        "few drafts": Choice(Code(7, "few drafts", Status.QUIET), STATES.any_of(decisions.state, "drafting")),
+        "idle": Choice(Code(8, "idle", Status.QUIET), STATES.any_of(decisions.state, "idle")),
+        "off": Choice(Code(9, "off", Status.OFF), STATES.any_of(decisions.state, "off")),
+        "starting": Choice(Code(10, "starting", Status.STARTING), STATES.any_of(decisions.state, "starting")),
+    }
+)
+engine_standing = Signal(
+    name="engine_standing",
+    title="Standing of an engine",
+    short="Standing",
+    question="Which engine needs somebody?",
+    description="State of each engine; of one that drafts, whether its acceptance length is below break-even, or "
+    "behind that of the model's other engines.",
+    action="Act on red and amber, from the top.",
+    note="Stuck: it holds requests and generates nothing. The verdict on a model counts all its decode steps, and "
+    "what users measure.",
+    unit=Unit.CODE,
+    expr=STANDING_OF_ENGINE.expr,
+    levels=(Level.ENGINE,),
+    codes=STANDING_OF_ENGINE.codes,
+    empty="no vLLM target is scraped",
+)
+not_well = Signal(
+    name="not_well",
+    title="Engines that were not well",
+    question="Which engine was not well, and when?",
+    description="Engines that were down, stuck, not drafting or without vLLM metrics, while they were; a gap is well.",
+    action="Look for what several of them share: a machine, a time, a model.",
+    unit=Unit.CODE,
+    expr=NOT_WELL.expr,
+    levels=(Level.ENGINE,),
+    codes=NOT_WELL.codes,
+    empty="every engine was well",
+)
+
+
+def _spread(signal: Signal, *, action: str) -> Signal:
+    """Percentiles of a figure over the engines of a model, which count alike."""
+    shares = {str(percent): percent / 100 for percent in (10, 50, 90)}
+    over_engines = partial(Spread, by=lambda scope: scope.labels, argument=signal.at(Level.ENGINE))
+    return Signal(
+        name=f"{signal.name}_spread",
+        title=f"{signal.title} over engines",
+        question=f"How far apart are the engines of a model in {within(signal.title)}?",
+        description=f"{signal.title}: P10, P50 and P90 of the engines of a model, each of which counts alike.",
+        action=action,
+        unit=signal.unit,
+        better=signal.better,
+        expr=told_apart("percentile", {name: over_engines(share) for name, share in shares.items()}),
+        by=("percentile",),
+        codes=signal.codes,
+        empty=signal.empty,
+        decimals=signal.decimals,
+    )
+
+
+SPREADS = {
+    signal.name: _spread(signal, action=action)
+    for signal, action in (
+        (acceptance.acceptance_length, "If they are far apart, look at routing: some engines have other text."),
+        (traffic.generation_tokens, "If they are far apart, look at routing, and at GPUs that differ."),
+        (capacity.kv_cache_usage, "If they are far apart, route requests to the engines with room."),
+        (per_token.p99, "If they are far apart, look for a slow GPU or host among the table's worst."),
+    )
+}
+"""By the name of the figure."""
