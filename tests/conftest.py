@@ -3,7 +3,7 @@
 import gc
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import hypothesis
@@ -127,12 +127,12 @@ def demo_settings() -> Settings:
 
 
 @pytest.fixture(scope="session")
-def files(settings: Settings) -> dict[str, str]:
+def files(settings: Settings) -> Mapping[str, str]:
     return render(settings)
 
 
 @pytest.fixture(scope="session")
-def committed() -> dict[str, str]:
+def committed() -> Mapping[str, str]:
     """What the defaults build."""
     return render(Settings())
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from draftboard.build import artifacts
+from draftboard.build import render
 from draftboard.build.files import RECORDING
 from draftboard.expr.counts import Counts
 from draftboard.expr.scope import Level
@@ -82,7 +82,7 @@ def test_rules_interpolate_v_by_batch_and_tell_calibrated_verdicts_from_assumed_
             }
         ],
     }
-    rules = needed({RECORDING: artifacts(CURVE)[RECORDING]()}, json.dumps(case))
+    rules = needed({RECORDING: render(CURVE)[RECORDING]}, json.dumps(case))
     text = json.dumps(case | {"group_eval_order": [group["name"] for group in rules]})
     (tmp_path / "rules.json").write_text(json.dumps({"groups": rules}))
     (tmp_path / "case.json").write_text(text)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from draftboard.build import artifacts
+from draftboard.build import render
 from draftboard.build.files import ALERTING, RECORDING
 from draftboard.catalogue.dialects import DialectName
 from draftboard.expr.vector import kept
@@ -62,9 +62,9 @@ def expected(signal: Signal, record: str, numbers: Numbers) -> dict[str, Any]:
 @pytest.mark.parametrize("dialect", OTHERS)
 def test_rules_record_of_a_page_what_is_computed_from_it(dialect: DialectName, promtool: Path, tmp_path: Path) -> None:
     settings = built_for(dialect)
-    made = artifacts(settings)
+    made = render(settings)
     for path in (RECORDING, ALERTING):  # A file that holds what promtool cannot parse fails all cases.
-        (tmp_path / Path(path).name).write_text(made[path]())
+        (tmp_path / Path(path).name).write_text(made[path])
     numbers = computed(page_of(dialect), settings)
     recorded = {
         signal: signal.record_at(Level.MODEL, settings)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from draftboard.build import artifacts, render, write
+from draftboard.build import render, write
 from draftboard.build.files import ALERTING, RECORDING
 from draftboard.rulers import RULERS, Ruler
 from draftboard.settings import Settings
@@ -55,9 +55,9 @@ def test_rules_that_look_back_and_carry_more_labels_pass_too(promtool: Path, tmp
 def test_rules_for_each_ruler_are_prometheus_rules_with_keys_of_its_own(
     ruler: Ruler, promtool: Path, tmp_path: Path
 ) -> None:
-    made = artifacts(Settings.model_validate({"rules": {"ruler": ruler}}))
+    made = render(Settings.model_validate({"rules": {"ruler": ruler}}))
     for path in (RECORDING, ALERTING):
-        document = loaded(made[path]())
+        document = loaded(made[path])
         file = tmp_path / Path(path).name
         file.write_text(json.dumps(document.get("spec", document)))
         run(promtool, "check", "rules", *("--ignore-unknown-fields",) * (ruler in WITH_KEYS_OF_THEIR_OWN), file)
@@ -66,7 +66,7 @@ def test_rules_for_each_ruler_are_prometheus_rules_with_keys_of_its_own(
 @pytest.fixture(scope="module")
 def tested(settings: Settings) -> dict[str, str]:
     """The committed rules and those on objectives, which have no record until they are declared."""
-    return {path: artifacts(settings)[path]() for path in (RECORDING, ALERTING)}
+    return {path: render(settings)[path] for path in (RECORDING, ALERTING)}
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.name.removesuffix(".test.yaml"))

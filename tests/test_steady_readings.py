@@ -14,7 +14,7 @@ from draftboard.settings import Settings
 from support.rulefiles import needed
 from support.steady import METHOD, STATISTICAL, Counts, K, Kind, Traffic, condition, counted, firing
 
-pytestmark = pytest.mark.prometheus
+pytestmark = [pytest.mark.prometheus, pytest.mark.long]
 
 _GOOD = (Kind(0.8), Kind(0.5))
 _QUIET = 10  # Minutes without traffic: a rate over less than its window is not read by numpy.

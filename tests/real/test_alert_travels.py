@@ -101,6 +101,7 @@ def test_a_broken_drafter_reaches_the_webhook_as_exactly_the_expected_alerts(
         assert (ROOT / "alerts/runbooks" / page).read_text().startswith(f"# {one.alert}")
 
 
+@pytest.mark.long
 def test_an_alert_that_nobody_expected_fails_the_drill(
     drill_settings: Settings, programs: Programs, tmp_path: Path
 ) -> None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from conftest import program
-from draftboard.build import artifacts
+from draftboard.build import render
 from draftboard.durations import Duration
 from draftboard.history import of_past
 from draftboard.lab.replay import Replay, replaying
@@ -73,7 +73,7 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replay]:
 
 def ours(path: str, step: int) -> dict[str, tuple[str, str]]:
     """By name, the text and the query of those that are shown by default."""
-    (document,) = grafana.dashboards({path: artifacts(Settings())[path]()}).values()
+    (document,) = grafana.dashboards({path: render(Settings())[path]}).values()
     windows = {"rate_interval": f"{step + PACE}s", "interval": f"{step}s"}
     return {
         one["name"]: (one["titleFormat"], grafana.substituted(one["target"]["expr"], document, **windows))

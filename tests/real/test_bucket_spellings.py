@@ -10,7 +10,7 @@ from conftest import RECORDING, program
 from draftboard.lab.replay import Replay, replaying
 from draftboard.rules import RecordingRule, recording_groups
 
-pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("demo_run")]
+pytestmark = [pytest.mark.prometheus, pytest.mark.long, pytest.mark.xdist_group("demo_run")]
 
 
 @pytest.fixture(scope="module")

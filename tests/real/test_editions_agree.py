@@ -66,7 +66,11 @@ def shown(panels: list[grafana.Json], title: str, ref: str) -> str:
 
 @pytest.mark.parametrize(
     ("chosen", "moments"),
-    [({}, MOMENTS), ({"spec_method": "none"}, (120, 420)), ({"model_name": "another"}, (120,))],
+    [
+        ({}, MOMENTS),
+        pytest.param({"spec_method": "none"}, (120, 420), marks=pytest.mark.long),
+        pytest.param({"model_name": "another"}, (120,), marks=pytest.mark.long),
+    ],
     ids=str,
 )
 def test_records_and_raw_series_give_the_same_values(

@@ -1,5 +1,6 @@
 """Which models a graph draws, as a real Prometheus answers its query: of thirty, the worst few."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -59,7 +60,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory, settings: Settings) -> 
 
 def drawn(prometheus: Client, files: dict[str, str], subject: str, title: str, lines: str = "6") -> set[str]:
     """Models that a panel draws over the last hours."""
-    dashboard = grafana.dashboards(files)[f"dashboards/draftboard-{subject}.json"]
+    dashboard = json.loads(files[f"dashboards/draftboard-{subject}.json"])
     (panel,) = (one for one in grafana.panels(dashboard) if one["title"] == title)
     (target,) = panel["targets"]
     expr = grafana.substituted(target["expr"], dashboard, "5m", {"lines": lines})

@@ -16,7 +16,7 @@ from draftboard.lab.replay import Replay, firings
 from support import catalogue, rulefiles
 from support.counters import read
 
-pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("demo_run")]
+pytestmark = [pytest.mark.prometheus, pytest.mark.long, pytest.mark.xdist_group("demo_run")]
 
 
 def input_series(replay: Replay) -> list[dict[str, str]]:

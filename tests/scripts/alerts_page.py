@@ -13,7 +13,7 @@ from pathlib import Path
 import yaml
 
 from draftboard.alerts import SUBJECTS, WATCHDOG, Alert, load
-from draftboard.build import artifacts
+from draftboard.build import render
 from draftboard.build.files import ALERTING, RECORDING
 from draftboard.durations import Duration
 from draftboard.settings import Settings, Severity
@@ -212,7 +212,7 @@ def measured(alert: str, promtool: Path, files: Mapping[str, str]) -> tuple[str,
 def under_test() -> tuple[Settings, dict[str, str]]:
     """The settings of the cases, under which every alert exists, and the rules made of them."""
     settings = load(ROOT / "tests/rules/objectives.toml")
-    return settings, {path: artifacts(settings)[path]() for path in (RECORDING, ALERTING)}
+    return settings, {path: render(settings)[path] for path in (RECORDING, ALERTING)}
 
 
 def main() -> None:

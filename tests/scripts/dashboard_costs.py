@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import httpx
 
-from draftboard.build import artifacts
+from draftboard.build import render
 from draftboard.durations import Duration
 from draftboard.lab.replay import Replay, replaying
 from draftboard.lab.simulator import Scenario, find
@@ -154,8 +154,8 @@ def _asked(http: httpx.Client, query: Query, end: float, stretch: Duration) -> C
 
 def costs(replay: Replay, *, inside: str = "", stretch: Duration = STRETCH) -> dict[str, Cost]:
     """By uid, of the dashboards in a folder or in all."""
-    texts = {path: text for path, text in artifacts(replay.settings).items() if path.startswith(inside)}
-    pages = grafana.dashboards({path: text() for path, text in texts.items() if path.startswith("dashboards/")})
+    made = render(replay.settings)
+    pages = grafana.dashboards({path: made[path] for path in made if path.startswith(inside or "dashboards/")})
     return {page["uid"]: cost(opened(page, replay.settings), replay, stretch) for page in pages.values()}
 
 

@@ -34,7 +34,7 @@ import yaml
 from rich.console import Console
 from rich.progress import Progress, TimeElapsedColumn
 
-from draftboard.build import artifacts
+from draftboard.build import render
 from draftboard.settings import load
 from support.rulefiles import prepared
 
@@ -85,11 +85,11 @@ class Rule:
 
 def load_rules() -> dict[str, Rule]:
     """The committed rules and those on objectives, which the settings of the tests declare."""
-    built = artifacts(load(ROOT / "tests/rules/objectives.toml"))
+    built = render(load(ROOT / "tests/rules/objectives.toml"))
     rules = (
         Rule(body.get("record") or body["alert"], file, group["name"], body)
         for file in RULE_FILES
-        for group in yaml.safe_load(built[file]())["groups"]
+        for group in yaml.safe_load(built[file])["groups"]
         for body in group["rules"]
     )
     return {rule.name: rule for rule in rules}

@@ -10,7 +10,7 @@ import jsonschema
 import yaml
 
 from conftest import ROOT
-from draftboard.build import artifacts, chart, write
+from draftboard.build import chart, render, write
 from draftboard.settings import Settings
 
 Object = dict[str, Any]
@@ -69,8 +69,8 @@ def preset(path: Path) -> Object:
 
 def built(settings: Settings, folder: Path) -> Path:
     """The chart of these settings, without its dashboards, which take long to make."""
-    made = artifacts(settings).items()
-    own = {path: text() for path, text in made if path.startswith(chart.FOLDER) and chart.DASHBOARDS not in path}
+    made = render(settings)
+    own = {path: made[path] for path in made if path.startswith(chart.FOLDER) and chart.DASHBOARDS not in path}
     write(own, folder)
     return folder / chart.FOLDER
 

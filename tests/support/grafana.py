@@ -16,7 +16,7 @@ def dashboards(files: Mapping[str, str]) -> dict[str, Json]:
 
 def imports(files: Mapping[str, str]) -> dict[str, Json]:
     """The copies for Grafana's import dialog, by path."""
-    return {path: json.loads(text) for path, text in files.items() if path.startswith(IMPORTS)}
+    return {path: json.loads(files[path]) for path in files if path.startswith(IMPORTS)}
 
 
 def panels(dashboard: Json) -> Iterator[Json]:

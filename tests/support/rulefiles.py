@@ -18,7 +18,7 @@ def loaded(text: str) -> Any:
 
 
 def groups(files: Mapping[str, str]) -> list[dict[str, Any]]:
-    return [group for path, text in files.items() if path.endswith(".rules.yaml") for group in _groups(text)]
+    return [group for path in files if path.endswith(".rules.yaml") for group in _groups(files[path])]
 
 
 @functools.cache
@@ -33,7 +33,8 @@ def rules(files: Mapping[str, str], kind: str = "") -> list[Rule]:
 
 
 def rule_of(files: Mapping[str, str], alert: str) -> Rule:
-    return next(rule for rule in rules(files, "alert") if rule["alert"] == alert)
+    alerts = (rule for group in _groups(files["alerts/alerting.rules.yaml"]) for rule in group["rules"])
+    return next(rule for rule in alerts if rule["alert"] == alert)
 
 
 def needed(files: Mapping[str, str], asked: str) -> list[dict[str, Any]]:

@@ -30,8 +30,9 @@ def test_rules_and_dashboards_are_the_same_for_scrapes_up_to_every_minute(
     scraped: str, same: bool, committed: dict[str, str]
 ) -> None:
     settings = Settings.model_validate({"rules": {"scrape_interval": scraped}})
-    loaded = {path: text for path, text in render(settings).items() if path.startswith(("alerts/", "dashboards/"))}
-    assert (loaded == {path: committed[path] for path in loaded}) == same
+    made = render(settings)
+    loaded = [path for path in made if path.startswith(("alerts/", "dashboards/"))]
+    assert all(made[path] == committed[path] for path in loaded) == same
 
 
 def test_without_an_objective_nothing_speaks_of_one(files: dict[str, str]) -> None:

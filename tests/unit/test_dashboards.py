@@ -1,5 +1,6 @@
 """The dashboards: the dashboard-linter's rules, the grid, and what each kind of panel must hold."""
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -640,7 +641,7 @@ def test_a_wall_has_a_tile_for_every_model_in_one_order(panels: Panels) -> None:
 
 def test_a_tile_on_the_wall_turns_red_beyond_its_slo_and_not_without_one() -> None:
     def steps(settings: Json) -> list[tuple[str, float | None]]:
-        wall = grafana.dashboards(render(Settings.model_validate(settings)))["dashboards/draftboard-status.json"]
+        wall = json.loads(render(Settings.model_validate(settings))["dashboards/draftboard-status.json"])
         (panel,) = (one for one in grafana.panels(wall) if one["title"] == per_token.p99.title)
         return [(step["color"], step["value"]) for step in panel["fieldConfig"]["defaults"]["thresholds"]["steps"]]
 
@@ -651,7 +652,7 @@ def test_a_tile_on_the_wall_turns_red_beyond_its_slo_and_not_without_one() -> No
 
 def test_the_saving_is_money_where_a_price_is_set() -> None:
     files = render(Settings.model_validate({"cost": {"price_per_gpu_hour": 2.5, "currency": "EUR"}}))
-    overview = grafana.dashboards(files)["dashboards/draftboard-overview.json"]
+    overview = json.loads(files["dashboards/draftboard-overview.json"])
     (table,) = (one for one in grafana.panels(overview) if one["title"] == "Standing and next step by model")
     last = table["targets"][-1]["refId"]
     assert table["transformations"][-1]["options"]["renameByName"][f"Value #{last}"] == "EUR/h saved"
@@ -806,7 +807,7 @@ def test_panels_of_gpus_say_when_there_is_no_gpu_exporter(panels: Panels) -> Non
 
 def test_raw_variables_are_narrowed_by_the_selector() -> None:
     files = render(Settings.model_validate({"selector": 'stage="a"'}))
-    raw = grafana.dashboards(files)["dashboards/standalone/draftboard-depth-raw.json"]
+    raw = json.loads(files["dashboards/standalone/draftboard-depth-raw.json"])
     queries = [v["query"]["query"] for v in raw["templating"]["list"] if v["type"] == "query"]
     assert queries[0] == 'label_values(vllm:generation_tokens_total{stage="a"}, cluster)'
     assert queries[1] == 'label_values(vllm:generation_tokens_total{stage="a", cluster=~"$cluster"}, namespace)'

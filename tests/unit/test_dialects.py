@@ -9,7 +9,7 @@ from urllib.parse import unquote_plus
 
 import pytest
 
-from draftboard.build import artifacts
+from draftboard.build import render
 from draftboard.build.inventory import inventory
 from draftboard.catalogue import CATALOGUE, Kind
 from draftboard.catalogue.dialects import DIALECTS, SGLANG, VLLM, DialectName
@@ -40,8 +40,8 @@ def files_of(dialect: DialectName) -> dict[str, str]:
 
 def built(settings: Settings) -> dict[str, str]:
     """Rules and dashboards, each once."""
-    made = artifacts(settings)
-    return {path: made[path]() for path in made if re.match(r"alerts/.*\.yaml|dashboards/(standalone/)?[^/]*$", path)}
+    made = render(settings)
+    return {path: made[path] for path in made if re.match(r"alerts/.*\.yaml|dashboards/(standalone/)?[^/]*$", path)}
 
 
 def of_page(dialect: DialectName) -> ModelReport:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from draftboard.build import artifacts
+from draftboard.build import render
 from draftboard.build.files import ALERTING, RECORDING
 from draftboard.settings import Settings
 from support.rulefiles import Rule, loaded, rules
@@ -21,14 +21,14 @@ QUERY = {"refId", "relativeTimeRange", "datasourceUid", "model"}
 
 
 def provisioned(settings: Settings, name: str) -> list[Json]:
-    document = loaded(artifacts(settings)[f"alerts/grafana/{name}.yaml"]())
+    document = loaded(render(settings)[f"alerts/grafana/{name}.yaml"])
     assert document["apiVersion"] == 1
     assert all(set(group) == GROUP for group in document["groups"])
     return [rule | {"every": group["interval"]} for group in document["groups"] for rule in group["rules"]]
 
 
 def of_rulers(settings: Settings, path: str) -> list[Rule]:
-    return rules({path: artifacts(settings)[path]()})
+    return rules({path: render(settings)[path]})
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +119,7 @@ def test_data_source_folder_lateness_and_own_labels_are_honoured() -> None:
         "all_alerts": {"labels": own},
     }
     settings = Settings.model_validate(document)
-    texts = [artifacts(settings)[f"alerts/grafana/{name}.yaml"]() for name in ("alerts", "records")]
+    texts = [render(settings)[f"alerts/grafana/{name}.yaml"] for name in ("alerts", "records")]
     assert [text for text in texts if re.search(r"(?i)uid: prometheus\n|folder: Draftboard", text)] == []
     for rule in provisioned(settings, "alerts"):
         assert rule["data"][0]["relativeTimeRange"] == {"from": 660, "to": 60}

@@ -10,7 +10,7 @@ import _gojsonnet
 import pytest
 import yaml
 
-from draftboard.build import artifacts
+from draftboard.build import render
 from draftboard.durations import Duration
 from draftboard.settings import Settings
 
@@ -38,7 +38,8 @@ def in_jsonnet(value: Any) -> str:
 def built(settings: Settings) -> dict[str, str]:
     """The mixin's files and those that it stands for."""
     paths = ("mixin", "dashboards/draftboard-", "alerts/recording", "alerts/alerting")
-    return {path: text() for path, text in artifacts(settings).items() if path.startswith(paths)}
+    made = render(settings)
+    return {path: made[path] for path in made if path.startswith(paths)}
 
 
 def as_built(files: Mapping[str, str]) -> dict[str, Any]:

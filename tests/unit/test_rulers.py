@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from draftboard.build import artifacts
+from draftboard.build import render
 from draftboard.build.files import ALERTING, RECORDING
 from draftboard.rulers import RULERS, Ruler
 from draftboard.settings import Settings
@@ -37,8 +37,8 @@ def built() -> dict[Ruler, dict[str, str]]:
     """The rule files of each ruler, with an offset."""
 
     def files(ruler: Ruler) -> dict[str, str]:
-        made = artifacts(Settings.model_validate({"rules": {"ruler": ruler, "query_offset": "90s"}}))
-        return {path: made[path]() for path in PATHS}
+        made = render(Settings.model_validate({"rules": {"ruler": ruler, "query_offset": "90s"}}))
+        return {path: made[path] for path in PATHS}
 
     return {ruler: files(ruler) for ruler in RULERS}
 
@@ -106,5 +106,5 @@ def test_the_command_builds_for_a_ruler_and_checks_what_it_built(
 
 def test_the_stack_loads_no_rules_that_its_prometheus_cannot_read() -> None:
     path = "deploy/prometheus/prometheus.yml"
-    read = {ruler: artifacts(Settings.model_validate({"rules": {"ruler": ruler}}))[path]() for ruler in RULERS}
+    read = {ruler: render(Settings.model_validate({"rules": {"ruler": ruler}}))[path] for ruler in RULERS}
     assert [ruler for ruler, text in read.items() if "rule_files" in loaded(text)] == ["prometheus"]

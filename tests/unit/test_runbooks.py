@@ -137,13 +137,14 @@ def of_thresholds(settings: Settings) -> dict[str, dict[str, str]]:
         if key.startswith(("thresholds.", "traffic.")) and isinstance(value, float)
     ]
     default = written(settings)
-    others = {key: build_room.artifacts(changed(settings, key, float(str(default[key])) * 1.001)) for key in keys}
+    others = {key: build_room.render(changed(settings, key, float(str(default[key])) * 1.001)) for key in keys}
     paths = [ALERTING, *(f"{RUNBOOKS}/{alert.name}.md" for alert in WRITTEN)]
-    return {key: {path: made[path]() for path in paths} for key, made in others.items()}
+    return {key: {path: made[path] for path in paths} for key, made in others.items()}
 
 
 def alert_files(settings: Settings) -> dict[str, str]:
-    return {path: text() for path, text in build_room.artifacts(settings).items() if path.startswith("alerts/")}
+    made = build_room.render(settings)
+    return {path: made[path] for path in made if path.endswith((".rules.yaml", ".md")) and path.startswith("alerts/")}
 
 
 @of_every_alert

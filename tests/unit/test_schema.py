@@ -51,7 +51,7 @@ def test_no_key_is_lost(files: dict[str, str]) -> None:
     ids=lambda place: place[-1],
 )
 def test_a_key_that_the_schema_does_not_know_would_be_noticed(place: tuple[Any, ...], files: dict[str, str]) -> None:
-    document = copy.deepcopy(grafana.dashboards(files)["dashboards/draftboard-overview.json"])
+    document = copy.deepcopy(json.loads(files["dashboards/draftboard-overview.json"]))
     spot: Any = document
     for step in place[:-1]:
         spot = spot[step]

@@ -14,8 +14,8 @@ from pydantic import ValidationError
 
 from conftest import OBJECTIVES
 from draftboard.alerts import ALERTS
-from draftboard.build import artifacts, render
 from draftboard.build import files as build_files
+from draftboard.build import render
 from draftboard.cli import main
 from draftboard.doctor import examine_command
 from draftboard.durations import Duration
@@ -139,11 +139,11 @@ def without_effect(model: type[Settings], *prefixes: str) -> list[str]:
     for leaf, value in leaves(document):
         if leaf in ANSWERS or not leaf.startswith(prefixes or ""):
             continue
-        made = artifacts(changed(model, document, leaf, value))
+        made = render(changed(model, document, leaf, value))
         # Settings of one table mostly change one file; small files render fast, but not those made of others.
         read = [path for path in made if not path.endswith(".md") and not path.startswith("mixin")]
         paths = sorted(read, key=lambda path: (path != likely, path.startswith(MANAGED), len(expected[path])))
-        likely = next((path for path in paths if made[path]() != expected[path]), "")
+        likely = next((path for path in paths if made[path] != expected[path]), "")
         found += [] if likely else [leaf]
     return found
 

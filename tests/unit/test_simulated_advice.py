@@ -15,6 +15,7 @@ GOOD_ENOUGH = 0.98
 """Of the best speedup: the advice takes the smallest k that near."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("k", [16, 8])
 def test_on_bursty_text_the_advice_leads_to_the_best_k_and_never_to_off(k: int, tmp_path: Path) -> None:
     told = with_k(find("bursty-text"), k)

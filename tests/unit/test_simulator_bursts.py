@@ -17,6 +17,7 @@ TEXT = Bursts(easy=0.95, hard=0.3, easy_share=0.4, stretch_tokens=50)
 ACCURACY = 0.01
 """Of a share of some hundred thousand drafts that stretches tie together. The law is that of endless answers."""
 
+pytestmark = pytest.mark.long
 BURSTY = find("bursty-text")
 (SERVER,) = BURSTY.server
 COSTS = SERVER.c, SERVER.verify_inflation

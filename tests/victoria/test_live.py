@@ -18,7 +18,7 @@ import yaml
 
 from conftest import ROOT, Tell, program
 from draftboard.alerts import WATCHDOG, built
-from draftboard.build import artifacts, stack
+from draftboard.build import render, stack
 from draftboard.build.files import ALERTING, RECORDING
 from draftboard.durations import Duration
 from draftboard.lab.simulator import find
@@ -101,14 +101,14 @@ def _faster(span: Duration) -> str:
 
 def prometheus(folder: Path, settings: Settings, groups: list[dict[str, Any]]) -> Server:
     """A server configured by the stack's own file, without those of the stack that do not run here."""
-    made = artifacts(settings)
-    told = yaml.safe_load(made[stack.PROMETHEUS]())
+    made = render(settings)
+    told = yaml.safe_load(made[stack.PROMETHEUS])
     told["scrape_configs"] = told["scrape_configs"][:1]
     told.pop("alerting", None)
     for path, text in {
         "targets/fleet.yaml": yaml.safe_dump(groups),
-        "rules/recording.rules.yaml": made[RECORDING](),
-        "rules/alerting.rules.yaml": made[ALERTING](),
+        "rules/recording.rules.yaml": made[RECORDING],
+        "rules/alerting.rules.yaml": made[ALERTING],
     }.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text)
@@ -131,9 +131,9 @@ def agent(
 def ruler(folder: Path, store: victoria.Store, settings: Settings) -> tuple[Popen[bytes], str]:
     """A vmalert that evaluates the rules as they are built for it."""
     folder.mkdir()
-    made = artifacts(settings)
+    made = render(settings)
     for path in (RECORDING, ALERTING):
-        (folder / Path(path).name).write_text(made[path]())
+        (folder / Path(path).name).write_text(made[path])
     looks_back = f"-datasource.queryStep={settings.rules.rate_window}"
     soon = "-rule.evalDelay=2s", "-remoteWrite.flushInterval=500ms"
     urls = f"-datasource.url={store.read}", f"-remoteRead.url={store.read}", f"-remoteWrite.url={store.write}"

@@ -3,7 +3,7 @@
 import difflib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache, partial
@@ -44,13 +44,28 @@ alias amtool='docker compose --file deploy/docker-compose.yml exec alertmanager 
 ```"""
 
 
-def render(settings: Settings) -> dict[str, str]:
+class Rendered(Mapping[str, str]):
+    """Texts by path, each made when it is first asked for."""
+
+    def __init__(self, makers: Mapping[str, Callable[[], str]]) -> None:
+        self._makers = {path: cache(make) for path, make in makers.items()}
+
+    def __getitem__(self, path: str) -> str:
+        return self._makers[path]()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)
+
+
+def render(settings: Settings) -> Rendered:
     """All files: the same settings give the same bytes."""
-    return {path: text() for path, text in artifacts(settings).items()}
+    return Rendered(_makers(settings))
 
 
-def artifacts(settings: Settings) -> dict[str, Callable[[], str]]:
-    """All files by path, each as the function that makes its text."""
+def _makers(settings: Settings) -> dict[str, Callable[[], str]]:
     # Dashboards and rules are in several files, and made once, where one of them is asked for.
     pages = {
         (build, edition): cache(partial(build, settings, edition))
