@@ -44,7 +44,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo install test test-docs test-long test-vllm test-wheel test-grafana test-kubernetes test-stack test-stack-vllm \
 	test-victoria test-cluster docs pictures recording unit lint format typecheck \
-	mutate detect false-alarms intervals schemas bench-simulator bench-dashboards check-chromium optional-tools tools clean
+	mutate detect false-alarms intervals schemas bench bench-simulator check-chromium optional-tools tools clean
 
 include deploy/stack.mk
 
@@ -142,8 +142,8 @@ bench-simulator: $(VENV)/.dev ## Measure the cost of one simulated engine hour
 schemas: $(VENV)/.dev ## Write the JSON Schemas of all commands to docs/schemas/
 	PYTHONPATH=tests $(BIN)/python -m scripts.schemas
 
-bench-dashboards: $(VENV)/.dev $(FETCHED) ## Measure what dashboards cost; write it to docs/
-	PYTHONPATH=tests $(BIN)/python -m scripts.dashboard_costs --prometheus $(PROMETHEUS) --promtool $(PROMTOOL)
+bench: $(VENV)/.dev $(FETCHED) ## Measure 10, 100 and 300 engines; write it to docs/ (15 min)
+	PYTHONPATH=tests $(BIN)/python -m scripts.bench --prometheus $(PROMETHEUS) --promtool $(PROMTOOL)
 
 check-chromium:
 	@command -v $(CHROMIUM) >/dev/null || { echo "$(CHROMIUM) is missing. Run: apt-get install \

@@ -1,34 +1,108 @@
-"""What it costs to open a dashboard on raw series, with ten simulated engines: samples, which do not depend on load."""
+"""What it costs to open a dashboard, by the number of engines: samples, which do not depend on load."""
 
-from collections.abc import Iterator
+import math
+import time
+from collections.abc import Iterator, Mapping
+from datetime import datetime
 
+import httpx
 import pytest
 
 from conftest import program
 from draftboard.durations import Duration
-from draftboard.lab.replay import Replay
+from draftboard.lab.replay.evaluate import in_passes
+from draftboard.rules import recording_groups
 from draftboard.settings import Settings
-from scripts import dashboard_costs
-from support.replays import behind
+from draftboard.signals import Level
+from draftboard.signals.traffic import generation_tokens
+from support import grafana
+from support.fleets import Fleet, read_beyond, scraped
+from support.opened import Span, queries, stretched
+from support.rulefiles import rules
+from support.waiting import until
 
 pytestmark = pytest.mark.prometheus
 
-STRETCH = Duration(300)
+FEW, MANY = Fleet("few", 10), Fleet("many", 40)
+"""In one Prometheus, of which a page shows the one or the other."""
+PAST = Duration(420)
+PACE = 5
+SHOWN = Duration(3 * 3600)
+POINT = Duration(60)
+"""All points of a graph cost the same: one is asked for."""
+FLAT, LINEAR = 0.1, 1.0
+BY_ENGINE = {"draftboard-fleet"}
 MOST = 18_000_000
-"""Samples that vLLM's own overview reads of ten engines in three hours."""
+"""Samples that vLLM's own overview, not released yet, reads of ten engines in three hours at a point every 15 s."""
+
+
+def recorded(http: httpx.Client, settings: Settings) -> int:
+    """How many engines the rules know."""
+    record = generation_tokens.record_at(Level.ENGINE, settings)
+    found = http.get("/api/v1/query", params={"query": f"count({record})"}).json()["data"]["result"]
+    return int(found[0]["value"][1]) if found else 0
+
+
+def evaluated(http: httpx.Client) -> float:
+    """When the last evaluation that is over began."""
+    (group,) = http.get("/api/v1/rules").json()["data"]["groups"]
+    return datetime.fromisoformat(group["lastEvaluation"]).timestamp()
+
+
+def samples(http: httpx.Client, page: grafana.Json, settings: Settings, fleet: Fleet) -> float:
+    """That Prometheus reads when the page is opened for one of the fleets."""
+    sent = queries(page, settings, SHOWN, chosen={"job": fleet.job})
+    return stretched(http, sent, Span(time.time(), POINT), SHOWN).samples
 
 
 @pytest.fixture(scope="module")
-def engines(settings: Settings) -> Iterator[Replay]:
-    rules, _ = behind((), settings)  # Raw series need none.
-    programs = program("prometheus"), program("promtool")
-    with dashboard_costs.past(10, settings, programs, rules, STRETCH) as replay:
-        yield replay
+def pages(files: dict[str, str]) -> Mapping[str, grafana.Json]:
+    return grafana.dashboards(files)
 
 
-def test_opening_a_dashboard_on_raw_series_costs_at_most_what_vllm_s_own_does(engines: Replay) -> None:
-    costs = dashboard_costs.costs(engines, inside="dashboards/standalone/", stretch=STRETCH)
-    assert costs
-    assert {uid: f"{cost.samples:,.0f}" for uid, cost in costs.items() if cost.samples > MOST} == {}
-    # Of engines that were simulated, that is.
-    assert all(cost.samples > 100_000 for cost in costs.values())
+@pytest.fixture(scope="module")
+def prometheus(
+    files: dict[str, str],
+    pages: Mapping[str, grafana.Json],
+    settings: Settings,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[httpx.Client]:
+    """Both fleets, and all records after one evaluation: they are in one group, in the order in which they are read."""
+    written = {rule["record"]: rule for rule in rules(files, "record")}
+    order = (rule.record for one in in_passes(recording_groups(settings)) for rule in one)
+    group = {"name": "all", "interval": f"{PACE}s", "rules": [written[record] for record in order]}
+    exprs = [query.expr for page in pages.values() for query in queries(page, settings, SHOWN)]
+    running = scraped(
+        [FEW, MANY],
+        settings,
+        program("prometheus"),
+        tmp_path_factory.mktemp("fleets"),
+        [group],
+        past=PAST,
+        read_longer=read_beyond(exprs, PAST),
+    )
+    with running as url, httpx.Client(base_url=url, timeout=60) as http:
+        until(lambda: recorded(http, settings) == FEW.engines + MANY.engines, "all engines are scraped")
+        since = time.time()
+        until(lambda: evaluated(http) > since, "the rules are evaluated")
+        yield http
+
+
+def test_what_a_page_of_records_reads_grows_with_models_and_not_with_engines(
+    prometheus: httpx.Client, pages: Mapping[str, grafana.Json], settings: Settings
+) -> None:
+    growth = {}
+    for page in (page for path, page in pages.items() if "/standalone/" not in path):
+        few, many = (samples(prometheus, page, settings, fleet) for fleet in (FEW, MANY))
+        assert few > 1000, page["uid"]
+        growth[page["uid"]] = math.log(many / few) / math.log(MANY.engines / FEW.engines)
+    assert {uid: f"{one:.2f}" for uid, one in growth.items() if one > (LINEAR if uid in BY_ENGINE else FLAT)} == {}
+
+
+def test_opening_a_page_of_raw_series_costs_at_most_what_vllm_s_own_does(
+    prometheus: httpx.Client, pages: Mapping[str, grafana.Json], settings: Settings
+) -> None:
+    raw = {page["uid"]: page for path, page in pages.items() if "/standalone/" in path}
+    read = {uid: samples(prometheus, page, settings, FEW) for uid, page in raw.items()}
+    assert all(one > 1_000_000 for one in read.values()), read
+    assert {uid: f"{one:,.0f}" for uid, one in read.items() if one > MOST} == {}

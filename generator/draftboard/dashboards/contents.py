@@ -249,11 +249,15 @@ def latency(settings: Settings, edition: Edition) -> Dashboard:
     page.row(
         "Are requests answered?",
         *page.trends(requests.request_rate, requests.unfinished),
-        *page.failures(requests.error_ratio, requests.http_error_ratio, decisions.servers_down, width=8),
-        *page.failures(requests.stuck, requests.unanswered, events.interruptions, width=8),
+        *page.failures(requests.error_ratio, requests.stuck, decisions.servers_down, width=8),
         *(page.totals(requests.requests_finished), page.totals(requests.http_requests)),
         page.trend(requests.cut_off, width=24),
+    )
+    page.row(
+        "Which servers fail, and when?",
+        *page.failures(requests.http_error_ratio, requests.unanswered, events.interruptions, width=8),
         page.timeline(decisions.target_up),
+        collapsed=True,
     )
     page.row(
         "How long is a step, and where does the time go?",

@@ -1,0 +1,390 @@
+"""What fleets of 10, 100 and 300 engines cost Prometheus: `make bench` writes the page on performance.
+
+Of each fleet: a Prometheus scrapes it and evaluates the rules; what these recorded is repeated over the time that pages
+show; then the rules are timed, and every page is opened.
+"""
+
+import argparse
+import itertools
+import math
+import os
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+
+import httpx
+
+from conftest import OBJECTIVES, ROOT
+from draftboard.build import render
+from draftboard.durations import Duration
+from draftboard.lab import openmetrics
+from draftboard.prometheus import Client, Promtool, Series, Server
+from draftboard.settings import Settings, load
+from support import grafana
+from support.fleets import LOOKBACK, Fleet, read_beyond, scraped
+from support.opened import Cost, Query, Span, opened, queries, rate_interval, step_of, stretched
+from support.rulefiles import groups, rules
+from support.waiting import until
+
+PAGE = ROOT / "docs/reference/performance.md"
+FLEETS = (10, 100, 300)  # Engines.
+PAST = Duration(900)  # That servers give at once.
+STRETCH = Duration(300)  # Of it, over which queries of raw series are counted.
+PACE = 10  # Seconds between evaluations: a fifth of a minute each.
+SETTLED = 10  # Evaluations after which every record is there: some read others, in groups that take turns.
+ROUNDS = 6  # Evaluations that are timed, and whose values are repeated.
+OPENED = 3  # Times that a page is opened, of which the middle one counts.
+YESTERDAY = Duration(26 * 3600)  # Of records that rules read over a day or longer.
+LAST_HOUR = Duration(90 * 60)  # Of whether servers were up: rules ask this hour, and before.
+BLOCK = 7200  # Seconds of one of Prometheus' blocks.
+RECORD = "[a-z]+:(vllm|draftboard)_.+"
+JOB = "vllm"
+
+HEAD = """# Performance
+
+What fleets of 10, 100 and 300 engines cost a Prometheus. Made by `make bench`: edit `tests/scripts/bench.py`, not
+this page.
+
+## Opening a page
+
+Over {shown}, with all variables at their defaults and collapsed rows closed. Samples are those that Prometheus reads
+for all queries of the page; the peak is the most that one query holds at a time; seconds are until the last answer.
+
+{opening}
+The exponent is that of a power law from the smallest to the largest fleet: 0 is flat, 1 grows as the engines do. A
+page of records reads what the models cost, five in every fleet; most of that for its annotations, which look back an
+hour at each point. `draftboard-fleet` alone shows engines one by one in its open rows. With {most} engines the
+slowest page is `{slowest_page}`, {slowest_seconds:.2f} s.
+
+## Pages of raw series
+
+For a few engines without recording rules: their samples over {shown}.
+
+{alone}
+The last line is the yardstick: the 17 queries of histograms of vLLM's own page,
+`examples/observability/prometheus_grafana/grafana.json` of the repository vllm-project/vllm, for `llama-3-70b`, which
+has 3 in 10 of the engines. It has ten others, which read little.
+
+## Rules
+
+All recording and alerting rules, evaluated every minute. Their seconds are the sum of all groups, which Prometheus
+spreads over the interval.
+
+{rules}
+With {most} engines the longest group is `{slowest_group}`, and the slowest rule `{slowest_rule}`, {rule_seconds:.2f}
+s. Rules of models are as many in a small fleet as in a large one, so that their series are a larger share of few
+engines'.
+
+## How it is measured
+
+- {date}, Prometheus {version}, {machine}; load average {load:.1f} over five minutes, the benchmark's own work
+  included.
+- Five models, of which four draft; 4 in 10 engines are one of two data-parallel ranks (`fleet-100` of
+  `draftboard simulate`, scaled). Ten engines are simulated, the others copy them. Pages of servers are scraped every
+  {scrape}; what a real page of vLLM 0.32 has beyond the simulator's stands still.
+- The rules run in groups as in the files, every {pace} s rather than every minute, so that their time is soon known:
+  the middle of {rounds} evaluations. What they recorded last is repeated over {shown}, and over {yesterday} where
+  rules read a day or more; no rule sees more than {yesterday} back, of three days that the baseline of step costs may
+  read.
+- A page is opened {opened} times, the middle one counts: variables one after the other, then all queries, six at a
+  time as a browser sends them, at the step Grafana takes on a screen of 1920 pixels. Grafana itself, its drawing and
+  the network come on top. Grafana asks for panels as they are scrolled into view; here all are asked for. Nothing is
+  scraped or evaluated meanwhile.
+- Samples of raw series are counted over {stretch} and multiplied. These pages are not opened.
+"""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One fleet."""
+
+    engines: int
+    servers: int
+    raw: int  # Active series that were scraped, those of the scrapes themselves included.
+    records: int  # Active series that rules added.
+    groups: dict[str, float]  # Seconds of an evaluation, by name.
+    slowest: tuple[str, float]  # Rule, and its seconds.
+    pages: dict[str, Cost]  # By uid, of records.
+    standalone: dict[str, Cost]  # By uid, of raw series: counted over a stretch, not opened.
+    vllms: Cost  # Of vLLM's own page.
+
+    @property
+    def seconds(self) -> float:
+        """An evaluation of all rules."""
+        return sum(self.groups.values())
+
+
+def vllms_own(settings: Settings, model: str, shown: Duration) -> Iterator[Query]:
+    """What histograms cost on vLLM's own page: `examples/observability/prometheus_grafana/grafana.json`.
+
+    It shows one model at a time; a panel is half as wide as the page.
+    """
+    step = step_of(shown, 960, settings.rules.scrape_interval)
+    of = f'{{model_name="{model}"}}[{rate_interval(step, settings)}]'
+    for name in ("e2e_request_latency_seconds", "inter_token_latency_seconds", "time_to_first_token_seconds"):
+        for quantile in (0.99, 0.95, 0.9, 0.5):
+            expr = f"histogram_quantile({quantile}, sum by(le) (rate(vllm:{name}_bucket{of})))"
+            yield Query(name, expr, step)
+        yield Query(name, f"rate(vllm:{name}_sum{of})\n/\nrate(vllm:{name}_count{of})", step)
+    for name in ("request_prompt_tokens", "request_generation_tokens"):
+        yield Query(name, f"sum by(le) (increase(vllm:{name}_bucket{of}))", step)
+
+
+class Bench:
+    """Fleets of any size, measured with the same rules and pages."""
+
+    def __init__(self, settings: Settings, prometheus: Path, promtool: Path) -> None:
+        self.settings, self._prometheus, self._promtool = settings, prometheus, Promtool(promtool)
+        self._files = render(settings)
+        self._groups = [one | {"interval": f"{PACE}s"} for one in groups(self._files)]
+        all_pages = grafana.dashboards(self._files)
+        self._pages = {one["uid"]: one for path, one in all_pages.items() if "/standalone/" not in path}
+        self._standalone = {one["uid"]: one for path, one in all_pages.items() if "/standalone/" in path}
+        self.shown = settings.dashboards.time_range
+
+    def measure(self, engines: int) -> Measured:
+        """All of one fleet."""
+        began = time.monotonic()
+
+        def tell(what: str) -> None:
+            sys.stdout.write(f"{engines:4} engines, {time.monotonic() - began:4.0f} s: {what}\n")
+            sys.stdout.flush()
+
+        fleet = Fleet(JOB, engines)
+        with tempfile.TemporaryDirectory(prefix="draftboard-bench-") as name, ExitStack() as stack:
+            folder = Path(name)
+            started = time.time()
+            tell("scraping the fleet, evaluating the rules")
+            running = scraped(
+                [fleet],
+                self.settings,
+                self._prometheus,
+                folder,
+                self._groups,
+                past=PAST,
+                read_longer=read_beyond(self._exprs(), PAST),
+            )
+            with running as url, Client(url) as client, httpx.Client(base_url=url, timeout=600) as http:
+                time.sleep(SETTLED * PACE)
+                tell("writing the past")
+                self._write_past(client, folder, started)
+                until(lambda: client.query(f"count(up offset {LAST_HOUR // 2})", time.time()), "the past", 120)
+                tell("timing the rules")
+                timed = self._timed(http)
+                raw, records = (
+                    int(
+                        client.query(f'count({{__name__!="", __name__{how}"{RECORD}|ALERTS.*"}})', time.time())[
+                            0
+                        ].samples[0][1]
+                    )
+                    for how in ("!~", "=~")
+                )
+                servers = len(client.targets())
+                tell("counting samples of raw series")
+                end = time.time() // 60 * 60
+                standalone = {
+                    uid: stretched(http, self._queries(page), Span(end, STRETCH), self.shown)
+                    for uid, page in self._standalone.items()
+                }
+                own = vllms_own(self.settings, "llama-3-70b", self.shown)
+                vllms = stretched(http, own, Span(end, STRETCH), self.shown)
+            tell("opening the pages")
+            quiet = Server(self._prometheus, folder / "prometheus", LOOKBACK)
+            http = stack.enter_context(httpx.Client(base_url=stack.enter_context(quiet.running()), timeout=600))
+            pages = {uid: self._opened(http, page, end) for uid, page in self._pages.items()}
+            tell("done")
+        by_group, by_rule = (
+            {name: median(one[name] for one in rounds) for name in rounds[0]} for rounds in zip(*timed, strict=True)
+        )
+        slowest = max(by_rule, key=by_rule.__getitem__)
+        return Measured(engines, servers, raw, records, by_group, (slowest, by_rule[slowest]), pages, standalone, vllms)
+
+    def _exprs(self) -> Iterator[str]:
+        """Of all rules and of pages that read raw series."""
+        yield from (rule["expr"] for rule in rules(self._files))
+        yield from (query.expr for page in self._standalone.values() for query in self._queries(page))
+
+    def _queries(self, page: grafana.Json) -> list[Query]:
+        return list(queries(page, self.settings, self.shown))
+
+    def _opened(self, http: httpx.Client, page: grafana.Json, end: float) -> Cost:
+        tries = [opened(http, page, self.settings, Span(end, self.shown)) for _ in range(OPENED)]
+        return sorted(tries, key=lambda one: one.seconds)[OPENED // 2]
+
+    def _timed(self, http: httpx.Client) -> list[tuple[dict[str, float], dict[str, float]]]:
+        """Seconds of each group and of each rule, evaluation by evaluation."""
+        found = []
+        for _ in range(ROUNDS):
+            time.sleep(PACE)
+            told = http.get("/api/v1/rules").json()["data"]["groups"]
+            wrong = [rule["lastError"] for group in told for rule in group["rules"] if rule.get("lastError")]
+            assert not wrong, wrong[:3]
+            by_rule = {rule["name"]: rule["evaluationTime"] for group in told for rule in group["rules"]}
+            found.append(({group["name"]: group["evaluationTime"] for group in told}, by_rule))
+        return found
+
+    def _write_past(self, client: Client, folder: Path, end: float) -> None:
+        """What the rules recorded last, over and over until the fleet was first scraped, as blocks."""
+        now, pace = time.time(), self.settings.rules.evaluation_interval.seconds
+        records = client.query_range(f'{{__name__=~"{RECORD}"}}', now - ROUNDS * PACE, now, PACE)
+        far = read_beyond((rule["expr"] for rule in rules(self._files)), self.shown)
+        lasting = (
+            _Repeated(records, end - self.shown.seconds - pace, end, pace),
+            _Repeated(
+                [one for one in records if one.labels["__name__"] in far],
+                end - YESTERDAY.seconds,
+                end - self.shown.seconds - pace,
+                pace,
+            ),
+            _Repeated(
+                client.query("up", now), end - LAST_HOUR.seconds, end, self.settings.rules.scrape_interval.seconds
+            ),
+        )
+        with tempfile.TemporaryDirectory(dir=folder) as name:
+            for number, repeated in enumerate(lasting):
+                for block, lines in repeated.blocks():
+                    at = Path(name) / f"{number}-{block}.om"
+                    with at.open("w") as text:
+                        text.writelines(lines)
+                        text.write("# EOF\n")
+                    self._promtool.load_openmetrics(at, folder / "prometheus/data")
+                    at.unlink()
+
+
+@dataclass(frozen=True)
+class _Repeated:
+    """Series whose values are repeated, from a time to another."""
+
+    series: Sequence[Series]
+    begin: float
+    end: float
+    step: int
+
+    def blocks(self) -> Iterator[tuple[int, Iterator[str]]]:
+        """OpenMetrics lines, by the start of the block that they belong to."""
+        times = range(math.ceil(self.begin / self.step) * self.step, int(self.end), self.step)
+        for block, inside in itertools.groupby(times, key=lambda at: at // BLOCK * BLOCK):
+            yield block, self._lines(list(inside))
+
+    def _lines(self, times: Sequence[int]) -> Iterator[str]:
+        for one in self.series:
+            labels = {name: text for name, text in one.labels.items() if name != "__name__"}
+            name = openmetrics.series(one.labels["__name__"], labels)
+            values = itertools.cycle(f"{name} {value!r} " for _, value in one.samples)
+            yield "".join([f"{sample}{at}\n" for sample, at in zip(values, times, strict=False)])
+
+
+def table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """In Markdown."""
+    rows = [heads, ["---"] * len(heads), *lines]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in rows)
+
+
+def growth(costs: Mapping[int, Cost]) -> float:
+    """Exponent of the power law through the samples of the smallest and the largest fleet."""
+    least, most = min(costs), max(costs)
+    return math.log(costs[most].samples / costs[least].samples) / math.log(most / least)
+
+
+def by_page(fleets: Sequence[Measured], costs: Callable[[Measured], Mapping[str, Cost]]) -> dict[str, dict[int, Cost]]:
+    """Of each page, by number of engines."""
+    return {uid: {one.engines: costs(one)[uid] for one in fleets} for uid in costs(fleets[0])}
+
+
+def written(fleets: Sequence[Measured], settings: Settings, version: str) -> str:
+    """The page."""
+    interval = settings.rules.evaluation_interval
+    sizes = [f"{one.engines} engines" for one in fleets]
+    records = by_page(fleets, lambda one: one.pages)
+    raw = by_page(fleets, lambda one: one.standalone | {"vLLM's own, one model": one.vllms})
+    largest = fleets[-1]
+    slowest_page = max(largest.pages, key=lambda uid: largest.pages[uid].seconds)
+    slowest_group = max(largest.groups, key=lambda name: largest.groups[name])
+    opening = table(
+        ["page", *(f"samples, {size}" for size in sizes), "exponent", *(f"peak, {size}" for size in sizes)]
+        + [f"s, {size}" for size in sizes],
+        (
+            [f"`{uid}`", *(f"{one.samples / 1e6:.2f} M" for one in costs.values()), f"{growth(costs):.2f}"]
+            + [f"{one.peak:,}" for one in costs.values()]
+            + [f"{one.seconds:.2f}" for one in costs.values()]
+            for uid, costs in records.items()
+        ),
+    )
+    alone = table(
+        ["page", *(f"samples, {size}" for size in sizes), "exponent"],
+        (
+            [f"`{uid}`" if uid.startswith("draftboard") else uid]
+            + [f"{one.samples / 1e6:,.1f} M" for one in costs.values()]
+            + [f"{growth(costs):.2f}"]
+            for uid, costs in raw.items()
+        ),
+    )
+    rules = table(
+        ["", *sizes],
+        (
+            ["servers", *(f"{one.servers}" for one in fleets)],
+            ["seconds to evaluate all rules", *(f"{one.seconds:.2f}" for one in fleets)],
+            [f"share of the interval, {interval}", *(f"{one.seconds / interval.seconds:.1%}" for one in fleets)],
+            ["longest group, seconds", *(f"{max(one.groups.values()):.2f}" for one in fleets)],
+            ["active series that are scraped", *(f"{one.raw:,}" for one in fleets)],
+            ["active series that rules add", *(f"{one.records:,}" for one in fleets)],
+            ["of these for each engine", *(f"{one.records / one.engines:.0f}" for one in fleets)],
+            ["share of the scraped series", *(f"{one.records / one.raw:.1%}" for one in fleets)],
+        ),
+    )
+    return HEAD.format(
+        shown=settings.dashboards.time_range,
+        opening=opening,
+        alone=alone,
+        rules=rules,
+        most=largest.engines,
+        slowest_page=slowest_page,
+        slowest_seconds=largest.pages[slowest_page].seconds,
+        slowest_group=slowest_group,
+        slowest_rule=largest.slowest[0],
+        rule_seconds=largest.slowest[1],
+        date=datetime.now(UTC).date(),
+        version=version,
+        machine=machine(),
+        load=os.getloadavg()[1],
+        scrape=settings.rules.scrape_interval,
+        stretch=STRETCH,
+        opened=OPENED,
+        rounds=ROUNDS,
+        yesterday=YESTERDAY,
+        pace=PACE,
+    )
+
+
+def machine() -> str:
+    """Processors, their model, and memory."""
+    models = re.findall(r"(?m)^model name\s*: (.+)$", Path("/proc/cpuinfo").read_text())
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
+    return f"{os.cpu_count()} processors ({models[0] if models else platform.machine()}), {memory:.0f} GB of memory"
+
+
+def main() -> None:
+    """Measure all fleets and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--prometheus", type=Path, required=True)
+    parser.add_argument("--promtool", type=Path, required=True)
+    given = parser.parse_args()
+    settings = load(OBJECTIVES)
+    told = subprocess.run([given.prometheus, "--version"], capture_output=True, text=True, check=True).stdout
+    bench = Bench(settings, given.prometheus, given.promtool)
+    fleets = [bench.measure(engines) for engines in FLEETS]
+    PAGE.write_text(written(fleets, settings, told.split()[2]))
+    sys.stdout.write(f"{PAGE}\n")
+
+
+if __name__ == "__main__":
+    main()

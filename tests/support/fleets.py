@@ -1,0 +1,179 @@
+"""Fleets of any size that a real Prometheus scrapes: few servers are simulated, the others answer as these do.
+
+A server gives the samples of its last minutes when it is first asked, each with its time, so that the windows of the
+rules are full at once; of series that are read over longer, those of the hour before, which stand still. So does what a
+real page of vLLM has and the simulator has not.
+"""
+
+import itertools
+import json
+import re
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from wsgiref.types import StartResponse, WSGIEnvironment
+
+import promql_parser
+import yaml
+
+from conftest import ROOT
+from draftboard.build import artifacts, stack
+from draftboard.durations import Duration
+from draftboard.lab.listening import Listener, answering, respond
+from draftboard.lab.simulator import Scenario, find
+from draftboard.lab.simulator.fleet import Instance, Target, targets
+from draftboard.lab.simulator.serve import page
+from draftboard.prometheus import Server
+from draftboard.settings import Settings
+from support.rulefiles import nodes, series_in
+
+SIMULATED = 10
+"""Engines of all five models that are simulated; a fleet is a multiple of them."""
+_REAL = ROOT / "tests/data/v0.32.0-ngram-load.prom"
+_LINE = re.compile(rb"(?m)^(?:#.*|(?P<sample>(?P<name>[^#{ ]+).*))\n")
+_OLDEST = Duration(3480)
+"""Before older samples Prometheus closes its head, half of which is an hour."""
+LOOKBACK = Duration(300)
+"""That of a Prometheus without flags."""
+
+
+def read_beyond(exprs: Iterable[str], reach: Duration) -> set[str]:
+    """Names of the series that these read over longer than that."""
+    found: set[str] = set()
+    for expr in exprs:
+        for window in nodes(expr, promql_parser.MatrixSelector):
+            found |= {str(window.vector_selector.name)} if window.range.total_seconds() > reach.seconds else set()
+        for window in nodes(expr, promql_parser.SubqueryExpr):
+            found |= series_in(window.expr.prettify()) if window.range.total_seconds() > reach.seconds else set()
+    return found
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """So many engines of five models, under a job's name."""
+
+    job: str
+    engines: int
+
+    def __post_init__(self) -> None:
+        assert self.engines % SIMULATED == 0, f"{self.engines} is no multiple of {SIMULATED}"
+
+
+class _Simulated:
+    """A server that is simulated as time goes on, and its pages with their times."""
+
+    def __init__(
+        self, target: Target, since: int, settings: Settings, past: Duration, read_longer: Iterable[str]
+    ) -> None:
+        step = settings.rules.scrape_interval.seconds
+        self.labels = target.labels
+        self._since, self._step = since, step
+        self._born = since - settings.rules.startup.seconds  # Its engines start no more.
+        self._instance = Instance(target, self._born)
+        first = self._text(since)
+        self._rest = _rest(first)
+        names = {name.encode() for name in read_longer}
+        still = b"".join(found[0] for found in _LINE.finditer(first) if found["name"] in names)
+        older = (_stamped(still, at) for at in range(since - (_OLDEST.seconds - past.seconds), since, step))
+        self._pages = [b"".join((*older, _stamped(first + self._rest, since)))]
+        self.pages(0, since + past.seconds)
+
+    def pages(self, begin: int, now: float) -> tuple[bytes, int]:
+        """All from a number on that were due by now, and the number of the next."""
+        while (at := self._since + len(self._pages) * self._step) <= now:
+            self._pages.append(_stamped(self._text(at) + self._rest, at))
+        return b"".join(self._pages[begin:]), len(self._pages)
+
+    def _text(self, at: int) -> bytes:
+        self._instance.advance(at - self._born)
+        return page(self._instance)
+
+
+def _rest(text: bytes) -> bytes:
+    """The samples of a real page whose names are not on this one."""
+    known = {found["name"] for found in _LINE.finditer(text)}
+    return b"".join(found[0] for found in _LINE.finditer(_REAL.read_bytes()) if found["name"] not in known)
+
+
+def _stamped(text: bytes, at: int) -> bytes:
+    """Each sample with its time, without comments."""
+    stamp = b" %d\n" % (at * 1000)
+    return b"".join(found["sample"] + stamp for found in _LINE.finditer(text) if found["sample"])
+
+
+@dataclass
+class _Site:
+    """All servers, by the path at which each is asked."""
+
+    simulated: Sequence[_Simulated]
+    given: dict[str, int] = field(default_factory=dict)  # pages, by path
+    turn: threading.Lock = field(default_factory=threading.Lock)
+
+    def __call__(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+        path = environ["PATH_INFO"]
+        number = int(path.rpartition("/")[2]) % len(self.simulated)
+        with self.turn:
+            text, self.given[path] = self.simulated[number].pages(self.given.get(path, 0), time.time())
+        return respond(start, text, "text/plain; version=0.0.4")
+
+
+@contextmanager
+def scraped(
+    fleets: Sequence[Fleet],
+    settings: Settings,
+    program: Path,
+    folder: Path,
+    groups: Sequence[dict[str, Any]],
+    *,
+    past: Duration,
+    read_longer: Iterable[str],
+) -> Iterator[str]:
+    """A Prometheus that is configured as the stack's and evaluates groups of rules, for a `with`; yields its URL.
+
+    `past` is what servers give at once.
+    """
+    step = settings.rules.scrape_interval.seconds
+    since = int(time.time() - past.seconds) // step * step
+    whole = find("fleet-100")
+    few = tuple(one.model_copy(update={"instances": one.instances * SIMULATED // 100}) for one in whole.server)
+    scenario: Scenario = whole.model_copy(update={"server": few})
+    site = _Site([_Simulated(target, since, settings, past, read_longer) for target in targets(scenario, seed=1)])
+    with _listening(site) as address:
+        given = [_discovered(address, site.simulated, fleet) for fleet in fleets]
+        told = yaml.safe_load(artifacts(settings)[stack.PROMETHEUS]())
+        told["scrape_configs"] = told["scrape_configs"][:1]
+        # A first answer is long, and is not given again.
+        told["scrape_configs"][0]["scrape_timeout"] = str(settings.rules.scrape_interval)
+        told.pop("alerting", None)
+        files = {"targets/fleets.json": json.dumps(list(itertools.chain(*given)))}
+        files["rules/all.rules.yaml"] = yaml.safe_dump({"groups": list(groups)}, sort_keys=False)
+        for name, text in files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text)
+        (folder / "prometheus").mkdir()
+        with Server(program, folder / "prometheus", LOOKBACK, yaml.safe_dump(told)).running() as url:
+            yield url
+
+
+@contextmanager
+def _listening(site: _Site) -> Iterator[str]:
+    with Listener("127.0.0.1", 0, site) as listener, answering([listener]):
+        yield f"127.0.0.1:{listener.server_port}"
+
+
+def _discovered(address: str, simulated: Sequence[_Simulated], fleet: Fleet) -> list[dict[str, Any]]:
+    """A target for each server of a fleet."""
+    copies = fleet.engines // SIMULATED
+    return [
+        {
+            "targets": [address],
+            "labels": one.labels
+            | {"job": fleet.job, "instance": f"{fleet.job}-{number}:8000"}
+            | {"__metrics_path__": f"/{fleet.job}/{number}"},
+        }
+        for number, one in enumerate(itertools.chain.from_iterable(itertools.repeat(simulated, copies)))
+    ]
