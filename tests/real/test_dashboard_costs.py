@@ -11,12 +11,11 @@ import pytest
 from conftest import program
 from draftboard.durations import Duration
 from draftboard.lab.replay.evaluate import in_passes
+from draftboard.prometheus import Client
 from draftboard.rules import recording_groups
 from draftboard.settings import Settings
-from draftboard.signals import Level
-from draftboard.signals.traffic import generation_tokens
 from support import grafana
-from support.fleets import Fleet, read_beyond, scraped
+from support.fleets import Fleet, complete, read_beyond, scraped
 from support.opened import Span, queries, stretched
 from support.rulefiles import rules
 from support.waiting import until
@@ -34,13 +33,6 @@ FLAT, LINEAR = 0.1, 1.0
 BY_ENGINE = {"draftboard-fleet"}
 MOST = 18_000_000
 """Samples that vLLM's own overview, not released yet, reads of ten engines in three hours at a point every 15 s."""
-
-
-def recorded(http: httpx.Client, settings: Settings) -> int:
-    """How many engines the rules know."""
-    record = generation_tokens.record_at(Level.ENGINE, settings)
-    found = http.get("/api/v1/query", params={"query": f"count({record})"}).json()["data"]["result"]
-    return int(found[0]["value"][1]) if found else 0
 
 
 def evaluated(http: httpx.Client) -> float:
@@ -81,10 +73,10 @@ def prometheus(
         past=PAST,
         read_longer=read_beyond(exprs, PAST),
     )
-    with running as url, httpx.Client(base_url=url, timeout=60) as http:
-        until(lambda: recorded(http, settings) == FEW.engines + MANY.engines, "all engines are scraped")
+    with running as url, Client(url) as client, httpx.Client(base_url=url, timeout=60) as http:
+        until(lambda: complete(client, [FEW, MANY], PAST), "every server is scraped", 180)
         since = time.time()
-        until(lambda: evaluated(http) > since, "the rules are evaluated")
+        until(lambda: evaluated(http) > since, "the rules are evaluated", 180)
         yield http
 
 

@@ -30,7 +30,7 @@ from draftboard.lab import openmetrics
 from draftboard.prometheus import Client, Promtool, Series, Server
 from draftboard.settings import Settings, load
 from support import grafana
-from support.fleets import LOOKBACK, Fleet, read_beyond, scraped
+from support.fleets import LOOKBACK, Fleet, complete, read_beyond, scraped
 from support.opened import Cost, Query, Span, opened, queries, rate_interval, step_of, stretched
 from support.rulefiles import groups, rules
 from support.waiting import until
@@ -163,7 +163,7 @@ class Bench:
         with tempfile.TemporaryDirectory(prefix="draftboard-bench-") as name, ExitStack() as stack:
             folder = Path(name)
             started = time.time()
-            tell("scraping the fleet, evaluating the rules")
+            tell("scraping the fleet")
             running = scraped(
                 [fleet],
                 self.settings,
@@ -174,6 +174,8 @@ class Bench:
                 read_longer=read_beyond(self._exprs(), PAST),
             )
             with running as url, Client(url) as client, httpx.Client(base_url=url, timeout=600) as http:
+                until(lambda: complete(client, [fleet], PAST), "every server is scraped", 300)
+                tell("waiting for the records")
                 time.sleep(SETTLED * PACE)
                 tell("writing the past")
                 self._write_past(client, folder, started)

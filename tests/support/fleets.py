@@ -22,12 +22,13 @@ import yaml
 
 from conftest import ROOT
 from draftboard.build import artifacts, stack
+from draftboard.catalogue import serving
 from draftboard.durations import Duration
 from draftboard.lab.listening import Listener, answering, respond
 from draftboard.lab.simulator import Scenario, find
 from draftboard.lab.simulator.fleet import Instance, Target, targets
 from draftboard.lab.simulator.serve import page
-from draftboard.prometheus import Server
+from draftboard.prometheus import Client, Server
 from draftboard.settings import Settings
 from support.rulefiles import nodes, series_in
 
@@ -117,8 +118,9 @@ class _Site:
         path = environ["PATH_INFO"]
         number = int(path.rpartition("/")[2]) % len(self.simulated)
         with self.turn:
-            text, self.given[path] = self.simulated[number].pages(self.given.get(path, 0), time.time())
-        return respond(start, text, "text/plain; version=0.0.4")
+            text, following = self.simulated[number].pages(self.given.get(path, 0), time.time())
+        yield from respond(start, text, "text/plain; version=0.0.4")
+        self.given[path] = following  # Only of an answer that was taken.
 
 
 @contextmanager
@@ -146,7 +148,7 @@ def scraped(
         given = [_discovered(address, site.simulated, fleet) for fleet in fleets]
         told = yaml.safe_load(artifacts(settings)[stack.PROMETHEUS]())
         told["scrape_configs"] = told["scrape_configs"][:1]
-        # A first answer is long, and is not given again.
+        # A first answer is long.
         told["scrape_configs"][0]["scrape_timeout"] = str(settings.rules.scrape_interval)
         told.pop("alerting", None)
         files = {"targets/fleets.json": json.dumps(list(itertools.chain(*given)))}
@@ -157,6 +159,13 @@ def scraped(
         (folder / "prometheus").mkdir()
         with Server(program, folder / "prometheus", LOOKBACK, yaml.safe_dump(told)).running() as url:
             yield url
+
+
+def complete(client: Client, fleets: Iterable[Fleet], past: Duration) -> bool:
+    """Whether each server has been asked, and has given its past."""
+    then = time.time() - past.seconds + LOOKBACK.seconds
+    found = client.query(f"count({serving.REQUESTS_RUNNING.name})", then)
+    return bool(found) and found[0].samples[0][1] == sum(fleet.engines for fleet in fleets)
 
 
 @contextmanager
