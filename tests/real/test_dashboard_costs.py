@@ -48,13 +48,13 @@ def samples(http: httpx.Client, page: grafana.Json, settings: Settings, fleet: F
 
 
 @pytest.fixture(scope="module")
-def pages(files: dict[str, str]) -> Mapping[str, grafana.Json]:
+def pages(files: Mapping[str, str]) -> Mapping[str, grafana.Json]:
     return grafana.dashboards(files)
 
 
 @pytest.fixture(scope="module")
 def prometheus(
-    files: dict[str, str],
+    files: Mapping[str, str],
     pages: Mapping[str, grafana.Json],
     settings: Settings,
     tmp_path_factory: pytest.TempPathFactory,

@@ -21,7 +21,7 @@ import promql_parser
 import yaml
 
 from conftest import ROOT
-from draftboard.build import artifacts, stack
+from draftboard.build import render, stack
 from draftboard.catalogue import serving
 from draftboard.durations import Duration
 from draftboard.lab.listening import Listener, answering, respond
@@ -146,7 +146,7 @@ def scraped(
     site = _Site([_Simulated(target, since, settings, past, read_longer) for target in targets(scenario, seed=1)])
     with _listening(site) as address:
         given = [_discovered(address, site.simulated, fleet) for fleet in fleets]
-        told = yaml.safe_load(artifacts(settings)[stack.PROMETHEUS]())
+        told = yaml.safe_load(render(settings)[stack.PROMETHEUS])
         told["scrape_configs"] = told["scrape_configs"][:1]
         # A first answer is long.
         told["scrape_configs"][0]["scrape_timeout"] = str(settings.rules.scrape_interval)
