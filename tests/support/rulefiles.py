@@ -83,13 +83,16 @@ def nodes(expr: str, kind: type) -> list[Any]:
     return [node for node in _walked(promql_parser.parse(expr)) if isinstance(node, kind)]
 
 
-def _walked(node: Any) -> Iterator[Any]:
+_BELOW = ("lhs", "rhs", "expr", "vector_selector", "param", "args")
+
+
+def _walked(node: Any, through: tuple[str, ...] = _BELOW) -> Iterator[Any]:
     """The node and all below it. promql_parser.walk visits the same, at a cost that grows with the square of them."""
     yield node
-    for name in ("lhs", "rhs", "expr", "vector_selector", "param", "args"):
+    for name in through:
         below = getattr(node, name, None)
         for one in below if isinstance(below, list) else () if below is None else (below,):
-            yield from _walked(one)
+            yield from _walked(one, through)
 
 
 _KEEP_NAMES = {
@@ -125,6 +128,13 @@ def names_kept(node: Any) -> set[str]:
 def series_in(expr: str) -> frozenset[str]:
     """Names of the series that an expression reads."""
     return frozenset(selector.name for selector in nodes(expr, promql_parser.VectorSelector))
+
+
+@functools.cache
+def present_in(expr: str) -> frozenset[str]:
+    """Names of the series whose present an expression reads, whatever it reads of the past."""
+    walked = _walked(promql_parser.parse(expr), ("lhs", "rhs", "expr", "param", "args"))
+    return frozenset(node.name for node in walked if isinstance(node, promql_parser.VectorSelector) and not node.offset)
 
 
 def records_in(expr: str) -> set[str]:

@@ -116,7 +116,7 @@ def apart(prometheus: dict[_Point, float], victoria: dict[_Point, float]) -> lis
 
 def test_rules_say_the_same_of_the_same_inputs(past: Past, tell: Tell) -> None:
     unlike, rates, compared = {}, 0, 0
-    groups = (*recording_groups(past.replay.settings), *alerting_groups(past.replay.settings))
+    groups = (*recording_groups(past.replay.settings, "vmalert"), *alerting_groups(past.replay.settings))
     for rule in (rule for group in groups for rule in group.rules):
         both = past.both(rule.expr)
         compared += len(both[0])
@@ -131,6 +131,19 @@ def test_rules_say_the_same_of_the_same_inputs(past: Past, tell: Tell) -> None:
     tell(TITLE, f"{compared} points of {rules} rules; {rates} differ as rates do, others: {unlike}")
     assert unlike.keys() == UNLIKE.keys()
     assert compared > 100_000
+
+
+def test_a_record_computed_in_place_is_the_one_that_reads_others(past: Past, tell: Tell) -> None:
+    """In Prometheus: both forms on the same samples."""
+    unlike, compared = {}, 0
+    for group in recording_groups(past.replay.settings, "vmalert"):
+        for rule in (one for one in group.rules if isinstance(one, RecordingRule)):
+            read, in_place = (past.both(text)[0] for text in (rule.record, rule.expr))
+            compared += len(read)
+            if different := apart(read, in_place):
+                unlike[rule.record] = f"{len(different)} of {len(read)} points, at most {max(different):.2g}"
+    tell(TITLE, f"{compared} points of records, computed in place; different: {unlike}")
+    assert unlike == {}
 
 
 def test_panels_of_records_show_the_same(past: Past, files: dict[str, str], tell: Tell) -> None:

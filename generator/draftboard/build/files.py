@@ -102,11 +102,9 @@ def _makers(settings: Settings) -> dict[str, Callable[[], str]]:
     }
 
 
-_GROUPS = {"recording": recording_groups, "alerting": alerting_groups}
-
-
 def _rules(settings: Settings, name: str, ruler: Ruler) -> str:
-    return f"# {_MADE_BY}\n" + to_yaml(_GROUPS[name](settings), ruler, name=name)
+    groups = recording_groups(settings, ruler) if name == "recording" else alerting_groups(settings)
+    return f"# {_MADE_BY}\n" + to_yaml(groups, ruler, name=name)
 
 
 def _list_of_alerts(settings: Settings) -> str:

@@ -103,6 +103,8 @@ class Scope:
     span: Duration | None = None  # A window of its own, for raw series.
     every_arm: bool = False  # Whatever arm a dashboard chooses.
     ended: bool = False  # At the end of what is shown, whichever moment is asked for.
+    records: frozenset[str] | None = None
+    """Records whose present is read by name, where not all are; others are computed in place."""
     texts: dict[tuple[object, ...], str] = field(default_factory=dict, compare=False, repr=False)
     """PromQL made so far, which the scopes made of this one share: signals stand in the expressions of many others."""
     silences: dict[tuple[object, ...], bool] = field(default_factory=dict, compare=False, repr=False)
@@ -154,9 +156,14 @@ class Scope:
         """The PromQL of an expression from here; ValueError where none carries a label that this scope selects by."""
         return self.selected(expression.promql(self), *self.only)
 
+    def reads(self, record: str, window: str = "") -> bool:
+        """Whether it reads a record by name: of the past of each, of the present of some."""
+        return self.records is None or bool(window or self.offset) or record in self.records
+
     def remembered(self, what: object, write: Callable[[], str]) -> str:
         """PromQL from here, written once."""
-        key = (what, self.level, self.edition, self.offset, self.only, self.span, self.every_arm, self.ended)
+        seen = (self.level, self.edition, self.offset, self.only, self.span, self.every_arm, self.ended, self.records)
+        key = (what, *seen)
         if key not in self.texts:
             self.texts[key] = write()
         return self.texts[key]

@@ -597,7 +597,10 @@ class Extreme(Expr):
         rules = scope.settings.rules
         # One evaluation more: what changed since the last one before the window is still counted in rates.
         span = (scope.span or rules.rate_window) + rules.evaluation_interval
-        return OverTime(f"{self.how}_over_time", self.signal, lambda _: span).promql(scope)
+        function, pace = f"{self.how}_over_time", str(rules.evaluation_interval)
+        if self.signal.record_here(scope) is None:
+            return promql.call(function, promql.subquery(self.signal.promql(scope), str(span), pace, "0s"))
+        return OverTime(function, self.signal, lambda _: span).promql(scope)
 
     def values(self, view: View) -> Vector | float:
         now = vector_of(self.signal, view)
@@ -648,8 +651,11 @@ def rate_of_all(*metrics: Metric) -> Expr:
     return over_level("sum", FirstOf(tuple(rate_of_each(metric) for metric in metrics)))
 
 
-def metrics_of(expression: Expr, scope: Scope) -> tuple[str, ...]:
-    """Names of the metrics whose raw series it reads, in the order of reading; of a histogram its own, once."""
+def metrics_of(expression: Expr, scope: Scope, *, recorded: bool = True) -> tuple[str, ...]:
+    """Names of the metrics whose raw series it reads, in the order of reading; of a histogram its own, once.
+
+    Those that it reads as records are among them, unless `recorded` is false.
+    """
     found: dict[str, None] = {}
     met: set[tuple[Expr, Level]] = set()
 
@@ -657,6 +663,8 @@ def metrics_of(expression: Expr, scope: Scope) -> tuple[str, ...]:
         if (part, seen_from.level) in met:
             return
         met.add((part, seen_from.level))
+        if not recorded and isinstance(part, Recorded) and part.record_here(seen_from):
+            return
         if isinstance(part, Raw) and (spelling := scope.settings.dialect.spelled(part.metric)):
             suffix = part.metric.name.removeprefix(part.metric.part_of) if part.metric.part_of else ""
             found[spelling.name.removesuffix(suffix)] = None

@@ -35,7 +35,7 @@ _FORMS: Mapping[Ruler, _Form] = {
         besides={"partial_response_strategy": "abort"},
     ),
     "vmalert": _Form(
-        notes="vmalert writes records behind an evaluation: a record is one interval behind those that it reads.\n"
+        notes="vmalert shows a record to others one interval later: at most three are in a row, the rest is in place.\n"
         "A partial answer of a cluster is an error (`params`), and no value.\n",
         query_offset="eval_delay",
         besides={"params": {"deny_partial_response": ["1"]}},

@@ -2,39 +2,51 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 
 from draftboard.alerts import Alert, asked
+from draftboard.rulers import IN_ORDER, Ruler
+from draftboard.rules.links import Definition, in_few_links
 from draftboard.rules.packing import in_order, packed
 from draftboard.rules.rule import AlertingRule, Group, RecordingRule
 from draftboard.settings import Overlay, Settings
 from draftboard.signals import FAMILIES, Level, Scope
-from draftboard.signals.signal import Unit
+from draftboard.signals.signal import Signal, Unit
 
 _EVALUATED_WITH = {"verdict": "speculation"}
 """Families whose rules are of another family's groups, because they weigh what it says."""
 
 
-def recording_groups(settings: Settings) -> tuple[Group, ...]:
+def recording_groups(settings: Settings, ruler: Ruler = "prometheus") -> tuple[Group, ...]:
     """Groups of each family, cut where rulers refuse longer ones; each behind those whose records it reads."""
-    scope = Scope(settings)
     families: dict[str, list[RecordingRule]] = {}
-    defined: list[RecordingRule] = []
+    definitions: list[Definition] = []
     for name, family in FAMILIES.items():
-        rules = [
-            RecordingRule(record=record, expr=signal.definition(scope.at(level)))
+        of_family = [
+            _definition(record, signal, Scope(settings, level))
             for signal in family
             for level in sorted(signal.levels, key=list(Level).index)  # engines before the models that sum them
             if (record := signal.record_at(level, settings))
         ]
-        families.setdefault(_EVALUATED_WITH.get(name, name), []).extend(rules)
-        defined += rules
+        families.setdefault(_EVALUATED_WITH.get(name, name), []).extend(one.rule for one in of_family)
+        definitions += of_family
+    defined = [one.rule for one in definitions]
+    written = {rule.record: rule for rule in (defined if ruler in IN_ORDER else in_few_links(definitions))}
     cut = [(name, tuple(group)) for name, family in families.items() for group in packed(family)]
     made, numbers = dict[str, tuple[RecordingRule, ...]](), Counter[str]()
     for place in in_order([group for _, group in cut], defined):
         name, group = cut[place]
         numbers[name] += 1
-        made[f"{name}-{numbers[name]}" if numbers[name] > 1 else name] = group
+        made[f"{name}-{numbers[name]}" if numbers[name] > 1 else name] = tuple(written[rule.record] for rule in group)
     return _groups(made, settings)
+
+
+def _definition(record: str, signal: Signal, scope: Scope) -> Definition:
+    return Definition(
+        rule=RecordingRule(record=record, expr=signal.definition(scope)),
+        reads_series=signal.reads_series(scope),
+        reading=lambda records: signal.definition(replace(scope, records=records)),
+    )
 
 
 def alerting_groups(settings: Settings, *, by_grafana: bool = False) -> tuple[Group, ...]:

@@ -7,7 +7,7 @@ from enum import Enum
 from draftboard.expr import promql
 from draftboard.expr.counts import View
 from draftboard.expr.scope import Level, Scope
-from draftboard.expr.tree import Expr, Recorded
+from draftboard.expr.tree import Expr, Recorded, metrics_of
 from draftboard.expr.vector import Vector, as_vector
 from draftboard.settings import Settings
 from draftboard.status import Status
@@ -182,14 +182,23 @@ class Signal(Recorded):
         """A selector of its record at the scope's level; None where there is none to read."""
         there = scope.edition.reads_records and self.asked_from(scope)
         record = self.named_at(scope.level, scope.settings) if there else None
-        return record and scope.series(record, (*scope.labels, *self.by), window=window)
+        if record is None or not scope.reads(record, window):
+            return None
+        return scope.series(record, (*scope.labels, *self.by), window=window)
 
     def definition(self, scope: Scope) -> str:
         """PromQL that computes the signal here, for a rule that records it."""
-        if scope.level is Level.MODEL and self.rollup:
-            engines = self.promql(scope.at(Level.ENGINE))
-            return promql.aggregate(self.rollup, (*scope.labels, *self.by), engines)
+        if engines := self._rolled_up(scope):
+            return promql.aggregate(self.rollup or "", (*scope.labels, *self.by), engines)
         return self.expr.promql(scope)
+
+    def reads_series(self, scope: Scope) -> bool:
+        """Whether that reads raw series."""
+        return not self._rolled_up(scope) and bool(metrics_of(self.expr, scope, recorded=False))
+
+    def _rolled_up(self, scope: Scope) -> str | None:
+        """The record of engines that makes the model's."""
+        return self.record_here(scope.at(Level.ENGINE)) if scope.level is Level.MODEL and self.rollup else None
 
     def record_at(self, level: Level, settings: Settings) -> str | None:
         """Full record name at a level; None where the signal is not recorded there, or not asked for."""

@@ -1,0 +1,65 @@
+"""Chains of few records, for rulers that show what a rule records one evaluation later, in one group too.
+
+A record is made at one link of a chain: it reads records of earlier links, and computes the others in place.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from draftboard.rules.packing import depths, reads, records_in
+from draftboard.rules.rule import RecordingRule
+
+LINKS = 3
+"""Records in a row."""
+LONGEST_QUERY = 16_384
+"""Characters: the default limit of VictoriaMetrics (`-search.maxQueryLen`)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Definition:
+    """A record and how it is computed."""
+
+    rule: RecordingRule
+    reads_series: bool  # Raw ones, beside records.
+    reading: Callable[[frozenset[str]], str]  # Its expression where it reads the present of these records only.
+
+
+def in_few_links(definitions: Iterable[Definition]) -> Iterator[RecordingRule]:
+    """The same records; one whose expression is too long at a link is made at the next, where it reads more of them.
+
+    What goes on from its own past hardly ever changes, so that it is no link; what is too long at every link, stays.
+    """
+    found = list(definitions)
+    by_name = {one.rule.record for one in found if one.rule.record in records_in(one.rule.expr)}
+    read = {record: below - by_name for record, below in reads(one.rule for one in found).items()}
+    below, above = depths(read), _heights(read)
+    links: dict[str, int] = {}
+    for one in found:
+        record = one.rule.record
+        first = _first_link(below[record], above[record], reads_series=one.reads_series)
+        for link in range(first, LINKS + 1):
+            links[record] = link
+            expr = one.reading(frozenset(by_name.union(name for name, earlier in links.items() if earlier < link)))
+            if len(expr) < LONGEST_QUERY:
+                yield RecordingRule(record=record, expr=expr)
+                break
+        else:
+            by_name.add(record)
+            yield one.rule
+
+
+def _first_link(below: int, above: int, *, reads_series: bool) -> int:
+    """The first one also for what reads raw series, so that all it reads is of one moment."""
+    if below < above - 1 or reads_series:
+        return 1
+    return min(below + 1, 2 if above else LINKS)
+
+
+def _heights(read: Mapping[str, AbstractSet[str]]) -> dict[str, int]:
+    """Number of records in a row above each record."""
+    found = dict.fromkeys(read, 0)
+    for record in reversed(list(read)):
+        for below in read[record]:
+            found[below] = max(found[below], found[record] + 1)
+    return found

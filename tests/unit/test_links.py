@@ -1,0 +1,56 @@
+"""Chains of few records: what is read by name, and what is computed in place."""
+
+from draftboard.rules import LINKS, LONGEST_QUERY, RecordingRule
+from draftboard.rules.links import Definition, in_few_links
+
+TEN = [f"a:b:{number}" for number in range(10)]
+
+
+def chain(names: list[str], *, times: int = 1, lasting: str = "") -> list[Definition]:
+    """Each record reads the one before it, so many times; the first one a series, the lasting one its own past."""
+    found: list[Definition] = []
+    for name in names:
+
+        def reading(records: frozenset[str], below: Definition | None = found[-1] if found else None) -> str:
+            if below is None:
+                return "vllm:raw"
+            by_name = below.rule.record in records
+            return " + ".join([below.rule.record if by_name else f"({below.reading(records)})"] * times)
+
+        expr = reading(frozenset(names)) + (f" or {name}[2m]" if name == lasting else "")
+        rule = RecordingRule(record=name, expr=expr)
+        found.append(Definition(rule=rule, reads_series=len(found) == 0, reading=reading))
+    return found
+
+
+def written(definitions: list[Definition]) -> dict[str, str]:
+    return {rule.record: rule.expr for rule in in_few_links(definitions)}
+
+
+def row(found: dict[str, str], record: str) -> int:
+    """Number of records in a row, this one included."""
+    return 1 + max((row(found, name) for name in found if name in found[record]), default=0)
+
+
+def test_a_chain_that_is_short_enough_stays() -> None:
+    definitions = chain(TEN[:LINKS])
+    assert written(definitions) == {one.rule.record: one.rule.expr for one in definitions}
+
+
+def test_of_a_longer_chain_records_are_computed_in_place() -> None:
+    found = written(chain(TEN))
+    assert list(found) == TEN
+    assert max(row(found, record) for record in found) == LINKS
+
+
+def test_a_record_that_is_too_long_in_place_is_made_at_a_later_link_or_stays() -> None:
+    definitions = chain(TEN, times=30)
+    found = written(definitions)
+    assert max(map(len, found.values())) < LONGEST_QUERY
+    assert [row(found, record) for record in TEN[:7]] == [1, 1, 1, 2, 2, 3, 3]
+    assert found[TEN[7]] == definitions[7].rule.expr
+
+
+def test_what_goes_on_from_its_own_past_is_no_link() -> None:
+    found = written(chain(TEN[: LINKS + 1], lasting=TEN[0]))
+    assert row(found, TEN[LINKS]) == LINKS + 1
