@@ -42,7 +42,7 @@ export PROMETHEUS PROMTOOL ALERTMANAGER AMTOOL DOCKER_COMPOSE VICTORIA_METRICS V
 # The tests start Python a hundred times: what it has compiled is kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo install test test-docs test-long test-vllm test-wheel test-grafana test-kubernetes test-stack test-stack-vllm \
+.PHONY: demo install dist test test-dist test-docs test-long test-vllm test-wheel test-grafana test-kubernetes test-stack test-stack-vllm \
 	test-victoria test-cluster docs pictures recording unit lint format typecheck \
 	mutate detect false-alarms intervals schemas bench bench-simulator check-chromium optional-tools tools clean
 
@@ -74,6 +74,9 @@ test-vllm: $(VENV)/.dev $(FETCHED) ## Compare the commands with a real vLLM on t
 
 test-wheel: $(VENV)/.dev $(FETCHED) $(FETCHED_COMPOSE) ## Install the wheel and use it in an empty folder
 	$(BIN)/pytest tests/wheel
+
+test-dist: $(VENV)/.dist $(FETCHED) check-chromium $(GRAFANA) build/dist/SHA256SUMS ## Check the files of build/dist
+	$(BIN)/pytest tests/dist
 
 test-grafana: $(VENV)/.dev $(FETCHED) check-chromium $(GRAFANA) ## Check dashboards in Grafana's own front end
 	$(BIN)/pytest tests/grafana
@@ -139,6 +142,13 @@ intervals: $(VENV)/.dev ## Count how often the intervals of calibrate hold the t
 bench-simulator: $(VENV)/.dev ## Measure the cost of one simulated engine hour
 	PYTHONPATH=tests $(BIN)/python -m scripts.bench_simulator
 
+dist: $(VENV)/.dist ## Write a release to build/dist (TAG=v1.2.3: of no other)
+	rm -rf build/dist
+	PYTHONPATH=tests $(BIN)/python -m scripts.dist build/dist $(if $(TAG),--tag $(TAG))
+
+build/dist/SHA256SUMS:
+	@$(MAKE) --no-print-directory dist
+
 schemas: $(VENV)/.dev ## Write the JSON Schemas of all commands to docs/schemas/
 	PYTHONPATH=tests $(BIN)/python -m scripts.schemas
 
@@ -188,6 +198,10 @@ $(VENV)/.dev: $(VENV)/.pip pyproject.toml
 $(KUBERNETES): $(VENV)/.pip pyproject.toml
 	rm -rf $(@D)
 	$(INSTALL) --target $(@D) --group kubernetes
+	@touch $@
+
+$(VENV)/.dist: $(VENV)/.dev
+	$(INSTALL) --group dist
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.dev

@@ -157,7 +157,7 @@ def check_docker() -> None:
     """Docker answers, and is new enough."""
     compose = version("docker", "compose", "version", "--short")
     if compose is None:
-        raise StackError("Docker with Compose is required, see docs/operate/install.md. Without Docker: make demo")
+        raise StackError("Docker with Compose is required, see docs/operate/install.md.")
     if compose < LEAST_COMPOSE:
         raise StackError(f"Docker Compose {worded(LEAST_COMPOSE)} or newer is required, this is {worded(compose)}")
     engine = version("docker", "version", "--format", "{{.Server.Version}}")

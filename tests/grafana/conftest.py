@@ -4,14 +4,13 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from conftest import OBJECTIVES, ROOT
+from conftest import OBJECTIVES
 from draftboard.build import render
 from draftboard.settings import Settings, load
-from grafana.past import Past, serving
+from grafana.past import BUILD, Past, serving
 from grafana.views import WIDTHS, View, show
 from support import grafana
 
-BUILD = ROOT / "build/grafana"
 OVERVIEW = "dashboards/draftboard-overview.json"
 
 

@@ -23,6 +23,7 @@ from draftboard.prometheus import Promtool, Server
 from draftboard.settings import Settings
 
 HERE = ROOT / "tests/grafana"
+BUILD = ROOT / "build/grafana"
 SCENARIO = HERE / "past.toml"
 SIMULATOR = ROOT / "generator/draftboard/lab/simulator"
 END, PACE = 1_800_000_000, 15

@@ -67,6 +67,21 @@ def is_grey(found: Colour | None) -> bool:
     return found is None or max(found) - min(found) < 0.2 * max(found)
 
 
+def failures(views: Iterable[View]) -> Iterator[str]:
+    """Exceptions of a page, and its requests that failed."""
+    return (f"{view.name}: {text}" for view in views for text in (*view.found["said"], *view.found["failures"]))
+
+
+def refusals(views: Iterable[View]) -> Iterator[str]:
+    """Panels that show an error, and queries that fail or are answered with a warning."""
+    for view in views:
+        yield from (f"{view.where(panel)}: {error}" for panel in view.panels for error in panel["errors"])
+        for query in view.found["queries"]:
+            for text in (query.get("error"), *query.get("warnings", [])):
+                if text:
+                    yield f"{view.name}: {query['expr']}: {text}"
+
+
 def none_of(problems: Iterable[str]) -> None:
     """Fail with all of them; the same problem in both widths counts once for each."""
     found = list(dict.fromkeys(problems))

@@ -6,27 +6,18 @@ from collections.abc import Iterator
 import pytest
 
 from draftboard.settings import Settings
-from grafana.reading import none_of, panels
+from grafana.reading import failures, none_of, panels, refusals
 from grafana.views import View
 
 pytestmark = [pytest.mark.grafana, pytest.mark.prometheus]
 
 
 def test_no_page_has_an_exception_or_a_request_that_fails(all_views: list[View]) -> None:
-    none_of(f"{view.name}: {text}" for view in all_views for text in (*view.found["said"], *view.found["failures"]))
+    none_of(failures(all_views))
 
 
 def test_no_query_fails_or_is_answered_with_a_warning(all_views: list[View]) -> None:
-    def problems() -> Iterator[str]:
-        for view, panel in panels(all_views):
-            yield from (f"{view.where(panel)}: {error}" for error in panel["errors"])
-        for view in all_views:
-            for query in view.found["queries"]:
-                for text in (query.get("error"), *query.get("warnings", [])):
-                    if text:
-                        yield f"{view.name}: {query['expr']}: {text}"
-
-    none_of(problems())
+    none_of(refusals(all_views))
 
 
 def test_every_panel_asks(views: list[View]) -> None:

@@ -22,6 +22,7 @@ ELSEWHERE = {
     r"(COMPOSE_PROFILES=\S+ )?docker ": "needs a Docker Engine: make test-stack",
     r"(\w+_PORT=\d+ )+make ": "needs a Docker Engine: make test-stack",
     r"git ": "changes the clone, or needs its public home",
+    r"(sha256sum|gh|tar) ": "needs a published release: make test-dist checks and unpacks one",
     r"curl ": "needs the stack's vLLM: make test-stack-vllm",
     r"(PYTHONPATH=\S+ )?vllm serve": "needs vLLM: make test-vllm; its flags are examined",
     r"(helm|kubectl|cd deploy/kubernetes)": "needs a cluster: the chart is rendered by test_chart.py",

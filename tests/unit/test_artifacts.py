@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from draftboard import __version__
 from draftboard.build import compare, render, write
 from draftboard.errors import DraftboardError
 from draftboard.settings import Settings
@@ -19,6 +20,15 @@ def files(committed: dict[str, str]) -> dict[str, str]:
 
 def test_the_committed_files_are_what_the_code_writes(files: dict[str, str]) -> None:
     assert [f"{one.path} {one.what}" for one in compare(files, ROOT)] == [], "run: make build"
+
+
+def test_only_what_is_built_repeats_the_version(files: dict[str, str]) -> None:
+    """The plugin for vLLM has one of its own."""
+    repeated = re.compile(rf"draftboard(?!_probe)[-/:@\w]*{re.escape(__version__)}")
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    pages += [path for path in (ROOT / "deploy").rglob("*") if path.suffix in {".md", ".py", ".sh", ".yaml", ".yml"}]
+    found = [path.relative_to(ROOT).as_posix() for path in pages if repeated.search(path.read_text())]
+    assert {*found} - files.keys() == set()
 
 
 def test_the_same_settings_give_the_same_bytes(files: dict[str, str]) -> None:

@@ -337,6 +337,13 @@ def test_what_is_scraped_has_the_labels_that_the_settings_name(renamed: Path) ->
     assert objects[0]["spec"]["selector"]["matchExpressions"][0]["key"] == "drafter"
 
 
+def test_no_file_of_the_chart_names_a_label_by_its_default(renamed: Path) -> None:
+    """But for the rules, which are looked at below, and names of vLLM's own, which are renamed."""
+    texts = [path.read_text() for path in renamed.rglob("*") if path.is_file() and path.parent.name != "files"]
+    assert len(texts) > 10
+    assert re.findall(r"\b(?:spec_method|variant|scale_to_zero|spec_verification|host)\b", "".join(texts)) == []
+
+
 def test_the_rules_are_those_of_the_settings(renamed: Path) -> None:
     objects = rendered(only(rules={"runbooks": "https://wiki.example"}), folder=renamed)
     assert [refused(one) for one in objects if refused(one)] == []
