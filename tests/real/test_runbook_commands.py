@@ -1,11 +1,8 @@
 """The first commands of runbooks, typed in a shell: only addresses and the time of the recording are replaced."""
 
-import os
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,8 +14,10 @@ from draftboard.lab.simulator import find
 from draftboard.lab.simulator.fleet import targets
 from draftboard.lab.simulator.serve import serving
 from draftboard.prometheus import start_alertmanager, stop
+from support import shell as shells
 from support.composed import OWNER
 from support.runbooks import commands
+from support.shell import Shell, typed
 from support.vllm_server import free_port
 
 pytestmark = pytest.mark.prometheus
@@ -36,24 +35,9 @@ def of(*beginnings: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def shell(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """An environment whose PATH has the programs."""
-    folder = tmp_path_factory.mktemp("bin")
-    for name in ("promtool", "amtool"):
-        (folder / name).symlink_to(program(name).resolve())
-    for name, line in {
-        "draftboard": f"{shlex.quote(sys.executable)} -m draftboard",
-        "docker": f"shift; exec {shlex.quote(str(program('docker-compose')))}",
-    }.items():
-        (folder / name).write_text(f'#!/bin/sh\n{line} "$@"\n')
-        (folder / name).chmod(0o755)
-    return {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT / "generator")}
-
-
-def typed(command: str, shell: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        ["sh", "-c", command], cwd=ROOT, env=shell, capture_output=True, text=True, check=False, timeout=60
-    )
+def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
+    compose = f"shift; exec {shlex.quote(str(program('docker-compose')))}"
+    return shells.shell(tmp_path_factory.mktemp("bin"), ("promtool", "amtool"), docker=compose)
 
 
 def moved(command: str, place: str, url: str) -> str:
@@ -67,7 +51,7 @@ def test_every_command_is_of_a_program_that_is_tried_here() -> None:
 
 
 @pytest.mark.xdist_group("default_run")
-def test_queries_are_answered_by_the_prometheus_of_the_recorded_run(default_run: Replay, shell: dict[str, str]) -> None:
+def test_queries_are_answered_by_the_prometheus_of_the_recorded_run(default_run: Replay, shell: Shell) -> None:
     answers = {}
     for command in of("promtool query instant "):
         here = moved(command, "http://127.0.0.1:9090", default_run.client.url)
@@ -90,7 +74,7 @@ def test_queries_with_a_name_filled_in_run_for_a_server_of_the_recorded_run(defa
 
 
 @pytest.mark.xdist_group("default_run")
-def test_reports_and_checks_of_prometheus_answer(default_run: Replay, shell: dict[str, str]) -> None:
+def test_reports_and_checks_of_prometheus_answer(default_run: Replay, shell: Shell) -> None:
     for command in of("promtool check healthy ", "draftboard report "):
         when = f" --at={default_run.end - 60}" if command.startswith("draftboard") else ""
         done = typed(moved(command, "http://127.0.0.1:9090", default_run.client.url) + when, shell)
@@ -98,7 +82,7 @@ def test_reports_and_checks_of_prometheus_answer(default_run: Replay, shell: dic
 
 
 @pytest.mark.skipif(not shutil.which("curl"), reason="curl is not installed")
-def test_a_server_is_asked_for_its_health_and_examined(shell: dict[str, str]) -> None:
+def test_a_server_is_asked_for_its_health_and_examined(shell: Shell) -> None:
     with serving(targets(find("baseline-vs-spec"), seed=1), "127.0.0.1", 0, speed=20) as places:
         said = {
             command: typed(moved(command, "http://127.0.0.1:8000", f"http://{places[0]}"), shell)
@@ -117,7 +101,7 @@ def alertmanager(tmp_path: Path) -> Iterator[str]:
     stop(process)
 
 
-def test_alertmanager_is_asked_and_takes_every_silence(alertmanager: str, shell: dict[str, str]) -> None:
+def test_alertmanager_is_asked_and_takes_every_silence(alertmanager: str, shell: Shell) -> None:
     silences = [command for page in PAGES for command in commands(page) if command.startswith("amtool silence add ")]
     assert len(silences) == len(PAGES)
     for command in (*of("amtool "), *silences):
@@ -125,8 +109,8 @@ def test_alertmanager_is_asked_and_takes_every_silence(alertmanager: str, shell:
         assert (done.returncode, done.stderr) == (0, ""), command
 
 
-def test_compose_knows_the_options_and_services_of_its_commands(shell: dict[str, str]) -> None:
+def test_compose_knows_the_options_and_services_of_its_commands(shell: Shell) -> None:
     variables = {"MODEL": "m", "SPEC_METHOD": "ngram", "COMPOSE_PROFILES": "gpu", "DOCKER_HOST": "tcp://127.0.0.1:1"}
     for command in of("docker compose "):
-        done = typed(command, shell | OWNER | variables)
+        done = typed(command, {**shell, **OWNER, **variables})
         assert "Cannot connect to the Docker daemon" in done.stderr, command

@@ -1,4 +1,4 @@
-"""Commands that the documentation shows, each with what a test does with it: run, parsed, or neither and why."""
+"""Commands that the documentation shows, each with what a test does with it: run, or why not."""
 
 import re
 import shlex
@@ -17,16 +17,20 @@ OFFLINE = re.compile(
     r"draftboard (plan \w+|signals|doctor( --vllm-version \S+)? --command|simulate --list|report --before tests/)"
 )
 """What needs nothing but the clone, and writes nothing."""
+BESIDE = re.compile(r"draftboard |promtool (check|tsdb) |cp alerts/")
+"""What needs servers, or writes: it runs beside simulated servers and a Prometheus."""
 ELSEWHERE = {
-    r"make ": "a target of the Makefile, which is looked up",
+    r"make demo": "runs in tests/docs/test_demo_page.py",
+    r"make test ": "runs the tests",
+    r"(\w+_PORT=\d+ )*make ": "needs a Docker Engine: make test-stack types it in a copy",
     r"(COMPOSE_PROFILES=\S+ )?docker ": "needs a Docker Engine: make test-stack",
-    r"(\w+_PORT=\d+ )+make ": "needs a Docker Engine: make test-stack",
     r"git ": "changes the clone, or needs its public home",
     r"(sha256sum|gh|tar) ": "needs a published release: make test-dist checks and unpacks one",
     r"curl ": "needs the stack's vLLM: make test-stack-vllm",
     r"(PYTHONPATH=\S+ )?vllm serve": "needs vLLM: make test-vllm; its flags are examined",
-    r"(helm|kubectl|cd deploy/kubernetes)": "needs a cluster: the chart is rendered by test_chart.py",
-    r"promtool (check|tsdb)": "runs in test_promtool.py and test_runbook_commands.py",
+    r"helm install ": "needs a cluster: its objects are rendered in tests/docs/test_chart_commands.py",
+    r"cd deploy/kubernetes/chart": "the folder of the commands after it",
+    r"kubectl ": "needs a cluster",
     r"(cp|rm|chmod|\$EDITOR) ": "changes files of a host",
     r"python3 deploy/tools/": "needs registries of images: test_pin.py asks servers of the tests",
     r"pre-commit ": "changes the clone",
@@ -46,11 +50,11 @@ class Shown:
 
     @property
     def fate(self) -> str:
-        """`run`, `parsed`, or why neither."""
+        """`run`, `run beside servers`, or why neither."""
         if OFFLINE.match(self.command):
             return "runs in test_plan_docs.py" if self.page.name == "plan.md" else "run"
-        if self.command.startswith("draftboard "):
-            return "parsed"
+        if BESIDE.match(self.command):
+            return "run beside servers"
         return next((why for start, why in ELSEWHERE.items() if re.match(start, self.command)), "")
 
     @property
@@ -85,6 +89,11 @@ def shown() -> list[Shown]:
         key = (each.page, each.command)
         outputs[key] = (*outputs.get(key, ()), *each.output)
     return [Shown(page, command, output) for (page, command), output in outputs.items()]
+
+
+def shape(line: str) -> str:
+    """A line without its numbers."""
+    return " ".join(re.sub(r"\d[\d.,:]*", "#", line).split())
 
 
 if __name__ == "__main__":

@@ -1,0 +1,62 @@
+"""What docs/start/demo.md shows is what `make demo` prints, and so are the figures that other pages quote of it."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from conftest import ROOT, program
+from support.documented import shape
+
+pytestmark = pytest.mark.docs
+
+PAGE = (ROOT / "docs/start/demo.md").read_text()
+REPLAY, DRILL = (
+    block.splitlines() for language, block in re.findall(r"(?ms)^```(\w*)\n(.*?)^```", PAGE) if not language
+)
+MEASURED = (ROOT / "docs/concepts/measured.md").read_text()
+REPORT = (ROOT / "docs/commands/report.md").read_text()
+
+
+@pytest.fixture(scope="module")
+def printed() -> str:
+    programs = {name.upper(): str(program(name)) for name in ("prometheus", "promtool", "alertmanager")}
+    environment = {**os.environ, **programs, "PYTHONPATH": str(ROOT / "generator"), "COLUMNS": "200"}
+    command = [sys.executable, "-m", "draftboard", "demo"]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+
+
+def rows(printed: str, title: str) -> list[list[list[str]]]:
+    """The cells of the rows of every table of that title, by minute."""
+    tables = [re.split(r"\n(?=\S)", text)[0] for text in printed.split(f"\n{title} ")[1:]]
+    return [[re.split(r" {2,}", row.strip()) for row in re.findall(r"(?m)^ \d\d:00 .*", text)] for text in tables]
+
+
+def test_the_page_shows_the_replay(printed: str) -> None:
+    lines = {" ".join(line.split()) for line in printed.splitlines()}
+    assert [line for line in REPLAY if line.strip(" ─.") and " ".join(line.split()) not in lines] == []
+
+
+def test_the_page_shows_the_drill(printed: str) -> None:
+    lines = [shape(line) for line in printed.splitlines()]
+    for line in DRILL:
+        start = shape(line).removesuffix(" ...")
+        assert any(one.startswith(start) for one in lines), line
+
+
+def test_times_that_pages_quote_are_those_of_the_first_two_minutes(printed: str) -> None:
+    drafting, plain = ([row[4].removesuffix(" ms") for row in table[:2]] for table in rows(printed, "Do users wait?"))
+    for minute, ours, theirs in zip(("first", "second"), drafting, plain, strict=True):
+        assert re.search(rf"{theirs} ms / {ours} ms in the\s+{minute}", PAGE)
+        assert re.search(rf"{theirs} / {ours} = \S+ +{minute} minute", MEASURED)
+    (speedups,) = rows(printed, "How much?")
+    assert f"the first minute has {speedups[0][4]}" in MEASURED
+    assert f"Expected were {speedups[0][3]} and {speedups[1][3]}" in MEASURED
+
+
+def test_the_expected_speedup_misses_the_measured_one_by_what_the_page_on_reports_says(printed: str) -> None:
+    (speedups,) = rows(printed, "How much?")
+    first, *later = [abs(float(row[3]) - float(row[4])) for row in speedups if "-" not in row[3:]]
+    assert f"by {first:.2f} in its first minute and by at most {max(later):.2f} in" in " ".join(REPORT.split())
