@@ -147,6 +147,7 @@ local inJson(text) =
     'span:(rules.evaluation_interval * 2)': span((rules.evaluation_interval * 2)),
     'span:(rules.evaluation_interval * 3)': span((rules.evaluation_interval * 3)),
     'span:(rules.remember + std.min(rules.remember, std.floor(dashboards.time_range / 2)))': span((rules.remember + std.min(rules.remember, std.floor(dashboards.time_range / 2)))),
+    'span:(rules.window * 12)': span((rules.window * 12)),
     'span:(rules.window + rules.evaluation_interval)': span((rules.window + rules.evaluation_interval)),
     'span:(std.min(rules.remember, std.floor(dashboards.time_range / 2)) + 21600)': span((std.min(rules.remember, std.floor(dashboards.time_range / 2)) + 21600)),
     'span:(std.min(rules.remember, std.floor(dashboards.time_range / 2)) + 900)': span((std.min(rules.remember, std.floor(dashboards.time_range / 2)) + 900)),

@@ -13,6 +13,7 @@ from support import grafana
 pytestmark = pytest.mark.prometheus
 
 TOO_SHORT = "the run lasts ten minutes: there is no hour or day before it"
+FEW_WINDOWS = "the run's models are measured for less than ten windows"
 ONE_ENGINE = "each model of the run has one engine"
 ELSEWHERE = "the run ends with another standing of its models"
 ONE_CONFIGURATION = "the run's servers keep their configuration"
@@ -40,6 +41,7 @@ EMPTY_BY_DEFAULT = {
     "model:vllm_spec_decode_acceptance_length:avg1d_mean_rate5m": TOO_SHORT,
     "model:vllm_spec_decode_acceptance_length:stddev1d_mean_rate5m": TOO_SHORT,
     "model:vllm_spec_decode_acceptance_length:zscore1d_mean_rate5m": TOO_SHORT,
+    "model:vllm_measured_speedup:uncertainty_rate5m": FEW_WINDOWS,
     "engine:vllm_spec_decode_acceptance_length_to_others:ratio_rate5m": ONE_ENGINE,
     "target:vllm_spec_decode_metrics_missing:bool": "no target of the run lacks its counters",
     "SpecDecodeAcceptanceDrop": TOO_SHORT,

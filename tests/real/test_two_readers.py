@@ -38,7 +38,7 @@ from draftboard.signals.requests import cut_off, stuck, stuck_engines
 from draftboard.signals.slo import BURNS, ERROR_RATIOS, attainment, budget_left, burning_fast, burning_slowly, time_left
 from draftboard.signals.standings import data_age
 from draftboard.signals.steps import step_time_change
-from draftboard.signals.users import tail_change
+from draftboard.signals.users import speedup_high, speedup_low, speedup_uncertainty, tail_change
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("two_readers")]
 
@@ -265,6 +265,7 @@ def test_the_made_up_fleet_shows_what_signals_distinguish(counts: Counts) -> Non
     assert {STATES.of(value) for value in counts.read(state, Level.ENGINE).values()} >= every
     assert max(counts.read(each_k).values()) == 11
     asks_the_past = {acceptance_change, length_baseline, length_deviation, length_anomaly, tail_change, queue_growth}
+    asks_the_past |= {speedup_uncertainty, speedup_low, speedup_high}
     of_alerts = {firing_alerts, alert_age, alert_severity, *standings.ALERTS.values()}
     none_here = asks_the_past | of_alerts | {step_time_change, step_cost, records_missing, gone, cut_off}
     assert {signal for signal, level in CASES if not counts.read(signal, level)} == none_here

@@ -15,12 +15,14 @@ import pytest
 from draftboard.cli import main
 from draftboard.durations import Duration, moment
 from draftboard.history.runs import of_setups
+from draftboard.intervals import Estimate
 from draftboard.reading import Recorded
 from draftboard.report import report
 from draftboard.settings import Settings
 from draftboard.signals import Level, Scope
 from draftboard.signals.comparison import acceptance_change
 from draftboard.signals.costs import step_cost
+from draftboard.signals.users import speedup_uncertainty
 from support.loopback import answering, page
 
 NOW = 1_800_000_000.0
@@ -53,7 +55,7 @@ def prometheus() -> Iterator[tuple[Prometheus, str]]:
         yield server, place
 
 
-def test_everything_is_asked_of_one_moment_and_of_raw_series_but_the_step_cost_and_past_setups(
+def test_everything_is_asked_of_one_moment_and_of_raw_series_but_what_only_records_hold(
     prometheus: tuple[Prometheus, str],
 ) -> None:
     server, place = prometheus
@@ -61,7 +63,21 @@ def test_everything_is_asked_of_one_moment_and_of_raw_series_but_the_step_cost_a
     assert {at for _, at in server.asked} == {NOW}
     read = {query for query, _ in server.asked if "model:vllm_" in query or "engine:vllm_" in query}
     setups = {Scope(SETTINGS)(signal) for signal in of_setups(SETTINGS).values()}
-    assert read == {step_cost.record_at(Level.MODEL, SETTINGS), *setups}
+    assert read == {
+        step_cost.record_at(Level.MODEL, SETTINGS),
+        speedup_uncertainty.record_at(Level.MODEL, SETTINGS),
+        *setups,
+    }
+
+
+def test_of_the_rules_window_the_speedup_has_their_interval_and_of_another_range_none(
+    prometheus: tuple[Prometheus, str],
+) -> None:
+    _, place = prometheus
+    (model,) = report(Recorded(place, at=NOW)).models
+    assert model.measured_speedup_interval == Estimate(1, 0.5, 2)
+    (model,) = report(Recorded(place, Duration(240), at=NOW)).models
+    assert (model.measured_speedup, model.measured_speedup_interval) == (1, None)
 
 
 def test_by_default_the_moment_is_one_whose_scrapes_have_all_arrived(prometheus: tuple[Prometheus, str]) -> None:

@@ -519,15 +519,18 @@ class OverTime(Expr):
     argument: Expr
     span: Span
     offset: Span = lambda _: Duration(0)  # How much of the latest past is left out.
+    pace: Span = lambda settings: settings.rules.evaluation_interval
+    share: Number | None = None  # Of `quantile_over_time`.
 
     def promql(self, scope: Scope) -> str:
         settings = scope.settings
         span, offset = str(self.span(settings)), self.offset(settings)
         record = self.argument.record_here(scope.ago(offset), span) if isinstance(self.argument, Recorded) else None
         if record is None:
-            pace = str(settings.rules.evaluation_interval)
+            pace = str(self.pace(settings))
             record = promql.subquery(self.argument.promql(scope), span, pace, str(offset))
-        return promql.call(self.function, record)
+        share = [self.share.promql(scope)] if self.share else []
+        return promql.call(self.function, *share, record)
 
     def values(self, view: View) -> Vector | float:  # noqa: ARG002
         return NOTHING

@@ -1,6 +1,7 @@
 """A report of a Prometheus: every base signal from raw series, over one window that ends at one moment.
 
-Ratios, verdict and advice are computed from the answers. Records are not read, but for the step cost, which needs days
+Ratios, verdict and advice are computed from the answers. Records are not read, but for the uncertainty of the measured
+speedup where parts of the window are too few to tell it, and for the step cost, which needs days
 of a baseline: each group of rules is evaluated at a time of its own, and counts would stand beside steps of another.
 """
 
@@ -18,7 +19,7 @@ from draftboard.expr.counts import Counts
 from draftboard.expr.tree import Expr, Function, Raw, over_level, rate, setting
 from draftboard.expr.vector import Labels, Vector, dropped, kept, value_of
 from draftboard.history import Change, last_changes
-from draftboard.intervals import LEAST, PARTS
+from draftboard.intervals import LEAST, PARTS, Estimate
 from draftboard.output import Progress
 from draftboard.prometheus import Client, Series
 from draftboard.reading import Numbers, Reader, Recorded, drafting_of, of_model
@@ -33,7 +34,7 @@ from draftboard.signals.decisions import state
 from draftboard.signals.depth import configured_k, draft_tokens_per_pos, lowest_k
 from draftboard.signals.integrity import IDENTITIES, identity_error
 from draftboard.signals.latency import FELT
-from draftboard.signals.users import measured_speedup, speedup_high, speedup_low
+from draftboard.signals.users import measured_speedup, speedup_high, speedup_low, speedup_uncertainty
 
 _ASKED = (
     *(traffic.drafts, traffic.draft_tokens, traffic.accepted_tokens, traffic.accepted_tokens_per_pos),
@@ -180,10 +181,24 @@ class _Question:
             factor = self.span.seconds if signal.per_second else 1.0
             found = self._values(signal, signal, level)
             answers[signal.name, level] = {labels: value * factor for labels, value in found.items()}
-        intervals = speedups(parts, answers.get((measured_speedup.name, Level.MODEL), {}), self.settings)
+        measured = answers.get((measured_speedup.name, Level.MODEL), {})
+        intervals = speedups(parts, measured, self.settings)
+        if len(intervals) < len(measured):
+            intervals = self._recorded_intervals(measured) | intervals
         answers[speedup_low.name, Level.MODEL] = {labels: found.low for labels, found in intervals.items()}
         answers[speedup_high.name, Level.MODEL] = {labels: found.high for labels, found in intervals.items()}
         return Counts(self.settings, answers=answers)
+
+    def _recorded_intervals(self, measured: Vector) -> dict[Labels, Estimate]:
+        """As the rules recorded them, which is of their own window."""
+        if self.span != self.settings.rules.rate_window:
+            return {}
+        found = self._values(speedup_uncertainty, speedup_uncertainty, Level.MODEL)
+        return {
+            labels: Estimate(value, value / (1 + found[labels]), value * (1 + found[labels]))
+            for labels, value in measured.items()
+            if labels in found
+        }
 
     def broken(self) -> Vector:
         """Engines whose counters contradict each other, by identity: how far it is broken."""

@@ -54,7 +54,11 @@ FAMILIES: dict[str, tuple[Signal, ...]] = {
     "requests": _of(requests, capacity),
     "objectives": _of(slo),
     "latency-first-token": latency.first_token.signals,
-    "latency-per-token": (*latency.per_token.signals, users.measured_speedup, users.tail_change),
+    "latency-per-token": (
+        *latency.per_token.signals,
+        *(users.measured_speedup, users.speedup_uncertainty, users.speedup_low, users.speedup_high),
+        users.tail_change,
+    ),
     "latency-step": latency.step.signals,
     "latency-end-to-end": latency.end_to_end.signals,
     "latency-queue": latency.queue.signals,
