@@ -27,12 +27,12 @@ def clone(tmp_path: Path) -> Path:
     return folder
 
 
-def made(clone: Path, *options: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """What the clone's script says that makes a release in `out` beside it."""
+def made(clone: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """What the clone's script says that makes a release in `out` beside it, for a user far away with private files."""
     command = (sys.executable, "-m", "scripts.dist", clone.parent / "out", *options)
-    paths = {"PYTHONPATH": f"{clone / 'tests'}:{clone / 'generator'}"}
+    variables = {"PYTHONPATH": f"{clone / 'tests'}:{clone / 'generator'}", "TZ": "Asia/Tokyo"}
     return subprocess.run(
-        command, cwd=clone, env=os.environ | paths | variables, capture_output=True, text=True, check=False
+        command, cwd=clone, env=os.environ | variables, umask=0o077, capture_output=True, text=True, check=False
     )
 
 
