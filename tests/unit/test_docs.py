@@ -49,6 +49,13 @@ def test_every_row_of_a_table_has_the_columns_of_its_head(page: Path) -> None:
         assert len(widths) == 1, table
 
 
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_what_follows_in_a_list_is_indented_as_the_site_reads_it(page: Path) -> None:
+    """By four: with less the site ends the list, and counts its next steps from 1 again."""
+    assert re.findall(r"(?m)^ {1,3}```.*", page.read_text()) == []
+    assert re.findall(r"(?m)(?<=\n\n) {1,3}(?![ |]).+", prose(page)) == []
+
+
 def test_every_page_is_in_the_navigation_of_the_site() -> None:
     listed = re.findall(r"[\w/-]+\.md", (ROOT / "mkdocs.yml").read_text().partition("\nnav:")[2])
     pages = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")}
