@@ -84,10 +84,10 @@ test-grafana: $(VENV)/.dev $(FETCHED) check-chromium $(GRAFANA) ## Check dashboa
 test-kubernetes: $(VENV)/.dev $(KUBERNETES) ## Check the Helm chart with its readers' models
 	PYTHONPATH=$(dir $(KUBERNETES)) $(BIN)/pytest -p no:cloudcoil tests/kubernetes
 
-test-stack: $(VENV)/.dev $(FETCHED) $(FETCHED_COMPOSE) ## Start the stack in real containers, change it and break it
+test-stack: $(VENV)/.dev $(FETCHED) $(FETCHED_COMPOSE) $(FETCHED_VICTORIA) ## Start the stack in real containers, change it and break it
 	$(BIN)/pytest tests/stack -m "not vllm"
 
-test-stack-vllm: $(VENV)/.dev $(FETCHED) $(FETCHED_COMPOSE) ## The same with a real vLLM on the CPU (3.5 GB)
+test-stack-vllm: $(VENV)/.dev $(FETCHED) $(FETCHED_COMPOSE) $(FETCHED_VICTORIA) ## The same with a real vLLM on the CPU (3.5 GB)
 	@$(PYTHON) tests/scripts/install_vllm.py .venv-vllm
 	$(BIN)/pytest tests/stack -m vllm
 

@@ -20,7 +20,10 @@ PACKAGES = (
 )
 ROOT_ARCHIVE = ROOT / f"build/stack/trixie-{zlib.crc32(','.join(PACKAGES).encode()):08x}.tar"
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")  # of this machine, which may be behind a proxy
-STAND_INS = ("python", "prometheus", "alertmanager", "node-exporter", "grafana", "dcgm-exporter", "vllm")
+STAND_INS = (
+    *("python", "prometheus", "alertmanager", "victoria-metrics", "node-exporter"),
+    *("grafana", "dcgm-exporter", "vllm"),
+)
 
 
 def images() -> dict[str, str]:
@@ -38,7 +41,7 @@ def build_stand_ins(private: Engine, folder: Path) -> None:
     shutil.copy(CERTIFICATES, context)
     (context / "bin").mkdir()
     (context / "share").mkdir()
-    for name in ("prometheus", "promtool", "alertmanager", "amtool"):
+    for name in ("prometheus", "promtool", "alertmanager", "amtool", "victoria-metrics"):
         shutil.copy(genuine(program(name)), context / "bin" / name)
     templates = program("alertmanager").parents[1] / "usr/share/prometheus"
     if templates.is_dir():

@@ -1,6 +1,8 @@
 """`make up` with settings of the user's own: what is changed reaches the running containers, and no page is lost."""
 
+import json
 import os
+import signal
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -16,13 +18,17 @@ from support.waiting import until
 pytestmark = pytest.mark.stack
 
 SERVICES = ("prometheus", "alertmanager", "grafana")
-EXPORTERS = ("dcgm-exporter", "node-exporter")
+STORE = "victoria-metrics"
+OPTIONAL = ("dcgm-exporter", "node-exporter", STORE)
 OUTAGE = {"alertname": "VLLMTargetDown", "severity": "critical", "job": "test", "instance": "gpu-1:8000"}
 SETTINGS = """
 [links]
 grafana = "{grafana}"
 [stack.notify]
 critical = ["webhook"]
+[[stack.remote_write]]
+url = "http://victoria-metrics:8428/api/v1/write"
+query_url = "http://victoria-metrics:8428"
 """
 # An engine without GPUs has none to reserve.
 NO_GPU = "services: {dcgm-exporter: {deploy: {resources: {reservations: !reset null}}}}\n"
@@ -34,15 +40,15 @@ ROUND = 90.0
 def stack(
     docker: Engine, webhook: tuple[Receiver, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Checkout]:
-    """The profiles monitoring and exporters, healthy, which tell critical alerts to the receiver."""
+    """The profiles monitoring, exporters and scale, healthy, which tell critical alerts to the receiver."""
     found = checkout(tmp_path_factory.mktemp("stack"), docker)
     found.made("secrets")
     (found.deploy / "secrets/alert_webhook_url").write_text(webhook[1] + "\n")
     (found.deploy / "docker-compose.override.yml").write_text(NO_GPU)
-    found.configure(COMPOSE_PROFILES="monitoring,exporters", VLLM_TARGET="gpu-1:8000", BUILD_FOLDER="built")
+    found.configure(COMPOSE_PROFILES="monitoring,exporters,scale", VLLM_TARGET="gpu-1:8000", BUILD_FOLDER="built")
     found.build(SETTINGS.format(grafana="https://first.example.com"))
     found.made("up")
-    found.until_healthy(*SERVICES, "node-exporter")  # the other one needs a GPU to be healthy
+    found.until_healthy(*SERVICES, "node-exporter", STORE)  # the other one needs a GPU to be healthy
     yield found
     found.made("down")
     remove_volumes(docker)
@@ -61,6 +67,38 @@ def containers(stack: Checkout) -> dict[str, str]:
 
 def test_the_override_file_is_read(stack: Checkout) -> None:
     assert stack.container("dcgm-exporter")
+
+
+def test_the_store_runs_without_privileges_and_without_a_port_of_the_host(stack: Checkout) -> None:
+    stack.assert_without_privileges(STORE)
+    assert stack.docker.docker("port", stack.container(STORE)) == ""
+
+
+def kept(stack: Checkout, query: str) -> list[dict[str, list[str]]]:
+    """What the store answers to Grafana's container."""
+    ask = f"http://{STORE}:8428/api/v1/query?nocache=1&query={query}"
+    answer = stack.docker.docker("exec", stack.container("grafana"), "wget", "-q", "-O", "-", ask)
+    found: list[dict[str, list[str]]] = json.loads(answer)["data"]["result"]
+    return found
+
+
+def test_samples_records_and_alerts_of_prometheus_are_kept_where_grafana_asks(stack: Checkout) -> None:
+    for series in ("up", "fleet:draftboard_heartbeat:bool", "ALERTS"):
+        until(lambda series=series: bool(kept(stack, series)), f"{series} is kept", 180)
+    shown = ("exec", stack.container("grafana"), "sh", "-c", "cat /etc/grafana/provisioning/datasources/*")
+    assert f"url: http://{STORE}:8428" in stack.docker.docker(*shown)
+
+
+def test_the_store_keeps_what_it_has_when_it_is_killed_and_lets_nobody_delete_it(stack: Checkout) -> None:
+    first = "min(tfirst_over_time(up[1h]))"
+    (before,), started = kept(stack, first), stack.inspect(STORE, "{{.State.StartedAt}}")
+    os.kill(int(stack.inspect(STORE, "{{.State.Pid}}")), signal.SIGKILL)
+    until(lambda: stack.inspect(STORE, "{{.State.StartedAt}}") != started, "it is started again")
+    stack.until_healthy(STORE)
+    delete = f"http://{STORE}:8428/api/v1/admin/tsdb/delete_series?match[]=up"
+    assert stack.docker.tried("exec", stack.container("grafana"), "wget", "-q", "-O", "-", delete).returncode
+    (after,) = kept(stack, first)
+    assert after["value"][1] == before["value"][1]
 
 
 def test_settings_that_are_not_built_are_refused(stack: Checkout) -> None:
@@ -120,5 +158,5 @@ def test_an_end_before_a_reload_is_told_and_so_is_the_next_outage(
 def test_a_profile_that_is_no_longer_set_leaves_no_container(stack: Checkout) -> None:
     stack.configure(COMPOSE_PROFILES="monitoring")
     stack.made("up")
-    assert not any(stack.container(service) for service in EXPORTERS)
+    assert not any(stack.container(service) for service in OPTIONAL)
     stack.until_healthy(*SERVICES)

@@ -37,12 +37,13 @@ pytestmark = pytest.mark.victoria
 
 TITLE = "vmalert against a Prometheus beside it"
 FLEET = str(ROOT / "tests/victoria/fleet.toml")
-SPEED = 5  # the fleet's first event is after this test
-FASTER = 15
-"""All spans of the rules are shorter by it."""
+SPEED, FASTER = (3, 5) if victoria.cluster() else (5, 15)
+"""Of the fleet, whose first event is after this test, and of all spans of the rules; a cluster is more processes."""
 SPANS = ("scrape_interval", "evaluation_interval", "compare_with", "baseline", "startup")
-SETTLED, DEAD, BACK = 75, 30, 30
-"""Seconds until the longest chain of records is there, and those around the return of the replica."""
+SETTLED, DEAD, BACK = 13, 8, 8
+"""Evaluations until the longest chain of records is there, and those around the return of the replica."""
+HASTY = "VLLMRequestsAbandoned"
+"""An alert that holds two evaluations only: on records of different age it would fire falsely."""
 REPLICATED, SHARDED = "vllm", "sharded"
 """The same servers by job: read by two Prometheus servers, and by two vmagents of which each has some."""
 NEVER_TWICE, NEVER_HALF = 1.4, 0.7
@@ -88,6 +89,7 @@ def settings(store: victoria.Store | None = None) -> Settings:
         name: {"for": _faster(own.hold), "keep_firing_for": _faster(own.keep_firing_for)}
         for name, own in patience.items()
     }
+    alerts[HASTY]["for"] = str(Duration.parse(rules["evaluation_interval"]) * 2)
     told: dict[str, Any] = {"rules": rules, "alerts": alerts}
     if store:
         there = {"url": f"{store.write}/api/v1/write", "query_url": store.read, "rules_there": True}
@@ -167,16 +169,17 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
         )
         rules = kept(ruler(folder / "ruler", store, there))
         client, other = (running.enter_context(Client(url)) for url in (beside, store.read))
-        pass_seconds(SETTLED)
+        step = here.rules.evaluation_interval.seconds
+        pass_seconds(SETTLED * step)
         settled = time.time()
         dying.kill()
         dying.wait()
         if len(store.holders) > 1:
             next(iter(store.holders.values())).kill()
-        pass_seconds(DEAD)
+        pass_seconds(DEAD * step)
         kept(replicas[1].start())
-        pass_seconds(BACK)
-        ended = time.time() - 4
+        pass_seconds(BACK * step)
+        ended = time.time() - step
         yield Run(here, client, other, agents, rules, settled, ended)
 
 
