@@ -7,7 +7,6 @@ which servers its addresses are.
 import random
 import re
 import shutil
-import signal
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -116,8 +115,8 @@ def loads_rules(page: str) -> bool:
 
 
 def ended(process: subprocess.Popen[str]) -> None:
-    """As by Ctrl-C."""
-    process.send_signal(signal.SIGINT)
+    """As by Ctrl-C, which a shell's background processes ignore."""
+    process.terminate()
     assert (process.communicate(timeout=30)[1], process.returncode) == ("Ended.\n", 0)
 
 
