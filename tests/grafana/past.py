@@ -24,9 +24,20 @@ from draftboard.settings import Settings
 
 HERE = ROOT / "tests/grafana"
 BUILD = ROOT / "build/grafana"
-SCENARIO = HERE / "past.toml"
 SIMULATOR = ROOT / "generator/draftboard/lab/simulator"
-END, PACE = 1_800_000_000, 15
+END = 1_800_000_000
+
+
+@dataclass(frozen=True)
+class Story:
+    """A scenario, and how often it is scraped, in seconds."""
+
+    scenario: Path
+    pace: int
+
+
+EVERYTHING = Story(HERE / "past.toml", 15)
+FLEET = Story(HERE / "fleet.toml", 60)
 
 
 @dataclass(frozen=True)
@@ -39,29 +50,29 @@ class Past:
 
 
 @contextmanager
-def serving(folder: Path, settings: Settings) -> Iterator[Past]:
+def serving(folder: Path, settings: Settings, story: Story = EVERYTHING) -> Iterator[Past]:
     """Serve it for a `with`. Making it takes minutes, so it stays there until the rules or the scenario change."""
-    kept = folder / _digest(settings)
+    kept = folder / _digest(settings, story)
     if not (kept / "span.json").exists():
         shutil.rmtree(folder, ignore_errors=True)
         kept.mkdir(parents=True)
-        (kept / "span.json").write_text(json.dumps(_made(kept, settings)))
+        (kept / "span.json").write_text(json.dumps(_made(kept, settings, story)))
     start, end = json.loads((kept / "span.json").read_text())
     with Server(program("prometheus"), kept, lookback=settings.rules.evaluation_interval).running() as url:
         yield Past(url, start, end)
 
 
-def _digest(settings: Settings) -> str:
+def _digest(settings: Settings, story: Story) -> str:
     built = render(settings)
-    sources = [Path(__file__), SCENARIO, *sorted(SIMULATOR.glob("*.py"))]
+    sources = [Path(__file__), story.scenario, *sorted(SIMULATOR.glob("*.py"))]
     parts = [built[RECORDING], built[ALERTING], *(path.read_text() for path in sources)]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
-def _made(kept: Path, settings: Settings) -> tuple[float, float]:
+def _made(kept: Path, settings: Settings, story: Story) -> tuple[float, float]:
     """Simulate and evaluate the rules; returns the first and the last evaluation."""
-    scenario = find(str(SCENARIO))
-    times = range(END - scenario.duration.seconds, END + 1, PACE)
+    scenario = find(str(story.scenario))
+    times = range(END - scenario.duration.seconds, END + 1, story.pace)
     recording, alerts = kept / "past.om", kept / "alerts.om"
     programs = {name: program(name) for name in ("prometheus", "promtool")}
     backfill(targets(scenario, 1), times, recording)
@@ -120,7 +131,7 @@ def _monitoring(times: range) -> Iterator[str]:
 def _alerts(fired: list[Firing], times: range) -> Iterator[str]:
     """ALERTS and ALERTS_FOR_STATE of each firing, and of the watchdog, which always fires."""
     watchdog = Firing(WATCHDOG, "none", "", {}, times.start, times[-1], 1)
-    spans = [(one, int(one.since), int(one.until) + PACE) for one in (*fired, watchdog)]
+    spans = [(one, int(one.since), int(one.until) + times.step) for one in (*fired, watchdog)]
     for name in (around.ALERTS.name, "ALERTS_FOR_STATE"):
         for one, since, until in spans:
             labels = {**one.labels, "alertname": one.alert, "severity": one.severity}
@@ -128,4 +139,4 @@ def _alerts(fired: list[Firing], times: range) -> Iterator[str]:
                 labels["alertstate"] = "firing"
             inside = ",".join(f'{key}="{value}"' for key, value in sorted(labels.items()))
             value = 1 if name == around.ALERTS.name else since
-            yield from (f"{name}{{{inside}}} {value} {at}" for at in range(since, until, PACE))
+            yield from (f"{name}{{{inside}}} {value} {at}" for at in range(since, until, times.step))

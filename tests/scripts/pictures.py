@@ -8,11 +8,12 @@ from PIL import Image
 from conftest import OBJECTIVES, ROOT
 from draftboard.build import render
 from draftboard.settings import load
-from grafana.past import serving
+from grafana.past import EVERYTHING, FLEET, serving
 from grafana.views import WIDTHS, View, show
 from support import grafana
 
 BUILD = ROOT / "build/grafana"
+OF_FLEET = "dashboards/draftboard-fleet.json"
 FREQUENT, COVERING = 64, 64  # colours
 WIDTH = 1200
 LARGEST = 150_000
@@ -23,13 +24,18 @@ def main(folder: Path) -> None:
     settings = load(OBJECTIVES)
     built = render(settings)
     paths = [path for path in grafana.dashboards(built) if "standalone" not in path]
-    views = [View(path, WIDTHS[0], expanded=False) for path in paths]
     folder.mkdir(parents=True, exist_ok=True)
-    with serving(BUILD / "past", settings) as past:
-        for view in show(views, built, past, BUILD / "pictures", pictures=True):
-            out = folder / f"{Path(view.path).stem}.png"
-            small(BUILD / "pictures" / f"{view.name}.png", out)
-            sys.stdout.write(f"{out}: {out.stat().st_size // 1000} kB\n")
+    for story in (EVERYTHING, FLEET):
+        views = [
+            View(path, WIDTHS[0], expanded=False)
+            for path in paths
+            if (FLEET if path == OF_FLEET else EVERYTHING) is story
+        ]
+        with serving(BUILD / story.scenario.stem, settings, story) as past:
+            for view in show(views, built, past, BUILD / "pictures", pictures=True):
+                out = folder / f"{Path(view.path).stem}.png"
+                small(BUILD / "pictures" / f"{view.name}.png", out)
+                sys.stdout.write(f"{out}: {out.stat().st_size // 1000} kB\n")
 
 
 def small(source: Path, out: Path) -> None:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from math import isnan
 from pathlib import Path
 from typing import Any
 from wsgiref.types import StartResponse, WSGIEnvironment
@@ -24,10 +25,10 @@ from conftest import ROOT
 from draftboard.build import render, stack
 from draftboard.catalogue import serving
 from draftboard.durations import Duration
+from draftboard.lab import openmetrics
 from draftboard.lab.listening import Listener, answering, respond
 from draftboard.lab.simulator import Scenario, find
 from draftboard.lab.simulator.fleet import Instance, Target, targets
-from draftboard.lab.simulator.serve import page
 from draftboard.prometheus import Client, Server
 from draftboard.settings import Settings
 from support.rulefiles import nodes, series_in
@@ -35,9 +36,10 @@ from support.rulefiles import nodes, series_in
 SIMULATED = 10
 """Engines of all five models that are simulated; a fleet is a multiple of them."""
 _REAL = ROOT / "tests/data/v0.32.0-ngram-load.prom"
-_LINE = re.compile(rb"(?m)^(?:#.*|(?P<sample>(?P<name>[^#{ ]+).*))\n")
 _OLDEST = Duration(3480)
 """Before older samples Prometheus closes its head, half of which is an hour."""
+_BUSY = Duration(120)
+"""After which requests come and go alike."""
 LOOKBACK = Duration(300)
 """That of a Prometheus without flags."""
 
@@ -73,37 +75,39 @@ class _Simulated:
         step = settings.rules.scrape_interval.seconds
         self.labels = target.labels
         self._since, self._step = since, step
-        self._born = since - settings.rules.startup.seconds  # Its engines start no more.
-        self._instance = Instance(target, self._born)
-        first = self._text(since)
-        self._rest = _rest(first)
-        names = {name.encode() for name in read_longer}
-        still = b"".join(found[0] for found in _LINE.finditer(first) if found["name"] in names)
-        older = (_stamped(still, at) for at in range(since - (_OLDEST.seconds - past.seconds), since, step))
-        self._pages = [b"".join((*older, _stamped(first + self._rest, since)))]
+        self._begun = since - _BUSY.seconds
+        # Its process is older than its traffic, so that its engines start no more.
+        self._instance = Instance(target, since - settings.rules.startup.seconds)
+        children = self._instance.children
+        self._series = [openmetrics.series(name, labels) for child in children for name, labels in child.series]
+        names = {name for child in children for name, _ in child.series}
+        real = (line.rpartition(" ") for line in _REAL.read_text().splitlines() if not line.startswith("#"))
+        self._rest = [(series, value) for series, _, value in real if _name(series) not in names]
+        still = [one for one in self._lines(since) if _name(one[0]) in read_longer]
+        older = range(since - (_OLDEST.seconds - past.seconds), since, step)
+        self._pages = ["".join(_stamped(still, at) for at in older)]
         self.pages(0, since + past.seconds)
 
     def pages(self, begin: int, now: float) -> tuple[bytes, int]:
         """All from a number on that were due by now, and the number of the next."""
-        while (at := self._since + len(self._pages) * self._step) <= now:
-            self._pages.append(_stamped(self._text(at) + self._rest, at))
-        return b"".join(self._pages[begin:]), len(self._pages)
+        while (at := self._since + (len(self._pages) - 1) * self._step) <= now:
+            self._pages.append(_stamped(self._lines(at), at))
+        return "".join(self._pages[begin:]).encode(), len(self._pages)
 
-    def _text(self, at: int) -> bytes:
-        self._instance.advance(at - self._born)
-        return page(self._instance)
-
-
-def _rest(text: bytes) -> bytes:
-    """The samples of a real page whose names are not on this one."""
-    known = {found["name"] for found in _LINE.finditer(text)}
-    return b"".join(found[0] for found in _LINE.finditer(_REAL.read_bytes()) if found["name"] not in known)
+    def _lines(self, at: int) -> list[tuple[str, str]]:
+        """Series and value of every sample."""
+        self._instance.advance(at - self._begun)
+        values = self._instance.row().tolist()
+        exposed = [(name, repr(value)) for name, value in zip(self._series, values, strict=True) if not isnan(value)]
+        return exposed + self._rest
 
 
-def _stamped(text: bytes, at: int) -> bytes:
-    """Each sample with its time, without comments."""
-    stamp = b" %d\n" % (at * 1000)
-    return b"".join(found["sample"] + stamp for found in _LINE.finditer(text) if found["sample"])
+def _name(sample: str) -> str:
+    return re.split("[{ ]", sample, maxsplit=1)[0]
+
+
+def _stamped(lines: Iterable[tuple[str, str]], at: int) -> str:
+    return "".join([f"{series} {value} {at}000\n" for series, value in lines])
 
 
 @dataclass
@@ -152,7 +156,7 @@ def scraped(
         told["scrape_configs"][0]["scrape_timeout"] = str(settings.rules.scrape_interval)
         told.pop("alerting", None)
         files = {"targets/fleets.json": json.dumps(list(itertools.chain(*given)))}
-        files["rules/all.rules.yaml"] = yaml.safe_dump({"groups": list(groups)}, sort_keys=False)
+        files["rules/all.rules.yaml"] = json.dumps({"groups": list(groups)})
         for name, text in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(text)
