@@ -87,7 +87,7 @@ engines'.
 ## How it is measured
 
 - {date}, Prometheus {version}, {machine}; load average {load:.1f} over five minutes, the benchmark's own work
-  included.
+  included.{note}
 - Five models, of which four draft; 4 in 10 engines are one of two data-parallel ranks (`fleet-100` of
   `draftboard simulate`, scaled). Ten engines are simulated, the others copy them. Pages of servers are scraped every
   {scrape}; what a real page of vLLM 0.32 has beyond the simulator's stands still.
@@ -309,22 +309,28 @@ def by_page(fleets: Sequence[Measured], costs: Callable[[Measured], Mapping[str,
     return {uid: {one.engines: costs(one)[uid] for one in fleets} for uid in costs(fleets[0])}
 
 
-def written(fleets: Sequence[Measured], settings: Settings, version: str) -> str:
+def written(fleets: Sequence[Measured], settings: Settings, version: str, note: str) -> str:
     """The page."""
     interval = settings.rules.evaluation_interval
     sizes = [f"{one.engines} engines" for one in fleets]
     records = by_page(fleets, lambda one: one.pages)
     raw = by_page(fleets, lambda one: one.standalone | {"vLLM's own, one model": one.vllms})
-    largest = fleets[-1]
+    least, largest = fleets[0], fleets[-1]
+
+    def added(fleet: Measured) -> float:
+        return (fleet.records - least.records) / (fleet.engines - least.engines)
+
     slowest_page = max(largest.pages, key=lambda uid: largest.pages[uid].seconds)
     slowest_group = max(largest.groups, key=lambda name: largest.groups[name])
     opening = table(
-        ["page", *(f"samples, {size}" for size in sizes), "exponent", *(f"peak, {size}" for size in sizes)]
+        ["page", *(f"samples, {size}" for size in sizes), "exponent", f"peak, {sizes[-1]}"]
         + [f"s, {size}" for size in sizes],
         (
-            [f"`{uid}`", *(f"{one.samples / 1e6:.2f} M" for one in costs.values()), f"{growth(costs):.2f}"]
-            + [f"{one.peak:,}" for one in costs.values()]
-            + [f"{one.seconds:.2f}" for one in costs.values()]
+            [
+                *(f"`{uid}`", *(f"{one.samples / 1e6:.2f} M" for one in costs.values())),
+                *(f"{growth(costs):.2f}", f"{costs[largest.engines].peak:,}"),
+                *(f"{one.seconds:.2f}" for one in costs.values()),
+            ]
             for uid, costs in records.items()
         ),
     )
@@ -346,7 +352,10 @@ def written(fleets: Sequence[Measured], settings: Settings, version: str) -> str
             ["longest group, seconds", *(f"{max(one.groups.values()):.2f}" for one in fleets)],
             ["active series that are scraped", *(f"{one.raw:,}" for one in fleets)],
             ["active series that rules add", *(f"{one.records:,}" for one in fleets)],
-            ["of these for each engine", *(f"{one.records / one.engines:.0f}" for one in fleets)],
+            [
+                "of these for each engine more than in the smallest fleet",
+                *("" if one is least else f"{added(one):.0f}" for one in fleets),
+            ],
             ["share of the scraped series", *(f"{one.records / one.raw:.1%}" for one in fleets)],
         ),
     )
@@ -364,6 +373,7 @@ def written(fleets: Sequence[Measured], settings: Settings, version: str) -> str
         date=datetime.now(UTC).date(),
         version=version,
         machine=machine(),
+        note=f" {note}" if note else "",
         load=os.getloadavg()[1],
         scrape=settings.rules.scrape_interval,
         stretch=STRETCH,
@@ -386,12 +396,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--prometheus", type=Path, required=True)
     parser.add_argument("--promtool", type=Path, required=True)
+    parser.add_argument("--note", default="", help="a sentence on the circumstances, for the page")
     given = parser.parse_args()
     settings = load(OBJECTIVES)
     told = subprocess.run([given.prometheus, "--version"], capture_output=True, text=True, check=True).stdout
     bench = Bench(settings, given.prometheus, given.promtool)
     fleets = [bench.measure(engines) for engines in FLEETS]
-    PAGE.write_text(written(fleets, settings, told.split()[2]))
+    PAGE.write_text(written(fleets, settings, told.split()[2], given.note))
     sys.stdout.write(f"{PAGE}\n")
 
 

@@ -842,3 +842,12 @@ def test_a_row_of_the_slo_table_begins_with_the_slo(panels: Panels) -> None:
     table = dict(panels)["draftboard-latency: Attainment and error budget by SLO"]
     order = table["transformations"][-1]["options"]["indexByName"]
     assert sorted(order, key=order.__getitem__)[-7:] == ["slo", *(f"Value #{ref}" for ref in "ABCDEF")]
+
+
+def test_engines_that_are_not_well_now_stand_above_those_that_are_well_again(settings: Settings) -> None:
+    fleet = json.loads(render(settings)["dashboards/draftboard-fleet.json"])
+    (panel,) = (one for one in grafana.panels(fleet) if one["title"] == "Engines that were not well")
+    lasting, over = (target["expr"] for target in panel["targets"])
+    at_end = "engine:vllm_spec_decode_state:enum_rate5m"
+    assert re.search(rf"\nand\b.*{at_end}.* @ end\(\)", lasting, re.DOTALL)
+    assert re.search(rf"\nunless\b.*{at_end}.* @ end\(\)", over, re.DOTALL)

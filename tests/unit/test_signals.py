@@ -13,7 +13,7 @@ from draftboard.signals import ALL, Edition, Level, Scope, Signal
 from draftboard.signals.decisions import standing, state, verdict
 from draftboard.signals.depth import first_position
 from draftboard.signals.economics import with_a_drafter
-from draftboard.signals.signal import Unit
+from draftboard.signals.signal import Better, Unit
 from draftboard.status import Status
 
 ROOT = Path(__file__).parent.parent.parent
@@ -133,6 +133,13 @@ def test_every_value_falls_in_exactly_one_step(settings: Settings) -> None:
         )
 
     assert [one.name for one in ALL if wrong(one)] == []
+
+
+def test_what_is_good_at_one_end_of_its_bands_says_which_so_that_the_worst_are_drawn_first(settings: Settings) -> None:
+    for signal in (one for one in ALL if not one.codes):
+        good = [band.status is Status.GOOD for band in signal.bands(settings)]
+        if good and good[0] != good[-1]:
+            assert signal.better is (Better.HIGHER if good[-1] else Better.LOWER), signal.name
 
 
 def test_the_bands_of_acceptance_meet_at_their_bounds(settings: Settings) -> None:

@@ -12,6 +12,7 @@ from draftboard.dashboards import columns, fields, lines
 from draftboard.dashboards.cost import affordable
 from draftboard.dashboards.lines import Lines
 from draftboard.dashboards.panels import DATASOURCE, GRAFANA, ModernPanel, Panel, query
+from draftboard.expr import promql
 from draftboard.expr.labels import LabelJoin, LabelReplace
 from draftboard.expr.tree import Aggregate, Expr, metrics_of
 from draftboard.settings import Settings
@@ -66,6 +67,7 @@ class Charts:
         width: int = 12,
         worst: Signal | None = None,
         zones: Collection[Status] = fields.ZONES,
+        height: int = 8,
     ) -> Panel:
         """A signal over time, of the worst models or, at another level, of what `worst` or its own values rank first.
 
@@ -76,7 +78,7 @@ class Charts:
         if _OF_ONE_MODEL & {*signal.by}:
             title = f"{signal.title} of the {self._lines.first} model"
             return self._trend(signal, level, self._lines.of_one(signal, level), zones, width=width, title=title)
-        return self._trend(signal, level, self._lines.of(signal, level, worst), zones, width=width)
+        return self._trend(signal, level, self._lines.of(signal, level, worst), zones, width=width, height=height)
 
     def failures(self, *signals: Signal, width: int = 12) -> list[Panel]:
         """Signals that are 0 where all is well, each over time: the highest values of each moment."""
@@ -97,6 +99,7 @@ class Charts:
         zones: Collection[Status],
         *,
         width: int = 12,
+        height: int = 8,
         title: str = "",
         empty: str = "",
     ) -> Panel:
@@ -108,7 +111,7 @@ class Charts:
             style={"axisLabel": fields.axis(signal)} | self._axis(signal, zones),
             shown=fields.drawn(signal, self.settings, zones) | {"noValue": empty or signal.empty},
             targets=[query(self._scope(level)(drawn), legend=self._name(level, *signal.by))],
-            size=(width, 8),
+            size=(width, height),
             title=title,
             overrides=fields.colours_of(signal),
             transformations=[columns.SHORT_NAMES],
@@ -218,18 +221,21 @@ class Charts:
             transformations=columns.one_column_a_series(signal.by[0]),
         )
 
-    def timeline(self, signal: Signal, *, level: Level | None = None) -> Panel:
-        """A signal of few values over time, as bands."""
+    def timeline(self, signal: Signal, *, level: Level | None = None, lasting_first: bool = False) -> Panel:
+        """A signal of few values over time, as bands; where asked for, those that last until the end come first."""
         level = level or signal.levels[-1]
-        if not self._afforded(self._scope(level), signal):
+        scope, legend = self._scope(level), self._name(level, *signal.by)
+        if not self._afforded(scope, signal):
             return None
         size = (12, 8) if level is Level.MODEL else (GRID_WIDTH, TALL)  # Names of servers and engines are long.
-        shown = fields.in_states(signal, self.settings)
+        over_time, at_end = scope(signal), scope.at_end()(signal)
+        # Rows follow the queries.
+        ordered = [promql.binary(over_time, how, at_end) for how in ("and", "unless")] if lasting_first else [over_time]
         return self._panel(
             "state-timeline",
             signal,
-            shown=shown,
-            targets=[self._series(signal, level=level)],
+            shown=fields.in_states(signal, self.settings),
+            targets=[query(expr, ref, legend=legend) for ref, expr in zip(ascii_uppercase, ordered, strict=False)],
             size=size,
             transformations=[columns.SHORT_NAMES],
         )

@@ -377,7 +377,7 @@ def fleet(settings: Settings, edition: Edition) -> Dashboard:
     page.row(
         "Which engines were not well, and when?",
         page.totals(decisions.engines_by_state, width=24),
-        page.timeline(engines.not_well),
+        page.timeline(engines.not_well, lasting_first=True),
     )
     page.row(
         "Which engines are worst?",
@@ -385,6 +385,7 @@ def fleet(settings: Settings, edition: Edition) -> Dashboard:
             *(engines.length_margin, comparison.length_to_others, times.per_token.p99),
             *(room.kv_cache_usage, requests.requests_waiting, steps.step_time_change),
             level=_ENGINE,
+            height=11,
         ),
     )
     page.row(

@@ -131,6 +131,7 @@ length_anomaly = Signal(
     description="(Mean acceptance length - its long-term mean) / its standard deviation: 0 is normal, -3 is rare.",
     action="If it is far below 0, look for a change of workload or drafter; do not lower K.",
     unit=Unit.DEVIATIONS,
+    better=Better.HIGHER,
     expr=(acceptance_length - length_baseline) / length_deviation,
     record="vllm_spec_decode_acceptance_length:zscore{baseline}_mean_rate{window}",
     bands=lambda settings: good_from(-settings.thresholds.anomaly, good="normal", under="unusually-low"),
@@ -145,6 +146,7 @@ length_to_others = Signal(
     description="Acceptance length of an engine / acceptance length of the model's other engines together.",
     action="If it is low, compare the engine's traffic, arguments and answers with the others'.",
     note="Shown if at least two engines of a model draft enough, at one K.",
+    better=Better.HIGHER,
     expr=_unless_of_model(
         _unless_of_model(
             acceptance_length.per(1 + other_engines(accepted_tokens) / other_engines(drafts))

@@ -43,6 +43,7 @@ restarts = Signal(
     action="If it was not planned, read the server's log from before it.",
     note="An elastic scale-up resets all counters, too. A server that returns as another instance counts as new.",
     unit=Unit.RESTARTS,
+    better=Better.LOWER,
     expr=Given(_restarts),
     record="vllm_restarts:count{remember}",
     levels=(Level.TARGET, Level.MODEL),
