@@ -5,14 +5,13 @@ from pathlib import Path
 
 from PIL import Image
 
-from conftest import OBJECTIVES, ROOT
+from conftest import OBJECTIVES
 from draftboard.build import render
 from draftboard.settings import load
-from grafana.past import EVERYTHING, FLEET, serving
+from grafana.past import BUILD, EVERYTHING, FLEET, serving
 from grafana.views import WIDTHS, View, show
 from support import grafana
 
-BUILD = ROOT / "build/grafana"
 OF_FLEET = "dashboards/draftboard-fleet.json"
 FREQUENT, COVERING = 64, 64  # colours
 WIDTH = 1200
