@@ -1,8 +1,10 @@
 """What `make` does with user settings, with missing secrets, and with two stacks on one machine."""
 
 import os
+import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -321,6 +323,14 @@ def test_install_links_the_program_and_says_what_is_not_on_path(project: Path) -
     assert on_path == f"{prefix}/bin/draftboard runs from {project}.\n"
     started = subprocess.run([prefix / "bin/draftboard"], capture_output=True, text=True, check=True)
     assert started.stdout == "it runs\n"
+
+
+def test_the_tests_of_targets_that_make_test_leaves_out_can_be_collected() -> None:
+    targets = re.findall(r"^\t.*\bpytest (tests/[\w/]+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert {"tests/vllm", "tests/grafana", "tests/stack"} <= {*targets}
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-qq", "-p", "no:cacheprovider", *sorted({*targets})]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
 
 
 def test_the_list_of_targets_fits_a_terminal_of_80_columns(project: Path) -> None:

@@ -6,12 +6,12 @@ from itertools import product
 import numpy as np
 import pytest
 
+from conftest import Tell
 from draftboard.access import Access
 from draftboard.calibrate import Load, calibrated, of_load
 from draftboard.calibrate.result import Calibration
 from draftboard.settings import Settings
 from draftboard.sweep import Plan
-from support.measured import Tell
 from support.vllm_server import Vllm
 
 pytestmark = pytest.mark.vllm

@@ -14,8 +14,7 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from conftest import ROOT
-from support.measured import Tell
+from conftest import ROOT, Tell
 from support.vllm_server import KEY, MODEL, SPECULATION, K, Start, Vllm, free_port
 from support.vllm_traffic import PROMPTS, REQUESTS, TOKENS, send
 
