@@ -235,6 +235,7 @@ local inJson(text) =
 
   grafanaDashboards+:: {
     'draftboard-overview.json': filled(importstr 'mixin/dashboards/draftboard-overview.json'),
+    'draftboard-compare.json': filled(importstr 'mixin/dashboards/draftboard-compare.json'),
     'draftboard-fleet.json': filled(importstr 'mixin/dashboards/draftboard-fleet.json'),
     'draftboard-status.json': filled(importstr 'mixin/dashboards/draftboard-status.json'),
     'draftboard-depth.json': filled(importstr 'mixin/dashboards/draftboard-depth.json'),

@@ -41,7 +41,13 @@ EMPTY_BY_DEFAULT = {
     "model:vllm_spec_decode_acceptance_length:avg1d_mean_rate5m": TOO_SHORT,
     "model:vllm_spec_decode_acceptance_length:stddev1d_mean_rate5m": TOO_SHORT,
     "model:vllm_spec_decode_acceptance_length:zscore1d_mean_rate5m": TOO_SHORT,
-    "model:vllm_measured_speedup:uncertainty_rate5m": FEW_WINDOWS,
+    **dict.fromkeys(
+        (
+            *("Arms by measured speedup B", "Arms by measured speedup C", "Uncertainty of the measured speedup"),
+            "model:vllm_measured_speedup:uncertainty_rate5m",
+        ),
+        FEW_WINDOWS,
+    ),
     "engine:vllm_spec_decode_acceptance_length_to_others:ratio_rate5m": ONE_ENGINE,
     "target:vllm_spec_decode_metrics_missing:bool": "no target of the run lacks its counters",
     "SpecDecodeAcceptanceDrop": TOO_SHORT,

@@ -39,6 +39,7 @@ from draftboard.signals.slo import BURNS, ERROR_RATIOS, attainment, budget_left,
 from draftboard.signals.standings import data_age
 from draftboard.signals.steps import step_time_change
 from draftboard.signals.users import speedup_high, speedup_low, speedup_uncertainty, tail_change
+from draftboard.signals.versus import cost_of_tokens, step_cost_by_batch, verify_inflation_by_batch
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("two_readers")]
 
@@ -221,7 +222,7 @@ CASES = [
     (signal, level)
     for signal in ALL
     for level in signal.levels
-    if signal not in LONGER_THAN_A_WINDOW | REST_ON_THEM | {best_k}
+    if signal not in LONGER_THAN_A_WINDOW | REST_ON_THEM | {best_k, cost_of_tokens}  # Counts know no hour.
 ]
 MADE_OF_VERDICTS = {advice, standing, standings.next_step, *standings.MODELS.values()}
 """From raw series, each takes Prometheus ten seconds of a processor or more."""
@@ -265,7 +266,7 @@ def test_the_made_up_fleet_shows_what_signals_distinguish(counts: Counts) -> Non
     assert {STATES.of(value) for value in counts.read(state, Level.ENGINE).values()} >= every
     assert max(counts.read(each_k).values()) == 11
     asks_the_past = {acceptance_change, length_baseline, length_deviation, length_anomaly, tail_change, queue_growth}
-    asks_the_past |= {speedup_uncertainty, speedup_low, speedup_high}
+    asks_the_past |= {speedup_uncertainty, speedup_low, speedup_high, step_cost_by_batch, verify_inflation_by_batch}
     of_alerts = {firing_alerts, alert_age, alert_severity, *standings.ALERTS.values()}
     none_here = asks_the_past | of_alerts | {step_time_change, step_cost, records_missing, gone, cut_off}
     assert {signal for signal, level in CASES if not counts.read(signal, level)} == none_here

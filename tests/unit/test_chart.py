@@ -64,7 +64,7 @@ def test_a_preset_is_linted_and_each_object_is_taken_by_kubernetes_and_the_opera
     report = helm.lint(charts.FOLDER, preset(path), strict=True)
     assert [one["error"] for one in report["messages"]] == ["icon is recommended"]
     objects = rendered(preset(path))
-    assert kinds(objects) == {"ConfigMap": 6, "PodMonitor": 1, "PrometheusRule": 2}
+    assert kinds(objects) == {"ConfigMap": 7, "PodMonitor": 1, "PrometheusRule": 2}
     assert {one["metadata"]["name"]: refused(one) for one in objects if refused(one)} == {}
     # Every Prometheus of these stacks asks for the label.
     assert {one["metadata"]["labels"]["release"] for one in objects} == {preset(path)["labels"]["release"]}
@@ -73,7 +73,7 @@ def test_a_preset_is_linted_and_each_object_is_taken_by_kubernetes_and_the_opera
 
 def test_objects_of_the_other_kinds_are_taken_too() -> None:
     objects = rendered({"scrape": {"kind": "ServiceMonitor"}, "dashboards": {"kind": "GrafanaDashboard"}})
-    assert kinds(objects) == {"GrafanaDashboard": 6, "PrometheusRule": 2, "ServiceMonitor": 1}
+    assert kinds(objects) == {"GrafanaDashboard": 7, "PrometheusRule": 2, "ServiceMonitor": 1}
     assert {one["metadata"]["name"]: refused(one) for one in objects if refused(one)} == {}
     assert {one["metadata"]["name"] for one in objects if len(json.dumps(one)) > MOST} == set()
 
@@ -139,7 +139,7 @@ def test_a_data_source_can_be_chosen_for_either_kind_of_dashboard() -> None:
         (only(rules={"recording": False}), {"PrometheusRule": 1}),
         (SCRAPE, {"PodMonitor": 1}),
         (only(scrape={"kind": "ServiceMonitor"}), {"ServiceMonitor": 1}),
-        (only(dashboards={}), {"ConfigMap": 6}),
+        (only(dashboards={}), {"ConfigMap": 7}),
     ],
 )
 def test_what_is_switched_off_is_gone(values: Object, left: dict[str, int]) -> None:

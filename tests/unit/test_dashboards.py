@@ -24,7 +24,7 @@ from support import catalogue, grafana
 
 SUBJECTS = ("overview", "depth", "latency", "capacity")
 PATHS = (
-    *(f"dashboards/draftboard-{subject}.json" for subject in ("status", "fleet")),
+    *(f"dashboards/draftboard-{subject}.json" for subject in ("status", "fleet", "compare")),
     *(f"dashboards/draftboard-{subject}.json" for subject in SUBJECTS),
     *(f"dashboards/standalone/draftboard-{subject}-raw.json" for subject in SUBJECTS),
 )
@@ -133,8 +133,9 @@ def test_variables_are_chained_multi_value_and_reload_with_the_time(documents: d
         queried = [v for v in document["templating"]["list"] if v["type"] == "query"]
         names = [variable["name"] for variable in queried]
         assert names[:6] == ["cluster", "namespace", "job", "model_name", "spec_method", "variant"]
-        assert names[6:] in ([], ["instance", "engine"]), uid
-        for index, variable in enumerate(queried):
+        assert names[6:] in ([], ["instance", "engine"], ["baseline", "baseline_variant"]), uid
+        filters = [one for one in queried if not one["name"].startswith("baseline")]
+        for index, variable in enumerate(filters):
             assert variable["datasource"] == {"type": "prometheus", "uid": "${datasource}"}
             assert (variable["refresh"], variable["multi"], variable["includeAll"]) == (2, True, True)
             assert variable["allValue"] == (".+" if variable["name"] in {"job", "instance"} else ".*")
@@ -249,7 +250,7 @@ def test_panels_fill_the_grid_without_overlap_and_side_by_side_have_one_height(d
 
 
 def test_every_expression_parses(queries: list[tuple[str, str]]) -> None:
-    numbers = {"$draft_cost": "0.1", "$verify_inflation": "1", "$lines": "6", "$quantile": "0.99"}
+    numbers = {"$draft_cost": "0.1", "$verify_inflation": "1", "$lines": "6", "$price": "1", "$quantile": "0.99"}
     values = {"$__rate_interval": "5m", "$__interval": "1m", "${quantile}": "p99", **numbers}
     for expr in {re.sub("|".join(map(re.escape, values)), lambda found: values[found[0]], e) for _, e in queries}:
         assert promql_parser.parse(expr)
@@ -327,7 +328,7 @@ def test_a_row_of_raw_series_names_what_only_the_recording_rules_can_show(
 ) -> None:
     for uid, document in documents.items():
         if not is_raw(uid):
-            assert not list(grafana.notes(document)), uid
+            assert not [text for _, text in grafana.notes(document) if "recording rules" in text], uid
             continue
         notes, raw = dict(grafana.notes(document)), grafana.rows(document)
         assert len(notes) == len(list(grafana.notes(document))), "one note a row"
@@ -400,7 +401,7 @@ def test_a_link_to_another_dashboard_needs_no_address_and_keeps_what_is_selected
 
 def test_the_link_of_a_row_carries_every_label_that_tells_models_apart(panels: Panels, settings: Settings) -> None:
     linked = [(where, panel) for where, panel in kind(panels, "table") if "__data.fields.link" in str(panel)]
-    assert len({where.partition(":")[0] for where, _ in linked}) == 7
+    assert len({where.partition(":")[0] for where, _ in linked}) == 8
     of = settings.labels
     for where, panel in linked:
         for target in panel["targets"]:
@@ -537,6 +538,7 @@ def test_a_table_keeps_the_time_until_its_columns_are_merged(panels: Panels) -> 
         ("draftboard-latency: Latency by model", ["TPOT P99"], [True]),
         ("draftboard-depth: Draft length by model", ["Gain of best k"], [True]),
         ("draftboard-fleet: Engines by standing", ["Margin", "Standing"], [False, False]),
+        ("draftboard-compare: Arms by measured speedup", ["Measured"], [True]),
         ("draftboard-overview: Firing alerts", ["Since", "Severity"], [True, False]),
     ],
 )
@@ -696,7 +698,8 @@ def test_one_percentile_is_drawn_and_under_its_axis_where_it_is_below_the_resolu
             assert shown["min"] == 0, where
             assert shown["mappings"][0]["options"]["-1"]["text"] == "below resolution", where
             seen.add(where.partition(":")[0])
-    assert seen == {f"draftboard-{subject}{raw}" for subject in ("overview", "latency") for raw in ("", "-raw")}
+    both = {f"draftboard-{subject}{raw}" for subject in ("overview", "latency") for raw in ("", "-raw")}
+    assert seen == {*both, "draftboard-compare"}
     for uid, mean in (("draftboard-latency", "mean"), ("draftboard-latency-raw", None)):
         (chosen,) = (one for one in documents[uid]["templating"]["list"] if one["name"] == "quantile")
         assert chosen["current"]["text"] == "P99"
@@ -852,3 +855,15 @@ def test_engines_that_are_not_well_now_stand_above_those_that_are_well_again(set
     at_end = "engine:vllm_spec_decode_state:enum_rate5m"
     assert re.search(rf"\nand\b.*{at_end}.* @ end\(\)", lasting, re.DOTALL)
     assert re.search(rf"\nunless\b.*{at_end}.* @ end\(\)", over, re.DOTALL)
+
+
+def test_the_baseline_is_shown_beside_whatever_arm_is_chosen(documents: dict[str, Json]) -> None:
+    document = documents["draftboard-compare"]
+    chosen = {one["name"]: one for one in document["templating"]["list"]}
+    assert chosen["baseline"]["current"]["value"] == "none"
+    assert [chosen[name]["multi"] for name in ("baseline", "baseline_variant")] == [False, False]
+    assert 'spec_method="$baseline"' in chosen["baseline_variant"]["definition"]
+    for where, expr in grafana.queries(document):
+        if not where.startswith("annotation"):
+            assert 'spec_method=~"$spec_method|$baseline"' in expr, where
+            assert 'variant=~"$variant|$baseline_variant"' in expr, where

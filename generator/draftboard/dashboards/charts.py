@@ -1,7 +1,7 @@
 """The kinds of panel, each made from signals for the dashboard's edition."""
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import chain
@@ -51,6 +51,8 @@ class Charts:
     subject: str
     worst: Signal = field(default=decisions.standing, kw_only=True)  # Ranks the models that graphs draw.
     drafting: bool = field(default=False, kw_only=True)  # Whether it is about models that draft, not about all.
+    against: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+    """By label of arms: the variable that chooses the arm beside which the others are shown."""
     offered: tuple[int, ...] = field(default=(6, 12), kw_only=True)  # How many lines a graph may draw, beside all.
     shows: list[tuple[str, str]] = field(default_factory=list, init=False)
     """Signal name and panel title of every panel made."""
@@ -289,7 +291,7 @@ class Charts:
 
     @cached_property
     def _anywhere(self) -> Scope:
-        return Scope(self.settings, edition=self.edition)
+        return Scope(self.settings, edition=self.edition, beside=self.against)
 
     def _series(self, signal: Signal, *, level: Level, instant: bool = False) -> dict[str, Any]:
         """A query whose series are named by the labels that tell them apart."""

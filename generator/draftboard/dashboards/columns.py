@@ -95,8 +95,10 @@ def one_row_each(
     settings: Settings,
     worst: Sequence[Signal],
     first: Sequence[str] = (),
+    *,
+    best_first: bool = False,
 ) -> list[dict[str, Any]]:
-    """Results with the same labels on one row, the worst on top; labels first, then a column for each signal.
+    """Results with the same labels on one row, the worst or the best on top; labels, then a column a signal.
 
     Unless other columns are to be the first, by their names before they have heads.
     """
@@ -104,7 +106,7 @@ def one_row_each(
     titles = {ref: heading(signal, settings) for signal, ref in refs.items()}
     deciding = [one for one in worst if one in refs] or list(refs)[:1]
     # Sorting is stable: what decides among equals comes first.
-    sorts = [_sorted(refs[one], descending=_is_worse_above(one)) for one in reversed(deciding)]
+    sorts = [_sorted(refs[one], descending=_is_worse_above(one) != best_first) for one in reversed(deciding)]
     # The time stays until all are merged: results without a sample share nothing else with the others.
     return [
         _MERGE,

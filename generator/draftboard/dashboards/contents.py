@@ -1,7 +1,7 @@
 """The table of contents of each dashboard: its rows, their questions and the panels that answer them."""
 
 from draftboard.dashboards.dashboard import Dashboard, Page
-from draftboard.dashboards.panels import Panel
+from draftboard.dashboards.panels import Panel, note
 from draftboard.settings import Settings
 from draftboard.signals import (
     Edition,
@@ -26,6 +26,7 @@ from draftboard.signals import capacity as room
 from draftboard.signals import depth as positions
 from draftboard.signals import fleet as engines
 from draftboard.signals import latency as times
+from draftboard.signals import versus as arms
 from draftboard.signals.signal import Unit
 from draftboard.status import Status
 
@@ -396,9 +397,79 @@ def fleet(settings: Settings, edition: Edition) -> Dashboard:
     return page.build()
 
 
-_ALL = (overview, fleet, status, depth, latency, capacity)
-_OF_RECORDS = {status, fleet}
-"""A wall of standings, which only the rules know, and what raw series of hundreds of engines cannot afford."""
+def compare(settings: Settings, edition: Edition) -> Dashboard:
+    """Ways to draft for the same model beside each other and their baseline: what users gain, and at what price."""
+    first_token, per_token, end_to_end = times.first_token, times.per_token, times.end_to_end
+    names = settings.labels
+    page = Page(
+        settings,
+        edition,
+        "compare",
+        "Which way to draft is best for a model, by how much, and how sure is that?",
+        worst=times.per_token.p99,
+        against={names.spec_method: "baseline", names.variant: "baseline_variant"},
+    )
+    page.panels(
+        note(
+            "**Choose one model**, the methods or variants to compare, and the baseline beside them. **Measured** "
+            "speedup and its 95 % interval are against servers with "
+            f"`{names.spec_method}={settings.methods.baseline}`, whatever is shown; a dash where there are none, where "
+            "load per engine differs (thresholds.load, by default 20 %), or where too few requests finish. "
+            "**Expected** rests on the costs c and v. Latencies and cost are of what each arm does now: they compare "
+            "at like load only, which the last row shows.",
+            24,
+        ),
+        page.table(
+            "Arms by measured speedup",
+            *(arms.ranked_speedup, users.speedup_low, users.speedup_high, economics.expected_speedup),
+            *(acceptance.tokens_per_step, costs.step_cost),
+            *(room.kv_cache_usage, arms.tokens_per_engine, arms.cost_of_tokens),
+            worst=(arms.ranked_speedup,),
+            best_first=True,
+            says="What each way to draft gains, with the interval of a window, and what its tokens cost.",
+            action="Take the first whose low end is above the next one's high end; else measure longer.",
+        ),
+        *page.trends(users.measured_speedup, users.speedup_uncertainty),
+    )
+    page.row(
+        "How long do users wait?",
+        page.table(
+            "Token latency of each arm",
+            *(one for each in (per_token, first_token) for one in (each.p50, each.p95, each.p99)),
+            worst=(per_token.p50,),
+            best_first=True,
+            says="P50, P95 and P99, estimated within a bucket, of the arms and the baseline.",
+            action="Where P50 is better and P99 worse, some requests draft badly.",
+        ),
+        page.table(
+            "End-to-end latency and load of each arm",
+            *(end_to_end.p50, end_to_end.p95, end_to_end.p99),
+            *(room.batch, requests.request_rate, requests.requests_waiting),
+            worst=(end_to_end.p50,),
+            best_first=True,
+            says="P50, P95 and P99, estimated within a bucket, and the load under which they were measured.",
+            action="Compare arms whose batch or request rate is alike.",
+        ),
+        *(page.percentile(one) for one in (first_token, per_token, end_to_end)),
+        page.trend(requests.requests_waiting),
+    )
+    page.row(
+        "What does a step cost at each batch?",
+        *(page.bars(one) for one in (steps.step_time_by_batch, arms.step_cost_by_batch)),
+        page.bars(arms.verify_inflation_by_batch),
+        page.trend(acceptance.tokens_per_step),
+    )
+    page.row(
+        "Is their load alike, and how much room is left?",
+        *page.trends(room.batch, requests.request_rate, room.kv_cache_usage, arms.cost_of_tokens),
+    )
+    return page.build()
+
+
+_ALL = (overview, compare, fleet, status, depth, latency, capacity)
+_OF_RECORDS = {status, fleet, compare}
+"""A wall of standings and intervals, which only the rules know, and what raw series of hundreds of engines or of days
+cannot afford."""
 DASHBOARDS = {Edition.RECORDS: _ALL, Edition.RAW: tuple(build for build in _ALL if build not in _OF_RECORDS)}
 
 

@@ -24,6 +24,7 @@ from draftboard.settings import Settings
 from draftboard.signals import Edition, Level, Scope
 from draftboard.signals.latency import QUANTILE
 from draftboard.signals.traffic import generation_tokens
+from draftboard.signals.versus import price
 
 _OF_MODELS = {"job": "Job", "model_name": "Model", "spec_method": "Method", "variant": "Variant"}
 _OF_ENGINES = _OF_MODELS | {"instance": "Instance", "engine": "Engine"}
@@ -66,6 +67,9 @@ def choices(settings: Settings, drawn: Lines) -> list[dict[str, Any]]:
         _choice(QUANTILE, "Percentile", ({} if raw else {"mean": "mean"}) | percentiles, "P99"),
         _choice(lines.SLO, "SLO", {name.replace("_", " "): name for name in settings.slo.declared}),
         _number("draft_cost", "Draft cost c", costs.default, (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)),
+        _number(
+            "price", f"Price of an engine-hour ({settings.cost.currency})", price(settings), (1.0, 2.0, 4.0, 8.0, 16.0)
+        ),
         _number("verify_inflation", "Verify inflation v", costs.inflation_by_batch[0][1], (1.0, 1.1, 1.25, 1.5, 2.0)),
     ]
 
@@ -187,7 +191,24 @@ class Page(Tables, Tiles):
         raw = self.edition is Edition.RAW
         labels = label_variables(self.settings, self._series_of_every_server, by_engine=raw or self.by_engine)
         used = [each for each in choices(self.settings, self._lines) if each["name"] in self.used]
-        return [GRAFANA["variables"]["datasource"], *labels, *used]
+        return [GRAFANA["variables"]["datasource"], *labels, *self._beside(), *used]
+
+    def _beside(self) -> list[dict[str, Any]]:
+        """Variables that choose the arm beside which the others are shown."""
+        names, chosen, made = self.settings.labels, tuple[Matcher, ...](), list[dict[str, Any]]()
+        for label, variable in self.against.items():
+            matchers = (Matcher(names.model_name, "=~", f"${names.model_name}"), *chosen)
+            values = f"label_values({self._series_of_every_server(matchers)}, {label})"
+            method = label == names.spec_method
+            title = "Baseline" if method else f"Baseline's {label}"
+            current = {"current": {"text": (plain := self.settings.methods.baseline), "value": plain}} if method else {}
+            made.append(
+                _label_variable(variable, title, values, required=False)
+                | {"multi": False, "includeAll": False}
+                | (current or {"current": {"text": "", "value": ""}})
+            )
+            chosen = (Matcher(label, "=", f"${variable}"),)
+        return made
 
     def _series_of_every_server(self, chosen: tuple[Matcher, ...]) -> str:
         """A series that every server has, speculating or not, so that each can be selected."""

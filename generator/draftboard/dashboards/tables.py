@@ -25,6 +25,7 @@ class Tables(Charts):
         gauges: Collection[Signal] = (),
         linked: Mapping[Signal, tuple[str, str]] | None = None,
         height: int = 9,
+        best_first: bool = False,
     ) -> Panel:
         """Latest values: a row for each model, engine or SLO, a column for each signal, and a link to its depth.
 
@@ -61,7 +62,7 @@ class Tables(Charts):
                     for one in by_ref.values()
                 ),
             ],
-            transformations=columns.one_row_each(by_ref, heads, self.settings, tuple(worst)),
+            transformations=columns.one_row_each(by_ref, heads, self.settings, tuple(worst), best_first=best_first),
         )
 
     def alerts(self, *, width: int = 12, height: int = 9) -> Panel:

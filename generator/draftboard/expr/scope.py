@@ -102,6 +102,8 @@ class Scope:
     only: tuple[Matcher, ...] = ()  # Further matchers, each applied to the series that carry its label.
     span: Duration | None = None  # A window of its own, for raw series.
     every_arm: bool = False  # Whatever arm a dashboard chooses.
+    beside: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """By label: the variable whose series a dashboard shows beside those that are chosen."""
     ended: bool = False  # At the end of what is shown, whichever moment is asked for.
     records: frozenset[str] | None = None
     """Records whose present is read by name, where not all are; others are computed in place."""
@@ -240,7 +242,8 @@ class Scope:
             left_out = names.filters if self.level is Level.MONITOR else left_out
             filters = (label for label in names.filters if label not in left_out)
             absent = "|" if optional else ""
-            matchers += [f'{label}=~"${label}{absent}"' for label in filters if label in carried]
+            also = {label: f"|${variable}" for label, variable in self.beside.items()}
+            matchers += [f'{label}=~"${label}{also.get(label, absent)}"' for label in filters if label in carried]
         chosen = (*self.selecting(carried), *extra)
         matchers += [replace(one, label=labels.get(one.label, one.label)).text for one in chosen]
         offset = str(self.offset or "0s")

@@ -25,6 +25,7 @@ from draftboard.signals import (
     steps,
     traffic,
     users,
+    versus,
 )
 from draftboard.signals.signal import Signal
 
@@ -66,7 +67,7 @@ FAMILIES: dict[str, tuple[Signal, ...]] = {
     "latency-decode": latency.decode.signals,
     "latency-inference": latency.inference.signals,
     "verdict": (decisions.verdict, decisions.advice, decisions.standing),
-    "standings": _of(standings, fleet),
+    "standings": _of(standings, fleet, versus),
     "gpu": _of(gpu),
     "monitoring": _of(monitoring),
 }

@@ -87,11 +87,15 @@ def _model_and_batch(scope: Scope) -> tuple[str, ...]:
     return (*labels.scope, labels.model_name, "batch")
 
 
-def _against_baseline(step_time: Signal) -> Expr:
-    """Of arms that speculate, over the baseline's in batches of the same size."""
-    past = OverTime("avg_over_time", step_time, lambda settings: settings.rules.baseline_steps)
-    plain = Aggregate("avg", _model_and_batch, of_baseline(past))
-    return of_speculating(step_time).ratio(plain, on(_model_and_batch, group="left"))
+def remembered(step_time: Signal) -> Expr:
+    """Its mean over days, at each batch that an arm had."""
+    return OverTime("avg_over_time", step_time, lambda settings: settings.rules.baseline_steps)
+
+
+def against_baseline(step_time: Signal, figure: Expr) -> Expr:
+    """A figure of arms that speculate, over the baseline's step time in batches of the same size."""
+    plain = Aggregate("avg", _model_and_batch, of_baseline(remembered(step_time)))
+    return of_speculating(figure).ratio(plain, on(_model_and_batch, group="left"))
 
 
 def _itself() -> Signal:
@@ -99,7 +103,9 @@ def _itself() -> Signal:
 
 
 # Either both sides without prefills or both with them. One series, whatever the batch, as all other figures of a model.
-_step_cost = first_of(_against_baseline(pure_step_time_by_batch), _against_baseline(step_time_by_batch)).max("batch")
+_step_cost = first_of(*(against_baseline(one, one) for one in (pure_step_time_by_batch, step_time_by_batch))).max(
+    "batch"
+)
 step_cost = Signal(
     name="step_cost",
     title="Measured step cost",

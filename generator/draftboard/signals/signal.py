@@ -50,6 +50,7 @@ class Unit(Enum):
     ALERTS = ("short", "alerts")
     GPUS = ("short", "GPUs")
     MONEY = ("short", "an hour")
+    PRICE = ("short", "a million tokens")
     AGE = ("dtdurations", "")
     DEVIATIONS = ("short", "standard deviations")
     CODE = ("none", "")

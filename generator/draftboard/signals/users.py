@@ -109,9 +109,8 @@ speedup_uncertainty = Signal(
     title="Uncertainty of the measured speedup",
     short="Uncertainty",
     question="How far may chance have moved the measured speedup?",
-    description="By how much the measured speedup varies from window to window, within the last twelve: its 95 % "
-    "interval goes from speedup / (1 + this) to speedup x (1 + this).",
-    action="Where the interval holds 1, it is about even: measure longer, or under more load.",
+    description="By its scatter over 12 windows; the 95 % interval is speedup / (1 + this) to speedup x (1 + this).",
+    action="Where the interval holds 1, measure longer.",
     note="It rests on the changes between windows (rules.window) that follow each other: one step, as of a "
     "sudden slowdown, hardly widens it. Chance of one window, not what other prompts or machines would give. Shown "
     "with nine of the twelve changes.",

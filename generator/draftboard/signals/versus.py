@@ -1,0 +1,109 @@
+"""One way to draft against another: what a step costs by batch beside the baseline's, and what its tokens cost."""
+
+from dataclasses import replace
+
+from draftboard.expr.scope import Edition, Scope
+from draftboard.expr.tree import AtLeast, Given, Seen, constant, first_of, ignoring, setting
+from draftboard.settings import Settings
+from draftboard.signals import acceptance, capacity, costs, decisions, steps, traffic, users
+from draftboard.signals.decisions import STATES
+from draftboard.signals.signal import Better, Code, Signal, Unit
+from draftboard.status import Status
+
+ranked_speedup = replace(
+    users.measured_speedup,
+    name="ranked_speedup",
+    title="Measured speedup, or none",
+    question="Which way to draft gains most?",
+    description="The measured speedup of each arm, and none of an arm without a baseline at like load.",
+    action="Take the arm whose low end is above the next one's high end.",
+    # Grafana sorts no rows without a value.
+    expr=first_of(users.measured_speedup, constant(0, decisions.standing)),
+    codes=(Code(0, "\N{EN DASH}", Status.QUIET),),
+    record=None,
+)
+_MILLIONS_AN_HOUR = 0.0036  # Of one a second.
+_EACH_ARM = ignoring("batch", group="left")
+_DAYS = (
+    "Means of rules.baseline_steps (by default 3d), so that arms compare at batches that they had at different times."
+)
+
+
+_by_days = first_of(
+    *(
+        costs.against_baseline(one, costs.remembered(one))
+        for one in (steps.pure_step_time_by_batch, steps.step_time_by_batch)
+    )
+)
+
+
+step_cost_by_batch = Signal(
+    name="step_cost_by_batch",
+    title="Measured step cost by batch",
+    question="How much longer does a step take than the baseline's, at each batch?",
+    description="Mean step latency over that of the model's baseline, at each batch that both had: from there on up "
+    "a step must yield more tokens.",
+    action="Draft less at the batches where the cost is above tokens per decode step.",
+    note=f"{_DAYS} Of pure decode steps where both run Draftboard's plugin for vLLM.",
+    unit=Unit.STEPS,
+    better=Better.LOWER,
+    # A question asked once cannot compute days of a past.
+    expr=Given(lambda s: _by_days if s.edition is not Edition.ASKED else Seen(_by_days, Scope.by_rules)),
+    by=("batch",),
+    empty="no baseline of this model had batches of a size that its other servers had",
+    decimals=2,
+)
+verify_inflation_by_batch = Signal(
+    name="verify_inflation_by_batch",
+    title="Verify inflation by batch",
+    question="What does a verify step cost at each batch?",
+    description="v at each batch: (measured step cost - share of steps without a draft) / coverage - draft length x c, "
+    "with coverage and draft length of now.",
+    action="Set draft_cost.verify_inflation by batch to it, or run draftboard calibrate.",
+    note=f"{_DAYS} The time of a step does not tell c from v.",
+    unit=Unit.STEPS,
+    better=Better.LOWER,
+    expr=AtLeast(step_cost_by_batch, 1)
+    .combined("-", costs.plain_share, _EACH_ARM)
+    .ratio(acceptance.coverage, _EACH_ARM)
+    .combined("-", acceptance.draft_length * costs.draft_cost, _EACH_ARM),
+    by=("batch",),
+    empty=step_cost_by_batch.empty,
+    decimals=2,
+)
+
+
+def price(settings: Settings) -> float:
+    """Of an hour of one engine, by default 1 for each GPU."""
+    cost = settings.cost
+    return (cost.price_per_gpu_hour or 1.0) * cost.gpus_per_engine
+
+
+_recorded = decisions.engines_by_state.where(
+    "state", *(STATES[row].says for row in ("drafting", "not drafting", "idle", "off"))
+).sum("state")
+_answering = Given(lambda s: _recorded if s.edition.reads_records else capacity.engines)
+tokens_per_engine = Signal(
+    name="tokens_per_engine",
+    title="Generated tokens per engine",
+    short="Tokens/s, engine",
+    question="How much does each engine of an arm generate?",
+    description="Generated tokens per second / engines that answer.",
+    action="Compare it at like load: clients who send less get less.",
+    unit=Unit.TOKENS_PER_SECOND,
+    expr=traffic.generation_tokens / _answering,
+)
+cost_of_tokens = Signal(
+    name="cost_of_tokens",
+    title="Cost of a million tokens",
+    short="1M tokens",
+    question="What do a million generated tokens cost?",
+    description="Price of an engine's hour, a variable of the page, / tokens that an engine generates in an hour.",
+    action="Compare arms at like load: an idle engine costs as much as a busy one.",
+    note="At the throughput of now; the price is that of all GPUs of one engine.",
+    unit=Unit.PRICE,
+    better=Better.LOWER,
+    expr=setting(price, variable="price") / (tokens_per_engine * _MILLIONS_AN_HOUR),
+    empty="nothing is generated",
+    decimals=2,
+)
