@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ class View:
     theme: str = "dark"
     empty: bool = False  # whether the time range is one without samples
     expanded: bool = True  # whether collapsed rows are open
+    search: str = ""  # of the page's address: variables
     found: Json = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -72,7 +73,7 @@ def show(
     assert done.returncode == 0, done.stderr
     for view in views:
         found = json.loads((folder / f"{view.name}.json").read_text())
-        yield View(view.path, view.width, view.theme, view.empty, view.expanded, found)
+        yield replace(view, found=found)
 
 
 def _job(view: View, past: Past, folder: Path, *, pictures: bool) -> Json:
@@ -86,6 +87,7 @@ def _job(view: View, past: Past, folder: Path, *, pictures: bool) -> Json:
         "from": _iso(start),
         "to": _iso(start + length),
         "expanded": view.expanded,
+        "search": view.search,
         "picture": pictures and not view.empty,
     }
 

@@ -13,6 +13,8 @@ from grafana.views import WIDTHS, View, show
 from support import grafana
 
 OF_FLEET = "dashboards/draftboard-fleet.json"
+CHOSEN = {"dashboards/draftboard-compare.json": "var-model_name=meta-llama/Llama-3.3-70B-Instruct"}
+"""Variables that a page is about: arms of one model."""
 FREQUENT, COVERING = 64, 64  # colours
 WIDTH = 1200
 LARGEST = 150_000
@@ -26,7 +28,7 @@ def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for story in (EVERYTHING, FLEET):
         views = [
-            View(path, WIDTHS[0], expanded=False)
+            View(path, WIDTHS[0], expanded=False, search=CHOSEN.get(path, ""))
             for path in paths
             if (FLEET if path == OF_FLEET else EVERYTHING) is story
         ]
