@@ -7,6 +7,7 @@ class Status(Enum):
     """From bad to best, and what is neither; a server that does not work is bad in its own way."""
 
     DOWN = "down"
+    HUNG = "hung"
     STUCK = "stuck"
     BAD = "bad"
     WARN = "warn"

@@ -14,7 +14,7 @@ from conftest import ROOT, program
 from draftboard.alerts import WATCHDOG
 from draftboard.build import render
 from draftboard.build.files import ALERTING, RECORDING
-from draftboard.catalogue import around
+from draftboard.catalogue import around, probe
 from draftboard.lab.replay import Firing, firings, replaying
 from draftboard.lab.simulator import find
 from draftboard.lab.simulator.backfill import backfill
@@ -76,7 +76,7 @@ def _made(kept: Path, settings: Settings, story: Story) -> tuple[float, float]:
     recording, alerts = kept / "past.om", kept / "alerts.om"
     programs = {name: program(name) for name in ("prometheus", "promtool")}
     backfill(targets(scenario, 1), times, recording)
-    _append(recording, chain(_gpus(times), _monitoring(times)))
+    _append(recording, chain(_plugin(times), _gpus(times), _monitoring(times)))
     with replaying(recording, settings, keep_in=kept, **programs) as replay:
         fired = firings(replay)
     recording.unlink()
@@ -94,6 +94,14 @@ def _append(recording: Path, lines: Iterator[str]) -> None:
         text.seek(text.tell() - len(end))
         text.writelines(f"{line}\n" for line in lines)
         text.write(end)
+
+
+def _plugin(times: range) -> Iterator[str]:
+    """One engine with Draftboard's plugin for vLLM, and how it drafts."""
+    target = 'job="vllm",instance="vllm-0:8000",engine="0",model_name="meta-llama/Llama-3.3-70B-Instruct"'
+    arm = 'variant="speculative",spec_method="eagle3"'
+    drafts = 'method="eagle3",k="5",adaptive="false",rejection="standard"'
+    yield from (f"{probe.INFO.name}{{{target},{arm},{drafts}}} 1 {at}" for at in times)
 
 
 def _gpus(times: range) -> Iterator[str]:

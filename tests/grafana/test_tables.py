@@ -113,7 +113,8 @@ def _problems_of(href: str, row: Mapping[str, str], pages: Mapping[str, Json]) -
     known = {variable["name"] for variable in pages[uid]["templating"]["list"]}
     chosen = parse_qs(url.query, keep_blank_values=True)
     given = {name.removeprefix("var-"): values for name, values in chosen.items() if name.startswith("var-")}
-    yield from (f"{uid} has no variable {name!r}: {href}" for name in given.keys() - known)
+    # A page on models takes no notice of an engine.
+    yield from (f"{uid} has no variable {name!r}: {href}" for name in given.keys() - known - {"instance", "engine"})
     for name in row.keys() & known:
         if given.get(name, [""]) != [row[name]] or name not in given:
             yield f"{name} is {given.get(name)}, the row's is {row[name]!r}: {href}"

@@ -28,7 +28,7 @@ UNGUARDED = {
     *(alert.name for alert in ON_MONITORING),
     *("VLLMErrorBudgetBurnsFast", "VLLMErrorBudgetBurnsSlowly"),
 }
-TROUBLE = {Status.BAD, Status.WARN, Status.ODD, Status.DOWN, Status.STUCK}
+TROUBLE = {Status.BAD, Status.WARN, Status.ODD, Status.DOWN, Status.HUNG, Status.STUCK}
 PARTS = {
     "a name that begins with SpecDecode, VLLM or Draftboard": lambda alert: re.fullmatch(
         r"(SpecDecode|VLLM|Draftboard)[A-Z]\w+", alert.name

@@ -17,7 +17,7 @@ from draftboard.expr.labels import LabelJoin, LabelReplace
 from draftboard.expr.tree import Aggregate, Expr, metrics_of
 from draftboard.settings import Settings
 from draftboard.signals import Edition, Level, Scope, Signal, decisions
-from draftboard.signals.latency import Latency
+from draftboard.signals.latency import Latency, as_line
 from draftboard.signals.signal import Unit, within
 from draftboard.status import Status
 
@@ -76,11 +76,12 @@ class Charts:
         By default at the widest level that it has. Of a signal by SLO it shows the chosen one, of a signal by position
         or percentile the worst model alone.
         """
-        level = level or signal.levels[-1]
+        level, line = level or signal.levels[-1], as_line(signal)
         if _OF_ONE_MODEL & {*signal.by}:
             title = f"{signal.title} of the {self._lines.first} model"
-            return self._trend(signal, level, self._lines.of_one(signal, level), zones, width=width, title=title)
-        return self._trend(signal, level, self._lines.of(signal, level, worst), zones, width=width, height=height)
+            return self._trend(signal, level, self._lines.of_one(line, level), zones, width=width, title=title)
+        drawn = self._lines.of(line, level, worst or signal)
+        return self._trend(signal, level, drawn, zones, width=width, height=height)
 
     def failures(self, *signals: Signal, width: int = 12) -> list[Panel]:
         """Signals that are 0 where all is well, each over time: the highest values of each moment."""
@@ -111,7 +112,7 @@ class Charts:
             "timeseries",
             signal,
             style={"axisLabel": fields.axis(signal)} | self._axis(signal, zones),
-            shown=fields.drawn(signal, self.settings, zones) | {"noValue": empty or signal.empty},
+            shown=fields.drawn(as_line(signal), self.settings, zones) | {"noValue": empty or signal.empty},
             targets=[query(self._scope(level)(drawn), legend=self._name(level, *signal.by))],
             size=(width, height),
             title=title,

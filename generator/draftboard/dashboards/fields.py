@@ -16,6 +16,7 @@ from draftboard.traced import larger, smaller
 # green, because the colour-blind tell it from red.
 COLOURS = {
     Status.DOWN: "#A3122A",
+    Status.HUNG: "#6B2E0F",
     Status.STUCK: "#B45309",
     Status.BAD: "#E02F44",
     Status.WARN: "#F2CC0C",

@@ -11,7 +11,7 @@ from draftboard.output.document import Bar, Bullets, Cell, Column, Document, Hea
 from draftboard.status import Status
 
 STYLES = dict.fromkeys((Status.GOOD, Status.BEST), "bold green") | {
-    **dict.fromkeys((Status.BAD, Status.DOWN), "bold red"),
+    **dict.fromkeys((Status.BAD, Status.DOWN, Status.HUNG), "bold red"),
     **dict.fromkeys((Status.WARN, Status.STUCK), "bold yellow"),
     Status.ODD: "bold magenta",
     **dict.fromkeys((Status.QUIET, Status.STARTING), "dim"),

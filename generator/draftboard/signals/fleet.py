@@ -40,7 +40,7 @@ length_margin = Signal(
 _drafts_enough = length_margin & enough_drafts
 _NOT_WELL = {
     "down": Choice(Code(0, "down", Status.DOWN), STATES.any_of(decisions.state, "down")),
-    "stuck": Choice(Code(1, "stuck", Status.DOWN), requests.stuck),
+    "stuck": Choice(Code(1, "stuck", Status.HUNG), requests.stuck),
     "not drafting": Choice(Code(2, "not drafting", Status.STUCK), STATES.any_of(decisions.state, "not drafting")),
     "silent": Choice(Code(3, "no vLLM metrics", Status.ODD), STATES.any_of(decisions.state, "silent")),
 }

@@ -36,8 +36,19 @@ class _Completed(Expr):
 
 def _named(record: str) -> Expr:
     """The record of what the variable names; -1 where that is below resolution."""
-    chosen = _Completed(f"{record}:${{{QUANTILE}}}_rate")
-    return chosen - chosen.combined("== bool", 0)
+    return _under_the_axis(_Completed(f"{record}:${{{QUANTILE}}}_rate"))
+
+
+def _under_the_axis(percentile: Expr) -> Expr:
+    return percentile - percentile.combined("== bool", 0)
+
+
+def as_line(signal: Signal) -> Signal:
+    """The same for a graph: where a percentile is below the resolution it is under the axis, and no 0."""
+    if BELOW_RESOLUTION not in signal.codes:
+        return signal
+    drawn = _under_the_axis(signal)
+    return replace(signal, name=f"{signal.name}_line", expr=drawn, codes=(_UNDER_THE_AXIS,), record=None)
 
 
 @dataclass(frozen=True)
