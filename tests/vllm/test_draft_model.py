@@ -106,7 +106,7 @@ def test_no_speedup_is_told_that_the_tokens_do_not_allow(k: int, runs: Runs) -> 
 
 def test_records_are_the_report_s(runs: Runs) -> None:
     report, at, compared = runs.of[3].report, runs.at[3], 0
-    numbers = dict(numbers_of(report))
+    numbers = dict(numbers_of(report, runs.prometheus.settings))
     numbers |= {signal: getattr(runs.of[3].speculation, signal.name) for signal in BY_DEPTH}
     for signal in (*LINES, *BY_DEPTH):
         value = numbers.get(signal)
