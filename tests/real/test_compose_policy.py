@@ -101,7 +101,7 @@ def test_a_missing_model_or_method_is_an_error_with_the_fix(missing: str, fix: s
 
 
 def test_every_image_is_pinned(services: dict[str, Any]) -> None:
-    for service in services.values():
+    for service in (one for one in services.values() if "build" not in one):
         assert re.fullmatch(r"[\w./-]+:v?\d[\w.-]*(@sha256:[0-9a-f]{64})?", service["image"])
 
 

@@ -19,6 +19,8 @@ from draftboard.settings import Settings
 from draftboard.signals import Edition, Level
 from draftboard.signals.acceptance import acceptance, draft_efficiency
 from draftboard.signals.costs import step_cost
+from draftboard.signals.steps import pure_step_time_by_batch, step_time_by_batch
+from draftboard.signals.users import speedup_uncertainty
 from support.pages import page as one_engine
 from support.rulefiles import series_in
 
@@ -340,8 +342,9 @@ def test_every_series_of_the_catalogue_is_read_by_something(series: list[tuple[R
     read_ones = frozenset().union(*(names for _, names in series))
     families = {metric.name for metric in CATALOGUE if {part.name for part in metric.parts} & read_ones}
     assert families == {metric.name for metric in CATALOGUE}
-    # A question asked once reads one record: of a baseline's past, which raw series would take days to tell.
-    recorded = {step_cost.record_at(Level.MODEL, Settings())}
+    # A question asked once reads these records: of a past, which raw series would take hours or days to tell.
+    pasts = (step_cost, step_time_by_batch, pure_step_time_by_batch, speedup_uncertainty)
+    recorded = {signal.record_at(Level.MODEL, Settings()) for signal in pasts}
     assert read_ones - recorded <= {name for names in NAMES.values() for name in names}
 
 

@@ -128,7 +128,7 @@ def test_several_partners_without_a_group_are_refused_as_prometheus_refuses_them
 
 
 # What is a number even at rest: gauges, and what follows from the settings.
-AT_REST = {"kv_cache_usage", "kv_cache_usage_mean", "draft_cost", "servers_down", "error_budget"}
+AT_REST = {"kv_cache_usage", "kv_cache_usage_mean", "draft_cost", "servers_down", "error_budget", "ranked_speedup"}
 
 
 def test_a_model_at_rest_has_no_ratio_and_never_nan() -> None:
