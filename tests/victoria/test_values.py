@@ -32,6 +32,7 @@ but reads the sample before it: in the first window of a counter the two differ 
 GAP = "a written past has no stale markers: VictoriaMetrics carries a record across one evaluation without a sample"
 UNLIKE = {
     "model:vllm_measured_speedup:ratio_rate5m": GAP,
+    "model:vllm_measured_speedup:uncertainty_rate5m": f"of the measured speedup, one reading more: {GAP}",
     "model:vllm_spec_decode_verdict:enum_rate5m": f"of the measured speedup: {GAP}",
     "model:vllm_requests_unfinished:ratio_rate5m": "a difference of two rates, near 0",
 }
@@ -39,6 +40,9 @@ UNLIKE_PANELS = dict.fromkeys(
     (
         "draftboard-overview: Standing and next step by model C",
         "draftboard-overview: Standing and next step by model F",
+        "draftboard-compare: Arms by measured speedup A",
+        "draftboard-compare: Measured speedup A",
+        "draftboard-compare: Step latency by batch A",
         "draftboard-latency: Latency by model H",
         "draftboard-latency: Step latency by batch A",
         "draftboard-capacity: Measured speedup A",
