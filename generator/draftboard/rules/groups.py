@@ -19,11 +19,12 @@ _EVALUATED_WITH = {"verdict": "speculation"}
 
 def recording_groups(settings: Settings, ruler: Ruler = "prometheus") -> tuple[Group, ...]:
     """Groups of each family, cut where rulers refuse longer ones; each behind those whose records it reads."""
+    scope = Scope(settings)
     families: dict[str, list[RecordingRule]] = {}
     definitions: list[Definition] = []
     for name, family in FAMILIES.items():
         of_family = [
-            _definition(record, signal, Scope(settings, level))
+            _definition(record, signal, scope.at(level))
             for signal in family
             for level in sorted(signal.levels, key=list(Level).index)  # engines before the models that sum them
             if (record := signal.record_at(level, settings))
