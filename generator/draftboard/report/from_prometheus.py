@@ -193,12 +193,10 @@ class _Question:
         """As the rules recorded them, which is of their own window."""
         if self.span != self.settings.rules.rate_window:
             return {}
-        found = self._values(speedup_uncertainty, speedup_uncertainty, Level.MODEL)
-        return {
-            labels: Estimate(value, value / (1 + found[labels]), value * (1 + found[labels]))
-            for labels, value in measured.items()
-            if labels in found
-        }
+        recorded = self._values(speedup_uncertainty, speedup_uncertainty, Level.MODEL)
+        answers = {(measured_speedup.name, Level.MODEL): measured, (speedup_uncertainty.name, Level.MODEL): recorded}
+        low, high = (Counts(self.settings, answers=answers).read(end) for end in (speedup_low, speedup_high))
+        return {labels: Estimate(measured[labels], low[labels], high[labels]) for labels in low}
 
     def broken(self) -> Vector:
         """Engines whose counters contradict each other, by identity: how far it is broken."""
