@@ -8,6 +8,7 @@ from draftboard.alerts.monitoring import ON_MONITORING
 from draftboard.alerts.serving import ON_SERVING
 from draftboard.alerts.speculation import ON_SPECULATION
 from draftboard.errors import DraftboardError
+from draftboard.signals import Scope
 from draftboard.signals.events import WATCHDOG
 
 SUBJECTS: dict[str, tuple[Alert, ...]] = {
@@ -21,7 +22,8 @@ ALERTS = tuple(alert for alerts in SUBJECTS.values() for alert in alerts)
 
 def asked(settings: settings.Settings) -> dict[str, tuple[Alert, ...]]:
     """The alerts that the settings ask for, by subject."""
-    return {subject: tuple(alert for alert in alerts if alert.asked(settings)) for subject, alerts in SUBJECTS.items()}
+    scope = Scope(settings)
+    return {subject: tuple(alert for alert in alerts if alert.asked(scope)) for subject, alerts in SUBJECTS.items()}
 
 
 def built(settings: settings.Settings) -> tuple[Alert, ...]:

@@ -30,6 +30,7 @@ from draftboard.signals.requests import request_rate
 from draftboard.signals.signal import Better, Unit
 from draftboard.signals.traffic import generation_tokens
 
+_SIGNALS = {signal.name: signal for signal in ALL}
 LEAST_REQUESTS = setting(lambda settings: settings.traffic.requests_per_second)
 # Enough of each for a ratio of them.
 enough_tokens = generation_tokens > setting(lambda settings: settings.traffic.tokens_per_second)
@@ -106,14 +107,11 @@ class Alert:
     explained_by: tuple[str, ...] = ()
     """Alerts on the cause: while one of them fires on the same labels, this one is inhibited."""
 
-    def asked(self, settings: Settings) -> bool:
-        """Whether the settings ask for it, of series that exist."""
-        enabled = settings.alerts.get(self.name, Overlay()).enabled
-        return (
-            enabled
-            and self.signal.asked(settings)
-            and not self._guarded(self.watched or self.signal).is_gone(Scope(settings, self.level))
-        )
+    def asked(self, scope: Scope) -> bool:
+        """Whether the scope's settings ask for it, of series that exist."""
+        enabled = scope.settings.alerts.get(self.name, Overlay()).enabled
+        watched = self._guarded(self.watched or self.signal)
+        return enabled and self.signal.asked_from(scope) and not watched.is_gone(scope.at(self.level))
 
     def threshold(self, settings: Settings) -> tuple[Literal["<", ">", "=="], float]:
         """The comparison that finds values in the band or beyond it: under its upper bound, or over its lower bound.
@@ -135,10 +133,10 @@ class Alert:
             f"alert {self.name}: signal {self.signal.name!r} has no band or code {self.beyond!r}; it has {known}"
         )
 
-    def condition(self, settings: Settings) -> str:
+    def condition(self, scope: Scope) -> str:
         """The PromQL that the alert watches."""
-        operator, limit = self.threshold(settings)
-        return Scope(settings, self.level)(self._guarded((self.watched or self.signal).combined(operator, limit)))
+        operator, limit = self.threshold(scope.settings)
+        return scope.at(self.level)(self._guarded((self.watched or self.signal).combined(operator, limit)))
 
     def _guarded(self, found: Expr) -> Expr:
         return found.combined("and", self.guard, ignoring(*self.signal.by)) if self.guard else found
@@ -169,6 +167,21 @@ class Alert:
             ) from None
 
 
+@dataclass(frozen=True)
+class _Records:
+    """The record of each signal at a level, by the signal's name."""
+
+    level: Level
+    settings: Settings
+
+    def __getitem__(self, name: str) -> str:
+        """KeyError where there is none."""
+        record = _SIGNALS[name].named_at(self.level, self.settings)
+        if record is None:
+            raise KeyError(name)
+        return record
+
+
 def runbook(alert: Alert, settings: Settings) -> str:
     """The runbook of an alert; a template that names what does not exist is a DraftboardError."""
     labels, words = settings.labels, vars(alert.patience(settings)) | {"name": alert.name}
@@ -182,8 +195,8 @@ def runbook(alert: Alert, settings: Settings) -> str:
     try:
         text = _environment.get_template(f"{alert.name}.md.j2").render(
             dict(settings) | _STACK,
-            **{level.value: {s.name: name for s in ALL if (name := s.named_at(level, settings))} for level in Level},
-            title={signal.name: signal.title for signal in ALL},
+            **{level.value: _Records(level, settings) for level in Level},
+            title={name: signal.title for name, signal in _SIGNALS.items()},
             pace={str(pace.long): pace.factor(settings.slo.window) for pace in (*FAST, *SLOW)},
             MODEL=f'{{{labels.model_name}="MODEL"}}',
             HOST=f'{{{labels.instance}="HOST:8000"}}',

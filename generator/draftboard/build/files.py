@@ -3,7 +3,7 @@
 import difflib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache, partial
@@ -72,6 +72,9 @@ def _makers(settings: Settings) -> dict[str, Callable[[], str]]:
         for edition, builds in DASHBOARDS.items()
         for build in builds
     }
+    imports = {key: cache(partial(_import, page)) for key, page in pages.items()}
+    alerts = built(settings)
+    linked = frozenset(alert.name for alert in alerts)
     rules = cache(partial(_rules, settings))
     ruler = settings.rules.ruler
     return {
@@ -80,23 +83,20 @@ def _makers(settings: Settings) -> dict[str, Callable[[], str]]:
         "alerts/grafana/alerts.yaml": lambda: f"# {_MADE_BY}\n{managed_alerts(settings)}",
         "alerts/grafana/records.yaml": lambda: f"# {_MADE_BY}\n{managed_records(settings)}",
         "alerts/README.md": partial(_list_of_alerts, settings),
-        **{f"{RUNBOOKS}/{alert.name}.md": partial(_runbook, alert, settings) for alert in built(settings)},
+        **{f"{RUNBOOKS}/{alert.name}.md": partial(_runbook, alert, linked, settings) for alert in alerts},
         **{
             f"{_FOLDERS[edition]}/{uid(build.__name__, edition)}.json": partial(_dashboard, page)
             for (build, edition), page in pages.items()
         },
-        **{
-            f"{_IMPORTS}/{uid(build.__name__, edition)}.json": partial(_import, page)
-            for (build, edition), page in pages.items()
-        },
+        **{f"{_IMPORTS}/{uid(build.__name__, edition)}.json": text for (build, edition), text in imports.items()},
         **mixin.files(settings, _MADE_BY),
         **{path: partial(stack.text, path, settings, _MADE_BY) for path in stack.TEMPLATES},
         **{path: partial(chart.text, path, settings, _MADE_BY) for path in chart.TEMPLATES},
         chart.RECORDING: partial(rules, "recording", "prometheus"),
         chart.ALERTING: partial(rules, "alerting", "prometheus"),
         **{
-            f"{chart.DASHBOARDS}/{uid(build.__name__, edition)}.json": partial(_import, page)
-            for (build, edition), page in pages.items()
+            f"{chart.DASHBOARDS}/{uid(build.__name__, edition)}.json": text
+            for (build, edition), text in imports.items()
             if edition is Edition.RECORDS
         },
     }
@@ -117,10 +117,9 @@ def _list_of_alerts(settings: Settings) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _runbook(alert: Alert, settings: Settings) -> str:
+def _runbook(alert: Alert, linked: Collection[str], settings: Settings) -> str:
     """The runbook; of alerts without one it has the names, not the links."""
-    names = {other.name for other in built(settings)}
-    return re.sub(r"\[(\w+)\]\((\w+)\.md\)", lambda m: m[0] if m[2] in names else m[1], runbook(alert, settings))
+    return re.sub(r"\[(\w+)\]\((\w+)\.md\)", lambda m: m[0] if m[2] in linked else m[1], runbook(alert, settings))
 
 
 def _dashboard(page: Callable[[], Dashboard]) -> str:

@@ -132,6 +132,8 @@ class Scope:
 
     def at(self, level: Level) -> "Scope":
         """The same view at another level."""
+        if level is self.level and level is not Level.SERVICE:
+            return self
         return replace(self, level=level, every_arm=self.every_arm or self.level is Level.SERVICE)
 
     def over(self, span: Duration) -> "Scope":
@@ -140,6 +142,8 @@ class Scope:
 
     def by_rules(self) -> "Scope":
         """The same view of what rules have recorded."""
+        if self.edition is Edition.RULES and self.span is None:
+            return self
         return replace(self, edition=Edition.RULES, span=None)
 
     def ago(self, span: Duration) -> "Scope":

@@ -7,6 +7,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Literal
 
@@ -37,6 +38,12 @@ class Expr(ABC):
         """Whether it has no sample in any case while these series are missing."""
         return any(part.is_silent(missing, scope) for part in vars(self).values() if isinstance(part, Expr))
 
+    @cached_property
+    def operands(self) -> "tuple[Expr, ...]":
+        """The expressions that it holds."""
+        held = (part if isinstance(part, tuple) else (part,) for part in vars(self).values())
+        return tuple(one for part in held for one in part if isinstance(one, Expr))
+
     def is_gone(self, scope: Scope) -> bool:
         """Whether it has no sample in any case in the dialect of the settings."""
         missing = scope.settings.dialect.missing
@@ -44,10 +51,7 @@ class Expr(ABC):
 
     def parts(self, scope: Scope) -> "Iterator[tuple[Expr, Scope]]":
         """What it is made of, each with the scope from which it is seen."""
-        for part in vars(self).values():
-            for one in part if isinstance(part, tuple) else (part,):
-                if isinstance(one, Expr):
-                    yield one, scope
+        return ((one, scope) for one in self.operands)
 
     def __add__(self, other: "Operand") -> "Expr":
         return Binary(self, "+", expr(other))

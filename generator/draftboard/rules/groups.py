@@ -55,8 +55,9 @@ def alerting_groups(settings: Settings, *, by_grafana: bool = False) -> tuple[Gr
 
     Texts for Grafana do without external labels and queries, which its templates do not have.
     """
+    scope = Scope(settings)
     rules = {
-        f"{subject}-alerts": tuple(_alerting_rule(alert, settings, by_grafana=by_grafana) for alert in alerts)
+        f"{subject}-alerts": tuple(_alerting_rule(alert, scope, by_grafana=by_grafana) for alert in alerts)
         for subject, alerts in asked(settings).items()
     }
     return _groups(rules, settings)
@@ -72,7 +73,8 @@ def _groups(rules: Mapping[str, tuple[RecordingRule | AlertingRule, ...]], setti
     )
 
 
-def _alerting_rule(alert: Alert, settings: Settings, *, by_grafana: bool) -> AlertingRule:
+def _alerting_rule(alert: Alert, scope: Scope, *, by_grafana: bool) -> AlertingRule:
+    settings = scope.settings
     patience, value = alert.patience(settings), _value(alert.signal.unit)
     for_all, own = settings.all_alerts, settings.alerts.get(alert.name, Overlay())
     who, where = _who(alert.level, settings), _where(alert.level, settings, external=not by_grafana)
@@ -92,7 +94,7 @@ def _alerting_rule(alert: Alert, settings: Settings, *, by_grafana: bool) -> Ale
         made["dashboard_url"] = f"{settings.links.grafana}/d/draftboard-{alert.dashboard}{_chosen(alert, settings)}"
     return AlertingRule(
         alert=alert.name,
-        expr=alert.condition(settings),
+        expr=alert.condition(scope),
         hold=patience.hold,
         keep_firing_for=patience.keep_firing_for,
         labels={"severity": patience.severity} | for_all.labels | own.labels,
