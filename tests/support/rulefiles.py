@@ -88,11 +88,11 @@ _BELOW = ("lhs", "rhs", "expr", "vector_selector", "param", "args")
 
 def _walked(node: Any, through: tuple[str, ...] = _BELOW) -> Iterator[Any]:
     """The node and all below it. promql_parser.walk visits the same, at a cost that grows with the square of them."""
-    yield node
-    for name in through:
-        below = getattr(node, name, None)
-        for one in below if isinstance(below, list) else () if below is None else (below,):
-            yield from _walked(one, through)
+    left = [node]
+    while left:
+        yield (here := left.pop())
+        for below in (getattr(here, name, None) for name in reversed(through)):
+            left += reversed(below) if isinstance(below, list) else () if below is None else (below,)
 
 
 _KEEP_NAMES = {

@@ -6,16 +6,24 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
 
 import pytest
 
 from conftest import ROOT
-from draftboard.build import write
+from draftboard.build import render, write
+from draftboard.settings import Settings
 from support.command_line import run
 
 PAGE = str(ROOT / "tests/data/v0.32.0-ngram-load.prom")
+
+
+@pytest.fixture(autouse=True)
+def built_once(monkeypatch: pytest.MonkeyPatch, committed: Mapping[str, str]) -> None:
+    """The defaults are built once for all tests: the same settings give the same bytes."""
+    monkeypatch.setattr("draftboard.build.render", lambda chosen: committed if chosen == Settings() else render(chosen))
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Pages of servers: missing series, counters that stand still, counters that contradict each other."""
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,15 +13,11 @@ from draftboard.catalogue.removed import REMOVED
 from draftboard.doctor.finding import Examination, Finding, Severity
 from draftboard.doctor.series import NAMES, Reader, Server, all_readers, examine_pages, missing_series, silenced_by
 from draftboard.errors import DraftboardError
+from draftboard.expr.tree import metrics_of
 from draftboard.reading import Page, read
 from draftboard.settings import Settings
-from draftboard.signals import Edition, Level
 from draftboard.signals.acceptance import acceptance, draft_efficiency
-from draftboard.signals.costs import step_cost
-from draftboard.signals.steps import pure_step_time_by_batch, step_time_by_batch
-from draftboard.signals.users import speedup_uncertainty
 from support.pages import page as one_engine
-from support.rulefiles import series_in
 
 DATA = Path(__file__).parent.parent / "data"
 LOAD, IDLE, BASELINE, DP2, UNFIT = (
@@ -312,22 +307,18 @@ def test_bounds_that_the_settings_do_not_declare_are_a_warning() -> None:
 
 @pytest.fixture(scope="module")
 def series() -> list[tuple[Reader, frozenset[str]]]:
-    """Each reader with what it reads, as its PromQL names it; of short drafts, as each position asks of the same."""
-
-    def read(reader: Reader) -> frozenset[str]:
-        scopes = (replace(scope, edition=Edition.ASKED) for scope in reader.scopes)
-        return frozenset().union(*(series_in(scope(reader.asks)) for scope in scopes))
-
-    return [(reader, read(reader)) for reader in all_readers(Settings(max_draft_tokens=2))]
+    """Each reader with the metrics that it reads."""
+    return [
+        (reader, frozenset().union(*(metrics_of(reader.asks, scope) for scope in reader.scopes)))
+        for reader in all_readers(Settings())
+    ]
 
 
-@pytest.mark.xdist_group("doctor_series")
 def test_panels_of_hit_rate_and_memory_read_their_series(series: list[tuple[Reader, frozenset[str]]]) -> None:
     for metric in (serving.PREFIX_CACHE_HITS, serving.KV_CACHE_USAGE, around.GPU_MEMORY_USED):
         assert any(metric.name in names and reader.feeds.panels for reader, names in series), metric.name
 
 
-@pytest.mark.xdist_group("doctor_series")
 def test_every_panel_and_record_reads_a_known_series_except_the_heartbeat(
     series: list[tuple[Reader, frozenset[str]]],
 ) -> None:
@@ -337,15 +328,8 @@ def test_every_panel_and_record_reads_a_known_series_except_the_heartbeat(
     } == {"DraftboardWatchdog", "fleet:draftboard_heartbeat:bool"}
 
 
-@pytest.mark.xdist_group("doctor_series")
 def test_every_series_of_the_catalogue_is_read_by_something(series: list[tuple[Reader, frozenset[str]]]) -> None:
-    read_ones = frozenset().union(*(names for _, names in series))
-    families = {metric.name for metric in CATALOGUE if {part.name for part in metric.parts} & read_ones}
-    assert families == {metric.name for metric in CATALOGUE}
-    # A question asked once reads these records: of a past, which raw series would take hours or days to tell.
-    pasts = (step_cost, step_time_by_batch, pure_step_time_by_batch, speedup_uncertainty)
-    recorded = {signal.record_at(Level.MODEL, Settings()) for signal in pasts}
-    assert read_ones - recorded <= {name for names in NAMES.values() for name in names}
+    assert {name for _, names in series for name in names} == {metric.name for metric in CATALOGUE}
 
 
 def test_a_gpu_exporter_is_all_that_gpu_panels_need() -> None:
