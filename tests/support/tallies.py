@@ -1,5 +1,6 @@
 """What one engine counted, made up from plain numbers."""
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 
 from draftboard.catalogue import Histogram, Metric, latency, serving, speculation
@@ -45,8 +46,9 @@ def tally(
     count(serving.REQUESTS_FINISHED, requests, finished_reason="stop")
     count(latency.STEP_LATENCY.count, steps)
     for histogram, samples in (times or {}).items():
+        ordered = sorted(samples)
         for bound in (*BOUNDS, float("inf")):
-            count(histogram.bucket, sum(time <= bound for time in samples), le=str(bound))
+            count(histogram.bucket, bisect_right(ordered, bound), le=str(bound))
         count(histogram.sum, sum(samples))
         count(histogram.count, len(samples))
     return Tally("a:8000", model, "0", counted, {})

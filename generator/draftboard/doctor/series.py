@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from draftboard import reading
@@ -56,6 +57,7 @@ def together(readers: Iterable[Reader]) -> Empty:
     return Empty(**{kind: tuple(dict.fromkeys(name for each in fed for name in each[kind])) for kind in vars(Empty())})
 
 
+@lru_cache(maxsize=4)  # of all that one command examines
 def all_readers(settings: Settings) -> tuple[Reader, ...]:
     """The expressions of all panels, alerts and records; panels by the signal that they show."""
     readers, panels = list[Reader](), places(settings)

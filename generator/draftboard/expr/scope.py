@@ -1,11 +1,11 @@
 """The Scope: from where a question is looked at, and hence which selector, window and labels its PromQL has."""
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from types import MappingProxyType
-from typing import Protocol
+from typing import Any, Protocol
 
 from draftboard.catalogue import Metric, Owner
 from draftboard.durations import Duration
@@ -111,6 +111,8 @@ class Scope:
     """PromQL made so far, which the scopes made of this one share: signals stand in the expressions of many others."""
     silences: dict[tuple[object, ...], bool] = field(default_factory=dict, compare=False, repr=False)
     """The same of what is certain to have no sample."""
+    readings: dict[tuple[object, ...], Sequence[Any]] = field(default_factory=dict, compare=False, repr=False)
+    """The same of what expressions read."""
 
     def __post_init__(self) -> None:
         """Raise ValueError for a window that records do not have."""

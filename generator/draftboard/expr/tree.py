@@ -672,14 +672,29 @@ def metrics_of(expression: Expr, scope: Scope, *, recorded: bool = True) -> tupl
         met.add((part, seen_from.level))
         if not recorded and isinstance(part, Recorded) and part.record_here(seen_from):
             return
-        if isinstance(part, Raw) and (spelling := scope.settings.dialect.spelled(part.metric)):
-            suffix = part.metric.name.removeprefix(part.metric.part_of) if part.metric.part_of else ""
-            found[spelling.name.removesuffix(suffix)] = None
-        for inner, scope_of_inner in part.parts(seen_from):
-            read(inner, scope_of_inner)
+        key = (part, seen_from.level, seen_from.edition, seen_from.records)
+        if key not in seen_from.readings:
+            seen_from.readings[key] = tuple(_readings(part, seen_from))
+        for one in seen_from.readings[key]:
+            if isinstance(one, str):
+                found[one] = None
+            else:
+                read(*one)
 
     read(expression, scope)
     return tuple(found)
+
+
+def _readings(expression: Expr, scope: Scope) -> Iterator[str | tuple[Expr, Scope]]:
+    """In the order of reading: metrics, and signals with the scope from which each is seen."""
+    if isinstance(expression, Raw) and (spelling := scope.settings.dialect.spelled(expression.metric)):
+        metric = expression.metric
+        yield spelling.name.removesuffix(metric.name.removeprefix(metric.part_of) if metric.part_of else "")
+    for part, seen_from in expression.parts(scope):
+        if isinstance(part, Recorded):
+            yield part, seen_from
+        else:
+            yield from _readings(part, seen_from)
 
 
 def vector_of(argument: Expr, view: View) -> Vector:

@@ -319,6 +319,10 @@ class Settings(Table):
     dashboards: Dashboards = Dashboards()
     stack: Stack = Stack()
 
+    def __hash__(self) -> int:
+        """Of the values: tables hold lists and mappings, which have no hash of their own."""
+        return hash(self.model_dump_json())
+
     @property
     def dialect(self) -> Dialect:
         """The dialect of the series that are read."""
