@@ -67,9 +67,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """Of `-n auto`: one more than there are processors where drills run, as that worker mostly waits."""
-    drills = config.getoption("markexpr") in {"", "not long"}
-    return len(os.sched_getaffinity(0)) + 1 if drills and hasattr(os, "sched_getaffinity") else None
+    """Of `-n auto`: one more than there are processors, as some wait for servers; long tests all compute."""
+    waiting = config.getoption("markexpr") != "long" and hasattr(os, "sched_getaffinity")
+    return len(os.sched_getaffinity(0)) + 1 if waiting else None
 
 
 def pytest_collection_finish() -> None:

@@ -216,7 +216,7 @@ def test_a_full_disk_is_one_line_and_2(options: tuple[str, ...]) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full here")
     with Path("/dev/full").open("w") as full:
-        done = piped(["signals", "best", *options], full)
+        done = piped(["plan", "k", "--alpha", "0.7", *options], full)
     assert (done.returncode, done.stderr) == (2, "draftboard: standard output: No space left on device\n")
 
 
@@ -224,7 +224,7 @@ def test_a_reader_that_has_enough_ends_the_command_as_in_shells() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     try:
-        done = piped(["signals", "best"], writing)
+        done = piped(["plan", "k", "--alpha", "0.7"], writing)
     finally:
         os.close(writing)
     assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, "")
