@@ -63,7 +63,7 @@ test: ## Run lint, type checks and all tests, with a real Prometheus
 	$(BIN)/pytest -n auto --dist loadgroup --no-loadscope-reorder -m "not long"
 
 unit: $(VENV)/.dev ## Run the tests that start no Prometheus
-	$(BIN)/pytest -n auto --dist loadgroup --no-loadscope-reorder -m "not prometheus and not long"
+	$(BIN)/pytest -n auto --dist loadgroup --no-loadscope-reorder -m "not prometheus and not long" tests/unit
 
 test-long: $(VENV)/.dev $(FETCHED) ## Replay every scenario, build settings at random
 	$(BIN)/pytest -n auto --dist loadgroup --no-loadscope-reorder -m long

@@ -28,7 +28,7 @@ from support.pages import page
 from support.runbooks import commands, queries
 from support.runs import ran
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parent.parent
 ADDED = {"labels": {"team": "llm"}, "annotations": {"desk": "a"}}
 ON = {
     "stack": {
