@@ -328,7 +328,7 @@ def written(fleets: Sequence[Measured], settings: Settings, version: str, note: 
         (
             [
                 *(f"`{uid}`", *(f"{one.samples / 1e6:.2f} M" for one in costs.values())),
-                *(f"{growth(costs):.2f}", f"{costs[largest.engines].peak:,}"),
+                *(f"{growth(costs):z.2f}", f"{costs[largest.engines].peak:,}"),
                 *(f"{one.seconds:.2f}" for one in costs.values()),
             ]
             for uid, costs in records.items()
@@ -339,7 +339,7 @@ def written(fleets: Sequence[Measured], settings: Settings, version: str, note: 
         (
             [f"`{uid}`" if uid.startswith("draftboard") else uid]
             + [f"{one.samples / 1e6:,.1f} M" for one in costs.values()]
-            + [f"{growth(costs):.2f}"]
+            + [f"{growth(costs):z.2f}"]
             for uid, costs in raw.items()
         ),
     )
