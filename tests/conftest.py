@@ -3,7 +3,8 @@
 import gc
 import os
 import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import hypothesis
@@ -11,6 +12,7 @@ import pytest
 
 from draftboard.build import render
 from draftboard.lab.replay import Replay, replaying
+from draftboard.rules import Group
 from draftboard.settings import Settings, load
 
 ROOT = Path(__file__).parent.parent
@@ -145,16 +147,22 @@ def promtool() -> Path:
 @pytest.fixture(scope="session")
 def demo_run(demo_settings: Settings) -> Iterator[Replay]:
     """The recorded run with the demo's short windows."""
-    with _replay(demo_settings) as replay:
+    with replayed(RECORDING, demo_settings) as replay:
         yield replay
 
 
 @pytest.fixture(scope="session")
 def default_run(settings: Settings) -> Iterator[Replay]:
     """The recorded run with the windows of the committed files."""
-    with _replay(settings) as replay:
+    with replayed(RECORDING, settings) as replay:
         yield replay
 
 
-def _replay(settings: Settings):  # noqa: ANN202  (a context manager)
-    return replaying(RECORDING, settings, prometheus=program("prometheus"), promtool=program("promtool"))
+def replayed(
+    recording: Path, settings: Settings, *, rules: Sequence[Group] | None = None, keep_in: Path | None = None
+) -> AbstractContextManager[Replay]:
+    """A recording with all rules or those given, served for a `with`; data stays in `keep_in`."""
+    prometheus, promtool = program("prometheus"), program("promtool")
+    return replaying(
+        recording, settings, prometheus=prometheus, promtool=promtool, keep_in=keep_in, recording_rules=rules
+    )

@@ -1,6 +1,7 @@
 """The texts of alerts, as promtool expands them."""
 
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from draftboard.settings import Settings
 pytestmark = pytest.mark.prometheus
 
 
-def run(promtool: Path, folder: Path, cases: str, files: dict[str, str]) -> None:
+def run(promtool: Path, folder: Path, cases: str, files: Mapping[str, str]) -> None:
     """Cases give the records that the alerts read."""
     (folder / "rules.yaml").write_text(files[ALERTING])
     (folder / "cases.yaml").write_text(cases)

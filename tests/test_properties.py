@@ -106,7 +106,14 @@ def check_built(chosen: Settings, folder: Path, promtool: Path) -> None:
     """Write the files of these settings, and let promtool and the schema judge them."""
     files = render(chosen)
     write(files, folder)
-    command = [promtool, "check", "rules", "--lint=all", "--lint-fatal", *(folder / "alerts").glob("*.yaml")]
+    command: list[str | Path] = [
+        promtool,
+        "check",
+        "rules",
+        "--lint=all",
+        "--lint-fatal",
+        *(folder / "alerts").glob("*.yaml"),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     for dashboard in grafana.dashboards(files).values():

@@ -3,7 +3,7 @@
 import json
 import re
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -270,7 +270,7 @@ def asked_in(runbook: str) -> str:
     return "\n".join(re.findall(r"```promql\n.*?```", runbook, re.DOTALL) + queries(commands(runbook)))
 
 
-def defaults_in(files: dict[str, str]) -> set[str]:
+def defaults_in(files: Mapping[str, str]) -> set[str]:
     """Of runbooks only the queries count: their prose may speak of a job or an engine."""
     texts = [asked_in(text) if path.endswith(".md") else text for path, text in files.items()]
     return {word for text in texts for found in DEFAULTS.findall(text) for word in found if word}

@@ -125,9 +125,19 @@ class UnavailableError(Exception):
 def run(*command: str | Path, within: Path) -> str:
     """Run a command and return its output; its first error line is the reason of a failure."""
     name, environment = Path(command[0]).name, os.environ | {"LC_ALL": "C"}
-    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "errors": "replace"}
     try:
-        done = subprocess.run(command, cwd=within, env=environment, timeout=COMMAND_SECONDS, check=False, **streams)
+        done = subprocess.run(
+            command,
+            cwd=within,
+            env=environment,
+            timeout=COMMAND_SECONDS,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise UnavailableError(f"{name} does not run: {error}") from error
     if done.returncode:
@@ -165,9 +175,10 @@ def official_release(name: str, work: Path) -> None:
     """Download the pinned release and stage its programs; paths in the archive never become paths here."""
     system, machine = platform.system().lower(), platform.machine().lower()
     pin = re.search(rf"(\w+) ({name}\S*{system}-(?:{MACHINES.get(machine, machine)})\b\S*)", SHA256)
-    if not pin:
+    release = TOOLS[name].release
+    if not pin or not release:
         raise UnavailableError(f"no pinned sum for {system} {machine}")
-    url = GITHUB + TOOLS[name].release + pin[2]
+    url = GITHUB + release + pin[2]
     try:
         with urllib.request.urlopen(url, timeout=STALL_SECONDS) as answer:
             content = answer.read(MAX_BYTES)

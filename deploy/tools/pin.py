@@ -18,6 +18,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
+from email.message import Message
 from pathlib import Path
 
 COMPOSE = Path(__file__).parent.parent / "docker-compose.yml"
@@ -74,7 +75,7 @@ def manifest_url(image: Image) -> str:
     return f"{scheme}://{image.registry}/v2/{image.repository}/manifests/{image.tag}"
 
 
-def ask(url: str, method: str, headers: Mapping[str, str]) -> tuple[int, Mapping[str, str], bytes]:
+def ask(url: str, method: str, headers: Mapping[str, str]) -> tuple[int, Message, bytes]:
     """Return status, headers and bounded body of an answer of any status."""
     request = urllib.request.Request(url, method=method, headers=dict(headers))
     try:

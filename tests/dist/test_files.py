@@ -29,7 +29,7 @@ def clone(tmp_path: Path) -> Path:
 
 def made(clone: Path, *options: str) -> subprocess.CompletedProcess[str]:
     """What the clone's script says that makes a release in `out` beside it, for a user far away with private files."""
-    command = (sys.executable, "-m", "scripts.dist", clone.parent / "out", *options)
+    command: tuple[str | Path, ...] = (sys.executable, "-m", "scripts.dist", clone.parent / "out", *options)
     variables = {"PYTHONPATH": f"{clone / 'tests'}:{clone / 'generator'}", "TZ": "Asia/Tokyo"}
     return subprocess.run(
         command, cwd=clone, env=os.environ | variables, umask=0o077, capture_output=True, text=True, check=False
@@ -60,7 +60,8 @@ def test_each_checksum_verifies(dist: Path) -> None:
         ARCHIVE,
         "SHA256SUMS",
     }
-    lines = dict(reversed(line.split("  ")) for line in (dist / "SHA256SUMS").read_text().splitlines())
+    pairs = (line.split("  ") for line in (dist / "SHA256SUMS").read_text().splitlines())
+    lines = {name: checksum for checksum, name in pairs}
     assert lines == {name: hashlib.sha256((dist / name).read_bytes()).hexdigest() for name in names - {"SHA256SUMS"}}
     said("sha256sum", "--check", "--strict", "SHA256SUMS", cwd=dist)
 

@@ -18,9 +18,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from conftest import ROOT, program
+from conftest import ROOT, program, replayed
 from draftboard.durations import Duration
-from draftboard.lab.replay import replaying
 from draftboard.lab.simulator import find
 from draftboard.lab.simulator.backfill import backfill
 from draftboard.lab.simulator.fleet import targets
@@ -33,7 +32,7 @@ from support import shell as shells
 from support.costed import Costed
 from support.documented import Shown, shape, shown
 from support.fake_vllm import FakeVLLM, accepting
-from support.loopback import answering
+from support.loopback import Answer, answering
 from support.shell import Shell, typed
 from support.waiting import until
 
@@ -135,7 +134,7 @@ def past(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A Prometheus with half an hour of a baseline and a drafter, and what the rules recorded."""
     history = tmp_path_factory.mktemp("past") / "history.om"
     backfill(targets(find("baseline-vs-spec"), 1), range(START, START + 60 * MINUTES + 1, 15), history)
-    with replaying(history, Settings(), prometheus=program("prometheus"), promtool=program("promtool")) as replay:
+    with replayed(history, Settings()) as replay:
         yield replay.client.url
 
 
@@ -163,7 +162,7 @@ class Falling(dict[float, Sequence[int]]):
 def completing(page: str) -> Iterator[dict[str, str]]:
     """Servers that answer requests, for a page that sends some."""
     at_once = partial(Costed, loads=(1, 4, 16, 64))
-    asked = {
+    asked: dict[str, dict[str, Answer]] = {
         "docs/tune/index.md": {"plain:8000": at_once(), "eagle:8000": at_once(5)},
         "docs/commands/sweep.md": {"127.0.0.1:8000": FakeVLLM(Falling(), level="summary")},
     }

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from conftest import ROOT, program
+from conftest import ROOT, program, replayed
 from draftboard.alerts import WATCHDOG
 from draftboard.build import render
 from draftboard.build.files import ALERTING, RECORDING
 from draftboard.catalogue import around, probe
-from draftboard.lab.replay import Firing, firings, replaying
+from draftboard.lab.replay import Firing, firings
 from draftboard.lab.simulator import find
 from draftboard.lab.simulator.backfill import backfill
 from draftboard.lab.simulator.fleet import targets
@@ -74,15 +74,14 @@ def _made(kept: Path, settings: Settings, story: Story) -> tuple[float, float]:
     scenario = find(str(story.scenario))
     times = range(END - scenario.duration.seconds, END + 1, story.pace)
     recording, alerts = kept / "past.om", kept / "alerts.om"
-    programs = {name: program(name) for name in ("prometheus", "promtool")}
     backfill(targets(scenario, 1), times, recording)
     _append(recording, chain(_plugin(times), _gpus(times), _monitoring(times)))
-    with replaying(recording, settings, keep_in=kept, **programs) as replay:
+    with replayed(recording, settings, keep_in=kept) as replay:
         fired = firings(replay)
     recording.unlink()
     # A replay evaluates alerts by itself: what Prometheus would have recorded of them is added.
     alerts.write_text("".join(f"{line}\n" for line in (*_alerts(fired, times), "# EOF")))
-    Promtool(programs["promtool"]).load_openmetrics(alerts, kept / "data")
+    Promtool(program("promtool")).load_openmetrics(alerts, kept / "data")
     return replay.start, replay.end
 
 

@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import pytest
 
@@ -107,7 +108,15 @@ def test_options_have_the_types_of_grafanas_schema(pages: Mapping[str, str]) -> 
     out.parent.mkdir(exist_ok=True)
     out.write_text("\n".join(lines))
     options = ["--noEmit", "--strict", "--skipLibCheck", "--target", "es2022", "--module", "esnext"]
-    command = ["node_modules/.bin/tsc", *options, "--moduleResolution", "bundler", "--types", "react", out]
+    command: list[str | Path] = [
+        "node_modules/.bin/tsc",
+        *options,
+        "--moduleResolution",
+        "bundler",
+        "--types",
+        "react",
+        out,
+    ]
     done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False)
     text = "\n".join(lines).splitlines()
 

@@ -1,16 +1,17 @@
 """What Grafana marks on its graphs: a restart, a change of K and a new method, each once, from either edition."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import NamedTuple
 
 import pytest
 
-from conftest import program
+from conftest import replayed
 from draftboard.build import render
 from draftboard.durations import Duration
 from draftboard.history import of_past
-from draftboard.lab.replay import Replay, replaying
+from draftboard.lab.replay import Replay
 from draftboard.reading import Recorded
 from draftboard.settings import Settings
 from support import grafana
@@ -66,17 +67,19 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replay]:
     path.write_text("\n".join([*samples, "# EOF\n"]))
     settings = Settings()
     rules, _ = behind((expr for _, expr in ours(EDITIONS[0], 60).values()), settings)
-    programs = {name: program(name) for name in ("prometheus", "promtool")}
-    with replaying(path, settings, recording_rules=rules, **programs) as replay:
+    with replayed(path, settings, rules=rules) as replay:
         yield replay
 
 
 def ours(path: str, step: int) -> dict[str, tuple[str, str]]:
     """By name, the text and the query of those that are shown by default."""
     (document,) = grafana.dashboards({path: render(Settings())[path]}).values()
-    windows = {"rate_interval": f"{step + PACE}s", "interval": f"{step}s"}
+    window, interval = f"{step + PACE}s", f"{step}s"
     return {
-        one["name"]: (one["titleFormat"], grafana.substituted(one["target"]["expr"], document, **windows))
+        one["name"]: (
+            one["titleFormat"],
+            grafana.substituted(one["target"]["expr"], document, window, interval=interval),
+        )
         for one in document["annotations"]["list"]
         if "target" in one and one["enable"]
     }
@@ -87,8 +90,7 @@ def marked(replay: Replay, path: str, name: str, step: int) -> set[Event]:
     form, expr = ours(path, step)[name]
     found = set()
     for series in replay.client.query_range(expr, START // step * step, replay.end, step):
-        # Of a label that is not there, Grafana writes the name.
-        text = re.sub(r"{{(\w+)}}", lambda found, labels=series.labels: labels.get(found[1]) or found[1], form)
+        text = re.sub(r"{{(\w+)}}", partial(_label, series.labels), form)
         latest = float("-inf")
         for at, value in series.samples:
             if value > 0:
@@ -96,6 +98,11 @@ def marked(replay: Replay, path: str, name: str, step: int) -> set[Event]:
                     found.add(Event(round((at - START) / 60), text))
                 latest = at
     return found
+
+
+def _label(labels: Mapping[str, str], found: re.Match[str]) -> str:
+    """Of a label that is not there, Grafana writes the name."""
+    return labels.get(found[1]) or found[1]
 
 
 def texts(events: set[Event]) -> list[str]:

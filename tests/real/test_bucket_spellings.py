@@ -2,28 +2,29 @@
 
 import gzip
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from conftest import RECORDING, program
-from draftboard.lab.replay import Replay, replaying
+from conftest import RECORDING, replayed
+from draftboard.lab.replay import Replay
 from draftboard.rules import RecordingRule, recording_groups
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.long, pytest.mark.xdist_group("demo_run")]
 
 
 @pytest.fixture(scope="module")
-def short_spelling(demo_run: Replay, tmp_path_factory: pytest.TempPathFactory):  # noqa: ANN201  (a generator)
+def short_spelling(demo_run: Replay, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replay]:
     """The recorded run with whole bounds written without a fraction."""
     path: Path = tmp_path_factory.mktemp("spelling") / "run.om"
     with gzip.open(RECORDING, "rt") as text:
         path.write_text(re.sub(r'le="(\d+)\.0"', r'le="\1"', text.read()))
-    with replaying(path, demo_run.settings, prometheus=program("prometheus"), promtool=program("promtool")) as replay:
+    with replayed(path, demo_run.settings) as replay:
         yield replay
 
 
-def values(replay: Replay, record: str) -> dict[tuple[frozenset[tuple[str, str]], float], float]:
+def values(replay: Replay, record: str) -> dict[tuple[frozenset[tuple[str, str]], int], float]:
     """By labels and time since the start; bounds as numbers, however they are written."""
     found = {}
     for series in replay.client.query_range(record, replay.start, replay.end, replay.step):

@@ -232,7 +232,7 @@ def test_a_program_that_is_no_prometheus_is_named(tmp_path: Path, capsys: pytest
 def test_keep_leaves_a_prometheus_that_answers_until_it_is_ended(kept: tuple[dict[str, Any], str]) -> None:
     _, url = kept
     assert url.startswith("http://127.0.0.1:")
-    query = [program("promtool"), "query", "instant", "--time=1795248910", url]
+    query: list[str | Path] = [program("promtool"), "query", "instant", "--time=1795248910", url]
     asked = [*query, 'model:vllm_spec_decode_acceptance_length:mean_rate1m{spec_method="ngram"}']
     assert "=> 2.70" in subprocess.run(asked, capture_output=True, text=True, check=True).stdout
 

@@ -101,9 +101,9 @@ def wait_for(client: Client, process: subprocess.Popen[bytes], expr: str) -> flo
 
 def about(examination: Examination, words: str) -> Finding:
     """The one finding that says this."""
-    found, *others = [f for f in examination.findings if words in f.what] or [None]
-    assert found, [(f.where, f.what) for f in examination.findings]
-    assert not others
+    matching = [f for f in examination.findings if words in f.what]
+    assert len(matching) == 1, [(f.where, f.what) for f in examination.findings]
+    (found,) = matching
     assert found.where
     assert found.fix
     return found

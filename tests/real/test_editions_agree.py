@@ -49,11 +49,11 @@ def twins(replay: Replay, chosen: dict[str, str]) -> list[tuple[str, str, str]]:
         for row, panels in grafana.rows(raw).items():
             for panel, target in ((one, target) for one in panels for target in one["targets"]):
                 expr = shown(grafana.rows(records)[row], panel["title"], target["refId"])
-                both = (
+                recorded, computed = (
                     grafana.substituted(text, dashboard, window, chosen)
                     for text, dashboard in ((expr, records), (target["expr"], raw))
                 )
-                found.append((f"{panel['title']} {target['refId']}", *both))
+                found.append((f"{panel['title']} {target['refId']}", recorded, computed))
     return found
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from conftest import program
+from conftest import replayed
 from draftboard.build import render
-from draftboard.lab.replay import Replay, replaying
+from draftboard.lab.replay import Replay
 from draftboard.settings import Settings
 from support import grafana
 from support.replays import behind
@@ -39,19 +39,19 @@ def gpu(instance: str, number: int, value: float, extra: str = "") -> Iterator[s
     yield from lines(f"DCGM_FI_DEV_XID_ERRORS{{{labels}}}", 0)
 
 
-def replayed(series: list[str], folder: Path) -> Iterator[Replay]:
+def of_fleet(series: list[str], folder: Path) -> Iterator[Replay]:
     path = folder / "fleet.om"
     path.write_text("\n".join([*series, "# EOF\n"]))
-    settings, programs = Settings(), {name: program(name) for name in ("prometheus", "promtool")}
+    settings = Settings()
     rules, _ = behind((expression(title, "records") for title in TITLES), settings)
-    with replaying(path, settings, recording_rules=rules, **programs) as replay:
+    with replayed(path, settings, rules=rules) as replay:
         yield replay
 
 
 @pytest.fixture(scope="module")
 def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replay]:
     """By address; by a label of both; a machine that serves nothing."""
-    yield from replayed(
+    yield from of_fleet(
         [
             *engine("10.0.0.1:8000", "llama"),
             *engine("10.0.0.1:8001", "qwen"),
@@ -102,7 +102,7 @@ def test_units_are_those_that_are_shown(machines: Replay) -> None:
 @pytest.fixture(scope="module")
 def unmatched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replay]:
     """Containers of one host, each under a name of its own."""
-    yield from replayed(
+    yield from of_fleet(
         [*engine("vllm:8000", "llama"), *gpu("dcgm-exporter:9400", 0, 40)], tmp_path_factory.mktemp("unmatched")
     )
 
@@ -113,7 +113,7 @@ def test_where_no_label_tells_the_machine_all_gpus_are_shown(unmatched: Replay) 
 
 @pytest.fixture(scope="module")
 def without_exporter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replay]:
-    yield from replayed([*engine("vllm:8000", "llama")], tmp_path_factory.mktemp("without"))
+    yield from of_fleet([*engine("vllm:8000", "llama")], tmp_path_factory.mktemp("without"))
 
 
 @pytest.mark.parametrize("edition", ["records", "raw"])

@@ -4,11 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from conftest import program
+from conftest import replayed
 from draftboard.durations import Duration
 from draftboard.history import of_past
 from draftboard.history.runs import of_effects
-from draftboard.lab.replay import replaying
 from draftboard.lab.simulator.backfill import backfill
 from draftboard.lab.simulator.fleet import targets
 from draftboard.output import as_markdown
@@ -41,8 +40,7 @@ def test_speculation_that_is_turned_off_is_found_with_what_it_gained(tmp_path: P
     end, settings = START + 3600 * HOURS, Settings()
     backfill(targets(told, 1), range(START, end + 1, 60), tmp_path / "history.om")
     rules, _ = behind(map(Scope(settings), of_effects(settings).values()), settings)
-    programs = {name: program(name) for name in ("prometheus", "promtool")}
-    with replaying(tmp_path / "history.om", settings, recording_rules=rules, **programs) as replay:
+    with replayed(tmp_path / "history.om", settings, rules=rules) as replay:
         found = of_past(Recorded(replay.client.url, Duration(3600 * HOURS)), settings, at=end)
         now = report(Recorded(replay.client.url, at=end), settings)
     (model,) = found.models

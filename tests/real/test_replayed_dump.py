@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from conftest import program
+from conftest import program, replayed
 from draftboard.durations import Duration
-from draftboard.lab.replay import replaying, story_of, summary
+from draftboard.lab.replay import story_of, summary
 from draftboard.prometheus import Server
 from draftboard.settings import load
 from support.loopback import answering, page
@@ -100,7 +100,7 @@ def test_the_dump_has_stale_markers_records_and_alerts(dump: Path) -> None:
 
 def test_a_dump_is_replayed_as_if_nothing_but_scrapes_were_in_it(dump: Path, settings: Path) -> None:
     loaded = load(settings)
-    with replaying(dump, loaded, prometheus=program("prometheus"), promtool=program("promtool")) as replay:
+    with replayed(dump, loaded) as replay:
         story = story_of(replay)
         scraped = replay.client.query_range("vllm:generation_tokens_total", replay.start, replay.end, 1)
     (chapter,) = story.chapters

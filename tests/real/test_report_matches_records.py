@@ -1,7 +1,6 @@
 """A report of two saved pages, and one of Prometheus, against the records over the same time of the recorded run."""
 
 import gzip
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -173,7 +172,7 @@ def test_so_it_does_over_five_minutes(
 
 
 @pytest.fixture(scope="module")
-def moments(demo_run: Replay) -> Iterator[list[float]]:
+def moments(demo_run: Replay) -> list[float]:
     return [demo_run.start + 60 + step * demo_run.step for step in range(0, 110, 12)]
 
 

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Iterator
 from itertools import product
+from operator import attrgetter
 
 import pytest
 
@@ -49,7 +50,7 @@ NOW = START + SPAN
 METHODS = ("", "none", "ngram", "suffix", "eagle3", "draft_model", "mtp")
 SETTINGS = load(OBJECTIVES)
 TARGET = {"job", "instance", "spec_method", "spec_verification"}
-LONGER_THAN_A_WINDOW = {
+LONGER_THAN_A_WINDOW: set[Signal] = {
     *(restarts, attainment, budget_left, burning_fast, burning_slowly, time_left),
     *(notifications_failed, storage_failures, interruptions, stuck, stuck_engines, data_age),
     *ERROR_RATIOS.values(),
@@ -174,7 +175,7 @@ def carried(metric: Metric, labels: dict[str, str]) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def fleet() -> dict[Series, tuple[Metric, int]]:
+def made_up() -> dict[Series, tuple[Metric, int]]:
     found: dict[Series, tuple[Metric, int]] = {}
     for labels in engines():
         for metric, own, value in counted(labels):
@@ -183,11 +184,11 @@ def fleet() -> dict[Series, tuple[Metric, int]]:
 
 
 @pytest.fixture(scope="module")
-def client(fleet: dict[Series, tuple[Metric, int]], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+def client(made_up: dict[Series, tuple[Metric, int]], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     """A Prometheus in which every counter rises evenly over the window, from high enough to be no new one."""
     folder = tmp_path_factory.mktemp("readers")
     lines = []
-    for (name, labels), (metric, value) in sorted(fleet.items(), key=lambda pair: (pair[0][0], sorted(pair[0][1]))):
+    for (name, labels), (metric, value) in sorted(made_up.items(), key=lambda pair: (pair[0][0], sorted(pair[0][1]))):
         text = ",".join(f'{label}="{said}"' for label, said in sorted(labels))
         rises = metric.kind is not Kind.GAUGE
         for at in range(START, NOW + 1, GAP):
@@ -205,9 +206,9 @@ def client(fleet: dict[Series, tuple[Metric, int]], tmp_path_factory: pytest.Tem
 
 
 @pytest.fixture(scope="module")
-def counts(fleet: dict[Series, tuple[Metric, int]]) -> Counts:
+def counts(made_up: dict[Series, tuple[Metric, int]]) -> Counts:
     series: dict[str, dict[Labels, float]] = {}
-    for (name, labels), (_, value) in fleet.items():
+    for (name, labels), (_, value) in made_up.items():
         series.setdefault(name, {})[labels] = value
     return Counts(SETTINGS, series)
 
@@ -275,6 +276,6 @@ def test_the_made_up_fleet_shows_what_signals_distinguish(counts: Counts) -> Non
     assert {signal for signal, level in CASES if not counts.read(signal, level)} == none_here
 
 
-@pytest.mark.parametrize("signal", sorted(LONGER_THAN_A_WINDOW, key=lambda one: one.name), ids=lambda one: one.name)
+@pytest.mark.parametrize("signal", sorted(LONGER_THAN_A_WINDOW, key=attrgetter("name")), ids=attrgetter("name"))
 def test_what_one_window_cannot_tell_has_no_value_in_counts(signal: Signal, counts: Counts) -> None:
     assert counts.read(signal, signal.levels[-1]) == {}

@@ -278,7 +278,7 @@ class Runner:
         (folder / RULES).write_text(content)
         file = folder / case.file.name
         file.write_text(prepared(case.file.read_text(), RULES, self.order))
-        command = [self.promtool, "test", "rules", f"--run=^{re.escape(case.name)}$", file]
+        command: list[str | Path] = [self.promtool, "test", "rules", f"--run=^{re.escape(case.name)}$", file]
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | ONE_OF_MANY)
         rejected = "could not parse expression" in done.stdout + done.stderr
         return "rejected" if rejected else "failed" if done.returncode else "passed"

@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 from PIL import Image
 
@@ -54,7 +55,7 @@ def small(source: Path, out: Path) -> None:
 
 def _palette(picture: Image.Image) -> Image.Image:
     """The most frequent colours as they are, and others that cover all: those of thin lines are rare."""
-    found = sorted(picture.getcolors(picture.width * picture.height) or [], reverse=True)
+    found: list[tuple[int, Any]] = sorted(picture.getcolors(picture.width * picture.height) or [], reverse=True)
     frequent = [value for _, colour in found[:FREQUENT] for value in colour]
     covering = picture.quantize(COVERING, Image.Quantize.MAXCOVERAGE).getpalette() or []
     palette = Image.new("P", (1, 1))

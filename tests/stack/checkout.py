@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +81,7 @@ class Checkout:
     def until_healthy(self, *services: str, seconds: float = 90) -> None:
         """Wait for each."""
         for service in services:
-            until(lambda service=service: self.is_healthy(service), f"{service} is healthy", seconds)
+            until(partial(self.is_healthy, service), f"{service} is healthy", seconds)
 
     def is_healthy(self, service: str) -> bool:
         return self.inspect(service, "{{.State.Health.Status}}") == "healthy"

@@ -7,7 +7,7 @@ import pytest
 from draftboard.lab.drill import Receiver
 from draftboard.lab.listening import Listener, answering
 from stack.engine import Engine, engine
-from stack.images import build_stand_ins, images
+from stack.stand_ins import build_stand_ins, images
 
 
 @pytest.fixture(scope="session")

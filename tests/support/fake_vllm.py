@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from typing import Any
@@ -23,7 +23,7 @@ def accepting(percent: int, drafts: int = 100) -> list[int]:
 class FakeVLLM:
     """Answers requests of a loopback server."""
 
-    histograms: dict[float, Sequence[int]] = field(default_factory=dict)
+    histograms: Mapping[float, Sequence[int]] = field(default_factory=dict)
     """Drafts of one completion by accepted tokens, for each temperature."""
     by_prompt: Callable[[str], Sequence[int]] | None = None
     """The same, where it is the prompt that decides."""

@@ -18,7 +18,8 @@ class Witness(Probe):
         if not details:
             super().record(scheduler_stats, iteration_stats, **options)
             return
-        step = {
+        assert self.recorder, "vLLM has engines"
+        step: dict[str, Any] = {
             "told": self.recorder.kind(scheduler_stats, iteration_stats),
             "inferred": self.recorder.kind(replace(scheduler_stats, iteration_details=None), iteration_stats),
             "elapsed": details.elapsed_ms / 1000,

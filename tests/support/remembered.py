@@ -117,7 +117,7 @@ class Memory:
         result = list(self._result(asked["query"], times))
         self.samples += sum(len(series["values"]) for series in result)
         text = json.dumps({"status": "success", "data": {"resultType": "matrix", "result": result}}).encode()
-        page(self.instead or text, **{"Content-Type": "application/json"})(request)
+        page(self.instead or text, Content_Type="application/json")(request)
 
     def _values(self, arm: Arm, at: float) -> dict[str, tuple[float, str]]:
         if (id(arm), at) not in self.known:

@@ -108,9 +108,9 @@ def names_kept(node: Any) -> set[str]:
     found = {""}
     match node:
         case promql_parser.VectorSelector():
-            found = {node.name}
+            found = {str(node.name)}
         case promql_parser.MatrixSelector():
-            found = {node.vector_selector.name}
+            found = {str(node.vector_selector.name)}
         case promql_parser.ParenExpr() | promql_parser.SubqueryExpr():
             found = names_kept(node.expr)
         case promql_parser.Call() if node.func.name in _KEEP_NAMES:
@@ -134,7 +134,8 @@ def series_in(expr: str) -> frozenset[str]:
 def present_in(expr: str) -> frozenset[str]:
     """Names of the series whose present an expression reads, whatever it reads of the past."""
     walked = _walked(promql_parser.parse(expr), ("lhs", "rhs", "expr", "param", "args"))
-    return frozenset(node.name for node in walked if isinstance(node, promql_parser.VectorSelector) and not node.offset)
+    selectors = (node for node in walked if isinstance(node, promql_parser.VectorSelector))
+    return frozenset(str(selector.name) for selector in selectors if not selector.offset)
 
 
 def records_in(expr: str) -> set[str]:

@@ -87,7 +87,7 @@ def counted(traffic: Traffic, minutes: int, chance: np.random.Generator) -> Coun
     tokens = traffic.tokens * np.exp(chance.normal(-(_SPREAD**2) / 2, _SPREAD, len(cell)))
     length = np.array([kind.length for kind in traffic.kinds])
     needed = np.ceil(tokens / np.repeat(length, starts.reshape(2, -1).sum(axis=1)))
-    drafts = _spread(np.bincount(cell, needed, minlength=starts.size).reshape(shape), traffic.minutes)
+    drafts = _spread(np.bincount(cell, needed, minlength=starts.size).reshape(shape).astype(float), traffic.minutes)
     ends = np.nan_to_num(_ago(starts.astype(float), traffic.minutes - 1)).astype(int)
     alpha = np.array([kind.alpha for kind in traffic.kinds]).reshape(2, 1, 1)
     # Of all requests of a kind in a minute at once: their drafts are alike.
@@ -127,7 +127,8 @@ def _summed(values: Values, minutes: int) -> Values:
 
 
 def _ratio(upper: Values, lower: Values) -> Values:
-    return np.divide(upper, lower, out=np.full(np.broadcast(upper, lower).shape, np.nan), where=lower > 0)
+    found: Values = np.divide(upper, lower, out=np.full(np.broadcast(upper, lower).shape, np.nan), where=lower > 0)
+    return found
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ class Store:
 
 def start(folder: Path, name: str, *flags: str, binary: Path | None = None) -> tuple[Popen[bytes], str]:
     """Start a program of VictoriaMetrics; returns its process and address."""
-    command = (binary or program(name), LOOPBACK, *flags)
+    command: tuple[str | Path, ...] = (binary or program(name), LOOPBACK, *flags)
     started = Program(name=name, command=command, ready=SERVES, help="run `make test-victoria`")
     process, found = started.start(folder / f"{name}{len(list(folder.glob('*.log')))}.log")
     return process, found[1]

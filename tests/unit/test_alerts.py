@@ -1,6 +1,7 @@
 """The alerts: where each fires, what the settings change of it, and all that belongs to it."""
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,16 +31,18 @@ UNGUARDED = {
     *("VLLMErrorBudgetBurnsFast", "VLLMErrorBudgetBurnsSlowly"),
 }
 TROUBLE = {Status.BAD, Status.WARN, Status.ODD, Status.DOWN, Status.HUNG, Status.STUCK}
-PARTS = {
-    "a name that begins with SpecDecode, VLLM or Draftboard": lambda alert: re.fullmatch(
-        r"(SpecDecode|VLLM|Draftboard)[A-Z]\w+", alert.name
+PARTS: dict[str, Callable[[Alert], bool]] = {
+    "a name that begins with SpecDecode, VLLM or Draftboard": lambda alert: bool(
+        re.fullmatch(r"(SpecDecode|VLLM|Draftboard)[A-Z]\w+", alert.name)
     ),
-    "a summary: a sentence without placeholders": lambda alert: re.fullmatch(r"(vLLM|[A-Z])[^{}]+\.", alert.summary),
+    "a summary: a sentence without placeholders": lambda alert: bool(
+        re.fullmatch(r"(vLLM|[A-Z])[^{}]+\.", alert.summary)
+    ),
     "a description: sentences": lambda alert: alert.description.endswith("."),
     "a runbook template, generator/draftboard/alerts/runbooks/{name}.md.j2": lambda alert: template(alert).is_file(),
     "in its template the reason for patience and severity after ${{patience}}: sentences": lambda alert: (
         not template(alert).is_file()
-        or re.search(r"^\$\{patience\} [A-Z].+\.$", template(alert).read_text(), re.MULTILINE)
+        or bool(re.search(r"^\$\{patience\} [A-Z].+\.$", template(alert).read_text(), re.MULTILINE))
     ),
     "promtool cases, tests/rules/alert-{name}.test.yaml": lambda alert: (
         ROOT / f"tests/rules/alert-{alert.name}.test.yaml"
@@ -151,7 +154,8 @@ def test_limit_and_direction_follow_from_the_band(
     ids=str,
 )
 def test_a_mistake_in_an_alert_is_one_line_that_names_it(fields: dict[str, str], says: str, settings: Settings) -> None:
-    alert = changed(**{"beyond": "low", **fields})
+    parts: dict[str, Any] = {"beyond": "low", **fields}
+    alert = changed(**parts)
     with pytest.raises(DraftboardError) as raised:
         (alert.patience(settings), alert.fires_when(settings))
     assert str(raised.value).startswith(f"alert {alert.name}: ")

@@ -14,7 +14,13 @@ PLACED = ('"errors",', '"errors | hello",')
 
 def lint(configuration: Path, sources: Path) -> subprocess.CompletedProcess[str]:
     """Check the import contracts of a configuration on the package below a folder."""
-    command = [Path(sys.executable).parent / "lint-imports", "--config", configuration, "--no-logo", "--no-cache"]
+    command: list[str | Path] = [
+        Path(sys.executable).parent / "lint-imports",
+        "--config",
+        configuration,
+        "--no-logo",
+        "--no-cache",
+    ]
     return subprocess.run(command, cwd=sources, capture_output=True, text=True, check=False)
 
 
@@ -63,7 +69,7 @@ def test_a_new_package_may_not_import(tmp_path: Path, imported: str, contract: s
 
 
 def test_the_linter_reads_every_module() -> None:
-    command = [Path(sys.executable).parent / "ruff", "check", "--show-files", "--no-cache", "."]
+    command: list[str | Path] = [Path(sys.executable).parent / "ruff", "check", "--show-files", "--no-cache", "."]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     modules = {str(path) for folder in ("generator", "tests", "deploy") for path in (ROOT / folder).rglob("*.py")}
     assert modules - set(done.stdout.splitlines()) == set()

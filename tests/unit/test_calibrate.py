@@ -49,6 +49,7 @@ def test_speculation_stops_paying_where_the_speedup_falls_to_one() -> None:
     # 4 tokens a step, on a straight line between speedups of 1.38 at 16 and 0.52 at 64.
     assert found.batch == pytest.approx(25, rel=0.05)
     assert found.low
+    assert found.batch
     assert found.high
     assert 16 < found.low < found.batch < found.high < 64
     assert found.says == f"stops paying at a batch of {found.batch:.3g} (95 %: {found.low:.3g} to {found.high:.3g})"

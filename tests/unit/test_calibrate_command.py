@@ -200,7 +200,7 @@ class History:
             for labels, k in self.engines.items()
         ]
         text = json.dumps({"status": "success", "data": {"resultType": "matrix", "result": result}}).encode()
-        page(self.instead or text, **{"Content-Type": "application/json"})(request)
+        page(self.instead or text, Content_Type="application/json")(request)
 
     def _body(self, request: BaseHTTPRequestHandler) -> str:
         return request.rfile.read(int(request.headers["Content-Length"])).decode()

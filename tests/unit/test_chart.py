@@ -122,10 +122,10 @@ def test_a_data_source_can_be_chosen_for_either_kind_of_dashboard() -> None:
         (text,) = one["data"].values()
         chosen = [v["current"] for v in json.loads(text)["templating"]["list"] if v["type"] == "datasource"]
         assert chosen == [{"selected": True, "text": "Thanos", "value": "Thanos"}]
-    for name, one in {"Thanos": "Thanos", "": "Prometheus"}.items():
+    for name, shown in {"Thanos": "Thanos", "": "Prometheus"}.items():
         choice = {"kind": "GrafanaDashboard", "datasource": name}
         for dashboard in rendered(only(dashboards=choice)):
-            assert dashboard["spec"]["datasources"] == [{"inputName": "DS_PROMETHEUS", "datasourceName": one}]
+            assert dashboard["spec"]["datasources"] == [{"inputName": "DS_PROMETHEUS", "datasourceName": shown}]
             document = json.loads(dashboard["spec"]["json"])
             built = ROOT / f"dashboards/grafana-com/{document['uid']}.json"
             assert document == json.loads(built.read_text())

@@ -68,8 +68,8 @@ def recorded(method: str, folder: Path) -> Pages:
                 if SECOND_MINUTE[0] < float(at) < SECOND_MINUTE[1]:
                     scrapes.setdefault(float(at), []).append(f"{series} {value}\n")
     first, last = min(scrapes), max(scrapes)
-    for name, at in (("before", first), ("after", last)):
-        (folder / f"{method}-{name}").write_text("".join(scrapes[at]))
+    for name, moment in (("before", first), ("after", last)):
+        (folder / f"{method}-{name}").write_text("".join(scrapes[moment]))
     return Pages(folder / f"{method}-before", folder / f"{method}-after", Duration(round(last - first)))
 
 

@@ -562,8 +562,8 @@ def test_the_columns_of_a_table_fit_a_narrow_screen_and_have_heads_that_differ(p
         }
         # Scope labels are there only where they are used; a column of two names is as wide as the rest of its panel.
         flexible = {"Cluster", "Namespace", "link", "Model or server"}
-        there = {head: width for head, width in widths.items() if head not in flexible}
-        assert all(width and width >= 50 for width in there.values()), where
+        there = {head: width or 0 for head, width in widths.items() if head not in flexible}
+        assert all(width >= 50 for width in there.values()), where
         narrow = 1300 * panel["gridPos"]["w"] / 24
         assert sum(there.values()) <= narrow, (where, there)
         heads = panel["transformations"][-1]["options"]["renameByName"].values()

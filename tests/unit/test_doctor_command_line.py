@@ -248,7 +248,7 @@ def test_what_starts_no_vllm_server_is_a_one_line_error(command: str, words: str
     assert len(line) < 200
 
 
-VALUES = st.sampled_from(
+VALUES: st.SearchStrategy[object] = st.sampled_from(
     [None, True, 0, 3, 0.5, "ngram", "draft_model", "deepseek_mtp", "[ngram]", [1], [[1, 8, 3]], {}]
 )
 WORDS = st.sampled_from(

@@ -169,7 +169,7 @@ def test_the_compose_of_the_machine_is_used_and_nothing_is_downloaded(
     said = capsys.readouterr()
     assert "official release" not in said.err
     assert "docker-compose 2.24.0 from installed command" in said.out
-    launched = [tmp_path / "bin/docker-compose", "--file", "a b", "config"]
+    launched: list[str | Path] = [tmp_path / "bin/docker-compose", "--file", "a b", "config"]
     monkeypatch.setenv("PATH", "/usr/bin:/bin")  # a test may change it
     assert subprocess.run(launched, capture_output=True, text=True, check=True).stdout == "compose --file a b config\n"
 

@@ -33,7 +33,7 @@ def require_valid(command: str, text: str) -> None:
 
 def commands(group: click.Group, path: tuple[str, ...] = ()) -> dict[str, click.Command]:
     """Every command by its words, those of groups too."""
-    found = {}
+    found: dict[str, click.Command] = {}
     context = click.Context(group)
     for name in group.list_commands(context):
         late = group.get_command(context, name)

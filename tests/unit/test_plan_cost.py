@@ -1,6 +1,7 @@
 """What speculation saves, and that a loss is called a loss."""
 
 import math
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -81,7 +82,7 @@ def test_a_speedup_out_of_range_is_an_error(speedup: float) -> None:
         {"gpu_hour_price": 1.0},
     ],
 )
-def test_other_numbers_out_of_range_are_errors(wrong: dict) -> None:
+def test_other_numbers_out_of_range_are_errors(wrong: dict[str, Any]) -> None:
     with pytest.raises(DraftboardError):
         plan_cost(2.0, **wrong)
 

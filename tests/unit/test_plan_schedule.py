@@ -14,6 +14,7 @@ from draftboard.plan.lengths import SchedulePlan, plan_schedule
 from draftboard.settings import Settings
 
 UNTIMED = hypothesis_settings(deadline=None)
+Points = tuple[tuple[int, float], ...]
 HIGH = (0.90, 0.85, 0.78, 0.70)
 CURVE = ((1, 1.0), (8, 1.2), (32, 1.8), (64, 4.0))
 
@@ -26,7 +27,7 @@ curves = sizes.flatmap(
 )
 
 
-def planned(survival: tuple[float, ...] = HIGH, cost: float = 0.1, curve: tuple = CURVE) -> SchedulePlan:
+def planned(survival: tuple[float, ...] = HIGH, cost: float = 0.1, curve: Points = CURVE) -> SchedulePlan:
     return plan_schedule(Settings(), survival, Term(cost), Curve(curve))
 
 
@@ -39,7 +40,7 @@ def lookup(plan: SchedulePlan, size: int) -> int:
 
 @UNTIMED
 @given(survivals, st.floats(0, 1), curves)
-def test_every_batch_size_is_in_exactly_one_range(survival: tuple[float, ...], cost: float, curve: tuple) -> None:
+def test_every_batch_size_is_in_exactly_one_range(survival: tuple[float, ...], cost: float, curve: Points) -> None:
     ranges = planned(survival, cost, curve).ranges
     covered = [size for each in ranges for size in range(each.first, each.last + 1)]
     assert covered == list(range(1, curve[-1][0] + 1))
@@ -48,7 +49,7 @@ def test_every_batch_size_is_in_exactly_one_range(survival: tuple[float, ...], c
 
 @UNTIMED
 @given(survivals, st.floats(0, 1), curves)
-def test_k_never_rises_while_inflation_does(survival: tuple[float, ...], cost: float, curve: tuple) -> None:
+def test_k_never_rises_while_inflation_does(survival: tuple[float, ...], cost: float, curve: Points) -> None:
     rising = tuple(zip((size for size, _ in curve), sorted(v for _, v in curve), strict=True))
     ks = [each.k for each in planned(survival, cost, rising).ranges]
     assert ks == sorted(ks, reverse=True)
@@ -103,6 +104,6 @@ def test_before_the_first_measured_size_inflation_is_as_there_and_between_two_on
         (tuple((size, 1.0) for size in range(1, 66)), "names 65 batch sizes"),
     ],
 )
-def test_a_curve_that_cannot_be_measured_is_an_error(curve: tuple, reason: str) -> None:
+def test_a_curve_that_cannot_be_measured_is_an_error(curve: Points, reason: str) -> None:
     with pytest.raises(DraftboardError, match=reason):
         planned(curve=curve)

@@ -268,20 +268,19 @@ def test_two_api_servers_add_up_on_one_page_without_a_label_of_the_process(tmp_p
         for sample in metric.samples
         if sample.value
     }
-    assert page == {
-        key: count
-        for engine in ("0", "1")
-        for key, count in {
+    expected: dict[tuple[str, ...], Any] = {}
+    for engine in ("0", "1"):
+        expected |= {("draft_tokens_per_pos_total", engine, MODEL, position): 8 for position in "0123"}
+        expected |= {
             ("info", "false", engine, "4", "ngram", MODEL, ""): 1,
-            **{("draft_tokens_per_pos_total", engine, MODEL, position): 8 for position in "0123"},
             ("steps_total", engine, "decode", MODEL): 2,
             ("steps_total", engine, "unsure", MODEL): 2,
             ("decode_steps_total", "2", engine, "4", MODEL): 2,
             ("decode_step_seconds_total", "2", engine, "4", MODEL): pytest.approx(2 * GAP),
             ("decode_step_requests_total", "2", engine, "4", MODEL): 4,
             ("decode_step_drafts_total", "2", engine, "4", MODEL): 4,
-        }.items()
-    }
+        }
+    assert page == expected
 
 
 @pytest.mark.parametrize(
@@ -350,8 +349,8 @@ def test_methods_that_a_later_vllm_requires_do_nothing() -> None:
             raise NotImplementedError
 
     with imported(Later) as module:
+        assert issubclass(module.Probe, Later)
         probe = module.Probe(config(), 0)
-        assert isinstance(probe, Later)
         probe.record_power(watts=300.0)
         probe.log_engine_initialized()
         probe.record(scheduler(1, drafts(4)), tokens(1))

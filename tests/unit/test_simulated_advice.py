@@ -22,7 +22,9 @@ def test_on_bursty_text_the_advice_leads_to_the_best_k_and_never_to_off(k: int, 
     (server,) = told.server
     text = server.requests[0].bursts
     assert text
-    calibrated = Settings(draft_cost=DraftCost(default=server.c, verify_inflation=server.verify_inflation))
+    calibrated = Settings(
+        draft_cost=DraftCost.model_validate({"default": server.c, "verify_inflation": server.verify_inflation})
+    )
     tried = followed(told, calibrated, tmp_path, CHANGES)
     truth = bursty.speedups(text, k, server.c, server.verify_inflation)
     assert not any("off" in one.advice for one in tried), tried

@@ -9,6 +9,7 @@ What differs, and why:
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -23,7 +24,7 @@ REAL = Path(__file__).parent.parent / "data"
 HANDLER = {"/v1/completions": "/v1/chat/completions"}
 NAMED = {"engine", "reason", "source", "position", "finished_reason", "le", "generation", "handler"}
 """Labels whose values are the same on every server: not those of answers, which are the scenario's."""
-SERVERS = {
+SERVERS: dict[str, dict[str, Any]] = {
     "baseline": {"load": {"rate": 2}},
     "ngram-idle": {"method": "ngram", "k": 4},
     "ngram-load": {"method": "ngram", "k": 4, "load": {"rate": 2}},
@@ -39,7 +40,7 @@ SERIES = CREATED | {part.name for metric in READ for part in metric.parts}
 def simulated(name: str) -> str:
     longest = LONGEST.get(name, 1024)
     requests = [{"alpha": 0.5, "prompt_tokens": 50, "output_tokens": 20, "max_tokens": 100}]
-    server = {"model": "tiny", "max_model_len": longest, "requests": requests} | SERVERS[name]
+    server = {"model": "tiny", "max_model_len": longest, "requests": requests, **SERVERS[name]}
     story = {"story": "A server like the one that the page is from.", "duration": "1h", "server": [server]}
     instance = Instance(targets(Scenario.model_validate(story), seed=1)[0], 1_795_246_847.0)
     instance.advance(300)

@@ -95,8 +95,8 @@ def test_every_secret_file_that_a_configuration_may_read_is_mounted_where_it_is_
     for service, file in configurations.items():
         read = set(re.findall(r"/run/secrets/(\w+)", built[f"deploy/{service}/{file}"]))
         assert read
-        told = str(FILE["services"][service]["environment"]) if service == "grafana" else ""
-        assert read | set(re.findall(r"/run/secrets/(\w+)", told)) == set(FILE["services"][service]["secrets"])
+        shown = str(FILE["services"][service]["environment"]) if service == "grafana" else ""
+        assert read | set(re.findall(r"/run/secrets/(\w+)", shown)) == set(FILE["services"][service]["secrets"])
 
 
 def test_there_is_an_example_of_every_method_that_the_stack_is_documented_with() -> None:

@@ -26,7 +26,8 @@ DATA = Path(__file__).parent.parent / "data"
 def swept(server: FakeVLLM, **planned: Any) -> Sweep:
     """A sweep of a made-up server, of four requests at each temperature unless planned otherwise."""
     with answering(server) as place:
-        return sweep(Plan(**{"server": place, "requests": 4, "prompts": TWO} | planned), sleep=lambda _: None)
+        options: dict[str, Any] = {"server": place, "requests": 4, "prompts": TWO} | planned
+        return sweep(Plan(**options), sleep=lambda _: None)
 
 
 def failing(*statuses: int) -> FakeVLLM:

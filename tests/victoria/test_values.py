@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from conftest import OBJECTIVES, ROOT, Tell, program
+from conftest import OBJECTIVES, ROOT, Tell, replayed
 from draftboard.lab import openmetrics
-from draftboard.lab.replay import Replay, replaying
+from draftboard.lab.replay import Replay
 from draftboard.lab.simulator import find
 from draftboard.lab.simulator.backfill import backfill
 from draftboard.lab.simulator.fleet import targets
@@ -86,9 +86,8 @@ def past(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Past]:
     recording, fleet = folder / "past.om", find(FLEET)
     end = int(time.time()) // 60 * 60
     backfill(targets(fleet, seed=1), range(end - fleet.duration.seconds, end + 1, SCRAPE), recording)
-    programs = {name: program(name) for name in ("prometheus", "promtool")}
     with (
-        replaying(recording, settings, **programs) as replay,
+        replayed(recording, settings) as replay,
         victoria.storing(folder, victoria.cluster(), f"{SCRAPE}s") as store,
         Client(store.read) as client,
     ):

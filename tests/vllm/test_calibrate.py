@@ -22,7 +22,8 @@ LOADS, BETWEEN = (1, 2, 4), 2
 def of(found: Calibration, batch: float, bound: str) -> float:
     """The cost of a step with a draft, v + L * c, on the line between the loads that were fitted."""
     points = sorted((point.batch, getattr(point.together, bound)) for point in found.costs.points)
-    return float(np.interp(batch, *zip(*points, strict=True)))
+    batches, costs = zip(*points, strict=True)
+    return float(np.interp(batch, batches, costs))
 
 
 def test_costs_of_two_loads_predict_the_speedup_at_a_third(

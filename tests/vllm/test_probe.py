@@ -37,7 +37,7 @@ Series = Mapping[str, Mapping[tuple[str, ...], float]]
 """Of one engine: values by name and by its other labels in alphabetic order."""
 
 
-def engines(page: str) -> dict[str, Series]:
+def engines(page: str) -> Mapping[str, Series]:
     """What a page says of each engine."""
     found: dict[str, dict[str, dict[tuple[str, ...], float]]] = defaultdict(lambda: defaultdict(dict))
     for family in text_string_to_metric_families(page):

@@ -30,7 +30,7 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A virtual environment that holds the wheel with its extra `lab`, and nothing else."""
     folder = tmp_path_factory.mktemp("environment")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
-    install = ["install", "--no-compile", "--constraint", ROOT / "constraints.txt", f"{wheel}[lab]"]
+    install: list[str | Path] = ["install", "--no-compile", "--constraint", ROOT / "constraints.txt", f"{wheel}[lab]"]
     subprocess.run([*PIP, f"--python={folder / 'bin/python'}", *install], check=True)
     return folder
 

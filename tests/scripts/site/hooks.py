@@ -36,7 +36,7 @@ class _AsOnGitHub(Extension):
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Read lists as GitHub does, and list every runbook."""
-    config.markdown_extensions.append(_AsOnGitHub())  # type: ignore[arg-type]  (names in its types, objects in use)
+    config.markdown_extensions.append(_AsOnGitHub())
     for part in config.nav or ():
         if "Runbooks" in part:
             part["Runbooks"] = ["runbooks/index.md", *({Path(page).stem: page} for page in sorted(RUNBOOKS.values()))]
