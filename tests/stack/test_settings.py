@@ -83,13 +83,9 @@ def kept(stack: Checkout, query: str) -> list[dict[str, list[str]]]:
     return found
 
 
-def is_kept(stack: Checkout, query: str) -> bool:
-    return bool(kept(stack, query))
-
-
 def test_samples_records_and_alerts_of_prometheus_are_kept_where_grafana_asks(stack: Checkout) -> None:
     for series in ("up", "fleet:draftboard_heartbeat:bool", "ALERTS"):
-        until(partial(is_kept, stack, series), f"{series} is kept", 180)
+        until(partial(kept, stack, series), f"{series} is kept", 180)
     shown = ("exec", stack.container("grafana"), "sh", "-c", "cat /etc/grafana/provisioning/datasources/*")
     assert f"url: http://{STORE}:8428" in stack.docker.docker(*shown)
 
