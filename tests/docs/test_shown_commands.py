@@ -194,7 +194,7 @@ def prometheus(url: str) -> dict[str, str]:
 
 
 def recorded(url: str) -> None:
-    """Wait for what the rules make of the servers: each group has its turn in a minute; a record crosses two at most."""
+    """Wait for what the rules make of the servers: each group has its turn in a minute; a record crosses two."""
     with Client(url) as client:
         until(lambda: client.query(Scope(Settings())(state), time.time()), "the state is recorded", 240)
 
