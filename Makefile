@@ -62,7 +62,7 @@ test: ## Run lint, type checks and all tests, with a real Prometheus
 		$(filter %/prometheus,$(FETCHED))
 	$(BIN)/pytest -n auto --dist loadgroup --no-loadscope-reorder -m "not long"
 
-unit: $(VENV)/.dev ## Run the tests that start no Prometheus
+unit: $(VENV)/.dev ## Run tests/unit, without Prometheus
 	$(BIN)/pytest -n auto --dist loadgroup --no-loadscope-reorder -m "not prometheus and not long" tests/unit
 
 test-long: $(VENV)/.dev $(FETCHED) ## Replay every scenario, build settings at random

@@ -106,14 +106,8 @@ def check_built(chosen: Settings, folder: Path, promtool: Path) -> None:
     """Write the files of these settings, and let promtool and the schema judge them."""
     files = render(chosen)
     write(files, folder)
-    command: list[str | Path] = [
-        promtool,
-        "check",
-        "rules",
-        "--lint=all",
-        "--lint-fatal",
-        *(folder / "alerts").glob("*.yaml"),
-    ]
+    paths = map(str, (folder / "alerts").glob("*.yaml"))
+    command = [str(promtool), "check", "rules", "--lint=all", "--lint-fatal", *paths]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     for dashboard in grafana.dashboards(files).values():

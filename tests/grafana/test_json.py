@@ -4,7 +4,6 @@ import json
 import re
 import subprocess
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 import pytest
 
@@ -108,15 +107,7 @@ def test_options_have_the_types_of_grafanas_schema(pages: Mapping[str, str]) -> 
     out.parent.mkdir(exist_ok=True)
     out.write_text("\n".join(lines))
     options = ["--noEmit", "--strict", "--skipLibCheck", "--target", "es2022", "--module", "esnext"]
-    command: list[str | Path] = [
-        "node_modules/.bin/tsc",
-        *options,
-        "--moduleResolution",
-        "bundler",
-        "--types",
-        "react",
-        out,
-    ]
+    command = ["node_modules/.bin/tsc", *options, "--moduleResolution", "bundler", "--types", "react", str(out)]
     done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False)
     text = "\n".join(lines).splitlines()
 

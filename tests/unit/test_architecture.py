@@ -14,13 +14,8 @@ PLACED = ('"errors",', '"errors | hello",')
 
 def lint(configuration: Path, sources: Path) -> subprocess.CompletedProcess[str]:
     """Check the import contracts of a configuration on the package below a folder."""
-    command: list[str | Path] = [
-        Path(sys.executable).parent / "lint-imports",
-        "--config",
-        configuration,
-        "--no-logo",
-        "--no-cache",
-    ]
+    linter = str(Path(sys.executable).parent / "lint-imports")
+    command = [linter, "--config", str(configuration), "--no-logo", "--no-cache"]
     return subprocess.run(command, cwd=sources, capture_output=True, text=True, check=False)
 
 
