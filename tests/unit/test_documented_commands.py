@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -74,3 +75,45 @@ def test_a_command_that_is_not_typed_says_why(each: Shown) -> None:
     if "vllm serve" in each.command and "..." not in each.command:
         command = " ".join(map(shlex.quote, each.words))
         assert not [one for one in examine_command(command, Settings()).findings if one.severity is Severity.PROBLEM]
+
+
+def commands_of(command: click.Command, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Every command below a group, with the words that are typed for it."""
+    with command.make_context("draftboard", [], resilient_parsing=True) as context:
+        real = context.command
+        if isinstance(real, click.Group):
+            for name in real.list_commands(context):
+                below = real.get_command(context, name)
+                assert below
+                yield from commands_of(below, (*words, name))
+        else:
+            yield words, real
+
+
+OPTIONS = [
+    (words, option)
+    for words, command in commands_of(draftboard)
+    for parameter in command.params
+    if isinstance(parameter, click.Option)
+    for option in (*parameter.opts, *parameter.secondary_opts)
+]
+WRITTEN = [
+    frozenset(re.findall(r"--[a-z][a-z-]*[a-z]|\w+", path.read_text()))
+    for path in (
+        ROOT / "README.md",
+        ROOT / "CHANGELOG.md",
+        *ROOT.glob("docs/**/*.md"),
+        *ROOT.glob("tests/**/test_*.py"),
+    )
+]
+"""The words of every page and test, the options among them."""
+
+
+@pytest.mark.parametrize(
+    ("words", "option"), OPTIONS, ids=lambda part: part if isinstance(part, str) else " ".join(part)
+)
+def test_an_option_is_named_beside_its_command_in_a_page_or_a_test(words: tuple[str, ...], option: str) -> None:
+    assert any(option in text and text.issuperset(words) for text in WRITTEN), (
+        f"no page, changelog or test names `draftboard {' '.join(words)}` together with {option}: describe it in "
+        f"docs/commands/{words[0]}.md, or test it"
+    )
