@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from draftboard import __version__
-from draftboard.alerts import ALERTS, SUBJECTS, WATCHDOG, Alert
+from draftboard.alerts import ALERTS, SUBJECTS, WATCHDOG, Alert, annotations
 from draftboard.alerts.monitoring import ON_MONITORING
 from draftboard.build import render
 from draftboard.durations import Duration
@@ -148,8 +148,10 @@ def test_limit_and_direction_follow_from_the_band(
         ({"beyond": "lowest"}, "has no band or code 'lowest'; it has low, middle, high"),
         ({"for_": "15 minutes"}, "for_ and keep_firing_for must be a duration such as 15s"),
         ({"keep_firing_for": "-1s"}, "for_ and keep_firing_for must be a duration such as 15s"),
-        ({"when": "after {befor}"}, "cannot fill in 'after {befor}': 'befor'; known here: window,"),
-        ({"when": "after {"}, "cannot fill in 'after {': "),
+        ({"when": "after ${befor}"}, "cannot fill in 'after ${befor}': 'befor' is undefined"),
+        ({"when": "after ${rules.befor}"}, "has no attribute 'befor'"),
+        ({"when": "after ${"}, "cannot fill in 'after ${': "),
+        ({"description": "${whom} waits."}, "cannot fill in '${whom} waits.': 'whom' is undefined"),
     ],
     ids=str,
 )
@@ -157,7 +159,7 @@ def test_a_mistake_in_an_alert_is_one_line_that_names_it(fields: dict[str, str],
     parts: dict[str, Any] = {"beyond": "low", **fields}
     alert = changed(**parts)
     with pytest.raises(DraftboardError) as raised:
-        (alert.patience(settings), alert.fires_when(settings))
+        (alert.patience(settings), alert.fires_when(settings), annotations(alert, settings))
     assert str(raised.value).startswith(f"alert {alert.name}: ")
     assert says in str(raised.value)
     assert "\n" not in str(raised.value)

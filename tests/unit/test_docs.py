@@ -110,7 +110,7 @@ def test_the_page_on_scale_names_the_spans_of_the_settings() -> None:
     page, settings = (ROOT / "docs/operate/scale.md").read_text(), Settings()
     rules = settings.rules
     spans = {
-        "rules.window": settings.spans["window"],
+        "rules.window": settings.rules.rate_window,
         "rules.compare_with": rules.compare_with,
         "rules.baseline": rules.baseline,
         "rules.baseline_steps": rules.baseline_steps,

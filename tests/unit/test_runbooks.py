@@ -16,7 +16,7 @@ import pytest
 from conftest import OBJECTIVES
 from draftboard import build as build_room
 from draftboard.alerts import ALERTS, Alert, load, runbook
-from draftboard.alerts import alert as alert_room
+from draftboard.alerts.templating import environment
 from draftboard.build.files import ALERTING, RUNBOOKS
 from draftboard.cli import draftboard
 from draftboard.errors import DraftboardError
@@ -303,15 +303,16 @@ def test_the_silence_to_copy_is_for_this_alert(alert: Alert, files: dict[str, st
         ("", "missing in alerts/runbooks/"),
         ("${model.no_such_signal}", "has no attribute 'no_such_signal'"),
         ("${thresholds.no_such_setting}", "has no attribute 'no_such_setting'"),
-        ("${silence()}", "missing 2 required positional arguments"),
+        ("${silence()}", "parameter 'duration' was not provided"),
         ("${model.acceptance", "unexpected"),
     ],
 )
 def test_a_mistake_in_a_template_is_one_line_that_names_it(
     template: str, says: str, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    templates = {"SpecDecodeNotPaying.md.j2": template} if template else {}
-    monkeypatch.setattr(alert_room._environment, "loader", jinja2.DictLoader(templates))  # noqa: SLF001
+    frame = (ROOT / "generator/draftboard/alerts/runbook.md.j2").read_text()
+    templates = {"runbook.md.j2": frame} | ({"runbooks/SpecDecodeNotPaying.md.j2": template} if template else {})
+    monkeypatch.setattr(environment, "loader", jinja2.DictLoader(templates))
     with pytest.raises(DraftboardError) as raised:
         runbook(ALERTS[0], settings)
     assert str(raised.value).startswith("runbook template SpecDecodeNotPaying.md.j2: ")

@@ -3,8 +3,10 @@
 from pathlib import Path
 
 from draftboard import settings
-from draftboard.alerts.alert import Alert, runbook
+from draftboard.alerts.alert import Alert
+from draftboard.alerts.annotations import annotations
 from draftboard.alerts.monitoring import ON_MONITORING
+from draftboard.alerts.runbook import runbook
 from draftboard.alerts.serving import ON_SERVING
 from draftboard.alerts.speculation import ON_SPECULATION
 from draftboard.errors import DraftboardError

@@ -1,77 +1,23 @@
-"""What an alert is: a signal, the band of it that is worth a message, the least traffic, patience and severity.
+"""What an alert is: a signal, the band of it that is worth a message, the least traffic, patience and severity."""
 
-Its runbook is a Markdown template of its name. There `${...}` holds every setting (`${thresholds.drop}`), and:
-
-- `${model.acceptance}`, `${engine.state}`, `${target.restarts}`: the record of a signal at a level;
-- `${title.acceptance}`: the title of a signal;
-- `${MODEL}`, `${HOST}`: matchers for one model or one server, as in `${model.acceptance}${MODEL}`;
-- `${pace["6h"]}`: the burn rate that fires over a window;
-- `${judged}`: the drafts and counters that a judgement takes, for the last section;
-- `${patience}`, `${rebuild}`, `${silence("2h", "rollout")}`: what the last section of every runbook says;
-- `${prometheus}`, `${alertmanager}`, `${server}`, `${compose}`: the compose stack, for commands that work as typed;
-  `${elsewhere}`: what to type for another server.
-"""
-
-import re
 from dataclasses import dataclass
 from typing import Literal
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, TemplateError, TemplateNotFound
-
-from draftboard.catalogue.dialects import VLLM
+from draftboard.alerts.templating import filled
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.expr.tree import Expr, ignoring, setting
 from draftboard.settings import Overlay, Settings, Severity
-from draftboard.settings.objectives import FAST, SLOW
-from draftboard.signals import ALL, Level, Scope, Signal
+from draftboard.signals import Level, Scope, Signal
 from draftboard.signals.integrity import judged
 from draftboard.signals.requests import request_rate
 from draftboard.signals.signal import Better, Unit
 from draftboard.signals.traffic import generation_tokens
 
-_SIGNALS = {signal.name: signal for signal in ALL}
 LEAST_REQUESTS = setting(lambda settings: settings.traffic.requests_per_second)
 # Enough of each for a ratio of them.
 enough_tokens = generation_tokens > setting(lambda settings: settings.traffic.tokens_per_second)
 enough_requests = request_rate > LEAST_REQUESTS
-_HEAD = """\
-# {name}
-
-<!-- Made by `draftboard build`: edit the template in generator/draftboard/alerts/runbooks/, not this file. -->
-
-**Fires when {when}. For: {hold}. Severity: `{severity}`.**
-
-"""
-_JUDGED = (
-    "Least sample: {traffic.drafts_to_judge:g} drafts in the window (`traffic.drafts_to_judge`),\n"
-    "by counters that agree within {thresholds.inconsistent:g} (`thresholds.inconsistent`)"
-)
-_TERMS = (
-    "`[alerts.{name}]` sets `for` ({hold}), `keep_firing_for` ({keep_firing_for}) and `severity` (`{severity}`);\n"
-    "`enabled = false` removes the alert."
-)
-_STACK = {
-    "prometheus": "http://127.0.0.1:9090",
-    "alertmanager": "http://127.0.0.1:9093",
-    "server": "http://127.0.0.1:8000",
-    "compose": "docker compose --file deploy/docker-compose.yml",
-    "elsewhere": "For another server, use the alert's `instance`.",
-}
-_SILENCE = """\
-```sh
-amtool silence add --alertmanager.url={alertmanager} --duration={duration} --comment="{comment}" \\
-  {matchers}
-```"""
-_environment = Environment(
-    loader=PackageLoader("draftboard.alerts", "runbooks"),
-    variable_start_string="${",
-    variable_end_string="}",
-    undefined=StrictUndefined,
-    finalize=lambda value: f"{value:g}" if isinstance(value, float) else value,
-    keep_trailing_newline=True,
-    autoescape=False,  # noqa: S701  (Markdown, not HTML)
-)
 
 
 @dataclass(frozen=True)
@@ -99,10 +45,13 @@ class Alert:
     guard: Expr | None = judged  # Least traffic worth a judgement; None where silence itself is the finding.
     watched: Expr | None = None  # The part of the signal that is watched, where not all of it is.
     when: str
-    """Completes "Fires when ...": {limit} and the spans of the settings, such as {window}, are filled in."""
+    """Completes "Fires when ...": a template of settings and `${limit}`, the threshold in the signal's unit."""
     summary: str
-    description: str  # The message about {who}; {value} is the signal's value, formatted for its unit.
-    beside: Signal | None = None  # Recorded with the same labels; {beside} of the description is a query for it.
+    """A sentence. What it is about is added."""
+    description: str
+    """A template of settings, `${who}`, the alerting series in words, and `${value}`, formatted for the signal's unit.
+    Prometheus fills in `{{ $labels.<name> }}`."""
+    beside: Signal | None = None  # Recorded with the same labels; `${beside}` of the description is a query for it.
     dashboard: str
     explained_by: tuple[str, ...] = ()
     """Alerts on the cause: while one of them fires on the same labels, this one is inhibited."""
@@ -154,59 +103,4 @@ class Alert:
         """The condition in words: for the head of the runbook and the table of alerts."""
         limit = abs(self.threshold(settings)[1])
         size = f"{limit * 100:.4g} %" if self.signal.unit is Unit.RATIO else f"{limit:.4g}"
-        return self.filled(self.when, settings, limit=size)
-
-    def filled(self, text: str, settings: Settings, **values: str) -> str:
-        """A text of the alert with its placeholders filled in."""
-        known = {**settings.spans, **values}
-        try:
-            return text.format(**known)
-        except (KeyError, IndexError, ValueError) as error:
-            raise DraftboardError(
-                f"alert {self.name}: cannot fill in {text!r}: {error}; known here: {', '.join(known)}"
-            ) from None
-
-
-@dataclass(frozen=True)
-class _Records:
-    """The record of each signal at a level, by the signal's name."""
-
-    level: Level
-    settings: Settings
-
-    def __getitem__(self, name: str) -> str:
-        """KeyError where there is none."""
-        record = _SIGNALS[name].named_at(self.level, self.settings)
-        if record is None:
-            raise KeyError(name)
-        return record
-
-
-def runbook(alert: Alert, settings: Settings) -> str:
-    """The runbook of an alert; a template that names what does not exist is a DraftboardError."""
-    labels, words = settings.labels, vars(alert.patience(settings)) | {"name": alert.name}
-    names = {labels.model_name: "MODEL", labels.instance: "HOST:8000"}
-    own = " ".join(f'{label}="{name}"' for label, name in names.items() if label in alert.level.labels(settings))
-
-    def silence(duration: str, comment: str, matchers: str = own) -> str:
-        matchers = f"alertname={alert.name} {matchers}".rstrip()
-        return _SILENCE.format(**_STACK, duration=duration, comment=comment, matchers=matchers)
-
-    try:
-        text = _environment.get_template(f"{alert.name}.md.j2").render(
-            dict(settings) | _STACK,
-            **{level.value: _Records(level, settings) for level in Level},
-            title={name: signal.title for name, signal in _SIGNALS.items()},
-            pace={str(pace.long): pace.factor(settings.slo.window) for pace in (*FAST, *SLOW)},
-            MODEL=f'{{{labels.model_name}="MODEL"}}',
-            HOST=f'{{{labels.instance}="HOST:8000"}}',
-            judged=_JUDGED.format(traffic=settings.traffic, thresholds=settings.thresholds),
-            patience=_TERMS.format(**words),
-            rebuild="Then run `draftboard build --config draftboard.toml` and reload Prometheus.",
-            silence=silence,
-        )
-        written = re.sub(rf"{VLLM}\w+", lambda found: settings.dialect.named(found[0]), text)
-        return _HEAD.format(when=alert.fires_when(settings), **words) + written
-    except (TemplateError, TypeError) as error:
-        what = "missing in alerts/runbooks/" if isinstance(error, TemplateNotFound) else error
-        raise DraftboardError(f"runbook template {alert.name}.md.j2: {what}") from None
+        return filled(self.when, self.name, settings, limit=size)

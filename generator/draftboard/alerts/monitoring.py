@@ -16,8 +16,8 @@ ON_MONITORING = (
         guard=None,
         when="rules of a group fail or miss their time, again and again",
         summary="Rules fail, so their alerts cannot fire.",
-        description="{who}: {value} evaluations in rule group {{{{ $labels.rule_group }}}} failed or were missed "
-        "within {window}. Alerts that depend on them do not fire.",
+        description="${who}: ${value} evaluations in rule group {{ $labels.rule_group }} failed or were missed within "
+        "${rules.rate_window}. Alerts that depend on them do not fire.",
         dashboard="capacity",
     ),
     Alert(
@@ -30,8 +30,8 @@ ON_MONITORING = (
         guard=None,
         when="engines are scraped, and the records made of their series are missing",
         summary="Metrics of vLLM arrive, and their records are missing.",
-        description="{value} engines have no records: the recording rules are not loaded or not evaluated. Most alerts "
-        "cannot fire.",
+        description="${value} engines have no records: the recording rules are not loaded or not evaluated. Most "
+        "alerts cannot fire.",
         dashboard="overview",
     ),
     Alert(
@@ -44,7 +44,7 @@ ON_MONITORING = (
         guard=None,
         when="Prometheus knows no Alertmanager, or none of a job of Alertmanagers answers scrapes",
         summary="No Alertmanager takes alerts.",
-        description="{who}: no Alertmanager is known or answers. Alerts reach nobody.",
+        description="${who}: no Alertmanager is known or answers. Alerts reach nobody.",
         dashboard="overview",
     ),
     Alert(
@@ -56,7 +56,7 @@ ON_MONITORING = (
         guard=None,
         when="notifications fail, or alerts do not reach an Alertmanager, again and again",
         summary="Notifications of alerts fail.",
-        description=f"{{who}}: {{value}} notifications to {{{{{{{{ $labels.integration }}}}}}}} failed within "
+        description="${who}: ${value} notifications to {{ $labels.integration }} failed within "
         f"{monitoring.RETRIED}.",
         dashboard="capacity",
     ),
@@ -68,9 +68,9 @@ ON_MONITORING = (
         level=Level.MONITOR,
         guard=None,
         when="the write-ahead log of Prometheus is corrupt or cannot be written or truncated, or a compaction fails, "
-        "within the last {remember}",
+        "within the last ${rules.remember}",
         summary="The storage of Prometheus fails.",
-        description="{who}: {value} operations of its storage failed within {remember}. Samples may be lost.",
+        description="${who}: ${value} operations of its storage failed within ${rules.remember}. Samples may be lost.",
         dashboard="capacity",
     ),
     Alert(
@@ -81,9 +81,9 @@ ON_MONITORING = (
         keep_firing_for="1h",
         level=Level.MONITOR,
         guard=None,
-        when="less than {limit} of a disk is left, or will be within a day",
+        when="less than ${limit} of a disk is left, or will be within a day",
         summary="A disk fills up.",
-        description="{who}: {value} of {{{{ $labels.device }}}} is left, now or in a day if it goes on.",
+        description="${who}: ${value} of {{ $labels.device }} is left, now or in a day if it goes on.",
         dashboard="capacity",
     ),
     Alert(

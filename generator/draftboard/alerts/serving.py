@@ -7,9 +7,9 @@ _enough_arrivals = requests.requests_rejected.sum("reason") + requests.request_r
 """Rejected requests are traffic too, even where none is served."""
 
 _BURNS = (
-    "{who}: the error budget of the SLO {{{{ $labels.slo }}}} burns at {value} times the sustainable rate"
-    "{{{{ with {beside} }}}}{{{{ with . | first | value }}}} and is exhausted in {{{{ . | humanizeDuration }}}} at "
-    "this rate{{{{ else }}}} and is exhausted{{{{ end }}}}{{{{ end }}}}."
+    "${who}: the error budget of the SLO {{ $labels.slo }} burns at ${value} times the sustainable rate"
+    "{{ with ${beside} }}{{ with . | first | value }} and is exhausted in {{ . | humanizeDuration }} at "
+    "this rate{{ else }} and is exhausted{{ end }}{{ end }}."
 )
 
 ON_SERVING = (
@@ -21,9 +21,9 @@ ON_SERVING = (
         severity="critical",
         level=Level.SERVICE,
         guard=None,
-        when="more than {limit} of the servers of a model do not answer",
+        when="more than ${limit} of the servers of a model do not answer",
         summary="Servers of a model do not answer.",
-        description="{who}: {value} of its servers do not answer scrapes. The others cannot carry the load.",
+        description="${who}: ${value} of its servers do not answer scrapes. The others cannot carry the load.",
         dashboard="latency",
     ),
     Alert(
@@ -34,9 +34,10 @@ ON_SERVING = (
         severity="critical",
         level=Level.SERVICE,
         guard=None,
-        when="a model that was served within {remember} has no scrape target left",
+        when="a model that was served within ${rules.remember} has no scrape target left",
         summary="A model has lost its last server.",
-        description="{who} was served within the last {remember}, and none of its servers is a scrape target any more.",
+        description="${who} was served within the last ${rules.remember}, and none of its servers is a scrape target "
+        "any more.",
         dashboard="latency",
     ),
     Alert(
@@ -46,9 +47,10 @@ ON_SERVING = (
         for_="1m",
         level=Level.TARGET,
         guard=None,
-        when="a server has answered no scrape for {silence}, and stays away",
+        when="a server has answered no scrape for ${rules.silence}, and stays away",
         summary="A vLLM server does not answer.",
-        description="{who} does not answer scrapes. Requests fail or are served by other replicas with higher latency.",
+        description="${who} does not answer scrapes. Requests fail or are served by other replicas with higher "
+        "latency.",
         dashboard="latency",
         # Of many servers one message; a crash loop is one trouble.
         explained_by=("VLLMModelDown", "VLLMTargetFlapping"),
@@ -61,10 +63,10 @@ ON_SERVING = (
         keep_firing_for="30m",
         level=Level.TARGET,
         guard=None,
-        when="a server restarts or stops answering more than {limit} times within {remember}",
+        when="a server restarts or stops answering more than ${limit} times within ${rules.remember}",
         summary="A vLLM server fails again and again.",
-        description="{who} restarted or stopped answering {value} times within {remember}. Requests in flight are lost "
-        "each time.",
+        description="${who} restarted or stopped answering ${value} times within ${rules.remember}. Requests in flight "
+        "are lost each time.",
         dashboard="latency",
     ),
     Alert(
@@ -75,10 +77,11 @@ ON_SERVING = (
         severity="critical",
         level=Level.ENGINE,
         guard=None,
-        when="an engine holds running requests, and for {window} neither generates a token nor computes a prompt",
+        when="an engine holds running requests, and for ${rules.rate_window} neither generates a token nor computes a "
+        "prompt",
         summary="An engine is stuck.",
-        description="{who} holds {value} running requests and has generated no token for {window}. Its health check "
-        "may still pass.",
+        description="${who} holds ${value} running requests and has generated no token for ${rules.rate_window}. Its "
+        "health check may still pass.",
         dashboard="latency",
     ),
     Alert(
@@ -89,9 +92,9 @@ ON_SERVING = (
         severity="critical",
         level=Level.TARGET,
         guard=None,
-        when="a server accepts requests, and for {window} finishes none",
+        when="a server accepts requests, and for ${rules.rate_window} finishes none",
         summary="A vLLM server accepts requests and answers none.",
-        description="{who} accepted {value} requests within {window} and finished none. Clients give up.",
+        description="${who} accepted ${value} requests within ${rules.rate_window} and finished none. Clients give up.",
         dashboard="latency",
         explained_by=("VLLMEngineStuck",),  # The engine that holds them.
     ),
@@ -102,9 +105,9 @@ ON_SERVING = (
         for_="10m",
         keep_firing_for="10m",
         guard=None,  # The signal itself asks for enough requests.
-        when="more than {limit} of the requests that received a first token never finish",
+        when="more than ${limit} of the requests that received a first token never finish",
         summary="Clients give up on requests.",
-        description="{who}: {value} of the requests that received a first token never finish. No error counter shows "
+        description="${who}: ${value} of the requests that received a first token never finish. No error counter shows "
         "them.",
         dashboard="latency",
         explained_by=("VLLMEngineStuck", "VLLMRequestsUnanswered"),
@@ -118,9 +121,9 @@ ON_SERVING = (
         severity="critical",
         guard=None,  # What is watched asks for enough requests.
         watched=requests.lately_or_in_an_hour(requests.errors, requests.request_rate),
-        when="more than {limit} of finished requests end in an error",
+        when="more than ${limit} of finished requests end in an error",
         summary="Requests end in an error.",
-        description="{who}: {value} of finished requests ended in an error inside the engine.",
+        description="${who}: ${value} of finished requests ended in an error inside the engine.",
         dashboard="latency",
     ),
     Alert(
@@ -133,9 +136,9 @@ ON_SERVING = (
         level=Level.SERVICE,
         guard=None,  # What is watched asks for enough requests.
         watched=requests.lately_or_in_an_hour(requests.http_failures, requests.http_responses),
-        when="more than {limit} of the HTTP responses of a model's servers are 5xx",
+        when="more than ${limit} of the HTTP responses of a model's servers are 5xx",
         summary="vLLM servers answer with 5xx.",
-        description="{who}: {value} of the HTTP responses are 5xx.",
+        description="${who}: ${value} of the HTTP responses are 5xx.",
         dashboard="latency",
         # What still counts within the window of a rate; and 503 by design.
         explained_by=("VLLMModelDown", "VLLMAdmissionRejected"),
@@ -147,9 +150,9 @@ ON_SERVING = (
         for_="5m",
         keep_firing_for="10m",
         guard=_enough_arrivals,
-        when="more than {limit} of requests are rejected by a limit of the queue",
+        when="more than ${limit} of requests are rejected by a limit of the queue",
         summary="Requests are rejected by a queue limit.",
-        description="{who}: {value} of requests are rejected because the queue is at its limit.",
+        description="${who}: ${value} of requests are rejected because the queue is at its limit.",
         dashboard="capacity",
     ),
     Alert(
@@ -161,7 +164,7 @@ ON_SERVING = (
         severity="critical",
         level=Level.SERVICE,
         guard=None,  # The signal asks for enough bad events.
-        when="an error budget of {slo} loses 2 % in 1h or 5 % in 6h, and still burns",
+        when="an error budget of ${slo.window} loses 2 % in 1h or 5 % in 6h, and still burns",
         summary="An error budget burns fast.",
         description=_BURNS,
         beside=slo.time_left,
@@ -176,7 +179,7 @@ ON_SERVING = (
         keep_firing_for="1h",
         level=Level.SERVICE,
         guard=None,
-        when="an error budget of {slo} loses 10 % in 1d or in 3d, and still burns",
+        when="an error budget of ${slo.window} loses 10 % in 1d or in 3d, and still burns",
         summary="An error budget burns too fast to last.",
         description=_BURNS,
         beside=slo.time_left,
@@ -190,9 +193,9 @@ ON_SERVING = (
         for_="30m",  # So long below the limit is no chance: it waits for no interval.
         keep_firing_for="15m",
         guard=enough_requests,
-        when="the measured speedup over the model's baseline is below {limit}",
+        when="the measured speedup over the model's baseline is below ${limit}",
         summary="Users wait longer for tokens than without speculation.",
-        description="{who} generates tokens at {value} of the speed of the model's baseline.",
+        description="${who} generates tokens at ${value} of the speed of the model's baseline.",
         dashboard="capacity",
     ),
     Alert(
@@ -202,9 +205,10 @@ ON_SERVING = (
         for_="10m",
         keep_firing_for="10m",
         guard=requests.requests_waiting > 0,  # A full cache is well used while nobody waits.
-        when="more than {limit} of the KV cache of an engine is in use, and requests wait",
+        when="more than ${limit} of the KV cache of an engine is in use, and requests wait",
         summary="The KV cache is nearly full.",
-        description="{who}: the fullest engine holds {value} of its KV cache. The next long request waits or preempts.",
+        description="${who}: the fullest engine holds ${value} of its KV cache. The next long request waits or "
+        "preempts.",
         dashboard="capacity",
         explained_by=("VLLMPreemptions",),  # Pressure that has become harm.
     ),
@@ -215,9 +219,9 @@ ON_SERVING = (
         for_="10m",
         keep_firing_for="10m",
         guard=enough_tokens,  # Not by requests: the more are thrown out, the fewer finish.
-        when="there are more than {limit} preemptions for each finished request",
+        when="there are more than ${limit} preemptions for each finished request",
         summary="Running requests are preempted.",
-        description="{who}: {value} preemptions per finished request. Prompts of preempted requests are computed "
+        description="${who}: ${value} preemptions per finished request. Prompts of preempted requests are computed "
         "again.",
         dashboard="capacity",
     ),
@@ -228,9 +232,9 @@ ON_SERVING = (
         for_="10m",
         keep_firing_for="5m",
         guard=None,  # An engine that hangs generates nothing while its queue grows.
-        when="the queue is more than {limit} request per engine longer than {window} ago",
+        when="the queue is more than ${limit} request per engine longer than ${rules.rate_window} ago",
         summary="More requests arrive than are served.",
-        description="{who}: the queue is {value} requests per engine longer than {window} ago and grows.",
+        description="${who}: the queue is ${value} requests per engine longer than ${rules.rate_window} ago and grows.",
         dashboard="capacity",
         explained_by=("VLLMPreemptions",),  # Full caches are why the queue does not move.
     ),
@@ -242,9 +246,10 @@ ON_SERVING = (
         keep_firing_for="15m",
         level=Level.ENGINE,
         guard=enough_requests,  # One request may be slower than the one before.
-        when="the mean decode step takes more than {limit} times its {baseline} mean at batches of the same size",
+        when="the mean decode step takes more than ${limit} times its ${rules.baseline} mean at batches of the same "
+        "size",
         summary="Decode steps take longer than usual at the same batch.",
-        description="{who}: a decode step takes {value} times what it usually takes at the same batch.",
+        description="${who}: a decode step takes ${value} times what it usually takes at the same batch.",
         dashboard="latency",
         explained_by=("VLLMPreemptions",),  # A preempted request waits between two of its tokens.
     ),

@@ -16,11 +16,11 @@ ON_SPECULATION = (
         for_="30m",
         keep_firing_for="15m",
         guard=decisions.loses & enough_requests,
-        when="the expected speedup is below {limit}, with enough drafts and requests, sound counters and no "
-        "measured speedup of its users",
+        when="the expected speedup is below ${limit}, with enough drafts and requests, sound counters and no measured "
+        "speedup of its users",
         summary="Speculative decoding is expected to cost more than it saves.",
-        description="{who}: a decode step yields fewer tokens than its drafts cost. Decoding is expected to run at "
-        "{value} of its speed without speculation.",
+        description="${who}: a decode step yields fewer tokens than its drafts cost. Decoding is expected to run at "
+        "${value} of its speed without speculation.",
         dashboard="overview",
         explained_by=("SpecDecodeAcceptanceDrop",),  # What changed comes before what it costs.
     ),
@@ -31,10 +31,11 @@ ON_SPECULATION = (
         for_="15m",
         keep_firing_for="10m",
         guard=judged.combined("unless", _as_usual) & (_enough_to_compare & _enough_to_compare.ago(comparison.before)),
-        when="draft acceptance is below {limit} of its value {before} ago, within the positions drafted at both times",
+        when="draft acceptance is below ${limit} of its value ${rules.compare_with} ago, within the positions drafted "
+        "at both times",
         summary="Draft acceptance has dropped.",
-        description="{who}: draft acceptance is {value} of what it was {before} ago. The workload or the drafter has "
-        "changed.",
+        description="${who}: draft acceptance is ${value} of what it was ${rules.compare_with} ago. The workload or "
+        "the drafter has changed.",
         dashboard="overview",
     ),
     Alert(
@@ -43,9 +44,11 @@ ON_SPECULATION = (
         beyond="unusually-low",
         for_="15m",
         keep_firing_for="10m",
-        when="the mean acceptance length is over {limit} standard deviations below its {baseline} mean, at the same K",
+        when="the mean acceptance length is over ${limit} standard deviations below its ${rules.baseline} mean, at the "
+        "same K",
         summary="Mean acceptance length is unusually low for this model.",
-        description="{who}: the mean acceptance length is {value} standard deviations from its own {baseline} mean.",
+        description="${who}: the mean acceptance length is ${value} standard deviations from its own ${rules.baseline} "
+        "mean.",
         dashboard="overview",
         explained_by=("SpecDecodeAcceptanceDrop",),  # The same drop, seen against a day instead of an hour.
     ),
@@ -57,9 +60,9 @@ ON_SPECULATION = (
         keep_firing_for="10m",
         level=Level.ENGINE,
         guard=judged & (enough_requests & (comparison.other_engines(requests.request_rate) > LEAST_REQUESTS)),
-        when="the mean acceptance length of an engine is below {limit} of that of the model's other engines",
+        when="the mean acceptance length of an engine is below ${limit} of that of the model's other engines",
         summary="One engine accepts far less than the others.",
-        description="{who}: its mean acceptance length is {value} of that of the model's other engines.",
+        description="${who}: its mean acceptance length is ${value} of that of the model's other engines.",
         dashboard="depth",
     ),
     Alert(
@@ -69,10 +72,10 @@ ON_SPECULATION = (
         for_="30m",
         keep_firing_for="10m",
         guard=judged & (requests.cut_off > setting(lambda settings: settings.thresholds.cut_off)),  # A loop goes on.
-        when="draft acceptance is above {limit}, and most answers run into their limit: often a repetition loop",
+        when="draft acceptance is above ${limit}, and most answers run into their limit: often a repetition loop",
         summary="Nearly every drafted token is accepted.",
-        description="{who}: draft acceptance is {value}, and most answers run into their length limit. That is often a "
-        "repetition loop.",
+        description="${who}: draft acceptance is ${value}, and most answers run into their length limit. That is often "
+        "a repetition loop.",
         dashboard="overview",
     ),
     Alert(
@@ -85,7 +88,7 @@ ON_SPECULATION = (
         guard=enough_tokens,
         when="an engine with speculation configured generates tokens and drafts none",
         summary="An engine generates tokens but drafts none.",
-        description="{who} serves traffic with speculation configured, but nothing is drafted.",
+        description="${who} serves traffic with speculation configured, but nothing is drafted.",
         dashboard="depth",
         explained_by=("VLLMTargetDown",),  # Its last rates outlive it.
     ),
@@ -98,7 +101,7 @@ ON_SPECULATION = (
         guard=None,
         when="a server that is labelled as speculating exposes no draft counter",
         summary="A server labelled as speculating exposes no speculative metrics.",
-        description="{who} answers and is labelled as speculating, but exposes no draft counter.",
+        description="${who} answers and is labelled as speculating, but exposes no draft counter.",
         dashboard="overview",
         explained_by=("VLLMTargetDown",),  # A server that is down says nothing at all.
     ),
@@ -109,9 +112,9 @@ ON_SPECULATION = (
         for_="15m",
         level=Level.ENGINE,
         guard=enough_drafts,
-        when="an identity of the draft counters is off by more than {limit}",
+        when="an identity of the draft counters is off by more than ${limit}",
         summary="The speculative counters contradict each other.",
-        description="{who}: the identity {{{{ $labels.identity }}}} is violated by {value}. Figures on speculation "
+        description="${who}: the identity {{ $labels.identity }} is violated by ${value}. Figures on speculation "
         "cannot be trusted.",
         dashboard="depth",
     ),

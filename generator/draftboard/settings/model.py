@@ -332,18 +332,6 @@ class Settings(Table):
         """The same settings for series of another dialect."""
         return self if dialect is self.dialect else self.model_copy(update={"series": Series(dialect=dialect.name)})
 
-    @property
-    def spans(self) -> dict[str, Duration]:
-        """Durations that stand in names and texts, by placeholder."""
-        return {
-            "window": self.rules.rate_window,
-            "before": self.rules.compare_with,
-            "baseline": self.rules.baseline,
-            "remember": self.rules.remember,
-            "silence": self.rules.silence,
-            "slo": self.slo.window,
-        }
-
     @model_validator(mode="after")
     def _parts_fit_together(self) -> Self:
         of_engines = {self.labels.model_name, self.labels.engine} | fields.RESERVED_LABELS

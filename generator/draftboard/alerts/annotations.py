@@ -1,0 +1,39 @@
+"""The annotations of an alert: what a notification says, as a template that Prometheus or Grafana fills in."""
+
+from draftboard.alerts.alert import Alert
+from draftboard.alerts.templating import environment, filled
+from draftboard.settings import Settings
+from draftboard.signals.signal import Unit
+
+_FORMATS = dict.fromkeys((Unit.RATIO, Unit.TIMES, Unit.TIMES_NOW), "humanizePercentage") | {
+    Unit.PREEMPTIONS_PER_REQUEST: 'printf "%.2f"'
+}
+"""How the value of a unit is formatted. Others: `humanize`."""
+
+
+def annotations(alert: Alert, settings: Settings, *, by_grafana: bool = False) -> dict[str, str]:
+    """Summary, description and links, by name.
+
+    Grafana's templates have neither external labels nor queries.
+    """
+    carried = alert.level.labels(settings)
+    module = environment.get_template("annotations.j2").make_module(
+        {
+            **dict(settings),
+            "level": alert.level.value,
+            "carried": carried,
+            "external_labels": not by_grafana,
+            "format": _FORMATS.get(alert.signal.unit, "humanize"),
+            "beside_record": alert.beside and not by_grafana and alert.beside.record_at(alert.level, settings),
+            "beside_labels": (*carried, *alert.signal.by),
+        }
+    )
+    parts = {name: str(vars(module)[name]) for name in ("about", "who", "value", "beside", "variables")}
+    made = {
+        "summary": alert.summary.removesuffix(".") + parts["about"],
+        "description": filled(alert.description, alert.name, settings, **parts),
+        "runbook_url": f"{settings.links.runbooks}/{alert.name}.md",
+    }
+    if settings.links.grafana:
+        made["dashboard_url"] = f"{settings.links.grafana}/d/draftboard-{alert.dashboard}{parts['variables']}"
+    return made

@@ -1,0 +1,73 @@
+"""The runbook of an alert: a Markdown template of its name.
+
+There `${...}` holds, besides every setting:
+
+- `${model.acceptance}`, `${engine.state}`, `${target.restarts}`: the record of a signal at a level;
+- `${title.acceptance}`: the title of a signal;
+- `${MODEL}`, `${HOST}`: matchers for one model or one server, as in `${model.acceptance}${MODEL}`;
+- `${pace["6h"]}`: the burn rate that fires over a window;
+- `${prometheus}`, `${alertmanager}`, `${server}`, `${compose}`: the compose stack, for commands that work as typed;
+  `${elsewhere}`: what to type for another server;
+- what `runbook.md.j2` defines: `${judged}`, the drafts and counters that a judgement takes; `${patience}`, `${rebuild}`
+  and `${silence("2h", "rollout")}` for the last section.
+"""
+
+import re
+from dataclasses import dataclass
+
+from jinja2 import TemplateError, TemplateNotFound
+
+from draftboard.alerts.alert import Alert
+from draftboard.alerts.templating import environment
+from draftboard.catalogue.dialects import VLLM
+from draftboard.errors import DraftboardError
+from draftboard.settings import Settings
+from draftboard.settings.objectives import FAST, SLOW
+from draftboard.signals import ALL, Level
+
+_SIGNALS = {signal.name: signal for signal in ALL}
+_STACK = {
+    "prometheus": "http://127.0.0.1:9090",
+    "alertmanager": "http://127.0.0.1:9093",
+    "server": "http://127.0.0.1:8000",
+    "compose": "docker compose --file deploy/docker-compose.yml",
+    "elsewhere": "For another server, use the alert's `instance`.",
+}
+
+
+@dataclass(frozen=True)
+class _Records:
+    """The record of each signal at a level, by the signal's name."""
+
+    level: Level
+    settings: Settings
+
+    def __getitem__(self, name: str) -> str:
+        """KeyError where there is none."""
+        record = _SIGNALS[name].named_at(self.level, self.settings)
+        if record is None:
+            raise KeyError(name)
+        return record
+
+
+def runbook(alert: Alert, settings: Settings) -> str:
+    """The runbook of an alert; a template that names what does not exist is a DraftboardError."""
+    labels = settings.labels
+    names = {labels.model_name: "MODEL", labels.instance: "HOST:8000"}
+    own = [f'{label}="{name}"' for label, name in names.items() if label in alert.level.labels(settings)]
+    try:
+        text = environment.get_template("runbook.md.j2").render(
+            dict(settings) | _STACK | vars(alert.patience(settings)),
+            **{level.value: _Records(level, settings) for level in Level},
+            name=alert.name,
+            when=alert.fires_when(settings),
+            title={name: signal.title for name, signal in _SIGNALS.items()},
+            pace={str(pace.long): pace.factor(settings.slo.window) for pace in (*FAST, *SLOW)},
+            MODEL=f'{{{labels.model_name}="MODEL"}}',
+            HOST=f'{{{labels.instance}="HOST:8000"}}',
+            own_matchers=" ".join(own),
+        )
+    except (TemplateError, TypeError) as error:
+        what = "missing in alerts/runbooks/" if isinstance(error, TemplateNotFound) else error
+        raise DraftboardError(f"runbook template {alert.name}.md.j2: {what}") from None
+    return re.sub(rf"{VLLM}\w+", lambda series: settings.dialect.named(series[0]), text)
