@@ -1,8 +1,8 @@
-"""Whether to speculate at all: of each check, the first row of a table whose condition holds is the outcome."""
+"""Whether to speculate at all: checks as a table of rules."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from draftboard.output import Block, Described, Heading, Table, Text, columns
 from draftboard.plan.basis import DRAFT_MODEL, FORMULAS, Formula, Plan, within
@@ -34,47 +34,81 @@ class Situation:
         within("validated temperature", self.validated_temperature or 0, 0, 100)
 
     @property
+    def has_draft_model(self) -> bool:
+        """Whether a second model drafts, which must have the target's vocabulary."""
+        return self.method == DRAFT_MODEL
+
+    @property
+    def sizes_differ(self) -> bool:
+        """Whether both vocabulary sizes are known, and not equal."""
+        return len({*self.vocab_sizes} - {None}) > 1
+
+    @property
+    def same_tokens(self) -> bool | None:
+        """Whether ids stand for the same tokens; None where a vocabulary is unknown."""
+        return None if None in self.vocabularies else self.vocabularies[0] == self.vocabularies[1]
+
+    @property
+    def at_production(self) -> bool:
+        """Whether acceptance was measured at the temperature of production."""
+        return self.temperature == self.validated_temperature
+
+    @property
+    def pays(self) -> bool:
+        """Whether the expected speedup is clearly above 1."""
+        return (self.speedup or 0) >= self.pays_clearly
+
+    @property
     def effective(self) -> float | None:
         """Speedup where the KV cache bounds the number of concurrent requests."""
         return None if self.speedup is None or self.tokens_lost is None else self.speedup * (1 - self.tokens_lost)
 
+    @property
+    def pays_when_bounded(self) -> bool:
+        """Whether that speedup is above 1."""
+        return (self.effective or 0) > 1
 
-_SIZES = "vocab_size {s.vocab_sizes[0]} is not {s.vocab_sizes[1]}"
-_MEASURED = "give the --validated-temperature of the measurement"
+
+class Rule(NamedTuple):
+    """The outcome of a check where a field of the situation has this value; without a field, in any case."""
+
+    check: str
+    outcome: str  # pass, warn, fail, unknown or skipped
+    reason: str  # {s} is the situation
+    field: str = ""
+    value: object = None
+
+
 _BOUNDED = "speedup {s.effective:.2f} where the KV cache bounds concurrency"
-_CHECKS: tuple[tuple[str, str, Callable[[Situation], object], str], ...] = (
-    ("objective", "fail", lambda s: s.slo == "ttft", "drafts shorten decode steps, not the time to first token"),
-    ("objective", "unknown", lambda s: s.slo is None, "give the objective: --slo"),
-    ("objective", "pass", lambda _: True, "{s.slo}: decode steps determine it"),
-    ("tokenizer", "skipped", lambda s: s.method != DRAFT_MODEL, "{s.method} has no draft model"),
-    ("tokenizer", "fail", lambda s: len({*s.vocab_sizes} - {None}) > 1, _SIZES),
-    ("tokenizer", "unknown", lambda s: None in s.vocabularies, "give --target-tokenizer and --draft-tokenizer"),
-    ("tokenizer", "pass", lambda s: s.vocabularies[0] == s.vocabularies[1], "ids stand for the same tokens"),
-    ("tokenizer", "fail", lambda _: True, "ids stand for different tokens: drafts are noise"),
-    ("memory", "unknown", lambda s: s.starts is None, "give --target-params, --draft-params, --gpus and --gpu-gb"),
-    ("memory", "fail", lambda s: not s.starts, "the weights do not fit: see `draftboard plan vram`"),
-    ("memory", "unknown", lambda s: s.requests is None, "give layers, KV heads and head dim of both models"),
-    ("memory", "fail", lambda s: s.requests == 0, "the KV cache is too small for one request of this context"),
-    ("memory", "pass", lambda _: True, "{s.requests} requests of this context fit with the draft"),
-    ("acceptance", "unknown", lambda s: s.speedup is None, "give --alpha or --survival"),
-    ("acceptance", "unknown", lambda s: s.temperature is None, "give the --temperature of production"),
-    ("acceptance", "unknown", lambda s: s.validated_temperature is None, _MEASURED),
-    (
-        "acceptance",
-        "pass",
-        lambda s: s.temperature == s.validated_temperature,
-        "measured at the temperature of production",
-    ),
-    ("acceptance", "warn", lambda _: True, "measured at {s.validated_temperature:g}: measure at {s.temperature:g}"),
-    ("speedup", "unknown", lambda s: s.speedup is None, "needs acceptance"),
-    ("speedup", "unknown", lambda s: s.assumed, "{s.speedup:.2f}, but with assumed c or v: give both"),
-    ("speedup", "fail", lambda s: s.speedup == 1, "no draft length is expected to be faster than plain decoding"),
-    ("speedup", "warn", lambda s: (s.speedup or 0) < s.pays_clearly, "{s.speedup:.2f} expected: about even"),
-    ("speedup", "pass", lambda _: True, "{s.speedup:.2f} expected"),
-    ("concurrency", "unknown", lambda s: s.effective is None, "needs acceptance, and the KV of both models"),
-    ("concurrency", "warn", lambda s: (s.effective or 0) <= 1, _BOUNDED),
-    ("concurrency", "pass", lambda _: True, _BOUNDED),
+RULES = (
+    Rule("objective", "fail", "drafts shorten decode steps, not the time to first token", "slo", "ttft"),
+    Rule("objective", "unknown", "give the objective: --slo", "slo"),
+    Rule("objective", "pass", "{s.slo}: decode steps determine it"),
+    Rule("tokenizer", "skipped", "{s.method} has no draft model", "has_draft_model", value=False),
+    Rule("tokenizer", "fail", "vocab_size {s.vocab_sizes[0]} is not {s.vocab_sizes[1]}", "sizes_differ", value=True),
+    Rule("tokenizer", "unknown", "give --target-tokenizer and --draft-tokenizer", "same_tokens"),
+    Rule("tokenizer", "pass", "ids stand for the same tokens", "same_tokens", value=True),
+    Rule("tokenizer", "fail", "ids stand for different tokens: drafts are noise"),
+    Rule("memory", "unknown", "give --target-params, --draft-params, --gpus and --gpu-gb", "starts"),
+    Rule("memory", "fail", "the weights do not fit: see `draftboard plan vram`", "starts", value=False),
+    Rule("memory", "unknown", "give layers, KV heads and head dim of both models", "requests"),
+    Rule("memory", "fail", "the KV cache is too small for one request of this context", "requests", 0),
+    Rule("memory", "pass", "{s.requests} requests of this context fit with the draft"),
+    Rule("acceptance", "unknown", "give --alpha or --survival", "speedup"),
+    Rule("acceptance", "unknown", "give the --temperature of production", "temperature"),
+    Rule("acceptance", "unknown", "give the --validated-temperature of the measurement", "validated_temperature"),
+    Rule("acceptance", "pass", "measured at the temperature of production", "at_production", value=True),
+    Rule("acceptance", "warn", "measured at {s.validated_temperature:g}: measure at {s.temperature:g}"),
+    Rule("speedup", "unknown", "needs acceptance", "speedup"),
+    Rule("speedup", "unknown", "{s.speedup:.2f}, but with assumed c or v: give both", "assumed", value=True),
+    Rule("speedup", "fail", "no draft length is expected to be faster than plain decoding", "speedup", 1),
+    Rule("speedup", "warn", "{s.speedup:.2f} expected: about even", "pays", value=False),
+    Rule("speedup", "pass", "{s.speedup:.2f} expected"),
+    Rule("concurrency", "unknown", "needs acceptance, and the KV of both models", "effective"),
+    Rule("concurrency", "warn", _BOUNDED, "pays_when_bounded", value=False),
+    Rule("concurrency", "pass", _BOUNDED),
 )
+"""Of each check the first that applies is its outcome."""
 
 
 @dataclass(frozen=True)
@@ -104,17 +138,17 @@ class DecidePlan(Plan):
 
 def decide(situation: Situation) -> DecidePlan:
     """One failed check forbids speculation; a warning or an unknown asks for a measurement first."""
-    found: dict[str, Check] = {}
-    for name, outcome, holds, words in _CHECKS:
-        if name not in found and holds(situation):
-            found[name] = Check(name, outcome, words.format(s=situation))
-    failed = "; ".join(f"{check.name} ({check.reason})" for check in found.values() if check.outcome == "fail")
-    unsettled = ", ".join(check.name for check in found.values() if check.outcome in {"warn", "unknown"})
+    checks: dict[str, Check] = {}
+    for rule in RULES:
+        if rule.check not in checks and (not rule.field or getattr(situation, rule.field) == rule.value):
+            checks[rule.check] = Check(rule.check, rule.outcome, rule.reason.format(s=situation))
+    failed = "; ".join(f"{check.name} ({check.reason})" for check in checks.values() if check.outcome == "fail")
+    unsettled = ", ".join(check.name for check in checks.values() if check.outcome in {"warn", "unknown"})
     passed = "every check that applies passes; compare with a baseline"
     decision = "leave off" if failed else "measure first" if unsettled else "use"
     return DecidePlan(
         verdict=f"{decision.capitalize()}: {failed or unsettled or passed}.",
         notes=("Checks rest on expectations: where they and your load test differ, the test is right.",),
         decision=decision,
-        checks=tuple(found.values()),
+        checks=tuple(checks.values()),
     )
