@@ -116,7 +116,7 @@ def loads_rules(page: str) -> bool:
 def ended(process: subprocess.Popen[str]) -> None:
     """As by Ctrl-C, which a shell's background processes ignore."""
     process.terminate()
-    assert (process.communicate(timeout=30)[1], process.returncode) == ("Ended.\n", 0)
+    assert (process.communicate(timeout=30)[1], process.returncode) == ("Stopped.\n", 0)
 
 
 def label(line: str) -> str:

@@ -300,11 +300,11 @@ def test_a_limit_must_be_a_number(option: str, value: str, capsys: pytest.Captur
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (("--json", "--markdown"), "exclude each other"),
+        (("--json", "--markdown"), "mutually exclusive"),
         (("--at", "now-6h"), "--range and --at require --prometheus"),
         (("--range", "5m"), "--range and --at require --prometheus"),
         (("--prometheus", "x:1", "--window", "5m"), "--window applies to servers"),
-        (("--prometheus", "x:1", "--method", "ngram"), "--method applies to servers"),
+        (("--prometheus", "x:1", "--method", "ngram"), "--method and --baseline-method apply to servers"),
         (("--gpus", "2"), "--gpus requires --gpu-hour-price or --baseline-gpus"),
     ],
 )

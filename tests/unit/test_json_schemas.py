@@ -10,20 +10,21 @@ import pytest
 
 from conftest import OBJECTIVES, ROOT
 from draftboard.cli import draftboard, main
-from draftboard.cli.schemas import ANSWERS, file_of, schema_of
+from draftboard.cli.schemas import RESULTS, schema_of
 from draftboard.lab.drill import Drill, Told
 from draftboard.lab.replay import Replay, story_of
 from draftboard.output import as_json
+from scripts.schemas import schema_file
 from support.fake_vllm import FakeVLLM, accepting
 from support.loopback import answering
 
 DATA = ROOT / "tests/data"
 PAGE = DATA / "v0.32.0-ngram-load.prom"
-every_command = pytest.mark.parametrize("command", ANSWERS)
+every_command = pytest.mark.parametrize("command", RESULTS)
 
 
 def committed(command: str) -> dict[str, Any]:
-    schema: dict[str, Any] = json.loads((ROOT / "docs/schemas" / file_of(command)).read_text())
+    schema: dict[str, Any] = json.loads(schema_file(command).read_text())
     return schema
 
 
@@ -50,7 +51,7 @@ def test_every_command_with_json_has_a_schema() -> None:
         for name, command in commands(draftboard).items()
         if any("--json" in parameter.opts for parameter in command.params)
     ]
-    assert sorted(with_json) == sorted(ANSWERS)
+    assert sorted(with_json) == sorted(RESULTS)
 
 
 @every_command
@@ -61,7 +62,7 @@ def test_the_committed_schema_is_the_objects_own_and_what_the_command_prints(
         main([*command.split(), "--schema"])
     assert not ended.value.code
     printed = capsys.readouterr().out
-    assert printed == schema_of(command) == (ROOT / "docs/schemas" / file_of(command)).read_text(), "run: make schemas"
+    assert printed == schema_of(command) == schema_file(command).read_text(), "run: make schemas"
 
 
 @every_command

@@ -174,7 +174,7 @@ def test_a_mistyped_command_ends_with_2(arguments: tuple[str, ...], capsys: pyte
 def test_on_a_terminal_of_80_columns_every_table_is_whole(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sys.modules["draftboard.cli.plan"], "console", lambda: Console(width=80, highlight=False))
+    monkeypatch.setattr(sys.modules["draftboard.cli.screen"], "console", lambda: Console(width=80, highlight=False))
     kv = ("--target-kv-kib-per-token", "320", "--draft-kv-kib-per-token", "128") if name == "vram" else ()
     _, wide, _ = run(*COMMANDS[name], *kv, capsys=capsys)
     assert "\N{HORIZONTAL ELLIPSIS}" not in wide
@@ -186,7 +186,7 @@ def test_on_a_terminal_of_80_columns_every_table_is_whole(
 def test_on_a_narrow_terminal_no_number_is_cut(
     width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sys.modules["draftboard.cli.plan"], "console", lambda: Console(width=width, highlight=False))
+    monkeypatch.setattr(sys.modules["draftboard.cli.screen"], "console", lambda: Console(width=width, highlight=False))
     _, out, _ = run(*COMMANDS["k"], capsys=capsys)
     assert "\N{HORIZONTAL ELLIPSIS}" not in out
     assert {"1.727", "2.292", "2.715", "3.021"} <= set(out.split())

@@ -224,7 +224,7 @@ def test_a_picture_is_replaced_only_when_that_is_asked_for(tmp_path: Path, capsy
     assert path.read_text() == "mine"
     assert run(*PAIR, "--plot", path, "--force", capsys=capsys)[0] == 0
     assert "</svg>" in path.read_text()
-    assert "--force goes with --plot" in run(*PAIR, "--force", capsys=capsys)[2]
+    assert "--force requires --plot" in run(*PAIR, "--force", capsys=capsys)[2]
 
 
 @pytest.mark.parametrize(
@@ -262,23 +262,23 @@ def test_without_matplotlib_only_the_plot_is_missing(
     ("arguments", "reason"),
     [
         ((), "name a server"),
-        (("--before", LOAD), "go together"),
-        (("--before", IDLE, "--after", LOAD, "host:1"), "read alone"),
-        ((LOAD, DP2), "a saved page is read alone"),
-        (("--prometheus", "host:9090", LOAD), "asked alone"),
-        (("host:1", "--model", "m"), "--model goes with --prometheus"),
+        (("--before", LOAD), "require each other"),
+        (("--before", IDLE, "--after", LOAD, "host:1"), "cannot be combined with server or page arguments"),
+        ((LOAD, DP2), "a saved page cannot be combined"),
+        (("--prometheus", "host:9090", LOAD), "--prometheus cannot be combined with server or page arguments"),
+        (("host:1", "--model", "m"), "--model requires --prometheus"),
         (("host:1", "--window", "soon"), "must be a duration"),
         (("--prometheus", "host:9090", "--range", "0s"), "longer than 0s"),
         (("--prometheus", "host:9090", "--range", "367d"), "at most 366d"),
         (("--prometheus", "host:9090", "--range", "9" * 400 + "d"), "at most 366d"),
-        (("--prometheus", "host:9090", "--window", "30s"), "--window goes with servers and pages"),
+        (("--prometheus", "host:9090", "--window", "30s"), "--window applies to servers and pages"),
         (("--prometheus", "host:9090", "--at", "yesterday"), "is not a time; write now-6h"),
-        (("host:1", "--at", "now-6h"), "--range and --at go with --prometheus"),
-        (("host:1", "--range", "5m"), "--range and --at go with --prometheus"),
+        (("host:1", "--at", "now-6h"), "--range and --at require --prometheus"),
+        (("host:1", "--range", "5m"), "--range and --at require --prometheus"),
         (("host:1", "--window", "2d"), "at most 1d"),
-        ((LOAD, "--window", "30s"), "one page tells of all its time"),
-        ((LOAD, "--ca-file", LOAD), "a page is a file"),
-        ((LOAD, "--json", "--markdown"), "exclude each other"),
+        ((LOAD, "--window", "30s"), "a single page has no window"),
+        ((LOAD, "--ca-file", LOAD), "apply to servers, not to saved pages"),
+        ((LOAD, "--json", "--markdown"), "mutually exclusive"),
     ],
 )
 def test_a_command_that_makes_no_sense_ends_with_2(

@@ -84,7 +84,7 @@ def test_it_serves_until_it_is_interrupted_or_terminated_and_ends_with_0(number:
         process.send_signal(number)
         assert process.wait(30) == 0
         assert process.stderr is not None
-        assert process.stderr.read() == "Ended.\n"
+        assert process.stderr.read() == "Stopped.\n"
 
 
 def test_in_the_background_of_a_shell_which_ignores_sigint_it_ends_with_sigterm() -> None:

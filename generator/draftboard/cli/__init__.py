@@ -36,7 +36,7 @@ _COMMANDS = {
 
 
 class _Late(click.Command):
-    """A command of another module, which is imported when the command is called or asked for its options."""
+    """A command of another module, which is imported when the command is called or completed."""
 
     def __init__(self, name: str, place: str, short_help: str) -> None:
         super().__init__(name, short_help=short_help)
@@ -56,7 +56,7 @@ class _Late(click.Command):
 
 
 class _Commands(click.Group):
-    """Commands that are imported late, and end in one line of ours when they are interrupted."""
+    """Commands that are imported late; an interruption is one line on stderr."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(_COMMANDS)
@@ -77,11 +77,11 @@ class _Commands(click.Group):
 
 
 def _not_written(error: OSError) -> SystemExit:
-    """The end of a command that cannot write what it says: not 1, which means a missed gate."""
+    """The exit of a command that cannot write its output: not 1, which means a missed gate."""
     # Python would try once more at its end.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if isinstance(error, BrokenPipeError):
-        return SystemExit(128 + signal.SIGPIPE)  # as in shells: who reads has enough
+        return SystemExit(128 + signal.SIGPIPE)  # as in shells
     click.echo(f"draftboard: {error.filename or 'standard output'}: {error.strerror or error}", err=True)
     return SystemExit(2)
 
@@ -93,7 +93,7 @@ def draftboard() -> None:
 
 
 def _escaped(error: UnicodeError) -> tuple[str, int]:
-    """What a terminal's encoding lacks, as JSON writes it: text stays readable, and JSON stays JSON."""
+    """Characters that the output's encoding lacks, as JSON escapes."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return json.dumps(error.object[error.start : error.end])[1:-1], error.end
@@ -102,12 +102,16 @@ def _escaped(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error("draftboard", _escaped)
 
 
+def _terminated(number: int, _frame: object) -> None:
+    sys.exit(128 + number)  # as in shells
+
+
 def main(arguments: list[str] | None = None) -> Any:  # noqa: ANN401  (click's own)
     """Run a command. A user's mistake is one line and exit code 2; on SIGTERM a command ends what it started."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="draftboard")
-    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    signal.signal(signal.SIGTERM, _terminated)
     try:
         return draftboard(args=arguments, prog_name="draftboard")
     except DraftboardError as error:

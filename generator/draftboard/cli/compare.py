@@ -1,5 +1,6 @@
 """`compare`: two runs side by side, and a gate for CI."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +14,15 @@ from draftboard.durations import READING, Duration
 @click.argument("baseline")
 @click.argument("candidate")
 @click.option(
-    "--window",
-    metavar="DURATION",
-    callback=shared.wait,
-    help=f"Time within which servers are read. Default: {READING}.",
+    "--window", metavar="DURATION", callback=shared.wait, help=f"Sampling window of servers. Default: {READING}."
 )
 @click.option("--prometheus", metavar="URL", default="", help="Read from Prometheus; the sides are LABEL=VALUE.")
 @shared.range_option
 @shared.at_option
-@click.option("--model", default="", help="Model to compare, where a side has several.")
+@click.option("--model", default="", help="Served model name; required where a side has several.")
 @click.option("--method", default="", help="Drafting method of the candidate (servers only); sets the draft cost.")
 @click.option("--baseline-method", default="", help="Drafting method of the baseline (servers only).")
-@click.option("--force", is_flag=True, help="Compare in spite of different models, loads or sampling.")
+@click.option("--force", is_flag=True, help="Compare despite different models, loads or sampling.")
 @click.option(
     "--max-drop-pp",
     type=shared.Number(0, 100),
@@ -48,8 +46,7 @@ from draftboard.durations import READING, Duration
 )
 @shared.access_options()
 @shared.config_option
-@shared.json_options
-@click.option("--markdown", "in_markdown", is_flag=True, help="Print Markdown.")
+@shared.output_options
 def compare_command(
     *,
     baseline: str,
@@ -68,8 +65,6 @@ def compare_command(
     token_file: Path | None,
     ca_file: Path | None,
     config: Path | None,
-    as_json: bool,
-    in_markdown: bool,
     **judged: Any,  # noqa: ANN401  (--force, the gates, the price and the baseline's GPUs)
 ) -> None:
     """Compare CANDIDATE with BASELINE (latency, throughput, acceptance) and check the gates.
@@ -79,7 +74,6 @@ def compare_command(
 
     Exit code 0: compared, all gates met. 1: a gate was missed or cannot be judged. 2: not comparable, or an error.
     """
-    from draftboard import output
     from draftboard.access import Access
     from draftboard.alerts import load
     from draftboard.cli import screen
@@ -87,11 +81,13 @@ def compare_command(
     from draftboard.reading import Recorded
 
     require, priced = shared.require, judged["gpu_hour_price"] is not None
-    require(not (as_json and in_markdown), "--json and --markdown exclude each other: choose one")
     require(prometheus or (span is None and at is None), "--range and --at require --prometheus")
     require(not (prometheus and window), "--window applies to servers: use --range with --prometheus")
     methods = (baseline_method, method)
-    require(not (prometheus and any(methods)), "--method applies to servers: Prometheus has a label for it")
+    require(
+        not (prometheus and any(methods)),
+        "--method and --baseline-method apply to servers: Prometheus has a label for the method",
+    )
     require(gpus is None or priced or judged["baseline_gpus"], "--gpus requires --gpu-hour-price or --baseline-gpus")
     gated = judged["max_drop_pp"] is not None or judged["min_speedup"] is not None
     of_gates = {"--whole-interval": judged["whole_interval"], "--junit": junit, "--github": github}
@@ -107,16 +103,11 @@ def compare_command(
             window = window or READING
             both = sides(names, settings, model=model, methods=methods, window=window, access=access, progress=progress)
     third = saved(confirm, model) if confirm else None
-    found = compare(*both, settings, gpus=gpus or 1, confirmation=third, **judged)
+    result = compare(*both, settings, gpus=gpus or 1, confirmation=third, **judged)
     if junit:  # Whoever reads the rest may close the pipe.
-        write_junit(found, junit)
-    if as_json:
-        click.echo(output.as_json(found))
-    elif in_markdown:
-        click.echo(output.as_markdown(document(found, settings)), nl=False)
-    else:
-        output.show(document(found, settings), screen.console())
-    for line in annotations(found) if github else ():
+        write_junit(result, junit)
+    shared.print_result(result, partial(document, result, settings))
+    for line in annotations(result) if github else ():
         click.echo(line, err=True)
-    if not found.passed:
+    if not result.passed:
         raise SystemExit(1)

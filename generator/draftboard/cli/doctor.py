@@ -1,6 +1,7 @@
 """`doctor`: what keeps dashboards and rules empty or wrong."""
 
 import time
+from functools import partial
 from pathlib import Path
 
 import click
@@ -14,7 +15,10 @@ _WINDOW = Duration(10)
 @click.command("doctor")
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
 @click.option(
-    "--window", metavar="DURATION", callback=shared.wait, help=f"Time between two readings. Default: {_WINDOW}."
+    "--window",
+    metavar="DURATION",
+    callback=shared.wait,
+    help=f"Time between the two scrapes of a server. Default: {_WINDOW}.",
 )
 @click.option("--prometheus", metavar="URL", help="Examine a Prometheus: scrapes, stored series, rules.")
 @shared.at_option
@@ -38,28 +42,26 @@ def doctor_command(
     config: Path | None,
     token_file: Path | None,
     ca_file: Path | None,
-    as_json: bool,
 ) -> None:
     """Find what is missing or wrong, and how to correct it.
 
     SOURCE is the address of a vLLM server, or a saved /metrics page. Exit codes: 0 no problem, 1 problems or warnings,
     2 nothing could be examined.
     """
-    from draftboard import doctor, output
+    from draftboard import doctor
     from draftboard.access import Access
     from draftboard.alerts import load
     from draftboard.cli import screen
     from draftboard.prometheus import Client
 
     reads = bool(sources or prometheus is not None)
-    shared.require(at is None or prometheus is not None, "--at requires --prometheus: servers are read now")
+    shared.require(at is None or prometheus is not None, "--at requires --prometheus")
     shared.require(window is None or sources, "--window requires a SOURCE")
     shared.require(reads or not (token_file or ca_file), "--token-file and --ca-file require a SOURCE or --prometheus")
-    before_it_runs = speculative_config is not None or command is not None
-    needs_those = "--vllm-version requires --speculative-config or --command"
-    shared.require(vllm_version is None or before_it_runs, needs_those)
+    configured = speculative_config is not None or command is not None
+    shared.require(vllm_version is None or configured, "--vllm-version requires --speculative-config or --command")
     settings, access, examinations = load(config), Access.from_files(token_file, ca_file), []
-    release = doctor.release_of(vllm_version, sources if before_it_runs else (), access)
+    release = doctor.release_of(vllm_version, sources if configured else (), access)
     if speculative_config is not None:
         examinations.append(doctor.examine_config(speculative_config, settings, release))
     if command is not None:
@@ -72,9 +74,6 @@ def doctor_command(
             examinations += doctor.examine_sources(sources, settings, window or _WINDOW, access, progress)
     shared.require(examinations, "nothing to examine: give a SOURCE, --prometheus, --speculative-config or --command")
     diagnosis = doctor.Diagnosis(tuple(examinations))
-    if as_json:
-        click.echo(output.as_json(diagnosis))
-    else:
-        output.show(doctor.document(diagnosis), screen.console())
+    shared.print_result(diagnosis, partial(doctor.document, diagnosis))
     if not diagnosis.content:
         raise SystemExit(1)

@@ -1,21 +1,20 @@
 """`init`, `build`, `check` and `signals`: the settings file, the generated files, and what is in them."""
 
 import shlex
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from draftboard.cli.shared import FILE, config_option, force_option, json_options
+from draftboard.cli.shared import FILE, config_option, force_option, json_options, print_result
 from draftboard.errors import DraftboardError
 from draftboard.project import CHECKOUT
 from draftboard.rulers import RULERS, Ruler
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from draftboard.build import Inventory
-    from draftboard.output import Block
+    from draftboard.output import Document
     from draftboard.settings import Settings
 
 out_option = click.option(
@@ -50,7 +49,7 @@ def init(file: Path, *, force: bool) -> None:
 @config_option
 @out_option
 @ruler_option
-@click.option("--force", is_flag=True, help="Replace files that `build` did not make.")
+@click.option("--force", is_flag=True, help="Replace files that `build` did not write.")
 def build(config: Path | None, out: Path | None, ruler: Ruler | None, *, force: bool) -> None:
     """Write dashboards, rules and the stack's configuration."""
     from draftboard.build import left_over, render, write
@@ -94,37 +93,33 @@ def check(config: Path | None, out: Path | None, ruler: Ruler | None) -> None:
 @click.argument("words", nargs=-1)
 @config_option
 @json_options
-def signals(words: tuple[str, ...], config: Path | None, *, as_json: bool) -> None:
-    """List signals: what each says, what to do, metrics, record, panels, alerts, PromQL.
+def signals(words: tuple[str, ...], config: Path | None) -> None:
+    """List signals: meaning, action, metrics, record, panels, alerts, PromQL.
 
-    With WORDS, those whose names, question, metrics, records or alerts contain every word.
+    With WORDS, list those whose name, question, metrics, records or alerts contain every word.
     """
-    from draftboard import output
     from draftboard.alerts import load
     from draftboard.build import inventory
-    from draftboard.cli.screen import console
-    from draftboard.output import Document, show
 
-    found = inventory(load(config)).matching(words)
-    if not found.signals:
+    listed = inventory(load(config)).matching(words)
+    if not listed.signals:
         raise DraftboardError(f"no signal contains {' and '.join(words)}: `draftboard signals` lists all")
-    if as_json:
-        click.echo(output.as_json(found))
-    else:
-        show(Document.of(_listed(found)), console())
+    print_result(listed, partial(_listed, listed))
 
 
-def _listed(found: "Inventory") -> "Iterator[Block]":
-    from draftboard.output import Bullets, Heading, Sentence, Text, Verbatim
+def _listed(listed: "Inventory") -> "Document":
+    from draftboard.output import Block, Bullets, Document, Heading, Sentence, Text, Verbatim
 
-    for entry in found.signals:
-        yield Heading(entry.name, Text(f"{entry.title} [{entry.unit}, better: {entry.better}]"))
-        yield Sentence(entry.question)
-        yield Sentence(f"{entry.description} {entry.note}".rstrip())
-        yield Sentence(entry.action)
-        places = {"metric": entry.metrics, "record": entry.records, "panel": entry.panels, "alert": entry.alerts}
-        yield Bullets(tuple(f"{kind}: {place}" for kind, found in places.items() for place in found))
-        yield Verbatim(entry.expr)
+    blocks: list[Block] = []
+    for entry in listed.signals:
+        uses = {"metric": entry.metrics, "record": entry.records, "panel": entry.panels, "alert": entry.alerts}
+        blocks += (
+            Heading(entry.name, Text(f"{entry.title} [{entry.unit}, better: {entry.better}]")),
+            *map(Sentence, (entry.question, f"{entry.description} {entry.note}".rstrip(), entry.action)),
+            Bullets(tuple(f"{kind}: {name}" for kind, names in uses.items() for name in names)),
+            Verbatim(entry.expr),
+        )
+    return Document.of(blocks)
 
 
 def _settings(config: Path | None, ruler: Ruler | None) -> "Settings":

@@ -1,4 +1,4 @@
-"""`replay`, `drill` and `simulate`: what is tried without a GPU."""
+"""`replay`, `drill`, `demo` and `simulate`: rules and alerts, tested without a GPU."""
 
 import signal
 import tempfile
@@ -17,38 +17,27 @@ from draftboard.extras import optional_module
 from draftboard.project import ROOT
 
 if TYPE_CHECKING:
-    from draftboard.lab.drill import Programs
     from draftboard.output import Heading, Sentence
-    from draftboard.settings import Settings
 
 
 @click.command("replay")
 @click.argument("recording", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @shared.config_option
 @shared.json_options
-@click.option("--keep", is_flag=True, help="Leave Prometheus running on loopback, with the recording and the records.")
+@click.option("--keep", is_flag=True, help="Leave Prometheus running on loopback, with recording and records.")
 @shared.program_option("prometheus")
 @shared.program_option("promtool")
-def replay_command(
-    recording: Path, config: Path | None, *, as_json: bool, keep: bool, prometheus: Path, promtool: Path
-) -> None:
-    """Evaluate the rules over RECORDING and print each model's judgement and the alerts that would have fired.
+def replay_command(recording: Path, config: Path | None, *, keep: bool, prometheus: Path, promtool: Path) -> None:
+    """Evaluate the rules over RECORDING and print each model's verdicts and the alerts that would have fired.
 
     RECORDING is OpenMetrics text with timestamps, such as `promtool tsdb dump-openmetrics` writes; it may be compressed
     (.gz). Only series that the rules or panels read are loaded.
     """
     from draftboard.alerts import load
-
-    _replay(recording, load(config), as_json=as_json, keep=keep, prometheus=prometheus, promtool=promtool)
-
-
-def _replay(
-    recording: Path, settings: "Settings", *, as_json: bool, keep: bool, prometheus: Path, promtool: Path
-) -> None:
-    from draftboard import output
     from draftboard.cli import screen
     from draftboard.lab import replay
 
+    settings = load(config)
     folder = Path(tempfile.mkdtemp(prefix="draftboard-kept-")) if keep else None
     with (
         screen.progress_bar() as progress,
@@ -57,13 +46,12 @@ def _replay(
         ) as replayed,
     ):
         story = replay.story_of(replayed)
-    if as_json:
-        click.echo(output.as_json(story))
-    else:
-        output.show(replay.summary(story), screen.console())
+    shared.print_result(story, partial(replay.summary, story))
     if folder:
         pid, url = replay.leave_running(folder, settings, prometheus)
-        click.echo(f"Prometheus stays at {url} (process {pid}, data in {folder}); end it with: kill {pid}", err=True)
+        click.echo(
+            f"Prometheus keeps running at {url} (process {pid}, data in {folder}); stop it with: kill {pid}", err=True
+        )
 
 
 @click.command("drill")
@@ -73,31 +61,20 @@ def _replay(
 @shared.factor_option
 @shared.program_option("prometheus")
 @shared.program_option("alertmanager")
-def drill_command(
-    scenario: str, config: Path | None, *, as_json: bool, speed: float, prometheus: Path, alertmanager: Path
-) -> None:
+def drill_command(scenario: str, config: Path | None, *, speed: float, prometheus: Path, alertmanager: Path) -> None:
     """Run SCENARIO on real servers and check that every expected alert arrives: exit code 0 if so, else 1.
 
     SCENARIO is a name or a TOML file, as for `simulate`. Simulator, Prometheus, Alertmanager and a webhook run on
     loopback until the scenario ends, with the configuration that `build` writes. No other receiver is notified.
     """
     from draftboard.alerts import load
-    from draftboard.lab.drill import Programs
-
-    _drill(scenario, load(config), Programs(prometheus, alertmanager), speed=speed, as_json=as_json)
-
-
-def _drill(scenario: str, settings: "Settings", programs: "Programs", *, speed: float, as_json: bool) -> None:
-    from draftboard import output
     from draftboard.cli import screen
     from draftboard.lab import drill
 
+    settings, programs = load(config), drill.Programs(prometheus, alertmanager)
     with screen.progress_bar() as progress:
         outcome = drill.rehearse(scenario, settings, programs, speed=speed, progress=progress)
-    if as_json:
-        click.echo(output.as_json(outcome))
-    else:
-        output.show(drill.shown(outcome), screen.console())
+    shared.print_result(outcome, partial(drill.shown, outcome))
     if not outcome.passed:
         raise SystemExit(1)
 
@@ -107,21 +84,19 @@ _RECORDED = _DEMO / "run-v0.32.0-ngram-vs-baseline.om.gz"
 
 
 @click.command("demo")
-@click.option("--keep", is_flag=True, help="Leave Prometheus running on loopback, with the recording and the records.")
+@click.option("--keep", is_flag=True, help="Leave Prometheus running on loopback, with recording and records.")
 @shared.program_option("prometheus")
 @shared.program_option("promtool")
 @shared.program_option("alertmanager")
-def demo(*, keep: bool, prometheus: Path, promtool: Path, alertmanager: Path) -> None:
+@click.pass_context
+def demo(context: click.Context, *, keep: bool, prometheus: Path, promtool: Path, alertmanager: Path) -> None:
     """Replay ten minutes of a real vLLM, then drill an alert."""
-    from draftboard.alerts import load
-    from draftboard.lab.drill import Programs
-
     optional_module("draftboard.lab.simulator.fleet", why="demo needs", extra="lab")
-    recorded, drilled = load(_DEMO / "draftboard.toml"), load(_DEMO / "drill.toml")
-    _replay(_RECORDED, recorded, as_json=False, keep=keep, prometheus=prometheus, promtool=promtool)
+    recorded = {"config": _DEMO / "draftboard.toml", "keep": keep, "promtool": promtool}
+    context.invoke(replay_command, recording=_RECORDED, prometheus=prometheus, **recorded)
     click.echo()
-    programs = Programs(prometheus, alertmanager)
-    _drill(str(_DEMO / "drafter-breaks.toml"), drilled, programs, speed=60, as_json=False)
+    drilled = {"config": _DEMO / "drill.toml", "speed": 60.0, "alertmanager": alertmanager}
+    context.invoke(drill_command, scenario=str(_DEMO / "drafter-breaks.toml"), prometheus=prometheus, **drilled)
 
 
 _STEP = Duration(15)
@@ -142,7 +117,10 @@ _STEP = Duration(15)
 )
 @shared.factor_option
 @click.option(
-    "--backfill", metavar="DURATION", callback=shared.duration, help="Write so much history to --out; do not serve."
+    "--backfill",
+    metavar="DURATION",
+    callback=shared.duration,
+    help="Write history of this length to --out instead of serving.",
 )
 @click.option(
     "--step", metavar="DURATION", callback=shared.duration, help=f"Scrape interval of history. Default: {_STEP}."
@@ -150,7 +128,7 @@ _STEP = Duration(15)
 @click.option("--until", type=click.IntRange(0, LATEST), help="Unix time at which the history ends. Default: now.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="OpenMetrics file for the history.")
 @shared.force_option
-@click.option("--any-size", is_flag=True, help="Write a history that is larger than `replay` reads.")
+@click.option("--any-size", is_flag=True, help="Allow a history larger than `replay` reads.")
 def simulate(
     *,
     listed: bool,
@@ -177,11 +155,11 @@ def simulate(
     if listed:
         show(Document.of(block for name in names() for block in _scenario(name)), screen.console())
         return
-    shared.require(host, "--host is empty: name an address, such as 127.0.0.1")
-    shared.require((backfill is None) == (out is None), "--backfill and --out go together")
+    shared.require(host, "--host is empty: give an address, such as 127.0.0.1")
+    shared.require((backfill is None) == (out is None), "--backfill and --out require each other")
     live = step is None and until is None
-    shared.require(backfill or live, "--step and --until need --backfill: a live server has neither")
-    shared.require(out or not (force or any_size), "--force and --any-size go with --out, the file that is written")
+    shared.require(backfill or live, "--step and --until require --backfill")
+    shared.require(out or not (force or any_size), "--force and --any-size require --out: they are about that file")
     module = "serve" if out is None else "backfill"
     load_part = partial(optional_module, why="simulate needs", extra="lab")
     fleet, part = load_part("draftboard.lab.simulator.fleet"), load_part(f"draftboard.lab.simulator.{module}")
@@ -204,7 +182,7 @@ def simulate(
             click.echo(f"All of them, for Prometheus' http_sd_configs: http://{places[0]}/targets")
             threading.Event().wait()
     except KeyboardInterrupt:
-        click.echo("Ended.", err=True)
+        click.echo("Stopped.", err=True)
 
 
 def _scenario(name: str) -> "tuple[Heading, Sentence, Sentence]":

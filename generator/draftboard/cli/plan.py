@@ -2,21 +2,18 @@
 
 import re
 from collections.abc import Callable
-from functools import partial, reduce, wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any, get_args
 
 import click
 
-from draftboard import output
 from draftboard import plan as plans
 from draftboard.alerts import load
-from draftboard.cli.screen import console
-from draftboard.cli.shared import FILE, config_option, json_options
+from draftboard.cli.shared import FILE, Command, config_option, json_options, print_result
 from draftboard.errors import DraftboardError
 from draftboard.settings import Settings
 
-_Command = Callable[..., None]
 _Given = dict[str, Any]
 _LONGEST_TEXT = 4_000
 _SIZES = ("target_params", "gpus", "gpu_gb")
@@ -24,8 +21,13 @@ _SHAPE = ("layers", "KV heads", "head dim")
 _option = partial(click.option, show_default=True)
 
 
-def _options(*options: Callable[[_Command], _Command]) -> Callable[[_Command], _Command]:
-    return lambda command: reduce(lambda done, option: option(done), reversed(options), command)
+def _options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    def together(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return together
 
 
 def _shares(_context: click.Context, option: click.Parameter, text: str | None) -> tuple[float, ...] | None:
@@ -52,7 +54,7 @@ def _vocabulary(_context: click.Context, _option: click.Parameter, path: Path | 
     return None if path is None else plans.basis.read_vocabulary(path)
 
 
-def _model(name: str) -> Callable[[_Command], _Command]:
+def _model(name: str) -> Callable[[Command], Command]:
     dtypes = click.Choice(get_args(plans.vram.Dtype))
     return _options(
         _option(f"--{name}-params", type=float, help=f"Billions of parameters of the {name}; 0 for lookups."),
@@ -90,15 +92,12 @@ _speedup = _options(
 )
 
 
-def _printed(command: Callable[[_Given], plans.basis.Plan]) -> _Command:
+def _printed(command: Callable[[_Given], plans.basis.Plan]) -> Command:
 
     @wraps(command)
-    def run(*, as_json: bool, explain: bool, **given: Any) -> None:  # noqa: ANN401
-        found = command(given)
-        if as_json:
-            click.echo(output.as_json(found))
-        else:
-            output.show(found.document(explain=explain), console())
+    def run(*, explain: bool, **given: Any) -> None:  # noqa: ANN401
+        result = command(given)
+        print_result(result, partial(result.document, explain=explain))
 
     return json_options(click.option("--explain", is_flag=True, help="Print every formula with its source.")(run))
 

@@ -1,5 +1,6 @@
-"""`report`: what a running vLLM, or a Prometheus, says of speculation now."""
+"""`report`: whether speculation pays now, by a running vLLM, saved pages or a Prometheus."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,23 +21,22 @@ if TYPE_CHECKING:
     "--window",
     metavar="DURATION",
     callback=shared.wait,
-    help=f"Time of the readings, or between pages. Servers: {READING}.",
+    help=f"Sampling window of servers (default {READING}), or the time between --before and --after.",
 )
-@click.option("--before", type=FILE, help="An earlier saved page; needs --after.")
-@click.option("--after", type=FILE, help="A later saved page of the same server.")
+@click.option("--before", type=FILE, help="Earlier saved page; requires --after.")
+@click.option("--after", type=FILE, help="Later saved page of the same server.")
 @click.option("--prometheus", metavar="URL", help="Read from Prometheus instead of servers.")
 @shared.range_option
 @shared.at_option
-@click.option("--model", default="", help="Only this model; needs --prometheus.")
-@click.option("--method", default="", help="Drafting method, which vLLM does not export; sets the draft cost.")
-@click.option("--temperature", type=Number(0, 100), help="Temperature of the requests, kept for compare.")
-@click.option("--top-p", type=Number(0, 1), help="top_p of the requests, kept for compare.")
-@click.option("--max-tokens", type=Number(1, 1e9), help="max_tokens of the requests, kept for compare.")
-@click.option("--engines", is_flag=True, help="Report each engine, too.")
+@click.option("--model", default="", help="Report only this model (with --prometheus).")
+@click.option("--method", default="", help="Drafting method, which vLLM does not export; selects the draft cost.")
+@click.option("--temperature", type=Number(0, 100), help="Sampling temperature of the workload; stored for `compare`.")
+@click.option("--top-p", type=Number(0, 1), help="Sampling top_p of the workload; stored for `compare`.")
+@click.option("--max-tokens", type=Number(1, 1e9), help="max_tokens of the workload; stored for `compare`.")
+@click.option("--engines", is_flag=True, help="Also report each engine.")
 @shared.access_options()
 @shared.config_option
-@shared.json_options
-@click.option("--markdown", "in_markdown", is_flag=True, help="Print Markdown.")
+@shared.output_options
 @click.option("--plot", type=FILE, metavar="FILE.svg|png", help="Also draw decay and speedup into a file.")
 @shared.force_option
 def report_command(
@@ -54,8 +54,6 @@ def report_command(
     token_file: Path | None,
     ca_file: Path | None,
     config: Path | None,
-    as_json: bool,
-    in_markdown: bool,
     plot: Path | None,
     force: bool,
     **sampling: float | None,
@@ -65,7 +63,6 @@ def report_command(
     URL is a running server, as host:port or in full; several are reported together. PAGE is a saved page: it covers
     all the time since its server started.
     """
-    from draftboard import output
     from draftboard.access import Access
     from draftboard.alerts import load
     from draftboard.cli import screen
@@ -74,33 +71,27 @@ def report_command(
     from draftboard.reading import Recorded, Servers
     from draftboard.report import Sampling, document, draw, report
 
-    require(not (as_json and in_markdown), "--json and --markdown exclude each other: choose one")
-    require(plot or not force, "--force goes with --plot, the file that it replaces")
+    require(plot or not force, "--force requires --plot: it replaces that file")
     if plot:
         require_new(plot, force=force)
         require_drawable(plot)
     settings, access = load(config), Access.from_files(token_file, ca_file)
     if prometheus is not None:
-        require(not (sources or before or after), "--prometheus is asked alone: leave out servers and pages")
-        require(not window, "--window goes with servers and pages: Prometheus is asked over --range")
+        require(not (sources or before or after), "--prometheus cannot be combined with server or page arguments")
+        require(not window, "--window applies to servers and pages: use --range with --prometheus")
         source: Source = Recorded(prometheus, span, model, at, access)
     else:
-        require(not model, "--model goes with --prometheus: pages are few enough to show all")
-        require(span is None and at is None, "--range and --at go with --prometheus: servers are read now")
+        require(not model, "--model requires --prometheus")
+        require(span is None and at is None, "--range and --at require --prometheus")
         source = _of_pages(sources, before, after, window, access)
         needless = (token_file or ca_file) and not isinstance(source, Servers)
-        require(not needless, "--token-file and --ca-file go with servers: a page is a file")
-    given = Sampling(**sampling)
+        require(not needless, "--token-file and --ca-file apply to servers, not to saved pages")
+    requests = Sampling(**sampling)
     with screen.progress_bar() as progress:
-        found = report(source, settings, method=method, engines=engines, sampling=given, progress=progress)
-    if as_json:
-        click.echo(output.as_json(found))
-    elif in_markdown:
-        click.echo(output.as_markdown(document(found, settings, engines=engines)), nl=False)
-    else:
-        output.show(document(found, settings, engines=engines), screen.console())
+        result = report(source, settings, method=method, engines=engines, sampling=requests, progress=progress)
+    shared.print_result(result, partial(document, result, settings, engines=engines))
     if plot:
-        draw(found, settings, plot)
+        draw(result, settings, plot)
 
 
 def _of_pages(
@@ -109,14 +100,17 @@ def _of_pages(
     """Servers, unless what is named is a file."""
     from draftboard.reading import Lifetime, Pages, Servers, is_saved
 
-    require(bool(before) == bool(after), "--before and --after go together")
+    require(bool(before) == bool(after), "--before and --after require each other")
     if before and after:
-        require(not sources, "--before and --after are read alone: leave out other servers and pages")
+        require(not sources, "--before and --after cannot be combined with server or page arguments")
         return Pages(before, after, window)
     require(bool(sources), "name a server (host:port or URL), a saved page, or --prometheus URL")
     saved = [source for source in sources if is_saved(source)]
     if not saved:
         return Servers(sources, window or READING, access)
-    require(len(sources) == 1, "a saved page is read alone: of two pages of one server, name --before and --after")
-    require(not window, "--window goes with servers, or with --before and --after: one page tells of all its time")
+    require(
+        len(sources) == 1,
+        "a saved page cannot be combined with others: name two pages of one server with --before and --after",
+    )
+    require(not window, "--window applies to servers, or to --before and --after: a single page has no window")
     return Lifetime(Path(saved[0]))

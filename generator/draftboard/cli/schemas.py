@@ -4,7 +4,7 @@ import importlib
 
 from draftboard import output
 
-ANSWERS = {
+RESULTS = {
     "report": "draftboard.report:schema",
     "doctor": "draftboard.doctor:Diagnosis",
     "compare": "draftboard.compare:Comparison",
@@ -20,17 +20,12 @@ ANSWERS = {
     "replay": "draftboard.lab.replay:Story",
     "drill": "draftboard.lab.drill:Drill",
 }
-"""By command: the class of its answer, or the function that writes its schema."""
+"""By command: the class of its result, or the function that writes its schema."""
 
 
 def schema_of(command: str) -> str:
     """The JSON Schema of what a command prints with `--json`."""
-    module, _, name = ANSWERS[command].partition(":")
-    found = getattr(importlib.import_module(module), name)
-    text: str = output.schema(found) if isinstance(found, type) else found()
+    module, _, name = RESULTS[command].partition(":")
+    result = getattr(importlib.import_module(module), name)
+    text: str = output.schema(result) if isinstance(result, type) else result()
     return text
-
-
-def file_of(command: str) -> str:
-    """The name of the file below `docs/schemas/` that holds it."""
-    return f"{command.replace(' ', '-')}.schema.json"

@@ -4,38 +4,66 @@ import math
 import shutil
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from draftboard.durations import Duration, moment
 from draftboard.project import CHECKOUT
 
+if TYPE_CHECKING:
+    from draftboard.output import Document
+
+Command = Callable[..., None]
+_FORM = "draftboard.form"  # Key of what --json or --markdown chose, in click's context.
 FILE = click.Path(path_type=Path, dir_okay=False)
 config_option = click.option("--config", type=FILE, help="Settings that overlay the defaults, as TOML.")
 force_option = click.option("--force", is_flag=True, help="Replace an existing file.")
 
 
-def _print_schema(context: click.Context, _option: click.Parameter, asked: bool) -> None:
-    if asked:
+def _print_schema(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
+    if wanted:
         from draftboard.cli.schemas import schema_of
 
         click.echo(schema_of(context.command_path.partition(" ")[2]), nl=False)
         context.exit()
 
 
-def json_options(command: Callable[..., None]) -> Callable[..., None]:
+def _choose_form(context: click.Context, option: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        require(_FORM not in context.meta, "--json and --markdown are mutually exclusive")
+        context.meta[_FORM] = option.name
+
+
+def _flag(name: str, words: str, callback: Callable[..., None], *, eager: bool = False) -> Callable[[Command], Command]:
+    return click.option(name, is_flag=True, is_eager=eager, expose_value=False, callback=callback, help=words)
+
+
+def json_options(command: Command) -> Command:
     """`--json`, and `--schema`, which describes it."""
-    schema = click.option(
-        "--schema",
-        is_flag=True,
-        is_eager=True,
-        expose_value=False,
-        callback=_print_schema,
-        help="Print the JSON Schema of --json and exit.",
-    )
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(schema(command))
+    schema = _flag("--schema", "Print the JSON Schema of --json and exit.", _print_schema, eager=True)
+    return _flag("--json", "Print JSON.", _choose_form)(schema(command))
+
+
+def output_options(command: Command) -> Command:
+    """`--json`, `--schema` and `--markdown`."""
+    return json_options(_flag("--markdown", "Print Markdown.", _choose_form)(command))
+
+
+def print_result(result: object, document: "Callable[[], Document]") -> None:
+    """Print a command's result in the form that its options choose: a document for people unless they choose JSON."""
+    from draftboard import output
+    from draftboard.cli.screen import console
+
+    match click.get_current_context().meta.get(_FORM):
+        case "json":
+            click.echo(output.as_json(result))
+        case "markdown":
+            click.echo(output.as_markdown(document()), nl=False)
+        case _:
+            output.show(document(), console())
 
 
 class Number(click.FloatRange):
@@ -54,21 +82,24 @@ factor_option = click.option(
 )
 
 
-def access_options(otherwise: str = "") -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """`--token-file`, whose help ends with the default, `otherwise`; and `--ca-file`."""
-    token = click.option("--token-file", type=FILE, help=f"File with the bearer token of the server.{otherwise}")
+def access_options(default: str = "") -> Callable[[Command], Command]:
+    """`--token-file`, whose help ends with the default; and `--ca-file`."""
+    token = click.option("--token-file", type=FILE, help=f"File with the bearer token of the server.{default}")
     ca = click.option("--ca-file", type=FILE, help="Certificates (PEM) to trust instead of the system's.")
-    return lambda command: token(ca(command))
+
+    def options(command: Command) -> Command:
+        return token(ca(command))
+
+    return options
 
 
 def _program(_context: click.Context, _option: click.Parameter, given: str) -> Path:
     fetched = CHECKOUT and shutil.which(given, path=CHECKOUT / ".tools/bin")
-    found = fetched or shutil.which(given)
-    return Path(found or given).absolute()
+    return Path(fetched or shutil.which(given) or given).absolute()
 
 
-def program_option(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """An option for a program: as named, else from the environment, else what `make tools` fetched, else from PATH."""
+def program_option(name: str) -> Callable[[Command], Command]:
+    """A program: as given, else from the environment, else as fetched by `make tools`, else from PATH."""
     return click.option(
         f"--{name}-program",
         name,
@@ -76,7 +107,7 @@ def program_option(name: str) -> Callable[[Callable[..., None]], Callable[..., N
         default=name,
         show_envvar=True,
         callback=_program,
-        help="The program. Default: what `make tools` fetched for the checkout, else that on PATH.",
+        help="Path of the program. Default: fetched by `make tools` in a checkout, else found on PATH.",
     )
 
 
@@ -90,25 +121,30 @@ def _parsed(parse: Callable[[str], Any]) -> Callable[[click.Context, click.Param
     return callback
 
 
-def _duration(text: str, longest: str) -> Duration:
+def _duration(longest: str, text: str) -> Duration:
     duration = Duration.parse(text)
     if not Duration(0) < duration <= Duration.parse(longest):
         raise ValueError(f"must be longer than 0s, at most {longest}")
     return duration
 
 
-duration = _parsed(lambda text: _duration(text, "366d"))
-wait = _parsed(lambda text: _duration(text, "1d"))
-_moment = _parsed(lambda text: moment(text, time.time()))
+def _moment(text: str) -> float:
+    return moment(text, time.time())
+
+
+duration, wait = _parsed(partial(_duration, "366d")), _parsed(partial(_duration, "1d"))
 range_option = click.option(
     "--range", "span", metavar="DURATION", callback=duration, help="Period before --at. Default: the rules' window."
 )
 at_option = click.option(
-    "--at", metavar="TIME", callback=_moment, help="Time to ask of: now-6h, Unix seconds or ISO 8601. Default: now."
+    "--at",
+    metavar="TIME",
+    callback=_parsed(_moment),
+    help="Evaluation time: now-6h, Unix seconds or ISO 8601. Default: now.",
 )
 
 
-def require(allowed: object, otherwise: str) -> None:
-    """Refuse options that do not go together, in words that say what to do."""
-    if not allowed:
+def require(condition: object, otherwise: str) -> None:
+    """Raise a usage error, one line that says what to do, unless the condition holds."""
+    if not condition:
         raise click.UsageError(otherwise)

@@ -1,13 +1,13 @@
-"""`sweep`: what temperature does to speculation, on a running vLLM."""
+"""`sweep`: speculation of a running vLLM at several temperatures."""
 
 import signal
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
-from draftboard import output
 from draftboard.access import API_KEY, Access
 from draftboard.alerts import load
 from draftboard.cli import screen, shared
@@ -24,7 +24,7 @@ def _several(context: click.Context, option: click.Parameter, given: str) -> tup
     return values
 
 
-def _count(name: str, least: int, most: int, words: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def _count(name: str, least: int, most: int, words: str) -> Callable[[shared.Command], shared.Command]:
     option, bounds = f"--{name.replace('_', '-')}", click.IntRange(least, most)
     return click.option(option, type=bounds, default=getattr(Plan, name), show_default=True, help=words)
 
@@ -46,7 +46,7 @@ def _count(name: str, least: int, most: int, words: str) -> Callable[[Callable[.
 @_count("concurrency", 1, 256, "Requests in flight.")
 @_count("max_tokens", 1, 100_000, "Maximum tokens per completion.")
 @click.option("--model", default="", help="Served model name. Default: the first one.")
-@click.option("--method", default="", help="Drafting method; sets the draft cost.")
+@click.option("--method", default="", help="Drafting method; selects the draft cost.")
 @click.option(
     "--production-temperature",
     type=_TEMPERATURE,
@@ -73,7 +73,6 @@ def sweep_command(
     token_file: Path | None,
     ca_file: Path | None,
     config: Path | None,
-    as_json: bool,
     **planned: Any,  # noqa: ANN401  (fields of the plan)
 ) -> None:
     """Send completions to the vLLM at URL at several temperatures and judge speculation at each.
@@ -85,13 +84,10 @@ def sweep_command(
     text = read_prompts(prompts) if prompts else BUILT_IN
     plan = Plan(server=url, prompts=text, timeout=timeout.seconds, access=access, **planned)
     with screen.progress_bar() as progress:
-        found = sweep(plan, settings, progress=progress)
-    if as_json:
-        click.echo(output.as_json(found))
-    else:
-        output.show(document(found), screen.console())
-    if found.failure:
-        click.echo(f"draftboard: {found.failure}", err=True)
+        result = sweep(plan, settings, progress=progress)
+    shared.print_result(result, partial(document, result))
+    if result.failure:
+        click.echo(f"draftboard: {result.failure}", err=True)
         raise SystemExit(2)
-    if found.interrupted:
+    if result.interrupted:
         raise SystemExit(128 + signal.SIGINT)
