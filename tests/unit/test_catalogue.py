@@ -1,4 +1,4 @@
-"""The catalogue against pages that real vLLM 0.32 servers served."""
+"""The catalogue against pages that real vLLM servers served, as far as their release has its metrics."""
 
 from functools import cache
 from pathlib import Path
@@ -7,10 +7,26 @@ import pytest
 from prometheus_client import Metric as Family
 from prometheus_client.parser import text_string_to_metric_families
 
-from draftboard.catalogue import CATALOGUE, ELSEWHERE, Histogram, Kind, Metric, Owner, Presence, around, serving
+from draftboard.catalogue import (
+    CATALOGUE,
+    ELSEWHERE,
+    RECORDED,
+    Histogram,
+    Kind,
+    Metric,
+    Owner,
+    Presence,
+    around,
+    serving,
+)
+from draftboard.catalogue.metric import release_numbers
 
 PAGES = Path(__file__).parent.parent / "data"
-EXPOSED = [metric for metric in (*CATALOGUE, *around.LASTING) if metric.presence not in ELSEWHERE]
+EXPOSED = [
+    metric
+    for metric in (*CATALOGUE, *around.LASTING)
+    if metric.presence not in ELSEWHERE and metric.exists_in(RECORDED)
+]
 HISTOGRAMS = [metric for metric in EXPOSED if isinstance(metric, Histogram)]
 OF_OWNER = {
     Owner.ENGINE: {"model_name", "engine"},
@@ -25,7 +41,7 @@ WITH_TRAFFIC = ("baseline", "ngram-load", "ngram-dp2")
 @cache
 def page(name: str) -> dict[str, Family]:
     """The families of a page, by the name of their samples' family."""
-    text = (PAGES / f"v0.32.0-{name}.prom").read_text()
+    text = (PAGES / f"v{RECORDED}-{name}.prom").read_text()
     return {family.name: family for family in text_string_to_metric_families(text)}
 
 
@@ -60,6 +76,19 @@ def test_kinds_and_help_are_those_of_the_page(metric: Metric) -> None:
     name = metric.parts[0].name
     found = {(f.type, f.documentation) for f in page("ngram-load").values() for s in f.samples if s.name == name}
     assert found == {(metric.kind.value, metric.help.rstrip())}
+
+
+def test_the_recorded_release_is_that_of_the_newest_page() -> None:
+    recorded = {path.name.removeprefix("v").partition("-")[0] for path in PAGES.glob("v*.prom")}
+    assert max(recorded, key=release_numbers) == RECORDED
+
+
+@pytest.mark.parametrize(
+    ("release", "exists"), [("0.9.2", False), ("0.10.0", True), ("0.10.2", True), ("0.10.3", False), ("0.11.0", False)]
+)
+def test_a_metric_exists_from_its_first_release_to_its_last(release: str, exists: bool) -> None:
+    metric = Metric(name="vllm:a", unit="tokens", meaning="A.", since="0.10.0", until="0.10.2")
+    assert metric.exists_in(release) == exists
 
 
 def test_no_family_is_listed_twice() -> None:

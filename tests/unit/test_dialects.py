@@ -14,7 +14,7 @@ from draftboard.build.inventory import inventory
 from draftboard.catalogue import CATALOGUE, Kind
 from draftboard.catalogue.dialects import DIALECTS, SGLANG, VLLM, DialectName
 from draftboard.doctor.finding import Severity
-from draftboard.doctor.series import examine_pages
+from draftboard.doctor.pages import examine_pages
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.lab.replay.evaluate import unpack

@@ -331,12 +331,26 @@ def test_the_release_of_a_server_is_used_for_the_configuration(capsys: pytest.Ca
     assert asked.count("/prefix/version") == 1
 
 
-def test_the_option_needs_something_that_it_is_for(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_option_needs_a_release_and_something_to_examine(capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, words in (
-        (["x:1", "--vllm-version", "0.33.0"], "--vllm-version requires"),
+        (["--vllm-version", "0.33.0"], "nothing to examine"),
         (["--vllm-version", "dev", "--speculative-config", "{}"], "'dev' is not a release"),
     ):
         with pytest.raises(SystemExit) as ended:
             main(["doctor", *arguments])
         assert ended.value.code == 2
         assert words in capsys.readouterr().err
+
+
+def test_the_release_of_a_saved_page_is_the_option_s(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "page.prom"
+    lines = (DATA / "v0.32.0-ngram-load.prom").read_text().splitlines(keepends=True)
+    path.write_text("".join(line for line in lines if "vllm:admission_rejections" not in line))
+    for release, words in (
+        ("0.31.0", "vLLM 0.31.0, older than vLLM 0.32.0: no vllm:admission_rejections_total"),
+        ("0.32.0", "something removes series on the way: no vllm:admission_rejections_total"),
+    ):
+        with pytest.raises(SystemExit) as ended:
+            main(["doctor", str(path), "--vllm-version", release, "--json"])
+        (found,) = (f for f in json.loads(capsys.readouterr().out)["examinations"][0]["findings"] if words in f["what"])
+        assert (ended.value.code, found["severity"]) == (1, "warning")

@@ -185,7 +185,9 @@ def test_the_raw_edition_reads_no_record_and_the_rules_read_no_variable(settings
 def test_every_metric_of_the_catalogue_is_read_and_each_once_described(settings: Settings) -> None:
     scopes = {level: Scope(settings, level, Edition.RAW) for signal in ALL for level in signal.levels}
     read = {name for signal in ALL for name in metrics_of(signal, scopes[signal.levels[-1]])}
-    assert read == {metric.name for metric in CATALOGUE}
+    unread = sorted({metric.name for metric in CATALOGUE} - read)
+    assert unread == [], f"no signal reads {unread}: define one in generator/draftboard/signals/"
+    assert read <= {metric.name for metric in CATALOGUE}
     assert [metric.name for metric in CATALOGUE if not metric.meaning.endswith(".")] == []
     assert len(CATALOGUE) == len({metric.name for metric in CATALOGUE})
 

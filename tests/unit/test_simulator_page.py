@@ -1,6 +1,7 @@
-"""The simulator's pages against those that real vLLM 0.32 servers served: of these, exactly what Draftboard reads.
+"""The simulator's pages against those that real vLLM servers served: of these, exactly what Draftboard reads.
 
 What differs, and why:
+- Metrics of releases after the recorded one are on the simulated page only.
 - Families come in the catalogue's order, within a page of several processes too; Prometheus does not mind.
 - Of the labels of the cache's configuration only those that are read are there; their values are the scenario's.
 - `model_name`, counts and times are the scenario's.
@@ -15,7 +16,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
-from draftboard.catalogue import CATALOGUE, around, serving
+from draftboard.catalogue import CATALOGUE, RECORDED, around, serving
 from draftboard.lab.simulator.fleet import Instance, targets
 from draftboard.lab.simulator.scenario import Scenario
 from draftboard.lab.simulator.serve import page
@@ -32,6 +33,7 @@ SERVERS: dict[str, dict[str, Any]] = {
 }
 LONGEST = {"ngram-dp2": 512}
 READ = (*CATALOGUE, *around.LASTING)
+NEWER = tuple(name for metric in READ if not metric.exists_in(RECORDED) for name in (metric.name, metric.family))
 CREATED = {f"{metric.family}_created" for metric in READ}
 FAMILIES = CREATED | {name for metric in READ for name in (metric.name, metric.family)}
 SERIES = CREATED | {part.name for metric in READ for part in metric.parts}
@@ -50,7 +52,10 @@ def simulated(name: str) -> str:
 @pytest.fixture(scope="module", params=sorted(SERVERS))
 def pages(request: pytest.FixtureRequest) -> tuple[str, str]:
     """A real page and the simulated one."""
-    return (REAL / f"v0.32.0-{request.param}.prom").read_text(), simulated(request.param)
+    real, made = (REAL / f"v{RECORDED}-{request.param}.prom").read_text(), simulated(request.param)
+    lines = made.splitlines(keepends=True)
+    recorded = (line for line in lines if not line.removeprefix("# HELP ").removeprefix("# TYPE ").startswith(NEWER))
+    return real, "".join(recorded)
 
 
 def comments(text: str) -> list[str]:

@@ -6,7 +6,7 @@ entry here and nowhere else.
 """
 
 from draftboard.catalogue import around, latency, probe, serving, speculation
-from draftboard.catalogue.metric import ELSEWHERE, Histogram, Kind, Metric, Owner, Presence
+from draftboard.catalogue.metric import ELSEWHERE, OLDEST, RECORDED, Histogram, Kind, Metric, Owner, Presence
 
 CATALOGUE = tuple(
     metric

@@ -3,6 +3,16 @@
 from dataclasses import dataclass, field
 from enum import Enum
 
+OLDEST = "0.8.5"
+"""The oldest release of vLLM whose series were read."""
+RECORDED = "0.32.0"
+"""The release whose pages were recorded from running servers: newer series are known from vLLM's source alone."""
+
+
+def release_numbers(release: str) -> tuple[int, ...]:
+    """A release of vLLM as numbers, by which releases are ordered."""
+    return tuple(map(int, release.split(".")))
+
 
 class Kind(Enum):
     """What a series is, hence what may be done with it."""
@@ -52,11 +62,19 @@ class Metric:
     meaning: str  # in our words
     help: str = ""  # in the words of the page that exposes it
     presence: Presence = Presence.ALWAYS
-    since: str = "0.8.5"  # first vLLM release known to export it (0.8.5 is the oldest one read)
+    since: str = OLDEST  # first vLLM release known to export it
+    until: str = ""  # last vLLM release that exports it; empty where the newest does
     own_labels: tuple[str, ...] = ()  # beyond those of its owner
-    values: dict[str, tuple[str, ...]] = field(default_factory=dict, hash=False)  # of own labels: all, where known
+    values: dict[str, tuple[str, ...]] = field(
+        default_factory=dict, hash=False
+    )  # by own label: all that servers expose
     owner: Owner = Owner.ENGINE
     part_of: str = ""  # the histogram whose part it is
+
+    def exists_in(self, release: str) -> bool:
+        """Whether this release of vLLM (three numbers) exports it."""
+        number = release_numbers(release)
+        return release_numbers(self.since) <= number and (not self.until or number <= release_numbers(self.until))
 
     @property
     def family(self) -> str:
@@ -100,6 +118,6 @@ class Histogram(Metric):
         return (self.bucket, self.sum, self.count)
 
     def _part(self, suffix: str, unit: str, *labels: str) -> Metric:
-        kept = {name: getattr(self, name) for name in ("meaning", "presence", "since", "owner")}
+        kept = {name: getattr(self, name) for name in ("meaning", "presence", "since", "until", "owner")}
         own = (*self.own_labels, *labels)
         return Metric(name=self.name + suffix, unit=unit, own_labels=own, part_of=self.name, **kept)

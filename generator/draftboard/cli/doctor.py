@@ -24,9 +24,7 @@ _WINDOW = Duration(10)
 @shared.at_option
 @click.option("--speculative-config", metavar="JSON", help="Examine a value of vLLM's --speculative-config.")
 @click.option("--command", metavar="COMMANDLINE", help="Examine the command line of a vLLM server.")
-@click.option(
-    "--vllm-version", metavar="VERSION", help="Release that runs a configuration or command. Default: a SOURCE's own."
-)
+@click.option("--vllm-version", metavar="VERSION", help="Release of vLLM to check for. Default: a SOURCE's own.")
 @shared.config_option
 @shared.access_options()
 @shared.json_options
@@ -58,20 +56,20 @@ def doctor_command(
     shared.require(at is None or prometheus is not None, "--at requires --prometheus")
     shared.require(window is None or sources, "--window requires a SOURCE")
     shared.require(reads or not (token_file or ca_file), "--token-file and --ca-file require a SOURCE or --prometheus")
-    configured = speculative_config is not None or command is not None
-    shared.require(vllm_version is None or configured, "--vllm-version requires --speculative-config or --command")
     settings, access, examinations = load(config), Access.from_files(token_file, ca_file), []
-    release = doctor.release_of(vllm_version, sources if configured else (), access)
+    release = doctor.release_of(vllm_version, sources, access)
     if speculative_config is not None:
         examinations.append(doctor.examine_config(speculative_config, settings, release))
     if command is not None:
         examinations.append(doctor.examine_command(command, settings, release))
     if prometheus is not None:
         with Client(prometheus, access) as client:
-            examinations.append(doctor.examine_prometheus(client, settings, time.time() if at is None else at))
+            examinations.append(doctor.examine_prometheus(client, settings, time.time() if at is None else at, release))
     if sources:
         with screen.progress_bar() as progress:
-            examinations += doctor.examine_sources(sources, settings, window or _WINDOW, access, progress)
+            examinations += doctor.examine_sources(
+                sources, settings, window or _WINDOW, access, progress=progress, release=release
+            )
     shared.require(examinations, "nothing to examine: give a SOURCE, --prometheus, --speculative-config or --command")
     diagnosis = doctor.Diagnosis(tuple(examinations))
     shared.print_result(diagnosis, partial(doctor.document, diagnosis))

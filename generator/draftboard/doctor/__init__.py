@@ -2,6 +2,6 @@
 
 from draftboard.doctor.command import examine_command, examine_config
 from draftboard.doctor.finding import Diagnosis, document
+from draftboard.doctor.pages import examine_sources
 from draftboard.doctor.prometheus import examine_prometheus
 from draftboard.doctor.releases import release_of
-from draftboard.doctor.series import examine_sources

@@ -11,6 +11,7 @@ from draftboard.catalogue.dialects import DIALECTS, LOOKED_FOR, Dialect, dialect
 from draftboard.doctor import series
 from draftboard.doctor.buckets import FAMILIES, buckets_flag, finite, other_bounds
 from draftboard.doctor.finding import Empty, Examination, Finding, few, found
+from draftboard.doctor.releases import UNKNOWN, Release
 from draftboard.doctor.series import NAMES, Reader, Server, named, place
 from draftboard.errors import DraftboardError
 from draftboard.expr.labels import told_apart
@@ -42,7 +43,7 @@ class Stored:
     beside: frozenset[str]  # names of other exporters' series, and of the state's records, which vLLM always leads to
 
 
-def examine_prometheus(client: Client, settings: Settings, time: float) -> Examination:
+def examine_prometheus(client: Client, settings: Settings, time: float, release: Release = UNKNOWN) -> Examination:
     """Examine what it stored at a time, in Unix seconds, and how it works now; raises DraftboardError if it is down."""
     looked_at, readers = f"Prometheus at {client.url}", series.all_readers(settings)
     stored = _stored(client, settings, time)
@@ -59,7 +60,8 @@ def examine_prometheus(client: Client, settings: Settings, time: float) -> Exami
         empty = series.silenced_by({name for names in NAMES.values() for name in names}, readers)
         nothing = found("no-server", where, empty, label=settings.labels.spec_method, looked_for=LOOKED_FOR)
         return Examination(looked_at, (nothing, *of_our_rules))
-    findings = [*series.missing_series(stored.servers, settings, readers), *of_scrapes(targets, stored, settings)]
+    findings = [*series.missing_series(stored.servers, settings, readers, release)]
+    findings += of_scrapes(targets, stored, settings)
     findings += [*of_our_rules, *_other_bounds(client, stored, settings, time), *_unresolved(client, settings, time)]
     if stored.beside.isdisjoint(names := NAMES[Presence.GPU_EXPORTER]):
         empty = series.silenced_by(names, readers)

@@ -9,8 +9,9 @@ from importlib.resources import files
 
 from pydantic_core import from_json
 
-from draftboard import reading
+from draftboard import catalogue, reading
 from draftboard.access import Access
+from draftboard.catalogue import Metric
 from draftboard.doctor.finding import few, shown
 from draftboard.errors import DraftboardError
 
@@ -82,6 +83,12 @@ class Release:
     def is_certain(self) -> bool:
         """Whether the sources that were read tell what it has."""
         return bool(self.version) and not self.is_newer and self.numbers >= _numbers(OLDEST)
+
+    def may_lack(self, metric: Metric) -> bool:
+        """Whether it is older than a metric, or newer than its last release; any metric of some releases if unknown."""
+        if not self.version:
+            return metric.since != catalogue.OLDEST or bool(metric.until)
+        return not metric.exists_in(".".join(map(str, self.numbers)))
 
     def has(self, span: Span) -> bool:
         """Whether it has what the releases of the span have."""

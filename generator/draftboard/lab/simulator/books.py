@@ -29,8 +29,9 @@ from draftboard.lab.simulator.scenario import Server
 _CPU, _COLLECTIONS = around.LASTING
 _CPU_SECONDS_PER_REQUEST = 0.02
 
+_UNDECLARED = "simulated"  # the value of a label for which the catalogue declares none
 PAGE = tuple(metric for metric in (*CATALOGUE, *around.LASTING) if metric.presence not in ELSEWHERE)
-"""What a simulated server exposes: of vLLM 0.32's page, every series that Draftboard reads."""
+"""What a simulated server exposes: every series of any release of vLLM that Draftboard reads."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ def _labels(metric: Metric, server: Server) -> Iterator[dict[str, str]]:
         "num_gpu_blocks": (server.kv_blocks,),
     }
     for owner in owners.get(metric.owner, [{}]):
-        for own in product(*(values[label] for label in metric.own_labels)):
+        for own in product(*(values.get(label, (_UNDECLARED,)) for label in metric.own_labels)):
             yield dict(zip(metric.own_labels, map(str, own), strict=True)) | owner
 
 
