@@ -412,7 +412,7 @@ def test_the_link_of_a_row_carries_every_label_that_tells_models_apart(panels: P
             labels = re.findall(r'"(\w+)"', joined[1])
             assert labels in (
                 [one for one in of.filters if one in level]
-                for level in (of.engine_level, of.model_level, of.service_level)
+                for level in (of.engine_level, of.model_level, of.of_level("service"))
             )
             assert address[1] == "&".join(f"var-{label}=${number}" for number, label in enumerate(labels, start=1))
             assert address[2] == ";".join(["(.*)"] * len(labels))
@@ -508,7 +508,7 @@ def test_every_signal_is_shown_or_serves_another_that_is(settings: Settings) -> 
 
 def test_series_are_named_by_every_label_that_tells_models_apart(panels: Panels, settings: Settings) -> None:
     of = settings.labels
-    levels = (of.service_level, of.model_level, of.target_level, of.host_level, of.monitor_level)
+    levels = [of.of_level(name) for name in ("service", "model", "target", "host", "monitor")]
     for where, panel in kind(panels, "timeseries", "stat", "state-timeline", "barchart"):
         for target in (one for one in panel["targets"] if not re.match(r"sum by \(\w*\) \(", one["expr"])):
             named = target["legendFormat"] if target["format"] == "time_series" else target["expr"]
@@ -738,7 +738,7 @@ def test_no_panel_draws_more_than_twelve_lines_by_default(documents: dict[str, J
 
 
 def test_every_trend_of_models_on_a_dashboard_shows_the_same_models(panels: Panels, settings: Settings) -> None:
-    model = ", ".join(settings.labels.model_level), ", ".join(settings.labels.service_level)
+    model = ", ".join(settings.labels.model_level), ", ".join(settings.labels.of_level("service"))
     found: dict[str, set[str]] = {}
     for where, panel in kind(panels, "timeseries", "barchart", "xychart"):
         for target in panel["targets"]:

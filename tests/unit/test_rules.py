@@ -108,7 +108,9 @@ def test_the_level_in_a_record_s_name_is_what_its_expression_keeps(files: dict[s
                 of_servers = "state" in rule["record"] or level == "target"
                 allowed = [set(levels[level])]
                 allowed += (
-                    [set(labels.target), set(labels.target_series), set(labels.target_level)] if of_servers else []
+                    [set(labels.target), set(labels.target_series), set(labels.of_level("target"))]
+                    if of_servers
+                    else []
                 )
                 # A baseline is shared by all arms of its model.
                 allowed += (

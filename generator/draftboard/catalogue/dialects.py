@@ -66,6 +66,14 @@ class Dialect:
         """Its own series, which vLLM does not have."""
         return tuple(metric for metric in (self.length, self.rate, self.drafted_by_position) if metric)
 
+    @property
+    def own_labels(self) -> frozenset[str]:
+        """Labels that its series have instead of vLLM's."""
+        spellings = (self.spellings or {}).values()
+        return frozenset(
+            label for one in spellings for label in (*one.labels.values(), *(name for name, _ in one.only))
+        )
+
     def labels_for(self, label: str) -> Iterator[str]:
         """What some of its series call one of our labels."""
         for spelling in (self.spellings or {}).values():

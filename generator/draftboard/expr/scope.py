@@ -29,7 +29,7 @@ class Level(Enum):
 
     def labels(self, settings: Settings) -> tuple[str, ...]:
         """Labels that a series of this level carries."""
-        return () if self is Level.FLEET else getattr(settings.labels, f"{self.value}_level")
+        return settings.labels.of_level(self.value)
 
 
 class Edition(Enum):

@@ -1,3 +1,4 @@
 """The user's settings: `Settings()` holds the defaults, `load` reads a TOML file over them."""
 
-from draftboard.settings.model import SEVERITIES, Labels, Overlay, Settings, Severity, load
+from draftboard.settings.labels import Labels
+from draftboard.settings.model import SEVERITIES, Overlay, Settings, Severity, load

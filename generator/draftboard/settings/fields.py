@@ -8,12 +8,6 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer
 from draftboard.durations import Duration
 
 LONGEST_DRAFT = 99  # Drafted tokens a step that anything is computed for: far more than any drafter drafts.
-# Labels that records add, labels of vLLM's own series, and names of dashboard variables.
-RESERVED_LABELS = frozenset(
-    {"Model", "about", "accepted", "alertname", "alertstate", "batch", "datasource", "device", "draft_cost"}
-    | {"finished_reason", "gpu", "identity", "integration", "k", "le", "link", "position", "reached", "reason"}
-    | {"rule_group", "series", "severity", "slo", "source", "state", "status", "verify_inflation"}
-)
 _MATCHER = re.compile(r'\s*([a-zA-Z_][a-zA-Z0-9_]*)\s*(=~|!~|!=|=)\s*"([^"\\$\n{}]*)"\s*')
 
 
@@ -47,12 +41,6 @@ def _at_most(most: str, *, above: int = -1) -> AfterValidator:
     return AfterValidator(checked)
 
 
-def _free(value: str) -> str:
-    if value in RESERVED_LABELS:
-        raise ValueError("is a label name that records, vLLM or dashboards use themselves: choose another")
-    return value
-
-
 def _selector(value: str) -> str:
     """Normalise label matchers; only plain regular expressions, which mean the same in Python and RE2."""
     matchers = []
@@ -75,10 +63,6 @@ def _selector(value: str) -> str:
 _Duration = Annotated[Duration, BeforeValidator(_duration), PlainSerializer(str)]
 Positive = Annotated[_Duration, _at_most("366d", above=0)]
 Hold = Annotated[_Duration, _at_most("7d")]
-LabelKey = Annotated[
-    str, written(r"(?!__)[a-zA-Z_]\w*", "must be a label name: letters, digits and _, not starting with a digit or __")
-]
-LabelName = Annotated[LabelKey, AfterValidator(_free)]
 OneLine = Annotated[str, written(r"[^\x00-\x1f\x7f]{1,1000}", "must be one line of 1 to 1000 characters")]
 METHOD_NAME = r"[A-Za-z0-9_-]+", "must be a method name: letters, digits, _ and -"
 MethodName = Annotated[str, written(*METHOD_NAME)]

@@ -19,8 +19,6 @@ from draftboard.settings.fields import (
     AboveZero,
     Currency,
     Hold,
-    LabelKey,
-    LabelName,
     MethodName,
     ModelPattern,
     OneLine,
@@ -29,6 +27,7 @@ from draftboard.settings.fields import (
     Url,
     written,
 )
+from draftboard.settings.labels import ADDED_LABELS, SERIES_LABELS, LabelKey, LabelName, Labels
 from draftboard.settings.objectives import BURN_WINDOWS, Buckets, Objectives, check_measurable
 from draftboard.settings.stack import Stack
 from draftboard.settings.thresholds import Planning, Thresholds, Traffic
@@ -38,85 +37,6 @@ Severity = Literal["none", "info", "warning", "critical"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)  # From the least to the most urgent.
 GrafanaName = Annotated[str, written(r"[\w-]{1,40}", "must be 1 to 40 letters, digits, _ and -")]
 AlertName = Annotated[str, written("[A-Za-z]+", "must be the name of an alert: letters only")]
-
-
-class Labels(Table):
-    """Label names, as they arrive in Prometheus. Rename them here if relabelling renamed them there."""
-
-    scope: tuple[LabelName, ...] = Field(default=("cluster", "namespace"), strict=False, max_length=8)
-    """Labels wider than a job. Every record keeps them; they may be absent. Dashboards have a variable for each: beside
-    the others where the settings list other labels than these, else in the menu of the dashboard's controls."""
-    job: LabelName = "job"
-    instance: LabelName = "instance"
-    model_name: LabelName = "model_name"
-    engine: LabelName = "engine"
-    spec_method: LabelName = "spec_method"
-    """Target label set by the user: vLLM does not export the drafting method."""
-    variant: LabelName = "variant"
-    """Target label set by the user: an arm of an A/B comparison."""
-    scale_to_zero: LabelName = "scale_to_zero"
-    """Target label set by the user, of any value: servers whose absence is normal."""
-    spec_verification: LabelName = "spec_verification"
-    """Target label set by the user where fewer tokens may be verified than were drafted: see methods.adaptive."""
-    host: LabelName = "host"
-    """Optional target label of vLLM and of the GPU exporter: the machine. Default: `instance` without its port."""
-
-    @property
-    def target(self) -> tuple[str, ...]:
-        """Labels that identify a scraped server."""
-        return (*self.scope, self.job, self.instance)
-
-    @property
-    def arm(self) -> tuple[str, ...]:
-        """Labels that tell apart ways to draft for the same model."""
-        return (self.spec_method, self.variant, self.spec_verification)
-
-    @property
-    def filters(self) -> tuple[str, ...]:
-        """Labels that dashboards filter by, each with a variable of its name."""
-        return (*self.scope, self.job, self.instance, self.model_name, self.engine, self.spec_method, self.variant)
-
-    @property
-    def target_series(self) -> tuple[str, ...]:
-        """Labels that every series of a scraped server carries."""
-        return (*self.target, *self.arm)
-
-    @property
-    def target_level(self) -> tuple[str, ...]:
-        """Labels that a record of a server keeps; the model is known once the server has answered."""
-        return (*self.target, self.model_name, *self.arm)
-
-    @property
-    def engine_level(self) -> tuple[str, ...]:
-        """Labels that a record of an engine keeps."""
-        return (*self.target, self.model_name, self.engine, *self.arm)
-
-    @property
-    def model_level(self) -> tuple[str, ...]:
-        """Labels that a record of a model keeps."""
-        return (*self.scope, self.job, self.model_name, *self.arm)
-
-    @property
-    def service_level(self) -> tuple[str, ...]:
-        """Labels that a record of a model keeps which does not depend on how its servers draft."""
-        return (*self.scope, self.job, self.model_name)
-
-    @property
-    def monitor_level(self) -> tuple[str, ...]:
-        """Labels of a part of the monitoring itself."""
-        return self.target
-
-    @property
-    def host_level(self) -> tuple[str, ...]:
-        """Labels that a machine's series keep."""
-        return (*self.scope, self.host)
-
-    @model_validator(mode="after")
-    def _distinct(self) -> Self:
-        names = (*self.engine_level, self.host, self.scale_to_zero)
-        if repeated := sorted({name for name in names if names.count(name) > 1}):
-            raise ValueError(f"names the label {repeated[0]!r} twice: every label needs a name of its own")
-        return self
 
 
 class Series(Table):
@@ -334,7 +254,7 @@ class Settings(Table):
 
     @model_validator(mode="after")
     def _parts_fit_together(self) -> Self:
-        of_engines = {self.labels.model_name, self.labels.engine} | fields.RESERVED_LABELS
+        of_engines = {self.labels.model_name, self.labels.engine} | SERIES_LABELS | ADDED_LABELS
         if unfit := sorted(of_engines & {part.partition("=")[0].rstrip("!") for part in self.selector.split(",")}):
             raise ValueError(f"selector names {unfit[0]!r}, which targets do not carry: use target labels only")
         carried = {*self.labels.engine_level, self.labels.host}

@@ -9,7 +9,8 @@ from pydantic import Field, model_validator
 
 from draftboard.durations import Duration
 from draftboard.files import Table
-from draftboard.settings.fields import LabelKey, Positive, Url, written
+from draftboard.settings.fields import Positive, Url, written
+from draftboard.settings.labels import LabelKey
 
 _HOST_AND_PORT = r"([A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\]):[0-9]{1,5}"
 Address = Annotated[str, written(_HOST_AND_PORT, "must be an address such as alertmanager:9093")]

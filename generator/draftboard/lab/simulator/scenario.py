@@ -12,7 +12,8 @@ from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.files import Table, first_mistake, read_toml
 from draftboard.settings import Settings
-from draftboard.settings.fields import LONGEST_DRAFT, AboveZero, Hold, LabelName, MethodName, Positive, Ratio
+from draftboard.settings.fields import LONGEST_DRAFT, AboveZero, Hold, MethodName, Positive, Ratio
+from draftboard.settings.labels import LabelName
 
 _Name = Annotated[str, Field(pattern=r"^[\w./-]{1,80}$")]
 _Tokens = Annotated[int, Field(ge=1, le=1_000_000)]
