@@ -8,11 +8,12 @@ from pathlib import Path
 from urllib.parse import unquote_plus
 
 import pytest
+from pydantic import ValidationError
 
 from draftboard.build import render
 from draftboard.build.inventory import inventory
-from draftboard.catalogue import CATALOGUE, Kind
-from draftboard.catalogue.dialects import DIALECTS, SGLANG, VLLM, DialectName
+from draftboard.catalogue import CATALOGUE, Kind, Metric
+from draftboard.catalogue.dialects import DIALECTS, LEAST, SGLANG, VLLM, Spelling
 from draftboard.doctor.finding import Severity
 from draftboard.doctor.pages import examine_pages
 from draftboard.durations import Duration
@@ -34,7 +35,7 @@ SURVIVAL = (0.7, 0.45, 0.25)
 
 
 @functools.cache
-def files_of(dialect: DialectName) -> dict[str, str]:
+def files_of(dialect: str) -> dict[str, str]:
     return built(built_for(dialect))
 
 
@@ -44,7 +45,7 @@ def built(settings: Settings) -> dict[str, str]:
     return {path: made[path] for path in made if re.match(r"alerts/.*\.yaml|dashboards/(standalone/)?[^/]*$", path)}
 
 
-def of_page(dialect: DialectName) -> ModelReport:
+def of_page(dialect: str) -> ModelReport:
     (model,) = report(Lifetime(page_of(dialect))).models
     return model
 
@@ -60,8 +61,24 @@ def test_signals_that_mislead_exist() -> None:
     assert {name for signal in ALL for name in signal.in_dialects} <= DIALECTS.keys()
 
 
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_dialect_has_the_series_that_every_build_needs(dialect: str) -> None:
+    assert built_for(dialect).dialect.name == dialect
+
+
+@pytest.mark.parametrize("metric", LEAST, ids=lambda metric: metric.name)
+def test_a_dialect_without_a_needed_series_is_refused_with_its_name_and_place(
+    metric: Metric, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spellings = {one: Spelling(f"sglang:{one.name}") for one in LEAST if one is not metric}
+    monkeypatch.setitem(DIALECTS, "sglang", replace(SGLANG, spellings=spellings))
+    words = f"incomplete: no series for {metric.name}, which rules and dashboards need of every dialect: add it to"
+    with pytest.raises(ValidationError, match=words):
+        built_for("sglang")
+
+
 @pytest.mark.parametrize("dialect", ["ray", *IN_PART])
-def test_what_is_built_names_series_of_its_dialect_only(dialect: DialectName) -> None:
+def test_what_is_built_names_series_of_its_dialect_only(dialect: str) -> None:
     own = DIALECTS[dialect].prefixes[0]
     others = [re.escape(prefix) for name in DIALECTS if name != dialect for prefix in DIALECTS[name].prefixes]
     foreign = re.compile(rf"(?<![\w:])(?:{'|'.join(others)})\w+")
@@ -71,7 +88,7 @@ def test_what_is_built_names_series_of_its_dialect_only(dialect: DialectName) ->
 
 
 @pytest.mark.parametrize("dialect", IN_PART)
-def test_every_series_that_is_built_upon_is_on_the_engine_s_page(dialect: DialectName) -> None:
+def test_every_series_that_is_built_upon_is_on_the_engine_s_page(dialect: str) -> None:
     prefix, page = re.escape(DIALECTS[dialect].prefixes[0]), page_of(dialect).read_text()
     text = "".join(files_of(dialect).values())
     exposed = set(re.findall(rf"^(?:# TYPE )?({prefix}\w+)", page, re.MULTILINE))
@@ -86,7 +103,7 @@ def test_a_dialect_with_every_series_differs_from_vllm_s_files_in_names_alone(
 
 
 @pytest.mark.parametrize("dialect", IN_PART)
-def test_what_an_engine_does_not_export_is_left_out_rather_than_empty(dialect: DialectName) -> None:
+def test_what_an_engine_does_not_export_is_left_out_rather_than_empty(dialect: str) -> None:
     settings = built_for(dialect)
     entries = {entry.name: entry for entry in inventory(settings).signals}
     gone = {"coverage", "tokens_per_step", "expected_speedup", "step_p99"}
@@ -122,7 +139,7 @@ def test_positions_under_another_label_are_read_as_positions() -> None:
 
 
 @pytest.mark.parametrize("dialect", ["ray", "otel"])
-def test_a_page_under_another_prefix_gives_the_report_of_vllm_s_own(dialect: DialectName, tmp_path: Path) -> None:
+def test_a_page_under_another_prefix_gives_the_report_of_vllm_s_own(dialect: str, tmp_path: Path) -> None:
     for prefix in DIALECTS[dialect].prefixes:
         of_vllm = report(Pages(*PAIR))
         before, after = (renamed(path, prefix, tmp_path) for path in PAIR)
@@ -137,7 +154,7 @@ def test_a_page_under_another_prefix_gives_the_report_of_vllm_s_own(dialect: Dia
 
 
 @pytest.mark.parametrize("dialect", OTHERS)
-def test_a_report_tells_what_the_page_can_give(dialect: DialectName) -> None:
+def test_a_report_tells_what_the_page_can_give(dialect: str) -> None:
     model = of_page(dialect)
     assert model.sample
     assert model.sample.drafts == DRAFTS
@@ -154,7 +171,7 @@ def test_a_report_tells_what_the_page_can_give(dialect: DialectName) -> None:
 
 
 @pytest.mark.parametrize("dialect", IN_PART)
-def test_a_report_says_what_it_cannot_tell_and_shows_no_empty_line_for_it(dialect: DialectName) -> None:
+def test_a_report_says_what_it_cannot_tell_and_shows_no_empty_line_for_it(dialect: str) -> None:
     found = report(Lifetime(page_of(dialect)))
     (told,) = [note for note in found.notes if "does not tell" in note]
     assert DIALECTS[dialect].hides in told
@@ -165,7 +182,7 @@ def test_a_report_says_what_it_cannot_tell_and_shows_no_empty_line_for_it(dialec
 
 
 @pytest.mark.parametrize("dialect", OTHERS)
-def test_a_report_names_the_setting_that_its_dashboards_need(dialect: DialectName) -> None:
+def test_a_report_names_the_setting_that_its_dashboards_need(dialect: str) -> None:
     notes = report(Lifetime(page_of(dialect))).notes
     assert [note for note in notes if f'dialect = "{dialect}"' in note]
     notes = report(Lifetime(page_of(dialect)), built_for(dialect)).notes
@@ -207,7 +224,7 @@ def test_a_saved_report_keeps_its_dialect(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("dialect", ["sglang"])
-def test_doctor_names_the_setting_for_a_page_of_another_engine(dialect: DialectName) -> None:
+def test_doctor_names_the_setting_for_a_page_of_another_engine(dialect: str) -> None:
     findings = examine_pages([load(page_of(dialect))], (), Settings()).findings
     (told,) = [one for one in findings if "exposes it" in one.what]
     assert told.severity is Severity.PROBLEM
@@ -216,7 +233,7 @@ def test_doctor_names_the_setting_for_a_page_of_another_engine(dialect: DialectN
 
 
 @pytest.mark.parametrize("dialect", ["sglang"])
-def test_doctor_is_content_with_a_page_of_the_settings_engine(dialect: DialectName) -> None:
+def test_doctor_is_content_with_a_page_of_the_settings_engine(dialect: str) -> None:
     examination = examine_pages([load(page_of(dialect))], (), built_for(dialect))
     bad = [one for one in examination.findings if one.severity is not Severity.NOTE]
     assert [one.what for one in bad if "other bounds" not in one.what] == []
@@ -232,7 +249,7 @@ def test_doctor_names_a_counter_that_is_dropped_as_the_engine_names_it(tmp_path:
 
 
 @pytest.mark.parametrize("dialect", OTHERS)
-def test_every_name_leads_back_to_the_metric(dialect: DialectName) -> None:
+def test_every_name_leads_back_to_the_metric(dialect: str) -> None:
     one = DIALECTS[dialect]
     for part in (part for metric in CATALOGUE for part in metric.parts):
         if part.name not in one.missing:
@@ -252,7 +269,7 @@ def test_k_is_told_by_drafted_positions_where_an_engine_counts_them(tmp_path: Pa
 
 
 @pytest.mark.parametrize("dialect", IN_PART)
-def test_a_prometheus_is_asked_for_series_of_the_dialect_only(dialect: DialectName) -> None:
+def test_a_prometheus_is_asked_for_series_of_the_dialect_only(dialect: str) -> None:
     asked = list[str]()
 
     def nothing(request: BaseHTTPRequestHandler) -> None:
@@ -275,7 +292,7 @@ def test_what_no_series_of_a_dialect_tells_is_one_line() -> None:
 
 
 @pytest.mark.parametrize("dialect", IN_PART)
-def test_a_recording_of_another_engine_is_replayed(dialect: DialectName, tmp_path: Path) -> None:
+def test_a_recording_of_another_engine_is_replayed(dialect: str, tmp_path: Path) -> None:
     recording, plain = tmp_path / "recording.om", tmp_path / "plain.om"
     samples = [
         line for line in page_of(dialect).read_text().splitlines() if not line.startswith("#") and "NaN" not in line
@@ -283,3 +300,11 @@ def test_a_recording_of_another_engine_is_replayed(dialect: DialectName, tmp_pat
     recording.write_text("".join(f"{line} 1700000000\n" for line in samples) + "# EOF\n")
     assert unpack(recording, plain) == (1.7e9, 1.7e9)
     assert "requests" in plain.read_text() or "reqs" in plain.read_text()
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_the_documentation_lists_every_dialect(dialect: str) -> None:
+    path = "docs/operate/dialects.md"
+    assert f" | `{dialect}` | " in (FOLDER.parent.parent.parent / path).read_text(), (
+        f"add {dialect} to the table in {path}"
+    )

@@ -6,12 +6,15 @@ Names follow the sources that docs/operate/dialects.md lists. All else in Draftb
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Annotated
+
+from pydantic import AfterValidator, WithJsonSchema
 
 from draftboard.catalogue import CATALOGUE, latency, serving, speculation
 from draftboard.catalogue.metric import Kind, Metric, Presence
 
-DialectName = Literal["vllm", "ray", "otel", "llama.cpp", "tensorrt-llm", "sglang"]
+LEAST = (serving.REQUESTS_RUNNING, serving.GENERATION_TOKENS, speculation.DRAFTS)
+"""What rules and dashboards need of every dialect."""
 VLLM = "vllm:"
 POSITION = speculation.ACCEPTED_TOKENS_PER_POS.own_labels[0]
 _TOKENS = "tokens"
@@ -34,7 +37,7 @@ class Spelling:
 class Dialect:
     """How an engine or a pipeline names series."""
 
-    name: DialectName  # In the settings.
+    name: str  # In the settings.
     engine: str  # In words.
     prefixes: tuple[str, ...]  # How its series begin: first as rules read them.
     spellings: Mapping[Metric, Spelling] | None = None
@@ -232,7 +235,7 @@ SGLANG = Dialect(
     hides=f"drafted and accepted tokens, survival by position, K, the time per output token, why requests end, "
     f"{_NO_STEPS}",
 )
-DIALECTS: dict[DialectName, Dialect] = {
+DIALECTS: dict[str, Dialect] = {
     dialect.name: dialect
     for dialect in (
         Dialect(name="vllm", engine="vLLM", prefixes=(VLLM,)),
@@ -249,6 +252,18 @@ DIALECTS: dict[DialectName, Dialect] = {
     )
 }
 """By name in the settings."""
+
+
+def _require_usable(name: str) -> str:
+    if name not in DIALECTS:
+        raise ValueError(f"is unknown: write one of {', '.join(DIALECTS)}")
+    if missing := [metric.name for metric in LEAST if not DIALECTS[name].spelled(metric)]:
+        needed = f"no series for {', '.join(missing)}, which rules and dashboards need of every dialect"
+        raise ValueError(f"is incomplete: {needed}: add it to its entry in catalogue/dialects.py")
+    return name
+
+
+DialectName = Annotated[str, AfterValidator(_require_usable), WithJsonSchema({"enum": [*DIALECTS], "type": "string"})]
 LOOKED_FOR = ", ".join(prefix for dialect in DIALECTS.values() for prefix in dialect.prefixes)
 """How the series begin that pages are searched for, in words."""
 
