@@ -2,7 +2,6 @@
 
 import re
 import shlex
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from draftboard.cli import draftboard
 from draftboard.doctor import examine_command
 from draftboard.doctor.finding import Severity
 from draftboard.settings import Settings
-from support.command_line import run
+from support.command_line import options_of_commands, run
 from support.documented import Shown, shown
 
 ALL = shown()
@@ -77,26 +76,7 @@ def test_a_command_that_is_not_typed_says_why(each: Shown) -> None:
         assert not [one for one in examine_command(command, Settings()).findings if one.severity is Severity.PROBLEM]
 
 
-def commands_of(command: click.Command, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """Every command below a group, with the words that are typed for it."""
-    with command.make_context("draftboard", [], resilient_parsing=True) as context:
-        real = context.command
-        if isinstance(real, click.Group):
-            for name in real.list_commands(context):
-                below = real.get_command(context, name)
-                assert below
-                yield from commands_of(below, (*words, name))
-        else:
-            yield words, real
-
-
-OPTIONS = [
-    (words, option)
-    for words, command in commands_of(draftboard)
-    for parameter in command.params
-    if isinstance(parameter, click.Option)
-    for option in (*parameter.opts, *parameter.secondary_opts)
-]
+OPTIONS = [(words, option) for words, options in options_of_commands().items() for option in sorted(options)]
 WRITTEN = [
     frozenset(re.findall(r"--[a-z][a-z-]*[a-z]|\w+", path.read_text()))
     for path in (
