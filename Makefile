@@ -44,7 +44,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo install dist test test-dist test-docs test-long test-vllm test-wheel test-grafana test-kubernetes test-stack test-stack-vllm \
 	test-victoria test-cluster docs pictures recording unit lint format typecheck \
-	mutate detect false-alarms intervals schemas bench bench-simulator check-chromium optional-tools tools clean
+	mutate detect false-alarms costs intervals schemas bench bench-simulator check-chromium optional-tools tools clean
 
 include deploy/stack.mk
 
@@ -135,6 +135,9 @@ detect: $(VENV)/.dev $(FETCHED) ## Measure how soon alerts tell; write it to doc
 
 false-alarms: $(VENV)/.dev ## Simulate months of steady traffic, count alerts that fire
 	PYTHONPATH=tests $(BIN)/python -m scripts.false_alarms
+
+costs: $(VENV)/.dev ## Fit the costs that are assumed to the published measurements
+	PYTHONPATH=tests $(BIN)/python -m scripts.costs
 
 intervals: $(VENV)/.dev ## Count how often the intervals of calibrate hold the truth
 	PYTHONPATH=tests $(BIN)/python -m scripts.interval_coverage
