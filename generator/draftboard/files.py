@@ -15,9 +15,11 @@ _SHOWN = 60
 
 
 class Table(BaseModel):
-    """Frozen and strict: an unknown key or a wrong type is an error."""
+    """Frozen and strict: an unknown key or a wrong type is an error. Docstrings of fields are their descriptions."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, arbitrary_types_allowed=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, arbitrary_types_allowed=True, use_attribute_docstrings=True
+    )
 
 
 def saved_bytes(path: Path, what: str, most: int = 1_000_000, *, pipes: bool = False) -> bytes:

@@ -70,4 +70,8 @@ def runbook(alert: Alert, settings: Settings) -> str:
     except (TemplateError, TypeError) as error:
         what = "missing in alerts/runbooks/" if isinstance(error, TemplateNotFound) else error
         raise DraftboardError(f"runbook template {alert.name}.md.j2: {what}") from None
-    return re.sub(rf"{VLLM}\w+", lambda series: settings.dialect.named(series[0]), text)
+
+    def in_dialect(series: re.Match[str]) -> str:
+        return settings.dialect.named(series[0])
+
+    return re.sub(rf"{VLLM}\w+", in_dialect, text)

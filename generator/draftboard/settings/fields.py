@@ -82,10 +82,20 @@ Ratio = Annotated[float, Field(ge=0, le=10, allow_inf_nan=False)]
 AboveZero = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
 _Inflation = Annotated[float, Field(ge=1, le=1000)]
 _BatchSize = Annotated[str, written("[1-9][0-9]{0,4}", "must be a number of requests, such as 8")]
+
+
+def _by_batch(value: object) -> object:
+    return value if isinstance(value, dict) else {"1": value}
+
+
+def _as_one(value: dict[str, float]) -> float | dict[str, float]:
+    return next(iter(value.values())) if len(value) == 1 else value
+
+
 InflationByBatch = Annotated[
     dict[_BatchSize, _Inflation],
     Field(min_length=1, max_length=64),
-    BeforeValidator(lambda value: value if isinstance(value, dict) else {"1": value}),
-    PlainSerializer(lambda value: next(iter(value.values())) if len(value) == 1 else value),
+    BeforeValidator(_by_batch),
+    PlainSerializer(_as_one),
 ]
 """Verify inflation by batch size; one number is the same at any."""

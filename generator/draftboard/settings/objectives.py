@@ -105,7 +105,7 @@ def check_measurable(objectives: Objectives, buckets: Buckets) -> None:
         histogram = HISTOGRAMS[name]
         bounds: tuple[float, ...] = getattr(buckets, histogram.custom)
         if seconds not in bounds:
-            nearest = sorted(sorted(bounds, key=lambda bound: abs(bound - seconds))[:2])
+            nearest = sorted(bound for _, bound in sorted((abs(bound - seconds), bound) for bound in bounds)[:2])
             raise ValueError(
                 f"slo.{name}.threshold_seconds = {seconds:g} is not a bucket bound of {histogram.name}: the nearest "
                 f"are {' and '.join(f'{bound:g}' for bound in nearest)}; take one, or declare the servers' bounds in "

@@ -1,12 +1,10 @@
 """The settings file that `draftboard init` writes: every key with its default and reason, read from the model."""
 
-import ast
 import inspect
 import json
 import re
 import textwrap
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import Any, get_args
 
 from pydantic.fields import FieldInfo
@@ -32,11 +30,10 @@ def template() -> str:
 
 def _table(model: type[Table], path: tuple[str, ...]) -> Iterator[str]:
     """The keys of a table, then the tables in it, because TOML has no way back to the outer one."""
-    reasons = _reasons(model)
     inner: list[str] = []
     defaults = model.model_construct().model_dump(mode="json", by_alias=True)
     for name, field in model.model_fields.items():
-        key, reason = field.alias or name, reasons.get(name, "")
+        key, reason = field.alias or name, field.description or ""
         if table := _table_of(field):
             inner += _section(table, (*path, key), reason, field)
             continue
@@ -63,18 +60,6 @@ def _table_of(field: FieldInfo) -> type[Table] | None:
     """The model of a field that holds a table, tables, or one by name."""
     candidates = (field.annotation, *get_args(field.annotation))
     return next((each for each in candidates if isinstance(each, type) and issubclass(each, Table)), None)
-
-
-def _reasons(model: type[Table]) -> dict[str, str]:
-    """The docstring behind each attribute of a class and its bases; pydantic could read them at each import only."""
-    found: dict[str, str] = {}
-    for each in reversed(model.__mro__[: model.__mro__.index(Table)]):
-        (definition,) = ast.parse(textwrap.dedent(inspect.getsource(each))).body
-        for attribute, text in pairwise(definition.body if isinstance(definition, ast.ClassDef) else ()):
-            match attribute, text:
-                case (ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(docstring)))):
-                    found[name] = docstring
-    return found
 
 
 def _comment(text: str) -> list[str]:
