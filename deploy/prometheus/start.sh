@@ -47,18 +47,27 @@ target() { # job, address, further labels
     echo "        labels: {job: $1, host: '$HOST_LABEL'${3:+, $3}}"
 }
 
+job() { # name
+    echo "  - job_name: $1"
+}
+
+servers() { # name; what all jobs of servers have in common follows from the settings
+    job "$1"
+    sed 's/^/    /' "$SCRAPE_OPTIONS"
+}
+
 jobs() {
     echo "scrape_configs:"
     if runs demo; then
-        echo "  - job_name: simulator"
+        servers simulator
         echo "    http_sd_configs:"
         echo "      - url: http://simulator:8000/targets"
         echo "        refresh_interval: 15s"
         echo "    relabel_configs:"
         echo "      - {target_label: job, replacement: vllm}"
     fi
-    if runs gpu || runs baseline || runs monitoring || runs exporters; then
-        echo "  - job_name: stack"
+    if runs gpu || runs baseline || runs monitoring; then
+        servers stack
         echo "    static_configs:"
     fi
     if runs gpu; then
@@ -73,6 +82,8 @@ jobs() {
         target vllm "$VLLM_TARGET" "spec_method: '$SPEC_METHOD'"
     fi
     if runs gpu || runs exporters; then
+        job exporters
+        echo "    static_configs:"
         target dcgm-exporter dcgm-exporter:9400
         target node-exporter node-exporter:9100
     fi

@@ -62,18 +62,12 @@ def series(line: str, number: int) -> bytes:
 def too_many_samples(handler: BaseHTTPRequestHandler) -> None:
     """Within the body size limit, over the sample limit."""
     _page(handler)
-    handler.wfile.write(series('x{{a="{}"}} 1\n', 60_000))
-
-
-def too_many_labels(handler: BaseHTTPRequestHandler) -> None:
-    _page(handler)
-    labels = ",".join(f'l{number}="1"' for number in range(200))
-    handler.wfile.write(f"x{{{labels}}} 1\n".encode())
+    handler.wfile.write(series('vllm:num_requests_running{{model_name="{}"}} 1\n', 60_000))
 
 
 def a_huge_label(handler: BaseHTTPRequestHandler) -> None:
     _page(handler)
-    handler.wfile.write(f'x{{a="{"v" * 5_000}"}} 1\n'.encode())
+    handler.wfile.write(f'vllm:num_requests_running{{model_name="{"v" * 5_000}"}} 1\n'.encode())
 
 
 HOSTILE: dict[str, tuple[Answer, str]] = {
@@ -82,7 +76,6 @@ HOSTILE: dict[str, tuple[Answer, str]] = {
     "100 MB": (hundred_megabytes, "body size limit exceeded"),
     "a million label values": (a_million_label_values, "limit exceeded"),
     "60,000 samples": (too_many_samples, "sample limit exceeded"),
-    "200 labels": (too_many_labels, "label_limit exceeded"),
     "a label of 5,000 characters": (a_huge_label, "label_value_length_limit exceeded"),
 }
 
@@ -131,7 +124,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
     """One healthy server and hostile ones, until each hostile one has been refused for its reason."""
     programs = Programs(program("prometheus"), program("alertmanager"))
     rules = {"scrape_interval": SCRAPE_INTERVAL, "evaluation_interval": SCRAPE_INTERVAL}
-    settings = Settings.model_validate({"rules": rules})
+    settings = Settings.model_validate({"rules": rules, "stack": {"scrape": {"labels": ["is"]}}})
     ending = threading.Event()
     with ExitStack() as stack:
         wiring = stack.enter_context(

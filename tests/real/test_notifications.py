@@ -1,6 +1,7 @@
 """Alerts posted to a real Alertmanager with the generated configuration: who is told what, and how often."""
 
 import json
+import re
 import signal
 import socket
 import threading
@@ -23,6 +24,7 @@ from draftboard.build import stack
 from draftboard.lab.listening import Listener, answering, respond
 from draftboard.prometheus import start_alertmanager, stop
 from draftboard.settings import Settings
+from support.hostile import ENCODABLE
 
 pytestmark = pytest.mark.prometheus
 
@@ -126,6 +128,7 @@ def _delivering(folder: Path, document: dict[str, Any], extra: str, pagerduty: b
     with Listener("127.0.0.1", 0, inbox) as server, answering([server]):
         url = f"http://127.0.0.1:{server.server_port}"
         secrets = {"slack_webhook_url": f"{url}/slack", "heartbeat_url": f"{url}/heartbeat"}
+        secrets["alert_webhook_url"] = f"{url}/webhook"
         secrets["pagerduty_routing_key"] = "key"
         notify = {**CHANNELS, **SOON, **document.pop("notify", {})}
         settings = Settings.model_validate({"stack": {"secrets": str(folder), "notify": notify}, **document})
@@ -166,7 +169,11 @@ def firing(name: str, *, severity: str = "critical", **labels: str) -> dict[str,
     now = datetime.now(UTC)
     return {
         "labels": {"alertname": name, "severity": severity, "job": "vllm", **SCOPE, **labels},
-        "annotations": {"summary": f"{name} of {' '.join(labels.values())}", "runbook_url": f"https://r/{name}.md"},
+        "annotations": {
+            "summary": f"{name} of {' '.join(labels.values())}",
+            "description": f"{' '.join(labels.values())} fails",
+            "runbook_url": f"https://r/{name}.md",
+        },
         "startsAt": now.isoformat(),
         "endsAt": (now + timedelta(hours=1)).isoformat(),
     }
@@ -378,3 +385,42 @@ def test_the_component_of_several_servers_without_a_model_is_their_job(configure
     delivery.inbox.until(lambda: bool(delivery.inbox.to("pagerduty")), "a page")
     payload = delivery.inbox.to("pagerduty")[0]["payload"]
     assert (payload["class"], payload["component"]) == ("VLLMRequestsUnanswered", "job vllm")
+
+
+EVERYWHERE = ["webhook", "slack", "pagerduty"]
+
+
+def told_of(inbox: Inbox, status: str, count: int) -> bool:
+    """Whether every receiver has had so many messages of a status: one alert is one message."""
+    kinds = {
+        "webhook": [told["status"] for told in inbox.to("webhook")],
+        "slack": ["resolved" if title.startswith("Resolved") else "firing" for title in inbox.titles],
+        "pagerduty": [event["event_action"] for event in inbox.to("pagerduty")],
+    }
+    return all(sum(bool(re.fullmatch(status, one)) for one in found) >= count for found in kinds.values())
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Inbox]:
+    """What each receiver was told of alerts whose model and text are hostile."""
+    names = sorted({text for text in ENCODABLE.values() if text})
+    notify, folder = {"notify": {"critical": EVERYWHERE}}, tmp_path_factory.mktemp("hostile")
+    with _delivering(folder, notify, "", pagerduty=True) as delivery:
+        alerts = [firing(f"VLLMErrors{number}", model_name=name) for number, name in enumerate(names)]
+        delivery.post(*alerts)
+        delivery.inbox.until(lambda: told_of(delivery.inbox, "firing|trigger", len(names)), "every alert everywhere")
+        delivery.post(*map(over, alerts))
+        delivery.inbox.until(lambda: told_of(delivery.inbox, "[Rr]esolved?", len(names)), "every end everywhere")
+        yield delivery.inbox
+
+
+def test_slack_is_given_no_mention_and_no_link_of_a_server(hostile: Inbox) -> None:
+    shown = [attachment for told in hostile.to("slack") for attachment in told["attachments"]]
+    for text in (attachment[part] for attachment in shown for part in ("title", "text", "fallback")):
+        assert not re.search("[<>]|&(?!amp;|lt;|gt;)", text), text
+
+
+def test_pagerduty_is_given_the_words_of_a_server_as_they_are(hostile: Inbox) -> None:
+    details = [event["payload"]["custom_details"] for event in hostile.to("pagerduty")]
+    assert {type(one["what"]) for one in details} == {str}
+    assert sum("{{user}}-lora" in one["what"] for one in details) == len(("its alert", "its end"))

@@ -30,6 +30,7 @@ def written(folder: Path, profiles: str, target: str = "") -> None:
     environment = {
         "PATH": os.environ["PATH"],
         "SCRAPE_FOLDER": str(folder / "scrape"),
+        "SCRAPE_OPTIONS": str(DEPLOY / "prometheus/scrape-options.yml"),
         "PROFILES": profiles,
         "SPEC_METHOD": "eagle3",
         "HOST_LABEL": "gpu-1",

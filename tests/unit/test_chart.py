@@ -11,7 +11,7 @@ import yaml
 
 from conftest import ROOT
 from draftboard import __version__
-from draftboard.catalogue import CATALOGUE, serving
+from draftboard.catalogue import CATALOGUE, ELSEWHERE
 from draftboard.settings import Settings, load
 from support import charts
 from support.charts import MOST, PRESETS, Object, preset, refused, rendered
@@ -276,21 +276,30 @@ def test_another_label_of_pods_leaves_the_others_as_they_are() -> None:
     assert given["spec_method"] == ["__meta_kubernetes_pod_label_spec_method"]
 
 
-def test_nothing_that_is_read_is_dropped_and_the_configuration_is_left_with_what_is_read() -> None:
-    dropped = {
-        label
-        for one in endpoint(rendered(SCRAPE))["metricRelabelings"]
-        if one.get("action") == "labeldrop"
-        for label in one["regex"].split("|")
-    }
-    assert not dropped & {label for metric in CATALOGUE for label in metric.own_labels}
+def kept_labels(**scrape: Any) -> set[str]:
+    steps = endpoint(rendered(only(scrape=scrape)))["metricRelabelings"]
+    return {label for one in steps if one.get("action") == "labelkeep" for label in one["regex"].split("|")}
+
+
+def test_every_label_that_is_read_or_that_values_name_is_kept() -> None:
+    kept = kept_labels(targetLabels={"region": "eu"}, podLabels={"tier": "tier"}, keepLabels=["team"])
+    read = {label for metric in CATALOGUE if metric.presence not in ELSEWHERE for label in metric.own_labels}
+    assert kept >= read | {"region", "tier", "team", "__name__", "namespace", "pod", "model_name", "engine"}
     for page in (ROOT / "tests/data").glob("v*.prom"):
-        carried: dict[str, set[str]] = {"read": set(), "config": set()}
-        for line in page.read_text().splitlines():
-            kind = "config" if line.startswith("vllm:cache_config_info{") else "read"
-            carried[kind] |= set(re.findall(r'[{,](\w+)="', "" if line.startswith("#") else line))
-        assert not dropped & carried["read"]
-        assert carried["config"] - dropped == {*serving.CACHE_CONFIG.own_labels, "engine"}
+        lines = [line for line in page.read_text().splitlines() if line[0] != "#" and "cache_config_info" not in line]
+        read_names = tuple(f"{part.name}{{" for metric in CATALOGUE for part in metric.parts)
+        of_read = (re.findall(r'[{,](\w+)="', line) for line in lines if line.startswith(read_names))
+        assert {label for found in of_read for label in found} <= kept
+
+
+def test_everything_is_kept_where_values_say_so() -> None:
+    steps = endpoint(rendered(only(scrape={"keep": "everything"})))["metricRelabelings"]
+    assert not kept_labels(keep="everything")
+    assert not [one for one in steps if one["action"] == "keep"]
+
+
+def test_no_redirect_of_a_server_is_followed() -> None:
+    assert endpoint(rendered(SCRAPE))["followRedirects"] is False
 
 
 def test_it_has_the_packages_version_and_its_archive_holds_every_file(tmp_path: Path) -> None:

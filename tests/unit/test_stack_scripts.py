@@ -60,6 +60,7 @@ def run(script: str, folder: Path, variables: Mapping[str, str], *words: str) ->
         "SECRETS": str(folder / "secrets"),
         "ENVIRONMENT": str(folder / "environment"),
         "SCRAPE_FOLDER": str(folder),
+        "SCRAPE_OPTIONS": str(DEPLOY / "prometheus/scrape-options.yml"),
         "TMPDIR": str(folder),
         **variables,
     }
@@ -90,9 +91,8 @@ def jobs(folder: Path) -> dict[str, dict[str, object]]:
 
 
 def targets(folder: Path) -> dict[str, dict[str, str]]:
-    groups = jobs(folder)["stack"]["static_configs"]
-    assert isinstance(groups, list)
-    return {group["targets"][0]: group["labels"] for group in groups}
+    static = (job["static_configs"] for job in jobs(folder).values() if "static_configs" in job)
+    return {group["targets"][0]: group["labels"] for groups in static for group in groups}
 
 
 def test_the_speculative_config_is_one_argument(folder: Path) -> None:

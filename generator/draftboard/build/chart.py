@@ -5,8 +5,8 @@ from collections.abc import Collection
 
 from draftboard import __version__
 from draftboard.alerts import built
+from draftboard.build import scraping
 from draftboard.build.templating import environment
-from draftboard.catalogue import serving
 from draftboard.settings import Settings
 
 FOLDER = "deploy/kubernetes/chart"
@@ -40,8 +40,17 @@ def text(path: str, settings: Settings, made_by: str) -> str:
         target_labels={labels.job: _JOB} | _selected(settings.selector, without={*of_pods, *_OF_OPERATOR}),
         pod_labels={name: name.strip("_") for name in of_pods},  # a pod's label begins and ends with neither
         renamed={given: name for given, name in names.items() if name != given},
-        unread=serving.CACHE_CONFIG_UNREAD,
+        relabelings={keep: _of_operator(settings, keep) for keep in ("known", "everything")},
+        known_labels=[*scraping.known_labels(settings), *_OF_OPERATOR],
     )
+
+
+def _of_operator(settings: Settings, keep: str) -> list[scraping.Relabeling]:
+    """Steps of relabelling under the operator's keys, but for the labels to keep: they depend on the chart's values."""
+    scrape = settings.stack.scrape.model_copy(update={"keep": keep})
+    with_keep = settings.model_copy(update={"stack": settings.stack.model_copy(update={"scrape": scrape})})
+    steps = (one for one in scraping.relabelings(with_keep) if one["action"] != "labelkeep")
+    return [{re.sub("_(.)", lambda found: found[1].upper(), key): of for key, of in one.items()} for one in steps]
 
 
 def _selected(selector: str, without: Collection[str]) -> dict[str, str]:

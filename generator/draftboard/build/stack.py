@@ -4,16 +4,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from draftboard.alerts import WATCHDOG, Alert, built
+from draftboard.build.scraping import relabelings
 from draftboard.build.templating import environment
-from draftboard.catalogue.serving import CACHE_CONFIG_UNREAD
 from draftboard.durations import Duration
 from draftboard.settings import SEVERITIES, Settings
 
 PROMETHEUS = "deploy/prometheus/prometheus.yml"
+SCRAPE = "deploy/prometheus/scrape-options.yml"
 ALERTMANAGER = "deploy/alertmanager/alertmanager.yml"
 MESSAGES = "deploy/alertmanager/templates/draftboard.tmpl"
 TEMPLATES = {
     PROMETHEUS: "prometheus.yml.j2",
+    SCRAPE: "scrape-options.yml.j2",
     ALERTMANAGER: "alertmanager.yml.j2",
     MESSAGES: "draftboard.tmpl.j2",
     "deploy/grafana/provisioning/datasources/draftboard.yaml": "datasources.yaml.j2",
@@ -28,7 +30,7 @@ def text(path: str, settings: Settings, made_by: str) -> str:
     return environment.get_template(TEMPLATES[path]).render(
         dict(settings),
         made_by=made_by,
-        unread=CACHE_CONFIG_UNREAD,
+        relabelings=list(relabelings(settings)),
         watchdog=WATCHDOG,
         grouping=(*labels.scope, labels.job, labels.model_name),
         # Five checks a beat: one just before the next beat must not delay it by a whole interval.

@@ -17,6 +17,7 @@ Address = Annotated[str, written(_HOST_AND_PORT, "must be an address such as ale
 Folder = Annotated[str, written(r"/[\w./-]*[\w-]", "must be an absolute path of letters, digits and . _ - /")]
 MailAddress = Annotated[str, written(r"[\w.+-]+@[\w.-]+", "must be a mail address")]
 Name = Annotated[str, written(r"[\w#@.+-]*", "may use only letters, digits and # @ . + - _")]
+ModelName = Annotated[str, written(r"[\w.:/@+ -]+", "may use only letters, digits, spaces and . : / @ + - _")]
 LabelText = Annotated[str, written(r"[\w.:/-]+", "may use only letters, digits and . : / - _")]
 Channel = Literal["webhook", "slack", "email", "pagerduty"]
 Channels = Annotated[tuple[Channel, ...], Field(strict=False, max_length=4)]
@@ -36,6 +37,17 @@ class ScrapeLimits(Table):
     """Uncompressed: a page of 50,000 samples is about 8 MB."""
     targets: int = Field(default=1_000, ge=1, le=100_000)
     """Of one job: a protection against a wrong discovery file."""
+
+
+class Scrape(Table):
+    """What is stored of a server's page. Characters that templates, terminals or pages would obey never are."""
+
+    keep: Literal["known", "everything"] = "known"
+    """`known`: series and labels that Draftboard reads. No page fills the memory with series or labels of its own."""
+    labels: tuple[LabelKey, ...] = Field(default=(), strict=False, max_length=64, examples=[["team"]])
+    """More labels to keep: target labels of your own, which `known` would drop."""
+    models: tuple[ModelName, ...] = Field(default=(), strict=False, max_length=1_000, examples=[["meta-llama/Llama-3"]])
+    """Names of models that servers may report; samples of others are dropped. Empty: any name."""
 
 
 class RemoteWrite(Table):
@@ -105,6 +117,7 @@ class Stack(Table):
     external_labels: dict[LabelKey, LabelText] = Field(default={}, max_length=16, examples=[{"cluster": "prod"}])
     """Labels of this Prometheus in remote writes and alerts."""
     limits: ScrapeLimits = ScrapeLimits()
+    scrape: Scrape = Scrape()
     remote_write: tuple[RemoteWrite, ...] = Field(default=(), strict=False, max_length=4)
     notify: Notify = Notify()
     slack: Slack = Slack()

@@ -1,0 +1,18 @@
+"""Text that a server may put into a label, by what it attacks: `tests/data/hostile.json`."""
+
+import json
+
+import pytest
+
+from conftest import ROOT
+
+CORPUS: dict[str, str] = json.loads((ROOT / "tests/data/hostile.json").read_text())
+ENCODABLE = {name: text for name, text in CORPUS.items() if "\ud800" not in text}
+"""Those that a page or an answer in UTF-8 can hold."""
+
+every = pytest.mark.parametrize("text", CORPUS.values(), ids=CORPUS)
+
+
+def escaped(text: str) -> str:
+    """A label value as a page of metrics has it."""
+    return text.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
