@@ -6,6 +6,7 @@ import stat
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -85,7 +86,7 @@ def environment_of(folder: Path) -> dict[str, str]:
     return dict(pair.split("=", 1) for pair in pairs)
 
 
-def jobs(folder: Path) -> dict[str, dict[str, object]]:
+def jobs(folder: Path) -> dict[str, dict[str, Any]]:
     written = yaml.safe_load((folder / "stack.yaml").read_text())
     return {job["job_name"]: job for job in written["scrape_configs"]}
 
