@@ -13,7 +13,7 @@ from draftboard.lab.replay import Replay
 from draftboard.reading import Pages, Recorded
 from draftboard.report import ModelReport, report, verdict_of
 from draftboard.report.document import numbers_of
-from draftboard.report.objects import LINES, OF_PROMETHEUS
+from draftboard.report.objects import LINES
 from draftboard.settings import Settings
 from draftboard.signals import Scope, Signal
 from draftboard.signals.acceptance import tokens_per_step
@@ -97,7 +97,7 @@ def compared(replay: Replay, model: ModelReport, method: str, at: float, toleran
     """Compare all numbers that are recorded; returns how many."""
     numbers, count = said(model, replay.settings), 0
     quantiles = {getattr(s, part).name for s in FELT.values() for part in ("p50", "p95", "p99")}
-    asked = [*(signal for signal in LINES if signal not in OF_PROMETHEUS), *SERIES, *RATES]
+    asked = [*(line.of.signal for line in LINES if not line.of.if_known), *SERIES, *RATES]
     asked += [getattr(s, part) for s in FELT.values() for part in ("mean", "p50", "p95", "p99", "unresolved")]
     for signal in asked:
         records = recorded(replay, signal, method, at)

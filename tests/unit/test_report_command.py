@@ -2,27 +2,29 @@
 
 import io
 import json
-import re
 import sys
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import jsonschema
 import pytest
+from pydantic import TypeAdapter
 from rich.console import Console
 
 from draftboard.access import Access
 from draftboard.catalogue.latency import END_TO_END_LATENCY
 from draftboard.catalogue.speculation import ACCEPTED_TOKENS_PER_POS
-from draftboard.output import as_json, as_markdown, show
-from draftboard.reading import Lifetime, Pages, Servers
+from draftboard.output import Described, as_json, as_markdown, show
+from draftboard.reading import Lifetime, Pages, Reader, Servers, counts_of, lifetime, load
 from draftboard.report import ModelReport, Report, Speculation, document, load_report, report, schema
-from draftboard.report.document import __file__ as told_by
-from draftboard.report.objects import LINES, Traffic
+from draftboard.report.bound import LINE, FromSignal, bound, lines, values
+from draftboard.report.objects import Traffic
 from draftboard.settings import Settings
-from draftboard.signals import ALL
+from draftboard.signals import Level
+from draftboard.signals.acceptance import acceptance, acceptance_length, draft_length
+from draftboard.signals.depth import survival
 from support import command_line
 from support.loopback import answering
 from support.loopback import page as answer
@@ -144,20 +146,37 @@ def test_every_field_of_the_schema_says_what_it_means() -> None:
     }
 
 
-def test_the_fields_of_a_report_are_signals_and_each_line_has_one() -> None:
-    speculation, traffic = ({field.name for field in fields(kind)} for kind in (Speculation, Traffic))
-    of_models = {field.name for field in fields(ModelReport)}
-    lines = {signal.name for signal in LINES}
-    assert lines - speculation - traffic - of_models == set(), "add a field of this name to Speculation or Traffic"
-    # Computed by the report itself. A signal of such a name would be a second definition.
+@pytest.mark.parametrize("kind", [Speculation, Traffic])
+def test_every_number_of_a_report_is_bound_to_its_signal(kind: type) -> None:
+    # Computed by the report itself.
     own = {"band", "prompt_length", "answer_length", "generated", "requests"}
-    signals = {signal.name for signal in ALL}
-    assert (speculation | traffic) - signals == own, "a field has the name of its signal"
-    told = lines | {name for name in speculation | traffic if re.search(rf"\.{name}\b", Path(told_by).read_text())}
-    # In JSON only.
-    silent = {"draft_cost", "lowest_k", "shorter_gain", "unfinished", "batch", "draft_efficiency", "alpha_hat"}
-    silent |= {"first_position", "last_position", "verify_inflation"}
-    assert (speculation | traffic) - own - told == silent | {"tokens_per_step_at", "prompt_tokens"}, "add it to LINES"
+    unbound = {field.name for field in fields(kind)} - bound(kind).keys() - own
+    assert unbound == set(), "annotate the field: Annotated[float | None, FromSignal(signal, LINE)]"
+
+
+def test_fields_have_the_names_of_their_signals() -> None:
+    for kind in (Speculation, Traffic, ModelReport):
+        assert {name: of.signal.name for name, of in bound(kind).items()} == {name: name for name in bound(kind)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Longer(Described):
+    first: Annotated[float | None, FromSignal(acceptance, LINE)]
+    last: Annotated[float | None, FromSignal(draft_length, LINE)]
+    between: Annotated[float | None, FromSignal(acceptance_length, LINE, after=acceptance)]
+    unprinted: Annotated[tuple[float, ...], FromSignal(survival)]
+
+
+def test_an_annotated_field_has_its_value_its_line_and_its_description() -> None:
+    tallies = lifetime(load(LOAD)).tallies
+    reader = Reader(counts_of(tallies, Settings()), Level.MODEL)
+    numbers = reader.of(next(iter(reader.keys(acceptance))))
+    found = values(Longer, numbers, None)
+    assert found["first"] == numbers.value(acceptance)
+    assert found["unprinted"] == numbers.each(survival)
+    assert [line.field for line in lines(Longer)] == ["first", "between", "last"]
+    described = TypeAdapter(Longer).json_schema()["properties"]["between"]["description"]
+    assert described.startswith(f"{acceptance_length.title}. {acceptance_length.description}")
 
 
 def test_a_report_that_an_older_release_saved_is_read() -> None:

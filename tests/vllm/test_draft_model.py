@@ -109,7 +109,7 @@ def test_records_are_the_report_s(runs: Runs) -> None:
     report, at, compared = runs.of[3].report, runs.at[3], 0
     numbers = dict(numbers_of(report, runs.prometheus.settings))
     numbers |= {signal: getattr(runs.of[3].speculation, signal.name) for signal in BY_DEPTH}
-    for signal in (*LINES, *BY_DEPTH):
+    for signal in (*(line.of.signal for line in LINES), *BY_DEPTH):
         value = numbers.get(signal)
         # Two pages know of no rate, and of no time before them.
         if value is not None:

@@ -7,20 +7,15 @@ from itertools import zip_longest
 from draftboard.catalogue.dialects import DIALECTS
 from draftboard.history import quoted
 from draftboard.output import Bar, Block, Bullets, Cell, Document, Heading, Note, Sentence, Table, Text, columns
-from draftboard.report import objects
-from draftboard.report.objects import Judged, Latency, ModelReport, Report, Speculation
+from draftboard.report.bound import LOAD, bound
+from draftboard.report.objects import LINES, Judged, Latency, ModelReport, Report, Speculation, Traffic
 from draftboard.settings import Settings
-from draftboard.signals import Signal, acceptance, capacity, comparison, depth, economics, requests, traffic
+from draftboard.signals import Signal, acceptance, comparison, depth, economics, traffic
 from draftboard.signals.decisions import STATES, state, verdict
 from draftboard.signals.latency import FELT
 from draftboard.signals.signal import NOTHING, within, worded
 from draftboard.status import Status
 
-_OF_ENGINES = (acceptance.acceptance, acceptance.acceptance_length, economics.expected_speedup)
-_LOAD = (
-    *(traffic.generation_tokens, requests.request_rate, requests.requests_running, requests.requests_waiting),
-    *(capacity.kv_cache_usage, capacity.prefix_cache_hits),
-)
 _REST = (
     "Expected speedups rest on c and v, which the settings assume; only a baseline under the same load measures the "
     f"real one. Speedup at k: {within(depth.BURSTS)} Bands and advice are rules of thumb."
@@ -71,13 +66,15 @@ def _numbers(model: ModelReport, settings: Settings) -> Table:
 
 
 def numbers_of(model: ModelReport, settings: Settings) -> list[tuple[Signal, float | None]]:
-    """The numbers of speculation in order, each with the signal that says what it is; none that nobody could know."""
+    """The numbers of speculation in order, each with its signal; none that no server of the dialect exposes."""
     if model.speculation is None:
         return []
-    known = vars(model) | vars(model.traffic) | vars(model.speculation)
-    found = [(signal, known[signal.name]) for signal in objects.LINES]
-    lacking = {signal for signal in objects.LINES if signal in objects.OF_PROMETHEUS or not signal.asked(settings)}
-    return [(signal, value) for signal, value in found if value is not None or signal not in lacking]
+    of_class = {type(part): part for part in (model, model.traffic, model.speculation)}
+    return [
+        (of.signal, value)
+        for kind, name, of in LINES
+        if (value := getattr(of_class[kind], name)) is not None or (of.signal.asked(settings) and not of.if_known)
+    ]
 
 
 def _by_length(found: Speculation, settings: Settings, *, judged: bool) -> Iterator[Table]:
@@ -113,11 +110,12 @@ def _cells(name: str, time: Latency) -> tuple[str, ...]:
 
 
 def _engines(model: ModelReport) -> Table:
-    titles = (*(signal.title for signal in _OF_ENGINES), "To others", traffic.drafts.title)
+    shown = {name: of.signal for name, of in bound(Speculation).items() if of.by_engine}
+    titles = (*(signal.title for signal in shown.values()), "To others", traffic.drafts.title)
     rows: list[tuple[Cell, ...]] = []
     for one in model.engines:
         told = Text(verdict_of(one), status_of(one))
-        numbers = (worded(signal, getattr(one.speculation, signal.name, None)) for signal in _OF_ENGINES)
+        numbers = (worded(signal, getattr(one.speculation, name, None)) for name, signal in shown.items())
         to_others = worded(comparison.length_to_others, one.length_to_others)
         counted = f"{one.sample.drafts:,.0f}" if one.sample else NOTHING
         rows.append((one.engine or NOTHING, one.server, told, *numbers, to_others, counted))
@@ -153,10 +151,11 @@ def warnings(model: ModelReport) -> list[str]:
 
 
 def _load(model: ModelReport) -> Iterator[str]:
-    for signal in _LOAD:
-        if (value := getattr(model.traffic, signal.name)) is not None:
-            told = worded(signal, value)
-            yield f"{told} {signal.unit.words}" if signal.unit.per_second else f"{within(signal.title)} {told}"
+    for name, of in bound(Traffic).items():
+        value, signal = getattr(model.traffic, name), of.signal
+        if of.shown is LOAD and value is not None:
+            text = worded(signal, value)
+            yield f"{text} {signal.unit.words}" if signal.unit.per_second else f"{within(signal.title)} {text}"
 
 
 def status_of(entry: Judged) -> Status:

@@ -1,20 +1,20 @@
 """From numbers to entries of a report: what the signals say of a model or an engine, the verdict and its reasons."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from string import Formatter
-from typing import Any
 
 from draftboard.catalogue import speculation
 from draftboard.catalogue.dialects import Dialect
 from draftboard.intervals import Estimate
 from draftboard.reading import Numbers
 from draftboard.report import objects
+from draftboard.report.bound import per, values
 from draftboard.settings import Settings
 from draftboard.signals import ALL, Signal, traffic
 from draftboard.signals.acceptance import acceptance, acceptance_length
-from draftboard.signals.capacity import prefix_cache_hits, prompt_tokens
-from draftboard.signals.comparison import acceptance_change, length_to_others
+from draftboard.signals.capacity import prompt_tokens
+from draftboard.signals.comparison import length_to_others
 from draftboard.signals.decisions import ADVICE, MEASURED, STATES, VERDICT, Choice, advice, state, verdict
 from draftboard.signals.economics import affordable_inflation, best_k, least_gain, shorter_gain, step_speedup
 from draftboard.signals.integrity import IDENTITIES, identity_error
@@ -88,8 +88,7 @@ def model_report(
         "method": method or None,
         "labels": labels or {},
         "acceptance_by_request": _by_request(engines),
-        "acceptance_change": case.numbers.value(acceptance_change),
-        "measured_speedup": case.numbers.value(measured_speedup),
+        **values(objects.ModelReport, case.numbers, case.seconds),
         "measured_speedup_interval": _interval(case),
         "broken": case.broken,
         "engines": engines,
@@ -207,7 +206,7 @@ def _sample(case: Case) -> objects.Sample | None:
 
 
 def _speculation(case: Case, *, judged: bool) -> objects.Speculation:
-    found = _named_as_signals(case, objects.Speculation)
+    found = values(objects.Speculation, case.numbers, case.seconds)
     found["survival"] = found["survival"][: case.settings.max_draft_tokens]
     found |= {name: int(k) for name in ("best_k", "configured_k", "lowest_k") if (k := found[name]) is not None}
     share = found["acceptance"]
@@ -215,31 +214,16 @@ def _speculation(case: Case, *, judged: bool) -> objects.Speculation:
     return objects.Speculation(**found)
 
 
-def _named_as_signals(case: Case, kind: type[objects.Speculation | objects.Traffic]) -> dict[str, Any]:
-    """The values of all fields that are named as a signal: several where it has a label of its own, and rates."""
-    found: dict[str, Any] = {}
-    for name in {field.name for field in fields(kind)} & _BY_NAME.keys():
-        signal = _BY_NAME[name]
-        value: Any = case.numbers.each(signal) if signal.by else case.numbers.value(signal)
-        found[name] = _over(value, case.seconds) if signal.unit.per_second else value
-    return found
-
-
 def _traffic(case: Case) -> objects.Traffic:
     numbers = case.numbers
     answered, generated = numbers.value(traffic.first_tokens), numbers.value(traffic.generation_tokens)
-    found = _named_as_signals(case, objects.Traffic) | {"prefix_cache_hits": numbers.by(prefix_cache_hits).get("local")}
     return objects.Traffic(
-        **found,
-        prompt_length=_over(numbers.value(prompt_tokens), answered),
-        answer_length=_over(generated, answered),
+        **values(objects.Traffic, numbers, case.seconds),
+        prompt_length=per(numbers.value(prompt_tokens), answered),
+        answer_length=per(generated, answered),
         generated=generated,
         requests=numbers.value(request_rate),
     )
-
-
-def _over(part: float | None, whole: float | None) -> float | None:
-    return part / whole if part is not None and whole else None
 
 
 def _latency(numbers: Numbers, name: str) -> objects.Latency | None:

@@ -4,37 +4,17 @@ Shares run from 0 to 1, times are in seconds, rates are per second. None says th
 does not expose it, or nothing happened that it could be measured by.
 """
 
-import json
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
+from typing import Annotated
 
-from pydantic import TypeAdapter, ValidationError
-
-from draftboard import output
 from draftboard.catalogue.dialects import DialectName
-from draftboard.errors import DraftboardError
-from draftboard.files import saved_bytes
 from draftboard.history import Change
 from draftboard.intervals import Estimate
 from draftboard.output import Described
-from draftboard.signals import ALL, acceptance, comparison, costs, depth, economics, traffic, users
+from draftboard.report.bound import LINE, LOAD, FromSignal, lines, per
+from draftboard.signals import acceptance, capacity, comparison, costs, depth, economics, requests, traffic, users
 
-OF_PROMETHEUS = (
-    comparison.acceptance_change,
-    users.measured_speedup,
-    costs.step_cost,
-)  # Printed only where they are known.
-LINES = (
-    *(economics.expected_speedup, acceptance.tokens_per_step, economics.needed_per_step),
-    *(economics.affordable_inflation, acceptance.coverage, economics.step_speedup),
-    *(acceptance.acceptance, acceptance.acceptance_length, economics.break_even, acceptance.draft_length),
-    *(depth.configured_k, economics.best_k, economics.best_speedup, economics.longer_gain),
-    *(acceptance.share_from_drafts, traffic.wasted_tokens),
-    *OF_PROMETHEUS,
-)
-"""What is printed of speculation, a line each, in this order: fields of `Speculation`, `Traffic` or `ModelReport`."""
 SCHEMA_VERSION = 2  # Grows whenever a field is removed or means something else; new fields do not change it.
 
 
@@ -63,50 +43,48 @@ class Sample(Described):
     @property
     def acceptance(self) -> float | None:
         """Accepted / drafted tokens."""
-        return (
-            self.accepted_tokens / self.draft_tokens if self.draft_tokens and self.accepted_tokens is not None else None
-        )
+        return per(self.accepted_tokens, self.draft_tokens)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Speculation(Described):
-    """What drafting yields. A field means what the signal of its name means."""
+    """What drafting yields, over the time of the report."""
 
-    acceptance: float | None
-    band: str | None
-    """The same in words, where the sample is large enough. A rule of thumb, not comparable across K."""
-    acceptance_length: float | None
-    break_even: float | None
-    draft_length: float | None
-    configured_k: int | None
-    lowest_k: int | None
-    """Under configured_k where K differs between engines or changed: then positions are not judged."""
-    draft_cost: float
-    verify_inflation: float
-    """v: time of a verify step over a plain one."""
-    step_cost: float | None = None
-    """Measured: a decode step over the baseline's in batches of the same size; only of a Prometheus with the rules."""
-    needed_per_step: float | None
-    expected_speedup: float | None
+    expected_speedup: Annotated[float | None, FromSignal(economics.expected_speedup, LINE, by_engine=True)]
     """Of the load: over all decode steps."""
-    step_speedup: float | None
-    affordable_inflation: float | None
-    best_k: int | None
-    best_speedup: float | None
-    shorter_gain: float | None
-    longer_gain: float | None
-    coverage: float | None
-    share_from_drafts: float | None
-    draft_efficiency: float | None
-    wasted_tokens: float | None
-    alpha_hat: float | None
-    first_position: float | None
-    last_position: float | None
-    survival: tuple[float, ...]
-    conditional_acceptance: tuple[float, ...]
-    accepted_length_share: tuple[float, ...]
-    tokens_per_step_at: tuple[float, ...]
-    speedup_at: tuple[float, ...]
+    needed_per_step: Annotated[float | None, FromSignal(economics.needed_per_step, LINE)]
+    affordable_inflation: Annotated[float | None, FromSignal(economics.affordable_inflation, LINE)]
+    coverage: Annotated[float | None, FromSignal(acceptance.coverage, LINE)]
+    step_speedup: Annotated[float | None, FromSignal(economics.step_speedup, LINE)]
+    acceptance: Annotated[float | None, FromSignal(acceptance.acceptance, LINE, by_engine=True)]
+    band: str | None
+    """The acceptance in words, where the sample is large enough. A rule of thumb, not comparable across K."""
+    acceptance_length: Annotated[float | None, FromSignal(acceptance.acceptance_length, LINE, by_engine=True)]
+    break_even: Annotated[float | None, FromSignal(economics.break_even, LINE)]
+    draft_length: Annotated[float | None, FromSignal(acceptance.draft_length, LINE)]
+    configured_k: Annotated[int | None, FromSignal(depth.configured_k, LINE)]
+    best_k: Annotated[int | None, FromSignal(economics.best_k, LINE)]
+    best_speedup: Annotated[float | None, FromSignal(economics.best_speedup, LINE)]
+    longer_gain: Annotated[float | None, FromSignal(economics.longer_gain, LINE)]
+    share_from_drafts: Annotated[float | None, FromSignal(acceptance.share_from_drafts, LINE)]
+    wasted_tokens: Annotated[float | None, FromSignal(traffic.wasted_tokens, LINE)]
+    step_cost: Annotated[float | None, FromSignal(costs.step_cost, LINE, if_known=True)] = None
+    """Measured: a decode step over the baseline's in batches of the same size; only of a Prometheus with the rules."""
+    lowest_k: Annotated[int | None, FromSignal(depth.lowest_k)]
+    """Under configured_k where K differs between engines or changed: then positions are not judged."""
+    draft_cost: Annotated[float, FromSignal(economics.draft_cost)]
+    verify_inflation: Annotated[float, FromSignal(economics.verify_inflation)]
+    """v: time of a verify step over a plain one."""
+    shorter_gain: Annotated[float | None, FromSignal(economics.shorter_gain)]
+    draft_efficiency: Annotated[float | None, FromSignal(acceptance.draft_efficiency)]
+    alpha_hat: Annotated[float | None, FromSignal(depth.alpha_hat)]
+    first_position: Annotated[float | None, FromSignal(depth.first_position)]
+    last_position: Annotated[float | None, FromSignal(depth.last_position)]
+    survival: Annotated[tuple[float, ...], FromSignal(depth.survival)]
+    conditional_acceptance: Annotated[tuple[float, ...], FromSignal(depth.conditional_acceptance)]
+    accepted_length_share: Annotated[tuple[float, ...], FromSignal(depth.accepted_length_share)]
+    tokens_per_step_at: Annotated[tuple[float, ...], FromSignal(depth.tokens_per_step_at)]
+    speedup_at: Annotated[tuple[float, ...], FromSignal(economics.speedup_at)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,13 +122,15 @@ class Latencies(Described):
 class Traffic(Described):
     """The load under which all this was measured: compare only what had the same."""
 
-    generation_tokens: float | None
+    generation_tokens: Annotated[float | None, FromSignal(traffic.generation_tokens, LOAD)]
     """Generated tokens per second."""
-    prompt_tokens: float | None
+    prompt_tokens: Annotated[float | None, FromSignal(capacity.prompt_tokens)]
     """Prompt tokens per second."""
-    request_rate: float | None
+    request_rate: Annotated[float | None, FromSignal(requests.request_rate, LOAD)]
     """Finished requests per second."""
-    tokens_per_step: float | None
+    tokens_per_step: Annotated[
+        float | None, FromSignal(acceptance.tokens_per_step, LINE, after=economics.expected_speedup)
+    ]
     """(Generated tokens - first tokens) / decode steps: over all steps, drafted or not; 1 without speculation."""
     prompt_length: float | None
     """Prompt tokens for each first token: the mean length of prompts, as far as they were answered."""
@@ -160,19 +140,19 @@ class Traffic(Described):
     """Generated tokens in all the time."""
     requests: float | None
     """Finished requests in all the time."""
-    unfinished: float | None
+    unfinished: Annotated[float | None, FromSignal(requests.unfinished)]
     """Share of started requests that neither finished nor still run; None with too few requests."""
-    requests_running: float | None
+    requests_running: Annotated[float | None, FromSignal(requests.requests_running, LOAD)]
     """At the end, engines together."""
-    requests_waiting: float | None
-    kv_cache_usage: float | None
+    requests_waiting: Annotated[float | None, FromSignal(requests.requests_waiting, LOAD)]
+    kv_cache_usage: Annotated[float | None, FromSignal(capacity.kv_cache_usage, LOAD)]
     """At the end, of the fullest engine."""
-    prefix_cache_hits: float | None
+    prefix_cache_hits: Annotated[float | None, FromSignal(capacity.prefix_cache_hits, LOAD, value="local")]
     """Prompt tokens found in the engines' own prefix caches over those looked up. Full hits lower acceptance a little:
     they enter speculation with placeholder drafts (vLLM 0.28 and newer)."""
-    batch: float | None = None
+    batch: Annotated[float | None, FromSignal(capacity.batch)] = None
     """Running requests per engine: from Prometheus the mean over the time, else at the end."""
-    engines: float | None = None
+    engines: Annotated[float | None, FromSignal(capacity.engines)] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -261,9 +241,13 @@ class ModelReport(Judged):
     acceptance_by_request: float | None
     """Mean of the engines' acceptance, weighted by their finished requests, where several engines are told of. The
     counters weigh by drafted tokens: bad drafters, which draft more often for the same answer, weigh more there."""
-    acceptance_change: float | None
+    acceptance_change: Annotated[
+        float | None, FromSignal(comparison.acceptance_change, LINE, after=traffic.wasted_tokens, if_known=True)
+    ]
     """Acceptance now over acceptance before; only Prometheus knows."""
-    measured_speedup: float | None
+    measured_speedup: Annotated[
+        float | None, FromSignal(users.measured_speedup, LINE, after=comparison.acceptance_change, if_known=True)
+    ]
     """Time per output token of the model's baseline over its own; only Prometheus knows, where a baseline runs."""
     broken: tuple[Broken, ...]
     """Identities of the counters that do not hold."""
@@ -309,53 +293,5 @@ class Report(Described):
     """Of the series that were read: numbers that they cannot give are null."""
 
 
-_REPORT = TypeAdapter(Report)
-_MOST_BYTES = 32_000_000
-_LARGEST = 1e30
-_LATEST = 253_402_300_799  # The end of the year 9999, after which nothing can be shown as a date.
-
-
-def schema() -> str:
-    """JSON Schema of a report. Fields that are named as signals are described as those are."""
-    document = json.loads(output.schema(Report, SCHEMA_VERSION))
-    for part in (Speculation, Traffic):
-        properties = document["$defs"][part.__name__]["properties"]
-        for signal in ALL:
-            if signal.name in properties:
-                properties[signal.name].setdefault(
-                    "description", f"{signal.title}. {signal.description} {signal.note}".rstrip()
-                )
-    return json.dumps(document, indent=2, sort_keys=True) + "\n"
-
-
-def load_report(path: Path) -> Report:
-    """A report that was saved as JSON. DraftboardError: the file cannot be read, or holds no report of this version."""
-    try:
-        report = _REPORT.validate_json(saved_bytes(path, "report", _MOST_BYTES))
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"])) or "the file"
-        what = f"not a report as `draftboard report --json` writes it: {where}: {first['msg']}"
-        raise DraftboardError(f"{path}: {what}") from None
-    # What is read is computed with and printed.
-    for leaf in _leaves(asdict(report)):
-        if isinstance(leaf, str):
-            if not leaf.isprintable():
-                raise DraftboardError(f"{path}: holds text with control characters, which could redraw the terminal")
-        elif abs(leaf) > _LARGEST:
-            raise DraftboardError(f"{path}: holds a number over {_LARGEST:g}, which no server ever counts")
-    if report.taken_at is not None and not 0 <= report.taken_at <= _LATEST:
-        raise DraftboardError(f"{path}: taken_at: {report.taken_at:g} is not a time in Unix seconds")
-    if report.schema_version != SCHEMA_VERSION:
-        raise DraftboardError(f"{path}: a report of version {report.schema_version}; this reads {SCHEMA_VERSION}")
-    return report
-
-
-def _leaves(part: object) -> Iterator[str | float]:
-    if isinstance(part, dict):
-        yield from _leaves([*part, *part.values()])
-    elif isinstance(part, list | tuple):
-        for inner in part:
-            yield from _leaves(inner)
-    elif isinstance(part, str | int | float):
-        yield part
+LINES = lines(Speculation, Traffic, ModelReport)
+"""What is printed of a model that drafts, a line each."""
