@@ -102,7 +102,7 @@ def documented() -> dict[str, str]:
 
 @pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert.name)
 def test_each_alert_reaches_the_receiver_that_the_documentation_says(alert: Alert, settings: Settings) -> None:
-    name, severity = alert.name, alert.patience(settings).severity
+    name, severity = alert.name, alert.policy(settings).severity
     said = run(
         "amtool",
         *("config", "routes", "test", "--config.file=deploy/alertmanager/alertmanager.yml"),

@@ -49,13 +49,13 @@ def stack(drill_settings: Settings, programs: Programs, tmp_path: Path) -> Itera
 
     The model of a server that is down is down, too: its alert waits longer than any test here takes.
     """
-    patience = drill_settings.alerts | {
+    quick = drill_settings.alerts | {
         "VLLMTargetDown": Overlay.model_validate({"for": "2s", "keep_firing_for": "10s"}),
         "VLLMModelDown": Overlay.model_validate({"for": "1h"}),
     }
     notify = drill_settings.stack.notify.model_copy(update={"heartbeat": True, "heartbeat_interval": Duration(3)})
     settings = drill_settings.model_copy(
-        update={"alerts": patience, "stack": drill_settings.stack.model_copy(update={"notify": notify})}
+        update={"alerts": quick, "stack": drill_settings.stack.model_copy(update={"notify": notify})}
     )
     with receiving() as (receiver, webhook), wired(settings, programs, tmp_path, webhook) as wiring:
         wiring.start_alertmanager()

@@ -185,7 +185,7 @@ def row(alert: Alert, settings: Settings, times: tuple[str, ...], alarms: Mappin
     name = f"[`{alert.name}`](../../{runbook})" if (ROOT / runbook).is_file() else f"`{alert.name}`"
     false = f"{alarms[alert.name]:.2g}" if alert.name in alarms else UNKNOWN
     causes = ", ".join(f"`{cause}`" for cause in alert.explained_by) or UNKNOWN
-    told = f"`{receiver(alert, alert.patience(settings).severity)}`"
+    told = f"`{receiver(alert, alert.policy(settings).severity)}`"
     return f"| {' | '.join((name, alert.fires_when(settings), *times, false, told, causes))} |"
 
 

@@ -37,7 +37,7 @@ services:
 LOADING = 900
 """Seconds: a slow machine loads torch from a slow disk."""
 PAGED = 480
-"""Seconds until an outage is told: the silence, the patience of the alert, and the wait of the group."""
+"""Seconds until an outage is told: the silence, the pending period of the alert, and the wait of the group."""
 
 
 @pytest.fixture(scope="module")

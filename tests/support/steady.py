@@ -282,16 +282,16 @@ def condition(alert: Alert, counts: Counts, settings: Settings) -> Flags:
 
 def firing(alert: Alert, held: Flags, settings: Settings) -> list[tuple[int, int]]:
     """From when until before when one engine's or model's alert fires."""
-    patience = alert.patience(settings)
-    hold, keep = _minutes(patience.hold), _minutes(patience.keep_firing_for)
+    policy = alert.policy(settings)
+    pending, keep = _minutes(policy.pending_period), _minutes(policy.keep_firing_for)
     edges = np.flatnonzero(np.diff(np.concatenate([[False], held, [False]]).astype(int)))
     begins, ends = edges[::2], edges[1::2]
     found: list[tuple[int, int]] = []
-    for number in np.flatnonzero(ends - begins > hold):
+    for number in np.flatnonzero(ends - begins > pending):
         if found and begins[number] <= found[-1][1]:
             continue
         last = number
         while last + 1 < len(begins) and begins[last + 1] <= ends[last] + keep:
             last += 1
-        found.append((int(begins[number]) + hold, min(int(ends[last]) + keep, len(held))))
+        found.append((int(begins[number]) + pending, min(int(ends[last]) + keep, len(held))))
     return found

@@ -40,9 +40,9 @@ PARTS: dict[str, Callable[[Alert], bool]] = {
     ),
     "a description: sentences": lambda alert: alert.description.endswith("."),
     "a runbook template, generator/draftboard/alerts/runbooks/{name}.md.j2": lambda alert: template(alert).is_file(),
-    "in its template the reason for patience and severity after ${{patience}}: sentences": lambda alert: (
+    "in its template the reason for pending period and severity after ${{policy}}: sentences": lambda alert: (
         not template(alert).is_file()
-        or bool(re.search(r"^\$\{patience\} [A-Z].+\.$", template(alert).read_text(), re.MULTILINE))
+        or bool(re.search(r"^\$\{policy\} [A-Z].+\.$", template(alert).read_text(), re.MULTILINE))
     ),
     "promtool cases, tests/rules/alert-{name}.test.yaml": lambda alert: (
         ROOT / f"tests/rules/alert-{alert.name}.test.yaml"
@@ -88,13 +88,13 @@ def test_the_list_of_alerts_names_each_with_its_condition(files: dict[str, str],
 
 
 @of_every_alert
-def test_a_rule_has_the_alert_s_patience_and_shows_its_value(
+def test_a_rule_has_the_alert_s_policy_and_shows_its_value(
     alert: Alert, files: dict[str, str], settings: Settings
 ) -> None:
-    rule, patience = rule_of(files, alert.name), alert.patience(settings)
-    assert (rule["for"], rule["labels"]) == (str(patience.hold), {"severity": patience.severity})
-    assert rule.get("keep_firing_for", "0s") == str(patience.keep_firing_for)
-    assert 60 <= patience.hold.seconds <= 3600
+    rule, policy = rule_of(files, alert.name), alert.policy(settings)
+    assert (rule["for"], rule["labels"]) == (str(policy.pending_period), {"severity": policy.severity})
+    assert rule.get("keep_firing_for", "0s") == str(policy.keep_firing_for)
+    assert 60 <= policy.pending_period.seconds <= 3600
     description = rule["annotations"]["description"]
     if alert.threshold(settings)[0] != "==":
         assert re.search(r"\{\{ \$value \| (humanize\w*|printf .+) \}\}", description)
@@ -159,7 +159,7 @@ def test_a_mistake_in_an_alert_is_one_line_that_names_it(fields: dict[str, str],
     parts: dict[str, Any] = {"beyond": "low", **fields}
     alert = changed(**parts)
     with pytest.raises(DraftboardError) as raised:
-        (alert.patience(settings), alert.fires_when(settings), annotations(alert, settings))
+        (alert.policy(settings), alert.fires_when(settings), annotations(alert, settings))
     assert str(raised.value).startswith(f"alert {alert.name}: ")
     assert says in str(raised.value)
     assert "\n" not in str(raised.value)
@@ -168,13 +168,13 @@ def test_a_mistake_in_an_alert_is_one_line_that_names_it(fields: dict[str, str],
 def test_settings_change_one_value_of_an_alert_and_leave_the_others() -> None:
     by_name = {alert.name: alert for alert in ALERTS}
     alert, other = by_name["SpecDecodeNotPaying"], by_name["SpecDecodeAcceptanceDrop"]
-    own = alert.patience(Settings())
+    own = alert.policy(Settings())
     chosen = Settings.model_validate({"alerts": {alert.name: {"for": "0s"}}})
-    assert alert.patience(chosen) == replace(own, hold=Duration(0))
-    assert other.patience(chosen) == other.patience(Settings())
+    assert alert.policy(chosen) == replace(own, pending_period=Duration(0))
+    assert other.policy(chosen) == other.policy(Settings())
     for severity in ("none", "info", "critical"):
         chosen = Settings.model_validate({"alerts": {alert.name: {"severity": severity}}})
-        assert alert.patience(chosen) == replace(own, severity=severity)
+        assert alert.policy(chosen) == replace(own, severity=severity)
 
 
 def rule(name: str, **document: Any) -> dict[str, Any]:

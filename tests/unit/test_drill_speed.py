@@ -51,4 +51,4 @@ def test_a_drill_that_cannot_succeed_is_one_line_before_anything_is_started(
     out, err = capsys.readouterr()
     assert (ended.value.code, out, err.count("\n")) == (2, "", 1)
     assert err.startswith("draftboard: drafter-broken: SpecDecodeAcceptanceDrop cannot fire at --speed 60: ")
-    assert "(it holds 15m): take --speed 4.6 or less, or --config with shorter times" in err
+    assert "(its pending period is 15m): take --speed 4.6 or less, or --config with shorter times" in err

@@ -56,7 +56,7 @@ def in_grafana(text: str) -> str:
     return text.replace(unused, "").replace("$value", "$values.query.Value")
 
 
-def test_each_alert_has_the_expression_patience_labels_and_texts_of_the_rules(
+def test_each_alert_has_the_expression_pending_period_labels_and_texts_of_the_rules(
     alerts: list[Json], settings: Settings
 ) -> None:
     expected = {rule["alert"]: rule for rule in of_rulers(settings, ALERTING)}

@@ -17,37 +17,37 @@ from support import rulefiles
 STEP = 5.0
 
 
-def fired(held: str, hold: str = "0s", keep: str = "0s") -> list[tuple[float, float]]:
+def fired(held: str, pending: str = "0s", keep: str = "0s") -> list[tuple[float, float]]:
     """Stretches of firing, in evaluations, of an expression that held where there is an x."""
     evaluations = [index * STEP for index in range(len(held))]
     holding = [at for at, mark in zip(evaluations, held, strict=True) if mark == "x"]
-    found = stretches(holding, evaluations, Duration.parse(hold), Duration.parse(keep))
+    found = stretches(holding, evaluations, Duration.parse(pending), Duration.parse(keep))
     return [(since / STEP, until / STEP) for since, until in found]
 
 
-def test_without_a_hold_an_alert_fires_as_long_as_its_expression_holds() -> None:
+def test_without_a_pending_period_an_alert_fires_as_long_as_its_expression_holds() -> None:
     assert fired("..xx.x") == [(2, 3), (5, 5)]
 
 
 def test_an_alert_fires_once_its_expression_has_held_for_so_long() -> None:
-    assert fired("xxx.", hold="10s") == [(2, 2)]
+    assert fired("xxx.", pending="10s") == [(2, 2)]
 
 
 def test_just_under_the_hold_does_not_fire() -> None:
-    assert fired("xx.", hold="10s") == []
+    assert fired("xx.", pending="10s") == []
 
 
 def test_a_gap_starts_the_hold_anew() -> None:
-    assert fired("xx.xxx", hold="10s") == [(5, 5)]
+    assert fired("xx.xxx", pending="10s") == [(5, 5)]
 
 
 def test_a_short_recovery_is_bridged() -> None:
-    assert fired("xxx.xx...", hold="10s", keep="10s") == [(2, 7)]
+    assert fired("xxx.xx...", pending="10s", keep="10s") == [(2, 7)]
 
 
 def test_a_recovery_as_long_as_the_bridge_resolves() -> None:
-    assert fired("xx..xx", hold="5s", keep="10s") == [(1, 5)]
-    assert fired("xx...xx", hold="5s", keep="10s") == [(1, 3), (6, 6)]
+    assert fired("xx..xx", pending="5s", keep="10s") == [(1, 5)]
+    assert fired("xx...xx", pending="5s", keep="10s") == [(1, 3), (6, 6)]
 
 
 def test_an_alert_that_fires_at_the_end_fires_to_the_end() -> None:

@@ -62,8 +62,8 @@ class Runbook:
     @property
     def conditions(self) -> str:
         """The limits and the least traffic: what stands before the alert's own settings."""
-        limits, patience, _ = self.sections["Tune or silence it"].partition("`[alerts.")
-        assert patience, "${patience} in the last section"
+        limits, policy, _ = self.sections["Tune or silence it"].partition("`[alerts.")
+        assert policy, "${policy} in the last section"
         return limits
 
     def blocks(self, language: str) -> list[str]:
@@ -87,8 +87,8 @@ def leaves(value: object, at: str = "") -> Iterator[tuple[str, object]]:
 
 def written(settings: Settings) -> dict[str, object]:
     """Settings by name, with what they make of every alert."""
-    patience = {alert.name: asdict(alert.patience(settings)) for alert in ALERTS}
-    of_alerts = {name: {"for": one.pop("hold"), **one} for name, one in patience.items()}
+    policies = {alert.name: asdict(alert.policy(settings)) for alert in ALERTS}
+    of_alerts = {name: {"for": one.pop("pending_period"), **one} for name, one in policies.items()}
     return dict(leaves(settings.model_dump(mode="json", by_alias=True) | {"alerts": of_alerts}))
 
 
@@ -202,10 +202,10 @@ def test_the_conditions_name_and_follow_each_threshold_and_traffic_minimum_of_th
     found, before = Runbook.of(alert, files), rule_of(files, alert.name)["expr"]
     decisive = {key for key, others in of_thresholds.items() if rule_of(others, alert.name)["expr"] != before}
     named = {key for key in KEY.findall(found.conditions) if key.startswith(("thresholds.", "traffic."))}
-    assert decisive <= named, "settings that the rule depends on, and those named before ${patience}"
+    assert decisive <= named, "settings that the rule depends on, and those named before ${policy}"
     whole = with_records(files, alert)
     deeper = {key for key, others in of_thresholds.items() if with_records(others, alert) != whole}
-    assert named <= deeper, "settings named before ${patience}, and those that the rule and its records depend on"
+    assert named <= deeper, "settings named before ${policy}, and those that the rule and its records depend on"
     for key in named:
         assert Runbook.of(alert, of_thresholds[key]).conditions != found.conditions, key
 

@@ -34,7 +34,7 @@ def test_naming_one_key_of_a_table_keeps_its_other_defaults(tmp_path: Path) -> N
 def test_an_alert_s_own_values_are_kept_but_for_those_that_the_file_names(tmp_path: Path) -> None:
     settings = loaded(tmp_path, '[alerts.SpecDecodeNotPaying]\nseverity = "critical"')
     (alert,) = (alert for alert in ALERTS if alert.name == "SpecDecodeNotPaying")
-    assert alert.patience(settings) == replace(alert.patience(Settings()), severity="critical")
+    assert alert.policy(settings) == replace(alert.policy(Settings()), severity="critical")
 
 
 def test_a_cost_of_one_method_is_added_to_the_others(tmp_path: Path) -> None:

@@ -84,10 +84,10 @@ def settings(store: victoria.Store | None = None) -> Settings:
     default = Settings()
     rules: dict[str, Any] = {name: _faster(getattr(default.rules, name)) for name in SPANS}
     rules["window"] = _faster(default.rules.rate_window)
-    patience = {alert.name: alert.patience(default) for alert in built(default)}
+    policies = {alert.name: alert.policy(default) for alert in built(default)}
     alerts = {
-        name: {"for": _faster(own.hold), "keep_firing_for": _faster(own.keep_firing_for)}
-        for name, own in patience.items()
+        name: {"for": _faster(own.pending_period), "keep_firing_for": _faster(own.keep_firing_for)}
+        for name, own in policies.items()
     }
     alerts[HASTY]["for"] = str(Duration.parse(rules["evaluation_interval"]) * 2)
     told: dict[str, Any] = {"rules": rules, "alerts": alerts}

@@ -33,7 +33,7 @@ for = "3s"
 for = "3s"
 """
 TOLD_SECONDS = 15
-"""By then the first alert has fired: window, patience, and a scrape and an evaluation."""
+"""By then the first alert has fired: window, pending period, and a scrape and an evaluation."""
 LONGEST, AT_A_TIME = 2048, 32
 """Tokens of a prompt, and of one step: as many steps as a prompt of 131,072 tokens in steps of 2,048."""
 OPTIONS = f"--max-model-len {LONGEST} --max-num-batched-tokens {AT_A_TIME}"
@@ -134,7 +134,7 @@ def test_a_hang_that_holds_requests_is_told_and_they_end_when_it_goes_on(watched
 
 
 def test_a_long_prompt_fills_the_cache_and_is_no_hang(watched: Watched) -> None:
-    """The engine works for a hundredth of a second at a time, so that the prompt outlasts the alert's patience."""
+    """The engine works for a hundredth of a second at a time: the prompt outlasts the alert's pending period."""
     generated = total(watched.page, serving.GENERATION_TOKENS)
     answer = watched.ask("/v1/completions", ANSWERS, prompt=[7] * (LONGEST - 1), max_tokens=1)
     used, began, fired = [], time.monotonic(), set[str]()

@@ -1,4 +1,4 @@
-"""What an alert is: a signal, the band of it that is worth a message, the least traffic, patience and severity."""
+"""What an alert is: a signal, the range of it that is worth a notification, least traffic, pending period, severity."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -21,10 +21,10 @@ enough_requests = request_rate > LEAST_REQUESTS
 
 
 @dataclass(frozen=True)
-class Patience:
-    """How long an alert waits, how long it fires on, and how urgent it is."""
+class Policy:
+    """How long an alert is pending, how long it keeps firing after its condition ended, and how urgent it is."""
 
-    hold: Duration
+    pending_period: Duration
     keep_firing_for: Duration
     severity: Severity
 
@@ -36,7 +36,7 @@ class Alert:
     name: str
     signal: Signal
     beyond: str  # The band or code of the signal, by name. Limit and direction follow from it.
-    for_: str
+    for_: str  # The pending period: how long its condition must hold before it fires.
     keep_firing_for: str = "0s"  # Bridges short recoveries of a value that moves around its limit.
     severity: Severity = "warning"
     """`critical` pages: users wait now, and a person can act. `warning` is work for the day, `info` is advice; `none`
@@ -90,14 +90,16 @@ class Alert:
     def _guarded(self, found: Expr) -> Expr:
         return found.combined("and", self.guard, ignoring(*self.signal.by)) if self.guard else found
 
-    def patience(self, settings: Settings) -> Patience:
-        """The alert's own patience and severity, under what the settings say."""
+    def policy(self, settings: Settings) -> Policy:
+        """The alert's own policy, overridden by `[alerts.<name>]`."""
         chosen = settings.alerts.get(self.name, Overlay())
         try:
-            hold, keep = Duration.parse(self.for_), Duration.parse(self.keep_firing_for)
+            pending, keep = Duration.parse(self.for_), Duration.parse(self.keep_firing_for)
         except ValueError as error:
             raise DraftboardError(f"alert {self.name}: each of for_ and keep_firing_for {error}") from None
-        return Patience(chosen.hold or hold, chosen.keep_firing_for or keep, chosen.severity or self.severity)
+        return Policy(
+            chosen.pending_period or pending, chosen.keep_firing_for or keep, chosen.severity or self.severity
+        )
 
     def fires_when(self, settings: Settings) -> str:
         """The condition in words: for the head of the runbook and the table of alerts."""

@@ -8,7 +8,7 @@ There `${...}` holds, besides every setting:
 - `${pace["6h"]}`: the burn rate that fires over a window;
 - `${prometheus}`, `${alertmanager}`, `${server}`, `${compose}`: the compose stack, for commands that work as typed;
   `${elsewhere}`: what to type for another server;
-- what `runbook.md.j2` defines: `${judged}`, the drafts and counters that a judgement takes; `${patience}`, `${rebuild}`
+- what `runbook.md.j2` defines: `${judged}`, the drafts and counters that a judgement takes; `${policy}`, `${rebuild}`
   and `${silence("2h", "rollout")}` for the last section.
 """
 
@@ -57,7 +57,7 @@ def runbook(alert: Alert, settings: Settings) -> str:
     own = [f'{label}="{name}"' for label, name in names.items() if label in alert.level.labels(settings)]
     try:
         text = environment.get_template("runbook.md.j2").render(
-            dict(settings) | _STACK | vars(alert.patience(settings)),
+            dict(settings) | _STACK | vars(alert.policy(settings)),
             **{level.value: _Records(level, settings) for level in Level},
             name=alert.name,
             when=alert.fires_when(settings),

@@ -112,8 +112,8 @@ def _list_of_alerts(settings: Settings) -> str:
     for subject, alerts in asked(settings).items():
         lines += ["", f"## On {subject}", "", "| alert | fires when | severity | for |", "|---|---|---|---|"]
         for alert in alerts:
-            patience, link = alert.patience(settings), f"[`{alert.name}`](runbooks/{alert.name}.md)"
-            lines.append(f"| {link} | {alert.fires_when(settings)} | {patience.severity} | {patience.hold} |")
+            policy, link = alert.policy(settings), f"[`{alert.name}`](runbooks/{alert.name}.md)"
+            lines.append(f"| {link} | {alert.fires_when(settings)} | {policy.severity} | {policy.pending_period} |")
     return "\n".join(lines) + "\n"
 
 

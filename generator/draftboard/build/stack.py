@@ -70,6 +70,6 @@ def inhibitions(settings: Settings) -> Iterator[Inhibition]:
 def _silences(cause: Alert, alert: Alert, settings: Settings) -> bool:
     """Whether the cause is told to somebody, and is less severe by design only: not by what settings raise or lower."""
     rank = SEVERITIES.index
-    told, other = (rank(one.patience(settings).severity) for one in (cause, alert))
+    told, other = (rank(one.policy(settings).severity) for one in (cause, alert))
     as_designed = told >= rank(cause.severity) and other <= rank(alert.severity)
     return told > rank("none") and (told >= other or as_designed)

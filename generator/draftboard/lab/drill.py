@@ -32,7 +32,7 @@ from draftboard.settings import Settings
 _MADE_BY = "Made for a drill, and deleted when it ends."
 _DISCOVERED = re.compile(r"http_sd_configs: (?P<url>http://\S+)")
 _MOST_BYTES = 10_000_000
-_PATIENCE = 3.0  # times as long as the scenario says that the last alert takes
+_MARGIN = 3.0  # times as long as the scenario says that the last alert takes
 _LEAST_SECONDS = 30.0  # starting the processes and scraping twice takes its time, however fast the scenario
 
 
@@ -196,11 +196,11 @@ class Drill(Described):
 def fastest(script: Scenario, expected: Expected, alert: Alert, settings: Settings) -> float:
     """The highest speed at which an expected alert can fire.
 
-    The scenario is sped up; the alert's hold, what it compares with and the scrapes are not.
+    The scenario is sped up; the alert's pending period, what it compares with and the scrapes are not.
     """
-    rules, hold, since = settings.rules, alert.patience(settings).hold.seconds, expected.since.seconds
-    least = hold + rules.scrape_interval.seconds + rules.evaluation_interval.seconds
-    waits = _PATIENCE * _latest(script)
+    rules, pending, since = settings.rules, alert.policy(settings).pending_period.seconds, expected.since.seconds
+    least = pending + rules.scrape_interval.seconds + rules.evaluation_interval.seconds
+    waits = _MARGIN * _latest(script)
     speeds = [(waits - since) / least]
     # A restart that changes nothing else is a fault only while it lasts.
     restarts = (event.restart for event in script.event if event.at == expected.since and event.passes)
@@ -208,7 +208,7 @@ def fastest(script: Scenario, expected: Expected, alert: Alert, settings: Settin
     if "{before}" in (alert.signal.record or ""):
         # It needs a past, and after as long a time the fault is that past.
         before = rules.compare_with.seconds
-        speeds += [waits / (before + hold), since / max(hold, 1), 0.0 if hold > before else math.inf]
+        speeds += [waits / (before + pending), since / max(pending, 1), 0.0 if pending > before else math.inf]
     elif least + since / speeds[0] <= _LEAST_SECONDS:
         return math.inf
     return min(speeds)
@@ -226,9 +226,9 @@ def _require_possible(name: str, script: Scenario, settings: Settings, speed: fl
     slowest = min(speeds, key=speeds.__getitem__)
     if speed <= speeds[slowest]:
         return
-    hold = alerts[slowest].patience(settings).hold
+    pending = alerts[slowest].policy(settings).pending_period
     most = math.floor(speeds[slowest] * 10) / 10
-    why = f"the scenario is sped up, the alert's own times are not (it holds {hold})"
+    why = f"the scenario is sped up, the alert's own times are not (its pending period is {pending})"
     instead = "--config with shorter times, such as deploy/demo/drill.toml"
     take = f"take --speed {most:g} or less, or {instead}" if most else f"name {instead}"
     raise DraftboardError(f"{name}: {slowest} cannot fire at --speed {speed:g}: {why}: {take}")
@@ -256,8 +256,8 @@ def rehearse(
         wiring.start_simulator(scenario, speed=speed)
         began = time.time()
         progress("waiting for the alerts", 1, 3)
-        patience = max(_LEAST_SECONDS, _PATIENCE * _latest(script) / speed)
-        receiver.wait_for(lambda arrivals: names <= {arrival.name for arrival in arrivals}, patience)
+        timeout = max(_LEAST_SECONDS, _MARGIN * _latest(script) / speed)
+        receiver.wait_for(lambda arrivals: names <= {arrival.name for arrival in arrivals}, timeout)
         progress("waiting for the end", 2, 3)  # no other alert may arrive
         rest = began + script.duration.seconds / speed - time.time()
         receiver.wait_for(lambda arrivals: not {arrival.name for arrival in arrivals} <= names | {WATCHDOG}, rest)

@@ -94,7 +94,7 @@ def document(groups: Iterable[Group], ruler: Ruler = "prometheus", *, name: str 
 
 def _entry(entry: Group | RecordingRule | AlertingRule, form: _Form) -> dict[str, Any]:
     """Of a rule, or of a group without its rules; a duration of 0s is left out."""
-    names = {"hold": "for", "query_offset": form.query_offset}
+    names = {"pending_period": "for", "query_offset": form.query_offset}
     return {
         names.get(key, key): _duration(value, form) if isinstance(value, Duration) else value
         for key, value in vars(entry).items()

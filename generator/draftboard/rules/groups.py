@@ -75,13 +75,13 @@ def _groups(rules: Mapping[str, tuple[RecordingRule | AlertingRule, ...]], setti
 
 def _alerting_rule(alert: Alert, scope: Scope, *, by_grafana: bool) -> AlertingRule:
     settings = scope.settings
-    patience = alert.patience(settings)
+    policy = alert.policy(settings)
     for_all, own = settings.all_alerts, settings.alerts.get(alert.name, Overlay())
     return AlertingRule(
         alert=alert.name,
         expr=alert.condition(scope),
-        hold=patience.hold,
-        keep_firing_for=patience.keep_firing_for,
-        labels={"severity": patience.severity} | for_all.labels | own.labels,
+        pending_period=policy.pending_period,
+        keep_firing_for=policy.keep_firing_for,
+        labels={"severity": policy.severity} | for_all.labels | own.labels,
         annotations=annotations(alert, settings, by_grafana=by_grafana) | for_all.annotations | own.annotations,
     )

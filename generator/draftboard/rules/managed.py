@@ -64,7 +64,7 @@ def _rule(rule: RecordingRule | AlertingRule, group: Group, settings: Settings) 
         "data": [query, *_conditions()],
         "noDataState": "OK",
         "execErrState": "Error",
-        "for": str(rule.hold),
+        "for": str(rule.pending_period),
         "keepFiringFor": str(rule.keep_firing_for),
         "missing_series_evals_to_resolve": 1,
         # Grafana replaces $name by a variable of the environment in labels, not in annotations.

@@ -15,11 +15,11 @@ class RecordingRule:
 
 @dataclass(frozen=True, kw_only=True)
 class AlertingRule:
-    """`alert` fires once `expr` has held for `hold`."""
+    """`alert` fires once `expr` has held for `pending_period`."""
 
     alert: str
     expr: str
-    hold: Duration
+    pending_period: Duration
     keep_firing_for: Duration
     labels: dict[str, str]
     annotations: dict[str, str]

@@ -62,7 +62,7 @@ def _selector(value: str) -> str:
 
 _Duration = Annotated[Duration, BeforeValidator(_duration), PlainSerializer(str)]
 Positive = Annotated[_Duration, _at_most("366d", above=0)]
-Hold = Annotated[_Duration, _at_most("7d")]
+Delay = Annotated[_Duration, _at_most("7d")]
 OneLine = Annotated[str, written(r"[^\x00-\x1f\x7f]{1,1000}", "must be one line of 1 to 1000 characters")]
 METHOD_NAME = r"[A-Za-z0-9_-]+", "must be a method name: letters, digits, _ and -"
 MethodName = Annotated[str, written(*METHOD_NAME)]

@@ -18,7 +18,7 @@ from draftboard.settings import fields
 from draftboard.settings.fields import (
     AboveZero,
     Currency,
-    Hold,
+    Delay,
     MethodName,
     ModelPattern,
     OneLine,
@@ -57,7 +57,7 @@ class Rules(Table):
     """How long a server answers no scrape before it counts as down. Default: two and a half scrapes, at least 2m30s: by
     default Prometheus scrapes once a minute."""
     evaluation_interval: Positive = Duration(60)
-    query_offset: Hold = Duration(0)
+    query_offset: Delay = Duration(0)
     """How much later a ruler behind remote write evaluates, because samples arrive late. Prometheus 2.53 or newer;
     vmalert calls it eval_delay, and `gmp` has none."""
     compare_with: Positive = Duration(3600)
@@ -185,8 +185,8 @@ class Overlay(Additions):
 
     enabled: bool = True
     """Without it there is no rule, no runbook, and no inhibition that names the alert."""
-    hold: Hold | None = Field(default=None, alias="for", examples=["30m"])
-    keep_firing_for: Hold | None = Field(default=None, examples=["15m"])
+    pending_period: Delay | None = Field(default=None, alias="for", examples=["30m"])
+    keep_firing_for: Delay | None = Field(default=None, examples=["15m"])
     severity: Severity | None = Field(default=None, examples=["critical"])
 
 

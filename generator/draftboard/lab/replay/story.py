@@ -157,25 +157,26 @@ def firings(replay: Replay) -> list[Firing]:
         for series in replay.client.query_range(rule.expr, replay.start, replay.end, replay.step):
             values = dict(series.samples)
             labels = {name: value for name, value in series.labels.items() if name != "__name__"}
-            for since, until in stretches(values, evaluations, rule.hold, rule.keep_firing_for):
+            for since, until in stretches(values, evaluations, rule.pending_period, rule.keep_firing_for):
                 found.append(Firing(*of_rule, labels, since, until, values[since]))
     return sorted(found, key=lambda firing: (firing.since, firing.alert, sorted(firing.labels.items())))
 
 
 def stretches(
-    holding: Iterable[float], evaluations: Iterable[float], hold: Duration, keep_firing_for: Duration
+    holding: Iterable[float], evaluations: Iterable[float], pending_period: Duration, keep_firing_for: Duration
 ) -> Iterator[tuple[float, float]]:
     """First and last evaluation of each firing, given the evaluations at which the expression held.
 
-    An alert is pending from the first evaluation that holds and fires at the first that is `hold` later, if all
-    between hold too. It resolves at the first that does not, or, once firing, when none has held for `keep_firing_for`.
+    An alert is pending from the first evaluation that holds. It fires at the first that is `pending_period` later, if
+    all between hold too. It resolves at the first that does not, or, once firing, when none has held for
+    `keep_firing_for`.
     """
     held, last = set(holding), 0.0
     pending = firing = failing = None  # since when
     for now in evaluations:
         if now in held:
             pending, failing = now if pending is None else pending, None
-            if firing is None and now - pending >= hold.seconds:
+            if firing is None and now - pending >= pending_period.seconds:
                 firing = now
         else:
             failing = now if failing is None else failing

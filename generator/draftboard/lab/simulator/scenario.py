@@ -12,7 +12,7 @@ from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.files import Table, first_mistake, read_toml
 from draftboard.settings import Settings
-from draftboard.settings.fields import LONGEST_DRAFT, AboveZero, Hold, MethodName, Positive, Ratio
+from draftboard.settings.fields import LONGEST_DRAFT, AboveZero, Delay, MethodName, Positive, Ratio
 from draftboard.settings.labels import LabelName
 
 _Name = Annotated[str, Field(pattern=r"^[\w./-]{1,80}$")]
@@ -183,14 +183,14 @@ class Server(Table):
 class Event(Table):
     """What changes at a time, for all servers of a model and variant or for one instance of them."""
 
-    at: Hold
+    at: Delay
     model: _Name | None = None
     variant: str | None = None
     instance: Annotated[int, Field(ge=0, lt=1000)] | None = None
     requests: Annotated[tuple[Requests, ...], Field(strict=False, max_length=20)] = ()  # kinds of new ones from now on
     load: Load | None = None
     coverage: Share | None = None
-    restart: Hold | None = None  # it stops, is down for so long, and starts with all counters at 0
+    restart: Delay | None = None  # it stops, is down for so long, and starts with all counters at 0
     speculative: bool = True  # whether it then starts with its speculative configuration, whatever the label says
 
     @model_validator(mode="after")
@@ -215,7 +215,7 @@ class Expected(Table):
     """An alert that must fire. Alerts without an entry must not."""
 
     alert: _Name
-    since: Hold = Duration(0)  # time of its cause: before this it must not fire
+    since: Delay = Duration(0)  # time of its cause: before this it must not fire
     within: Positive  # it must fire so soon after
     labels: dict[str, str] = Field(default={})  # labels that all its firings must have
 
