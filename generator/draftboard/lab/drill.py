@@ -285,7 +285,7 @@ def shown(drill: Drill) -> Document:
     headings = columns("Alert", "Reached", numbers=["After"]) + columns("Says")
     unexpected = tuple(f"{name} arrived too, which the scenario does not expect." for name in drill.others)
     note = (
-        f"The scenario ran {drill.speed:g} times as fast, with the holds and windows of the settings. "
-        "On a real server an alert takes as long as its own hold."
+        f"The scenario ran {drill.speed:g} times as fast, with the pending periods and windows of the settings. "
+        "On a real server an alert takes as long as its own pending period."
     )
     return Document.of((Heading("From counter to webhook"), Table(headings, rows), Bullets(unexpected), Note(note)))
