@@ -37,7 +37,7 @@ class Access:
 
     @classmethod
     def of_api_server(cls, token_file: Path | None = None, ca_file: Path | None = None) -> "Access":
-        """The same; without a file, the token is vLLM's own from the environment, if any."""
+        """Read the token from its file, else from the environment variable of vLLM's API key, if set."""
         if token_file or not os.environ.get(API_KEY):
             return cls.from_files(token_file, ca_file)
         return cls(_checked(os.fsencode(os.environ[API_KEY]), API_KEY), ca_file)
@@ -97,15 +97,15 @@ def client(kind: type[_C], **options: Any) -> _C:  # noqa: ANN401  (httpx's own)
 def refusal(answer: httpx.Response) -> str:
     """Why a server or its proxy does not let one in, and what to do; empty where it does."""
     if answer.is_redirect:
-        return f"redirects{_target(answer)}: name the final address; behind a login, that of the server itself"
+        return f"redirects{_target(answer)}: use the final address; behind a login, the server's own"
     if answer.status_code == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
-        return f"the proxy asks for a password (HTTP 407){_through_proxy(answer.url)}"
+        return f"proxy authentication required (HTTP 407){_through_proxy(answer.url)}"
     if answer.status_code in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
         return f"authentication required (HTTP {answer.status_code}): use --token-file"
     if answer.status_code == HTTPStatus.BAD_REQUEST and answer.url.scheme == "http":
-        return "refuses plain HTTP (HTTP 400): is it https:// rather than http://?"
+        return "plain HTTP rejected (HTTP 400): is it https:// rather than http://?"
     if answer.is_server_error and (through := _through_proxy(answer.url)):
-        return f"no answer (HTTP {answer.status_code}){through}"
+        return f"no response (HTTP {answer.status_code}){through}"
     return ""
 
 
@@ -121,19 +121,19 @@ def reason_of(error: httpx.HTTPError, url: httpx.URL) -> str:
     """Why a request to the address failed, in one line."""
     through = _through_proxy(url)
     if "CERTIFICATE_VERIFY_FAILED" in str(error):
-        return "its certificate is not trusted: name who signed it with --ca-file"
+        return "its certificate is not trusted: give the CA with --ca-file"
     if "SSL" in str(error):
-        return f"does not speak TLS as asked: is it http:// rather than https://?{through}"
+        return f"TLS handshake failed: is it http:// rather than https://?{through}"
     if isinstance(error, httpx.ConnectError):
         return f"cannot connect: {_in_words(error)}{through}"
     if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError):
         other = "is it https:// rather than http://, or another port?" if url.scheme == "http" else "is the port right?"
-        return f"breaks off or does not speak HTTP: {other}{through}"
-    return f"the connection fails: {_in_words(error)}{through}"
+        return f"connection closed, or not HTTP: {other}{through}"
+    return f"connection failed: {_in_words(error)}{through}"
 
 
 def _through_proxy(url: httpx.URL) -> str:
-    """The proxy of the environment through which an address is asked; empty without one."""
+    """Names the proxy of the environment that is used for an address; empty without one."""
     proxies = getproxies()
     name = next((name for name in (url.scheme, "all") if name in proxies), "")
     if not name or url.host in _HERE or proxy_bypass(url.host):
@@ -142,7 +142,7 @@ def _through_proxy(url: httpx.URL) -> str:
         proxy = shown(httpx.URL(proxies[name]))
     except httpx.InvalidURL:
         proxy = "proxy"
-    return f"; asked through {proxy} of {name.upper()}_PROXY: to ask it directly, add {url.host} to NO_PROXY"
+    return f"; through {proxy} of {name.upper()}_PROXY: to bypass the proxy, add {url.host} to NO_PROXY"
 
 
 def _in_words(error: Exception) -> str:
@@ -153,5 +153,5 @@ def _in_words(error: Exception) -> str:
 def _checked(text: bytes, where: str) -> str:
     token = re.fullmatch(rb"\s*([!-~]{1,64000})\s*", text)
     if token is None:
-        raise DraftboardError(f"{where}: holds no token: one line of printable characters, without blanks")
+        raise DraftboardError(f"{where}: not a token: must be one line of printable characters without blanks")
     return token[1].decode()

@@ -50,21 +50,21 @@ class Duration:
         return min(self, most)
 
 
-READING = Duration(30)  # Between two readings of a server, where a command is not told otherwise.
+READING = Duration(30)  # Default sampling window of servers.
 
 
 def moment(text: str, now: float) -> float:
     """Unix seconds of `now-6h`, Unix seconds, or ISO 8601 (UTC by default), from 1970 to 2100; else ValueError."""
     try:
         if relative := _RELATIVE.fullmatch(text):
-            found = now - (Duration.parse(relative[1]).seconds if relative[1] else 0)
+            seconds = now - (Duration.parse(relative[1]).seconds if relative[1] else 0)
         elif re.fullmatch(r"\d+(\.\d+)?", text):
-            found = float(text)
+            seconds = float(text)
         else:
             given = datetime.fromisoformat(text)
-            found = (given if given.tzinfo else given.replace(tzinfo=UTC)).timestamp()
+            seconds = (given if given.tzinfo else given.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
-        found = -1
-    if not 0 <= found < LATEST:
+        seconds = -1
+    if not 0 <= seconds < LATEST:
         raise ValueError("is not a time; write now-6h, Unix seconds, or 2026-05-01T12:00:00")
-    return found
+    return seconds

@@ -27,13 +27,13 @@ def saved_bytes(path: Path, what: str, most: int = 1_000_000, *, pipes: bool = F
     try:
         # A pipe without a writer would block for ever.
         if not pipes and path.exists() and not path.is_file():
-            raise DraftboardError(f"{path}: cannot read the {what}: no regular file")
+            raise DraftboardError(f"{path}: cannot read the {what}: not a regular file")
         with path.open("rb") as file:
             content = file.read(most + 1)
     except OSError as error:
         raise DraftboardError(f"{path}: cannot read the {what}: {error.strerror or error}") from None
     if len(content) > most:
-        raise DraftboardError(f"{path}: larger than {most / 1e6:g} MB: no {what} is")
+        raise DraftboardError(f"{path}: exceeds {most / 1e6:g} MB; not a {what}")
     return content
 
 
@@ -85,7 +85,7 @@ def first_mistake(error: ValidationError, model: type[BaseModel], what: str) -> 
             known = first["ctx"]["expected"].replace("'", "")
             line = f"unknown key {key.removesuffix('.[key]')!r}; known here: {known}"
         case "missing":
-            line = f"{key} is missing: it has no default"
+            line = f"{key} is missing and has no default"
         case "value_error":
             reason = str(first["ctx"]["error"])
             line = f"{key}: {reason}" if isinstance(first["input"], dict) else f"{given} {reason}"

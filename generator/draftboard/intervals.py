@@ -1,9 +1,9 @@
-"""95 % intervals of ratios of sums, from parts of a measurement that were counted by themselves.
+"""95 % intervals of ratios of sums, from parts of a measurement that were counted separately.
 
 scipy resamples the parts (bootstrap); Student's t makes an interval of the standard error. Percentiles of resampled
-ratios would be too narrow: of as few parts as here they hold the truth in 91 of 100 simulated runs.
+ratios would be too narrow: with so few parts they hold the truth in 91 of 100 simulated runs.
 
-Parts follow each other in time, and neighbours are often alike: as independent count only as many as scatter as much.
+Parts follow each other in time, and neighbours correlate: the effective number of independent parts is smaller.
 """
 
 import math
@@ -60,7 +60,7 @@ class Ratio:
 
     @classmethod
     def of(cls, parts: Sequence[tuple[float, float]]) -> Self | None:
-        """Of what each part counted above and below the line; None where too few counted anything to scatter."""
+        """Of what each part counted above and below the line; None where fewer than LEAST parts counted anything."""
         counted = [(above, below) for above, below in parts if below > 0]
         if len(counted) < LEAST:
             return None
@@ -68,7 +68,7 @@ class Ratio:
         value = sum(above) / sum(below)
         if value <= 0:
             return None
-        found = optional_module("scipy.stats", *_WHY).bootstrap(
+        resampled = optional_module("scipy.stats", *_WHY).bootstrap(
             (above, below),
             lambda above, below, axis: above.sum(axis=axis) / below.sum(axis=axis),
             paired=True,
@@ -80,7 +80,7 @@ class Ratio:
         independent = _independent([above - value * below for above, below in counted])
         # Resampled parts scatter as the sample does, not as what it is a sample of, and as if all were independent.
         wider = math.sqrt(len(counted) / (independent - 1))
-        return cls(value, float(found.standard_error) * wider, independent)
+        return cls(value, float(resampled.standard_error) * wider, independent)
 
     @property
     def estimate(self) -> Estimate:
@@ -109,13 +109,13 @@ def together(strata: Sequence[tuple[Ratio, Ratio, float]]) -> Estimate:
 def _independent(deviations: Sequence[float]) -> float:
     """How many independent parts scatter as much, by the correlation of neighbours (a first-order autoregression).
 
-    Of few parts that correlation is found too low by (1 + 3 rho) / n: Kendall, Biometrika 41 (1954), 403.
+    Few parts underestimate that correlation by (1 + 3 rho) / n: Kendall, Biometrika 41 (1954), 403.
     """
     parts, scatter = len(deviations), math.fsum(one * one for one in deviations)
     if not scatter:
         return parts
-    found = math.fsum(one * after for one, after in pairwise(deviations)) / scatter
-    correlation = max(0.0, (found + 1 / parts) / (1 - 3 / parts))
+    estimated = math.fsum(one * after for one, after in pairwise(deviations)) / scatter
+    correlation = max(0.0, (estimated + 1 / parts) / (1 - 3 / parts))
     return max(_FEWEST, parts * (1 - correlation) / (1 + correlation))
 
 

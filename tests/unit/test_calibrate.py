@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from draftboard.calibrate import Calibration, calibrated, document, write
-from draftboard.calibrate.load import counted
+from draftboard.calibrate.load import window_between
 from draftboard.calibrate.windows import Measured, Window, pooled
 from draftboard.cli import main
 from draftboard.errors import DraftboardError
@@ -71,7 +71,7 @@ def test_c_of_the_settings_stays_where_only_the_sum_is_known() -> None:
     assert found.settings.verify_inflation == {
         batch: pytest.approx(v(batch) + 5 * (C - 0.04)) for batch in (1, 2, 4, 8)
     }
-    assert any(note.startswith("c and v are one sum: ") for note in found.notes)
+    assert any(note.startswith("c and v are known as a sum only: ") for note in found.notes)
     assert "c = 0.04 of the settings is kept, and v is the sum less L * c" in found.notes
 
 
@@ -88,7 +88,7 @@ def test_a_step_that_is_cheaper_than_a_plain_one_costs_one_in_the_settings() -> 
     found = calibration(windows(1, noise=0, inflation=lambda _: 0.6))
     assert found.settings
     assert (found.settings.draft_cost, set(found.settings.verify_inflation.values())) == (0, {1})
-    assert "A step with a draft takes 0.90 plain steps at the least: the settings hold 1" in found.notes
+    assert "A step with a draft takes as little as 0.90 plain steps: the settings hold 1" in found.notes
 
 
 def test_c_and_v_are_written_where_k_varied(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_a_hostile_name_stays_within_its_comment(tmp_path: Path) -> None:
 
 def test_costs_that_no_straight_line_fits_are_named() -> None:
     bent = windows(1, ks=(1, 5, 9), noise=0, inflation=v)
-    found = calibration([replace(one, seconds=one.seconds * 1.3) if one.arm == "K = 5" else one for one in bent])
+    found = calibration([replace(one, seconds=one.seconds * 1.3) if one.variant == "K = 5" else one for one in bent])
     assert any("from the step costs measured" in note for note in found.notes)
 
 
@@ -152,13 +152,16 @@ def test_loads_that_one_arm_hardly_had_are_left_out() -> None:
     measured = windows(1, loads=(1, 2))
     found = calibration([one for number, one in enumerate(measured) if one.load == 1 or number % 5 == 0])
     assert {row.load for row in found.rows} == {1}
-    assert any("Left out, for want of 3 windows of both arms" in note and "at 2 (" in note for note in found.notes)
+    assert any(
+        "Left out: loads with under 3 windows of baseline or candidate" in note and "at 2 (" in note
+        for note in found.notes
+    )
 
 
 @pytest.mark.parametrize("kept", ["", "K = 5", "nobody"])
 def test_one_arm_alone_is_refused(kept: str) -> None:
     with pytest.raises(DraftboardError, match="no load has 3 windows of the baseline and of a candidate"):
-        calibration([one for one in windows(1) if one.arm == kept])
+        calibration([one for one in windows(1) if one.variant == kept])
 
 
 def test_loads_in_batches_of_one_size_are_named() -> None:
@@ -201,7 +204,7 @@ def simulated(load: int, k: int) -> list[Window]:
     for at in range(10, 131, 30):
         instance.advance(at)
         pages.append(read(page(instance).decode(), "simulator"))
-    return [counted(f"K = {k}" if k else "", load, before, after) for before, after in pairwise(pages)]
+    return [window_between(f"K = {k}" if k else "", load, before, after) for before, after in pairwise(pages)]
 
 
 def test_costs_of_simulated_servers_are_found_within_five_percent() -> None:

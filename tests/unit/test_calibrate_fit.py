@@ -84,7 +84,8 @@ def test_lookups_tell_c_and_v_apart_by_the_drafts_that_they_happen_to_find() -> 
 def test_a_load_at_which_nothing_is_drafted_has_a_speedup_and_no_cost() -> None:
     drafting, plain = windows(1, loads=(1,)), windows(1, loads=(8,))
     quiet = [
-        replace(one, seconds=SECONDS_AT_8, tokens=one.steps, drafts=0, drafted=0) if one.arm else one for one in plain
+        replace(one, seconds=SECONDS_AT_8, tokens=one.steps, drafts=0, drafted=0) if one.variant else one
+        for one in plain
     ]
     found = costs([*drafting, *quiet])
     assert set(found.sums) == {1}

@@ -242,7 +242,7 @@ def test_a_huge_file_is_not_read_whole(tmp_path: Path, capsys: pytest.CaptureFix
         os.truncate(file.fileno(), 100_000_000)
     code, _, err = run(path, fine, capsys=capsys)
     assert code == 2
-    assert "larger than 32 MB: no report is" in err
+    assert "exceeds 32 MB; not a report" in err
 
 
 def leaves(part: Any, *at: str | int) -> Iterator[tuple[str | int, ...]]:
@@ -273,7 +273,7 @@ def test_no_number_of_a_report_leads_to_a_traceback(value: float | None, tmp_pat
 
 @pytest.mark.parametrize(
     ("name", "reason"),
-    [("absent.json", "absent.json: no such file, and no address"), (".", "no regular file, and no address")],
+    [("absent.json", "absent.json: no such file, and not an address"), (".", "not a regular file, and not an address")],
 )
 def test_a_file_that_is_not_there_is_no_server(
     name: str, reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -53,7 +53,7 @@ def said(command: str, address: str, capsys: pytest.CaptureFixture[str]) -> str:
 def test_a_redirect_names_where_it_leads(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with answering(page("", 302, Location="https://login.example/?to=s3cr3t")) as place:
         line = said(command, f"http://{place}", capsys)
-    assert "redirects to https://login.example?***: name the final address; behind a login, that of the server" in line
+    assert "redirects to https://login.example?***: use the final address; behind a login, the server's own" in line
     assert "s3cr3t" not in line
 
 
@@ -70,7 +70,7 @@ def test_http_where_the_server_speaks_tls_is_named(
 @every_command
 @pytest.mark.parametrize(
     ("answer", "reason"),
-    [(page("", 407), "the proxy asks for a password (HTTP 407)"), (page("", 502), "no answer (HTTP 502)")],
+    [(page("", 407), "proxy authentication required (HTTP 407)"), (page("", 502), "no response (HTTP 502)")],
 )
 def test_a_proxy_that_does_not_pass_on_is_named_with_the_way_around_it(
     command: str, answer: Answer, reason: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -78,7 +78,7 @@ def test_a_proxy_that_does_not_pass_on_is_named_with_the_way_around_it(
     with answering(answer) as proxy:
         monkeypatch.setenv("HTTP_PROXY", f"http://user:s3cr3t@{proxy}")
         line = said(command, f"http://{ELSEWHERE}", capsys)
-    way = f"asked through http://***@{proxy} of HTTP_PROXY: to ask it directly, add 10.255.255.1 to NO_PROXY"
+    way = f"through http://***@{proxy} of HTTP_PROXY: to bypass the proxy, add 10.255.255.1 to NO_PROXY"
     assert f"{reason}; {way}" in line
     assert "s3cr3t" not in line
 
@@ -91,7 +91,7 @@ def test_a_proxy_that_is_not_there_is_named(
         pass
     monkeypatch.setenv("ALL_PROXY", f"http://{proxy}")
     line = said(command, f"http://{ELSEWHERE}", capsys)
-    assert f"asked through http://{proxy} of ALL_PROXY" in line
+    assert f"through http://{proxy} of ALL_PROXY" in line
 
 
 @every_command

@@ -198,7 +198,7 @@ def test_a_series_that_begins_as_another_engine_s_does_not_change_the_dialect(tm
 def test_a_series_that_is_there_twice_has_the_name_of_the_page(tmp_path: Path) -> None:
     path = tmp_path / "page.txt"
     path.write_text(re.sub(r',token_position="\d+"', "", page_of("tensorrt-llm").read_text()))
-    with pytest.raises(DraftboardError, match=r"trtllm_spec_decode_[a-z_]+ is there twice"):
+    with pytest.raises(DraftboardError, match=r"duplicate series of trtllm_spec_decode_[a-z_]+"):
         load(path)
 
 

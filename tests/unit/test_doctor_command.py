@@ -88,7 +88,7 @@ def test_json_names_everything(capsys: pytest.CaptureFixture[str]) -> None:
         (("--command", "ls"), "does not start a vLLM server"),
         (("--config", "/nowhere.toml", "--speculative-config", GOOD), "/nowhere.toml"),
         (("--prometheus", "ftp://x"), "not valid"),
-        (("/nowhere.prom",), "no such file, and no address"),
+        (("/nowhere.prom",), "no such file, and not an address"),
         (("--window", "0s", "x"), "longer than 0s"),
         (("--window", "2d", "x"), "at most 1d"),
         (("--window", "2s", "--speculative-config", GOOD), "--window requires a SOURCE"),

@@ -133,7 +133,7 @@ def test_many_servers_are_counted_not_listed() -> None:
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (page("<html>"), "gives no answer"),
+        (page("<html>"), "not a Prometheus server"),
         (page("[]"), "not a Prometheus server"),
         (page('{"status": "success", "data": []}'), "not a Prometheus server"),
         (page('{"status": "success"}'), "not a Prometheus server"),

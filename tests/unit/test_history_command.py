@@ -94,7 +94,7 @@ def test_a_change_that_another_follows_too_soon_has_no_effect(capsys: pytest.Cap
 def test_what_changes_at_one_time_cannot_be_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
     (change,) = asked(capsys, Arm(3, 20, 10), Arm(5, 10, method="mtp", variant="b"))["changes"]
     assert change["what"] == ["K", "method", "variant"]
-    assert change["notes"] == ["K and method and variant changed at one time: their effects cannot be told apart"]
+    assert change["notes"] == ["K and method and variant changed at once: their effects cannot be separated"]
 
 
 def test_a_roll_out_is_one_change_and_its_windows_count_on_no_side(capsys: pytest.CaptureFixture[str]) -> None:
@@ -201,7 +201,7 @@ def test_without_the_extra_there_is_no_interval(
         (Memory(()), (), "no records in the last 14d: load the rules that `draftboard build` writes"),
         (Memory((K3,)), ("--model", "other"), "no records of other in the last 14d"),
         (Memory((K3,), value="NaN"), (), "no records"),
-        (Memory((), instead=b"[]"), (), "Prometheus gives no answer"),
+        (Memory((), instead=b"[]"), (), "not a Prometheus server"),
         (Memory((K3,)), ("--range", "1m"), "shorter than the window of rates, 5m"),
     ],
 )

@@ -89,12 +89,12 @@ def test_an_engine_that_went_is_named() -> None:
     ids=["one process", "two processes"],
 )
 def test_pages_in_the_wrong_order_are_no_restart(before: Page, after: Page) -> None:
-    with pytest.raises(DraftboardError, match="the counters go backwards"):
+    with pytest.raises(DraftboardError, match="counters decrease without a restart"):
         growth(before, after)
 
 
 def test_pages_of_different_servers_are_refused() -> None:
-    with pytest.raises(DraftboardError, match="are they of one server"):
+    with pytest.raises(DraftboardError, match="are they from one server"):
         growth(page({"0": 1}), page({"7": 2}))
 
 

@@ -108,7 +108,7 @@ def test_a_page_of_the_v0_engine_is_recognised() -> None:
 
 @pytest.mark.parametrize(
     ("line", "words"),
-    [("vllm:a b", "'b' is no number"), ('vllm:a{x="1} 2', "is no number"), ("vllm:a{x} 1", "Invalid labels: x")],
+    [("vllm:a b", "'b' is not a number"), ('vllm:a{x="1} 2', "is not a number"), ("vllm:a{x} 1", "Invalid labels: x")],
 )
 def test_what_cannot_be_read_is_told_in_words_of_the_page(line: str, words: str) -> None:
     with pytest.raises(DraftboardError, match=words) as error:
@@ -131,19 +131,19 @@ def test_a_gauge_that_is_no_number_is_left_out_and_the_page_is_read(text: str) -
         ("<html><body>Sign in</body></html>\n", "HTML"),
         ('{"detail": "Not Found"}\n', "JSON"),
         ("# only a remark\n", "no sample"),
-        (LOAD[: LOAD.index("2389.0") + 2], "cut off"),
-        (LOAD + 'vllm:num_requests_running{engine="0",model_name="tiny"} 0.0\n', "twice"),
+        (LOAD[: LOAD.index("2389.0") + 2], "last line is incomplete"),
+        (LOAD + 'vllm:num_requests_running{engine="0",model_name="tiny"} 0.0\n', "duplicate"),
         (LOAD.replace(" 2389.0", " NaN"), "drafts_total is nan"),
         (LOAD.replace(" 2389.0", " +Inf"), "drafts_total is inf"),
         (LOAD.replace(" 2389.0", " -1"), "drafts_total is -1"),
-        (LOAD.replace(" 2389.0", " 1e-320"), "which no server says"),
-        (LOAD.replace(" 2389.0", " 1e308"), "which no server says"),
+        (LOAD.replace(" 2389.0", " 1e-320"), "value out of range"),
+        (LOAD.replace(" 2389.0", " 1e308"), "value out of range"),
         (LOAD.replace(" 2389.0", " many"), "many"),
         ("a\0b 1\n", "binary"),
         ("vllm:a\x1b[31m 1\n", "binary"),
         ('vllm:a{model_name="' + "m" * 40_000 + '"} 1\n', "characters"),
         (as_openmetrics(LOAD).removesuffix("# EOF\n") + "# EOF\nvllm:a 1\n", "after # EOF"),
-        (as_openmetrics(LOAD).replace("# EOF\n", "").rstrip("\n"), "cut off"),
+        (as_openmetrics(LOAD).replace("# EOF\n", "").rstrip("\n"), "last line is incomplete"),
     ],
 )
 def test_a_hostile_page_gets_one_clear_line(text: str, reason: str) -> None:
@@ -152,7 +152,7 @@ def test_a_hostile_page_gets_one_clear_line(text: str, reason: str) -> None:
 
 def test_a_line_that_stands_twice_in_openmetrics_is_found_too() -> None:
     line = next(line for line in as_openmetrics(LOAD).splitlines() if "num_drafts_total" in line)
-    assert "twice" in refused(as_openmetrics(LOAD).replace(line, f"{line}\n{line}"))
+    assert "duplicate" in refused(as_openmetrics(LOAD).replace(line, f"{line}\n{line}"))
 
 
 def looked_at(text: str) -> None:
@@ -194,7 +194,7 @@ def test_a_saved_page_is_read_with_the_same_limits(tmp_path: Path) -> None:
     path = tmp_path / "page.prom"
     path.write_text(LOAD)
     assert load(path).values == read(LOAD, "page").values
-    with pytest.raises(DraftboardError, match=r"page.prom: larger than 0.01 MB"):
+    with pytest.raises(DraftboardError, match=r"page.prom: exceeds 0.01 MB"):
         load(path, Limits(bytes=10_000))
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(DraftboardError, match=r"page.prom: not a page of metrics: it is binary"):
@@ -213,7 +213,7 @@ def test_a_saved_page_may_be_compressed_or_begin_with_a_byte_order_mark(tmp_path
 def test_a_compressed_page_has_the_same_limit_and_a_damaged_one_is_one_line(tmp_path: Path) -> None:
     path = tmp_path / "page.prom.gz"
     path.write_bytes(gzip.compress(b"#" * 50_000))
-    with pytest.raises(DraftboardError, match=r"page.prom.gz: larger than 0.01 MB"):
+    with pytest.raises(DraftboardError, match=r"page.prom.gz: exceeds 0.01 MB"):
         load(path, Limits(bytes=10_000))
     for damaged in (gzip.compress(LOAD.encode())[:-200], b"\x1f\x8b\x08", b"\x1f\x8bnothing"):
         path.write_bytes(damaged)

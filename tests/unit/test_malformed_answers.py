@@ -61,8 +61,8 @@ def test_rows_of_another_shape_are_one_line(shape: str, command: str, capsys: py
     with answering(answer_of(MALFORMED[shape])) as place:
         code, err = run(commands(place)[command], capsys)
     assert (code, err.count("\n")) == (2, 1)
-    assert err.startswith(f"draftboard: http://{place}: Prometheus gives no answer that can be read: row 0")
-    assert err.endswith("has another shape than Prometheus' own\n")
+    assert err.startswith(f"draftboard: http://{place}: unexpected response: row 0")
+    assert err.endswith("does not match Prometheus' HTTP API\n")
 
 
 @pytest.mark.parametrize("value", ["NaN", "+Inf", "-1", "1e300", "0"])
@@ -122,7 +122,7 @@ def test_numbers_that_json_has_not_are_read() -> None:
 def test_nobody_there_is_said_in_words(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(commands("127.0.0.1:1")[command], capsys) == (
         2,
-        "draftboard: http://127.0.0.1:1: Prometheus gives no answer: cannot connect: Connection refused\n",
+        "draftboard: http://127.0.0.1:1: no response from Prometheus: cannot connect: Connection refused\n",
     )
 
 

@@ -216,5 +216,5 @@ def test_a_tokenizer_that_cannot_be_read_or_is_too_large_is_an_error(
         read_vocabulary(tmp_path / "none.json")
     monkeypatch.setattr("draftboard.plan.basis._LARGEST", 10_000)
     (tmp_path / "long.json").write_text(" " * 10_001)
-    with pytest.raises(DraftboardError, match=r"larger than 0.01 MB"):
+    with pytest.raises(DraftboardError, match=r"exceeds 0.01 MB"):
         read_vocabulary(tmp_path / "long.json")

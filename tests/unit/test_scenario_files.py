@@ -44,7 +44,7 @@ def test_a_story_expects_alerts_within_its_duration(name: str, settings: Setting
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "story is missing: it has no default"),
+        ("", "story is missing and has no default"),
         ("story = [", "not valid TOML"),
         (HEAD, "server is missing"),
         (f"{HEAD}server = 3", "server = 3 is not allowed: must be a list in brackets"),

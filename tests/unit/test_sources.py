@@ -25,11 +25,11 @@ def run(command: str, source: str | Path, capsys: pytest.CaptureFixture[str]) ->
 @pytest.mark.parametrize(
     ("source", "reason"),
     [
-        ("pages/before.prom", "pages/before.prom: no such file, and no address: write host:port"),
-        ("before", "before: no such file, and no address"),
-        (".", ".: no regular file, and no address"),
-        ("x" * 5000, "xxx...: File name too long, and no address"),
-        ("a\0b", "'a\\x00b': no such file, and no address"),
+        ("pages/before.prom", "pages/before.prom: no such file, and not an address: write host:port"),
+        ("before", "before: no such file, and not an address: write host:port"),
+        (".", ".: not a regular file, and not an address: write host:port"),
+        ("x" * 5000, "xxx...: File name too long, and not an address: write host:port"),
+        ("a\0b", "'a\\x00b': no such file, and not an address: write host:port"),
     ],
 )
 def test_what_is_neither_a_file_nor_an_address_is_one_line(
@@ -52,7 +52,7 @@ def test_a_folder_that_is_closed_is_one_line(
     code, out, err = run(command, "closed/page.prom", capsys)
     assert (code, out) == (2, "")
     assert err == (
-        "draftboard: closed/page.prom: Permission denied, and no address: write host:port or http(s)://host:port\n"
+        "draftboard: closed/page.prom: Permission denied, and not an address: write host:port or http(s)://host:port\n"
     )
 
 
@@ -71,8 +71,8 @@ def test_an_address_is_no_file(name: str) -> None:
 def test_what_waits_for_a_writer_is_not_waited_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    with pytest.raises(DraftboardError, match="no regular file"):
+    with pytest.raises(DraftboardError, match="not a regular file"):
         is_saved(str(pipe))
     with pytest.raises(SystemExit):
         main(["report", "--before", str(pipe), "--after", str(pipe)])
-    assert capsys.readouterr().err == f"draftboard: {pipe}: cannot read the page of metrics: no regular file\n"
+    assert capsys.readouterr().err == f"draftboard: {pipe}: cannot read the page of metrics: not a regular file\n"

@@ -165,7 +165,7 @@ def test_the_key_is_sent_from_file_or_environment_and_never_printed(
     monkeypatch.setenv("VLLM_API_KEY", f"{PASSWORD}\nX: 1")
     code, out, err = run("127.0.0.1:1", capsys=capsys)
     assert (code, out) == (2, "")
-    assert err == "draftboard: VLLM_API_KEY: holds no token: one line of printable characters, without blanks\n"
+    assert err == "draftboard: VLLM_API_KEY: not a token: must be one line of printable characters without blanks\n"
 
 
 def test_a_closed_server_asks_for_a_key_without_telling_the_one_it_got(

@@ -3,32 +3,34 @@
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import attrgetter, itemgetter
 from statistics import fmean
 from typing import Literal
 
 from draftboard.calibrate import fit
 from draftboard.calibrate.result import Calibration, Costs, Fragment, Point, Row, Stop
-from draftboard.calibrate.windows import BASELINE, Measured, Window
+from draftboard.calibrate.windows import BASELINE, Cell, Measured, Window
 from draftboard.errors import DraftboardError
 from draftboard.settings import Settings
 
-LEAST = 3  # Windows of an arm at a load.
+LEAST = 3  # Windows of a variant at a load.
 _MISFIT = 0.05  # Relative, from which a straight line in L is named as too simple. HEUR
 _DIGITS = 4
 
 
 def calibrated(measured: Measured, settings: Settings) -> Calibration:
-    """Fit the windows of both arms. DraftboardError where no load has enough of both."""
+    """Fit the windows. DraftboardError where no load has enough of the baseline and of a candidate."""
     windows, dropped = _comparable(measured.windows)
-    means, costs, batches = fit.means(windows), fit.costs(windows), _batches(windows)
-    rows = tuple(_row(cell, windows, means, batches) for cell in sorted(fit.cells_of(windows), key=_by_arm))
+    means, fitted, batches = fit.means(windows), fit.costs(windows), _batches(windows)
+    cells = sorted(fit.cells_of(windows), key=itemgetter(1, 0))
+    rows = tuple(_row(cell, windows, means, batches) for cell in cells)
     points = tuple(
-        Point(batches[load], length, costs.sums[load], costs.inflation[load] if costs.inflation else None)
-        for load, length in costs.lengths.items()
+        Point(batches[load], length, fitted.sums[load], fitted.inflation[load] if fitted.inflation else None)
+        for load, length in fitted.lengths.items()
     )
-    found = Costs(costs.c, costs.why or None, points, _misfit(rows, costs) if costs.c else None)
-    fragment = _fragment(measured.method, found, settings) if measured.method and points else None
+    costs = Costs(fitted.c, fitted.why or None, points, _misfit(rows, fitted) if fitted.c else None)
+    fragment = _fragment(measured.method, costs, settings) if measured.method and points else None
     return Calibration(
         origin=measured.origin,
         model=measured.model,
@@ -38,59 +40,51 @@ def calibrated(measured: Measured, settings: Settings) -> Calibration:
         windows=len(windows),
         steps=sum(one.steps for one in windows),
         rows=rows,
-        stops=tuple(_stop([row for row in rows if row.candidate == arm]) for arm in _arms(rows)),
-        costs=found,
+        stops=tuple(_stop(list(group)) for _, group in groupby(rows, attrgetter("candidate"))),
+        costs=costs,
         settings=fragment,
-        notes=(*measured.notes, *dropped, *_notes(found, fragment, measured.method)),
+        notes=(*measured.notes, *dropped, *_notes(costs, fragment, measured.method)),
     )
 
 
-def _by_arm(cell: fit.Cell) -> tuple[str, int]:
-    return cell[1], cell[0]
-
-
-def _arms(rows: Sequence[Row]) -> list[str]:
-    return list(dict.fromkeys(row.candidate for row in rows))
-
-
 def _comparable(windows: Sequence[Window]) -> tuple[list[Window], tuple[str, ...]]:
-    """The windows of loads that both arms had often enough, and a note on the others."""
-    counts = Counter((one.load, one.arm) for one in windows)
-    plain = {load for (load, arm), count in counts.items() if arm == BASELINE and count >= LEAST}
+    """Windows of loads with enough of the baseline and of a candidate, and a note on the others."""
+    counts = Counter(one.cell for one in windows)
+    plain = {load for (load, variant), count in counts.items() if variant == BASELINE and count >= LEAST}
     cells = {cell for cell, count in counts.items() if cell[1] != BASELINE and cell[0] in plain and count >= LEAST}
     if not cells:
         raise DraftboardError(
             f"no load has {LEAST} windows of the baseline and of a candidate (load, number of windows: "
-            f"{_listed(counts)}): measure longer, or both arms under the same load"
+            f"{_listed(counts)}): measure longer, or baseline and candidate under the same load"
         )
     loads = {load for load, _ in cells}
-    kept = [one for one in windows if (one.load, one.arm) in cells or (one.arm == BASELINE and one.load in loads)]
-    lost = {cell: count for cell, count in counts.items() if cell not in {(one.load, one.arm) for one in kept}}
-    note = f"Left out, for want of {LEAST} windows of both arms (load, number of windows): {_listed(lost)}"
+    kept = [one for one in windows if one.cell in cells or (one.is_baseline and one.load in loads)]
+    lost = {cell: count for cell, count in counts.items() if cell not in {one.cell for one in kept}}
+    note = f"Left out: loads with under {LEAST} windows of baseline or candidate (windows): {_listed(lost)}"
     return kept, (note,) if lost else ()
 
 
-def _listed(counts: Mapping[fit.Cell, int]) -> str:
-    told: dict[str, list[str]] = {}
-    for (load, arm), count in sorted(counts.items(), key=lambda pair: _by_arm(pair[0])):
-        told.setdefault(arm or "baseline", []).append(f"{load} ({count})")
-    return "; ".join(f"{arm} at {', '.join(loads)}" for arm, loads in told.items()) or "none at all"
+def _listed(counts: Mapping[Cell, int]) -> str:
+    loads: dict[str, list[str]] = {}
+    for (load, variant), count in sorted(counts.items()):
+        loads.setdefault(variant or "baseline", []).append(f"{load} ({count})")
+    return "; ".join(f"{variant} at {', '.join(own)}" for variant, own in sorted(loads.items())) or "none"
 
 
 def _batches(windows: Sequence[Window]) -> dict[int, float]:
-    """The mean batch of each load, every arm counting alike."""
+    """The mean batch of each load, with equal weight for every variant."""
     by_load: dict[int, dict[str, list[float]]] = {}
     for one in windows:
-        by_load.setdefault(one.load, {}).setdefault(one.arm, []).append(one.batch)
-    return {load: fmean(map(fmean, arms.values())) for load, arms in sorted(by_load.items())}
+        by_load.setdefault(one.load, {}).setdefault(one.variant, []).append(one.batch)
+    return {load: fmean(map(fmean, variants.values())) for load, variants in sorted(by_load.items())}
 
 
-def _row(cell: fit.Cell, windows: Sequence[Window], means: fit.Means, batches: Mapping[int, float]) -> Row:
-    load, arm = cell
-    plain = [one for one in windows if one.load == load and one.arm == BASELINE]
-    own = [one for one in windows if (one.load, one.arm) == cell]
+def _row(cell: Cell, windows: Sequence[Window], means: fit.Means, batches: Mapping[int, float]) -> Row:
+    load, variant = cell
+    plain = [one for one in windows if one.load == load and one.is_baseline]
+    own = [one for one in windows if one.cell == cell]
     return Row(
-        candidate=arm,
+        candidate=variant,
         load=load,
         batch=batches[load],
         baseline_windows=len(plain),
@@ -171,8 +165,8 @@ def _rounded(number: float) -> float:
 def _notes(costs: Costs, fragment: Fragment | None, method: str) -> Iterator[str]:
     if costs.not_told_apart and costs.points:
         yield (
-            f"c and v are one sum: {costs.not_told_apart}. Their sum is all that break-even at this draft length "
-            "needs; to tell them apart, measure candidates of different K"
+            f"c and v are known as a sum only: {costs.not_told_apart}. Break-even at this draft length needs no more; "
+            "to separate them, measure candidates of different K"
         )
     if fragment:
         yield from _on_fragment(costs, fragment)
@@ -184,19 +178,19 @@ def _notes(costs: Costs, fragment: Fragment | None, method: str) -> Iterator[str
             "guide only"
         )
     yield (
-        "Step latency is that of the servers' pages: steps that also compute prompts lengthen both arms. Intervals "
+        "Step latency is that of the servers' pages: steps that also compute prompts lengthen all of them. Intervals "
         "rest on the scatter between windows: other prompts, lengths or machines are not in them"
     )
 
 
 def _on_fragment(costs: Costs, fragment: Fragment) -> Iterator[str]:
-    sums = [point.together.value for point in costs.points]
+    cheapest = min(point.together.value for point in costs.points)
     if fragment.draft_cost_source == "settings":
         yield f"c = {fragment.draft_cost:g} of the settings is kept, and v is the sum less L * c"
     elif fragment.draft_cost_source == "lowered":
         yield f"c is lowered to {fragment.draft_cost:g}, so that v is 1 or more at every batch; the sums stay right"
-    if min(sums) < 1:
-        yield f"A step with a draft takes {min(sums):.2f} plain steps at the least: the settings hold 1"
+    if cheapest < 1:
+        yield f"A step with a draft takes as little as {cheapest:.2f} plain steps: the settings hold 1"
     if len(fragment.verify_inflation) < len(costs.points):
         yield "Some loads ran in batches of the same size: does --max-num-seqs bound them?"
-    yield f"Beyond a batch of {max(fragment.verify_inflation)} v stays as there; it holds for every method"
+    yield f"Beyond a batch of {max(fragment.verify_inflation)} v stays constant; it applies to every method"

@@ -6,30 +6,29 @@ share of steps with a draft and L the mean draft. What disturbs a step is propor
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, pstdev
 from typing import Any
 
-from draftboard.calibrate.windows import BASELINE, Window
+from draftboard.calibrate.windows import Cell, Window
 from draftboard.errors import DraftboardError
 from draftboard.extras import optional_module
 from draftboard.intervals import Estimate
 
 _WHY = "calibrate requires", "calibrate"  # What needs the package, and the extra that has it.
 _TURNS, _SETTLED = 50, 1e-4  # Linearisations, and the change of parameters that ends them: far under the noise.
-_NO_SCATTER = 1e-9  # Of values: residuals that are rounding.
+_NO_SCATTER = 1e-9  # Residuals below this are rounding.
 _SPREAD = 0.1  # Doublings: the spread of a cell's batches from which the length of its steps follows them.
 _COVERED = 0.05  # Share of steps with a draft, under which a window says nothing of the cost of drafts.
-_VARIED = 0.5  # Tokens: the range of mean drafts at one load, under which K counts as never varied.
-_TOLD = 0.1  # Share of a step that the drafting of a mean draft may be uncertain by. HEUR
+_VARIED = 0.5  # Tokens: the range of mean drafts at one load from which c and v are separated.
+_KNOWN = 0.1  # Share of a step by which the cost of a mean draft may be uncertain. HEUR
 
-Cell = tuple[int, str]  # Load and arm.
 _Regression = Callable[[Sequence[float], Sequence[Sequence[float]]], Any]
 
 
 @dataclass(frozen=True)
 class Means:
-    """What each arm did at each load, without a model of costs."""
+    """What each variant did at each load, without a model of costs."""
 
     plain_seconds: Mapping[int, Estimate]
     step_cost: Mapping[Cell, Estimate]
@@ -43,8 +42,8 @@ class Costs:
 
     lengths: Mapping[int, float]  # Mean draft L.
     sums: Mapping[int, Estimate]  # v + L * c.
-    c: Estimate | None = None  # None where it cannot be told from v.
-    why: str = ""  # It cannot.
+    c: Estimate | None = None  # None where it cannot be separated from v.
+    why: str = ""  # Why c is None.
     inflation: Mapping[int, Estimate] | None = None  # v, where c is known.
 
 
@@ -54,20 +53,18 @@ def require_statsmodels() -> None:
 
 
 def means(windows: Sequence[Window]) -> Means:
-    """Means of every arm at every load; each of these cells needs several windows."""
+    """Means of every variant at every load; each of these cells needs several windows."""
     loads, cells = sorted({one.load for one in windows}), cells_of(windows)
     slopes, start = _slopes(windows), len(loads)
     table = [
-        [*_chosen(loads, one.load), *_chosen(cells, (one.load, one.arm)), *slope]
+        [*_chosen(loads, one.load), *_chosen(cells, one.cell), *slope]
         for one, slope in zip(windows, slopes, strict=True)
     ]
     seconds = [math.log(one.step_seconds) for one in windows]
     times = _Fitted.of(seconds, table)
     yields = _Fitted.of([math.log(one.tokens_per_step) - s for one, s in zip(windows, seconds, strict=True)], table)
-    drafting = [one for one in windows if one.arm != BASELINE]
-    tokens = _Fitted.of(
-        [one.tokens_per_step for one in drafting], [_chosen(cells, (one.load, one.arm)) for one in drafting]
-    )
+    drafting = [one for one in windows if not one.is_baseline]
+    tokens = _Fitted.of([one.tokens_per_step for one in drafting], [_chosen(cells, one.cell) for one in drafting])
     return Means(
         {load: times.factor(column) for column, load in enumerate(loads)},
         {cell: times.factor(column) for column, cell in enumerate(cells, start)},
@@ -84,12 +81,12 @@ def costs(windows: Sequence[Window]) -> Costs:
     together = model.solved(model.start())
     alone = Costs(model.lengths, {load: together.estimate({at: 1.0}) for load, at in model.columns.items()})
     if model.range < _VARIED:
-        return _unresolved(alone, f"at no load did the mean draft vary by more than {model.range:.2f} tokens")
+        return replace(alone, why=f"at no load did the mean draft vary by more than {model.range:.2f} tokens")
     apart = model.solved([*together.parameters, 0.0])
     c, longest = apart.estimate({model.of_c: 1.0}), max(model.lengths.values())
-    if (c.high - c.low) / 2 * longest > _TOLD * min(one.value for one in alone.sums.values()):
-        found = f"c = {c.value:.3f} (95 %: {c.low:.3f} to {c.high:.3f})"
-        return _unresolved(alone, f"the mean draft varied too little for the scatter of step times: {found}")
+    if (c.high - c.low) / 2 * longest > _KNOWN * min(one.value for one in alone.sums.values()):
+        estimated = f"c = {c.value:.3f} (95 %: {c.low:.3f} to {c.high:.3f})"
+        return replace(alone, why=f"the mean draft varied too little for the scatter of step times: {estimated}")
     columns = model.columns.items()
     return Costs(
         model.lengths,
@@ -101,11 +98,7 @@ def costs(windows: Sequence[Window]) -> Costs:
 
 def cells_of(windows: Sequence[Window]) -> list[Cell]:
     """Loads and candidates that there are windows of."""
-    return sorted({(one.load, one.arm) for one in windows if one.arm != BASELINE})
-
-
-def _unresolved(found: Costs, why: str) -> Costs:
-    return Costs(found.lengths, found.sums, why=why)
+    return sorted({one.cell for one in windows if not one.is_baseline})
 
 
 def _chosen(of: Sequence[object], wanted: object) -> list[float]:
@@ -115,13 +108,13 @@ def _chosen(of: Sequence[object], wanted: object) -> list[float]:
 def _slopes(windows: Sequence[Window]) -> list[list[float]]:
     """A column for each window's batch against its group's, in doublings; none where batches hardly vary in a cell.
 
-    Groups of history span a factor of two, and arms need not have the same mean within it.
+    Groups of history span a factor of two, and variants need not have the same mean within it.
     """
     groups: dict[int, list[float]] = {}
     cells: dict[Cell, list[float]] = {}
     for one in windows:
         groups.setdefault(one.load, []).append(math.log2(one.batch))
-        cells.setdefault((one.load, one.arm), []).append(math.log2(one.batch))
+        cells.setdefault(one.cell, []).append(math.log2(one.batch))
     if max(map(pstdev, cells.values())) < _SPREAD:
         return [[] for _ in windows]
     return [[math.log2(one.batch) - fmean(groups[one.load])] for one in windows]
@@ -150,19 +143,19 @@ class _Fitted:
 
     def factor(self, column: int) -> Estimate:
         """A parameter that is a logarithm, as what it is the logarithm of."""
-        found = self.estimate({column: 1.0})
-        return Estimate(math.exp(found.value), math.exp(found.low), math.exp(found.high))
+        logarithm = self.estimate({column: 1.0})
+        return Estimate(math.exp(logarithm.value), math.exp(logarithm.low), math.exp(logarithm.high))
 
 
 class _Model:
-    """The steps of every window by t, v + L * c and c: made linear, fitted, and made linear there anew."""
+    """The steps of every window by t, v + L * c and c: linearised, fitted, and linearised again."""
 
     def __init__(self, windows: Sequence[Window]) -> None:
         self._windows, self._slopes = windows, _slopes(windows)
         self._loads = sorted({one.load for one in windows})
         drafts: dict[int, list[float]] = {}
         for one in windows:
-            if one.arm != BASELINE and one.coverage >= _COVERED:
+            if not one.is_baseline and one.coverage >= _COVERED:
                 drafts.setdefault(one.load, []).append(one.draft_length)
         self.lengths = {load: fmean(lengths) for load, lengths in sorted(drafts.items())}
         self.range = max((max(lengths) - min(lengths) for lengths in drafts.values()), default=0.0)
@@ -175,31 +168,33 @@ class _Model:
         return self._approached(near.parameters, _robust)
 
     def _approached(self, start: Sequence[float], regression: _Regression) -> _Fitted:
-        found = list(start)
+        parameters = list(start)
         for _ in range(_TURNS):
-            expected, table = self._linear(found)
+            expected, table = self._linear(parameters)
             seconds = (math.log(one.step_seconds) for one in self._windows)
-            result = regression([given - told for given, told in zip(seconds, expected, strict=True)], table)
+            result = regression(
+                [given - expectation for given, expectation in zip(seconds, expected, strict=True)], table
+            )
             step = result.params.tolist()
-            while min(self._costs(_moved(found, step))) <= 0:
+            while min(self._costs(_moved(parameters, step))) <= 0:
                 step = [part / 2 for part in step]
-            found = _moved(found, step)
+            parameters = _moved(parameters, step)
             if max(map(abs, step)) < _SETTLED:
-                return _Fitted(found, result)
-        raise DraftboardError("step costs cannot be fitted: the windows contradict each other; measure anew")
+                return _Fitted(parameters, result)
+        raise DraftboardError("step costs cannot be fitted: the windows contradict each other; measure again")
 
     def start(self) -> list[float]:
-        """Means of each arm, as if the mean draft never varied."""
+        """Means of each variant, as if the mean draft never varied."""
         plain = [self._mean(load, drafting=False) for load in self._loads]
         sums = []
         for load in self.columns:
-            covered = fmean(one.coverage for one in self._windows if one.load == load and one.arm != BASELINE)
+            covered = fmean(one.coverage for one in self._windows if one.load == load and not one.is_baseline)
             ratio = math.exp(self._mean(load, drafting=True) - plain[self._loads.index(load)])
             sums.append(max(_COVERED, 1 + (ratio - 1) / covered))
         return [*plain, *sums, *(0.0 for _ in self._slopes[0])]
 
     def _mean(self, load: int, *, drafting: bool) -> float:
-        own = (one for one in self._windows if one.load == load and (one.arm != BASELINE) == drafting)
+        own = (one for one in self._windows if one.load == load and one.is_baseline != drafting)
         return fmean(math.log(one.step_seconds) for one in own)
 
     def _costs(self, parameters: Sequence[float]) -> list[float]:
@@ -213,7 +208,7 @@ class _Model:
         ]
 
     def _drafts(self, one: Window) -> bool:
-        return one.arm != BASELINE and one.load in self.columns
+        return not one.is_baseline and one.load in self.columns
 
     def _longer(self, one: Window) -> float:
         """A window's mean draft less that of its load: v + L * c is a sum that does not need to know c."""

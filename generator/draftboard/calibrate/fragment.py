@@ -8,28 +8,28 @@ from draftboard.errors import DraftboardError
 from draftboard.files import whole
 
 
-def require_fragment(found: Calibration) -> None:
+def require_fragment(calibration: Calibration) -> None:
     """Raise DraftboardError where there is nothing to write."""
-    if not found.settings:
-        reason = "name the drafting method with --method" if not found.method else "nothing was drafted"
+    if not calibration.settings:
+        reason = "give the drafting method with --method" if not calibration.method else "nothing was drafted"
         raise DraftboardError(f"no settings to write: {reason}")
 
 
-def toml(found: Calibration) -> str:
+def toml(calibration: Calibration) -> str:
     """The fragment, which `draftboard build --config` accepts."""
-    own = found.settings
+    own = calibration.settings
     if not own:
         return ""
-    when = datetime.fromtimestamp(found.taken_at, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    when = datetime.fromtimestamp(calibration.taken_at, UTC).strftime("%Y-%m-%d %H:%M UTC")
     sources = {"fitted": "fitted", "settings": "assumed by the settings", "lowered": "lowered so that v is 1 or more"}
     by_batch = ", ".join(f"{batch} = {inflation:g}" for batch, inflation in own.verify_inflation.items())
     comments = [
-        f"Calibrated {when} from {found.origin}: model {found.model!r}, method {own.method!r},",
-        f"{found.windows} windows, {found.steps:,.0f} decode steps. c is {sources[own.draft_cost_source]}.",
+        f"Calibrated {when} from {calibration.origin}: model {calibration.model!r}, method {own.method!r},",
+        f"{calibration.windows} windows, {calibration.steps:,.0f} decode steps. c is {sources[own.draft_cost_source]}.",
         "Measured, with 95 % intervals:",
         *(
             f"batch {point.batch:.3g}, {point.draft_length:.3g} tokens drafted: v + L * c = {point.together}"
-            for point in found.costs.points
+            for point in calibration.costs.points
         ),
     ]
     lines = (
@@ -42,10 +42,10 @@ def toml(found: Calibration) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write(found: Calibration, path: Path) -> None:
+def write(calibration: Calibration, path: Path) -> None:
     """Write it, whole or not at all."""
     with whole(path, "settings") as staged:
-        staged.write_text(toml(found), encoding="utf-8")
+        staged.write_text(toml(calibration), encoding="utf-8")
 
 
 def _printable(words: str) -> str:

@@ -1,4 +1,4 @@
-"""Windows that a Prometheus remembers: of servers that speculate, and of the same model's baseline."""
+"""Windows of a Prometheus' history: of servers that speculate, and of the same model's baseline."""
 
 import math
 from collections.abc import Collection, Iterator, Mapping
@@ -37,48 +37,48 @@ _Counts = dict[str, float]
 def of_history(
     source: Recorded, settings: Settings, *, at: float, method: str = "", progress: Progress = lambda *_: None
 ) -> Measured:
-    """The windows of both arms in the range before a moment.
+    """The windows of baseline and candidates in the range before a time.
 
     Raises:
-        DraftboardError: Prometheus does not answer, or holds no two arms of one model.
+        DraftboardError: Prometheus does not answer, or has no baseline and candidate of one model.
     """
     span, window = source.span or WEEK, settings.rules.rate_window
     if span.seconds < window.seconds:
         raise DraftboardError(f"--range {span} is shorter than the window of rates, {window}")
     scope = of_model(Scope(settings, Level.ENGINE, Edition.ASKED, span=window), source.model)
     past = Past(at - span.seconds + window.seconds, at, window.seconds)
-    found: dict[_Key, _Counts] = {}
+    counts_by_key: dict[_Key, _Counts] = {}
     with Client(source.url, source.access) as client:
         for name, labels, moment, value in past.read(client, scope, _ASKED, progress):
-            found.setdefault((labels, moment), {})[name] = value * (1.0 if name == _BATCH else window.seconds)
+            counts_by_key.setdefault((labels, moment), {})[name] = value * (1.0 if name == _BATCH else window.seconds)
         url = client.url
-    whole = {key: counts for key, counts in found.items() if counts.keys() >= _NEEDED}
+    whole = {key: counts for key, counts in counts_by_key.items() if counts.keys() >= _NEEDED}
     model = _only(whole, settings.labels.model_name, "--model", url)
     for label in settings.labels.scope:
         _only(whole, label, "the settings' selector", url)
-    method, arms = _of_method(whole, settings, method, url)
-    windows = _windows(arms, settings, at - span.seconds, span.seconds)
+    method, variants = _of_method(whole, settings, method, url)
+    windows = _windows(variants, settings, at - span.seconds, span.seconds)
     return Measured(origin="history", model=model, method=method, sources=(url,), taken_at=at, windows=pooled(windows))
 
 
-def _only(found: Mapping[_Key, _Counts], label: str, choice: str, url: str) -> str:
-    """The only value of a label: several cannot be held against each other."""
-    values = sorted({dict(labels).get(label, "") for labels, _ in found})
+def _only(counts_by_key: Mapping[_Key, _Counts], label: str, choice: str, url: str) -> str:
+    """The only value of a label: several are not comparable."""
+    values = sorted({dict(labels).get(label, "") for labels, _ in counts_by_key})
     if not values:
-        raise DraftboardError(f"{url}: no decode steps of vLLM in that range: is the address right, and the model?")
+        raise DraftboardError(f"{url}: no decode steps of vLLM in that range: check address and model")
     if len(values) > 1:
-        raise DraftboardError(f"{url}: {label} has several values there ({_named(values)}): choose one with {choice}")
+        raise DraftboardError(f"{url}: {label} has several values ({_named(values)}): choose one with {choice}")
     return values[0]
 
 
 def _of_method(
-    found: Mapping[_Key, _Counts], settings: Settings, method: str, url: str
+    counts_by_key: Mapping[_Key, _Counts], settings: Settings, method: str, url: str
 ) -> tuple[str, Mapping[_Key, _Counts]]:
     """The drafting method and its windows, with those of the baseline."""
     label, baseline = settings.labels.spec_method, settings.methods.baseline
-    told = {dict(labels).get(label, "") for labels, _ in found}
-    methods = sorted(told - {"", baseline})
-    if baseline not in told:
+    methods_seen = {dict(labels).get(label, "") for labels, _ in counts_by_key}
+    methods = sorted(methods_seen - {"", baseline})
+    if baseline not in methods_seen:
         raise DraftboardError(
             f"{url}: no baseline in that range: label a target of this model that does not speculate {label}={baseline}"
         )
@@ -88,12 +88,16 @@ def _of_method(
     if len(methods) > 1 and not method:
         raise DraftboardError(f"{url}: several methods ({_named(methods)}): choose one with --method")
     wanted = method or methods[0]
-    return wanted, {key: counts for key, counts in found.items() if dict(key[0]).get(label, "") in {baseline, wanted}}
+    return wanted, {
+        key: counts for key, counts in counts_by_key.items() if dict(key[0]).get(label, "") in {baseline, wanted}
+    }
 
 
-def _windows(found: Mapping[_Key, _Counts], settings: Settings, start: float, seconds: float) -> Iterator[Window]:
+def _windows(
+    counts_by_key: Mapping[_Key, _Counts], settings: Settings, start: float, seconds: float
+) -> Iterator[Window]:
     names = settings.labels
-    for (labels, moment), counts in found.items():
+    for (labels, moment), counts in counts_by_key.items():
         steps, own = counts[_STEPS], dict(labels)
         tokens = counts["generated"] - counts["first"]
         if steps < settings.traffic.steps_to_judge or tokens <= 0 or counts["seconds"] <= 0:
@@ -101,7 +105,7 @@ def _windows(found: Mapping[_Key, _Counts], settings: Settings, start: float, se
         batch = max(1.0, counts[_BATCH])
         method, variant = own.get(names.spec_method, ""), own.get(names.variant, "")
         yield Window(
-            arm=BASELINE if method == settings.methods.baseline else variant or method,
+            variant=BASELINE if method == settings.methods.baseline else variant or method,
             load=2 ** math.ceil(math.log2(batch)),
             batch=batch,
             steps=steps,

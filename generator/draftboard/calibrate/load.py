@@ -1,6 +1,6 @@
 """Windows of a load that is sent: the same prompts to a baseline and to candidates in turns, at several concurrencies.
 
-A window ends when the first of the requests in flight has no successor: until then the batch is as large as asked for.
+A window ends when the first of the requests in flight has no successor: until then the batch is as large as wanted.
 """
 
 import time
@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from draftboard.access import shown
 from draftboard.calibrate.windows import BASELINE, Measured, Window
 from draftboard.catalogue import latency, serving, speculation
 from draftboard.errors import DraftboardError
@@ -33,84 +32,83 @@ class Load:
     requests: int = 4
     temperature: float = 0.0
     plan: Plan
-    """Prompts, lengths, access and times; its server, concurrency and requests are replaced."""
+    """Prompts, lengths, access and times; its server, model, concurrency and requests are replaced."""
 
 
 @dataclass
-class _Arm:
+class _Variant:
     """One server."""
 
-    name: str
     plan: Plan
+    is_baseline: bool
     settings: Settings
     sleep: Callable[[float], None]
     failures: Counter[str] = field(default_factory=Counter)
-    disturbed: list[str] = field(default_factory=list)
+    disturbances: list[str] = field(default_factory=list)
 
-    def model(self) -> str:
-        """As it names it. DraftboardError where it is no arm of this kind."""
-        page = self._watch(Api(self.plan)).page()
+    def __post_init__(self) -> None:
+        self.api = Api(self.plan)
+        self.watch = Watch(self.api, self.plan.access, self.sleep)
+
+    def require_model(self) -> str:
+        """The model that it serves. DraftboardError where it cannot be measured, or speculates if it must not."""
+        page = self.watch.page()
         grown = lifetime(page)
         speculates = total(grown, speculation.DRAFTS) is not None
         if not grown.tallies or page.v0:
-            raise DraftboardError(f"{page.source}: no vLLM with its V1 engine is measured there")
-        if self.name == BASELINE and speculates:
+            raise DraftboardError(f"{page.source}: not a vLLM server with the V1 engine")
+        if self.is_baseline and speculates:
             raise DraftboardError(f"{page.source}: the baseline speculates: start it without --speculative-config")
-        if self.name != BASELINE and not speculates:
+        if not self.is_baseline and not speculates:
             raise DraftboardError(f"{page.source}: the candidate does not speculate: name the baseline first")
         if any(total(grown, metric) is None for metric in _NEEDED):
-            raise DraftboardError(f"{page.source}: step latency is not exposed: vLLM 0.10.2 or newer is needed")
+            raise DraftboardError(f"{page.source}: step latency is not exported: requires vLLM 0.10.2 or newer")
         return grown.tallies[0].model
 
-    def window(self, concurrency: int, requests: int, temperature: float) -> Window:
-        """Send the prompts once."""
-        plan = replace(self.plan, concurrency=concurrency, requests=requests)
-        api, batch = Api(plan), Batch([])
-        watch, full, lost = self._watch(api), list[Page](), list[DraftboardError]()
-        before = watch.page()
+    def window(self, model: str, load: Load, concurrency: int) -> Window:
+        """Send one round."""
+        requests, batch = concurrency * load.requests, Batch([])
+        pages, errors = list[Page](), list[DraftboardError]()
+        before = self.watch.page()
 
         def ended() -> None:
             if len(batch.outcomes) == requests - concurrency + 1:
                 try:
-                    full.append(watch.page())
+                    pages.append(self.watch.page())
                 except DraftboardError as error:  # which a group of tasks would wrap
-                    lost.append(error)
+                    errors.append(error)
 
-        api.complete(plan.asked(requests), plan.model, temperature, batch, ended)
-        require_answers(batch, api, plan.model)
-        if lost:
-            raise lost[0]
+        prompts = self.plan.prompts_of(requests)
+        self.api.complete(prompts, model, load.temperature, batch, ended, concurrency=concurrency)
+        require_answers(batch, self.api, model)
+        if errors:
+            raise errors[0]
         self.failures.update(outcome.failure for outcome in batch.outcomes if outcome.completion is None)
-        self.disturbed += foreign_notes(foreign(plan, self.settings, before, watch.settled(before, batch), batch))
-        return counted(self.name, concurrency, before, full[0])
+        after = self.watch.settled(before, batch)
+        self.disturbances += foreign_notes(foreign(self.plan, self.settings, before, after, batch))
+        return window_between(BASELINE if self.is_baseline else self.api.name, concurrency, before, pages[0])
 
     def notes(self) -> Iterator[str]:
-        """What went wrong here."""
-        name = shown(Api(self.plan).base)
+        """Failed requests and disturbed rounds."""
         for failure, count in self.failures.most_common():
-            yield f"{name}: {count:,} requests failed: {explained(failure)}"
-        if self.disturbed:
-            yield f"{name}: {len(self.disturbed)} rounds were disturbed, the last by {self.disturbed[-1]}"
-
-    def _watch(self, api: Api) -> Watch:
-        return Watch(api, self.plan.access, self.sleep)
+            yield f"{self.api.name}: {count:,} requests failed: {explained(failure)}"
+        if self.disturbances:
+            yield f"{self.api.name}: {len(self.disturbances)} rounds were disturbed, last by {self.disturbances[-1]}"
 
 
-def counted(arm: str, concurrency: int, before: Page, after: Page) -> Window:
-    """The window between two pages of a server. DraftboardError where its counters do not tell."""
+def window_between(variant: str, concurrency: int, before: Page, after: Page) -> Window:
+    """The window between two pages of a server. DraftboardError where it restarted, or decoded nothing."""
     grown = growth(before, after)
     if any(tally.since is not Since.WINDOW for tally in grown.tallies):
-        raise DraftboardError(f"{after.source}: the server restarted meanwhile: measure anew")
+        raise DraftboardError(f"{after.source}: the server restarted during the measurement: run it again")
     metrics = (*_NEEDED, latency.TIME_TO_FIRST_TOKEN.count)
     steps, seconds, generated, first = (total(grown, metric) or 0.0 for metric in metrics)
     if steps <= 0 or seconds <= 0 or generated <= first:
-        raise DraftboardError(
-            f"{after.source}: no decode steps within a round at concurrency {concurrency}: raise --requests or "
-            "--max-tokens"
-        )
+        reason = f"no decode steps within a round at concurrency {concurrency}"
+        raise DraftboardError(f"{after.source}: {reason}: raise --requests or --max-tokens")
     batches = counts_of(grown.tallies, _DEFAULTS).read(decode_batch, Level.FLEET)
     return Window(
-        arm=arm,
+        variant=variant,
         load=concurrency,
         batch=max(1.0, *batches.values()),
         steps=steps,
@@ -130,49 +128,48 @@ def of_load(
     progress: Progress = lambda *_: None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Measured:
-    """Send the load to all servers in turns, so that what disturbs the machine disturbs every arm.
+    """Send the load to all servers in turns, so that what disturbs the machine disturbs every variant.
 
     Raises:
-        DraftboardError: a server does not answer, or is no arm of one model.
+        DraftboardError: a server does not answer or cannot be measured, or they serve different models.
     """
-    arms = [
-        _Arm(BASELINE if not number else shown(Api(plan).base), plan, settings, sleep)
-        for number, server in enumerate((baseline, *candidates))
-        for plan in (replace(load.plan, server=server),)
+    servers = (baseline, *candidates)
+    variants = [
+        _Variant(replace(load.plan, server=server), not at, settings, sleep) for at, server in enumerate(servers)
     ]
-    if len({Api(arm.plan).base for arm in arms}) < len(arms):
+    if len({variant.api.base for variant in variants}) < len(variants):
         raise DraftboardError("a server is named twice: name each once")
-    served = [arm.model() for arm in arms]
-    names = [load.plan.model] if load.plan.model else served
-    if len(set(names)) > 1:
-        told = ", ".join(map(repr, dict.fromkeys(names)))
-        raise DraftboardError(f"the servers have different models ({told}): name a common one with --model")
-    for arm in arms:
-        arm.plan = replace(arm.plan, model=names[0])
-    windows, done, rounds = list[Window](), 0, range(load.rounds + 1)
-    for concurrency in load.concurrency:
-        for number in rounds:
-            for arm in arms:
-                progress(f"concurrency {concurrency}", done, len(load.concurrency) * len(rounds) * len(arms))
-                window = arm.window(concurrency, concurrency * load.requests, load.temperature)
-                windows += [window] if number else []
-                done += 1
+    served = dict.fromkeys(variant.require_model() for variant in variants)
+    if len(served) > 1 and not load.plan.model:
+        names = ", ".join(map(repr, served))
+        raise DraftboardError(f"the servers have different models ({names}): name a common one with --model")
+    model = load.plan.model or next(iter(served))
+    turns = [
+        (level, number, variant)
+        for level in load.concurrency
+        for number in range(load.rounds + 1)
+        for variant in variants
+    ]
+    windows = []
+    for done, (concurrency, number, variant) in enumerate(turns):
+        progress(f"concurrency {concurrency}", done, len(turns))
+        window = variant.window(model, load, concurrency)
+        windows += [window] if number else []
     return Measured(
         origin="load",
-        model=names[0],
+        model=model,
         method=load.plan.method,
-        sources=tuple(shown(Api(arm.plan).base) for arm in arms),
+        sources=tuple(variant.api.name for variant in variants),
         taken_at=time.time(),
         windows=tuple(windows),
-        notes=(*(note for arm in arms for note in arm.notes()), *_low(windows)),
+        notes=(*(note for variant in variants for note in variant.notes()), *_low(windows)),
     )
 
 
 def _low(windows: Sequence[Window]) -> Iterator[str]:
-    """Loads that the servers did not run as one batch."""
+    """A note on each concurrency that a server did not run as one batch."""
     for load in sorted({one.load for one in windows}):
         batches = [one.batch for one in windows if one.load == load]
         if min(batches) < _LOWEST * load:
-            yield (
-                f"Concurrency {load} ran in batches from {min(batches):.3g} to {max(batches):.3g}: results are by batch"
-            )
+            span = f"{min(batches):.3g} to {max(batches):.3g}"
+            yield f"Concurrency {load} ran in batches from {span}: results are by batch"

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +19,14 @@ _PARTS = {
 }
 
 
-def draw(found: Calibration, path: Path) -> None:
+def draw(calibration: Calibration, path: Path) -> None:
     """Draw into a file, which appears whole or not at all."""
     pictures.require_drawable(path)
     figure = pictures.figure(_WIDTH, _HEIGHT)
     for axes, (part, title) in zip(figure.subplots(1, len(_PARTS)), _PARTS.items(), strict=True):
-        for number, (candidate, rows) in enumerate(groupby(found.rows, lambda row: row.candidate)):
+        for number, (candidate, rows) in enumerate(groupby(calibration.rows, attrgetter("candidate"))):
             _line(axes, list(rows), part, candidate, _COLOURS[number % len(_COLOURS)])
-        batches = sorted({round(row.batch) for row in found.rows})
+        batches = sorted({round(row.batch) for row in calibration.rows})
         axes.set_xscale("log", base=2)
         axes.set_xticks(batches, [str(batch) for batch in batches])
         axes.minorticks_off()
@@ -33,7 +34,7 @@ def draw(found: Calibration, path: Path) -> None:
         axes.set_title(title, loc="left")
         axes.axhline(1, color="#999999", linestyle="--", linewidth=1)
     axes.legend(loc="best", frameon=False)
-    figure.suptitle(f"{pictures.plain(found.model)}: {found.windows} windows, 95 % intervals")
+    figure.suptitle(f"{pictures.plain(calibration.model)}: {calibration.windows} windows, 95 % intervals")
     pictures.save(figure, path)
 
 

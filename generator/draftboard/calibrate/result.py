@@ -15,7 +15,7 @@ class Row(Described):
     load: int
     """Requests in flight; of history, the upper bound of the batch."""
     batch: float
-    """Mean requests in a step, of both arms."""
+    """Mean requests in a step, over baseline and candidates."""
     baseline_windows: int
     candidate_windows: int
     baseline_steps: float
@@ -39,9 +39,9 @@ class Stop(Described):
     batch: float | None
     """At which the speedup falls to 1; None where it does not within the batches measured."""
     low: float | None
-    """The same of the interval's lower end: from here on it may not pay."""
+    """At which the interval's lower end falls to 1: from here on it may not pay."""
     high: float | None
-    """The same of its upper end: from here on it does not pay; None where it may, up to the largest batch."""
+    """At which its upper end falls to 1: from here on it does not pay; None where it may, up to the largest batch."""
     says: str
 
 
@@ -54,7 +54,7 @@ class Point(Described):
     together: Estimate
     """v + draft_length * c, which break-even at this draft length needs."""
     verify_inflation: Estimate | None
-    """v alone; None where it cannot be told from c."""
+    """v alone; None where it cannot be separated from c."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Costs(Described):
     """The cost of steps with a draft, v(batch) + L * c."""
 
     draft_cost: Estimate | None
-    """c; None where it cannot be told from v."""
+    """c; None where it cannot be separated from v."""
     not_told_apart: str | None
     """Why not."""
     points: tuple[Point, ...]

@@ -3,17 +3,19 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import groupby
+from operator import attrgetter
 from typing import Literal
 
+Cell = tuple[int, str]  # Load and variant.
 BASELINE = ""
-"""The arm without speculation; the others are named by their candidates."""
+"""The variant without speculation; the others are named by their candidates."""
 
 
 @dataclass(frozen=True)
 class Window:
-    """Counts of one arm's decode steps at one load. Sums of windows are windows."""
+    """Counts of one variant's decode steps at one load. Sums of windows are windows."""
 
-    arm: str
+    variant: str
     load: int  # Its group: requests in flight, or the upper bound of the batch.
     batch: float  # Mean requests in a step.
     steps: float  # Decode steps, each counted for every request in it.
@@ -22,6 +24,16 @@ class Window:
     drafts: float = 0.0
     drafted: float = 0.0  # Tokens.
     block: int = 0  # Of history: windows of one block share prompts and disturbances.
+
+    @property
+    def cell(self) -> Cell:
+        """Its group and variant."""
+        return self.load, self.variant
+
+    @property
+    def is_baseline(self) -> bool:
+        """Whether speculation is off."""
+        return self.variant == BASELINE
 
     @property
     def step_seconds(self) -> float:
@@ -45,11 +57,8 @@ class Window:
 
 
 def pooled(windows: Iterable[Window]) -> tuple[Window, ...]:
-    """One window for each arm, load and block: what happens at one time is no independent sample."""
-
-    def key(one: Window) -> tuple[str, int, int]:
-        return one.arm, one.load, one.block
-
+    """One window for each variant, load and block: what happens at one time is no independent sample."""
+    key = attrgetter("variant", "load", "block")
     return tuple(_sum(tuple(group)) for _, group in groupby(sorted(windows, key=key), key))
 
 

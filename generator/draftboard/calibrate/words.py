@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import groupby
+from operator import attrgetter
 
 from draftboard.calibrate.fragment import toml
 from draftboard.calibrate.result import Calibration, Row
@@ -14,18 +15,22 @@ from draftboard.status import Status
 _ORIGINS = {"load": "in turns under the same load", "history": "from history"}
 
 
-def document(found: Calibration) -> Document:
+def document(calibration: Calibration) -> Document:
     """The calibration for people."""
-    method = f", method {found.method}" if found.method else ""
+    method = f", method {calibration.method}" if calibration.method else ""
     opening = (
-        f"{found.model}{method}: {' against '.join(found.sources)}, {_ORIGINS[found.origin]}; {found.windows} windows, "
-        f"{found.steps:,.0f} decode steps; intervals are of 95 %"
+        f"{calibration.model}{method}: {' against '.join(calibration.sources)}, {_ORIGINS[calibration.origin]}; "
+        f"{calibration.windows} windows, {calibration.steps:,.0f} decode steps; intervals are of 95 %"
     )
-    return Document.of((Sentence(opening, Status.QUIET), *_measured(found), *_costs(found), Bullets(found.notes)))
+    return Document.of(
+        (Sentence(opening, Status.QUIET), *_measured(calibration), *_costs(calibration), Bullets(calibration.notes))
+    )
 
 
-def _measured(found: Calibration) -> Iterator[Block]:
-    for stop, (candidate, rows) in zip(found.stops, groupby(found.rows, lambda row: row.candidate), strict=True):
+def _measured(calibration: Calibration) -> Iterator[Block]:
+    for stop, (candidate, rows) in zip(
+        calibration.stops, groupby(calibration.rows, attrgetter("candidate")), strict=True
+    ):
         status = Status.BAD if stop.low is not None and stop.batch is not None else Status.GOOD
         yield Heading(candidate, Text(stop.says, status))
         words = ("Windows", "Decode steps", "Plain step, ms", "Step cost", tokens_per_step.title, "Speedup")
@@ -41,14 +46,14 @@ def _cells(row: Row) -> tuple[str, ...]:
     return (f"{row.batch:.3g}", *counts, *map(str, numbers))
 
 
-def _costs(found: Calibration) -> Iterator[Block]:
-    costs = found.costs
+def _costs(calibration: Calibration) -> Iterator[Block]:
+    costs = calibration.costs
     if not costs.points:
         return
     c = (
         f"draft cost c = {costs.draft_cost.value:.3f} ({costs.draft_cost.low:.3f} to {costs.draft_cost.high:.3f})"
         if costs.draft_cost
-        else "c and v are one sum"
+        else "c and v are known as a sum only"
     )
     yield Heading("Cost of a step with a draft, in plain steps", Text(c))
     rows = (
@@ -61,6 +66,6 @@ def _costs(found: Calibration) -> Iterator[Block]:
         for p in costs.points
     )
     yield Table(columns("Batch", numbers=(draft_length.title, "v + L * c", "Verify inflation v")), tuple(rows))
-    if found.settings:
+    if calibration.settings:
         yield Sentence("Settings, which --write puts into a file:")
-        yield Verbatim(toml(found))
+        yield Verbatim(toml(calibration))

@@ -2,16 +2,17 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from draftboard.compare.objects import Arm, Comparison, Cost, Gate, Measured, Row, Tail, Value, Verdict
+from draftboard.compare.gates import drop_gate, interval_in_words, speedup_gate, too_few
+from draftboard.compare.objects import Arm, Comparison, Cost, Measured, Row, Tail, Value, Verdict
 from draftboard.compare.rows import groups, in_words, value_of
 from draftboard.compare.sides import Side, Sides, conditions, engines_in_words, over, trend
 from draftboard.errors import DraftboardError
 from draftboard.intervals import Estimate
 from draftboard.report import named, warnings, why_none
 from draftboard.settings import Settings
-from draftboard.signals.acceptance import acceptance, coverage, draft_length, tokens_per_step
+from draftboard.signals.acceptance import coverage, draft_length, tokens_per_step
 from draftboard.signals.economics import break_even, expected_speedup
 from draftboard.signals.latency import FELT, per_token, step
 from draftboard.signals.signal import Code, within, worded
@@ -19,10 +20,8 @@ from draftboard.signals.users import measured_speedup, speedup_band
 from draftboard.status import Status
 
 _DEFAULTS = Settings()
-_DROP, _SPEEDUP = "--max-drop-pp", "--min-speedup"
 _MEAN = "model.latency.per_token.mean"
-_WHOLE, _TOLERANCE = 0.99, 1e-9
-"""Coverage from which nearly every step drafts; and of gates, as 0.76 - 0.71 is a little more than 0.05."""
+_WHOLE = 0.99  # Coverage from which nearly every step drafts.
 MIXED = Code(3, "mixed workload: median better, P99 worse", Status.WARN)
 APART = Code(2, "P99 further above the median, and not better", Status.WARN)
 LESS = Code(1, "P99 better, but by less than the median", Status.GOOD)
@@ -71,15 +70,16 @@ def compare(
         )
     alike = baseline.engines == candidate.engines is not None and hardware[0] == hardware[1]
     if gpu_hour_price is not None and not alike:
-        told = " against ".join(_counted(side, count) for side, count in zip(sides, hardware, strict=True))
+        used = " against ".join(_gpus(side, count) for side, count in zip(sides, hardware, strict=True))
         raise DraftboardError(
-            f"cost is not comparable: {told}; measure as many on each side, or leave out --gpu-hour-price"
+            f"cost is not comparable: {used}; measure as many on each side, or leave out --gpu-hour-price"
         )
     measured, compared = _measured(sides, same_gpus=alike), groups(sides)
-    drop = None if max_drop_pp is None else _drop_gate(sides, max_drop_pp, settings, whole=whole_interval)
-    speedup = (
-        None if min_speedup is None else _speedup_gate(sides, measured, min_speedup, settings, whole=whole_interval)
-    )
+    gates = []
+    if max_drop_pp is not None:
+        gates.append(drop_gate(sides, max_drop_pp, settings, whole=whole_interval))
+    if min_speedup is not None:
+        gates.append(speedup_gate(sides, measured, min_speedup, settings, whole=whole_interval))
     return Comparison(
         baseline=_arm(baseline),
         candidate=_arm(candidate),
@@ -89,12 +89,12 @@ def compare(
         tail=_tail(sides, {row.name: row for group in compared for row in group.rows}, settings, confirmation),
         cost=None if gpu_hour_price is None else _cost(sides, gpu_hour_price, gpus),
         groups=compared,
-        gates=tuple(gate for gate in (drop, speedup) if gate),
+        gates=tuple(gates),
         notes=tuple(_notes(sides, measured, unknown, settings)),
     )
 
 
-def _counted(side: Side, gpus: int) -> str:
+def _gpus(side: Side, gpus: int) -> str:
     return f"{engines_in_words(side.engines)} with {gpus} GPU{'s' if gpus > 1 else ''} each"
 
 
@@ -130,51 +130,39 @@ def _speedup_interval(sides: Sides) -> Estimate | None:
     return before.over(after) if before and after else None
 
 
-def interval_in_words(found: Estimate | None, digits: int = 2) -> str:
-    """In brackets, where there is one."""
-    return f" (95 %: {found.low:.{digits}f} to {found.high:.{digits}f})" if found else ""
-
-
 def _cost(sides: Sides, gpu_hour_price: float, gpus: int) -> Cost:
     rates = [side.per_engine("model.traffic.generation_tokens") for side in sides]
     before, after = (gpu_hour_price * gpus / (rate * 3600) * 1e6 if rate and rate > 0 else None for rate in rates)
     return Cost(gpu_hour_price=gpu_hour_price, gpus=gpus, baseline=before, candidate=after)
 
 
-def _few(sides: Sides, what: str, least: float, *, known: bool = False) -> str:
-    """Which sides have too small a sample; empty if none. With `known`, sides without any sample do not count."""
-    counts = {name: getattr(side, what) for name, side in zip(("baseline", "candidate"), sides, strict=True)}
-    few = [f"{name} {count:,.0f}" for name, count in counts.items() if count < least and (count or not known)]
-    return f"too few {what}: {', '.join(few)} (minimum {least:,.0f} on each side)" if few else ""
-
-
-def _verdict(sides: Sides, found: Measured, settings: Settings) -> Verdict:
-    few, speedup = _few(sides, "requests", settings.traffic.requests_to_compare), found.speedup
-    if few or speedup is None:
-        return Verdict(says=None, reasons=(few or f"{per_token.title} is 0 on a side: no ratio exists",))
+def _verdict(sides: Sides, measured: Measured, settings: Settings) -> Verdict:
+    small, speedup = too_few(sides, "requests", settings.traffic.requests_to_compare), measured.speedup
+    if small or speedup is None:
+        return Verdict(says=None, reasons=(small or f"{per_token.title} is 0 on a side: no ratio exists",))
     before, after = (worded(per_token.mean, side.at(_MEAN)) for side in sides)
-    gain = f"{speedup:.2f}{interval_in_words(found.speedup_interval)}"
+    gain = f"{speedup:.2f}{interval_in_words(measured.speedup_interval)}"
     reasons = [f"{per_token.mean.title} {before} against {after}: {within(measured_speedup.title)} {gain}"]
-    if found.step_cost is not None and found.speedup_by_steps is not None:
+    if measured.step_cost is not None and measured.speedup_by_steps is not None:
         plain, yielded = (worded(tokens_per_step, side.model.traffic.tokens_per_step) for side in sides)
         reasons.append(
-            f"A step takes {found.step_cost:.2f} times as long and yields {yielded} tokens, the baseline's {plain}: "
-            f"speedup by decode steps {found.speedup_by_steps:.2f}"
+            f"A step takes {measured.step_cost:.2f} times as long and yields {yielded} tokens, the baseline's {plain}: "
+            f"speedup by decode steps {measured.speedup_by_steps:.2f}"
         )
     # Clients that keep a fixed number of requests in flight would make both equal.
-    if found.throughput is not None and trend(speedup, 1, settings) * trend(found.throughput, 1, settings) < 0:
+    if measured.throughput is not None and trend(speedup, 1, settings) * trend(measured.throughput, 1, settings) < 0:
         waits = "longer" if speedup < 1 else "less: fewer requests fit (KV cache), or fewer arrived"
         reasons.append(
-            f"Throughput per engine is {found.throughput:.2f} times the baseline's, but each user waits {waits}"
+            f"Throughput per engine is {measured.throughput:.2f} times the baseline's, but each user waits {waits}"
         )
-    return Verdict(says=speedup_band(speedup, found.speedup_interval, settings).says, reasons=tuple(reasons))
+    return Verdict(says=speedup_band(speedup, measured.speedup_interval, settings).says, reasons=tuple(reasons))
 
 
 def _tail(sides: Sides, rows: Mapping[str, Row], settings: Settings, third: Side | None) -> Tail:
     """By the first latency with enough resolution; `third` is the candidate with homogeneous work."""
     least, fewest = settings.traffic.requests_to_compare_tails, min(side.requests for side in sides)
-    few = f"too few requests: {fewest:,.0f} on a side (minimum {least:,.0f})" if fewest < least else ""
-    for name in () if few else _JUDGED_BY:
+    small = f"too few requests: {fewest:,.0f} on a side (minimum {least:,.0f})" if fewest < least else ""
+    for name in () if small else _JUDGED_BY:
         p50, p99 = rows.get(f"{name}_p50"), rows.get(f"{name}_p99")
         code = _code(p50, p99, settings) if p50 and p99 else None
         if p50 and p99 and code:
@@ -182,9 +170,9 @@ def _tail(sides: Sides, rows: Mapping[str, Row], settings: Settings, third: Side
             ratios = f"; P99 / median {was:.2f} to {now:.2f}" if was and now else ""
             median, slowest = (f"{in_words(row, row.baseline)} to {in_words(row, row.candidate)}" for row in (p50, p99))
             reason = f"{FELT[name].title}: P50 {median}, P99 {slowest}{ratios}"
-            found = Tail(says=code.says, of=name, reasons=(reason,), next=None, confirmed=None)
-            return _explained(found, p99, third, settings) if code in {MIXED, APART} else found
-    return Tail(says=None, of=None, reasons=(few or _COARSE,), next=None, confirmed=None)
+            tail = Tail(says=code.says, of=name, reasons=(reason,), next=None, confirmed=None)
+            return _explained(tail, p99, third, settings) if code in {MIXED, APART} else tail
+    return Tail(says=None, of=None, reasons=(small or _COARSE,), next=None, confirmed=None)
 
 
 def _code(p50: Row, p99: Row, settings: Settings) -> Code | None:
@@ -201,10 +189,10 @@ def _code(p50: Row, p99: Row, settings: Settings) -> Code | None:
     return LESS if slowest > 0 else APART
 
 
-def _explained(found: Tail, p99: Row, third: Side | None, settings: Settings) -> Tail:
+def _explained(tail: Tail, p99: Row, third: Side | None, settings: Settings) -> Tail:
     if third is None:
-        return replace(found, next=_NEXT)
-    alone, least = value_of(third, f"model.latency.{found.of}.p99"), settings.traffic.requests_to_compare_tails
+        return replace(tail, next=_NEXT)
+    alone, least = value_of(third, f"model.latency.{tail.of}.p99"), settings.traffic.requests_to_compare_tails
     gain = _gain(p99.candidate, alone, settings.thresholds.slower) if third.requests >= least else None
     runs = f"P99 {in_words(p99, alone)} with homogeneous work, {in_words(p99, p99.candidate)} without"
     says = f"Not confirmed: {runs}: look for another reason, such as load or preemptions"
@@ -212,7 +200,7 @@ def _explained(found: Tail, p99: Row, third: Side | None, settings: Settings) ->
         says = "Inconclusive: the third run has too few requests, or P99 is below the histogram's resolution"
     elif gain > 0:
         says = f"Confirmed: {runs}: mixed work is the reason"
-    return replace(found, reasons=(*found.reasons, says), confirmed=None if gain is None else gain > 0)
+    return replace(tail, reasons=(*tail.reasons, says), confirmed=None if gain is None else gain > 0)
 
 
 def _gain(before: Value, after: Value, noise: float) -> int | None:
@@ -227,79 +215,23 @@ def _range(value: Value) -> tuple[float, float]:
     return value.value or 0.0, value.value or value.under or math.inf
 
 
-def _drop_gate(sides: Sides, limit: float, settings: Settings, *, whole: bool) -> Gate:
-    before, after = (side.model.speculation for side in sides)
-    if before is None:
-        raise DraftboardError(
-            f"{_DROP} is not applicable: the baseline has no drafts ({sides[0].model.state}), hence no acceptance; "
-            f"use {_SPEEDUP} instead"
-        )
-    few = _few(sides, "drafts", settings.traffic.drafts_to_judge)
-    if few or after is None or before.acceptance is None or after.acceptance is None:
-        return _unjudged(_DROP, limit, few)
-    drop = (before.acceptance - after.acceptance) * 100
-    moved = f"from {worded(acceptance, before.acceptance)} to {worded(acceptance, after.acceptance)}"
-    points = f"{'down' if drop > 0 else 'up'} {abs(drop):.3g} points" if drop else "no change"
-    scatter = [side.ratios.get(acceptance.name) for side in sides]
-    found = scatter[0].less(scatter[1]) if scatter[0] and scatter[1] else None
-    interval = Estimate(100 * found.value, 100 * found.low, 100 * found.high) if found else None
-    told = f"{within(acceptance.title)} {moved}, {points}"
-    return _gate(_Limit(_DROP, limit, 1, whole), drop, interval, told)
-
-
-def _speedup_gate(sides: Sides, found: Measured, limit: float, settings: Settings, *, whole: bool) -> Gate:
-    few = _few(sides, "requests", settings.traffic.requests_to_compare)
-    if few or found.speedup is None:
-        return _unjudged(_SPEEDUP, limit, few or "no time per output token")
-    told = f"{within(measured_speedup.title)} {found.speedup:.3f}"
-    return _gate(_Limit(_SPEEDUP, limit, -1, whole), found.speedup, found.speedup_interval, told)
-
-
-@dataclass(frozen=True)
-class _Limit:
-    option: str
-    limit: float
-    sign: int  # 1 of a highest value, -1 of a lowest.
-    whole: bool  # Whether the interval's worse end is held to it.
-
-
-def _gate(asked: _Limit, measured: float, interval: Estimate | None, told: str) -> Gate:
-    if asked.whole and interval is None:
-        return _unjudged(asked.option, asked.limit, f"{told}, without an interval")
-    worst = measured if not asked.whole or interval is None else interval.high if asked.sign > 0 else interval.low
-    met = asked.sign * worst <= asked.sign * asked.limit + _TOLERANCE
-    result = "met" if met else "missed, as the interval is not within the limit" if worst != measured else "missed"
-    return Gate(
-        option=asked.option,
-        limit=asked.limit,
-        measured=measured,
-        interval=interval,
-        met=met,
-        says=f"{result}: {told}{interval_in_words(interval, 3)}",
-    )
-
-
-def _unjudged(option: str, limit: float, why: str) -> Gate:
-    return Gate(option=option, limit=limit, measured=None, met=False, says=f"cannot be judged: {why}")
-
-
-def _notes(sides: Sides, found: Measured, unknown: tuple[str, ...], settings: Settings) -> Iterator[str]:
+def _notes(sides: Sides, measured: Measured, unknown: tuple[str, ...], settings: Settings) -> Iterator[str]:
     if unknown:
         yield f"Unknown on at least one side, so not checked: {', '.join(unknown)}"
     if sides[0].engines != sides[1].engines:
-        told = " against ".join(engines_in_words(side.engines) for side in sides)
-        yield f"{told}: load and throughput are per engine, and no saving is given, which assumes the same GPUs"
-    if few := _few(sides, "drafts", settings.traffic.drafts_to_judge, known=True):
-        yield f"Acceptance is not judged: {few}"
+        engines = " against ".join(engines_in_words(side.engines) for side in sides)
+        yield f"{engines}: load and throughput are per engine, and no saving is given, which assumes the same GPUs"
+    if small := too_few(sides, "drafts", settings.traffic.drafts_to_judge, known=True):
+        yield f"Acceptance is not judged: {small}"
     before, after = (side.model.speculation for side in sides)
     if before and after and before.configured_k != after.configured_k:
         drafted = " against ".join(worded(draft_length, each.draft_length) for each in (before, after))
         yield f"Acceptance is not comparable across K: {drafted} tokens drafted; compare by speedup"
-    if after and found.implied_v is not None and found.step_cost is not None:
-        share, alone, assumed = after.coverage, found.implied_v, after.verify_inflation
+    if after and measured.implied_v is not None and measured.step_cost is not None:
+        share, alone, assumed = after.coverage, measured.implied_v, after.verify_inflation
         if share and share < _WHOLE and after.draft_length is not None:
             # Steps without a draft take as long as plain ones, and are in the mean.
-            alone = 1 + (found.step_cost - 1) / share - after.draft_length * after.draft_cost
+            alone = 1 + (measured.step_cost - 1) / share - after.draft_length * after.draft_cost
             yield (
                 f"{coverage.title} is {worded(coverage, share)}, so {within(step.title)} includes plain steps; the "
                 f"implied v of steps with a draft is {alone:.2f}"

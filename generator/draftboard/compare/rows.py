@@ -53,13 +53,15 @@ SIGNALS = {signal.name: signal for *_, rows in _GROUPS.values() for signal, _ in
 
 def groups(sides: Sides) -> tuple[Group, ...]:
     """All numbers that at least one side knows."""
-    found = []
+    compared = []
     for title, (counted, samples, signals) in _GROUPS.items():
         rows = [_row(signal, path, sides) for signal, path in signals]
         known = tuple(row for row in rows if {row.baseline, row.candidate} != {Value(value=None)})
         before, after = (side.at(samples) for side in sides)
-        found.append(Group(title=title, counted=counted, baseline_samples=before, candidate_samples=after, rows=known))
-    return tuple(group for group in found if group.rows)
+        compared.append(
+            Group(title=title, counted=counted, baseline_samples=before, candidate_samples=after, rows=known)
+        )
+    return tuple(group for group in compared if group.rows)
 
 
 def _row(signal: Signal, path: str, sides: Sides) -> Row:

@@ -34,10 +34,10 @@ class Side:
 
     def at(self, path: str) -> float | None:
         """A number by its path of attributes, such as `model.latency.step.mean`; None where a part is unknown."""
-        found: Any = self
+        value: Any = self
         for name in path.split("."):
-            found = None if found is None else getattr(found, name)
-        return None if found is None else float(found)
+            value = None if value is None else getattr(value, name)
+        return None if value is None else float(value)
 
     @property
     def requests(self) -> float:
@@ -51,7 +51,7 @@ class Side:
 
     @property
     def engines(self) -> int | None:
-        """How many; None where a report does not tell."""
+        """How many; None where a report does not say."""
         return round(self.at("model.traffic.engines") or 0) or len(self.model.engines) or None
 
     @cached_property
@@ -70,7 +70,7 @@ class Side:
 
     @property
     def requests_in_flight(self) -> float | None:
-        """Mean number of an engine's requests between arrival and last token: rate x time there (Little's law)."""
+        """Mean requests of an engine between arrival and last token: rate x latency (Little's law)."""
         rate, latency = self.request_rate, self.at("model.latency.end_to_end.mean")
         return None if rate is None or latency is None else rate * latency
 
@@ -104,8 +104,8 @@ def sides(
     read: dict[str, Side] = {}
     if live:
         servers = Servers(tuple(name for name, _ in live), window, access or Access())
-        found = report_each(servers, settings, [method for _, method in live], progress=progress, sleep=sleep)
-        read = {name: _only(each, model, each.sources[0]) for (name, _), each in zip(live, found, strict=True)}
+        reports = report_each(servers, settings, [method for _, method in live], progress=progress, sleep=sleep)
+        read = {name: _only(each, model, each.sources[0]) for (name, _), each in zip(live, reports, strict=True)}
     first, second = (read.get(name) or saved(Path(name), model) for name in names)
     return first, second
 
@@ -119,8 +119,8 @@ def recorded(
     source: Recorded, selectors: tuple[str, str], settings: Settings, progress: Progress = lambda *_: None
 ) -> Sides:
     """Baseline and candidate from one Prometheus, each selected by LABEL=VALUE, several joined with commas."""
-    found, labels, chosen = report(source, settings, progress=progress), settings.labels, []
-    own = [(model, model.labels | {labels.spec_method: model.method or ""}) for model in found.models]
+    whole, labels, chosen = report(source, settings, progress=progress), settings.labels, []
+    own = [(model, model.labels | {labels.spec_method: model.method or ""}) for model in whole.models]
     for selector in selectors:
         wanted = [part.partition("=") for part in selector.split(",")]
         if not all(name and equals and text.strip() for name, equals, text in wanted):
@@ -130,18 +130,18 @@ def recorded(
             )
         pairs = {(name.strip(), text.strip()) for name, _, text in wanted}
         fitting = [model for model, carried in own if pairs <= carried.items()]
-        chosen.append(_one(found, fitting, selector, found.sources[0]))
+        chosen.append(_one(whole, fitting, selector, whole.sources[0]))
     return chosen[0], chosen[1]
 
 
-def _only(found: Report, model: str, where: str) -> Side:
-    return _one(found, [one for one in found.models if model in {"", one.model}], model, where)
+def _only(whole: Report, model: str, where: str) -> Side:
+    return _one(whole, [one for one in whole.models if model in {"", one.model}], model, where)
 
 
-def _one(found: Report, fitting: Sequence[ModelReport], wanted: str, where: str) -> Side:
+def _one(whole: Report, fitting: Sequence[ModelReport], wanted: str, where: str) -> Side:
     if len(fitting) == 1:
-        return Side(found, fitting[0])
-    listed = fitting or found.models
+        return Side(whole, fitting[0])
+    listed = fitting or whole.models
     names = ", ".join(_quoted(named(model)) for model in listed[:_MOST_NAMED]) or "none"
     more = f" and {len(listed) - _MOST_NAMED} more" if len(listed) > _MOST_NAMED else ""
     count = f"{len(fitting) or 'no'} model{'s' if fitting else ''}" + (f" for {_quoted(wanted)}" if wanted else "")
@@ -181,8 +181,8 @@ def conditions(sides: Sides, settings: Settings) -> tuple[tuple[str, ...], tuple
     unlike += _unlabelled(sides, settings)
     # Clients send at a fixed rate or keep a fixed number in flight; a faster server changes the other one.
     if loads and not any(math.isclose(a, b, rel_tol=tolerance) for a, b in loads.values()):
-        told = " and ".join(f"{a:.3g} against {b:.3g} {unit}" for unit, (a, b) in loads.items())
-        unlike.append(f"load per engine {told}")
+        loads_in_words = " and ".join(f"{a:.3g} against {b:.3g} {unit}" for unit, (a, b) in loads.items())
+        unlike.append(f"load per engine {loads_in_words}")
     far = {what: pair for what, pair in lengths.items() if not math.isclose(*pair, rel_tol=tolerance)}
     unlike += [f"{what}s of {a:,.0f} against {b:,.0f} tokens" for what, (a, b) in far.items()]
     unlike += [f"{name} {a:g} against {b:g}" for name, (a, b) in sampling.items() if a != b]
@@ -193,7 +193,7 @@ def conditions(sides: Sides, settings: Settings) -> tuple[tuple[str, ...], tuple
 
 
 def _unlabelled(sides: Sides, settings: Settings) -> list[str]:
-    """A server without a method label may be of either kind: it is no arm to hold against a baseline."""
+    """A server without a method label may be of either kind: it cannot be compared with a baseline."""
     methods = [side.model.method for side in sides if side.report.origin is Origin.PROMETHEUS]
     if None not in methods or settings.methods.baseline not in methods:
         return []

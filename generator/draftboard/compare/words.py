@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from draftboard.compare.comparing import CODES, interval_in_words
+from draftboard.compare.comparing import CODES
+from draftboard.compare.gates import interval_in_words
 from draftboard.compare.objects import Arm, Comparison, Row
 from draftboard.compare.rows import SIGNALS, in_words
 from draftboard.compare.sides import engines_in_words, trend
@@ -64,32 +65,32 @@ def _arm(arm: Arm) -> str:
 
 
 def _figures(comparison: Comparison) -> Iterator[tuple[str, str, str]]:
-    found, cost = comparison.measured, comparison.cost
-    of_v = f"step cost - mean draft length x c, assuming c = {found.draft_cost or 0:g}"
-    if found.implied_v is None:
+    measured, cost = comparison.measured, comparison.cost
+    of_v = f"step cost - mean draft length x c, assuming c = {measured.draft_cost or 0:g}"
+    if measured.implied_v is None:
         of_v = "requires a candidate that drafts, with step latency"
         if comparison.baseline.drafts:
             of_v = "requires a baseline without speculation"
     for title, number, means in (
         (
             measured_speedup.title,
-            found.speedup,
-            f"mean time per output token, baseline / candidate{interval_in_words(found.speedup_interval)}",
+            measured.speedup,
+            f"mean time per output token, baseline / candidate{interval_in_words(measured.speedup_interval)}",
         ),
-        ("Speedup by decode steps", found.speedup_by_steps, "tokens per step, candidate / baseline, / step cost"),
-        ("Throughput", found.throughput, "generated tokens/s per engine, candidate / baseline: depends on the load"),
-        ("Step cost", found.step_cost, "mean step latency, candidate / baseline"),
-        ("Implied v", found.implied_v, of_v),
+        ("Speedup by decode steps", measured.speedup_by_steps, "tokens per step, candidate / baseline, / step cost"),
+        ("Throughput", measured.throughput, "generated tokens/s per engine, candidate / baseline: depends on the load"),
+        ("Step cost", measured.step_cost, "mean step latency, candidate / baseline"),
+        ("Implied v", measured.implied_v, of_v),
     ):
         yield title, NOTHING if number is None else f"{number:.2f}", means
     if cost:
         both = " / ".join(NOTHING if money is None else f"{money:,.2f}" for money in (cost.baseline, cost.candidate))
         gpus = f"{cost.gpus} GPU{'s' if cost.gpus > 1 else ''} per engine at {cost.gpu_hour_price:g} an hour"
         yield "Cost of a million tokens", both, f"baseline / candidate, at the measured throughput, {gpus}"
-    if found.saving is not None:
-        loss = ": a loss" if found.saving < 0 else ""
+    if measured.saving is not None:
+        loss = ": a loss" if measured.saving < 0 else ""
         means = f"1 - 1 / measured speedup, of a token's cost on the same, fully used GPUs{loss}"
-        yield "Saving", f"{found.saving:.1%}", means
+        yield "Saving", f"{measured.saving:.1%}", means
 
 
 def _rows(comparison: Comparison, settings: Settings) -> Iterator[tuple[Cell, ...]]:
@@ -108,14 +109,14 @@ def _change(row: Row, settings: Settings) -> Text:
     if row.baseline.under is not None or row.candidate.under is not None:
         return Text("not compared")
     sign = {Better.HIGHER.value: 1, Better.LOWER.value: -1}.get(row.better, 0)
-    share, found = SIGNALS[row.name].unit is Unit.RATIO, row.interval
+    share, interval = SIGNALS[row.name].unit is Unit.RATIO, row.interval
     none = 0 if share else 1
     change = 0 if row.ratio is None else trend(row.ratio, 1, settings)
-    if found:
-        change = (found.low > none) - (found.high < none)
+    if interval:
+        change = (interval.low > none) - (interval.high < none)
     status = {1: Status.GOOD, -1: Status.BAD}.get(sign * change, Status.NEUTRAL)
     if share and row.difference is not None:
-        bounds = f" ({found.low * 100:+.1f} to {found.high * 100:+.1f})" if found else ""
+        bounds = f" ({interval.low * 100:+.1f} to {interval.high * 100:+.1f})" if interval else ""
         return Text(f"{row.difference * 100:+.1f} points{bounds}", status)
-    bounds = f" ({found.low - 1:+.1%} to {found.high - 1:+.1%})" if found else ""
+    bounds = f" ({interval.low - 1:+.1%} to {interval.high - 1:+.1%})" if interval else ""
     return Text(NOTHING if row.ratio is None else f"{row.ratio - 1:+.1%}{bounds}", status)

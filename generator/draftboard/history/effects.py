@@ -78,27 +78,27 @@ def effect(
 ) -> Effect | None:
     """The change of a figure, over those of the loads at which both sides have it often enough."""
     pairs = {load: (_parts(sums, before, load), _parts(sums, after, load)) for load in loads}
-    told = {load: pair for load, pair in pairs.items() if all(pair)}
-    if not told:
+    known = {load: pair for load, pair in pairs.items() if all(pair)}
+    if not known:
         return None
-    weights = _weights(after, tuple(told))
-    old, new = ({load: _ratio(pair[side]) for load, pair in told.items()} for side in (0, 1))
+    weights = _weights(after, tuple(known))
+    old, new = ({load: _ratio(pair[side]) for load, pair in known.items()} for side in (0, 1))
     figures = [math.exp(sum(weights[load] * math.log(value) for load, value in side.items())) for side in (old, new)]
     low = high = None
     if intervals:
-        ratios = [(Ratio.of(pair[1]), Ratio.of(pair[0]), weights[load]) for load, pair in told.items()]
-        found = together([(new, old, weight) for new, old, weight in ratios if new and old])
-        low, high = found.low, found.high
+        ratios = [(Ratio.of(pair[1]), Ratio.of(pair[0]), weights[load]) for load, pair in known.items()]
+        combined = together([(new, old, weight) for new, old, weight in ratios if new and old])
+        low, high = combined.low, combined.high
     return Effect(before=figures[0], after=figures[1], ratio=figures[1] / figures[0], low=low, high=high)
 
 
 def _parts(sums: Sums, windows: Sequence[Window], load: int) -> _Parts:
-    """Neighbours are summed: what happens at one time is no independent sample. None of too few windows."""
-    found = [pair for pair in (sums(window) for window in windows if window.load == load) if all(pair)]
-    if len(found) < LEAST:
+    """Neighbours are summed: what happens at one time is no independent sample. Empty with fewer than LEAST windows."""
+    counted = [pair for pair in (sums(window) for window in windows if window.load == load) if all(pair)]
+    if len(counted) < LEAST:
         return []
-    size = -(-len(found) // PARTS)
-    groups = (found[start : start + size] for start in range(0, len(found), size))
+    size = -(-len(counted) // PARTS)
+    groups = (counted[start : start + size] for start in range(0, len(counted), size))
     return [(sum(above for above, _ in group), sum(below for _, below in group)) for group in groups]
 
 

@@ -1,4 +1,4 @@
-"""From a Prometheus' records to the changes of each model and what they did."""
+"""Changes of each model and their effects, from a Prometheus' records."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,8 +22,8 @@ from draftboard.signals.steps import pure_step_time_by_batch, step_time_by_batch
 
 FORTNIGHT = Duration(14 * 86_400)
 _LATELY = Duration(7 * 86_400)
-_LOOKS = 336  # At setups in that time, by who asks for the last change only.
-_MOST_MODELS = 8  # Whose last change is looked at.
+_LOOKS = 336  # Points of that time, where only the last change is wanted.
+_MOST_MODELS = 8  # Whose last change is queried.
 _NOT_EXPORTED = (
     "Found here: changes of K, spec_method, variant and spec_verification, and speculation on or off. vLLM's version "
     "and its other flags are not exported: give the target another variant when you change them"
@@ -31,7 +31,7 @@ _NOT_EXPORTED = (
 
 
 def of_past(source: Recorded, settings: Settings, *, at: float, progress: Progress = lambda *_: None) -> History:
-    """The changes in the range before a moment.
+    """The changes in the range before a time.
 
     Raises:
         DraftboardError: Prometheus does not answer, or has no records of vLLM servers in that range.
@@ -43,14 +43,14 @@ def of_past(source: Recorded, settings: Settings, *, at: float, progress: Progre
         raise DraftboardError(f"history needs {missing}, which {settings.dialect.engine} does not export")
     since = at - span.seconds
     with Client(source.url, source.access) as client:
-        question = _Question(client, settings, Past(since + window.seconds, at, window.seconds), progress)
-        found = question.setups(source.model)
-        changes, url = question.changes(found), client.url
-    if not found:
+        queries = _Queries(client, settings, Past(since + window.seconds, at, window.seconds), progress)
+        models = queries.setups(source.model)
+        changes, url = queries.changes(models), client.url
+    if not models:
         of = f" of {source.model}" if source.model else ""
         raise DraftboardError(
             f"{url}: no records{of} in the last {span}: load the rules that `draftboard build` writes, with the same "
-            "settings (--config); `draftboard doctor --prometheus` says what else is missing"
+            "settings (--config); `draftboard doctor --prometheus` reports what else is missing"
         )
     without = unavailable()
     return History(
@@ -58,7 +58,7 @@ def of_past(source: Recorded, settings: Settings, *, at: float, progress: Progre
         since=since,
         until=at,
         window=window.seconds,
-        models=tuple(_model(life, changes.get(life.labels, ()), settings, at) for life in found),
+        models=tuple(_model(life, changes.get(life.labels, ()), settings, at) for life in models),
         notes=(_NOT_EXPORTED, *([f"No intervals: {without}"] if without else [])),
     )
 
@@ -66,19 +66,19 @@ def of_past(source: Recorded, settings: Settings, *, at: float, progress: Progre
 def last_changes(client: Client, settings: Settings, model: str, at: float) -> Mapping[Labels, Change]:
     """The last change of each model in the week before a moment, by the labels of its service; none without the rules.
 
-    Setups are looked at some hundred times, and figures of a few models at most.
+    Queries setups at some hundred points, and figures of at most `_MOST_MODELS` models.
     """
     if _missing(settings):
         return {}
     step, since = settings.rules.rate_window.seconds, at - _LATELY.seconds
-    question = _Question(client, settings, Past(since, at, step))
-    looked = question.setups(model, step=max(step, _LATELY.seconds / _LOOKS))
-    return {labels: changes[0] for labels, changes in question.changes(looked, _MOST_MODELS).items() if changes}
+    queries = _Queries(client, settings, Past(since, at, step))
+    looked = queries.setups(model, step=max(step, _LATELY.seconds / _LOOKS))
+    return {labels: changes[0] for labels, changes in queries.changes(looked, _MOST_MODELS).items() if changes}
 
 
 @dataclass(frozen=True)
-class _Question:
-    """Setups of all models first: figures are asked of those only whose setup changed, of one after the other."""
+class _Queries:
+    """Queries: setups of all models first, then figures of the models whose setup changed, one after the other."""
 
     client: Client
     settings: Settings
@@ -92,24 +92,24 @@ class _Question:
 
     def changes(self, looked: Sequence[Life], most: int | None = None) -> Mapping[Labels, tuple[Change, ...]]:
         """Of the models that changed, or of so many of them; the newest first."""
-        name, asked = self.settings.labels.model_name, of_effects(self.settings)
+        name, wanted = self.settings.labels.model_name, of_effects(self.settings)
         names = sorted({value_of(life.labels, name) for life in looked if len(life.runs) > 1})[:most]
-        found: dict[Labels, tuple[Change, ...]] = {}
+        changes: dict[Labels, tuple[Change, ...]] = {}
         for done, model in enumerate(names):
-            self.progress(f"asking of {model}", done, len(names))
-            for life in self._lives(self.past.read(self.client, self._scope(model), asked)):
-                found[life.labels] = _changes(life, self.settings)
-        return found
+            self.progress(f"querying {model}", done, len(names))
+            for life in self._lives(self.past.read(self.client, self._scope(model), wanted)):
+                changes[life.labels] = _changes(life, self.settings)
+        return changes
 
-    def _lives(self, remembered: Iterable[Remembered]) -> list[Life]:
-        return lives(remembered, self.settings)
+    def _lives(self, records: Iterable[Remembered]) -> list[Life]:
+        return lives(records, self.settings)
 
     def _scope(self, model: str) -> Scope:
         return of_model(Scope(self.settings), model)
 
 
 def _missing(settings: Settings) -> str:
-    """What the servers' dialect does not tell."""
+    """Required signals that the servers' dialect does not export."""
     return " and ".join(within(one.title) for one in NEEDED if not one.record_at(Level.MODEL, settings))
 
 
@@ -132,19 +132,19 @@ def _notes(life: Life, settings: Settings, at: float) -> Iterator[str]:
     rolled = [(before.windows[-1].at, after.windows[0].at) for before, after in pairwise(life.runs)]
     for ways, moments in life.several.items():
         if beside := sum(not any(begin < at < end for begin, end in rolled) for at in moments):
-            told = f"Served in several ways at once for {Duration(beside * window)} ({'; '.join(ways)})"
-            yield f"{told}: that is no change; the overview and `draftboard compare` compare them"
+            served = f"Served in several ways at once for {Duration(beside * window)} ({'; '.join(ways)})"
+            yield f"{served}: not counted as a change; the overview and `draftboard compare` compare them"
     if life.last_seen < at - settings.rules.remember.seconds:
         yield f"Not seen for the last {_rounded(at - life.last_seen)}"
 
 
 def _changes(life: Life, settings: Settings) -> tuple[Change, ...]:
     """The newest first."""
-    found = [
+    changes = [
         _change(before, after, life, settings, first=number == 0, last=number == len(life.runs) - 2)
         for number, (before, after) in enumerate(pairwise(life.runs))
     ]
-    return tuple(reversed(found))
+    return tuple(reversed(changes))
 
 
 def _change(before: Run, after: Run, life: Life, settings: Settings, *, first: bool, last: bool) -> Change:
@@ -154,7 +154,7 @@ def _change(before: Run, after: Run, life: Life, settings: Settings, *, first: b
     loads = effects.like_loads(timed_old, timed_new)
     step = effects.step_signal(timed_old, timed_new, loads)
 
-    def told(sums: effects.Sums) -> effects.Effect | None:
+    def of(sums: effects.Sums) -> effects.Effect | None:
         return effects.effect(sums, timed_old, timed_new, loads, intervals=not unavailable())
 
     return Change(
@@ -167,10 +167,10 @@ def _change(before: Run, after: Run, life: Life, settings: Settings, *, first: b
         later=_side(after, new, timed_new, loads, settings),
         loads=loads,
         steps_of="pure decode steps" if step is pure_step_time_by_batch else "all steps",
-        acceptance_length=told(effects.length) if before.setup.k and after.setup.k else None,
-        step_latency=told(effects.latency_of(step)),
-        decode_speed=told(effects.speed_of(step)),
-        time_per_token=told(effects.time_per_token),
+        acceptance_length=of(effects.length) if before.setup.k and after.setup.k else None,
+        step_latency=of(effects.latency_of(step)),
+        decode_speed=of(effects.speed_of(step)),
+        time_per_token=of(effects.time_per_token),
         withheld=None if loads else _too_little(timed_old, timed_new),
         notes=tuple(_on(before, after, life, settings, last=last)),
     )
@@ -212,14 +212,14 @@ def _on(before: Run, after: Run, life: Life, settings: Settings, *, last: bool) 
     begin, end = before.windows[-1].at, after.windows[0].at
     what = after.setup.differs(before.setup)
     if len(what) > 1:
-        yield f"{' and '.join(what)} changed at one time: their effects cannot be told apart"
+        yield f"{' and '.join(what)} changed at once: their effects cannot be separated"
     if unsettled := sum(begin < at < end for at in life.unsettled):
         yield (
             f"Left out: {Duration(unsettled * window)} in which engines differed or two ways to draft served at once, "
             "as while a change rolls out"
         )
     if end - begin - unsettled * window > settings.rules.remember.seconds:
-        yield f"No records for {_rounded(end - begin - unsettled * window)} in between: it happened within that time"
+        yield f"No records for {_rounded(end - begin - unsettled * window)} in between: the change is within that time"
     if not last and (lasted := after.windows[-1].at - end + window) < (LEAST + 2) * window:
         yield f"Another change followed within {_rounded(lasted)}"
 

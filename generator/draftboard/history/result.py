@@ -67,9 +67,9 @@ class Effect(Described):
     """A figure before and after a change at like load, and the ratio of both."""
 
     before: float
-    """Mean of the windows of like load."""
+    """Mean before the change, of windows at like load."""
     after: float
-    """The same after it."""
+    """Mean after the change."""
     ratio: float
     """After / before."""
     low: float | None = None

@@ -21,17 +21,17 @@ _FIGURES = (
     *(acceptance.acceptance_length, per_token.mean, requests.request_rate, restarts),
 )
 NEEDED = (configured_k, step_time_by_batch)
-"""Without one of them nothing is told."""
+"""Without them no change can be detected."""
 _SIZE = re.compile("[0-9]{1,6}")
 
 
 def of_setups(settings: Settings) -> Mapping[str, Expr]:
-    """What tells changes."""
+    """Records that show changes."""
     return _recorded(_SETUPS, settings)
 
 
 def of_effects(settings: Settings) -> Mapping[str, Expr]:
-    """The same, and what tells their effects."""
+    """Records that show changes and their effects."""
     return _recorded((*_SETUPS, *_FIGURES), settings)
 
 
@@ -75,50 +75,51 @@ class Life:
     """When engines had different K, or was served in several ways."""
 
 
-def lives(remembered: Iterable[Remembered], settings: Settings) -> list[Life]:
+def lives(records: Iterable[Remembered], settings: Settings) -> list[Life]:
     """Of every model that generated tokens, or was ready to."""
-    found: dict[Labels, dict[float, dict[Labels, Window]]] = {}
+    moments_of: dict[Labels, dict[float, dict[Labels, Window]]] = {}
     service = Level.SERVICE.labels(settings)
     places: dict[Labels, tuple[Labels, Labels, int | None]] = {}
-    for name, labels, at, value in remembered:
+    for name, labels, at, value in records:
         if labels not in places:
-            arm = dropped(labels, ("batch",))
+            way = dropped(labels, ("batch",))
             size = value_of(labels, "batch")
-            places[labels] = kept(arm, service), arm, int(size) if _SIZE.fullmatch(size) else None
-        whose, arm, load = places[labels]
-        arms = found.setdefault(whose, {}).setdefault(at, {})
-        if (window := arms.get(arm)) is None:
-            window = arms[arm] = Window(at)
+            places[labels] = kept(way, service), way, int(size) if _SIZE.fullmatch(size) else None
+        whose, way, load = places[labels]
+        ways_at = moments_of.setdefault(whose, {}).setdefault(at, {})
+        if (window := ways_at.get(way)) is None:
+            window = ways_at[way] = Window(at)
         window.figures[name] = value
         window.load = load or window.load
-    told = (
-        _life(labels, moments, settings) for labels, moments in sorted(found.items(), key=lambda one: sorted(one[0]))
+    all_lives = (
+        _life(labels, moments, settings)
+        for labels, moments in sorted(moments_of.items(), key=lambda one: sorted(one[0]))
     )
-    return [life for life in told if life.last_seen]
+    return [life for life in all_lives if life.last_seen]
 
 
 def _life(labels: Labels, moments: Mapping[float, Mapping[Labels, Window]], settings: Settings) -> Life:
     life = Life(labels)
-    for at, arms in sorted(moments.items()):
-        serving = {arm: window for arm, window in arms.items() if traffic.generation_tokens.name in window.figures}
+    for at, ways_at in sorted(moments.items()):
+        serving = {way: window for way, window in ways_at.items() if traffic.generation_tokens.name in window.figures}
         if not serving:
             continue
         life.last_seen = at
-        setups = {arm: _setup(arm, window.figures, settings) for arm, window in serving.items()}
+        setups = {way: _setup(way, window.figures, settings) for way, window in serving.items()}
         if len(setups) > 1:
             ways = tuple(sorted(str(setup or "several K") for setup in setups.values()))
             life.several.setdefault(ways, []).append(at)
-        (arm, setup), *others = setups.items()
+        (way, setup), *others = setups.items()
         if others or setup is None:
             life.unsettled.append(at)
         elif life.runs and not setup.differs(life.runs[-1].setup):
-            life.runs[-1].goes_on(setup, serving[arm])
+            life.runs[-1].goes_on(setup, serving[way])
         else:
-            life.runs.append(Run(setup, [serving[arm]]))
+            life.runs.append(Run(setup, [serving[way]]))
     return life
 
 
-def _setup(arm: Labels, figures: Mapping[str, float], settings: Settings) -> Setup | None:
+def _setup(way: Labels, figures: Mapping[str, float], settings: Settings) -> Setup | None:
     """None where engines have different K, or K is not known."""
     names = settings.labels
     highest, lowest = figures.get(configured_k.name), figures.get(lowest_k.name)
@@ -126,7 +127,7 @@ def _setup(arm: Labels, figures: Mapping[str, float], settings: Settings) -> Set
         return None
     return Setup(
         k=int(highest or 0),
-        method=value_of(arm, names.spec_method) or None,
-        variant=value_of(arm, names.variant) or None,
-        verification=value_of(arm, names.spec_verification) or None,
+        method=value_of(way, names.spec_method) or None,
+        variant=value_of(way, names.variant) or None,
+        verification=value_of(way, names.spec_verification) or None,
     )

@@ -1,4 +1,4 @@
-"""A history in words: for each change what it did, on what that rests, and what it does not say."""
+"""A history as a document: what each change did, from how many windows, and what limits that."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -21,15 +21,16 @@ _READ = (
 )
 
 
-def document(found: History) -> Document:
+def document(history: History) -> Document:
     """The history for people."""
-    return Document.of(_blocks(found))
+    return Document.of(_blocks(history))
 
 
-def _blocks(found: History) -> Iterator[Block]:
-    opening = f"{found.source}, {_when(found.since)} to {_when(found.until)}, windows of {Duration(int(found.window))}"
+def _blocks(history: History) -> Iterator[Block]:
+    span = f"{_when(history.since)} to {_when(history.until)}"
+    opening = f"{history.source}, {span}, windows of {Duration(int(history.window))}"
     yield Sentence(opening, Status.QUIET)
-    for model in found.models:
+    for model in history.models:
         count = len(model.changes)
         yield Heading(_named(model), Text(f"{count} change{'s' if count != 1 else ''}" if count else "no change"))
         if model.now and model.since:
@@ -39,8 +40,8 @@ def _blocks(found: History) -> Iterator[Block]:
         yield Bullets(model.notes, Status.WARN)
         for change in model.changes:
             yield from _change(change)
-    yield from map(Note, found.notes)
-    if any(change.loads for model in found.models for change in model.changes):
+    yield from map(Note, history.notes)
+    if any(change.loads for model in history.models for change in model.changes):
         yield Note(_READ)
 
 
@@ -88,34 +89,34 @@ def _judged(change: Change) -> tuple[str, Status]:
     """What it did to decoding: about even where the interval holds 1."""
     speed = change.decode_speed
     if speed is None:
-        return "not known", Status.NEUTRAL
+        return "effect unknown", Status.NEUTRAL
     if speed.low is None or speed.high is None:
         return f"speedup {speed.ratio:.2f}, no interval", Status.NEUTRAL
-    told = f"speedup {speed.ratio:.2f} ({speed.low:.2f} to {speed.high:.2f})"
+    speedup = f"speedup {speed.ratio:.2f} ({speed.low:.2f} to {speed.high:.2f})"
     if speed.low <= 1 <= speed.high:
-        return f"about even: {told}", Status.WARN
-    return (f"faster: {told}", Status.GOOD) if speed.low > 1 else (f"slower: {told}", Status.BAD)
+        return f"about even: {speedup}", Status.WARN
+    return (f"faster: {speedup}", Status.GOOD) if speed.low > 1 else (f"slower: {speedup}", Status.BAD)
 
 
 def _sample(side: Side) -> str:
-    told = [f"{side.like} windows", f"{side.steps:,.0f} decode steps", f"{side.drafts:,.0f} drafts"]
-    told += [f"{left} windows without like load left out"] if (left := side.windows - side.like) else []
-    told += [f"restarts: {side.restarts}"] if side.restarts else []
-    return ", ".join(told)
+    parts = [f"{side.like} windows", f"{side.steps:,.0f} decode steps", f"{side.drafts:,.0f} drafts"]
+    parts += [f"{left} windows without like load left out"] if (left := side.windows - side.like) else []
+    parts += [f"restarts: {side.restarts}"] if side.restarts else []
+    return ", ".join(parts)
 
 
 def quoted(change: Change) -> str:
     """In a line, for the report."""
-    said = f"Last change {_when(change.at)}: {_setups(change)}"
+    opening = f"Last change {_when(change.at)}: {_setups(change)}"
     if change.withheld:
-        return f"{said}; what it did is not known: {change.withheld}"
+        return f"{opening}; its effect is unknown: {change.withheld}"
     windows = f"{change.earlier.like} + {change.later.like} windows"
-    return f"{said}, {_judged(change)[0]} at like load ({windows})"
+    return f"{opening}, {_judged(change)[0]} at like load ({windows})"
 
 
 def _named(model: ModelHistory) -> str:
-    told = ", ".join(f"{name}={text}" for name, text in model.labels.items())
-    return (model.model or "a server that names no model") + (f" ({told})" if told else "")
+    labels = ", ".join(f"{name}={text}" for name, text in model.labels.items())
+    return (model.model or "a server without a model name") + (f" ({labels})" if labels else "")
 
 
 def _when(at: float) -> str:

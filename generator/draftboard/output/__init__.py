@@ -1,4 +1,4 @@
-"""What commands say: one document, printed on a terminal or as Markdown; and one way to JSON."""
+"""What commands print: a document, shown on a terminal or as Markdown, or a result as JSON."""
 
 from draftboard.output.data import Described, as_json, schema
 from draftboard.output.document import (

@@ -1,4 +1,4 @@
-"""Answers as JSON, made of the same typed objects as the documents, and the JSON Schema that describes them."""
+"""Results as JSON, of the typed objects that documents show, and the JSON Schema that describes them."""
 
 import json
 from dataclasses import fields, is_dataclass

@@ -1,4 +1,4 @@
-"""What a command says, as data."""
+"""What a command prints, as data."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Bar(NamedTuple):
 
 Cell = str | Text | Bar
 Progress = Callable[[str, int, int], None]
-"""Told how far a long task is: what it does, the steps done and their number."""
+"""Called with what a long task does, the steps done and their number."""
 
 
 class Heading(NamedTuple):
@@ -84,9 +84,9 @@ class Document:
 
     @classmethod
     def of(cls, blocks: Iterable[Block]) -> "Document":
-        """A document of those blocks that say anything: empty lists, tables and sentences are left out."""
-        said = ((block, block.rows if isinstance(block, Table) else block[0]) for block in blocks)
-        return cls(tuple(block for block, content in said if content or isinstance(block, Heading)))
+        """A document without empty lists, tables and sentences."""
+        contents = ((block, block.rows if isinstance(block, Table) else block[0]) for block in blocks)
+        return cls(tuple(block for block, content in contents if content or isinstance(block, Heading)))
 
 
 def columns(*words: str, numbers: Iterable[str] = ()) -> tuple[Column, ...]:

@@ -50,16 +50,16 @@ def printable(words: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in words)
 
 
-def _show_table(found: Table, console: Console) -> None:
-    if drawn := _drawn(found, console):
+def _show_table(block: Table, console: Console) -> None:
+    if drawn := _drawn(block, console):
         for part in drawn:
             console.print(part)
         return
-    if found.title:
-        console.print(text.Text(found.title, "bold"))
-    for row in found.rows:
+    if block.title:
+        console.print(text.Text(block.title, "bold"))
+    for row in block.rows:
         console.print()
-        for column, cell in zip(found.columns, row, strict=True):
+        for column, cell in zip(block.columns, row, strict=True):
             words = _cell(cell, console)
             if isinstance(words, text.Text) and words:
                 console.print(text.Text.assemble(f"{column.heading}: " if column.heading else "", words))
@@ -71,23 +71,23 @@ class _Width(NamedTuple):
     wanted: int  # Without a line break.
 
 
-def _drawn(found: Table, console: Console) -> list[table.Table]:
+def _drawn(block: Table, console: Console) -> list[table.Table]:
     """The table, headings of numbers on several lines where they must be; none where its words have no room.
 
     Of a table of numbers that is too wide, several, below each other, each with the first column.
     """
-    cells = [[_cell(cell, console) for cell in row] for row in found.rows]
-    widths = [_width(column, [row[number] for row in cells]) for number, column in enumerate(found.columns)]
+    cells = [[_cell(cell, console) for cell in row] for row in block.rows]
+    widths = [_width(column, [row[number] for row in cells]) for number, column in enumerate(block.columns)]
     parts: list[list[int]] = [[]]
     for number in range(len(widths)):
         if _room([*parts[-1], number], widths, console.width) >= 0:
             parts[-1].append(number)
-        elif len(parts[-1]) > 1 and _of_numbers(found) and _room([0, number], widths, console.width) >= 0:
+        elif len(parts[-1]) > 1 and _of_numbers(block) and _room([0, number], widths, console.width) >= 0:
             parts.append([0, number])
         else:
             return []
-    drawn = [_table(found, cells, _shared(part, widths, console.width)) for part in _even(parts, widths, console.width)]
-    drawn[0].title = found.title or None
+    drawn = [_table(block, cells, _shared(part, widths, console.width)) for part in _even(parts, widths, console.width)]
+    drawn[0].title = block.title or None
     return drawn
 
 
@@ -99,9 +99,9 @@ def _even(parts: list[list[int]], widths: list[_Width], width: int) -> list[list
     return alike if len(parts) > 1 and all(_room(part, widths, width) >= 0 for part in alike) else parts
 
 
-def _of_numbers(found: Table) -> bool:
+def _of_numbers(block: Table) -> bool:
     """Whether the first column names the rows, and the others, but perhaps for the last, are numbers."""
-    return len(found.columns) > 1 and all(column.number for column in found.columns[1 : max(2, len(found.columns) - 1)])
+    return len(block.columns) > 1 and all(column.number for column in block.columns[1 : max(2, len(block.columns) - 1)])
 
 
 def _room(part: list[int], widths: list[_Width], width: int) -> int:
@@ -120,11 +120,11 @@ def _shared(part: list[int], widths: list[_Width], width: int) -> dict[int, int]
     return own
 
 
-def _table(found: Table, cells: list[list[_Shown]], widths: dict[int, int]) -> table.Table:
+def _table(block: Table, cells: list[list[_Shown]], widths: dict[int, int]) -> table.Table:
     drawn = table.Table(title_justify="left", title_style="bold", box=SIMPLE_HEAD)
-    drawn.pad_edge, drawn.show_header = False, any(column.heading for column in found.columns)
+    drawn.pad_edge, drawn.show_header = False, any(column.heading for column in block.columns)
     for number, own in widths.items():
-        column = found.columns[number]
+        column = block.columns[number]
         drawn.add_column(text.Text(column.heading), justify="right" if column.number else "left", width=own)
     for row in cells:
         drawn.add_row(*(row[number] for number in widths))

@@ -63,8 +63,8 @@ def best_k(survival: Sequence[float], cost: float, inflation: float = 1.0, gain:
     """The smallest k within `gain` of the highest speedup, and its speedup; 0 and 1 where none beats plain decoding."""
     at_each = speedup_at(survival, cost, inflation)
     enough = (1 - gain) * max(at_each)
-    found = ((k, speedup) for k, speedup in enumerate(at_each) if k and speedup > 1 and speedup >= enough)
-    return next(found, (0, 1.0))
+    candidates = ((k, speedup) for k, speedup in enumerate(at_each) if k and speedup > 1 and speedup >= enough)
+    return next(candidates, (0, 1.0))
 
 
 def break_even_alpha(k: int, cost: float, inflation: float = 1.0) -> float | None:

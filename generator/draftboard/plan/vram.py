@@ -131,8 +131,8 @@ def _table(budgets: dict[str, Budget]) -> Table:
 
 
 def _sentence(hint: Hint) -> Sentence:
-    found, status = ("above", Status.WARN) if hint.broken else ("within", Status.NEUTRAL)
-    share = f"{hint.rule} are {hint.value:.1%} of GPU memory, {found} the limit of {hint.limit:.0%}"
+    position, status = ("above", Status.WARN) if hint.broken else ("within", Status.NEUTRAL)
+    share = f"{hint.rule} are {hint.value:.1%} of GPU memory, {position} the limit of {hint.limit:.0%}"
     return Sentence(f"Rule of thumb: {share}; above it {hint.beyond} ({hint.source}).", status)
 
 

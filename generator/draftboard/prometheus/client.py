@@ -1,4 +1,4 @@
-"""The questions of Prometheus' HTTP API that Draftboard asks, and the parts of the answers that it reads."""
+"""Prometheus' HTTP API: the endpoints that Draftboard calls, and the parts of the responses that it reads."""
 
 import json
 import time
@@ -75,8 +75,7 @@ _TARGETS, _GROUPS = TypeAdapter(list[Target]), TypeAdapter(list[_Group])
 class Client:
     """A Prometheus server over HTTP. Use as a context manager.
 
-    Every question raises DraftboardError where the server cannot be reached, refuses the query, or, as a server that
-    only stores, has no targets or rules.
+    Every method raises DraftboardError where the server cannot be reached, rejects the query, or lacks the endpoint.
     """
 
     def __init__(self, url: str, access: Access = _NOBODY) -> None:
@@ -95,25 +94,25 @@ class Client:
 
     def query(self, expr: str, time: float) -> list[Series]:
         """Value of every series at one time."""
-        found = self._ask("query", "result", _INSTANTS, {"query": expr, "time": time})
-        return [Series(row.metric, (row.value,)) for row in found]
+        rows = self._ask("query", "result", _INSTANTS, {"query": expr, "time": time})
+        return [Series(row.metric, (row.value,)) for row in rows]
 
     def query_range(self, expr: str, start: float, end: float, step: float) -> list[Series]:
         """Values of every series from start to end, in steps of so many seconds.
 
         What a server in between adds to them, because it aligns times or caches answers, is left out.
         """
-        found: dict[tuple[tuple[str, str], ...], list[_Sample]] = {}
+        series: dict[tuple[tuple[str, str], ...], list[_Sample]] = {}
         stretch = (_MOST_POINTS - 1) * step
         begin = start
         while begin <= end:
             last = min(begin + stretch, end)
-            asked = {"query": expr, "start": begin, "end": last, "step": step}
-            for row in self._ask("query_range", "result", _SERIES, asked):
-                known = found.setdefault(tuple(sorted(row.labels.items())), [])
+            parameters = {"query": expr, "start": begin, "end": last, "step": step}
+            for row in self._ask("query_range", "result", _SERIES, parameters):
+                known = series.setdefault(tuple(sorted(row.labels.items())), [])
                 known += (one for one in row.samples if begin - step / 2 < one[0] < last + step / 2)
             begin += stretch + step
-        return [Series(dict(labels), tuple(samples)) for labels, samples in found.items()]
+        return [Series(dict(labels), tuple(samples)) for labels, samples in series.items()]
 
     def targets(self) -> list[Target]:
         """All targets that are scraped now."""
@@ -132,7 +131,7 @@ class Client:
             answer = json.loads(self._content(question, parameters))
         except httpx.HTTPError as error:
             reason = _short(reason_of(error, self._http.base_url))
-            raise DraftboardError(f"{self.url}: Prometheus gives no answer: {reason}") from None
+            raise DraftboardError(f"{self.url}: no response from Prometheus: {reason}") from None
         except (ValueError, RecursionError):
             answer = None
         match answer:
@@ -141,11 +140,12 @@ class Client:
                     return rows.validate_python(result)
                 except ValidationError as error:
                     where = _short(".".join(map(str, error.errors(include_url=False)[0]["loc"])))
-                    wrong = f"no answer that can be read: row {where} has another shape than Prometheus' own"
-                    raise DraftboardError(f"{self.url}: Prometheus gives {wrong}") from None
+                    raise DraftboardError(
+                        f"{self.url}: unexpected response: row {where} does not match Prometheus' HTTP API"
+                    ) from None
             case {"error": reason}:
-                raise DraftboardError(f"{self.url}: Prometheus refuses the query: {_short(reason)}")
-        raise DraftboardError(f"{self.url}: Prometheus gives no answer: not a Prometheus server")
+                raise DraftboardError(f"{self.url}: Prometheus rejects the query: {_short(reason)}")
+        raise DraftboardError(f"{self.url}: not a Prometheus server")
 
     def _content(self, question: str, parameters: dict[str, Any] | None) -> bytes:
         """What it answers, within limits of size and time."""
@@ -160,5 +160,7 @@ class Client:
             for chunk in response.iter_bytes():
                 content += chunk
                 if len(content) > _MOST_BYTES or time.monotonic() > until:
-                    raise DraftboardError(f"{self.url}: Prometheus answers too much, or too slowly")
+                    raise DraftboardError(
+                        f"{self.url}: the response exceeds {_MOST_BYTES / 1e6:g} MB or {_MOST_SECONDS:g} s"
+                    )
         return bytes(content)

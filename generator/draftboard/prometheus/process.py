@@ -1,4 +1,4 @@
-"""Programs on loopback: a private Prometheus and Alertmanager, stopped by their process ids, and promtool."""
+"""Private processes on loopback: Prometheus and Alertmanager; and promtool."""
 
 import ctypes
 import re
@@ -62,15 +62,15 @@ class Program:
 
     def _ready(self, process: subprocess.Popen[bytes], log: Path) -> re.Match[str]:
         for _ in range(_PATIENCE):
-            if found := self.ready.search(log.read_text(errors="replace")):
-                return found
+            if match := self.ready.search(log.read_text(errors="replace")):
+                return match
             try:
                 process.wait(_POLL_SECONDS)
             except subprocess.TimeoutExpired:
                 continue
             break
-        said = _last_line(log.read_text(errors="replace"))
-        raise DraftboardError(f"{self.command[0]}: {self.name} did not start: {said}")
+        reason = _last_line(log.read_text(errors="replace"))
+        raise DraftboardError(f"{self.command[0]}: {self.name} did not start: {reason}")
 
 
 def _end_with_parent() -> None:

@@ -13,7 +13,7 @@ from draftboard.signals import Signal
 
 
 def counts_of(tallies: Sequence[Tally], settings: Settings, method: str = "") -> Counts:
-    """Counts of engines, labelled by the settings' names; `method` is how they draft, where they do not tell."""
+    """Counts of engines, labelled by the settings' names; `method` is how they draft, where they do not export it."""
     series: dict[str, dict[Labels, float]] = {}
     before: dict[str, dict[Labels, float]] = {}
     for tally in tallies:
@@ -38,9 +38,9 @@ def labels_of(tally: Tally, settings: Settings, method: str = "", among: Sequenc
     names = settings.labels
     whose = (names.instance, names.model_name, names.engine, names.spec_method, names.spec_verification)
     of_model = [one for one in among or (tally,) if one.model == tally.model]
-    told = {drafting_of(_info_of(one), settings, method) for one in of_model}
+    ways = {drafting_of(_info_of(one), settings, method) for one in of_model}
     # Engines of one model are one entry: where they draft in several ways, none is its own.
-    drafting = next(iter(told)) if len(told) == 1 else (method, "")
+    drafting = next(iter(ways)) if len(ways) == 1 else (method, "")
     labels = zip(whose, (tally.source, tally.model, tally.engine, *drafting), strict=True)
     return frozenset((name, text) for name, text in labels if text)
 
@@ -49,10 +49,10 @@ def _info_of(tally: Tally) -> Mapping[str, str]:
     return next((dict(labels) for metric, labels in tally.gauges if metric == probe.INFO.name), {})
 
 
-def drafting_of(told: Mapping[str, str], settings: Settings, method: str = "") -> tuple[str, str]:
-    """Values of the labels of the method and of verification, by what the plugin for vLLM tells of an engine."""
-    adaptive = settings.methods.adaptive[0] if told.get("adaptive") == "true" else ""
-    return method or told.get("method", ""), adaptive
+def drafting_of(info: Mapping[str, str], settings: Settings, method: str = "") -> tuple[str, str]:
+    """Values of the labels spec_method and spec_verification, from the info series of the plugin for vLLM."""
+    adaptive = settings.methods.adaptive[0] if info.get("adaptive") == "true" else ""
+    return method or info.get("method", ""), adaptive
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,8 @@ class Reader:
     def keys(self, *signals: Signal) -> list[Labels]:
         """Every model or engine that one of the signals has a value for."""
         names = self.level.labels(self.counts.settings)
-        found = {kept(labels, names) for signal in signals for labels in self.counts.read(signal, self.level)}
-        return sorted(found, key=sorted)
+        keys = {kept(labels, names) for signal in signals for labels in self.counts.read(signal, self.level)}
+        return sorted(keys, key=sorted)
 
     def split(self, signal: Signal) -> Mapping[Labels, Mapping[str, float]]:
         """Values of a signal by model or engine, then by its own label; "" where it has none."""
@@ -102,11 +102,11 @@ class Numbers:
 
     def by(self, signal: Signal) -> Mapping[str, float]:
         """The values of a signal by its own label, in numerical order."""
-        found = self.reader.split(signal).get(self.labels, {})
-        return dict(sorted(found.items(), key=lambda pair: _order(pair[0])))
+        values = self.reader.split(signal).get(self.labels, {})
+        return {text: values[text] for text in sorted(values, key=_order)}
 
     def each(self, signal: Signal) -> tuple[float, ...]:
-        """The same without the label."""
+        """The values of a signal in numerical order of its own label."""
         return tuple(self.by(signal).values())
 
 

@@ -90,14 +90,14 @@ def is_saved(name: str) -> bool:
         path = Path(name)
         if path.is_file():
             return True
-        reason = "no regular file" if path.exists() else "no such file"
+        reason = "not a regular file" if path.exists() else "no such file"
     except OSError as error:  # the name is too long, or a folder is closed
         reason = error.strerror or type(error).__name__
     if _ADDRESS.match(name):
         return False
     text = name if name.isprintable() else repr(name)
     text = text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
-    raise DraftboardError(f"{text}: {reason}, and no address: write host:port or http(s)://host:port")
+    raise DraftboardError(f"{text}: {reason}, and not an address: write host:port or http(s)://host:port")
 
 
 def metrics_url(given: str) -> httpx.URL:
@@ -108,10 +108,10 @@ def metrics_url(given: str) -> httpx.URL:
 
 
 def scrape(servers: Sequence[str], access: Access = _NOBODY, limits: Limits = _USUAL) -> tuple[Page, ...]:
-    """The pages of different servers, asked at once, in their order; DraftboardError where one cannot be read."""
+    """The pages of different servers, fetched at once, in their order; DraftboardError where one cannot be read."""
     urls = [metrics_url(given) for given in servers]
     if len({url.copy_with(userinfo=b"", path=url.path.rstrip("/"), fragment=None) for url in urls}) < len(urls):
-        raise DraftboardError("a server is named twice, and would be counted twice: name each once")
+        raise DraftboardError("a server is named twice: name each once")
     certificates = access.certificates if any(url.scheme == "https" for url in urls) else False
 
     async def together() -> list[Page | BaseException]:
@@ -137,7 +137,7 @@ def load(path: Path, limits: Limits = _USUAL) -> Page:
 
 
 def version(server: str, access: Access = _NOBODY, limits: Limits = _SMALL) -> str:
-    """What a server answers at /version; empty where it answers nothing of that kind."""
+    """The server's response at /version; empty without one."""
     page = metrics_url(server)
     url = page.copy_with(path=page.path.removesuffix("/").removesuffix(_PATH) + "/version")
     certificates = access.certificates if url.scheme == "https" else False
@@ -178,7 +178,7 @@ async def _answer(asking: httpx.AsyncClient, url: httpx.URL, limits: Limits) -> 
             content, kind = await _content(answer, name, limits.bytes), answer.headers.get("Content-Type", "")
     except (TimeoutError, httpx.TimeoutException):
         raise DraftboardError(
-            f"{name}: no whole page within {limits.seconds:g} s: is the address right, is the server overloaded?"
+            f"{name}: no complete response within {limits.seconds:g} s: check the address and the server's load"
         ) from None
     except httpx.HTTPError as error:
         raise DraftboardError(f"{name}: {reason_of(error, url)}") from None
@@ -198,9 +198,11 @@ def _require_ok(answer: httpx.Response, name: str) -> None:
     if reason := refusal(answer):
         raise DraftboardError(f"{name}: {reason}")
     if answer.status_code != HTTPStatus.OK:
-        raise DraftboardError(f"{name}: no page of metrics there (HTTP {answer.status_code})")
+        raise DraftboardError(f"{name}: no page of metrics (HTTP {answer.status_code})")
     if answer.headers.get("Content-Encoding", "identity") != "identity":
-        raise DraftboardError(f"{name}: answers compressed, though it was asked not to; ask the server itself")
+        raise DraftboardError(
+            f"{name}: response is compressed despite Accept-Encoding: identity; use the server's own address"
+        )
 
 
 def _unpacked(content: bytes, path: Path, limits: Limits) -> bytes:
@@ -213,7 +215,7 @@ def _unpacked(content: bytes, path: Path, limits: Limits) -> bytes:
     except (OSError, EOFError, zlib.error):
         raise DraftboardError(f"{path}: cannot read the page of metrics: a damaged gzip file") from None
     if len(page) > limits.bytes:
-        raise DraftboardError(f"{path}: larger than {limits.bytes / 1e6:g} MB: no page of metrics is")
+        raise DraftboardError(f"{path}: exceeds {limits.bytes / 1e6:g} MB; not a page of metrics")
     return page
 
 

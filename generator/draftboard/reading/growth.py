@@ -38,8 +38,8 @@ class Tally:
 
     def total(self, metric: Metric) -> float | None:
         """Growth of a counter over all its labels; None where it is not exposed."""
-        found = [value for (name, _), value in self.counted.items() if name == metric.name]
-        return sum(found) if found else None
+        values = [value for (name, _), value in self.counted.items() if name == metric.name]
+        return sum(values) if values else None
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,9 @@ def growth(before: Page, after: Page, seconds: float | None = None) -> Growth:
     _require_order(before, after)
     old, new = _by_engine(before), _by_engine(after)
     if old and new and not old.keys() & new.keys():
-        raise DraftboardError(f"{before.source} and {after.source}: no engine is on both: are they of one server?")
+        raise DraftboardError(
+            f"{before.source} and {after.source}: no engine is on both pages: are they from one server?"
+        )
     restarted = before.of(around.PROCESS_START_TIME) != after.of(around.PROCESS_START_TIME)
     tallies = [_grown(after, engine, old.get(engine), own, restarted=restarted) for engine, own in sorted(new.items())]
     if before.at is not None and after.at is not None:
@@ -97,28 +99,28 @@ def in_parts(pages: Sequence[Page]) -> tuple[Growth, ...]:
 
 
 def _parts(pages: Sequence[Page]) -> tuple[Growth, ...]:
-    found: list[Growth] = []
+    parts: list[Growth] = []
     counted = set(_by_engine(pages[-1]))
     for before, after in reversed(list(pairwise(pages))):
         grown = growth(before, after)
         tallies = tuple(one for one in grown.tallies if (one.model, one.engine) in counted)
-        found.append(replace(grown, tallies=tallies))
+        parts.append(replace(grown, tallies=tallies))
         counted = {(one.model, one.engine) for one in tallies if one.since is Since.WINDOW}
-    return tuple(reversed(found))
+    return tuple(reversed(parts))
 
 
 def _by_engine(page: Page) -> dict[_Engine, dict[Series, float]]:
     """Series of each engine; where engines are numbered, a series without a number belongs to the HTTP side."""
     numbered = any(ENGINE in dict(labels) for name, labels in page.values if page.of_engine(name))
-    found: dict[_Engine, dict[Series, float]] = {}
+    engines: dict[_Engine, dict[Series, float]] = {}
     for (name, labels), value in page.values.items():
         of = dict(labels)
         if not page.of_engine(name) or MODEL not in of or (numbered and ENGINE not in of):
             continue
         model, number, replica = of.pop(MODEL), of.pop(ENGINE, ""), of.pop(REPLICA, "")
         engine = (model, f"{number} of {replica}" if replica else number)
-        found.setdefault(engine, {})[name, tuple(sorted(of.items()))] = value
-    return found
+        engines.setdefault(engine, {})[name, tuple(sorted(of.items()))] = value
+    return engines
 
 
 def _grown(after: Page, engine: _Engine, old: _Own | None, own: _Own, *, restarted: bool) -> Tally:
@@ -148,6 +150,5 @@ def _require_order(before: Page, after: Page) -> None:
         later = after.of(metric)
         if any(later.get(labels, value) < value for labels, value in before.of(metric).items()):
             raise DraftboardError(
-                f"{before.source} and {after.source}: the counters go backwards, and no restart explains it: "
-                "name the earlier page first"
+                f"{before.source} and {after.source}: counters decrease without a restart: name the earlier page first"
             )

@@ -42,10 +42,10 @@ class Page:
     @cached_property
     def by_name(self) -> Mapping[str, Mapping[Labels, float]]:
         """The samples of each series name, by their labels."""
-        found: dict[str, dict[Labels, float]] = {}
+        series: dict[str, dict[Labels, float]] = {}
         for (name, labels), value in self.values.items():
-            found.setdefault(name, {})[labels] = value
-        return found
+            series.setdefault(name, {})[labels] = value
+        return series
 
     def of(self, metric: Metric) -> Mapping[Labels, float]:
         """The samples of a metric by their labels; empty where the page has none."""
@@ -63,7 +63,7 @@ class Page:
 
 
 def read(text: str, source: str, at: float | None = None, *, openmetrics: bool = False) -> Page:
-    """Read classic text or OpenMetrics, which `openmetrics` asserts; DraftboardError for what no vLLM exposes."""
+    """Read classic text, or OpenMetrics (`openmetrics` asserts it); DraftboardError for anything else."""
     try:
         _require_text(text)
         values, dialect = _values(_samples(text, strict=openmetrics or _END in text.splitlines()))
@@ -80,11 +80,11 @@ def _require_text(text: str) -> None:
         raise ValueError("it is empty")
     if start in "<{[":
         kind = "HTML" if start == "<" else "JSON"
-        raise ValueError(f"it is {kind}; name the address that Prometheus scrapes, which ends in /metrics")
+        raise ValueError(f"it is {kind}; use the address that Prometheus scrapes, which ends in /metrics")
     if any(not (character.isprintable() or character in "\n\r\t") for character in set(text)):
         raise ValueError("it is binary")
     if not text.endswith("\n") and not text.endswith(_END):
-        raise ValueError("it is cut off in its last line")
+        raise ValueError("its last line is incomplete")
     if (longest := max(map(len, text.splitlines()))) > LONGEST_LINE:
         raise ValueError(f"a line has {longest} characters")
 
@@ -94,7 +94,7 @@ def _samples(text: str, *, strict: bool) -> list[Sample]:
     samples = [sample for family in families for sample in family.samples]
     # The parser of OpenMetrics silently drops a repeated line.
     if strict and len(samples) != sum(not line.startswith("#") for line in text.splitlines()):
-        raise ValueError("a series is there twice with the same labels")
+        raise ValueError("duplicate series")
     # A gauge that is not a number has no value now; the rest of the page is as good as ever.
     gauges = {family.name for family in families if family.type == "gauge"}
     return [sample for sample in samples if sample.name not in gauges or not math.isnan(sample.value)]
@@ -116,28 +116,28 @@ def _values(samples: Iterable[Sample]) -> tuple[dict[Series, float], Dialect | N
                 labels.setdefault(MODEL, "")
             series = (name, tuple(sorted(labels.items())))
             if series in values:
-                raise ValueError(f"{sample.name} is there twice with the same labels")
+                raise ValueError(f"duplicate series of {sample.name}")
             values[series] = float(sample.value)
             if name.startswith((VLLM, probe.PREFIX)):
                 _require_possible(sample.name, values[series], labels, by_position=name in _BY_POSITION)
     if not values:
-        raise ValueError("it holds no sample")
+        raise ValueError("it has no samples")
     return values, spoken
 
 
 def _require_possible(name: str, value: float, labels: Mapping[str, str], *, by_position: bool) -> None:
     """Raise ValueError unless the value is 0 or of a computable size, and bounds and positions are numbers."""
     if value != 0 and not _SMALLEST < value < _LARGEST:
-        raise ValueError(f"{name} is {value:g}, which no server says")
+        raise ValueError(f"{name} is {value:g}: value out of range")
     if name.endswith("_bucket") and math.isnan(float(labels.get("le", "nan"))):
-        raise ValueError(f"{name} has a bound le that is no number")
+        raise ValueError(f"{name} has a label le that is not a number")
     if by_position and not re.fullmatch("[0-9]{1,4}", labels.get("position", "")):
-        raise ValueError(f"{name} has a position that is no number")
+        raise ValueError(f"{name} has a label position that is not a number")
 
 
 def _line(error: Exception) -> str:
     """The parser's words on one line, cut; generic where they are Python's own."""
-    text = _NO_NUMBER.sub(r"\1 is no number", " ".join(str(error).split()))
+    text = _NO_NUMBER.sub(r"\1 is not a number", " ".join(str(error).split()))
     if not text or not isinstance(error, ValueError) or _PYTHONS.search(text):
         text = "a line cannot be read"
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."

@@ -1,4 +1,4 @@
-"""What a Prometheus remembers: the values of several expressions at the same moments of a past."""
+"""History in a Prometheus: values of several expressions at the same times."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -31,16 +31,16 @@ class Past:
     step: float
 
     def read(
-        self, client: Client, scope: Scope, asked: Mapping[str, Expr], progress: Progress = lambda *_: None
+        self, client: Client, scope: Scope, expressions: Mapping[str, Expr], progress: Progress = lambda *_: None
     ) -> Iterator[Remembered]:
         """Every value that can be one: from 0 to what anybody counts. A query for each expression."""
-        for done, (name, expression) in enumerate(asked.items()):
-            progress("asking Prometheus", done, len(asked))
+        for done, (name, expression) in enumerate(expressions.items()):
+            progress("querying Prometheus", done, len(expressions))
             for series in client.query_range(scope(expression), self.first, self.last, self.step):
                 labels = frozenset((label, text) for label, text in series.labels.items() if label != "__name__")
                 yield from (Remembered(name, labels, at, value) for at, value in series.samples if 0 <= value < _MOST)
 
 
 def of_model(scope: Scope, model: str) -> Scope:
-    """The same view of one model; of all where none is named."""
+    """The scope restricted to a model; unchanged where none is named."""
     return scope.where(Matcher.exactly(scope.settings.labels.model_name, model)) if model else scope

@@ -112,33 +112,41 @@ class Api:
         self._headers = access.headers | {"Accept-Encoding": "identity"}
 
     def complete(
-        self, prompts: Iterable[Prompt], model: str, temperature: float, batch: Batch, ended: Callable[[], None]
+        self,
+        prompts: Iterable[Prompt],
+        model: str,
+        temperature: float,
+        batch: Batch,
+        ended: Callable[[], None],
+        *,
+        concurrency: int | None = None,
     ) -> None:
-        """Have all prompts completed, several at a time; after every request the batch grows and `ended` is called."""
+        """Have all prompts completed, `concurrency` at a time (default: the plan's); calls `ended` after each."""
         waiting, start, plan = iter(prompts), time.monotonic(), self._plan
+        in_flight = concurrency or plan.concurrency
         body = {"model": model, "temperature": temperature, "max_tokens": plan.max_tokens}
 
-        async def worker(asking: httpx.AsyncClient) -> None:
+        async def worker(http: httpx.AsyncClient) -> None:
             for prompt in waiting:
                 batch.begun += 1
-                batch.outcomes.append(await self._complete(asking, prompt, body))
+                batch.outcomes.append(await self._complete(http, prompt, body))
                 batch.seconds = time.monotonic() - start
                 ended()
 
         async def work() -> None:
-            limits = httpx.Limits(max_connections=plan.concurrency)
+            limits = httpx.Limits(max_connections=in_flight)
             options = {"headers": self._headers, "verify": self._verify, "timeout": plan.timeout, "limits": limits}
-            async with client(httpx.AsyncClient, **options) as asking, asyncio.TaskGroup() as group:
-                for _ in range(plan.concurrency):
-                    group.create_task(worker(asking))
+            async with client(httpx.AsyncClient, **options) as http, asyncio.TaskGroup() as group:
+                for _ in range(in_flight):
+                    group.create_task(worker(http))
 
         asyncio.run(work())
 
-    async def _complete(self, asking: httpx.AsyncClient, prompt: Prompt, body: dict[str, object]) -> Outcome:
+    async def _complete(self, http: httpx.AsyncClient, prompt: Prompt, body: dict[str, object]) -> Outcome:
         start, content, tag = time.monotonic(), bytearray(), prompt.tag
         try:
-            asked = asking.stream("POST", self._url, json=body | {"prompt": prompt.text})
-            async with asyncio.timeout(self._plan.timeout), asked as answer:
+            request = http.stream("POST", self._url, json=body | {"prompt": prompt.text})
+            async with asyncio.timeout(self._plan.timeout), request as answer:
                 # A redirect is a failure: it might send a key or a prompt elsewhere.
                 answer.raise_for_status()
                 async for chunk in answer.aiter_raw(_CHUNK):

@@ -93,6 +93,6 @@ class Plan:
     """Seconds per request."""
     access: Access = field(default_factory=Access)
 
-    def asked(self, requests: int) -> Iterator[Prompt]:
-        """The prompts in turn, the same at each temperature."""
+    def prompts_of(self, requests: int) -> Iterator[Prompt]:
+        """So many prompts, taken in turn: the same ones at each temperature."""
         return islice(cycle(self.prompts.all), requests)

@@ -137,7 +137,7 @@ class _Run:
                     pages.append(self.watch.page())
 
         self.progress(what, self.ended, steps)
-        self.api.complete(self.plan.asked(requests), self.model, temperature, batch, ended)
+        self.api.complete(self.plan.prompts_of(requests), self.model, temperature, batch, ended)
         self.answered |= bool(batch.answers)
         if not self.answered:
             require_answers(batch, self.api, self.model)
@@ -185,9 +185,9 @@ class _Run:
 
 
 def _intervals(server: ModelReport, times: Sequence[float]) -> Intervals:
-    found = ratios(server.parts)
+    of_server = ratios(server.parts)
     mean = None if unavailable() else Ratio.of([(time, 1.0) for time in times])
-    known = {"acceptance": found.get(acceptance.name), "acceptance_length": found.get(acceptance_length.name)}
+    known = {"acceptance": of_server.get(acceptance.name), "acceptance_length": of_server.get(acceptance_length.name)}
     return Intervals(
         **{name: one.estimate if one else None for name, one in (known | {"time_per_token": mean}).items()}
     )
@@ -215,18 +215,18 @@ def by_request(batch: Batch, method: str, settings: Settings) -> tuple[PerReques
     }
     for j in range(1, len(histogram)):
         counted[speculation.ACCEPTED_TOKENS_PER_POS.name, (("position", str(j - 1)),)] = sum(histogram[j:])
-    found = judged(Tally("", "", "", counted, {}), None, method, settings)
+    model = judged(Tally("", "", "", counted, {}), None, method, settings)
     steps = [step for one in drafting for step in zip(one.per_step_accepted, one.per_step_drafted, strict=True)]
     of_requests = PerRequest(
         requests=len(reported),
         undrafted=len(reported) - len(drafting),
-        sample=found.sample,
+        sample=model.sample,
         histogram=histogram,
         acceptance=Spread.of([accepted / drafted for accepted, drafted, _ in each]),
         acceptance_length=Spread.of([1 + accepted / drafts for accepted, _, drafts in each]),
         step_acceptance=Spread.of([accepted / drafted for accepted, drafted in steps if drafted]),
     )
-    return of_requests, found.verdict
+    return of_requests, model.verdict
 
 
 def _at_production(temperature: float, rows: Sequence[Row]) -> Production | None:

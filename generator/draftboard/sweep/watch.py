@@ -39,8 +39,8 @@ class Watch:
 
 def total(grown: Growth, metric: Metric) -> float | None:
     """Growth of a counter on all engines; None where none exposes it."""
-    found = [growth for tally in grown.tallies if (growth := tally.total(metric)) is not None]
-    return sum(found) if found else None
+    totals = [growth for tally in grown.tallies if (growth := tally.total(metric)) is not None]
+    return sum(totals) if totals else None
 
 
 def running_on(page: Page) -> float:
@@ -68,18 +68,18 @@ def foreign(plan: Plan, settings: Settings, before: Page, after: Page, batch: Ba
     return Foreign(generated, tokens, requests, drafts, running, tolerance, found=bool(requests or running) or many)
 
 
-def foreign_notes(found: Foreign | None) -> Iterator[str]:
+def foreign_notes(traffic: Foreign | None) -> Iterator[str]:
     """What disturbed the measurement, and how much."""
-    if found and found.unexplained_tokens < -found.tolerance * found.generated:
+    if traffic and traffic.unexplained_tokens < -traffic.tolerance * traffic.generated:
         yield (
-            f"the server counted {-found.unexplained_tokens:,.0f} tokens fewer than it returned: is this a load "
+            f"the server counted {-traffic.unexplained_tokens:,.0f} tokens fewer than it returned: is this a load "
             "balancer? Use the address of a single server"
         )
-    elif found and found.found:
-        counts = {"requests": found.unexplained_requests, "tokens": found.unexplained_tokens}
-        counts |= {"drafts": found.unexplained_drafts, "running requests": found.running}
+    elif traffic and traffic.found:
+        counts = {"requests": traffic.unexplained_requests, "tokens": traffic.unexplained_tokens}
+        counts |= {"drafts": traffic.unexplained_drafts, "running requests": traffic.running}
         parts = [f"{count:,.0f} {what}" for what, count in counts.items() if count and count > 0]
         yield (
-            f"foreign traffic: {', '.join(parts)} besides ours (tolerance: {found.tolerance:.0%} of tokens); these "
+            f"foreign traffic: {', '.join(parts)} besides ours (tolerance: {traffic.tolerance:.0%} of tokens); these "
             "numbers are not of our requests alone"
         )

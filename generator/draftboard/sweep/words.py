@@ -37,7 +37,7 @@ def document(sweep: Sweep) -> Document:
     opening = (Sentence(sent, Status.QUIET), *_at_production(sweep.production))
     if not rows:
         return Document.of((*opening, Sentence("interrupted before a request was answered: no results")))
-    told = [(_named(row), row.by_request) for row in rows if row.by_request]
+    reporting = [(_named(row), row.by_request) for row in rows if row.by_request]
     notes = [f"at {row.temperature:g}: {note}" for row in rows for note in row.notes]
     notes += dict.fromkeys(note for row in rows for note in row.server.notes)
     return Document.of(
@@ -45,9 +45,9 @@ def document(sweep: Sweep) -> Document:
             *opening,
             _by_temperature(rows),
             _by_client(rows),
-            _spreads("requests", [(name, found.acceptance) for name, found in told]),
-            _spreads("drafts", [(name, found.step_acceptance) for name, found in told]),
-            _by_tag("Acceptance and verdict by tag", _drafted, rows if told else ()),
+            _spreads("requests", [(name, drafts.acceptance) for name, drafts in reporting]),
+            _spreads("drafts", [(name, drafts.step_acceptance) for name, drafts in reporting]),
+            _by_tag("Acceptance and verdict by tag", _drafted, rows if reporting else ()),
             _by_tag(f"{per_token.title} by tag, mean", _waited, rows),
             Bullets((*notes, *sweep.notes), Status.WARN),
             Sentence("Interrupted: these are the results so far." if sweep.interrupted else "", Status.WARN),
@@ -56,26 +56,28 @@ def document(sweep: Sweep) -> Document:
     )
 
 
-def _at_production(found: Production | None) -> tuple[Block, ...]:
-    if not found:
+def _at_production(production: Production | None) -> tuple[Block, ...]:
+    if not production:
         return ()
-    says = f"{found.verdict.says}: {found.verdict.advice}" if found.verdict.says else "no verdict"
-    withheld = f": {found.verdict.withheld}" if found.verdict.withheld else ""
-    thumb = f" (rule of thumb: {found.rule_of_thumb})" if found.rule_of_thumb else ""
-    title = Heading(f"At production's {found.temperature:g}", Text(says + withheld + thumb))
-    return title, Bullets(found.verdict.reasons), Bullets(found.warnings, Status.WARN)
+    says = f"{production.verdict.says}: {production.verdict.advice}" if production.verdict.says else "no verdict"
+    withheld = f": {production.verdict.withheld}" if production.verdict.withheld else ""
+    thumb = f" (rule of thumb: {production.rule_of_thumb})" if production.rule_of_thumb else ""
+    title = Heading(f"At production's {production.temperature:g}", Text(says + withheld + thumb))
+    return title, Bullets(production.verdict.reasons), Bullets(production.warnings, Status.WARN)
 
 
 def _by_temperature(rows: Sequence[Row]) -> Table:
-    made: list[tuple[Cell, ...]] = []
+    lines: list[tuple[Cell, ...]] = []
     for row in rows:
-        found, sample = row.server.speculation, row.server.sample
+        speculation, sample = row.server.speculation, row.server.sample
         verdict = Text(row.server.verdict.withheld or verdict_of(row.server), status_of(row.server))
-        numbers = [_with_bounds(signal, getattr(found, signal.name, None), row) for signal in _NUMBERS]
+        numbers = [_with_bounds(signal, getattr(speculation, signal.name, None), row) for signal in _NUMBERS]
         numbers.append(f"{sample.drafts:,.0f}" if sample else NOTHING)
-        made.append((_named(row), verdict, row.rule_of_thumb or NOTHING, *numbers))
+        lines.append((_named(row), verdict, row.rule_of_thumb or NOTHING, *numbers))
     words = (*(signal.title for signal in _NUMBERS), drafts.title)
-    return Table(columns("Temp.", "Verdict", "Rule of thumb", numbers=words), tuple(made), "Speculation by temperature")
+    return Table(
+        columns("Temp.", "Verdict", "Rule of thumb", numbers=words), tuple(lines), "Speculation by temperature"
+    )
 
 
 def _with_bounds(signal: Signal, value: float | None, row: Row) -> str:
@@ -83,36 +85,36 @@ def _with_bounds(signal: Signal, value: float | None, row: Row) -> str:
 
 
 def _bounded(signal: Signal, value: float | None, bounds: Estimate | None) -> str:
-    told = f" ({worded(signal, bounds.low)} to {worded(signal, bounds.high)})" if bounds else ""
-    return worded(signal, value) + told
+    interval = f" ({worded(signal, bounds.low)} to {worded(signal, bounds.high)})" if bounds else ""
+    return worded(signal, value) + interval
 
 
 def _by_client(rows: Sequence[Row]) -> Table:
-    made = []
+    lines = []
     for row in rows:
         mean, *others = (getattr(row.time_per_token, part, None) for part in ("mean", "p50", "p95"))
         bounds = row.intervals.time_per_token
         times = (_bounded(per_token.mean, mean, bounds), *(worded(per_token.mean, value) for value in others))
         rate = NOTHING if row.tokens_per_second is None else f"{row.tokens_per_second:,.1f}"
-        made.append((_named(row), f"{row.answered:,} of {row.requests:,}", *times, rate))
+        lines.append((_named(row), f"{row.answered:,} of {row.requests:,}", *times, rate))
     words = ("Answered", f"{per_token.title}, mean", "P50", "P95", "Tokens/s")
-    return Table(columns("Temp.", numbers=words), tuple(made), "Measured by the client")
+    return Table(columns("Temp.", numbers=words), tuple(lines), "Measured by the client")
 
 
-def _spreads(what: str, found: Sequence[tuple[str, Spread | None]]) -> Table:
-    made = []
-    for name, spread in found if any(spread for _, spread in found) else ():
+def _spreads(what: str, spreads: Sequence[tuple[str, Spread | None]]) -> Table:
+    lines = []
+    for name, spread in spreads if any(spread for _, spread in spreads) else ():
         count, *shares, variation = astuple(spread) if spread else (0, *[None] * 9)
         numbers = (worded(acceptance, share) for share in shares)
-        made.append((name, f"{count:,}", *numbers, NOTHING if variation is None else f"{variation:.2f}"))
-    return Table(_SPREAD, tuple(made), f"Acceptance of single {what} (CV: std / mean)")
+        lines.append((name, f"{count:,}", *numbers, NOTHING if variation is None else f"{variation:.2f}"))
+    return Table(_SPREAD, tuple(lines), f"Acceptance of single {what} (CV: std / mean)")
 
 
 def _by_tag(title: str, cell: Callable[[Tagged], str], rows: Sequence[Row]) -> Table:
     cells = [{tagged.tag: cell(tagged) for tagged in row.by_tag} for row in rows]
     tags = sorted({tag for of_row in cells for tag in of_row})
-    made = ((tag or NOTHING, *(of_row.get(tag, NOTHING) for of_row in cells)) for tag in tags)
-    return Table(columns("Tag", numbers=map(_named, rows)), tuple(made), title)
+    lines = ((tag or NOTHING, *(of_row.get(tag, NOTHING) for of_row in cells)) for tag in tags)
+    return Table(columns("Tag", numbers=map(_named, rows)), tuple(lines), title)
 
 
 def _drafted(tagged: Tagged) -> str:

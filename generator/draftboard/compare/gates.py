@@ -1,0 +1,81 @@
+"""Gates: limits of what a candidate may lose, judged on the measured value or on its whole interval."""
+
+from dataclasses import dataclass
+
+from draftboard.compare.objects import Gate, Measured
+from draftboard.compare.sides import Sides
+from draftboard.errors import DraftboardError
+from draftboard.intervals import Estimate
+from draftboard.settings import Settings
+from draftboard.signals.acceptance import acceptance
+from draftboard.signals.signal import within, worded
+from draftboard.signals.users import measured_speedup
+
+_TOLERANCE = 1e-9  # 0.76 - 0.71 is a little more than 0.05.
+
+
+def interval_in_words(interval: Estimate | None, digits: int = 2) -> str:
+    """In brackets, where there is one."""
+    return f" (95 %: {interval.low:.{digits}f} to {interval.high:.{digits}f})" if interval else ""
+
+
+def too_few(sides: Sides, what: str, least: float, *, known: bool = False) -> str:
+    """Which sides have too small a sample; empty if none. With `known`, sides without any sample do not count."""
+    counts = {name: getattr(side, what) for name, side in zip(("baseline", "candidate"), sides, strict=True)}
+    small = [f"{name} {count:,.0f}" for name, count in counts.items() if count < least and (count or not known)]
+    return f"too few {what}: {', '.join(small)} (minimum {least:,.0f} on each side)" if small else ""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What a gate asks for."""
+
+    option: str
+    value: float
+    sign: int  # 1 of a highest value, -1 of a lowest.
+    whole: bool  # Whether the worse end of the 95 % interval is held to it.
+
+    def gate(self, measured: float, interval: Estimate | None, words: str) -> Gate:
+        """Whether a measured value is within the limit; `words` describe it."""
+        if self.whole and interval is None:
+            return self.unjudged(f"{words}, without an interval")
+        worst = measured if not self.whole or interval is None else interval.high if self.sign > 0 else interval.low
+        met = self.sign * worst <= self.sign * self.value + _TOLERANCE
+        result = "met" if met else "missed, as the interval is not within the limit" if worst != measured else "missed"
+        says = f"{result}: {words}{interval_in_words(interval, 3)}"
+        return Gate(option=self.option, limit=self.value, measured=measured, interval=interval, met=met, says=says)
+
+    def unjudged(self, why: str) -> Gate:
+        """A gate that is missed because nothing was measured."""
+        return Gate(option=self.option, limit=self.value, measured=None, met=False, says=f"cannot be judged: {why}")
+
+
+def drop_gate(sides: Sides, highest: float, settings: Settings, *, whole: bool) -> Gate:
+    """Whether acceptance drops by at most so many percentage points. DraftboardError: the baseline has none."""
+    limit = Limit("--max-drop-pp", highest, 1, whole)
+    before, after = (side.model.speculation for side in sides)
+    if before is None:
+        raise DraftboardError(
+            f"{limit.option} is not applicable: the baseline has no drafts ({sides[0].model.state}), hence no "
+            "acceptance; use --min-speedup instead"
+        )
+    small = too_few(sides, "drafts", settings.traffic.drafts_to_judge)
+    if small or after is None or before.acceptance is None or after.acceptance is None:
+        return limit.unjudged(small)
+    drop = (before.acceptance - after.acceptance) * 100
+    moved = f"from {worded(acceptance, before.acceptance)} to {worded(acceptance, after.acceptance)}"
+    points = f"{'down' if drop > 0 else 'up'} {abs(drop):.3g} points" if drop else "no change"
+    old, new = (side.ratios.get(acceptance.name) for side in sides)
+    change = old.less(new) if old and new else None
+    interval = Estimate(100 * change.value, 100 * change.low, 100 * change.high) if change else None
+    return limit.gate(drop, interval, f"{within(acceptance.title)} {moved}, {points}")
+
+
+def speedup_gate(sides: Sides, measured: Measured, lowest: float, settings: Settings, *, whole: bool) -> Gate:
+    """Whether the measured speedup is at least so high."""
+    limit = Limit("--min-speedup", lowest, -1, whole)
+    small = too_few(sides, "requests", settings.traffic.requests_to_compare)
+    if small or measured.speedup is None:
+        return limit.unjudged(small or "no time per output token")
+    words = f"{within(measured_speedup.title)} {measured.speedup:.3f}"
+    return limit.gate(measured.speedup, measured.speedup_interval, words)
