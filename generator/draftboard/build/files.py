@@ -11,7 +11,7 @@ from pathlib import Path
 
 from draftboard.alerts import Alert, asked, built, runbook
 from draftboard.build import chart, mixin, stack
-from draftboard.dashboards import DASHBOARDS, Dashboard, uid
+from draftboard.dashboards import Dashboard, dashboards
 from draftboard.errors import DraftboardError
 from draftboard.files import whole
 from draftboard.rulers import Ruler
@@ -66,13 +66,11 @@ def render(settings: Settings) -> Rendered:
 
 
 def _makers(settings: Settings) -> dict[str, Callable[[], str]]:
-    # Dashboards and rules are in several files, and made once, where one of them is asked for.
-    pages = {
-        (build, edition): cache(partial(build, settings, edition))
-        for edition, builds in DASHBOARDS.items()
-        for build in builds
+    # Dashboards and rules are in several files, and built once, on demand.
+    pages = {edition: dashboards(settings, edition) for edition in _FOLDERS}
+    imports = {
+        edition: {uid: cache(partial(_import, page)) for uid, page in built.items()} for edition, built in pages.items()
     }
-    imports = {key: cache(partial(_import, page)) for key, page in pages.items()}
     alerts = built(settings)
     linked = frozenset(alert.name for alert in alerts)
     rules = cache(partial(_rules, settings))
@@ -85,20 +83,17 @@ def _makers(settings: Settings) -> dict[str, Callable[[], str]]:
         "alerts/README.md": partial(_list_of_alerts, settings),
         **{f"{RUNBOOKS}/{alert.name}.md": partial(_runbook, alert, linked, settings) for alert in alerts},
         **{
-            f"{_FOLDERS[edition]}/{uid(build.__name__, edition)}.json": partial(_dashboard, page)
-            for (build, edition), page in pages.items()
+            f"{folder}/{uid}.json": partial(_dashboard, page)
+            for edition, folder in _FOLDERS.items()
+            for uid, page in pages[edition].items()
         },
-        **{f"{_IMPORTS}/{uid(build.__name__, edition)}.json": text for (build, edition), text in imports.items()},
+        **{f"{_IMPORTS}/{uid}.json": text for built in imports.values() for uid, text in built.items()},
         **mixin.files(settings, _MADE_BY),
         **{path: partial(stack.text, path, settings, _MADE_BY) for path in stack.TEMPLATES},
         **{path: partial(chart.text, path, settings, _MADE_BY) for path in chart.TEMPLATES},
         chart.RECORDING: partial(rules, "recording", "prometheus"),
         chart.ALERTING: partial(rules, "alerting", "prometheus"),
-        **{
-            f"{chart.DASHBOARDS}/{uid(build.__name__, edition)}.json": text
-            for (build, edition), text in imports.items()
-            if edition is Edition.RECORDS
-        },
+        **{f"{chart.DASHBOARDS}/{uid}.json": text for uid, text in imports[Edition.RECORDS].items()},
     }
 
 

@@ -7,7 +7,7 @@ from functools import cache, partial
 from typing import Any
 
 from draftboard.build.templating import environment
-from draftboard.dashboards import DASHBOARDS, Dashboard, uid
+from draftboard.dashboards import Dashboard, dashboards
 from draftboard.durations import Duration
 from draftboard.files import Table
 from draftboard.rules import alerting_groups, document, recording_groups
@@ -34,10 +34,8 @@ def files(settings: Settings, made_by: str) -> dict[str, Callable[[], str]]:
         f"{_FOLDER}/recording.json": lambda: {"//": made_by} | document(recording_groups(opened)),
         f"{_FOLDER}/alerting.json": lambda: {"//": made_by} | document(alerting_groups(opened)),
     }
-    names = []
-    for build in DASHBOARDS[Edition.RECORDS]:
-        names.append(uid(build.__name__, Edition.RECORDS))
-        made[f"{_FOLDER}/dashboards/{names[-1]}.json"] = partial(_page, build, opened)
+    pages = dashboards(opened, Edition.RECORDS)
+    made |= {f"{_FOLDER}/dashboards/{uid}.json": partial(_page, page) for uid, page in pages.items()}
     texts = {path: cache(partial(_json, make)) for path, make in made.items()}
 
     def entry() -> str:
@@ -46,14 +44,14 @@ def files(settings: Settings, made_by: str) -> dict[str, Callable[[], str]]:
         read = _read_in(values, config)
         kept = {path: text for path, text in config.items() if path in _TEXTS or path in read}
         return environment.get_template("mixin.libsonnet.j2").render(
-            made_by=made_by, config=_object(kept), others=_others(kept), values=values, dashboards=names
+            made_by=made_by, config=_object(kept), others=_others(kept), values=values, dashboards=[*pages]
         )
 
     return {_ENTRY: entry, **texts}
 
 
-def _page(build: Callable[[Settings, Edition], Dashboard], settings: Settings) -> dict[str, Any]:
-    return build(settings, Edition.RECORDS).document
+def _page(page: Callable[[], Dashboard]) -> dict[str, Any]:
+    return page().document
 
 
 def _json(make: Callable[[], Mapping[str, Any]]) -> str:

@@ -1,8 +1,32 @@
-"""Signals become Grafana dashboards: a table of contents for each, and the charts that it names.
+"""Signals become Grafana dashboards: a page is the table of contents of each, in `pages`.
 
-grafanalib is imported here alone. It writes Grafana's schema of 2016; what leaves this package has no legacy keys.
+grafanalib is imported by the module `grafana` alone. It writes Grafana's schema of 2016; what leaves this package has
+no legacy keys.
 """
 
-from draftboard.dashboards.charts import uid
-from draftboard.dashboards.contents import DASHBOARDS, places
-from draftboard.dashboards.dashboard import Dashboard
+from collections.abc import Callable
+from functools import cache, partial
+
+from draftboard.dashboards.context import uid
+from draftboard.dashboards.document import Dashboard, build
+from draftboard.dashboards.pages import PAGES
+from draftboard.settings import Settings
+from draftboard.signals import Edition
+
+
+def dashboards(settings: Settings, edition: Edition) -> dict[str, Callable[[], Dashboard]]:
+    """The dashboards of an edition by uid, each built when it is first called for."""
+    return {
+        uid(name, edition): cache(partial(build, name, page, settings, edition))
+        for name, page in PAGES.items()
+        if edition in page.editions
+    }
+
+
+def places(settings: Settings) -> dict[str, tuple[str, ...]]:
+    """By signal name: where it is shown, as dashboard uid and panel title."""
+    found: dict[str, dict[str, None]] = {}
+    for built in dashboards(settings, Edition.RECORDS).values():
+        for signal, title in built().shows:
+            found.setdefault(signal, {})[f"{built().uid}: {title}"] = None
+    return {signal: tuple(panels) for signal, panels in found.items()}

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from draftboard.catalogue import serving
-from draftboard.dashboards.columns import SERIES
 from draftboard.dashboards.fields import COLOURS
-from draftboard.dashboards.panels import GRAFANA
+from draftboard.dashboards.grafana import GRAFANA
+from draftboard.dashboards.labels import SERIES, label_join
 from draftboard.expr import promql
 from draftboard.expr.scope import Level, Scope
 from draftboard.expr.tree import Expr, Raw, over_level
@@ -39,8 +39,7 @@ class Mark:
         """Grafana's JSON."""
         # Of a label that a series lacks, Grafana would write the name.
         names = settings.labels
-        parts = (SERIES, " ", names.model_name, names.spec_method, names.variant)
-        expr = promql.call("label_join", self.expr, *(f'"{part}"' for part in parts))
+        expr = label_join(self.expr, SERIES, " ", names.model_name, names.spec_method, names.variant)
         pace = str(settings.rules.pace)
         asked = {"editorMode": "code", "expr": expr, "interval": pace, "range": True, "refId": "Anno"}
         title = f"{self.text}: {{{{{SERIES}}}}}"

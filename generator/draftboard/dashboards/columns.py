@@ -5,18 +5,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from draftboard.dashboards import fields
-from draftboard.dashboards.panels import override
-from draftboard.expr.labels import LabelJoin, LabelReplace
+from draftboard.dashboards.grafana import override
+from draftboard.dashboards.labels import SERIES, SHORT_NAME, label_join, label_replace
+from draftboard.expr import promql
 from draftboard.expr.scope import Scope
-from draftboard.expr.tree import Aggregate, Expr, Given, over_level
 from draftboard.settings import Settings
 from draftboard.signals import Signal
 from draftboard.signals.signal import Better, Unit
 
-SERIES = "series"  # Label that holds model name, method and variant together, so that each combination is one column.
-SHORT_NAME = ("(?:[^ ]*/)?(.*?)(?: +vllm)? *", "$1")
-"""Of names from a model to its job: without the model's organisation or path, and without the job's usual name, which
-take a legend's room."""
 SHORT_NAMES: dict[str, Any] = {
     "id": "renameByRegex",
     "options": {"regex": f"^{SHORT_NAME[0]}$", "renamePattern": SHORT_NAME[1]},
@@ -34,26 +30,22 @@ _MODEL, _MODEL_OF_ENGINE, _GAUGE = 230, 166, 136  # Beside the names of its engi
 _MOST_TIMES = 4.0  # End of a gauge of speedups; the number stands beside it.
 
 
-def of_model(expr: Expr) -> Expr:
-    """At the level seen, with the name of the model as it is shown."""
-    return over_level("max", _shown(expr), SHOWN)
+def of_model(expr: str, scope: Scope) -> str:
+    """At the level of the scope, with the name of the model as it is shown."""
+    return promql.aggregate("max", (*scope.labels, SHOWN), _with_short_name(expr, scope))
 
 
-def row_of(expr: Expr, *own: str) -> Expr:
-    """With the labels that a row shows and the link to its dashboards, in which an absent label is empty."""
-
-    def labelled(s: Scope) -> Expr:
-        chosen = tuple(label for label in s.settings.labels.filters if label in s.labels)
-        address = "&".join(f"var-{label}=${number}" for number, label in enumerate(chosen, start=1))
-        joined = LabelJoin(_shown(expr), lambda _: _LINK, ";", lambda _: chosen)
-        linked = LabelReplace(joined, _LINK, address, _LINK, ";".join(["(.*)"] * len(chosen)))
-        return Aggregate("max", lambda _: (*row_heads(s.labels, own, s.settings), _LINK), linked)
-
-    return Given(labelled)
+def row(signal: Signal, scope: Scope, own: Iterable[str]) -> str:
+    """A signal with the labels that a row shows and the link to its dashboards, in which an absent label is empty."""
+    linked = tuple(label for label in scope.settings.labels.filters if label in scope.labels)
+    address = "&".join(f"var-{label}=${number}" for number, label in enumerate(linked, start=1))
+    joined = label_join(_with_short_name(scope(signal), scope), _LINK, ";", *linked)
+    labelled = label_replace(joined, _LINK, address, _LINK, ";".join(["(.*)"] * len(linked)))
+    return promql.aggregate("max", (*row_heads(scope.labels, own, scope.settings), _LINK), labelled)
 
 
-def _shown(expr: Expr) -> Expr:
-    return LabelReplace(expr, SHOWN, "$1", lambda settings: settings.labels.model_name, "(?:.*/)?(.+)")
+def _with_short_name(expr: str, scope: Scope) -> str:
+    return label_replace(expr, SHOWN, "$1", scope.settings.labels.model_name, "(?:.*/)?(.+)")
 
 
 def row_heads(level: Collection[str], own: Iterable[str], settings: Settings) -> dict[str, str]:
@@ -203,10 +195,10 @@ def one_column_a_series(label: str) -> list[dict[str, Any]]:
     ]
 
 
-def one_frame_a_series(signals: Mapping[str, Signal]) -> list[dict[str, Any]]:
-    """A frame for each model: one line a moment, one number a signal."""
+def one_frame_a_series(titles: Mapping[str, str]) -> list[dict[str, Any]]:
+    """A frame for each model: one line a moment, one number for each query, by its title."""
     kept = {"id": "filterFieldsByName", "options": {"include": {"pattern": f"/^(Time|{SERIES}|Value #[A-Z])$/"}}}
-    values = {f"Value #{ref}": signal.title for ref, signal in signals.items()}
+    values = {f"Value #{ref}": title for ref, title in titles.items()}
     split = {"fields": [SERIES], "keepFields": False, "naming": {"asLabels": True}}
     organized = _organized(["Time", SERIES, *values], rename=values)
     return [kept, _MERGE, organized, {"id": "partitionByValues", "options": split}]

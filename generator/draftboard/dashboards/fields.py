@@ -5,7 +5,7 @@ from functools import reduce
 from itertools import zip_longest
 from typing import Any
 
-from draftboard.dashboards.panels import override
+from draftboard.dashboards.grafana import override
 from draftboard.settings import Settings
 from draftboard.signals import Signal
 from draftboard.signals.signal import Better, Unit
@@ -61,7 +61,7 @@ def defaults(signal: Signal, settings: Settings, colours: Mapping[Status, str] =
     } | {key: value for key, value in optional.items() if value is not None}
 
 
-def drawn(signal: Signal, settings: Settings, zones: Collection[Status] = ()) -> dict[str, Any]:
+def of_lines(signal: Signal, settings: Settings, zones: Collection[Status] = ()) -> dict[str, Any]:
     """The same for a panel that gives each series a colour; of its bands those are coloured that are drawn as zones."""
     coloured = {status: colour if status in zones else "transparent" for status, colour in COLOURS.items()}
     shown = defaults(signal, settings) | {"thresholds": thresholds(signal, settings, coloured)}
@@ -87,7 +87,7 @@ def by_threshold(signal: Signal, settings: Settings, colours: Mapping[Status, st
     return defaults(signal, settings, colours) | {"color": {"mode": "thresholds"}}
 
 
-def in_states(signal: Signal, settings: Settings) -> dict[str, Any]:
+def of_states(signal: Signal, settings: Settings) -> dict[str, Any]:
     """The same for states over time: with colours by threshold Grafana would write the threshold for each state."""
     shown = defaults(signal, settings) | {"color": {"mode": "fixed", "fixedColor": COLOURS[Status.QUIET]}}
     del shown["thresholds"]
@@ -126,12 +126,12 @@ def _ranges(signal: Signal, settings: Settings, colours: Mapping[Status, str]) -
     return found
 
 
-NOTHING = "\N{EN DASH}"
+NO_VALUE = "\N{EN DASH}"
 
 
 def no_sample(colour: str, *also: str) -> list[dict[str, Any]]:
     """Mappings of what has no value, and of numbers that stand for it."""
-    result = {"text": NOTHING, "color": colour, "index": 90}
+    result = {"text": NO_VALUE, "color": colour, "index": 90}
     numbers = [{"type": "value", "options": {number: result}} for number in also]
     return [*numbers, {"type": "special", "options": {"match": "null+nan", "result": result}}]
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from draftboard.dashboards.panels import GRAFANA
+from draftboard.dashboards.grafana import GRAFANA
 
 _INPUT = "DS_PROMETHEUS"
 _REQUIRES = GRAFANA["requires"]

@@ -1,18 +1,15 @@
-"""Which series a chart draws: the worst few at the end of what is shown, the same ones in every panel.
+"""Which series a graph draws: the worst few at the end of the time range, the same ones in every panel.
 
 The set is fixed over a graph: lines neither come nor go while others overtake them.
 """
 
 from dataclasses import dataclass, replace
 
-from draftboard.durations import Duration
+from draftboard.dashboards.labels import label_replace
 from draftboard.expr import promql
-from draftboard.expr.counts import View
-from draftboard.expr.labels import LabelReplace, up_to
+from draftboard.expr.labels import up_to
 from draftboard.expr.scope import Edition, Level, Scope
-from draftboard.expr.tree import Expr, Function, Given, Seen, constant, expr, first_of, on, over_level
-from draftboard.expr.vector import NOTHING, Vector
-from draftboard.settings import Settings
+from draftboard.expr.tree import Expr, expr
 from draftboard.signals import Signal
 from draftboard.signals.decisions import STANDING, standing, state
 from draftboard.signals.signal import Better, within
@@ -20,147 +17,116 @@ from draftboard.signals.traffic import drafts, generation_tokens
 
 LINES, SLO = "lines", "slo"
 """Variables: how many models are drawn, and for which SLO."""
-CHOSEN = f"${LINES}"
-_LAST = -1e6  # Value of what has none, such as a server that is down.
+_COUNT = f"${LINES}"
+_LAST = -1e6  # Rank of series without a value, such as those of a server that is down.
 _POSITIONS = 12  # Lines that a reader can follow; deeper positions are few and lie close together.
 
 
 @dataclass(frozen=True)
-class Ranking:
-    """An order of models, engines or other series, of which the first are drawn."""
+class _Ranking:
+    """An order of models, engines or other series."""
 
-    value: Expr
-    level: Level
-    by: tuple[str, ...] = ()  # Labels beyond those of the level.
+    value: str  # PromQL of the values to rank, at the end of the time range.
+    labels: tuple[str, ...]  # They identify a ranked series.
     lowest: bool = False  # Whether the lowest value comes first, rather than the highest.
-
-    def first(self, number: str, scope: Scope) -> str:
-        """The first of them, as many as `number` says."""
-        # Among the arms that are chosen, also for what a service does in all of them.
-        seen = replace(scope, level=self.level, every_arm=False).at_end()
-        return promql.call("bottomk" if self.lowest else "topk", number, seen(self.value))
-
-    def labels(self, settings: Settings) -> tuple[str, ...]:
-        """Labels that identify what is ranked."""
-        return (*self.level.labels(settings), *self.by)
-
-
-@dataclass(frozen=True, eq=False)
-class Drawn(Expr):
-    """Those series of a signal that belong to the first of a ranking."""
-
-    series: Expr
-    by: tuple[str, ...]  # Their labels beyond those of the level.
-    ranking: Ranking
-    number: str = CHOSEN
-
-    def promql(self, scope: Scope) -> str:
-        own = {*scope.labels, *self.by}
-        shared = ", ".join(label for label in self.ranking.labels(scope.settings) if label in own)
-        first = self.ranking.first(self.number, scope)
-        return promql.binary(self.series.promql(scope), "and", first, f"on ({shared})")
-
-    def values(self, view: View) -> Vector | float:  # noqa: ARG002
-        return NOTHING
-
-
-@dataclass(frozen=True, eq=False)
-class Failing(Expr):
-    """The highest values above 0 of each moment: a failure is seen wherever it happens, and a healthy model is not."""
-
-    series: Expr
-
-    def promql(self, scope: Scope) -> str:
-        return promql.call("topk", CHOSEN, (self.series > 0).promql(scope))
-
-    def values(self, view: View) -> Vector | float:  # noqa: ARG002
-        return NOTHING
 
 
 @dataclass(frozen=True)
 class Lines:
-    """What the charts of one dashboard draw."""
+    """Which series the graphs of one dashboard draw."""
 
     edition: Edition
-    worst: Signal  # Ranks models: their standing, or what is bad where it is high.
+    worst: Signal  # Ranks models.
     drafting: bool  # Whether only models that draft are drawn.
-    offered: tuple[int, ...] = (6, 12)  # Numbers of lines to choose from, beside all.
+    offered: tuple[int, ...]  # Numbers of lines to choose from, beside all.
 
     @property
     def first(self) -> str:
-        """What comes first in the order of models."""
+        """Which models come first."""
         return "busiest" if self.edition is Edition.RAW else "worst"
 
     @property
     def order(self) -> str:
-        """What that means."""
-        by = (drafts if self.drafting else generation_tokens) if self.edition is Edition.RAW else self.worst
+        """The order in words."""
+        by = self._work if self.edition is Edition.RAW else self.worst
         return f"{self.first} first, by {within(by.title)} at the end of the time shown"
 
-    def of(self, signal: Signal, level: Level, worst: Signal | None = None) -> Drawn:
+    def of(self, signal: Signal, scope: Scope, worst: Signal | None = None) -> str:
         """A signal of the first models; at other levels of what `worst` or the signal's own values rank first.
 
-        Of SLOs it is the chosen one's.
+        Of SLOs only the selected one is drawn.
         """
-        series = Given(lambda s: _of_chosen_slo(signal, s)) if SLO in signal.by else signal
-        return Drawn(series, signal.by, self._ranking(signal, level, worst))
+        series = _of_selected_slo(signal, scope) if SLO in signal.by else scope(signal)
+        return self._first(_COUNT, series, signal, scope, worst)
 
-    def of_one(self, signal: Signal, level: Level) -> Drawn:
+    def of_one(self, signal: Signal, scope: Scope) -> str:
         """All lines of the first model alone; of positions the first ones."""
-        first = signal.where("position", up_to(_POSITIONS - 1)) if "position" in signal.by else signal
-        return Drawn(first, signal.by, self._ranking(signal, level, None), "1")
+        shown = signal.where("position", up_to(_POSITIONS - 1)) if "position" in signal.by else signal
+        return self._first("1", scope(shown), signal, scope)
 
-    def _ranking(self, signal: Signal, level: Level, worst: Signal | None) -> Ranking:
-        raw = self.edition is Edition.RAW
-        if level in {Level.MODEL, Level.SERVICE}:
-            if raw:
-                return _busiest(drafts if self.drafting else generation_tokens, Level.MODEL)
-            return _worst(self.worst, drafting=self.drafting)
+    def _first(self, count: str, series: str, signal: Signal, scope: Scope, worst: Signal | None = None) -> str:
+        ranking = self._ranking(signal, scope, worst or signal)
+        carried = {*scope.labels, *signal.by}
+        matching = ", ".join(label for label in ranking.labels if label in carried)
+        first = promql.call("bottomk" if ranking.lowest else "topk", count, ranking.value)
+        return promql.binary(series, "and", first, f"on ({matching})")
+
+    def _ranking(self, signal: Signal, scope: Scope, worst: Signal) -> _Ranking:
+        level, raw = scope.level, self.edition is Edition.RAW
+        # What a service does in all its variants is ranked among the selected ones.
+        end = replace(scope, level=Level.MODEL if level is Level.SERVICE else level, every_arm=False).at_end()
+        if end.level is Level.MODEL:
+            return self._ranking_of_models(end)
         if level is Level.ENGINE and raw and not signal.by:
-            return _busiest(generation_tokens, level)
-        ranked = worst or signal
-        by = tuple(label for label in ranked.by if label in signal.by)
-        value = ranked if level is Level.HOST else _lately(ranked)  # A GPU has no record that is short to read.
-        reduced = value if by == ranked.by else over_level("max", value, *by)
-        lowest = ranked.better is Better.HIGHER
+            return _Ranking(_latest(generation_tokens, end), end.labels)
+        by = tuple(label for label in worst.by if label in signal.by)
+        values = [] if worst.is_gone(end) else [_latest_by(worst, by, end)]
+        lowest = worst.better is Better.HIGHER
         if level is Level.ENGINE and not by and not raw:
-            reduced = first_of(reduced, constant(-_LAST if lowest else _LAST, state))
-        return Ranking(reduced, level, by, lowest=lowest)
+            values.append(promql.constant(-_LAST if lowest else _LAST, end(state)))
+        return _Ranking(promql.first_of(*values), (*end.labels, *by), lowest)
+
+    def _ranking_of_models(self, end: Scope) -> _Ranking:
+        if self.edition is Edition.RAW:
+            return _Ranking(_latest(self._work, end), end.labels)
+        if self.worst is not standing:
+            values = [] if self.worst.is_gone(end) else [_latest(self.worst, end)]
+            return _Ranking(promql.first_of(*values, promql.constant(_LAST, end(standing))), end.labels)
+        # Of equals the busiest comes first.
+        ranked = _latest(standing + expr(1).per(1 + self._work), end)
+        idle = standing < STANDING["off"].value if self.drafting else standing
+        return _Ranking(promql.first_of(ranked, end(idle + 1)), end.labels, lowest=True)
+
+    @property
+    def _work(self) -> Signal:
+        return drafts if self.drafting else generation_tokens
 
 
-def _busiest(work: Signal, level: Level) -> Ranking:
-    return Ranking(_lately(work), level)
+def above_zero(signal: Signal, scope: Scope) -> str:
+    """The highest values above 0 of each moment: a failure is seen wherever it happens, and a healthy model is not."""
+    return promql.call("topk", _COUNT, scope(signal > 0))
 
 
-def _worst(signal: Signal, *, drafting: bool) -> Ranking:
-    """By the signal; models that have no value of it come last."""
-    if signal is not standing:
-        return Ranking(first_of(_lately(signal), constant(_LAST, standing)), Level.MODEL)
-    # Of equals the busiest comes first.
-    work = drafts if drafting else generation_tokens
-    there = standing < STANDING["off"].value if drafting else standing
-    return Ranking(first_of(_lately(standing + expr(1).per(1 + work)), there + 1), Level.MODEL, lowest=True)
-
-
-def _of_chosen_slo(signal: Signal, scope: Scope) -> Expr:
+def _of_selected_slo(signal: Signal, scope: Scope) -> str:
     if scope.edition.reads_records:
-        return signal.where(SLO, f"${SLO}")
+        return scope(signal.where(SLO, f"${SLO}"))
     # Raw series carry no such label: the expression writes it.
-    chosen = LabelReplace(Function("vector", expr(1)), SLO, f"${SLO}", "", "")
-    return signal.combined("and", chosen, on(lambda _: (SLO,)))
+    selected = label_replace("vector(1)", SLO, f"${SLO}", "", "")
+    return promql.binary(scope(signal), "and", selected, f"on ({SLO})")
 
 
-def _lately(value: Expr) -> Expr:
-    """A value now; before, of what has gone since, so that its past is drawn, too."""
-
-    def of(scope: Scope) -> Expr:
-        if scope.edition is Edition.RAW:
-            return Seen(value, lambda seen: seen.over(_remembered(seen.settings)))
-        return first_of(value, value.ago(_remembered))
-
-    return Given(of)
+def _latest_by(signal: Signal, by: tuple[str, ...], scope: Scope) -> str:
+    """The latest value of a signal, or the highest one by those labels of its own."""
+    # A GPU has no record that is short to read.
+    value = scope(signal) if scope.level is Level.HOST else _latest(signal, scope)
+    return value if by == signal.by else promql.aggregate("max", (*scope.labels, *by), value)
 
 
-def _remembered(settings: Settings) -> Duration:
-    """How long servers are remembered, but well within what is shown."""
-    return settings.rules.remember.at_most(settings.dashboards.time_range // 2)
+def _latest(value: Expr, scope: Scope) -> str:
+    """A value now or, of what has gone since, its last one, so that its past is drawn, too."""
+    settings = scope.settings
+    # As long as servers are remembered, but well within the time range.
+    span = settings.rules.remember.at_most(settings.dashboards.time_range // 2)
+    if scope.edition is Edition.RAW:
+        return scope.over(span)(value)
+    return promql.first_of(scope(value), scope.ago(span)(value))

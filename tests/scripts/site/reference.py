@@ -9,7 +9,7 @@ import click
 from draftboard.build import inventory
 from draftboard.build.inventory import Entry
 from draftboard.cli import draftboard
-from draftboard.dashboards import DASHBOARDS
+from draftboard.dashboards import dashboards as built_dashboards
 from draftboard.settings import Settings
 from draftboard.settings.template import template
 from draftboard.signals import Edition
@@ -66,9 +66,8 @@ def dashboards(settings: Settings) -> str:
             "rules. Pictures are drawn by Grafana's own front end over simulated servers."
         ),
     ]
-    for build in DASHBOARDS[Edition.RECORDS]:
-        document = build(settings, Edition.RECORDS).document
-        uid = document["uid"]
+    for uid, build in built_dashboards(settings, Edition.RECORDS).items():
+        document = build().document
         parts += [f"## {uid}", document["description"], f"![{uid}](../pictures/{uid}.png)"]
         parts += [_table("panel | shows", [f"| {title} | {says} |" for title, says in _panels(document["panels"])])]
     return _page(parts)

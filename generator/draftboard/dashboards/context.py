@@ -1,0 +1,82 @@
+"""What the panels of one dashboard have in common, and the scopes, labels and legends that follow from it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from draftboard.dashboards import lines
+from draftboard.dashboards.cost import affordable
+from draftboard.dashboards.labels import SERIES, SHORT_NAME, label_join, label_replace
+from draftboard.dashboards.lines import Lines
+from draftboard.settings import Settings
+from draftboard.signals import Edition, Level, Scope, Signal
+
+_LEGENDS = {
+    "accepted": "{{accepted}} accepted",
+    "gpu": "GPU {{gpu}}",
+    "k": "k = {{k}}",
+    "percentile": "P{{percentile}}",
+    "position": "position {{position}}",
+}
+"""Legends of labels whose values need a word beside them."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """Settings, edition, the series that graphs draw, and the variables that select baselines, by label."""
+
+    settings: Settings
+    edition: Edition
+    lines: Lines
+    baselines: Mapping[str, str]
+
+    def uid(self, page: str) -> str:
+        """The uid of a page's dashboard in this edition."""
+        return uid(page, self.edition)
+
+    def scope(self, level: Level, *, instant: bool = False) -> Scope:
+        """The scope of a query; rates of an instant query are over the records' window, at any zoom."""
+        window = self.settings.rules.rate_window if instant and self.edition is Edition.RAW else None
+        return replace(self._scope, level=level, span=window)
+
+    @cached_property
+    def _scope(self) -> Scope:
+        # The others are made of it, and share the PromQL that it keeps.
+        return Scope(self.settings, edition=self.edition, beside=self.baselines)
+
+    def exists(self, signal: Signal) -> bool:
+        """Whether the settings enable the signal, and the series of this edition have it."""
+        return signal.asked_from(self._scope) and not signal.is_gone(self.scope(signal.levels[-1]))
+
+    def affords(self, expr: str) -> bool:
+        """Whether this edition can afford a query; recording rules have computed what records hold."""
+        return self.edition is not Edition.RAW or affordable(expr, self.settings)
+
+    def legend(self, level: Level, *own: str) -> str:
+        """The labels that identify a series, the most specific first: where panels are narrow, a name is cut."""
+        identifying, common = self._labels(level)
+        return legend(*identifying, *(label for label in own if label != lines.SLO), *common)
+
+    def one_label_a_model(self, signal: Signal, *, instant: bool = False) -> str:
+        """A signal of the first models, their labels joined to one, so that each model is one series of a chart."""
+        scope = self.scope(Level.MODEL, instant=instant)
+        identifying, common = self._labels(Level.MODEL)
+        joined = label_join(self.lines.of(signal, scope), SERIES, " ", *identifying, *common)
+        pattern, replacement = SHORT_NAME
+        return label_replace(joined, SERIES, replacement, SERIES, pattern)
+
+    def _labels(self, level: Level) -> tuple[list[str], list[str]]:
+        """The labels of a level: from the model to the way it drafts, and those that are mostly equal."""
+        names, labels = self.settings.labels, level.labels(self.settings)
+        identifying = (names.model_name, names.instance, names.engine, *names.arm, names.host)
+        return [label for label in identifying if label in labels], [one for one in labels if one not in identifying]
+
+
+def legend(*labels: str) -> str:
+    """The legend of series that these labels identify."""
+    return " ".join(_LEGENDS.get(label, f"{{{{{label}}}}}") for label in labels)
+
+
+def uid(page: str, edition: Edition) -> str:
+    """The uid of a page's dashboard in an edition."""
+    return f"draftboard-{page}" + ("-raw" if edition is Edition.RAW else "")

@@ -1,0 +1,52 @@
+"""Acceptance by position now, the yield of each draft length, the same over time, then by engine."""
+
+from draftboard.dashboards.page import Page, row
+from draftboard.dashboards.panels import bars, listing, table, timeline, trend, trends
+from draftboard.signals import Level, acceptance, comparison, costs, decisions, depth, economics, integrity, traffic
+
+PAGE = Page(
+    question="How deep are drafts accepted, and how long should they be?",
+    by_engine=True,
+    drafting=True,
+    rows=(
+        row(
+            "How deep are drafts accepted now?",
+            *bars(depth.survival, depth.conditional_acceptance),
+            *bars(depth.acceptance_by_position, depth.accepted_length_share),
+            *bars(depth.tokens_per_step_at, depth.draft_length_at),
+        ),
+        row(
+            "Which draft length would be best?",
+            *bars(economics.speedup_at, economics.what_if_speedup),
+            table(
+                "Draft length by model",
+                *(depth.lowest_k, depth.configured_k, acceptance.draft_length, economics.best_k),
+                *(economics.shorter_gain, economics.longer_gain),
+                *(depth.first_position, depth.next_position_accepted),
+                costs.draft_cost,
+                worst=(economics.shorter_gain,),
+                says="How long each model's drafts are, and what another K would gain, at the costs c and v.",
+                action="Where a gain is above 1 + thresholds.gain, try that K.",
+            ),
+            *trends(economics.best_k, depth.alpha_hat),
+        ),
+        row(
+            "How has acceptance changed?",
+            trend(depth.survival, width=24),
+            *trends(depth.first_position, depth.last_position),
+        ),
+        row(
+            "Is one engine different?",
+            timeline(decisions.state, level=Level.ENGINE),
+            trend(comparison.length_to_others, level=Level.ENGINE),
+            *trends(
+                *(acceptance.acceptance_length, traffic.drafts, depth.current_k),
+                level=Level.ENGINE,
+                worst=acceptance.acceptance_length,
+            ),
+            trend(integrity.identity_error, level=Level.ENGINE, width=24),
+            listing(depth.drafting),
+            collapsed=True,
+        ),
+    ),
+)

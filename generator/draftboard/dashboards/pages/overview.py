@@ -1,0 +1,87 @@
+"""Where each model stands and what to do, then trends, then what explains them."""
+
+from draftboard.dashboards.page import Page, row
+from draftboard.dashboards.panels import firing_alerts, percentile, table, timeline, totals, trend, trends, worst_first
+from draftboard.dashboards.summary import summary
+from draftboard.signals import (
+    acceptance,
+    comparison,
+    costs,
+    decisions,
+    depth,
+    economics,
+    latency,
+    requests,
+    standings,
+    traffic,
+    users,
+)
+from draftboard.status import Status
+
+_ALERTED = frozenset({Status.ODD})
+"""Of the bands of acceptance only the one on which an alert fires: the others do not compare drafters."""
+
+PAGE = Page(
+    question="Is speculative decoding paying off, for which model, and what should change?",
+    drafting=True,
+    rows=(
+        row(
+            "",
+            *summary(9, 8, 7),
+            worst_first(decisions.standing),
+            firing_alerts(),
+            table(
+                "Standing and next step by model",
+                *(decisions.standing, standings.next_step, users.measured_speedup, economics.expected_speedup),
+                *(standings.verdict_basis, standings.gpus_saved, standings.money_saved),
+                worst=(decisions.standing, economics.expected_speedup),
+                filled=(decisions.standing,),
+                gauges=(economics.expected_speedup,),
+                says="Where each model stands, what to do, how much faster speculation makes it, and what that saves.",
+                action="Start at the top: the worst rows come first.",
+            ),
+        ),
+        row(
+            "How do speedup and load develop?",
+            *trends(economics.expected_speedup, traffic.generation_tokens),
+            trend(acceptance.acceptance, zones=_ALERTED),
+            trend(traffic.wasted_tokens),
+            percentile(latency.per_token),
+            trend(requests.requests_waiting),
+        ),
+        row(
+            "Does a decode step yield enough?",
+            table(
+                "Yield of a step by model",
+                *(acceptance.tokens_per_step, economics.needed_per_step),
+                *(costs.verify_inflation, economics.affordable_inflation),
+                *(acceptance.acceptance_length, traffic.drafts_in_window),
+                *(depth.configured_k, economics.best_k, economics.best_speedup),
+                worst=(economics.affordable_inflation,),
+                says="What a decode step yields, what it must yield to break even, and from which drafts.",
+                action="Where it yields less, shorten K or change the drafter.",
+            ),
+            *trends(acceptance.tokens_per_step, costs.step_cost, acceptance.acceptance_length),
+            *trends(costs.verify_inflation, economics.affordable_inflation),
+            *trends(economics.step_speedup, acceptance.coverage, acceptance.share_from_drafts),
+            collapsed=True,
+        ),
+        row(
+            "How much is drafted, accepted and wasted?",
+            totals(
+                traffic.accepted_tokens,
+                traffic.wasted_tokens,
+                says="Drafted tokens per second that the target model accepted, and that it rejected.",
+            ),
+            *trends(traffic.drafts, acceptance.draft_efficiency, acceptance.draft_length),
+            collapsed=True,
+        ),
+        row(
+            "What has changed?",
+            timeline(decisions.state),
+            totals(decisions.engines_by_state),
+            *trends(comparison.acceptance_change, comparison.length_anomaly),
+            collapsed=True,
+        ),
+    ),
+)

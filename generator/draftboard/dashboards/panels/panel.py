@@ -1,0 +1,133 @@
+"""A panel: a function draws it for a context; called in a page, the function describes the panel that it will draw."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from string import ascii_uppercase
+from typing import Any, Concatenate, NamedTuple, ParamSpec
+
+from draftboard.dashboards.context import Context
+from draftboard.dashboards.fields import NO_VALUE
+from draftboard.dashboards.grafana import DATASOURCE, GRAFANA, GrafanaPanel, ModernPanel
+from draftboard.expr.tree import metrics_of
+from draftboard.signals import Edition, Signal
+
+LONGEST = 300
+"""Characters of a panel's description: as many as are read while the pointer rests on it."""
+P = ParamSpec("P")
+
+
+class Built(NamedTuple):
+    """A panel in one edition."""
+
+    panel: GrafanaPanel
+    """None where it has nothing to show."""
+    shows: tuple[Signal, ...] = ()
+    needs_rules: tuple[str, ...] = ()
+    """Titles of what it would show with the recording rules."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A panel of a page: what draws it, and of what."""
+
+    draw: Callable[..., Built]
+    arguments: tuple[Any, ...]
+    options: dict[str, Any]
+
+    def build(self, context: Context) -> Built:
+        """The panel for a context."""
+        return self.draw(context, *self.arguments, **self.options)
+
+
+def kind(draw: Callable[Concatenate[Context, P], Built]) -> Callable[P, Panel]:
+    """A kind of panel that pages can name: with its arguments it waits for the context."""
+
+    def described(*arguments: P.args, **options: P.kwargs) -> Panel:
+        return Panel(draw, arguments, options)
+
+    described.__doc__ = draw.__doc__
+    return described
+
+
+class Query(NamedTuple):
+    """A query of one signal."""
+
+    ref: str
+    signal: Signal
+    expr: str
+
+
+class Queries(NamedTuple):
+    """The queries of a panel, and the titles of signals that need the recording rules."""
+
+    shown: tuple[Query, ...]
+    needs_rules: tuple[str, ...]
+
+
+def queries(on: Context, promql: Callable[[Signal], str], *signals: Signal) -> Queries:
+    """Queries of those signals that exist and that the edition can afford to query."""
+    existing = (
+        Query(ref, signal, promql(signal))
+        for ref, signal in zip(ascii_uppercase, filter(on.exists, signals), strict=False)
+    )
+    affords = [(one, on.affords(one.expr)) for one in existing]
+    return Queries(
+        tuple(one for one, affordable in affords if affordable),
+        tuple(one.signal.title for one, affordable in affords if not affordable),
+    )
+
+
+def drawn(
+    on: Context,
+    type: str,  # noqa: A002  (Grafana's name)
+    queried: Queries,
+    *,
+    fields: dict[str, Any],
+    targets: Sequence[dict[str, Any]],
+    least: int = 1,
+    shows: tuple[Signal, ...] = (),
+    title: str = "",
+    says: str = "",
+    action: str = "",
+    style: dict[str, Any] | None = None,
+    options: dict[str, Any] | None = None,
+    exemplars: bool = False,
+    **rest: Any,  # noqa: ANN401  (fields of an untyped class)
+) -> Built:
+    """A panel of Grafana's `type` with `fieldConfig.defaults`, its `custom` style and options beyond the type's.
+
+    Nothing where it has fewer than `least` queries. Texts are those of the signals that it shows, unless given.
+    """
+    if len(queried.shown) < least:
+        return Built(None, needs_rules=queried.needs_rules)
+    shows = shows or tuple(one.signal for one in queried.shown)
+    raw, common, step = on.edition is Edition.RAW, GRAFANA[type], str(on.settings.rules.pace)
+    if not raw and fields["noValue"] != NO_VALUE and any(signal.record for signal in shows):
+        fields = fields | {"noValue": f"{fields['noValue']}, or the rules are not loaded"}
+    if "style" in common:
+        fields = fields | {"custom": common["style"] | (style or {})}
+    # $__rate_interval follows the query's own step; the panel's step keeps graphs from finer queries. Both editions
+    # have it, and show the same curve.
+    of_raw = {"interval": step} | ({"exemplar": True} if exemplars else {})
+    rest |= {
+        "title": title or " and ".join(signal.title for signal in shows),
+        "description": _description(on, shows, says, action),
+        "dataSource": DATASOURCE,
+        "interval": step,
+        "targets": [target | (of_raw if raw else {}) for target in targets],
+    }
+    panel = ModernPanel(type=type, options=common["options"] | (options or {}), fields=fields, **rest)
+    return Built(panel, shows, queried.needs_rules)
+
+
+def _description(on: Context, signals: Sequence[Signal], says: str, action: str) -> str:
+    """What the panel says, what to do, and the metrics that it reads: as many as there is room for."""
+    text = f"{says or signals[0].described(on.settings)} {action or signals[0].action}"
+    read = (name for signal in signals for name in metrics_of(signal, on.scope(signal.levels[-1])))
+    metrics = [f"`{name}`" for name in dict.fromkeys(read)]
+    for count in range(len(metrics), 0, -1):
+        more = f" and {len(metrics) - count} more" if count < len(metrics) else ""
+        description = f"{text}\n\nMetrics: {', '.join(metrics[:count])}{more}"
+        if len(description) <= LONGEST:
+            return description
+    return text

@@ -1,0 +1,88 @@
+"""Numbers in large type: one value, a row of tiles, and the wall, a tile for each model."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from draftboard.dashboards import columns, fields
+from draftboard.dashboards.context import Context
+from draftboard.dashboards.grafana import GRAFANA, override, query
+from draftboard.dashboards.panels.panel import Built, Panel, drawn, kind, queries
+from draftboard.expr import promql
+from draftboard.signals import Level, Signal
+
+_ABSENT = -1  # Stands on a wall for a value that a model does not have, so that its row stays.
+
+
+@kind
+def stat(on: Context, signal: Signal) -> Built:
+    """Latest value of a signal, large, coloured by its steps."""
+    level = signal.levels[-1]
+    queried = queries(on, on.scope(level, instant=True), signal)
+    return drawn(
+        *(on, "stat", queried),
+        fields=fields.by_threshold(signal, on.settings, fields.IN_CELLS),
+        targets=[query(one.expr, legend=on.legend(level, *signal.by), instant=True) for one in queried.shown],
+        size=(12, 5),
+    )
+
+
+@kind
+def tiles(
+    on: Context, title: str, *signals: Signal, width: int, large: bool = False, says: str = "", action: str = ""
+) -> Built:
+    """Numbers side by side, each of which has its own colour where somebody should act."""
+    queried, settings = queries(on, on.scope(Level.FLEET, instant=True), *signals), on.settings
+    first = queried.shown[0].signal if queried.shown else signals[0]
+    text = {"text": {"titleSize": 20, "valueSize": 54}} if large else {}
+    named = {} if len(queried.shown) > 1 else {"textMode": "value"}
+    return drawn(
+        *(on, "stat", queried),
+        title=title,
+        says=says,
+        action=action,
+        fields=fields.by_threshold(first, settings, fields.ON_TILES) | {"noValue": fields.NO_VALUE},
+        targets=[query(expr, ref, legend=one.short, instant=True) for ref, one, expr in queried.shown],
+        options=GRAFANA["tiles"]["options"] | text | named,
+        size=(width, 5 if large else 3),  # At 1366 pixels a large name takes two lines.
+        overrides=[
+            override("byFrameRefID", ref, thresholds=fields.thresholds(one, settings, fields.ON_TILES))
+            for ref, one, _ in queried.shown
+        ],
+    )
+
+
+def wall(*signals: Signal, widths: Sequence[int], height: int) -> tuple[Panel, ...]:
+    """A row of tiles for each model of the first signal: that one with the model's name, the others beside it."""
+    return tuple(
+        wall_column(signal, signals[0], size=(width, height)) for signal, width in zip(signals, widths, strict=True)
+    )
+
+
+@kind
+def wall_column(on: Context, signal: Signal, present: Signal, *, size: tuple[int, int]) -> Built:
+    """A tile of one signal for each model that has a value of `present`; of that one with the model's name."""
+    named, settings = signal is present, on.settings
+    queried = queries(on, partial(_tile_of_each_model, on, present), signal)
+    look = fields.by_threshold(signal, settings, fields.ON_WALLS if named else fields.ON_TILES)
+    mappings = [*look["mappings"], *fields.no_sample("transparent", str(_ABSENT))]
+    text: dict[str, Any] = {} if named else {"textMode": "value", "justifyMode": "center"}
+    return drawn(
+        *(on, "stat", queried),
+        fields=look | {"decimals": 0, "mappings": mappings, "noValue": fields.NO_VALUE},
+        # Prometheus sorts the series of a range by their labels; a short one shows nothing old.
+        targets=[query(one.expr, legend=on.legend(Level.MODEL)) for one in queried.shown],
+        options=GRAFANA["wall"]["options"] | text,
+        size=size,
+        timeFrom=str(settings.rules.evaluation_interval * 3),
+        hideTimeOverride=True,
+        transformations=[columns.SHORT_NAMES],
+    )
+
+
+def _tile_of_each_model(on: Context, present: Signal, signal: Signal) -> str:
+    scope = on.scope(Level.MODEL)
+    if signal is present or not on.edition.reads_records:
+        return columns.of_model(scope(signal), scope)
+    absent = promql.constant(_ABSENT, scope(present))
+    return columns.of_model(promql.first_of(scope(signal & (present > 0)), absent), scope)

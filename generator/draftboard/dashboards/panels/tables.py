@@ -1,0 +1,101 @@
+"""Tables: a row for each model, SLO, alert or engine, the worst on top."""
+
+from collections.abc import Collection, Mapping
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+from draftboard.dashboards import columns, fields
+from draftboard.dashboards.context import Context
+from draftboard.dashboards.grafana import GRID_WIDTH, override, query
+from draftboard.dashboards.panels.panel import Built, Queries, drawn, kind, queries
+from draftboard.signals import Signal, events
+
+_ALERT = 32  # Letters of the longest alert's name, and room for its capitals.
+
+
+@kind
+def table(
+    on: Context,
+    title: str,
+    *signals: Signal,
+    says: str,
+    action: str,
+    worst: tuple[Signal, ...],
+    filled: Collection[Signal] = (),
+    gauges: Collection[Signal] = (),
+    linked: Mapping[Signal, tuple[str, str]] = MappingProxyType({}),
+    height: int = 9,
+    best_first: bool = False,
+) -> Built:
+    """Latest values: a row for each model, engine or SLO, a column for each signal, and a link to its depth.
+
+    Cells of columns that are `linked` lead to what the row is about on another page: its name, and the question that it
+    answers.
+    """
+    own = tuple(dict.fromkeys(label for signal in signals for label in signal.by))
+    scope, settings = on.scope(signals[0].levels[-1], instant=True), on.settings
+    queried = queries(on, partial(columns.row, scope=scope, own=own), *signals)
+    heads = columns.row_heads(scope.labels, own, settings)
+    links = {signal: columns.links_to(on.uid(page), question) for signal, (page, question) in linked.items()}
+    cells = [
+        columns.of_signal(one, settings, filled=one in filled, gauge=one in gauges, links=links.get(one, ()))
+        for _, one, _ in queried.shown
+    ]
+    by_ref = {one.ref: one.signal for one in queried.shown}
+    return _table(
+        *(on, queried, signals[0].empty),
+        title=title,
+        says=says,
+        action=action,
+        size=(GRID_WIDTH, height),
+        overrides=[*columns.of_labels(heads, on.uid("depth"), settings), *cells],
+        transformations=columns.one_row_each(by_ref, heads, settings, worst, best_first=best_first),
+    )
+
+
+@kind
+def firing_alerts(on: Context) -> Built:
+    """Firing alerts, the most urgent on top, each with a link to its runbook."""
+    severity, age, about, settings = events.alert_severity, events.alert_age, events.firing_alerts, on.settings
+    heads = {"alertname": "Alert", "about": "Model or server"}
+    runbook = [{"title": "Runbook", "url": f"{settings.links.runbooks}/${{__value.raw}}.md"}]
+    return _table(
+        *(on, queries(on, on.scope(severity.levels[-1]), severity, age), about.empty),
+        title=about.title,
+        says=about.description,
+        action=about.action,
+        size=(12, 9),
+        overrides=[
+            fields.TEXT_AS_IT_IS,
+            columns.of_signal(severity, settings, filled=True),
+            override("byName", heads["alertname"], links=runbook, custom_width=columns.wide_enough(_ALERT)),
+            override("byName", heads["about"], custom_wrapText=True),
+            columns.of_signal(age, settings),
+        ],
+        transformations=columns.one_row_each(
+            {"A": severity, "B": age}, heads, settings, (severity, age), first=("Value #A",)
+        ),
+    )
+
+
+@kind
+def listing(on: Context, signal: Signal) -> Built:
+    """The series of a signal: a row for each, a column for each label."""
+    heads = columns.engine_heads(signal, on.settings)
+    return _table(
+        *(on, queries(on, on.scope(signal.levels[-1], instant=True), signal), signal.empty),
+        options={"sortBy": [{"displayName": next(iter(heads.values())), "desc": False}]},
+        size=(GRID_WIDTH, 8),
+        overrides=[fields.TEXT_AS_IT_IS, *columns.label_widths(heads)],
+        transformations=columns.labels_only(heads, on.settings),
+    )
+
+
+def _table(on: Context, queried: Queries, empty: str, **rest: Any) -> Built:  # noqa: ANN401  (those of `drawn`)
+    return drawn(
+        *(on, "table", queried),
+        fields={"noValue": empty, "unit": "string", "thresholds": fields.NO_THRESHOLDS},
+        targets=[query(one.expr, one.ref, instant=True, form="table") for one in queried.shown],
+        **rest,
+    )

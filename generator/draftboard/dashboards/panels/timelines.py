@@ -1,0 +1,55 @@
+"""States over time, as bands."""
+
+from collections.abc import Sequence
+from string import ascii_uppercase
+from typing import Any
+
+from draftboard.dashboards import columns, fields
+from draftboard.dashboards.context import Context
+from draftboard.dashboards.grafana import GRAFANA, GRID_WIDTH, query
+from draftboard.dashboards.panels.panel import Built, Queries, drawn, kind, queries
+from draftboard.expr import promql
+from draftboard.signals import Level, Signal
+
+_TALL = 11  # Height of a panel with a dozen bands.
+
+
+@kind
+def timeline(on: Context, signal: Signal, *, level: Level | None = None, lasting_first: bool = False) -> Built:
+    """A signal of few values over time; if wanted, series that last until the end of the time range come first."""
+    level = level or signal.levels[-1]
+    scope = on.scope(level)
+    queried, at_end = queries(on, scope, signal), scope.at_end()
+    exprs = [one.expr for one in queried.shown]
+    if lasting_first:
+        exprs = [promql.binary(expr, how, at_end(signal)) for expr in exprs for how in ("and", "unless")]
+    # Names of servers and engines are long.
+    return _states(on, signal, queried, level, exprs, size=(12, 8) if level is Level.MODEL else (GRID_WIDTH, _TALL))
+
+
+@kind
+def worst_first(on: Context, signal: Signal) -> Built:
+    """Codes by model over time, in the order of their last value: the lower a code, the worse."""
+    queried = queries(on, on.scope(Level.MODEL), signal)
+    exprs = [f"{expr}\nand ({expr} @ end() == {code.value})" for *_, expr in queried.shown for code in signal.codes]
+    options: dict[str, Any] = {"title": f"{signal.title} over time", "options": GRAFANA["worst-first"]["options"]}
+    return _states(on, signal, queried, Level.MODEL, exprs, size=(12, 9), **options)
+
+
+def _states(
+    on: Context,
+    signal: Signal,
+    queried: Queries,
+    level: Level,
+    exprs: Sequence[str],
+    **rest: Any,  # noqa: ANN401  (those of `drawn`)
+) -> Built:
+    """Rows of states, in the order of the queries."""
+    named = on.legend(level, *signal.by)
+    return drawn(
+        *(on, "state-timeline", queried),
+        fields=fields.of_states(signal, on.settings),
+        targets=[query(expr, ref, legend=named) for ref, expr in zip(ascii_uppercase, exprs, strict=False)],
+        transformations=[columns.SHORT_NAMES],
+        **rest,
+    )
