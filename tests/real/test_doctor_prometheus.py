@@ -143,7 +143,7 @@ def test_a_server_without_labels_is_known_by_its_plugin_to_report_and_doctor(tmp
     with scraping(tmp_path, [(NGRAM + told, {})]) as (client, now):
         examination = examine_prometheus(client, fast(), now)
         (found,) = report(Recorded(client.url, at=now), fast()).models
-    assert "labels: {spec_method: ngram}" in about(examination, "its plugin says ngram").fix
+    assert "labels: {spec_method: ngram}" in about(examination, "its plugin reports ngram").fix
     assert "labels: {spec_verification: adaptive}" in about(examination, "verification is adaptive").fix
     assert (found.method, found.labels["spec_verification"]) == ("ngram", "adaptive")
 
@@ -246,4 +246,4 @@ def test_servers_of_another_engine_are_told_from_those_that_the_settings_name(tm
     assert DIALECTS["llama.cpp"].hides in about(examination, "llama.cpp's server tells").what
     other = about(examination, "vLLM exposes it")
     assert (other.where, other.paste.strip()) == ("other of job vllm", '[series]\ndialect = "vllm"')
-    assert not [one for one in examination.findings if "older than vLLM" in one.what or "on the way" in one.what]
+    assert not [one for one in examination.findings if "older than vLLM" in one.what or "a proxy drops" in one.what]

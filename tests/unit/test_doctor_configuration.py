@@ -63,7 +63,7 @@ def test_a_valid_configuration_has_no_problem(config: dict[str, Any]) -> None:
 def test_a_dead_key_is_a_problem_with_its_replacement(old: str, new: str) -> None:
     examination = examined(NGRAM | {old: 1})
     assert not examination.content
-    assert "it is gone" in words_on(examination, old)
+    assert "removed: " in words_on(examination, old)
     assert f'"{new}"' in words_on(examination, old)
 
 
@@ -79,7 +79,7 @@ def test_keyword_arguments_of_old_articles_are_rewritten_as_todays_configuration
         "model": "small-7b",
         "num_speculative_tokens": 4,
     }
-    assert "draft_model is a guess from the drafter's name" in words_on(examination, "method")
+    assert "draft_model is guessed from the drafter's name" in words_on(examination, "method")
 
 
 def test_the_ngram_of_old_articles_is_a_method_today() -> None:
@@ -154,7 +154,7 @@ def test_methods_that_disable_asynchronous_scheduling_have_a_note(method: str) -
 
 
 def test_a_method_that_drafts_with_a_model_needs_one() -> None:
-    assert "missing: eagle3 drafts with a model" in words_on(
+    assert "missing: eagle3 requires a drafter" in words_on(
         examined({"method": "eagle3", "num_speculative_tokens": 3}), "model"
     )
 
@@ -188,10 +188,10 @@ def test_a_draft_model_has_a_note_that_equal_sizes_are_not_the_same_tokenizer() 
     assert "compare the tokenizer files" in words
 
 
-def test_synthetic_rejection_is_a_warning_that_figures_are_invented() -> None:
+def test_synthetic_rejection_is_a_warning_that_figures_are_not_measured() -> None:
     examination = examined(NGRAM | {"rejection_sample_method": "synthetic", "synthetic_acceptance_rates": [0.8, 0.5]})
     assert not examination.content
-    assert "are invented, not measured" in words_on(examination, "rejection_sample_method")
+    assert "are not measured" in words_on(examination, "rejection_sample_method")
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ def test_a_refused_value_is_a_problem_with_what_is_allowed(key: str, value: obje
 
 
 def test_lookup_bounds_the_wrong_way_round_are_a_problem() -> None:
-    assert "is over prompt_lookup_max" in words_on(examined(NGRAM | {"prompt_lookup_min": 4}), "prompt_lookup_min")
+    assert "exceeds prompt_lookup_max" in words_on(examined(NGRAM | {"prompt_lookup_min": 4}), "prompt_lookup_min")
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def test_the_doctor_only_notes_that_an_older_server_lacks_it(declared: Metric, r
 
 def test_the_doctor_finds_what_a_server_of_its_release_lacks(declared: Metric) -> None:
     (found,) = about(declared, release=Release("0.99.1"))
-    assert (found.severity, "removes it on the way" in found.what) == (Severity.PROBLEM, True)
+    assert (found.severity, "a proxy drops it" in found.what) == (Severity.PROBLEM, True)
 
 
 def test_the_doctor_has_nothing_to_say_where_it_is_exposed(declared: Metric) -> None:
