@@ -4,13 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import Enum, auto
 from functools import cache
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 from pydantic import GetJsonSchemaHandler
 from pydantic_core import CoreSchema
 
 from draftboard.reading import Numbers
 from draftboard.signals import Signal
+
+_T = TypeVar("_T")
 
 
 class Shown(Enum):
@@ -56,12 +58,17 @@ def per(part: float | None, whole: float | None) -> float | None:
     return part / whole if part is not None and whole else None
 
 
+def annotated(kind: type, annotation: type[_T]) -> dict[str, _T]:
+    """The fields of a class that are annotated with an object of some type, in order."""
+    hints = get_type_hints(kind, include_extras=True)
+    metadata = ((field.name, one) for field in fields(kind) for one in getattr(hints[field.name], "__metadata__", ()))
+    return {name: one for name, one in metadata if isinstance(one, annotation)}
+
+
 @cache
 def bound(kind: type) -> Mapping[str, FromSignal]:
     """The fields of a class that are bound to signals, in order."""
-    hints = get_type_hints(kind, include_extras=True)
-    found = {field.name: getattr(hints[field.name], "__metadata__", ()) for field in fields(kind)}
-    return {name: of for name, metadata in found.items() for of in metadata if isinstance(of, FromSignal)}
+    return annotated(kind, FromSignal)
 
 
 def values(kind: type, numbers: Numbers, seconds: float | None) -> dict[str, Any]:

@@ -1,27 +1,24 @@
 """From numbers to entries of a report: what the signals say of a model or an engine, the verdict and its reasons."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from string import Formatter
 
 from draftboard.catalogue import speculation
 from draftboard.catalogue.dialects import Dialect
-from draftboard.intervals import Estimate
 from draftboard.reading import Numbers
 from draftboard.report import objects
 from draftboard.report.bound import per, values
+from draftboard.report.verdict import Case, filled, interval_of, verdict_of
 from draftboard.settings import Settings
-from draftboard.signals import ALL, Signal, traffic
+from draftboard.signals import traffic
 from draftboard.signals.acceptance import acceptance, acceptance_length
 from draftboard.signals.capacity import prompt_tokens
 from draftboard.signals.comparison import length_to_others
-from draftboard.signals.decisions import ADVICE, MEASURED, STATES, VERDICT, Choice, advice, state, verdict
-from draftboard.signals.economics import affordable_inflation, best_k, least_gain, shorter_gain, step_speedup
+from draftboard.signals.decisions import STATES, Choice, state
+from draftboard.signals.economics import step_speedup
 from draftboard.signals.integrity import IDENTITIES, identity_error
 from draftboard.signals.latency import FELT
 from draftboard.signals.requests import request_rate, unfinished
 from draftboard.signals.signal import Code, within, worded
-from draftboard.signals.users import measured_speedup, speedup_high, speedup_low
 from draftboard.status import Status
 
 V0_ENGINE = Choice(
@@ -42,22 +39,6 @@ _COUNTERS = {
     speculation.ACCEPTED_TOKENS: traffic.accepted_tokens,
     speculation.ACCEPTED_TOKENS_PER_POS: traffic.accepted_tokens_per_pos,
 }
-_BY_NAME = {signal.name: signal for signal in ALL}
-
-
-@dataclass(frozen=True)
-class Case:
-    """A model or an engine to be judged, and what is known beside its numbers."""
-
-    numbers: Numbers
-    seconds: float | None = None  # How long was counted; None where nobody knows: then there are no rates.
-    broken: tuple[objects.Broken, ...] = ()  # Identities of its counters that do not hold.
-    v0: bool = False  # Whether vLLM's V0 engine exposes it.
-
-    @property
-    def settings(self) -> Settings:
-        """Thresholds and costs."""
-        return self.numbers.settings
 
 
 def engine_report(
@@ -89,7 +70,7 @@ def model_report(
         "labels": labels or {},
         "acceptance_by_request": _by_request(engines),
         **values(objects.ModelReport, case.numbers, case.seconds),
-        "measured_speedup_interval": _interval(case),
+        "measured_speedup_interval": interval_of(case),
         "broken": case.broken,
         "engines": engines,
         "parts": parts,
@@ -102,12 +83,6 @@ def model_report(
         ),
     }
     return objects.ModelReport(**vars(judged) | found)
-
-
-def _interval(case: Case) -> Estimate | None:
-    speedup, *bounds = (case.numbers.value(signal) for signal in (measured_speedup, speedup_low, speedup_high))
-    low, high = bounds
-    return None if speedup is None or low is None or high is None else Estimate(speedup, low, high)
 
 
 def told_in_part(dialect: Dialect) -> Iterator[str]:
@@ -165,7 +140,7 @@ def _of_requests(case: Case) -> list[str]:
         "{unfinished.title}: {unfinished} of those that received a first token. Latencies and the measured speedup "
         "leave them out"
     )
-    return [_filled(told, case)]
+    return [filled(told, case)]
 
 
 def judge(case: Case) -> objects.Judged:
@@ -176,7 +151,7 @@ def judge(case: Case) -> objects.Judged:
         now = V0_ENGINE
     elif sample is None and any(numbers.by(signal) for signal in _COUNTERS.values()) and not numbers.by(traffic.drafts):
         now = UNCOUNTED
-    found = _verdict(case) if sample else objects.Verdict(says=None, advice=None, reasons=(now.reason,))
+    found = verdict_of(case) if sample else objects.Verdict(says=None, advice=None, reasons=(now.reason,))
     dialect = case.settings.dialect
     known = ((dialect.spelled(metric), signal) for metric, signal in _COUNTERS.items())
     missing = [spelling.name for spelling, signal in known if spelling and not numbers.by(signal)]
@@ -256,69 +231,3 @@ def missing_positions(numbers: Numbers, engine: str) -> tuple[objects.Broken, ..
         return ()
     says = f"position {deepest} is counted without {missing} of the {deepest} positions before it"
     return (objects.Broken(identity="positions_missing", says=says, error=missing / (deepest + 1), engine=engine),)
-
-
-def _verdict(case: Case) -> objects.Verdict:
-    chosen = VERDICT.of(case.numbers.value(verdict)) or VERDICT.choices["unknown"]
-    if case.broken:
-        chosen = VERDICT.choices["contradiction"]
-    if not chosen.basis:
-        return objects.Verdict(
-            says=None, advice=None, reasons=(_filled(chosen.reason, case),), withheld=chosen.code.says
-        )
-    advised = ADVICE.of(case.numbers.value(advice))
-    return objects.Verdict(
-        says=chosen.code.says,
-        advice=advised.code.says if advised else None,
-        reasons=tuple(
-            _filled(reason, case)
-            for reason in (
-                chosen.reason + _told(case, chosen),
-                *_margin(case),
-                *((advised.reason,) if advised else ()),
-                *_of_best_k(case),
-            )
-        ),
-        basis=chosen.basis,
-    )
-
-
-def _told(case: Case, chosen: Choice) -> str:
-    interval = _interval(case) if chosen.basis == MEASURED else None
-    return f" (95 %: {interval.low:.2f} to {interval.high:.2f})" if interval else ""
-
-
-def _margin(case: Case) -> tuple[str, ...]:
-    """How far the verdict is from turning over."""
-    margin = case.numbers.value(affordable_inflation)
-    if margin is None:
-        return ()
-    pays = "It pays while a verify step costs" if margin > 1 else "It would pay only if a verify step cost"
-    never = "" if margin > 1 else ", which none does"
-    return (
-        f"{pays} under {{affordable_inflation}} plain steps (v){never}, if a drafted token costs {{draft_cost:g}} (c)",
-    )
-
-
-def _of_best_k(case: Case) -> tuple[str, ...]:
-    """Of a best k under K."""
-    best, gain = case.numbers.value(best_k), case.numbers.value(shorter_gain)
-    told = "{best_k.title} is {best_k}, the smallest within {thresholds.gain:.0%} of that"
-    return () if best is None or gain is None or gain <= least_gain(case.settings) else (told,)
-
-
-class _Said:
-    def __init__(self, signal: Signal, value: float | None) -> None:
-        self.title, self.within = signal.title, within(signal.title)
-        self._signal, self._value = signal, value
-
-    def __format__(self, spec: str) -> str:
-        return format(self._value, spec) if spec else worded(self._signal, self._value)
-
-
-def _filled(template: str, case: Case) -> str:
-    names = {field.partition(".")[0] for _, field, _, _ in Formatter().parse(template) if field} & _BY_NAME.keys()
-    values = {name: _Said(_BY_NAME[name], case.numbers.value(_BY_NAME[name])) for name in names}
-    settings = case.settings
-    known = {"thresholds": settings.thresholds, "least": settings.traffic}
-    return template.format(**values, **known)

@@ -1,18 +1,18 @@
 """A report as typed objects. JSON is made of these same objects, and `docs/schemas/report.schema.json` describes them.
 
-Shares run from 0 to 1, times are in seconds, rates are per second. None says that something is not known: the server
-does not expose it, or nothing happened that it could be measured by.
+Shares run from 0 to 1, times are in seconds, rates are per second. None: not exposed, or nothing was measured.
 """
 
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
+from draftboard.catalogue import Metric, latency, speculation
 from draftboard.catalogue.dialects import DialectName
 from draftboard.history import Change
 from draftboard.intervals import Estimate
 from draftboard.output import Described
-from draftboard.report.bound import LINE, LOAD, FromSignal, lines, per
+from draftboard.report.bound import LINE, LOAD, FromSignal, annotated, lines, per
 from draftboard.signals import acceptance, capacity, comparison, costs, depth, economics, requests, traffic, users
 
 SCHEMA_VERSION = 2  # Grows whenever a field is removed or means something else; new fields do not change it.
@@ -206,14 +206,14 @@ class Judged(Described):
 class Part(Described):
     """What was counted in a part of the time: intervals rest on the scatter of parts."""
 
-    requests: float
+    requests: Annotated[float, latency.TIME_PER_OUTPUT_TOKEN.count]
     """Finished, with a known time per output token."""
-    seconds_per_token: float
+    seconds_per_token: Annotated[float, latency.TIME_PER_OUTPUT_TOKEN.sum]
     """Their times per output token, summed."""
-    drafts: float
+    drafts: Annotated[float, speculation.DRAFTS]
     """Drafts verified."""
-    draft_tokens: float
-    accepted_tokens: float
+    draft_tokens: Annotated[float, speculation.DRAFT_TOKENS]
+    accepted_tokens: Annotated[float, speculation.ACCEPTED_TOKENS]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -295,3 +295,5 @@ class Report(Described):
 
 LINES = lines(Speculation, Traffic, ModelReport)
 """What is printed of a model that drafts, a line each."""
+COUNTED = annotated(Part, Metric)
+"""The metric of each number of a part."""

@@ -7,15 +7,25 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from draftboard import reading
-from draftboard.catalogue import latency, speculation
 from draftboard.catalogue.dialects import LOOKED_FOR, Dialect
 from draftboard.errors import DraftboardError
 from draftboard.expr.vector import kept, value_of
 from draftboard.intervals import PARTS
 from draftboard.output import Progress
 from draftboard.report.from_prometheus import of_prometheus
-from draftboard.report.judge import Case, broken_identities, engine_report, judge, model_report, told_in_part
-from draftboard.report.objects import SCHEMA_VERSION, Broken, Judged, ModelReport, Origin, Part, Report, Sampling
+from draftboard.report.judge import broken_identities, engine_report, judge, model_report, told_in_part
+from draftboard.report.objects import (
+    COUNTED,
+    SCHEMA_VERSION,
+    Broken,
+    Judged,
+    ModelReport,
+    Origin,
+    Part,
+    Report,
+    Sampling,
+)
+from draftboard.report.verdict import Case
 from draftboard.settings import Settings
 from draftboard.signals import Level
 from draftboard.signals.decisions import STATES
@@ -30,13 +40,6 @@ _UNREAD = (
 )
 _NOTHING = f"no series of an engine that Draftboard knows: looked for names that begin with {LOOKED_FOR}"
 _TICKS = 100
-_COUNTED_IN_PARTS = {
-    "requests": latency.TIME_PER_OUTPUT_TOKEN.count,
-    "seconds_per_token": latency.TIME_PER_OUTPUT_TOKEN.sum,
-    "drafts": speculation.DRAFTS,
-    "draft_tokens": speculation.DRAFT_TOKENS,
-    "accepted_tokens": speculation.ACCEPTED_TOKENS,
-}
 _DEFAULTS = Settings()
 _UNTOLD = Sampling()
 
@@ -193,12 +196,8 @@ class Reading:
     def _parts(self, model: str) -> Iterator[Part]:
         for grown in self.parts:
             tallies = [tally for tally in grown.tallies if tally.model == model]
-            yield Part(
-                **{
-                    name: sum(tally.total(metric) or 0.0 for tally in tallies)
-                    for name, metric in _COUNTED_IN_PARTS.items()
-                }
-            )
+            counted = {name: sum(one.total(metric) or 0.0 for one in tallies) for name, metric in COUNTED.items()}
+            yield Part(**counted)
 
     def _case(
         self, tallies: Sequence[reading.Tally], level: Level, name: str = "", broken: tuple[Broken, ...] = ()

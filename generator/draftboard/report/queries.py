@@ -1,0 +1,173 @@
+"""What a report asks of a Prometheus: base signals at one moment, counts in parts of the window, changes before it."""
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from draftboard.catalogue import probe
+from draftboard.durations import Duration
+from draftboard.errors import DraftboardError
+from draftboard.expr.counts import Counts
+from draftboard.expr.tree import Expr, Function, Raw, over_level, rate, setting
+from draftboard.expr.vector import Labels, Vector, kept
+from draftboard.history import Change, last_changes
+from draftboard.intervals import LEAST, PARTS, Estimate
+from draftboard.output import Progress
+from draftboard.prometheus import Client, Series
+from draftboard.reading import drafting_of, of_model
+from draftboard.report.bound import LINE, bound
+from draftboard.report.objects import COUNTED, Part, Traffic
+from draftboard.report.scatter import SCRAPES, Parts, speedups
+from draftboard.settings import Settings
+from draftboard.signals import Edition, Level, Scope, Signal, traffic
+from draftboard.signals.comparison import acceptance_change
+from draftboard.signals.costs import step_cost
+from draftboard.signals.decisions import state
+from draftboard.signals.depth import configured_k, draft_tokens_per_pos, lowest_k
+from draftboard.signals.integrity import identity_error
+from draftboard.signals.latency import FELT
+from draftboard.signals.users import measured_speedup, speedup_high, speedup_low, speedup_uncertainty
+
+_ASKED = dict.fromkeys(
+    (
+        *(traffic.drafts, traffic.draft_tokens, traffic.accepted_tokens, traffic.accepted_tokens_per_pos),
+        *(traffic.decode_steps, traffic.first_tokens, draft_tokens_per_pos, state, configured_k, lowest_k),
+        *(signal for family in FELT.values() for signal in (family.buckets, family.mean)),
+        *(of.signal for of in bound(Traffic).values() if of.shown is not LINE),
+    )
+)
+"""Signals from whose answers everything else follows."""
+_OF_INFO = ("method", "adaptive")
+_NUMBERS = {"position": re.compile("[0-9]{1,4}"), "le": re.compile(r"[0-9]+(\.[0-9]*)?(e[+-]?[0-9]+)?|\+Inf")}
+"""Labels that are computed with, as vLLM and Prometheus write them."""
+_UNREAD = "The last change is not known: {}"
+
+
+@dataclass(frozen=True)
+class Queries:
+    """The questions of a report to a Prometheus, over one window that ends at one moment."""
+
+    client: Client
+    settings: Settings
+    span: Duration
+    at: float
+    model: str
+    method: str  # How drafts are made where no label says it.
+
+    @property
+    def compares(self) -> bool:
+        """Whether then and now are apart, so that they can be compared."""
+        return self.span <= self.settings.rules.compare_with
+
+    def changes(self) -> tuple[Mapping[Labels, Change], tuple[str, ...]]:
+        """The last change of each service; where they cannot be read, none and why: a report does without."""
+        try:
+            return last_changes(self.client, self.settings, self.model, self.at), ()
+        except DraftboardError as error:
+            return {}, (_UNREAD.format(error),)
+
+    def parts(self) -> Parts:
+        """What each model counted in parts of the span; none where those would be shorter than scrapes tell apart."""
+        scrape = self.settings.rules.scrape_interval.seconds
+        step = max(SCRAPES * scrape, math.ceil(self.span.seconds / PARTS))
+        count = self.span.seconds // step
+        if count < LEAST:
+            return {}
+        # A scrape more, from which the first one of the part counts: each increase is in one part.
+        scope = self._scope(Level.MODEL, Duration(step + scrape))
+        start, found = self.at - (count - 1) * step, dict[Labels, list[dict[str, float]]]()
+        for name, metric in COUNTED.items():
+            expression = rate(metric)
+            if expression.is_gone(scope):
+                continue
+            for labels, series in self._known(self.client.query_range(scope(expression), start, self.at, step)):
+                counted = found.setdefault(
+                    frozenset(labels.items()), [dict.fromkeys(COUNTED, 0.0) for _ in range(count)]
+                )
+                for moment, value in series.samples:
+                    counted[round((moment - start) / step)][name] = value * step if math.isfinite(value) else 0.0
+        return {labels: tuple(Part(**each) for each in counted) for labels, counted in found.items()}
+
+    def ask(self, levels: tuple[Level, ...], parts: Parts, progress: Progress) -> Counts:
+        """Ask for every base signal at some levels."""
+        remembered = (*([acceptance_change] if self.compares else []), measured_speedup, step_cost)
+        asked = [
+            (signal, level)
+            for level in levels
+            for signal in (*_ASKED, *(remembered if level is Level.MODEL else ()))
+            if signal.asked_from(self._scope(level))
+        ]
+        answers: dict[tuple[str, Level], Vector] = {(acceptance_change.name, Level.MODEL): {}}
+        for done, (signal, level) in enumerate(asked):
+            progress("asking Prometheus", done, len(asked))
+            factor = self.span.seconds if signal.per_second else 1.0
+            found = self._values(signal, signal, level)
+            answers[signal.name, level] = {labels: value * factor for labels, value in found.items()}
+        measured = answers.get((measured_speedup.name, Level.MODEL), {})
+        intervals = speedups(parts, measured, self.settings)
+        if len(intervals) < len(measured):
+            intervals = self._recorded_intervals(measured) | intervals
+        answers[speedup_low.name, Level.MODEL] = {labels: found.low for labels, found in intervals.items()}
+        answers[speedup_high.name, Level.MODEL] = {labels: found.high for labels, found in intervals.items()}
+        return Counts(self.settings, answers=answers)
+
+    def _recorded_intervals(self, measured: Vector) -> dict[Labels, Estimate]:
+        """As the rules recorded them, which is of their own window."""
+        if self.span != self.settings.rules.rate_window:
+            return {}
+        recorded = self._values(speedup_uncertainty, speedup_uncertainty, Level.MODEL)
+        answers = {(measured_speedup.name, Level.MODEL): measured, (speedup_uncertainty.name, Level.MODEL): recorded}
+        low, high = (Counts(self.settings, answers=answers).read(end) for end in (speedup_low, speedup_high))
+        return {labels: Estimate(measured[labels], low[labels], high[labels]) for labels in low}
+
+    def broken(self) -> Vector:
+        """Engines whose counters contradict each other, by identity: how far it is broken."""
+        limit = setting(lambda settings: settings.thresholds.inconsistent)
+        asked = identity_error.asked(self.settings)
+        return self._values(identity_error, identity_error > limit, Level.ENGINE) if asked else {}
+
+    def _values(self, signal: Signal, expression: Expr, level: Level) -> dict[Labels, float]:
+        """By labels."""
+        own = signal.by[0] if signal.by else ""
+        found: dict[Labels, float] = {}
+        for labels, series in self._known(self.client.query(self._scope(level)(expression), self.at)):
+            text, value = labels.get(own, ""), series.samples[0][1]
+            if own in _NUMBERS and not _NUMBERS[own].fullmatch(text):
+                what = f"{signal.title}: the label {own} is {text[:60]!r}, not a number"
+                raise DraftboardError(f"{self.client.url}: {what}")
+            if math.isfinite(value):
+                found[frozenset(labels.items())] = value
+        return found
+
+    def _known(self, answer: Iterable[Series]) -> Iterator[tuple[dict[str, str], Series]]:
+        """Of the model that is asked for: a selector cannot leave out series that do not carry the model's label."""
+        for series in answer:
+            labels = {name: text for name, text in series.labels.items() if name != "__name__"}
+            if self.model and labels.get(self.settings.labels.model_name) != self.model:
+                continue
+            names = self.settings.labels
+            told = self._told.get(self._model_in(labels), set())
+            # Engines that no label tells apart and that draft in several ways have no way to name.
+            values = next(iter(told)) if len(told) == 1 else (self.method, "")
+            for name, text in zip((names.spec_method, names.spec_verification), values, strict=True):
+                if text:
+                    labels.setdefault(name, text)
+            yield labels, series
+
+    @cached_property
+    def _told(self) -> dict[Labels, set[tuple[str, str]]]:
+        """By model: values of the labels of the method and of verification, as the engines' plugins tell."""
+        info = Function("last_over_time", Raw(probe.INFO, window=lambda scope: scope.window))
+        found: dict[Labels, set[tuple[str, str]]] = {}
+        for series in self.client.query(self._scope(Level.MODEL)(over_level("max", info, *_OF_INFO)), self.at):
+            told = drafting_of(series.labels, self.settings, self.method)
+            found.setdefault(self._model_in(series.labels), set()).add(told)
+        return found
+
+    def _model_in(self, labels: Mapping[str, str]) -> Labels:
+        return kept(frozenset(labels.items()), self.settings.labels.model_level)
+
+    def _scope(self, level: Level, span: Duration | None = None) -> Scope:
+        return of_model(Scope(self.settings, level, Edition.ASKED, span=span or self.span), self.model)
