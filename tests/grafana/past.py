@@ -98,9 +98,9 @@ def _append(recording: Path, lines: Iterator[str]) -> None:
 def _plugin(times: range) -> Iterator[str]:
     """One engine with Draftboard's plugin for vLLM, and how it drafts."""
     target = 'job="vllm",instance="vllm-0:8000",engine="0",model_name="meta-llama/Llama-3.3-70B-Instruct"'
-    arm = 'variant="speculative",spec_method="eagle3"'
+    variant = 'variant="speculative",spec_method="eagle3"'
     drafts = 'method="eagle3",k="5",adaptive="false",rejection="standard"'
-    yield from (f"{probe.INFO.name}{{{target},{arm},{drafts}}} 1 {at}" for at in times)
+    yield from (f"{probe.INFO.name}{{{target},{variant},{drafts}}} 1 {at}" for at in times)
 
 
 def _gpus(times: range) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""A comparison of two arms in Prometheus against what the rules recorded of the same time of the recorded run."""
+"""A comparison of two variants in Prometheus against what the rules recorded of the same time of the recorded run."""
 
 import json
 import os

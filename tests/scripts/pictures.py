@@ -15,7 +15,7 @@ from support import grafana
 
 OF_FLEET = "dashboards/draftboard-fleet.json"
 CHOSEN = {"dashboards/draftboard-compare.json": "var-model_name=meta-llama/Llama-3.3-70B-Instruct"}
-"""Variables that a page is about: arms of one model."""
+"""Variables that a page is about: variants of one model."""
 FREQUENT, COVERING = 64, 64  # colours
 WIDTH = 1200
 LARGEST = 150_000

@@ -48,7 +48,7 @@ def speedup(before: int, after: int, load: int) -> float:
 
 
 @dataclass(frozen=True)
-class Arm:
+class Variant:
     """A model drafted in one way, from one hour before the end to another."""
 
     k: int
@@ -99,7 +99,7 @@ class Arm:
 class Memory:
     """What answers queries of a range; `hidden` says which moments have no records."""
 
-    arms: Sequence[Arm]
+    variants: Sequence[Variant]
     hidden: Callable[[float], bool] = lambda _: False
     value: str = ""
     instead: bytes = b""
@@ -119,21 +119,25 @@ class Memory:
         text = json.dumps({"status": "success", "data": {"resultType": "matrix", "result": result}}).encode()
         page(self.instead or text, Content_Type="application/json")(request)
 
-    def _values(self, arm: Arm, at: float) -> dict[str, tuple[float, str]]:
-        if (id(arm), at) not in self.known:
-            self.known[id(arm), at] = arm.values(at, random.Random(hash((self.seed, arm.k, at))))
-        return self.known[id(arm), at]
+    def _values(self, variant: Variant, at: float) -> dict[str, tuple[float, str]]:
+        if (id(variant), at) not in self.known:
+            self.known[id(variant), at] = variant.values(at, random.Random(hash((self.seed, variant.k, at))))
+        return self.known[id(variant), at]
 
     def _result(self, query: str, times: Sequence[float]) -> Any:
         record, _, matchers = query.partition("{")
         name, chosen = _SIGNALS[record], re.search(r'model_name=~?"([^"]*)"', matchers)
-        for arm in self.arms:
+        for variant in self.variants:
             by_batch: dict[str, list[list[object]]] = {}
-            for at in times if chosen is None or chosen[1] == arm.model else ():
+            for at in times if chosen is None or chosen[1] == variant.model else ():
                 hours = (END - at) / 3600
-                if arm.until <= hours < arm.since and not self.hidden(hours) and name in self._values(arm, at):
-                    value, batch = self._values(arm, at)[name]
+                if (
+                    variant.until <= hours < variant.since
+                    and not self.hidden(hours)
+                    and name in self._values(variant, at)
+                ):
+                    value, batch = self._values(variant, at)[name]
                     by_batch.setdefault(batch, []).append([at, self.value or repr(value)])
             for batch, values in by_batch.items():
                 own = {"batch": batch} if batch else {}
-                yield {"metric": {"__name__": record} | arm.labels | own, "values": values}
+                yield {"metric": {"__name__": record} | variant.labels | own, "values": values}

@@ -370,4 +370,4 @@ def test_the_rules_are_those_of_the_settings(renamed: Path) -> None:
 def test_the_defaults_rename_nothing() -> None:
     values = Settings().labels
     targets = {one.get("targetLabel") for one in endpoint(rendered(SCRAPE))["relabelings"]}
-    assert targets == {values.job, values.host, *values.arm, values.scale_to_zero}
+    assert targets == {values.job, values.host, *values.variant_labels, values.scale_to_zero}

@@ -16,18 +16,20 @@ from draftboard.prometheus import Client
 from draftboard.settings import Settings
 from support import command_line
 from support.loopback import answering
-from support.remembered import END, Arm, Memory, speedup, step_cost, tokens
+from support.remembered import END, Memory, Variant, speedup, step_cost, tokens
 
 run = partial(command_line.run, "history")
 
 pytest.importorskip("scipy")
 AT = ("--at", str(END))
-K3, K5 = Arm(3, 20, 10), Arm(5, 9.9)
+K3, K5 = Variant(3, 20, 10), Variant(5, 9.9)
 
 
-def asked(capsys: pytest.CaptureFixture[str], *arms: Arm, words: Sequence[str] = (), **memory: Any) -> dict[str, Any]:
+def asked(
+    capsys: pytest.CaptureFixture[str], *variants: Variant, words: Sequence[str] = (), **memory: Any
+) -> dict[str, Any]:
     """The only model."""
-    with answering(Memory(arms, **memory)) as place:
+    with answering(Memory(variants, **memory)) as place:
         code, out, err = run("--prometheus", place, "--range", "1d", *AT, *words, "--json", capsys=capsys)
     assert (code, err) == (0, "")
     (model,) = json.loads(out)["models"]
@@ -52,24 +54,26 @@ def test_a_change_of_k_is_found_where_it_happened_with_what_it_did(capsys: pytes
 
 
 def test_nothing_that_changed_is_no_change(capsys: pytest.CaptureFixture[str]) -> None:
-    model = asked(capsys, Arm(3, 20, restarted=8))
+    model = asked(capsys, Variant(3, 20, restarted=8))
     assert (model["changes"], model["now"]["k"], model["notes"]) == ([], 3, [])
 
 
 def test_speculation_is_turned_on_without_a_change_of_its_label(capsys: pytest.CaptureFixture[str]) -> None:
-    (change,) = asked(capsys, Arm(0, 20, 10), Arm(5, 9.9))["changes"]
+    (change,) = asked(capsys, Variant(0, 20, 10), Variant(5, 9.9))["changes"]
     assert (change["what"], change["acceptance_length"]) == (["speculation"], None)
     assert holds(change["decode_speed"], speedup(0, 5, 1))
 
 
 def test_speculation_off_again_is_two_changes(capsys: pytest.CaptureFixture[str]) -> None:
-    off, on = asked(capsys, Arm(0, 20, 14, method="none"), Arm(5, 14, 6), Arm(0, 6, method="none"))["changes"]
+    off, on = asked(capsys, Variant(0, 20, 14, method="none"), Variant(5, 14, 6), Variant(0, 6, method="none"))[
+        "changes"
+    ]
     assert (on["what"], off["what"]) == (["speculation"], ["speculation"])
     assert holds(off["decode_speed"], speedup(5, 0, 1))
 
 
 def test_sides_are_compared_in_batches_that_both_had(capsys: pytest.CaptureFixture[str]) -> None:
-    (change,) = asked(capsys, Arm(3, 20, 10, loads=(1, 2, 32)), Arm(5, 10, loads=(2, 2, 64)))["changes"]
+    (change,) = asked(capsys, Variant(3, 20, 10, loads=(1, 2, 32)), Variant(5, 10, loads=(2, 2, 64)))["changes"]
     assert change["loads"] == [2]
     assert holds(change["decode_speed"], speedup(3, 5, 2))
     assert 0 < change["earlier"]["like"] < change["earlier"]["windows"]
@@ -77,13 +81,13 @@ def test_sides_are_compared_in_batches_that_both_had(capsys: pytest.CaptureFixtu
 
 
 def test_without_like_load_there_is_no_effect(capsys: pytest.CaptureFixture[str]) -> None:
-    (change,) = asked(capsys, Arm(3, 20, 10, loads=(1,)), Arm(5, 10, loads=(8,)))["changes"]
+    (change,) = asked(capsys, Variant(3, 20, 10, loads=(1,)), Variant(5, 10, loads=(8,)))["changes"]
     assert change["withheld"].startswith("not enough like load: 8 windows of one batch size on both sides; before 1 (")
     assert [change[name] for name in ("decode_speed", "step_latency", "time_per_token", "loads")] == [None] * 3 + [[]]
 
 
 def test_a_change_that_another_follows_too_soon_has_no_effect(capsys: pytest.CaptureFixture[str]) -> None:
-    second, first = asked(capsys, Arm(3, 20, 10), Arm(5, 10, 9.6), Arm(4, 9.6))["changes"]
+    second, first = asked(capsys, Variant(3, 20, 10), Variant(5, 10, 9.6), Variant(4, 9.6))["changes"]
     assert (first["before"]["k"], first["after"]["k"], second["after"]["k"]) == (3, 5, 4)
     assert first["withheld"]
     assert first["notes"] == ["Another change followed within 20m"]
@@ -92,61 +96,63 @@ def test_a_change_that_another_follows_too_soon_has_no_effect(capsys: pytest.Cap
 
 
 def test_what_changes_at_one_time_cannot_be_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
-    (change,) = asked(capsys, Arm(3, 20, 10), Arm(5, 10, method="mtp", variant="b"))["changes"]
+    (change,) = asked(capsys, Variant(3, 20, 10), Variant(5, 10, method="mtp", variant="b"))["changes"]
     assert change["what"] == ["K", "method", "variant"]
     assert change["notes"] == ["K and method and variant changed at once: their effects cannot be separated"]
 
 
 def test_a_roll_out_is_one_change_and_its_windows_count_on_no_side(capsys: pytest.CaptureFixture[str]) -> None:
-    (change,) = asked(capsys, K3, Arm(5, 10, 9, lowest=3), Arm(5, 9))["changes"]
+    (change,) = asked(capsys, K3, Variant(5, 10, 9, lowest=3), Variant(5, 9))["changes"]
     assert change["at"] == END - 9 * 3600 + 300
     assert any(note.startswith("Left out: 1h in which engines differed") for note in change["notes"])
     assert holds(change["decode_speed"], speedup(3, 5, 1))
 
 
-@pytest.mark.parametrize("arms", [(Arm(3, 20, 10, method=""), Arm(3, 10)), (Arm(0, 20, 10, method="none"), Arm(0, 10))])
+@pytest.mark.parametrize(
+    "variants", [(Variant(3, 20, 10, method=""), Variant(3, 10)), (Variant(0, 20, 10, method="none"), Variant(0, 10))]
+)
 def test_a_label_that_was_added_or_says_the_same_is_no_change(
-    arms: tuple[Arm, ...], capsys: pytest.CaptureFixture[str]
+    variants: tuple[Variant, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert asked(capsys, *arms)["changes"] == []
+    assert asked(capsys, *variants)["changes"] == []
 
 
 def test_a_canary_before_a_change_is_left_out_of_it(capsys: pytest.CaptureFixture[str]) -> None:
-    model = asked(capsys, Arm(3, 20, 8), Arm(5, 12, variant="b"))
+    model = asked(capsys, Variant(3, 20, 8), Variant(5, 12, variant="b"))
     (change,) = model["changes"]
     assert (change["what"], model["notes"]) == (["K", "variant"], [])
     assert any(note.startswith("Left out: 4h in which engines differed or two ways") for note in change["notes"])
 
 
 def test_two_ways_at_once_are_no_change(capsys: pytest.CaptureFixture[str]) -> None:
-    model = asked(capsys, Arm(3, 20), Arm(5, 12, variant="b"))
+    model = asked(capsys, Variant(3, 20), Variant(5, 12, variant="b"))
     assert model["changes"] == []
     (note,) = model["notes"]
     assert note.startswith("Served in several ways at once for 12h (eagle3, K 3; eagle3, K 5, variant b)")
 
 
 def test_a_gap_around_a_change_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    (change,) = asked(capsys, Arm(3, 20, 12), Arm(5, 6))["changes"]
+    (change,) = asked(capsys, Variant(3, 20, 12), Variant(5, 6))["changes"]
     assert any(note.startswith("No records for 6h") for note in change["notes"])
     assert holds(change["decode_speed"], speedup(3, 5, 1))
 
 
 def test_a_gap_within_a_setup_is_no_change(capsys: pytest.CaptureFixture[str]) -> None:
-    assert asked(capsys, Arm(3, 20), hidden=lambda hours: 8 < hours < 12)["changes"] == []
+    assert asked(capsys, Variant(3, 20), hidden=lambda hours: 8 < hours < 12)["changes"] == []
 
 
 def test_a_model_that_vanished_says_since_when(capsys: pytest.CaptureFixture[str]) -> None:
-    assert asked(capsys, Arm(3, 20, 5))["notes"] == ["Not seen for the last 5h"]
+    assert asked(capsys, Variant(3, 20, 5))["notes"] == ["Not seen for the last 5h"]
 
 
 def test_restarts_within_a_side_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
-    (change,) = asked(capsys, K3, Arm(5, 9.9, restarted=4))["changes"]
+    (change,) = asked(capsys, K3, Variant(5, 9.9, restarted=4))["changes"]
     assert (change["earlier"]["restarts"], change["later"]["restarts"]) == (0, 1)
 
 
 def test_pure_decode_steps_are_preferred_where_both_sides_have_them(capsys: pytest.CaptureFixture[str]) -> None:
-    (both,) = asked(capsys, Arm(3, 20, 10, pure=True), Arm(5, 10, pure=True))["changes"]
-    (one,) = asked(capsys, Arm(3, 20, 10), Arm(5, 10, pure=True))["changes"]
+    (both,) = asked(capsys, Variant(3, 20, 10, pure=True), Variant(5, 10, pure=True))["changes"]
+    (one,) = asked(capsys, Variant(3, 20, 10), Variant(5, 10, pure=True))["changes"]
     assert (both["steps_of"], one["steps_of"]) == ("pure decode steps", "all steps")
     assert both["step_latency"]["before"] == pytest.approx(0.02 * step_cost(3, 1), rel=0.02)
 
@@ -154,19 +160,19 @@ def test_pure_decode_steps_are_preferred_where_both_sides_have_them(capsys: pyte
 def test_intervals_hold_the_truth_in_nearly_all_runs(capsys: pytest.CaptureFixture[str]) -> None:
     held = 0
     for seed in range(20):
-        (change,) = asked(capsys, Arm(3, 3, 1.5), Arm(5, 1.5), seed=seed, words=("--range", "3h"))["changes"]
+        (change,) = asked(capsys, Variant(3, 3, 1.5), Variant(5, 1.5), seed=seed, words=("--range", "3h"))["changes"]
         held += change["decode_speed"]["low"] <= speedup(3, 5, 1) <= change["decode_speed"]["high"]
     assert held >= 17
 
 
 def test_json_is_as_its_schema_says(capsys: pytest.CaptureFixture[str]) -> None:
-    with answering(Memory((K3, K5, Arm(0, 4, method="none")))) as place:
+    with answering(Memory((K3, K5, Variant(0, 4, method="none")))) as place:
         _, out, _ = run("--prometheus", place, "--range", "1d", *AT, "--json", capsys=capsys)
     jsonschema.validate(json.loads(out), json.loads(schema_of("history")))
 
 
 def test_people_read_what_changed_and_on_what_it_rests(capsys: pytest.CaptureFixture[str]) -> None:
-    with answering(Memory((K3, K5, Arm(2, 5, model="steady")))) as place:
+    with answering(Memory((K3, K5, Variant(2, 5, model="steady")))) as place:
         code, out, err = run("--prometheus", place, *AT, "--markdown", capsys=capsys)
     assert (code, err) == (0, "")
     changed, steady = "K 3 -\\> 5: faster: speedup 1.", "steady (job=vllm): no change"
@@ -177,7 +183,7 @@ def test_people_read_what_changed_and_on_what_it_rests(capsys: pytest.CaptureFix
 
 
 def test_a_change_without_an_effect_is_about_even(capsys: pytest.CaptureFixture[str]) -> None:
-    with answering(Memory((K3, Arm(3, 9.9, method="mtp")))) as place:
+    with answering(Memory((K3, Variant(3, 9.9, method="mtp")))) as place:
         _, out, _ = run("--prometheus", place, "--range", "1d", *AT, "--markdown", capsys=capsys)
     assert "eagle3, K 3 -\\> mtp, K 3: about even: speedup 1.00 (1.00 to 1.01)" in out
 
@@ -237,15 +243,15 @@ def quoted(memory: Memory) -> dict[str, Change]:
 
 
 def test_the_report_asks_little_of_models_that_did_not_change() -> None:
-    memory = Memory([Arm(3, 24 * 8, model=f"m{number}") for number in range(12)])
+    memory = Memory([Variant(3, 24 * 8, model=f"m{number}") for number in range(12)])
     assert quoted(memory) == {}
     assert len(memory.queries) == 4
     assert memory.samples <= 12 * 4 * 337
 
 
 def test_the_report_asks_for_the_effects_of_a_few_models_only() -> None:
-    arms = [(Arm(3, 20, 10, model=f"m{number}"), Arm(5, 10, model=f"m{number}")) for number in range(10)]
-    memory = Memory([arm for both in arms for arm in both])
+    variants = [(Variant(3, 20, 10, model=f"m{number}"), Variant(5, 10, model=f"m{number}")) for number in range(10)]
+    memory = Memory([variant for both in variants for variant in both])
     changes = quoted(memory)
     assert len(changes) == 8
     assert len(memory.queries) == 4 + 8 * 12
@@ -253,7 +259,7 @@ def test_the_report_asks_for_the_effects_of_a_few_models_only() -> None:
 
 
 def test_the_report_quotes_the_last_of_several_changes() -> None:
-    (change,) = quoted(Memory([Arm(3, 20, 15), Arm(5, 15, 10), Arm(2, 10)])).values()
+    (change,) = quoted(Memory([Variant(3, 20, 15), Variant(5, 15, 10), Variant(2, 10)])).values()
     assert (change.before.k, change.after.k) == (5, 2)
 
 

@@ -112,7 +112,7 @@ def test_the_level_in_a_record_s_name_is_what_its_expression_keeps(files: dict[s
                     if of_servers
                     else []
                 )
-                # A baseline is shared by all arms of its model.
+                # A baseline is shared by all variants of its model.
                 allowed += (
                     [{*labels.scope, labels.model_name}]
                     if re.search("measured_speedup|step_cost", rule["record"])

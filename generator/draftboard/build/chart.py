@@ -30,7 +30,7 @@ _OF_OPERATOR = ("namespace", "pod", "container", "endpoint", "service", "instanc
 def text(path: str, settings: Settings, made_by: str) -> str:
     """One of the files; it names its origin, `made_by`."""
     labels = settings.labels
-    of_pods = (*labels.arm, labels.scale_to_zero)
+    of_pods = (*labels.variant_labels, labels.scale_to_zero)
     names = {"model_name": labels.model_name, "engine": labels.engine}
     return environment.get_template(TEMPLATES[path]).render(
         dict(settings),

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from draftboard.compare.gates import drop_gate, interval_in_words, speedup_gate, too_few
-from draftboard.compare.objects import Arm, Comparison, Cost, Measured, Row, Tail, Value, Verdict
+from draftboard.compare.objects import Comparison, Cost, Measured, Row, Tail, Value, Variant, Verdict
 from draftboard.compare.rows import groups, in_words, value_of
 from draftboard.compare.sides import Side, Sides, conditions, engines_in_words, over, trend
 from draftboard.errors import DraftboardError
@@ -81,8 +81,8 @@ def compare(
     if min_speedup is not None:
         gates.append(speedup_gate(sides, measured, min_speedup, settings, whole=whole_interval))
     return Comparison(
-        baseline=_arm(baseline),
-        candidate=_arm(candidate),
+        baseline=_variant(baseline),
+        candidate=_variant(candidate),
         unlike=unlike,
         verdict=_verdict(sides, measured, settings),
         measured=measured,
@@ -98,11 +98,11 @@ def _gpus(side: Side, gpus: int) -> str:
     return f"{engines_in_words(side.engines)} with {gpus} GPU{'s' if gpus > 1 else ''} each"
 
 
-def _arm(side: Side) -> Arm:
+def _variant(side: Side) -> Variant:
     of_model = {name: getattr(side.model, name) for name in ("model", "method", "labels", "state")}
     of_report = {name: getattr(side.report, name) for name in ("origin", "sources", "taken_at", "seconds", "sampling")}
     counted = {name: getattr(side, name) for name in ("engines", "requests", "drafts")}
-    return Arm(name=named(side.model), **counted, **of_model, **of_report)
+    return Variant(name=named(side.model), **counted, **of_model, **of_report)
 
 
 def _measured(sides: Sides, *, same_gpus: bool) -> Measured:

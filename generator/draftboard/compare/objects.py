@@ -11,7 +11,7 @@ from draftboard.report import Origin, Sampling
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arm(Described):
+class Variant(Described):
     """One side of the comparison."""
 
     name: str
@@ -159,8 +159,8 @@ class Comparison(Described):
 
     schema_version: int = 1
     """Raised when a field is removed or changes its meaning; new fields do not change it."""
-    baseline: Arm
-    candidate: Arm
+    baseline: Variant
+    candidate: Variant
     unlike: tuple[str, ...]
     """Differences that forbid a comparison; empty unless forced."""
     verdict: Verdict

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from draftboard.compare.comparing import CODES
 from draftboard.compare.gates import interval_in_words
-from draftboard.compare.objects import Arm, Comparison, Row
+from draftboard.compare.objects import Comparison, Row, Variant
 from draftboard.compare.rows import SIGNALS, in_words
 from draftboard.compare.sides import engines_in_words, trend
 from draftboard.output import Bullets, Cell, Column, Document, Heading, Note, Sentence, Table, Text, columns
@@ -39,8 +39,8 @@ def document(comparison: Comparison, settings: Settings) -> Document:
     compared = columns("", numbers=("Baseline", "Candidate", "Change"))
     return Document.of(
         (
-            Sentence(f"Baseline   {_arm(comparison.baseline)}", Status.QUIET),
-            Sentence(f"Candidate  {_arm(comparison.candidate)}", Status.QUIET),
+            Sentence(f"Baseline   {_variant(comparison.baseline)}", Status.QUIET),
+            Sentence(f"Candidate  {_variant(comparison.candidate)}", Status.QUIET),
             Sentence("Not alike, compared because of --force:" if comparison.unlike else "", Status.BAD),
             Bullets(comparison.unlike, Status.BAD),
             *(Heading("Verdict", says), Bullets(verdict.reasons)),
@@ -55,13 +55,13 @@ def document(comparison: Comparison, settings: Settings) -> Document:
     )
 
 
-def _arm(arm: Arm) -> str:
-    sampled = [f"temperature {arm.sampling.temperature:g}"] if arm.sampling.temperature is not None else []
-    drafts = [f"{arm.drafts:,.0f} drafts"] if arm.drafts else []
-    when = time_in_words(arm.seconds, arm.taken_at)
-    source = f"{arm.name}: {arm.origin} ({', '.join(arm.sources)})"
-    engines = engines_in_words(arm.engines)
-    return ", ".join((source, engines, *when, *sampled, f"{arm.requests:,.0f} requests", *drafts, arm.state))
+def _variant(variant: Variant) -> str:
+    sampled = [f"temperature {variant.sampling.temperature:g}"] if variant.sampling.temperature is not None else []
+    drafts = [f"{variant.drafts:,.0f} drafts"] if variant.drafts else []
+    when = time_in_words(variant.seconds, variant.taken_at)
+    source = f"{variant.name}: {variant.origin} ({', '.join(variant.sources)})"
+    engines = engines_in_words(variant.engines)
+    return ", ".join((source, engines, *when, *sampled, f"{variant.requests:,.0f} requests", *drafts, variant.state))
 
 
 def _figures(comparison: Comparison) -> Iterator[tuple[str, str, str]]:

@@ -68,7 +68,7 @@ class Context:
     def _labels(self, level: Level) -> tuple[list[str], list[str]]:
         """The labels of a level: from the model to the way it drafts, and those that are mostly equal."""
         names, labels = self.settings.labels, level.labels(self.settings)
-        identifying = (names.model_name, names.instance, names.engine, *names.arm, names.host)
+        identifying = (names.model_name, names.instance, names.engine, *names.variant_labels, names.host)
         return [label for label in identifying if label in labels], [one for one in labels if one not in identifying]
 
 

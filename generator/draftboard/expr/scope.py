@@ -244,7 +244,7 @@ class Scope:
             # Each label that dashboards filter by has a variable of its name. A service is all its arms, and the
             # monitoring is no server to choose.
             names = self.settings.labels
-            left_out = names.arm if self.every_arm or self.level is Level.SERVICE else ()
+            left_out = names.variant_labels if self.every_arm or self.level is Level.SERVICE else ()
             left_out = names.filters if self.level is Level.MONITOR else left_out
             filters = (label for label in names.filters if label not in left_out)
             absent = "|" if optional else ""

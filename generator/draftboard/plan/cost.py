@@ -76,7 +76,7 @@ def plan_cost(
         verdict="Saves nothing and costs nothing." if f"{abs(saving):.1%}" == "0.0%" else verdict,
         notes=(
             "The saving holds while the GPUs are busy: idle GPUs cost as much with speculation as without.",
-            "An expected speedup is not a measured one: use the throughput of both arms under the same load.",
+            "An expected speedup is not a measured one: use the throughput of both variants under the same load.",
         ),
         gpus=gpus,
         extra_gpus=extra_gpus,

@@ -254,7 +254,7 @@ class ModelReport(Judged):
     engines: tuple[EngineReport, ...]
     """Of Prometheus only where asked for."""
     measured_speedup_interval: Estimate | None = None
-    """With its 95 % interval, by the scatter of both arms between the parts of the time; None where there is none."""
+    """With its 95 % interval, from the scatter of both variants between parts of the time; None where unknown."""
     last_change: Change | None = None
     """Of K, method, variant or speculation within a week, and what it did; of a Prometheus with the rules only."""
     parts: tuple[Part, ...] = ()

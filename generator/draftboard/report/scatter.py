@@ -44,31 +44,31 @@ def why_none(parts: Sequence[Part], origin: Origin) -> str:
 
 
 def speedups(parts: Parts, measured: Collection[Labels], settings: Settings) -> dict[Labels, Estimate]:
-    """Of the arms whose speedup is measured, their own, as far as both sides' scatter is known."""
+    """Of the variants whose speedup is measured, their own, as far as both sides' scatter is known."""
     found = {}
-    for arm in measured:
-        before, after = (ratios(one).get(per_token.mean.name) for one in _sides(parts, arm, settings))
+    for variant in measured:
+        before, after = (ratios(one).get(per_token.mean.name) for one in _sides(parts, variant, settings))
         if before and after:
-            found[arm] = before.over(after)
+            found[variant] = before.over(after)
     return found
 
 
-def why_not(parts: Parts, arm: Labels, settings: Settings) -> str:
-    """Why an arm whose speedup is measured has no interval of it."""
-    return next(filter(None, (why_none(side, Origin.PROMETHEUS) for side in _sides(parts, arm, settings))), "")
+def why_not(parts: Parts, variant: Labels, settings: Settings) -> str:
+    """Why a variant whose speedup is measured has no interval of it."""
+    return next(filter(None, (why_none(side, Origin.PROMETHEUS) for side in _sides(parts, variant, settings))), "")
 
 
-def _sides(parts: Parts, arm: Labels, settings: Settings) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
-    """The parts of all of a model's baselines together, and those of the arm."""
+def _sides(parts: Parts, variant: Labels, settings: Settings) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
+    """The parts of all of a model's baselines together, and those of the variant."""
     names = settings.labels
-    model = kept(arm, (*names.scope, names.model_name))
+    model = kept(variant, (*names.scope, names.model_name))
     baselines = [
         own
         for labels, own in parts.items()
         if value_of(labels, names.spec_method) == settings.methods.baseline
         and kept(labels, (*names.scope, names.model_name)) == model
     ]
-    return tuple(_together(each) for each in zip(*baselines, strict=True)), parts.get(arm, ())
+    return tuple(_together(each) for each in zip(*baselines, strict=True)), parts.get(variant, ())
 
 
 def _together(parts: Sequence[Part]) -> Part:

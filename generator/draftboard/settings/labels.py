@@ -61,7 +61,7 @@ class Labels(Table):
     spec_method: LabelName = "spec_method"
     """Target label set by the user: vLLM does not export the drafting method."""
     variant: LabelName = "variant"
-    """Target label set by the user: an arm of an A/B comparison."""
+    """Target label set by the user: one side of an A/B comparison."""
     scale_to_zero: LabelName = "scale_to_zero"
     """Target label set by the user, of any value: servers whose absence is normal."""
     spec_verification: LabelName = "spec_verification"
@@ -75,8 +75,8 @@ class Labels(Table):
         return (*self.scope, self.job, self.instance)
 
     @property
-    def arm(self) -> tuple[str, ...]:
-        """Labels that tell apart ways to draft for the same model."""
+    def variant_labels(self) -> tuple[str, ...]:
+        """Labels that tell variants of a model apart: how their servers draft."""
         return (self.spec_method, self.variant, self.spec_verification)
 
     @property
@@ -87,22 +87,23 @@ class Labels(Table):
     @property
     def target_series(self) -> tuple[str, ...]:
         """Labels that every series of a scraped server carries."""
-        return (*self.target, *self.arm)
+        return (*self.target, *self.variant_labels)
 
     @property
     def engine_level(self) -> tuple[str, ...]:
         """Labels that a record of an engine keeps."""
-        return (*self.target, self.model_name, self.engine, *self.arm)
+        return (*self.target, self.model_name, self.engine, *self.variant_labels)
 
     @property
     def model_level(self) -> tuple[str, ...]:
         """Labels that a record of a model keeps."""
-        return (*self.scope, self.job, self.model_name, *self.arm)
+        return (*self.scope, self.job, self.model_name, *self.variant_labels)
 
     def of_level(self, level: str) -> tuple[str, ...]:
         """Labels that a record keeps whose name begins with this level."""
         kept = {
-            "target": (*self.target, self.model_name, *self.arm),  # The model is known once the server has answered.
+            # The model of a target is known once the server has answered.
+            "target": (*self.target, self.model_name, *self.variant_labels),
             "engine": self.engine_level,
             "model": self.model_level,
             "service": (*self.scope, self.job, self.model_name),  # A model, however its servers draft.

@@ -88,12 +88,12 @@ def _model_and_batch(scope: Scope) -> tuple[str, ...]:
 
 
 def remembered(step_time: Signal) -> Expr:
-    """Its mean over days, at each batch that an arm had."""
+    """Its mean over days, at each batch that a variant had."""
     return OverTime("avg_over_time", step_time, lambda settings: settings.rules.baseline_steps)
 
 
 def against_baseline(step_time: Signal, figure: Expr) -> Expr:
-    """A figure of arms that speculate, over the baseline's step time in batches of the same size."""
+    """A figure of variants that speculate, over the baseline's step time in batches of the same size."""
     plain = Aggregate("avg", _model_and_batch, of_baseline(remembered(step_time)))
     return of_speculating(figure).ratio(plain, on(_model_and_batch, group="left"))
 
@@ -134,7 +134,7 @@ def _v_of_settings(s: Scope) -> Expr:
 
 
 _by_settings = Given(_v_of_settings)
-# A step that drafts takes at least a plain one: where a step seems to take less, the arms differ in something else.
+# A step that drafts takes at least a plain one: where a step seems to take less, the variants differ in something else.
 _measured = (AtLeast(step_cost, 1) - plain_share) / coverage - draft_length * draft_cost
 verify_inflation = Signal(
     name="verify_inflation",

@@ -15,8 +15,8 @@ ranked_speedup = replace(
     name="ranked_speedup",
     title="Measured speedup, or none",
     question="Which way to draft gains most?",
-    description="The measured speedup of each arm, and none of an arm without a baseline at like load.",
-    action="Take the arm whose low end is above the next one's high end.",
+    description="The measured speedup of each variant, and none of a variant without a baseline at like load.",
+    action="Take the variant whose low end is above the next one's high end.",
     # Grafana sorts no rows without a value.
     expr=first_of(users.measured_speedup, constant(0, decisions.standing)),
     codes=(Code(0, "\N{EN DASH}", Status.QUIET),),
@@ -24,9 +24,7 @@ ranked_speedup = replace(
 )
 _MILLIONS_AN_HOUR = 0.0036  # Of one a second.
 _EACH_ARM = ignoring("batch", group="left")
-_DAYS = (
-    "Means of rules.baseline_steps (by default 3d), so that arms compare at batches that they had at different times."
-)
+_DAYS = "Means of rules.baseline_steps (by default 3d), so that variants compare whose batches differed in time."
 
 
 _by_days = first_of(
@@ -87,7 +85,7 @@ tokens_per_engine = Signal(
     name="tokens_per_engine",
     title="Generated tokens per engine",
     short="Tokens/s, engine",
-    question="How much does each engine of an arm generate?",
+    question="How much does each engine of a variant generate?",
     description="Generated tokens per second / engines that answer.",
     action="Compare it at like load: clients who send less get less.",
     unit=Unit.TOKENS_PER_SECOND,
@@ -99,7 +97,7 @@ cost_of_tokens = Signal(
     short="1M tokens",
     question="What do a million generated tokens cost?",
     description="Price of an engine's hour, a variable of the page, / tokens that an engine generates in an hour.",
-    action="Compare arms at like load: an idle engine costs as much as a busy one.",
+    action="Compare variants at like load: an idle engine costs as much as a busy one.",
     note="At the throughput of now; the price is that of all GPUs of one engine.",
     unit=Unit.PRICE,
     better=Better.LOWER,
