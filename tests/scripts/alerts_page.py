@@ -27,26 +27,26 @@ LONGEST = 240  # Minutes: an alert that is not told by then is an error.
 UNKNOWN = "-"
 HEAD = """# Alerts
 
-What each alert catches, how soon it tells, and whom. Made by `make detect`: edit the alerts and their cases, not this
-page.
+The condition, detection time and receiver of each alert. `make detect` writes this page: edit the alerts and their
+cases instead.
 
-- **Told after**: minutes from the beginning of the cause to the first evaluation at which the alert fires, with scrapes
-  every 15 s and every 60 s. Measured by promtool, which evaluates the rules once a minute, on one story for each alert:
-  a case of `tests/rules/`. The cause begins right after a scrape, and the scrape right after an evaluation: the worst
-  moment. Where a story has no past, its fault fills the windows of the rates from the beginning; a mild fault after a
-  healthy past takes longer, by up to these windows (for error budgets hours, for their slow burn days). Alertmanager
-  waits 30 s before it sends.
-- **False alarms**: a month and model, under the steady traffic of two kinds of request that
+- **Detection time**: minutes from the start of the cause to the first evaluation at which the alert fires, with scrape
+  intervals of 15 s and 60 s. promtool measures it in one case of `tests/rules/` for each alert, and evaluates the rules
+  once a minute. The cause starts right after a scrape, and the scrape is right after an evaluation: the worst case.
+  Where a case has no healthy past, the fault fills the windows of the rates from the start. A mild fault after a healthy
+  past takes longer, by up to these windows (hours for error budgets, days for their slow burn). Alertmanager waits
+  another 30 s before it sends.
+- **False alarms**: for each month and model, under the steady traffic of two kinds of request that
   `tests/scripts/false_alarms.py` simulates. `-`: not simulated.
-- **Told**: the receiver in Alertmanager. `critical` is for somebody on call, `warning` for the working day, `info` is
-  advice, and `heartbeat` is a dead man's switch. [Notifications](../operate/notifications.md) says how to connect them.
-- **Silenced by**: alerts on the cause. While one fires on the same labels, Alertmanager holds this alert back.
+- **Receiver**: in Alertmanager. `critical` is for the person on call, `warning` for business hours, `info` is
+  advice, and `heartbeat` is a dead man's switch. [Notifications](../operate/notifications.md) describes their channels.
+- **Inhibited by**: alerts on the cause. While one fires on the same labels, Alertmanager does not send this alert.
 
-Limits are the defaults, objectives those of `tests/rules/objectives.toml`: without an objective in `[slo]` there is no
-alert on error budgets. The links lead to the runbooks.
+Thresholds are the defaults, objectives those of `tests/rules/objectives.toml`: without an objective in `[slo]` there is
+no alert on error budgets. The links lead to the runbooks.
 """
 COLUMNS = """
-| alert | fires when | told after, 15 s | 60 s | false alarms | told | silenced by |
+| alert | fires when | detection time, 15 s | 60 s | false alarms | receiver | inhibited by |
 |---|---|---|---|---|---|---|
 """
 _ROW = re.compile(r"^\| \[?`(\w+)`.*?\| (\d+ min) \| (\d+ min) \|", re.MULTILINE)

@@ -51,55 +51,55 @@ JOB = "vllm"
 
 HEAD = """# Performance
 
-What fleets of 10, 100 and 300 engines cost a Prometheus. Made by `make bench`: edit `tests/scripts/bench.py`, not
-this page.
+The cost of fleets of 10, 100 and 300 engines for a Prometheus. `make bench` writes this page: edit
+`tests/scripts/bench.py` instead.
 
-## Opening a page
+## Opening a dashboard
 
-Over {shown}, with all variables at their defaults and collapsed rows closed. Samples are those that Prometheus reads
-for all queries of the page; the peak is the most that one query holds at a time; seconds are until the last answer.
+The time range is {shown}, all variables have their defaults, and collapsed rows stay closed. Samples are those that
+Prometheus reads for all queries of the dashboard. The peak is the most samples that a single query holds at a time.
+Seconds end with the last response.
 
 {opening}
-The exponent is that of a power law from the smallest to the largest fleet: 0 is flat, 1 grows as the engines do. A
-page of records reads what the models cost, five in every fleet; most of that for its annotations, which look back an
-hour at each point. `draftboard-fleet` alone shows engines one by one in its open rows. With {most} engines the
-slowest page is `{slowest_page}`, {slowest_seconds:.2f} s.
+The exponent is that of a power law from the smallest to the largest fleet: 0 means constant cost, 1 means cost
+proportional to the engines. A dashboard on records reads the records of five models in every fleet. Most of its samples
+are for annotations, which look back an hour at each point. Only `draftboard-fleet` shows single engines in its open
+rows. With {most} engines the slowest dashboard is `{slowest_page}`, {slowest_seconds:.2f} s.
 
-## Pages of raw series
+## Dashboards on raw series
 
-For a few engines without recording rules: their samples over {shown}.
+These are for a few engines without recording rules. The table has their samples over {shown}.
 
 {alone}
-The last line is the yardstick: the 17 queries of histograms of vLLM's own page,
+The last line is for comparison: the 17 histogram queries of vLLM's own dashboard,
 `examples/observability/prometheus_grafana/grafana.json` of the repository vllm-project/vllm, for `llama-3-70b`, which
-has 3 in 10 of the engines. It has ten others, which read little.
+has 3 in 10 of the engines. Its ten other queries read little.
 
 ## Rules
 
-All recording and alerting rules, evaluated every minute. Their seconds are the sum of all groups, which Prometheus
-spreads over the interval.
+Prometheus evaluates all recording and alerting rules every minute. Their seconds are the sum of all groups, which
+Prometheus spreads over the interval.
 
 {rules}
 With {most} engines the longest group is `{slowest_group}`, and the slowest rule `{slowest_rule}`, {rule_seconds:.2f}
-s. Rules of models are as many in a small fleet as in a large one, so that their series are a larger share of few
-engines'.
+s. The number of rules on models does not depend on the fleet, so their series are a larger share in a small fleet.
 
-## How it is measured
+## Method
 
 - {date}, Prometheus {version}, {machine}; load average {load:.1f} over five minutes, the benchmark's own work
   included.{note}
 - Five models, of which four draft; 4 in 10 engines are one of two data-parallel ranks (`fleet-100` of
-  `draftboard simulate`, scaled). Ten engines are simulated, the others copy them. Pages of servers are scraped every
-  {scrape}; what a real page of vLLM 0.32 has beyond the simulator's stands still.
-- The rules run in groups as in the files, every {pace} s rather than every minute, so that their time is soon known:
-  the middle of {rounds} evaluations. What they recorded last is repeated over {shown}, and over {yesterday} where
-  rules read a day or more; no rule sees more than {yesterday} back, of three days that the baseline of step costs may
-  read.
-- A page is opened {opened} times, the middle one counts: variables one after the other, then all queries, six at a
-  time as a browser sends them, at the step Grafana takes on a screen of 1920 pixels. Grafana itself, its drawing and
-  the network come on top. Grafana asks for panels as they are scrolled into view; here all are asked for. Nothing is
-  scraped or evaluated meanwhile.
-- Samples of raw series are counted over {stretch} and multiplied. These pages are not opened.
+  `draftboard simulate`, scaled). Ten engines are simulated, and the others are copies. Prometheus scrapes servers every
+  {scrape}. Series of a real vLLM 0.32 that the simulator lacks have constant values.
+- The rules run in the groups of their files, every {pace} s rather than every minute to shorten the benchmark. Their
+  time is the median of {rounds} evaluations. The last recorded values are repeated over {shown}, and over {yesterday}
+  where rules read a day or more. No rule reads more than {yesterday}, although the baseline of step costs may read
+  three days.
+- A dashboard is opened {opened} times, and the median counts: variables one after the other, then all queries, six at a
+  time as a browser sends them, at the step that Grafana uses on a screen of 1920 pixels. The time excludes Grafana,
+  rendering and the network. Grafana queries panels as they are scrolled into view; the benchmark queries all. During
+  the measurement nothing is scraped or evaluated.
+- Samples of raw series are counted over {stretch} and multiplied. These dashboards are not opened.
 """
 
 
@@ -323,7 +323,7 @@ def written(fleets: Sequence[Measured], settings: Settings, version: str, note: 
     slowest_page = max(largest.pages, key=lambda uid: largest.pages[uid].seconds)
     slowest_group = max(largest.groups, key=lambda name: largest.groups[name])
     opening = table(
-        ["page", *(f"samples, {size}" for size in sizes), "exponent", f"peak, {sizes[-1]}"]
+        ["dashboard", *(f"samples, {size}" for size in sizes), "exponent", f"peak, {sizes[-1]}"]
         + [f"s, {size}" for size in sizes],
         (
             [
@@ -335,7 +335,7 @@ def written(fleets: Sequence[Measured], settings: Settings, version: str, note: 
         ),
     )
     alone = table(
-        ["page", *(f"samples, {size}" for size in sizes), "exponent"],
+        ["dashboard", *(f"samples, {size}" for size in sizes), "exponent"],
         (
             [f"`{uid}`" if uid.startswith("draftboard") else uid]
             + [f"{one.samples / 1e6:,.1f} M" for one in costs.values()]
@@ -353,7 +353,7 @@ def written(fleets: Sequence[Measured], settings: Settings, version: str, note: 
             ["active series that are scraped", *(f"{one.raw:,}" for one in fleets)],
             ["active series that rules add", *(f"{one.records:,}" for one in fleets)],
             [
-                "of these for each engine more than in the smallest fleet",
+                "added series per further engine",
                 *("" if one is least else f"{added(one):.0f}" for one in fleets),
             ],
             ["share of the scraped series", *(f"{one.records / one.raw:.1%}" for one in fleets)],

@@ -25,12 +25,12 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/reference/scenarios.md"
 HEAD = """# Scenarios
 
-What `draftboard simulate --scenario NAME` tells, which alerts that must raise, and how soon each did: minutes from the
-event that causes it, or from the first sample, to the first evaluation at which it fires, under the default settings
-with the objectives of `tests/rules/objectives.toml`. No other alert may fire. Every row is a test. Made by
-`make detect`: edit the scenario files, not this page.
+The scenarios of `draftboard simulate --scenario NAME`, the alerts that must fire, and the detection time of each:
+minutes from the event that causes it, or from the first sample, to the first evaluation at which it fires. Settings are
+the defaults with the objectives of `tests/rules/objectives.toml`. No other alert may fire. Every row is a test.
+`make detect` writes this page: edit the scenario files instead.
 
-| scenario | lasts | alert | cause at | fires after | must within |
+| scenario | duration | alert | cause at | detection time | at most |
 |---|---|---|---|---|---|
 """
 
