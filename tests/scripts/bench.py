@@ -352,10 +352,7 @@ def written(fleets: Sequence[Measured], settings: Settings, version: str, note: 
             ["longest group, seconds", *(f"{max(one.groups.values()):.2f}" for one in fleets)],
             ["active series that are scraped", *(f"{one.raw:,}" for one in fleets)],
             ["active series that rules add", *(f"{one.records:,}" for one in fleets)],
-            [
-                "added series per further engine",
-                *("" if one is least else f"{added(one):.0f}" for one in fleets),
-            ],
+            ["added series per further engine", *("" if one is least else f"{added(one):.0f}" for one in fleets)],
             ["share of the scraped series", *(f"{one.records / one.raw:.1%}" for one in fleets)],
         ),
     )
