@@ -25,8 +25,8 @@ def dashboards(settings: Settings, edition: Edition) -> dict[str, Callable[[], D
 
 def places(settings: Settings) -> dict[str, tuple[str, ...]]:
     """By signal name: where it is shown, as dashboard uid and panel title."""
-    found: dict[str, dict[str, None]] = {}
+    panels: dict[str, dict[str, None]] = {}
     for built in dashboards(settings, Edition.RECORDS).values():
         for signal, title in built().shows:
-            found.setdefault(signal, {})[f"{built().uid}: {title}"] = None
-    return {signal: tuple(panels) for signal, panels in found.items()}
+            panels.setdefault(signal, {})[f"{built().uid}: {title}"] = None
+    return {signal: tuple(titles) for signal, titles in panels.items()}

@@ -33,7 +33,7 @@ class Mark:
     expr: str
     text: str
     colour: str
-    shown: bool = True  # Without being asked for: of causes, not of effects.
+    shown: bool = True  # By default: causes are, effects are not.
 
     def document(self, settings: Settings) -> dict[str, Any]:
         """Grafana's JSON."""
@@ -41,10 +41,10 @@ class Mark:
         names = settings.labels
         expr = label_join(self.expr, SERIES, " ", names.model_name, names.spec_method, names.variant)
         pace = str(settings.rules.pace)
-        asked = {"editorMode": "code", "expr": expr, "interval": pace, "range": True, "refId": "Anno"}
+        target = {"editorMode": "code", "expr": expr, "interval": pace, "range": True, "refId": "Anno"}
         title = f"{self.text}: {{{{{SERIES}}}}}"
         own = {"enable": self.shown, "iconColor": self.colour, "name": self.name, "titleFormat": title}
-        return {**GRAFANA["annotations"]["ours"], **own, "target": asked}
+        return {**GRAFANA["annotations"]["ours"], **own, "target": target}
 
 
 def annotations(scope: Scope) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Columns of tables, and transformations: how query results become rows of tables, bar charts and scatter plots."""
+"""Columns of tables: their heads, their widths, and how their cells show values."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -6,21 +6,17 @@ from typing import Any
 
 from draftboard.dashboards import fields
 from draftboard.dashboards.grafana import override
-from draftboard.dashboards.labels import SERIES, SHORT_NAME, label_join, label_replace
+from draftboard.dashboards.labels import label_join, label_replace
+from draftboard.dashboards.transformations import value_of
 from draftboard.expr import promql
 from draftboard.expr.scope import Scope
 from draftboard.settings import Settings
 from draftboard.signals import Signal
 from draftboard.signals.signal import Better, Unit
 
-SHORT_NAMES: dict[str, Any] = {
-    "id": "renameByRegex",
-    "options": {"regex": f"^{SHORT_NAME[0]}$", "renamePattern": SHORT_NAME[1]},
-}
 SHOWN = "Model"
 """Label that holds the model's name without its organisation; with a capital, so that Prometheus sorts by it first."""
 _LINK = "link"  # Label that holds the values of a dashboard's variables, as they stand in an address.
-_MERGE: dict[str, Any] = {"id": "merge", "options": {}}
 # In pixels: a letter of Grafana's font, the space beside a text, and that of a head with the arrow of sorting.
 _LETTER, _SPACE, _HEAD_LETTER, _HEAD_SPACE = 6.7, 20, 6.6, 32
 _NUMBER, _AGE, _LABEL = 7, 10, 11  # Letters of a usual number with its unit, of an age such as 59 minutes, of a label.
@@ -49,7 +45,7 @@ def _with_short_name(expr: str, scope: Scope) -> str:
 
 
 def row_heads(level: Collection[str], own: Iterable[str], settings: Settings) -> dict[str, str]:
-    """Heads of the columns that hold labels, in their order; those of the scope are there only where it is used."""
+    """Heads of the columns that hold labels, in their order; those of the scope only where the level has them."""
     of = settings.labels
     heads = {label: _titled(label) for label in (of.instance, of.engine)}
     heads |= {of.variant: "Variant", of.spec_method: "Method", **{label: _titled(label) for label in of.scope}}
@@ -59,7 +55,7 @@ def row_heads(level: Collection[str], own: Iterable[str], settings: Settings) ->
 
 def _titled(label: str) -> str:
     words = label.replace("_", " ")
-    return re.sub(r"^(slo|kv)\b", lambda found: found[0].upper(), words[0].upper() + words[1:], flags=re.IGNORECASE)
+    return re.sub(r"^(slo|kv)\b", lambda match: match[0].upper(), words[0].upper() + words[1:], flags=re.IGNORECASE)
 
 
 def engine_heads(signal: Signal, settings: Settings) -> dict[str, str]:
@@ -81,38 +77,15 @@ def heading(signal: Signal, settings: Settings) -> str:
     return signal.short or (f"{signal.title} ({words})" if words.endswith("/s") else signal.title)
 
 
-def one_row_each(
-    signals: Mapping[str, Signal],
-    heads: Mapping[str, str],
-    settings: Settings,
-    worst: Sequence[Signal],
-    first: Sequence[str] = (),
-    *,
-    best_first: bool = False,
-) -> list[dict[str, Any]]:
-    """Results with the same labels on one row, the worst or the best on top; labels, then a column a signal.
-
-    Unless other columns are to be the first, by their names before they have heads.
-    """
-    refs = {signal: f"Value #{ref}" for ref, signal in signals.items()}
-    titles = {ref: heading(signal, settings) for signal, ref in refs.items()}
-    deciding = [one for one in worst if one in refs] or list(refs)[:1]
-    # Sorting is stable: what decides among equals comes first.
-    sorts = [_sorted(refs[one], descending=_is_worse_above(one) != best_first) for one in reversed(deciding)]
-    # The time stays until all are merged: results without a sample share nothing else with the others.
-    return [
-        _MERGE,
-        *sorts,
-        _organized([*dict.fromkeys((*first, *heads, *titles))], rename={**heads, **titles}, exclude=("Time",)),
-    ]
+def worst_first(signals: Mapping[str, Signal], worst: Sequence[Signal], *, best_first: bool = False) -> dict[str, bool]:
+    """By which columns rows are sorted, and whether the highest value is on top; `signals` are those of the columns."""
+    columns = {signal: value_of(ref) for ref, signal in signals.items()}
+    deciding = [signal for signal in worst if signal in columns] or list(columns)[:1]
+    return {columns[signal]: _is_worse_above(signal) != best_first for signal in deciding}
 
 
 def _is_worse_above(signal: Signal) -> bool:
     return signal.unit is not Unit.CODE and signal.better is not Better.HIGHER
-
-
-def _sorted(field: str, *, descending: bool) -> dict[str, Any]:
-    return {"id": "sortBy", "options": {"fields": {}, "sort": [{"field": field, "desc": descending}]}}
 
 
 def of_labels(heads: Mapping[str, str], dashboard: str, settings: Settings) -> list[dict[str, Any]]:
@@ -181,44 +154,3 @@ def _wide(head: str) -> int:
 def wide_enough(letters: int) -> int:
     """Width of a column for texts of so many letters."""
     return round(_LETTER * letters) + _SPACE
-
-
-def one_column_a_series(label: str) -> list[dict[str, Any]]:
-    """A line for each value of `label`, sorted as numbers ("10" after "9"); a column for each model, sorted by name."""
-    # Models differ in K: a number that a model does not have is no bar, rather than a bar of height 0.
-    matrix = {"columnField": SERIES, "emptyValue": "null", "rowField": label, "valueField": "Value"}
-    return [
-        _converted(label, "number"),
-        *(_sorted(by, descending=False) for by in (SERIES, label)),
-        {"id": "groupingToMatrix", "options": matrix},
-        _converted(f"{label}\\{SERIES}", "string"),
-    ]
-
-
-def one_frame_a_series(titles: Mapping[str, str]) -> list[dict[str, Any]]:
-    """A frame for each model: one line a moment, one number for each query, by its title."""
-    kept = {"id": "filterFieldsByName", "options": {"include": {"pattern": f"/^(Time|{SERIES}|Value #[A-Z])$/"}}}
-    values = {f"Value #{ref}": title for ref, title in titles.items()}
-    split = {"fields": [SERIES], "keepFields": False, "naming": {"asLabels": True}}
-    organized = _organized(["Time", SERIES, *values], rename=values)
-    return [kept, _MERGE, organized, {"id": "partitionByValues", "options": split}]
-
-
-def labels_only(heads: Mapping[str, str], settings: Settings) -> list[dict[str, Any]]:
-    """The labels of series, in the order of their servers; value and time carry no information."""
-    organized = _organized(list(heads), rename=heads, exclude=("Time", "Value", settings.labels.spec_verification))
-    return [_sorted(settings.labels.instance, descending=False), organized]
-
-
-def _organized(order: Sequence[str], rename: Mapping[str, str] | None = None, exclude: Sequence[str] = ()) -> Any:  # noqa: ANN401
-    options = {
-        "excludeByName": dict.fromkeys(exclude, True),
-        "indexByName": {name: index for index, name in enumerate(order)},
-        "renameByName": rename or {},
-    }
-    return {"id": "organize", "options": options}
-
-
-def _converted(field: str, kind: str) -> dict[str, Any]:
-    conversion = {"destinationType": kind, "targetField": field}
-    return {"id": "convertFieldType", "options": {"conversions": [conversion], "fields": {}}}

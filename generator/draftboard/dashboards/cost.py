@@ -1,4 +1,4 @@
-"""What a panel on raw series may ask: a query that a person can still read, of no longer a past than is shown."""
+"""Limits of queries of raw series: as long as a person can read, and no further back than the time range."""
 
 import re
 
@@ -17,5 +17,5 @@ def affordable(query: str, settings: Settings) -> bool:
 
 def reach(query: str) -> Duration:
     """How far back its longest window begins; a window that follows the zoom is no past of its own."""
-    found = (Duration.parse(window) + Duration.parse(before or "0s") for window, before in _WINDOW.findall(query))
-    return max(found, default=Duration(0))
+    spans = (Duration.parse(window) + Duration.parse(before or "0s") for window, before in _WINDOW.findall(query))
+    return max(spans, default=Duration(0))

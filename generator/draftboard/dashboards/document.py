@@ -8,8 +8,7 @@ from typing import Any
 
 from draftboard.dashboards.annotations import annotations
 from draftboard.dashboards.context import Context, uid
-from draftboard.dashboards.grafana import GRID_WIDTH, GrafanaPanel, dashboard, document, placed, row_panel
-from draftboard.dashboards.importing import importable
+from draftboard.dashboards.grafana import GRID_WIDTH, GrafanaPanel, dashboard, document, importable, placed, row_panel
 from draftboard.dashboards.lines import Lines
 from draftboard.dashboards.page import Page, Row
 from draftboard.dashboards.panels import Built, paragraph

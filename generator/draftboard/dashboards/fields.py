@@ -13,7 +13,7 @@ from draftboard.status import Status
 from draftboard.traced import larger, smaller
 
 # Named colours change their meaning in the light theme. What users pay for is bright, machines are dark; blue and not
-# green, because the colour-blind tell it from red.
+# green, because colour-blind people can distinguish it from red.
 COLOURS = {
     Status.DOWN: "#A3122A",
     Status.HUNG: "#6B2E0F",
@@ -34,12 +34,12 @@ ZONES = frozenset({Status.BAD, Status.WARN})
 TEXT_AS_IT_IS = override("byType", "string", unit="string", noValue="")
 """A panel's unit is no unit of its labels: position 1 is not 100 %."""
 _BEYOND = 1.25  # How much of an axis lies beyond the last limit.
-_FEW = 0.1  # End of an axis of failures, where no limit is set.
-_CALM = (Status.GOOD, Status.BEST, Status.QUIET, Status.OFF, Status.STARTING, Status.NEUTRAL)
+_SMALL_SHARE = 0.1  # End of an axis of failures, where no limit is set.
+_NO_ACTION = (Status.GOOD, Status.BEST, Status.QUIET, Status.OFF, Status.STARTING, Status.NEUTRAL)
 """What nobody needs to act on."""
-IN_CELLS = COLOURS | dict.fromkeys(_CALM, "text")
-ON_TILES = COLOURS | dict.fromkeys(_CALM, "transparent")
-ON_WALLS = COLOURS | dict.fromkeys(_CALM, "#3B3F46") | {Status.GOOD: "#1D3B5E"}
+IN_CELLS = COLOURS | dict.fromkeys(_NO_ACTION, "text")
+ON_TILES = COLOURS | dict.fromkeys(_NO_ACTION, "transparent")
+ON_WALLS = COLOURS | dict.fromkeys(_NO_ACTION, "#3B3F46") | {Status.GOOD: "#1D3B5E"}
 """A wall shows every model in full width: calm ones are dark there."""
 NO_THRESHOLDS: dict[str, Any] = {"mode": "absolute", "steps": [{"color": "text", "value": None}]}
 
@@ -62,7 +62,7 @@ def defaults(signal: Signal, settings: Settings, colours: Mapping[Status, str] =
 
 
 def of_lines(signal: Signal, settings: Settings, zones: Collection[Status] = ()) -> dict[str, Any]:
-    """The same for a panel that gives each series a colour; of its bands those are coloured that are drawn as zones."""
+    """`fieldConfig.defaults` of a panel with a colour for each series, and for those bands that are drawn as zones."""
     coloured = {status: colour if status in zones else "transparent" for status, colour in COLOURS.items()}
     shown = defaults(signal, settings) | {"thresholds": thresholds(signal, settings, coloured)}
     if signal.unit is Unit.RATIO:
@@ -75,7 +75,7 @@ def soft_range(signal: Signal, settings: Settings) -> dict[str, float]:
     limits = [band.at for band in signal.bands(settings) if band.at]
     top, small = _BEYOND * reduce(larger, limits) if limits else 0.0, signal.better is Better.LOWER
     if signal.unit is Unit.RATIO:
-        top = smaller(top or _FEW, 1) if small else 1
+        top = smaller(top or _SMALL_SHARE, 1) if small else 1
     elif not (small and limits) and signal.unit is not Unit.SECONDS and top >= 0:
         top = larger(top, 1)
     ends = {"axisSoftMin": _BEYOND * reduce(smaller, limits) if top < 0 else 0} if signal.least is None else {}
@@ -83,12 +83,13 @@ def soft_range(signal: Signal, settings: Settings) -> dict[str, float]:
 
 
 def by_threshold(signal: Signal, settings: Settings, colours: Mapping[Status, str]) -> dict[str, Any]:
-    """The same for a panel whose values are coloured by their band."""
+    """`fieldConfig.defaults` of a panel whose values are coloured by their band."""
     return defaults(signal, settings, colours) | {"color": {"mode": "thresholds"}}
 
 
 def of_states(signal: Signal, settings: Settings) -> dict[str, Any]:
-    """The same for states over time: with colours by threshold Grafana would write the threshold for each state."""
+    """`fieldConfig.defaults` of states over time."""
+    # With colours by threshold Grafana would write the threshold for each state.
     shown = defaults(signal, settings) | {"color": {"mode": "fixed", "fixedColor": COLOURS[Status.QUIET]}}
     del shown["thresholds"]
     return shown
@@ -116,14 +117,14 @@ def mappings(signal: Signal, settings: Settings, colours: Mapping[Status, str] =
 
 
 def _ranges(signal: Signal, settings: Settings, colours: Mapping[Status, str]) -> list[dict[str, Any]]:
-    steps, found = signal.bands(settings), []
+    steps, ranges = signal.bands(settings), []
     for index, (step, above) in enumerate(zip_longest(steps, steps[1:])):
         # Of two ranges that share a bound, Grafana takes the first. The bound belongs to the upper range, so the lower
         # one ends just below it.
         end = above.at - 1e-9 if above and above.at is not None else None
         result = {"text": step.says, "color": colours[step.status], "index": index}
-        found.append({"type": "range", "options": {"from": step.at, "to": end, "result": result}})
-    return found
+        ranges.append({"type": "range", "options": {"from": step.at, "to": end, "result": result}})
+    return ranges
 
 
 NO_VALUE = "\N{EN DASH}"

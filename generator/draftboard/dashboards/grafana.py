@@ -14,20 +14,13 @@ import yaml
 from grafanalib import core
 
 SCHEMA_VERSION = 42
+_INPUT = "DS_PROMETHEUS"
 GRID_WIDTH = 24
 DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
 GRAFANA: dict[str, Any] = yaml.safe_load((resources.files("draftboard.dashboards") / "grafana.yaml").read_text())
 """Grafana's options that are the same on every dashboard."""
-# grafanalib can only add keys. What the current schema does not know, or we do not set, is removed by these lists.
-_DASHBOARD_KEYS = frozenset(
-    {"annotations", "description", "editable", "graphTooltip", "links", "panels", "refresh", "schemaVersion", "tags"}
-    | {"templating", "time", "timezone", "title", "uid"}
-)
-_PANEL_KEYS = frozenset(
-    {"datasource", "description", "fieldConfig", "gridPos", "hideTimeOverride", "id", "interval", "links", "options"}
-    | {"targets", "timeFrom", "title", "transformations", "transparent", "type"}
-)
-_ROW_KEYS = frozenset({"collapsed", "gridPos", "id", "panels", "title", "type"})
+# grafanalib can only add keys. What the current schema does not know, or is not set, is removed by this list.
+_KEYS = {kind: frozenset(keys) for kind, keys in GRAFANA["keys"].items()}
 # grafanalib is untyped, and so are its panels.
 GrafanaPanel: TypeAlias = Any
 
@@ -103,12 +96,12 @@ def dashboard(
 def document(dashboard: core.Dashboard) -> dict[str, Any]:
     """The dashboard as JSON with unique panel ids, without legacy keys and without nulls that mean nothing."""
     built = _plain(dashboard.auto_panel_ids())
-    clean: dict[str, Any] = _without_nulls({key: value for key, value in built.items() if key in _DASHBOARD_KEYS})
+    clean: dict[str, Any] = _without_nulls({key: value for key, value in built.items() if key in _KEYS["dashboard"]})
     return clean | {"panels": [_clean(panel) for panel in clean["panels"]]}
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401  (of untyped classes)
-    """As JSON has it. Numbers stay what they are, so that traced ones can still be told."""
+    """Dicts and lists of values. Numbers keep their type, by which the mixin recognises those of settings."""
     if hasattr(value, "to_json_data"):
         return _plain(value.to_json_data())
     if isinstance(value, dict):
@@ -117,7 +110,7 @@ def _plain(value: Any) -> Any:  # noqa: ANN401  (of untyped classes)
 
 
 def _clean(panel: dict[str, Any]) -> dict[str, Any]:
-    known = _ROW_KEYS if panel["type"] == "row" else _PANEL_KEYS
+    known = _KEYS["row" if panel["type"] == "row" else "panel"]
     clean = {key: value for key, value in panel.items() if key in known and value is not False}
     return clean | {"panels": [_clean(inner) for inner in clean["panels"]]} if "panels" in clean else clean
 
@@ -130,3 +123,29 @@ def _without_nulls(value: Any, parent: str = "") -> Any:  # noqa: ANN401  (any J
         return value
     bounds = {"steps": {"value"}, "options": {"from", "to"}}.get(parent, set())
     return {key: _without_nulls(inner, key) for key, inner in value.items() if inner is not None or key in bounds}
+
+
+def importable(document: dict[str, Any]) -> dict[str, Any]:
+    """The dashboard as Grafana's import dialog and the Grafana operator take it: they fill in the chosen data source.
+
+    Later the data source can be changed as in any other dashboard.
+    """
+    source = core.DataSourceInput(_INPUT, "Prometheus", "prometheus", "Prometheus", "Where vLLM's metrics are.")
+    chosen = {"current": {"selected": True, "text": f"${{{_INPUT}}}", "value": f"${{{_INPUT}}}"}}
+    variables = [one | (chosen if one["type"] == "datasource" else {}) for one in document["templating"]["list"]]
+    return document | {
+        "__elements": {},
+        "__inputs": [source.to_json_data()],
+        "__requires": _required(document),
+        "templating": {"list": variables},
+    }
+
+
+def _required(document: dict[str, Any]) -> list[dict[str, str]]:
+    panels = [panel for one in document["panels"] for panel in (one, *one.get("panels", ()))]
+    kinds = sorted({panel["type"] for panel in panels} - {"row"})
+    return [
+        {"type": "grafana", "id": "grafana", "name": "Grafana", "version": GRAFANA["requires"]["version"]},
+        {"type": "datasource", "id": "prometheus", "name": "Prometheus", "version": "1.0.0"},
+        *({"type": "panel", "id": kind, "name": GRAFANA["requires"]["panels"][kind], "version": ""} for kind in kinds),
+    ]

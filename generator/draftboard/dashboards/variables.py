@@ -25,12 +25,12 @@ _PERCENTILES = (50, 95, 99)
 
 def variables(context: Context, used: Collection[str], *, by_engine: bool) -> list[dict[str, Any]]:
     """All variables: labels of engines where they can be selected, and choices that a query uses."""
-    labels = _labels(context, by_engine=by_engine or context.edition is Edition.RAW, recorded_by_engine=by_engine)
+    by_engine = by_engine or context.edition is Edition.RAW
     choices = (choice for choice in _choices(context) if choice["name"] in used)
-    return [GRAFANA["variables"]["datasource"], *labels, *_baselines(context, by_engine=by_engine), *choices]
+    return [GRAFANA["variables"]["datasource"], *_labels(context, by_engine), *_baselines(context, by_engine), *choices]
 
 
-def _labels(context: Context, *, by_engine: bool, recorded_by_engine: bool) -> list[dict[str, Any]]:
+def _labels(context: Context, by_engine: bool) -> list[dict[str, Any]]:
     """A variable for each label of a model or an engine, read from the series that match the variables before it."""
     names = context.settings.labels
     titles = {scope: scope.replace("_", " ").capitalize() for scope in names.scope}
@@ -39,20 +39,20 @@ def _labels(context: Context, *, by_engine: bool, recorded_by_engine: bool) -> l
     in_menu = names.scope if names.scope == Settings().labels.scope else ()
     selected = tuple(Matcher(name, "=~", f"${name}") for name in titles)
     return [
-        _label(name, title, _every_server(context, selected[:index], by_engine=recorded_by_engine), context.settings)
+        _label(name, title, _every_server(context, selected[:index], by_engine), context.settings)
         | ({"hide": _IN_MENU} if name in in_menu else {})
         for index, (name, title) in enumerate(titles.items())
     ]
 
 
-def _baselines(context: Context, *, by_engine: bool) -> list[dict[str, Any]]:
+def _baselines(context: Context, by_engine: bool) -> list[dict[str, Any]]:
     """Variables that select the baseline beside which the others are shown."""
     names, plain = context.settings.labels, context.settings.methods.baseline
     selected, built = tuple[Matcher, ...](), list[dict[str, Any]]()
     for label, variable in context.baselines.items():
         is_method = label == names.spec_method
         matchers = (Matcher(names.model_name, "=~", f"${names.model_name}"), *selected)
-        series, value = _every_server(context, matchers, by_engine=by_engine), plain if is_method else ""
+        series, value = _every_server(context, matchers, by_engine), plain if is_method else ""
         built.append(
             _label(label, "Baseline" if is_method else f"Baseline's {label}", series, context.settings)
             | {"name": variable, "multi": False, "includeAll": False, "current": {"text": value, "value": value}}
@@ -70,7 +70,7 @@ def _label(label: str, title: str, series: str, settings: Settings) -> dict[str,
     return {**GRAFANA["variables"]["label"], **own}
 
 
-def _every_server(context: Context, matchers: tuple[Matcher, ...], *, by_engine: bool) -> str:
+def _every_server(context: Context, matchers: tuple[Matcher, ...], by_engine: bool) -> str:
     """A series that every server has, speculating or not, so that each can be selected."""
     scope = Scope(context.settings, Level.ENGINE if by_engine else Level.MODEL, only=matchers)
     return scope(Raw(serving.GENERATION_TOKENS) if context.edition is Edition.RAW else generation_tokens)

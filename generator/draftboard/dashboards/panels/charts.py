@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from draftboard.dashboards import columns, fields
+from draftboard.dashboards import fields, transformations
 from draftboard.dashboards.context import Context
 from draftboard.dashboards.grafana import query
 from draftboard.dashboards.panels.graphs import percentile
@@ -24,7 +24,7 @@ def bar_chart(on: Context, signal: Signal) -> Built:
         style={"axisLabel": fields.axis(signal)} | fields.soft_range(signal, on.settings),
         size=(12, 8),
         overrides=[fields.TEXT_AS_IT_IS],
-        transformations=columns.one_column_a_series(signal.by[0]),
+        transformations=transformations.matrix(signal.by[0]),
     )
 
 
@@ -46,7 +46,7 @@ def scatter(on: Context, across: Signal, up: Signal) -> Built:
         title=f"{up.title} over {over}",
         says=f"{up.title} by {over}: a point for each moment, a colour for each model.",
         action=up.action,
-        transformations=columns.one_frame_a_series({one.ref: one.signal.title for one in queried.shown}),
+        transformations=transformations.frames({one.ref: one.signal.title for one in queried.shown}),
     )
 
 

@@ -4,10 +4,11 @@ from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any
 
-from draftboard.dashboards import columns, fields, lines
+from draftboard.dashboards import fields, lines
 from draftboard.dashboards.context import Context, legend
 from draftboard.dashboards.grafana import query
 from draftboard.dashboards.panels.panel import Built, Panel, drawn, kind, queries
+from draftboard.dashboards.transformations import SHORT_NAMES
 from draftboard.expr import promql
 from draftboard.signals import Level, Signal
 from draftboard.signals.latency import Latency, as_line
@@ -102,7 +103,7 @@ def _graph(
         style=style | ({"thresholdsStyle": {"mode": "area"}} if zoned else {}),
         size=size,
         overrides=fields.colours_of(signal),
-        transformations=[columns.SHORT_NAMES],
+        transformations=[SHORT_NAMES],
         **rest,
     )
 

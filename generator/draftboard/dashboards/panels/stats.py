@@ -8,6 +8,7 @@ from draftboard.dashboards import columns, fields
 from draftboard.dashboards.context import Context
 from draftboard.dashboards.grafana import GRAFANA, override, query
 from draftboard.dashboards.panels.panel import Built, Panel, drawn, kind, queries
+from draftboard.dashboards.transformations import SHORT_NAMES
 from draftboard.expr import promql
 from draftboard.signals import Level, Signal
 
@@ -76,7 +77,7 @@ def wall_column(on: Context, signal: Signal, present: Signal, *, size: tuple[int
         size=size,
         timeFrom=str(settings.rules.evaluation_interval * 3),
         hideTimeOverride=True,
-        transformations=[columns.SHORT_NAMES],
+        transformations=[SHORT_NAMES],
     )
 
 

@@ -9,6 +9,7 @@ from draftboard.dashboards import columns, fields
 from draftboard.dashboards.context import Context
 from draftboard.dashboards.grafana import GRID_WIDTH, override, query
 from draftboard.dashboards.panels.panel import Built, Queries, drawn, kind, queries
+from draftboard.dashboards.transformations import labels, rows, value_of
 from draftboard.signals import Signal, events
 
 _ALERT = 32  # Letters of the longest alert's name, and room for its capitals.
@@ -43,6 +44,7 @@ def table(
         for _, one, _ in queried.shown
     ]
     by_ref = {one.ref: one.signal for one in queried.shown}
+    titles = heads | {value_of(ref): columns.heading(signal, settings) for ref, signal in by_ref.items()}
     return _table(
         *(on, queried, signals[0].empty),
         title=title,
@@ -50,7 +52,7 @@ def table(
         action=action,
         size=(GRID_WIDTH, height),
         overrides=[*columns.of_labels(heads, on.uid("depth"), settings), *cells],
-        transformations=columns.one_row_each(by_ref, heads, settings, worst, best_first=best_first),
+        transformations=rows(titles, columns.worst_first(by_ref, worst, best_first=best_first)),
     )
 
 
@@ -58,7 +60,10 @@ def table(
 def firing_alerts(on: Context) -> Built:
     """Firing alerts, the most urgent on top, each with a link to its runbook."""
     severity, age, about, settings = events.alert_severity, events.alert_age, events.firing_alerts, on.settings
-    heads = {"alertname": "Alert", "about": "Model or server"}
+    name, subject, signals = "Alert", "Model or server", {"A": severity, "B": age}
+    titles = {value_of(ref): columns.heading(signal, settings) for ref, signal in signals.items()}
+    # The severity comes first.
+    titles = {value_of("A"): titles[value_of("A")], "alertname": name, "about": subject} | titles
     runbook = [{"title": "Runbook", "url": f"{settings.links.runbooks}/${{__value.raw}}.md"}]
     return _table(
         *(on, queries(on, on.scope(severity.levels[-1]), severity, age), about.empty),
@@ -69,26 +74,24 @@ def firing_alerts(on: Context) -> Built:
         overrides=[
             fields.TEXT_AS_IT_IS,
             columns.of_signal(severity, settings, filled=True),
-            override("byName", heads["alertname"], links=runbook, custom_width=columns.wide_enough(_ALERT)),
-            override("byName", heads["about"], custom_wrapText=True),
+            override("byName", name, links=runbook, custom_width=columns.wide_enough(_ALERT)),
+            override("byName", subject, custom_wrapText=True),
             columns.of_signal(age, settings),
         ],
-        transformations=columns.one_row_each(
-            {"A": severity, "B": age}, heads, settings, (severity, age), first=("Value #A",)
-        ),
+        transformations=rows(titles, columns.worst_first(signals, (severity, age))),
     )
 
 
 @kind
 def listing(on: Context, signal: Signal) -> Built:
     """The series of a signal: a row for each, a column for each label."""
-    heads = columns.engine_heads(signal, on.settings)
+    heads, names = columns.engine_heads(signal, on.settings), on.settings.labels
     return _table(
         *(on, queries(on, on.scope(signal.levels[-1], instant=True), signal), signal.empty),
         options={"sortBy": [{"displayName": next(iter(heads.values())), "desc": False}]},
         size=(GRID_WIDTH, 8),
         overrides=[fields.TEXT_AS_IT_IS, *columns.label_widths(heads)],
-        transformations=columns.labels_only(heads, on.settings),
+        transformations=labels(heads, sort=names.instance, hidden=names.spec_verification),
     )
 
 

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from string import ascii_uppercase
 from typing import Any
 
-from draftboard.dashboards import columns, fields
+from draftboard.dashboards import fields
 from draftboard.dashboards.context import Context
 from draftboard.dashboards.grafana import GRAFANA, GRID_WIDTH, query
 from draftboard.dashboards.panels.panel import Built, Queries, drawn, kind, queries
+from draftboard.dashboards.transformations import SHORT_NAMES
 from draftboard.expr import promql
 from draftboard.signals import Level, Signal
 
@@ -50,6 +51,6 @@ def _states(
         *(on, "state-timeline", queried),
         fields=fields.of_states(signal, on.settings),
         targets=[query(expr, ref, legend=named) for ref, expr in zip(ascii_uppercase, exprs, strict=False)],
-        transformations=[columns.SHORT_NAMES],
+        transformations=[SHORT_NAMES],
         **rest,
     )

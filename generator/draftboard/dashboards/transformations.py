@@ -1,0 +1,72 @@
+"""Grafana's transformations: how query results become rows of tables, bar charts and scatter plots."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from draftboard.dashboards.labels import SERIES, SHORT_NAME
+
+SHORT_NAMES: dict[str, Any] = {
+    "id": "renameByRegex",
+    "options": {"regex": f"^{SHORT_NAME[0]}$", "renamePattern": SHORT_NAME[1]},
+}
+_MERGE: dict[str, Any] = {"id": "merge", "options": {}}
+
+
+def value_of(ref: str) -> str:
+    """The field with the values of a query, in a table of several."""
+    return f"Value #{ref}"
+
+
+def rows(titles: Mapping[str, str], sort: dict[str, bool]) -> list[dict[str, Any]]:
+    """Results with the same labels on one row, and the columns that have titles, in their order.
+
+    Rows are sorted by columns, of which the first decides; a column is True where its highest value is on top.
+    """
+    # Sorting is stable: what decides among equals comes first.
+    sorts = [_sorted(column, descending=descending) for column, descending in reversed(sort.items())]
+    # The time stays until all are merged: results without a sample share nothing else with the others.
+    return [_MERGE, *sorts, _organized(list(titles), rename=titles, exclude=("Time",))]
+
+
+def matrix(label: str) -> list[dict[str, Any]]:
+    """A line for each value of `label`, sorted as numbers ("10" after "9"); a column for each model, sorted by name."""
+    # Models differ in K: a number that a model does not have is no bar, rather than a bar of height 0.
+    options = {"columnField": SERIES, "emptyValue": "null", "rowField": label, "valueField": "Value"}
+    return [
+        _converted(label, "number"),
+        *(_sorted(by, descending=False) for by in (SERIES, label)),
+        {"id": "groupingToMatrix", "options": options},
+        _converted(f"{label}\\{SERIES}", "string"),
+    ]
+
+
+def frames(titles: Mapping[str, str]) -> list[dict[str, Any]]:
+    """A frame for each model: one line a moment, one number for each query, by its title."""
+    values = {value_of(ref): title for ref, title in titles.items()}
+    kept = {"id": "filterFieldsByName", "options": {"include": {"pattern": f"/^(Time|{SERIES}|Value #[A-Z])$/"}}}
+    split = {"fields": [SERIES], "keepFields": False, "naming": {"asLabels": True}}
+    organized = _organized(["Time", SERIES, *values], rename=values)
+    return [kept, _MERGE, organized, {"id": "partitionByValues", "options": split}]
+
+
+def labels(titles: Mapping[str, str], *, sort: str, hidden: str) -> list[dict[str, Any]]:
+    """The labels of series, sorted by one of them; value and time carry no information."""
+    return [_sorted(sort, descending=False), _organized(list(titles), rename=titles, exclude=("Time", "Value", hidden))]
+
+
+def _sorted(field: str, *, descending: bool) -> dict[str, Any]:
+    return {"id": "sortBy", "options": {"fields": {}, "sort": [{"field": field, "desc": descending}]}}
+
+
+def _organized(order: Sequence[str], rename: Mapping[str, str], exclude: Sequence[str] = ()) -> dict[str, Any]:
+    options = {
+        "excludeByName": dict.fromkeys(exclude, True),
+        "indexByName": {name: index for index, name in enumerate(order)},
+        "renameByName": rename,
+    }
+    return {"id": "organize", "options": options}
+
+
+def _converted(field: str, kind: str) -> dict[str, Any]:
+    conversion = {"destinationType": kind, "targetField": field}
+    return {"id": "convertFieldType", "options": {"conversions": [conversion], "fields": {}}}
