@@ -33,9 +33,9 @@ cases instead.
 - **Detection time**: minutes from the start of the cause to the first evaluation at which the alert fires, with scrape
   intervals of 15 s and 60 s. promtool measures it in one case of `tests/rules/` for each alert, and evaluates the rules
   once a minute. The cause starts right after a scrape, and the scrape is right after an evaluation: the worst case.
-  Where a case has no healthy past, the fault fills the windows of the rates from the start. After a healthy past, a mild
-  fault takes longer, by up to these windows (hours for error budgets, days for their slow burn). Alertmanager waits
-  another 30 s before it sends.
+  Where a case has no healthy past, the fault fills the windows of the rates from the start. After a healthy past, a
+  mild fault takes longer, by up to these windows (hours for error budgets, days for their slow burn). Alertmanager
+  waits another 30 s before it sends.
 - **False alarms**: for each month and model, under the steady traffic of two kinds of request that
   `tests/scripts/false_alarms.py` simulates. `-`: not simulated.
 - **Receiver**: in Alertmanager. `critical` is for the person on call, `warning` for business hours, `info` is
