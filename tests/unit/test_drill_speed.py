@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from conftest import OBJECTIVES, ROOT
-from draftboard.alerts import built
+from draftboard.alerts import of_settings
 from draftboard.cli import main
 from draftboard.lab.drill import fastest
 from draftboard.lab.simulator import find, names
@@ -17,7 +17,7 @@ BREAKS = str(ROOT / "deploy/demo/drafter-breaks.toml")
 
 
 def speeds(scenario: str, settings: Settings) -> dict[str, float]:
-    script, alerts = find(scenario), {alert.name: alert for alert in built(settings)}
+    script, alerts = find(scenario), {alert.name: alert for alert in of_settings(settings)}
     return {one.alert: fastest(script, one, alerts[one.alert], settings) for one in script.expect}
 
 

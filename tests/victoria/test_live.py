@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from conftest import ROOT, Tell, program
-from draftboard.alerts import WATCHDOG, built
+from draftboard.alerts import WATCHDOG, of_settings
 from draftboard.build import render, stack
 from draftboard.build.files import ALERTING, RECORDING
 from draftboard.durations import Duration
@@ -84,7 +84,7 @@ def settings(store: victoria.Store | None = None) -> Settings:
     default = Settings()
     rules: dict[str, Any] = {name: _faster(getattr(default.rules, name)) for name in SPANS}
     rules["window"] = _faster(default.rules.rate_window)
-    policies = {alert.name: alert.policy(default) for alert in built(default)}
+    policies = {alert.name: alert.policy(default) for alert in of_settings(default)}
     alerts = {
         name: {"for": _faster(own.pending_period), "keep_firing_for": _faster(own.keep_firing_for)}
         for name, own in policies.items()

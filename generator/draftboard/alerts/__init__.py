@@ -22,21 +22,21 @@ SUBJECTS: dict[str, tuple[Alert, ...]] = {
 ALERTS = tuple(alert for alerts in SUBJECTS.values() for alert in alerts)
 
 
-def asked(settings: settings.Settings) -> dict[str, tuple[Alert, ...]]:
-    """The alerts that the settings ask for, by subject."""
+def by_subject(settings: settings.Settings) -> dict[str, tuple[Alert, ...]]:
+    """The alerts that exist under these settings."""
     scope = Scope(settings)
-    return {subject: tuple(alert for alert in alerts if alert.asked(scope)) for subject, alerts in SUBJECTS.items()}
+    return {subject: tuple(alert for alert in alerts if alert.exists(scope)) for subject, alerts in SUBJECTS.items()}
 
 
-def built(settings: settings.Settings) -> tuple[Alert, ...]:
-    """All of them."""
-    return tuple(alert for alerts in asked(settings).values() for alert in alerts)
+def of_settings(settings: settings.Settings) -> tuple[Alert, ...]:
+    """The alerts that exist under these settings, of all subjects."""
+    return tuple(alert for alerts in by_subject(settings).values() for alert in alerts)
 
 
 def load(path: Path | None) -> settings.Settings:
     """The settings in `path` over the defaults; every alert that they name must exist."""
-    found, known = settings.load(path), [alert.name for alert in ALERTS]
-    for name in found.alerts:
+    loaded, known = settings.load(path), [alert.name for alert in ALERTS]
+    for name in loaded.alerts:
         if name not in known:
             raise DraftboardError(f"{path}: unknown alert {name!r} in [alerts]; known: {', '.join(known)}")
-    return found
+    return loaded

@@ -56,8 +56,8 @@ class Alert:
     explained_by: tuple[str, ...] = ()
     """Alerts on the cause: while one of them fires on the same labels, this one is inhibited."""
 
-    def asked(self, scope: Scope) -> bool:
-        """Whether the scope's settings ask for it, of series that exist."""
+    def exists(self, scope: Scope) -> bool:
+        """Whether the settings enable it, and its signal and the series that guard it exist."""
         enabled = scope.settings.alerts.get(self.name, Overlay()).enabled
         watched = self._guarded(self.watched or self.signal)
         return enabled and self.signal.asked_from(scope) and not watched.is_gone(scope.at(self.level))
@@ -87,8 +87,8 @@ class Alert:
         operator, limit = self.threshold(scope.settings)
         return scope.at(self.level)(self._guarded((self.watched or self.signal).combined(operator, limit)))
 
-    def _guarded(self, found: Expr) -> Expr:
-        return found.combined("and", self.guard, ignoring(*self.signal.by)) if self.guard else found
+    def _guarded(self, condition: Expr) -> Expr:
+        return condition.combined("and", self.guard, ignoring(*self.signal.by)) if self.guard else condition
 
     def policy(self, settings: Settings) -> Policy:
         """The alert's own policy, overridden by `[alerts.<name>]`."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
-from draftboard.alerts import Alert, asked, built, runbook
+from draftboard.alerts import Alert, by_subject, of_settings, runbook
 from draftboard.build import chart, mixin, stack
 from draftboard.dashboards import Dashboard, dashboards
 from draftboard.errors import DraftboardError
@@ -71,7 +71,7 @@ def _makers(settings: Settings) -> dict[str, Callable[[], str]]:
     imports = {
         edition: {uid: cache(partial(_import, page)) for uid, page in built.items()} for edition, built in pages.items()
     }
-    alerts = built(settings)
+    alerts = of_settings(settings)
     linked = frozenset(alert.name for alert in alerts)
     rules = cache(partial(_rules, settings))
     ruler = settings.rules.ruler
@@ -104,7 +104,7 @@ def _rules(settings: Settings, name: str, ruler: Ruler) -> str:
 
 def _list_of_alerts(settings: Settings) -> str:
     lines = [f"<!-- {_MADE_BY} -->", "", "# Alerts", "", _TYPED]
-    for subject, alerts in asked(settings).items():
+    for subject, alerts in by_subject(settings).items():
         lines += ["", f"## On {subject}", "", "| alert | fires when | severity | for |", "|---|---|---|---|"]
         for alert in alerts:
             policy, link = alert.policy(settings), f"[`{alert.name}`](runbooks/{alert.name}.md)"

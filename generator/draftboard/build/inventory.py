@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from draftboard.alerts import built
+from draftboard.alerts import of_settings
 from draftboard.dashboards import places
 from draftboard.expr.tree import metrics_of
 from draftboard.output import Described
@@ -58,7 +58,7 @@ class Inventory(Described):
 
 def inventory(settings: Settings) -> Inventory:
     """All signals under these settings."""
-    shown, alerts = places(settings), built(settings)
+    shown, alerts = places(settings), of_settings(settings)
     signals = tuple(
         Entry(
             name=signal.name,

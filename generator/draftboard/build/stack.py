@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from draftboard.alerts import WATCHDOG, Alert, built
+from draftboard.alerts import WATCHDOG, Alert, of_settings
 from draftboard.build.scraping import relabelings
 from draftboard.build.templating import environment
 from draftboard.durations import Duration
@@ -55,7 +55,7 @@ def inhibitions(settings: Settings) -> Iterator[Inhibition]:
     def carried(alert: Alert) -> tuple[str, ...]:
         return (*alert.level.labels(settings), *alert.signal.by)
 
-    alerts = built(settings)
+    alerts = of_settings(settings)
     for cause in alerts:
         by_labels: dict[tuple[str, ...], list[str]] = {}
         for alert in alerts:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from draftboard.alerts import built
+from draftboard.alerts import of_settings
 from draftboard.catalogue import CATALOGUE, RECORDED, Metric, Presence, around, removed
 from draftboard.catalogue.dialects import DIALECTS, LOOKED_FOR, Dialect
 from draftboard.catalogue.metric import release_numbers
@@ -61,7 +61,7 @@ def all_readers(settings: Settings) -> tuple[Reader, ...]:
         if signal.name in panels:
             recorded = any(recorded_there.at(scope.level)(signal) != scope(signal) for scope in scopes)
             readers.append(Reader(signal, scopes, Empty(panels=panels[signal.name]), from_records=recorded))
-    for alert in built(settings):
+    for alert in of_settings(settings):
         watched = alert.watched or alert.signal
         guarded = watched.combined("and", alert.guard) if alert.guard else watched
         readers.append(Reader(guarded, (raw.at(alert.level),), Empty(alerts=(alert.name,))))

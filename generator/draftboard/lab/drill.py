@@ -17,7 +17,7 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 
 import httpx
 
-from draftboard.alerts import WATCHDOG, Alert, built
+from draftboard.alerts import WATCHDOG, Alert, of_settings
 from draftboard.build import stack
 from draftboard.catalogue.dialects import DIALECTS
 from draftboard.errors import DraftboardError
@@ -221,7 +221,7 @@ def _latest(script: Scenario) -> int:
 
 def _require_possible(name: str, script: Scenario, settings: Settings, speed: float) -> None:
     """Raise DraftboardError where an alert cannot fire, rather than wait for it."""
-    alerts = {alert.name: alert for alert in built(settings)}
+    alerts = {alert.name: alert for alert in of_settings(settings)}
     speeds = {one.alert: fastest(script, one, alerts[one.alert], settings) for one in script.expect}
     slowest = min(speeds, key=speeds.__getitem__)
     if speed <= speeds[slowest]:
@@ -242,7 +242,7 @@ def rehearse(
     if not (expected := script.expect):
         raise DraftboardError(f"{scenario}: expects no alert, so there is nothing to drill: add an [[expect]]")
     names = {one.alert for one in expected}
-    if missing := sorted(names - {alert.name for alert in built(settings)}):
+    if missing := sorted(names - {alert.name for alert in of_settings(settings)}):
         raise DraftboardError(f"{scenario}: expects {missing[0]}, which needs an objective: declare it under [slo]")
     _require_possible(scenario, script, settings, speed)
     with (

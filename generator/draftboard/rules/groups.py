@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
-from draftboard.alerts import Alert, annotations, asked
+from draftboard.alerts import Alert, annotations, by_subject
 from draftboard.rulers import IN_ORDER, Ruler
 from draftboard.rules.links import Definition, in_few_links
 from draftboard.rules.packing import in_order, packed
@@ -58,7 +58,7 @@ def alerting_groups(settings: Settings, *, by_grafana: bool = False) -> tuple[Gr
     scope = Scope(settings)
     rules = {
         f"{subject}-alerts": tuple(_alerting_rule(alert, scope, by_grafana=by_grafana) for alert in alerts)
-        for subject, alerts in asked(settings).items()
+        for subject, alerts in by_subject(settings).items()
     }
     return _groups(rules, settings)
 
