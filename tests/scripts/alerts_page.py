@@ -184,7 +184,7 @@ def row(alert: Alert, settings: Settings, times: tuple[str, ...], alarms: Mappin
     runbook = f"alerts/runbooks/{alert.name}.md"
     name = f"[`{alert.name}`](../../{runbook})" if (ROOT / runbook).is_file() else f"`{alert.name}`"
     false = f"{alarms[alert.name]:.2g}" if alert.name in alarms else UNKNOWN
-    causes = ", ".join(f"`{cause}`" for cause in alert.explained_by) or UNKNOWN
+    causes = ", ".join(f"`{cause}`" for cause in alert.inhibited_by) or UNKNOWN
     told = f"`{receiver(alert, alert.policy(settings).severity)}`"
     return f"| {' | '.join((name, alert.fires_when(settings), *times, false, told, causes))} |"
 

@@ -106,11 +106,11 @@ def test_a_rule_has_the_alert_s_policy_and_shows_its_value(
 @of_every_alert
 def test_what_explains_an_alert_is_an_alert_that_can_be_matched_to_it(alert: Alert, settings: Settings) -> None:
     by_name = {other.name: other for other in ALERTS}
-    assert alert.name not in alert.explained_by
-    for name in alert.explained_by:
+    assert alert.name not in alert.inhibited_by
+    for name in alert.inhibited_by:
         one, other = (set(each.level.labels(settings)) for each in (alert, by_name[name]))
         assert one <= other or other <= one, name
-        assert alert.name not in by_name[name].explained_by
+        assert alert.name not in by_name[name].inhibited_by
 
 
 def changed(better: Better = Better.NEITHER, codes: tuple[Code, ...] = (), **fields: Any) -> Alert:

@@ -181,7 +181,7 @@ def pairs(settings: Settings) -> set[tuple[str, str]]:
     return {(one.cause, name) for one in inhibitions(settings) for name in one.explained}
 
 
-DESIGNED = {(cause, alert.name) for alert in ALERTS for cause in alert.explained_by}
+DESIGNED = {(cause, alert.name) for alert in ALERTS for cause in alert.inhibited_by}
 
 
 def test_an_alert_is_silenced_by_what_explains_it_and_by_nothing_else() -> None:
@@ -198,14 +198,14 @@ def test_only_labels_that_both_alerts_carry_are_compared() -> None:
     by_name = {alert.name: alert for alert in ALERTS}
     settings = Settings()
     for alert in ALERTS:
-        for cause in map(by_name.__getitem__, alert.explained_by):
+        for cause in map(by_name.__getitem__, alert.inhibited_by):
             one, other = (set(each.level.labels(settings)) for each in (alert, cause))
             assert one <= other or other <= one, f"{cause.name} would silence {alert.name} of other servers too"
 
 
 def test_no_alert_is_part_of_a_circle_that_silences_itself() -> None:
     """Alertmanager lets an alert silence others while it is silenced itself: a circle would be told by nobody."""
-    TopologicalSorter({alert.name: alert.explained_by for alert in ALERTS}).prepare()
+    TopologicalSorter({alert.name: alert.inhibited_by for alert in ALERTS}).prepare()
 
 
 @settings(deadline=None)
@@ -230,8 +230,8 @@ def overlaid(**alerts: dict[str, Any]) -> Settings:
 def test_a_cause_silences_a_more_severe_alert_where_both_are_as_designed(
     cause: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first, second = (replace(alert, severity="critical", explained_by=()) for alert in ALERTS[:2])
-    alerts = (replace(first, severity=cause), replace(second, explained_by=(first.name,)))
+    first, second = (replace(alert, severity="critical", inhibited_by=()) for alert in ALERTS[:2])
+    alerts = (replace(first, severity=cause), replace(second, inhibited_by=(first.name,)))
     monkeypatch.setattr(stack, "built", lambda _: alerts)
     assert pairs(Settings()) == {(first.name, second.name)}
 

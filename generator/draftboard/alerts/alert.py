@@ -53,8 +53,8 @@ class Alert:
     Prometheus fills in `{{ $labels.<name> }}`."""
     beside: Signal | None = None  # Recorded with the same labels; `${beside}` of the description is a query for it.
     dashboard: str
-    explained_by: tuple[str, ...] = ()
-    """Alerts on the cause: while one of them fires on the same labels, this one is inhibited."""
+    inhibited_by: tuple[str, ...] = ()
+    """Alerts on the cause: while one fires on the same labels, Alertmanager sends no notification of this one."""
 
     def exists(self, scope: Scope) -> bool:
         """Whether the settings enable it, and its signal and the series that guard it exist."""

@@ -53,7 +53,7 @@ ON_SERVING = (
         "latency.",
         dashboard="latency",
         # Of many servers one message; a crash loop is one trouble.
-        explained_by=("VLLMModelDown", "VLLMTargetFlapping"),
+        inhibited_by=("VLLMModelDown", "VLLMTargetFlapping"),
     ),
     Alert(
         name="VLLMTargetFlapping",
@@ -96,7 +96,7 @@ ON_SERVING = (
         summary="A vLLM server accepts requests and answers none.",
         description="${who} accepted ${value} requests within ${rules.rate_window} and finished none. Clients give up.",
         dashboard="latency",
-        explained_by=("VLLMEngineStuck",),  # The engine that holds them.
+        inhibited_by=("VLLMEngineStuck",),  # The engine that holds them.
     ),
     Alert(
         name="VLLMRequestsAbandoned",
@@ -110,7 +110,7 @@ ON_SERVING = (
         description="${who}: ${value} of the requests that received a first token never finish. No error counter shows "
         "them.",
         dashboard="latency",
-        explained_by=("VLLMEngineStuck", "VLLMRequestsUnanswered"),
+        inhibited_by=("VLLMEngineStuck", "VLLMRequestsUnanswered"),
     ),
     Alert(
         name="VLLMErrors",
@@ -141,7 +141,7 @@ ON_SERVING = (
         description="${who}: ${value} of the HTTP responses are 5xx.",
         dashboard="latency",
         # What still counts within the window of a rate; and 503 by design.
-        explained_by=("VLLMModelDown", "VLLMAdmissionRejected"),
+        inhibited_by=("VLLMModelDown", "VLLMAdmissionRejected"),
     ),
     Alert(
         name="VLLMAdmissionRejected",
@@ -169,7 +169,7 @@ ON_SERVING = (
         description=_BURNS,
         beside=slo.time_left,
         dashboard="latency",
-        explained_by=("VLLMModelDown", "VLLMModelGone"),  # An outage burns it.
+        inhibited_by=("VLLMModelDown", "VLLMModelGone"),  # An outage burns it.
     ),
     Alert(
         name="VLLMErrorBudgetBurnsSlowly",
@@ -184,7 +184,7 @@ ON_SERVING = (
         description=_BURNS,
         beside=slo.time_left,
         dashboard="latency",
-        explained_by=("VLLMErrorBudgetBurnsFast",),  # The same, sooner.
+        inhibited_by=("VLLMErrorBudgetBurnsFast",),  # The same, sooner.
     ),
     Alert(
         name="VLLMSpeculationSlowsUsers",
@@ -210,7 +210,7 @@ ON_SERVING = (
         description="${who}: the fullest engine holds ${value} of its KV cache. The next long request waits or "
         "preempts.",
         dashboard="capacity",
-        explained_by=("VLLMPreemptions",),  # Pressure that has become harm.
+        inhibited_by=("VLLMPreemptions",),  # Pressure that has become harm.
     ),
     Alert(
         name="VLLMPreemptions",
@@ -236,7 +236,7 @@ ON_SERVING = (
         summary="More requests arrive than are served.",
         description="${who}: the queue is ${value} requests per engine longer than ${rules.rate_window} ago and grows.",
         dashboard="capacity",
-        explained_by=("VLLMPreemptions",),  # Full caches are why the queue does not move.
+        inhibited_by=("VLLMPreemptions",),  # Full caches are why the queue does not move.
     ),
     Alert(
         name="VLLMStepsSlow",
@@ -251,6 +251,6 @@ ON_SERVING = (
         summary="Decode steps take longer than usual at the same batch.",
         description="${who}: a decode step takes ${value} times what it usually takes at the same batch.",
         dashboard="latency",
-        explained_by=("VLLMPreemptions",),  # A preempted request waits between two of its tokens.
+        inhibited_by=("VLLMPreemptions",),  # A preempted request waits between two of its tokens.
     ),
 )

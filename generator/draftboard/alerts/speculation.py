@@ -22,7 +22,7 @@ ON_SPECULATION = (
         description="${who}: a decode step yields fewer tokens than its drafts cost. Decoding is expected to run at "
         "${value} of its speed without speculation.",
         dashboard="overview",
-        explained_by=("SpecDecodeAcceptanceDrop",),  # What changed comes before what it costs.
+        inhibited_by=("SpecDecodeAcceptanceDrop",),  # What changed comes before what it costs.
     ),
     Alert(
         name="SpecDecodeAcceptanceDrop",
@@ -50,7 +50,7 @@ ON_SPECULATION = (
         description="${who}: the mean acceptance length is ${value} standard deviations from its own ${rules.baseline} "
         "mean.",
         dashboard="overview",
-        explained_by=("SpecDecodeAcceptanceDrop",),  # The same drop, seen against a day instead of an hour.
+        inhibited_by=("SpecDecodeAcceptanceDrop",),  # The same drop, seen against a day instead of an hour.
     ),
     Alert(
         name="SpecDecodeEngineOutlier",
@@ -90,7 +90,7 @@ ON_SPECULATION = (
         summary="An engine generates tokens but drafts none.",
         description="${who} serves traffic with speculation configured, but nothing is drafted.",
         dashboard="depth",
-        explained_by=("VLLMTargetDown",),  # Its last rates outlive it.
+        inhibited_by=("VLLMTargetDown",),  # Its last rates outlive it.
     ),
     Alert(
         name="SpecDecodeMetricsMissing",
@@ -103,7 +103,7 @@ ON_SPECULATION = (
         summary="A server labelled as speculating exposes no speculative metrics.",
         description="${who} answers and is labelled as speculating, but exposes no draft counter.",
         dashboard="overview",
-        explained_by=("VLLMTargetDown",),  # A server that is down says nothing at all.
+        inhibited_by=("VLLMTargetDown",),  # A server that is down says nothing at all.
     ),
     Alert(
         name="SpecDecodeMetricsInconsistent",

@@ -59,7 +59,7 @@ def inhibitions(settings: Settings) -> Iterator[Inhibition]:
     for cause in alerts:
         by_labels: dict[tuple[str, ...], list[str]] = {}
         for alert in alerts:
-            if cause.name in alert.explained_by and _silences(cause, alert, settings):
+            if cause.name in alert.inhibited_by and _silences(cause, alert, settings):
                 # A label that only one of them has would never be equal.
                 shared = tuple(label for label in carried(cause) if label in carried(alert))
                 by_labels.setdefault(shared, []).append(alert.name)
