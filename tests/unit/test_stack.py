@@ -232,7 +232,7 @@ def test_a_cause_silences_a_more_severe_alert_where_both_are_as_designed(
 ) -> None:
     first, second = (replace(alert, severity="critical", inhibited_by=()) for alert in ALERTS[:2])
     alerts = (replace(first, severity=cause), replace(second, inhibited_by=(first.name,)))
-    monkeypatch.setattr(stack, "built", lambda _: alerts)
+    monkeypatch.setattr(stack, "of_settings", lambda _: alerts)
     assert pairs(Settings()) == {(first.name, second.name)}
 
 
