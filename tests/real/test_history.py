@@ -25,7 +25,6 @@ HOURS, START = 2, 1_800_000_000
 
 
 def test_speculation_that_is_turned_off_is_found_with_what_it_gained(tmp_path: Path) -> None:
-    pytest.importorskip("scipy")
     told = scenario(
         {"at": f"{HOURS * 30}m", "restart": "2m", "speculative": False},
         method="eagle3",

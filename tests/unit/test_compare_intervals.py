@@ -1,7 +1,6 @@
 """What a comparison is sure of: intervals, verdicts and gates that rest on them, and where there are none."""
 
 import random
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -104,14 +103,6 @@ def test_of_few_parts_there_is_no_interval() -> None:
     found = compare(ran(parts=7), PLAIN)
     assert found.measured.speedup_interval is None
     assert "Baseline: no 95 % intervals: requests finished in 7 of 7 parts of the time (minimum 8)" in found.notes
-
-
-def test_without_scipy_the_comparison_is_as_before_but_for_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "scipy.stats", None)
-    found = compare(ran(parts=PARTS), ran(parts=PARTS))
-    assert (found.verdict.says, found.measured.speedup_interval) == ("about even", None)
-    needed = "intervals require the package scipy: install the extra, pip install 'draftboard[calibrate]'"
-    assert f"Baseline: no 95 % intervals: {needed}" in found.notes
 
 
 def test_a_gate_may_ask_that_the_whole_interval_is_within_the_limit() -> None:

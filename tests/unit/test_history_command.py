@@ -1,7 +1,6 @@
 """`draftboard history`: which changes it finds in the records of a past, and what it says that they did."""
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -20,7 +19,6 @@ from support.remembered import END, Memory, Variant, speedup, step_cost, tokens
 
 run = partial(command_line.run, "history")
 
-pytest.importorskip("scipy")
 AT = ("--at", str(END))
 K3, K5 = Variant(3, 20, 10), Variant(5, 9.9)
 
@@ -186,19 +184,6 @@ def test_a_change_without_an_effect_is_about_even(capsys: pytest.CaptureFixture[
     with answering(Memory((K3, Variant(3, 9.9, method="mtp")))) as place:
         _, out, _ = run("--prometheus", place, "--range", "1d", *AT, "--markdown", capsys=capsys)
     assert "eagle3, K 3 -\\> mtp, K 3: about even: speedup 1.00 (1.00 to 1.01)" in out
-
-
-def test_without_the_extra_there_is_no_interval(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "scipy.stats", None)
-    (change,) = asked(capsys, K3, K5)["changes"]
-    assert (change["decode_speed"]["low"], change["decode_speed"]["high"]) == (None, None)
-    assert change["decode_speed"]["ratio"] == pytest.approx(speedup(3, 5, 1), rel=0.02)
-    with answering(Memory((K3, K5))) as place:
-        _, out, _ = run("--prometheus", place, *AT, capsys=capsys)
-    assert "no interval" in out
-    assert "pip install 'draftboard[calibrate]'" in " ".join(out.split())
 
 
 @pytest.mark.parametrize(

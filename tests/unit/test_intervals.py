@@ -1,22 +1,23 @@
 """Intervals of ratios of sums: that they hold the truth, and where there is none."""
 
+import math
 import random
-import sys
+from collections.abc import Iterable
+from functools import partial
 from statistics import median, stdev
+from typing import Protocol
 
 import pytest
 
-from draftboard.intervals import LEAST, Ratio, unavailable
+from draftboard.intervals import LEAST, Ratio
 
-RUNS = 60
+RUNS = 100
 PARTS, REQUESTS = 20, 6
 BASELINE, TRUTH = 0.04, 1.2
 
 
-def arm(chance: random.Random, mean: float, parts: int = PARTS) -> list[tuple[float, float]]:
-    """Parts of requests whose times scatter by half, in numbers that vary, too."""
-    counts = [chance.randint(1, 2 * REQUESTS - 1) for _ in range(parts)]
-    return [(sum(mean * chance.gammavariate(4, 0.25) for _ in range(count)), float(count)) for count in counts]
+class Arm(Protocol):
+    def __call__(self, chance: random.Random, mean: float, *, parts: int) -> list[tuple[float, float]]: ...
 
 
 def ratio(parts: list[tuple[float, float]]) -> Ratio:
@@ -25,43 +26,78 @@ def ratio(parts: list[tuple[float, float]]) -> Ratio:
     return found
 
 
-@pytest.mark.parametrize("parts", [LEAST, PARTS])
-def test_intervals_hold_the_truth(parts: int) -> None:
-    speedup = mean = drop = 0
+def timed(chance: random.Random, means: Iterable[float]) -> tuple[float, float]:
+    """Requests of these mean times, which scatter by half."""
+    times = [mean * chance.gammavariate(4, 0.25) for mean in means]
+    return sum(times), float(len(times))
+
+
+def correlated(chance: random.Random, mean: float, *, by: float, parts: int = PARTS) -> list[tuple[float, float]]:
+    """Parts whose disturbances of 20 % pass on to the next by so much."""
+    disturbance, found = chance.gauss(0, 0.2), []
+    for _ in range(parts):
+        count = chance.randint(1, 2 * REQUESTS - 1)
+        found.append(timed(chance, [mean * math.exp(disturbance - 0.02)] * count))
+        disturbance = by * disturbance + math.sqrt(1 - by**2) * chance.gauss(0, 0.2)
+    return found
+
+
+def drifting(chance: random.Random, mean: float, parts: int = PARTS) -> list[tuple[float, float]]:
+    """Two kinds of requests, one 2.5 times as long, whose shares drift."""
+    swing, found = chance.gauss(0, 1), []
+    for _ in range(parts):
+        share = 1 / (1 + math.exp(-swing))
+        count = chance.randint(20, 40)
+        found.append(timed(chance, (mean * (2.5 if chance.random() < share else 1) / 1.75 for _ in range(count))))
+        swing = 0.9 * swing + math.sqrt(1 - 0.81) * chance.gauss(0, 1)
+    return found
+
+
+def sticky(chance: random.Random, mean: float, life: int = 10, parts: int = PARTS) -> list[tuple[float, float]]:
+    """Eight sessions at a time, each of a kind of its own, that stay for about `life` parts."""
+
+    def session() -> tuple[float, int]:
+        return chance.choice([0.5, 1, 1.5]), chance.randint(life // 2, life * 3 // 2)
+
+    sessions, found = [session() for _ in range(8)], []
+    for _ in range(parts):
+        found.append(timed(chance, (mean * kind for kind, _ in sessions for _ in range(chance.randint(1, 4)))))
+        sessions = [(kind, left - 1) if left > 1 else session() for kind, left in sessions]
+    return found
+
+
+@pytest.mark.parametrize("parts", [LEAST, PARTS, 60])
+@pytest.mark.parametrize(
+    "arm",
+    [
+        *(pytest.param(partial(correlated, by=by), id=f"correlation {by}") for by in (0, 0.5, 0.8, 0.9)),
+        pytest.param(drifting, id="drifting shares"),
+        pytest.param(sticky, id="sticky sessions"),
+    ],
+)
+def test_intervals_hold_the_truth(arm: Arm, parts: int) -> None:
+    speedup = drop = 0
+    for seed in range(RUNS):
+        chance = random.Random(seed)
+        before = ratio(arm(chance, BASELINE, parts=parts))
+        after = ratio(arm(chance, BASELINE / TRUTH, parts=parts))
+        gain, change = before.over(after), before.less(after)
+        speedup += gain.low <= TRUTH <= gain.high
+        drop += change.low <= BASELINE - BASELINE / TRUTH <= change.high
+    assert min(speedup, drop) >= 90
+
+
+def test_intervals_are_no_longer_than_chance_and_correlation_ask_for() -> None:
     values, widths = list[float](), list[float]()
     for seed in range(RUNS):
         chance = random.Random(seed)
-        before, after = ratio(arm(chance, BASELINE, parts)), ratio(arm(chance, BASELINE / TRUTH, parts))
-        gain, change = before.over(after), before.less(after)
-        speedup += gain.low <= TRUTH <= gain.high
+        gain = ratio(correlated(chance, BASELINE, by=0)).over(ratio(correlated(chance, BASELINE / TRUTH, by=0)))
         values.append(gain.value)
         widths.append(gain.high - gain.low)
-        mean += before.estimate.low <= BASELINE <= before.estimate.high
-        drop += change.low <= BASELINE - BASELINE / TRUTH <= change.high
-    assert min(speedup, mean, drop) >= 52, "57 on average; under 52 of 60 come once in a hundred"
-    assert 3.5 < median(widths) / stdev(values) < 7, "3.9 standard deviations hold 95 %, where those are known"
-
-
-def drifting(chance: random.Random, mean: float) -> list[tuple[float, float]]:
-    """Parts whose disturbances pass on to the next by half, as slowly changing traffic's do."""
-    parts, disturbance = list[tuple[float, float]](), chance.gauss(0, 1)
-    for _ in range(PARTS):
-        disturbance = disturbance / 2 + chance.gauss(0, 0.75**0.5)
-        parts.append((mean * (1 + disturbance / 50), 1.0))
-    return parts
-
-
-def test_intervals_hold_the_truth_where_neighbours_are_alike() -> None:
-    gains = [
-        ratio(drifting(random.Random(seed), TRUTH)).over(ratio(drifting(random.Random(RUNS + seed), 1.0)))
-        for seed in range(RUNS)
-    ]
-    held = sum(gain.low <= TRUTH <= gain.high for gain in gains)
-    assert held >= 53, "58 on average; as if all were independent, 44"
-
-
-def test_parts_that_alternate_are_as_many_as_they_are() -> None:
-    assert ratio([(1.0, 1.0), (3.0, 1.0)] * LEAST).parts == 2 * LEAST
+    assert 3.9 < median(widths) / stdev(values) < 10, "3.9 standard deviations hold 95 %, where those are known"
+    many = ratio(correlated(random.Random(1), BASELINE, by=0, parts=200))
+    few = ratio(correlated(random.Random(1), BASELINE, by=0, parts=PARTS))
+    assert many.error < few.error / 3
 
 
 def test_a_drift_over_all_parts_is_told_by_a_wide_interval() -> None:
@@ -77,12 +113,12 @@ def test_a_value_is_the_ratio_of_the_sums_and_lies_within_its_interval() -> None
 
 
 def test_the_same_parts_give_the_same_interval() -> None:
-    parts = arm(random.Random(1), BASELINE)
+    parts = correlated(random.Random(1), BASELINE, by=0)
     assert Ratio.of(parts) == Ratio.of(parts)
 
 
 def test_parts_that_counted_nothing_do_not_count() -> None:
-    some = arm(random.Random(1), BASELINE, LEAST)
+    some = correlated(random.Random(1), BASELINE, by=0, parts=LEAST)
     assert Ratio.of([*some, (0.0, 0.0)]) == Ratio.of(some)
     assert Ratio.of([*some[1:], (0.0, 0.0)]) is None
 
@@ -104,11 +140,3 @@ def test_parts_that_agree_have_no_scatter() -> None:
     found = ratio([(3.0, 10.0)] * LEAST)
     assert (found.estimate.low, found.estimate.high) == pytest.approx((0.3, 0.3))
     assert found.over(found).value == 1
-
-
-def test_what_must_be_installed_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert unavailable() == ""
-    monkeypatch.setitem(sys.modules, "scipy.stats", None)
-    assert unavailable() == (
-        "intervals require the package scipy: install the extra, pip install 'draftboard[calibrate]'"
-    )

@@ -2,7 +2,6 @@
 
 import io
 import json
-import sys
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -102,13 +101,6 @@ def test_of_few_answers_there_is_no_interval_and_it_is_said() -> None:
     found = swept(FakeVLLM(FALLING))
     assert {row.intervals.acceptance for row in found.rows} == {None}
     assert "no 95 % intervals: they require 8 answers at a temperature" in found.notes
-
-
-def test_without_scipy_a_sweep_says_what_intervals_need(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "scipy.stats", None)
-    found = swept(FakeVLLM(FALLING), temperatures=(0.0,), requests=8)
-    needed = "intervals require the package scipy: install the extra, pip install 'draftboard[calibrate]'"
-    assert f"no 95 % intervals: {needed}" in found.notes
 
 
 def test_the_rule_of_thumb_stands_beside_the_verdict_and_may_contradict_it() -> None:

@@ -30,7 +30,7 @@ def history_command(
 ) -> None:
     """List changes of K, method, variant and of speculation on or off, and what each did at like load.
 
-    Reads the records of Draftboard's rules. Intervals require the extra draftboard[calibrate].
+    Reads the records of Draftboard's rules.
     """
     from draftboard import history as room
     from draftboard.access import Access

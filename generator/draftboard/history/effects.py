@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from draftboard.history.result import Effect
 from draftboard.history.runs import Window
-from draftboard.intervals import LEAST, PARTS, Ratio, together
+from draftboard.intervals import LEAST, Ratio, together
 from draftboard.signals import acceptance, requests, traffic
 from draftboard.signals.latency import per_token
 from draftboard.signals.signal import Signal
@@ -73,9 +73,7 @@ def step_signal(before: Sequence[Window], after: Sequence[Window], loads: Sequen
     return pure_step_time_by_batch if loads and set(loads) <= set(like_loads(*pure)) else step_time_by_batch
 
 
-def effect(
-    sums: Sums, before: Sequence[Window], after: Sequence[Window], loads: Sequence[int], *, intervals: bool
-) -> Effect | None:
+def effect(sums: Sums, before: Sequence[Window], after: Sequence[Window], loads: Sequence[int]) -> Effect | None:
     """The change of a figure, over those of the loads at which both sides have it often enough."""
     pairs = {load: (_parts(sums, before, load), _parts(sums, after, load)) for load in loads}
     known = {load: pair for load, pair in pairs.items() if all(pair)}
@@ -84,22 +82,17 @@ def effect(
     weights = _weights(after, tuple(known))
     old, new = ({load: _ratio(pair[side]) for load, pair in known.items()} for side in (0, 1))
     figures = [math.exp(sum(weights[load] * math.log(value) for load, value in side.items())) for side in (old, new)]
-    low = high = None
-    if intervals:
-        ratios = [(Ratio.of(pair[1]), Ratio.of(pair[0]), weights[load]) for load, pair in known.items()]
-        combined = together([(new, old, weight) for new, old, weight in ratios if new and old])
-        low, high = combined.low, combined.high
-    return Effect(before=figures[0], after=figures[1], ratio=figures[1] / figures[0], low=low, high=high)
+    ratios = [(Ratio.of(pair[1]), Ratio.of(pair[0]), weights[load]) for load, pair in known.items()]
+    combined = together([(new, old, weight) for new, old, weight in ratios if new and old])
+    return Effect(
+        before=figures[0], after=figures[1], ratio=figures[1] / figures[0], low=combined.low, high=combined.high
+    )
 
 
 def _parts(sums: Sums, windows: Sequence[Window], load: int) -> _Parts:
-    """Neighbours are summed: what happens at one time is no independent sample. Empty with fewer than LEAST windows."""
+    """One for each window; empty with fewer than LEAST."""
     counted = [pair for pair in (sums(window) for window in windows if window.load == load) if all(pair)]
-    if len(counted) < LEAST:
-        return []
-    size = -(-len(counted) // PARTS)
-    groups = (counted[start : start + size] for start in range(0, len(counted), size))
-    return [(sum(above for above, _ in group), sum(below for _, below in group)) for group in groups]
+    return counted if len(counted) >= LEAST else []
 
 
 def _ratio(parts: _Parts) -> float:

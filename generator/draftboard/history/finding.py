@@ -10,7 +10,7 @@ from draftboard.expr.vector import Labels, dropped, value_of
 from draftboard.history import effects
 from draftboard.history.result import Change, History, ModelHistory, Side
 from draftboard.history.runs import NEEDED, Life, Run, Window, lives, of_effects, of_setups
-from draftboard.intervals import LEAST, unavailable
+from draftboard.intervals import LEAST
 from draftboard.output import Progress
 from draftboard.prometheus import Client
 from draftboard.reading import Past, Recorded, Remembered, of_model
@@ -52,14 +52,13 @@ def of_past(source: Recorded, settings: Settings, *, at: float, progress: Progre
             f"{url}: no records{of} in the last {span}: load the rules that `draftboard build` writes, with the same "
             "settings (--config); `draftboard doctor --prometheus` reports what else is missing"
         )
-    without = unavailable()
     return History(
         source=url,
         since=since,
         until=at,
         window=window.seconds,
         models=tuple(_model(life, changes.get(life.labels, ()), settings, at) for life in models),
-        notes=(_NOT_EXPORTED, *([f"No intervals: {without}"] if without else [])),
+        notes=(_NOT_EXPORTED,),
     )
 
 
@@ -155,7 +154,7 @@ def _change(before: Run, after: Run, life: Life, settings: Settings, *, first: b
     step = effects.step_signal(timed_old, timed_new, loads)
 
     def of(sums: effects.Sums) -> effects.Effect | None:
-        return effects.effect(sums, timed_old, timed_new, loads, intervals=not unavailable())
+        return effects.effect(sums, timed_old, timed_new, loads)
 
     return Change(
         at=after.windows[0].at,

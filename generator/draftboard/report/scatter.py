@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields
 
 from draftboard.expr.vector import Labels, kept, value_of
-from draftboard.intervals import LEAST, Estimate, Ratio, unavailable
+from draftboard.intervals import LEAST, Estimate, Ratio
 from draftboard.report.objects import Origin, Part
 from draftboard.settings import Settings
 from draftboard.signals.acceptance import acceptance, acceptance_length
@@ -25,8 +25,6 @@ _SUMS: Mapping[str, Callable[[Part], tuple[float, float]]] = {
 
 def ratios(parts: Sequence[Part]) -> dict[str, Ratio]:
     """By the signal's name, what parts enough have counted."""
-    if not parts or unavailable():
-        return {}
     found = {name: Ratio.of([sums(part) for part in parts]) for name, sums in _SUMS.items()}
     return {name: ratio for name, ratio in found.items() if ratio}
 
@@ -40,7 +38,7 @@ def why_none(parts: Sequence[Part], origin: Origin) -> str:
     if per_token.mean.name in ratios(parts):
         return ""
     requests = sum(part.requests > 0 for part in parts)
-    return unavailable() or f"requests finished in {requests} of {len(parts)} parts of the time (minimum {LEAST})"
+    return f"requests finished in {requests} of {len(parts)} parts of the time (minimum {LEAST})"
 
 
 def speedups(parts: Parts, measured: Collection[Labels], settings: Settings) -> dict[Labels, Estimate]:

@@ -77,7 +77,7 @@ class Foreign(Described):
 
 @dataclass(frozen=True, kw_only=True)
 class Intervals(Described):
-    """95 % intervals; None where too little was counted, or scipy is not installed."""
+    """95 % intervals; None where too little was counted."""
 
     acceptance: Estimate | None
     """Of the server's counters, by their scatter between parts of the time."""

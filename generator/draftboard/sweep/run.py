@@ -10,7 +10,7 @@ from itertools import zip_longest
 
 from draftboard.catalogue import latency, serving, speculation
 from draftboard.errors import DraftboardError
-from draftboard.intervals import LEAST, PARTS, Ratio, unavailable
+from draftboard.intervals import LEAST, PARTS, Ratio
 from draftboard.output import Progress
 from draftboard.reading import Page, Tally, lifetime
 from draftboard.report import ModelReport, Origin, Reading, Verdict, judged, of_pages, ratios, warnings
@@ -76,7 +76,7 @@ def sweep(
         _BUILT_IN: plan.prompts is BUILT_IN,
         _ONE_PROMPT: len(plan.prompts.all) == 1,
         _NOT_REPORTED: bool(run.done) and not any(row.by_request for row in run.done),
-        f"no 95 % intervals: {unavailable() or _FEW}": any(row.intervals.time_per_token is None for row in run.done),
+        f"no 95 % intervals: {_FEW}": any(row.intervals.time_per_token is None for row in run.done),
     }
     return Sweep(
         server=api.name,
@@ -186,7 +186,7 @@ class _Run:
 
 def _intervals(server: ModelReport, times: Sequence[float]) -> Intervals:
     of_server = ratios(server.parts)
-    mean = None if unavailable() else Ratio.of([(time, 1.0) for time in times])
+    mean = Ratio.of([(time, 1.0) for time in times])
     known = {"acceptance": of_server.get(acceptance.name), "acceptance_length": of_server.get(acceptance_length.name)}
     return Intervals(
         **{name: one.estimate if one else None for name, one in (known | {"time_per_token": mean}).items()}
