@@ -11,6 +11,7 @@ from draftboard.build import render
 from draftboard.build.files import RECORDING
 from draftboard.expr.counts import Counts
 from draftboard.expr.scope import Level
+from draftboard.expr.to_numbers import values_of
 from draftboard.expr.vector import value_of
 from draftboard.settings import Settings
 from draftboard.signals.costs import decode_batch, verify_inflation
@@ -98,14 +99,14 @@ def test_a_report_interpolates_v_as_the_rules_do() -> None:
         (decode_batch.name, Level.MODEL): {key: float(size) for size, key in keys.items()},
         (drafts.name, Level.MODEL): dict.fromkeys(keys.values(), 300.0),
     }
-    found = Counts(CURVE, answers=answers).read(verify_inflation)
+    found = values_of(verify_inflation, Counts(CURVE, answers=answers))
     told = {float(value_of(labels, "model_name")): value for labels, value in found.items()}
     assert told == pytest.approx({float(size): expected_at(float(size)) for size in SIZES})
 
 
 def test_one_number_needs_no_record_of_the_batch() -> None:
-    assert decode_batch.record_at(Level.MODEL, Settings()) is None
-    assert decode_batch.record_at(Level.MODEL, CURVE) is not None
+    assert decode_batch.record_name(Level.MODEL, Settings()) is None
+    assert decode_batch.record_name(Level.MODEL, CURVE) is not None
 
 
 def test_a_curve_replaces_the_number_and_is_read_in_order_of_its_batches() -> None:

@@ -66,7 +66,7 @@ def test_rules_record_of_a_page_what_is_computed_from_it(dialect: str, promtool:
         (tmp_path / Path(path).name).write_text(made[path])
     numbers = computed(page_of(dialect), settings)
     recorded = {
-        signal: signal.record_at(Level.MODEL, settings)
+        signal: signal.record_name(Level.MODEL, settings)
         for signal in ALL
         if numbers.by(signal) and "le" not in signal.by
     }

@@ -20,6 +20,7 @@ import yaml
 
 from conftest import ROOT, program, replayed
 from draftboard.durations import Duration
+from draftboard.expr.to_promql import promql_of
 from draftboard.lab.simulator import find
 from draftboard.lab.simulator.backfill import backfill
 from draftboard.lab.simulator.fleet import targets
@@ -196,7 +197,7 @@ def prometheus(url: str) -> dict[str, str]:
 def recorded(url: str) -> None:
     """Wait for what the rules make of the servers: each group has its turn in a minute; a record crosses two."""
     with Client(url) as client:
-        until(lambda: client.query(Scope(Settings())(state), time.time()), "the state is recorded", 240)
+        until(lambda: client.query(promql_of(state, Scope(Settings())), time.time()), "the state is recorded", 240)
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ def compared(replay: Replay, at: float) -> Comparison:
 
 
 def record(replay: Replay, signal: Signal, method: str, at: float) -> float | None:
-    name = signal.record_at(Level.MODEL, replay.settings)
+    name = signal.record_name(Level.MODEL, replay.settings)
     found = replay.client.query(f'{name}{{spec_method="{method}"}}', at)
     return found[0].samples[0][1] if found else None
 

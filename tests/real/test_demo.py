@@ -20,6 +20,7 @@ from draftboard.calibrate import calibrated, of_history
 from draftboard.cli import main
 from draftboard.durations import Duration
 from draftboard.expr.scope import Matcher
+from draftboard.expr.to_promql import promql_of
 from draftboard.lab.replay import Replay, story_of, summary
 from draftboard.output import as_json, show
 from draftboard.reading import Recorded
@@ -142,7 +143,7 @@ def of_ngram(replay: Replay, scope: Scope, signal: Signal, seconds: Sequence[int
     """The signal of the server that drafts, by seconds since the start of the recording."""
     drafting = scope.where(Matcher.exactly("spec_method", "ngram"))
     first, pace = replay.start + seconds[0], seconds[1] - seconds[0]
-    found = replay.client.query_range(drafting(signal), first, replay.start + seconds[-1], pace)
+    found = replay.client.query_range(promql_of(signal, drafting), first, replay.start + seconds[-1], pace)
     return {round(at - replay.start): value for series in found for at, value in series.samples}
 
 

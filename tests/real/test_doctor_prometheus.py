@@ -70,7 +70,7 @@ def scraping(folder: Path, pages: Sequence[Scraped], rules: Settings | None = No
         if rules:
             made.append("fleet:draftboard_heartbeat:bool")
         if rules and any("vllm:" in text for text, _ in pages):
-            made.append(str(state.record_at(Level.MODEL, rules)))  # Of another group, whose turn comes later.
+            made.append(str(state.record_name(Level.MODEL, rules)))  # Of another group, whose turn comes later.
         yield client, wait_for(client, process, " and on () ".join(made))
 
 

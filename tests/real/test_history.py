@@ -6,6 +6,7 @@ import pytest
 
 from conftest import replayed
 from draftboard.durations import Duration
+from draftboard.expr.to_promql import promql_of
 from draftboard.history import of_past
 from draftboard.history.runs import of_effects
 from draftboard.lab.simulator.backfill import backfill
@@ -38,7 +39,7 @@ def test_speculation_that_is_turned_off_is_found_with_what_it_gained(tmp_path: P
     )
     end, settings = START + 3600 * HOURS, Settings()
     backfill(targets(told, 1), range(START, end + 1, 60), tmp_path / "history.om")
-    rules, _ = behind(map(Scope(settings), of_effects(settings).values()), settings)
+    rules, _ = behind((promql_of(one, Scope(settings)) for one in of_effects(settings).values()), settings)
     with replayed(tmp_path / "history.om", settings, rules=rules) as replay:
         found = of_past(Recorded(replay.client.url, Duration(3600 * HOURS)), settings, at=end)
         now = report(Recorded(replay.client.url, at=end), settings)

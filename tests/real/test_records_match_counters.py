@@ -9,6 +9,7 @@ import pytest
 
 from conftest import RECORDING
 from draftboard.expr.scope import RATE_INTERVAL, Matcher
+from draftboard.expr.to_promql import promql_of
 from draftboard.lab.replay import Replay
 from draftboard.signals import ALL, Edition, Level, Scope, Signal
 from draftboard.signals.costs import verify_inflation
@@ -116,7 +117,7 @@ def speculating() -> dict[str, dict[str, Counter]]:
 def recorded_of(signal: Signal, demo_run: Replay) -> dict[float, dict[str, float]]:
     """Values by time, then by the signal's own label."""
     own = signal.by[0] if signal.by else ""
-    query = Scope(demo_run.settings, Level.MODEL)(signal)
+    query = promql_of(signal, Scope(demo_run.settings, Level.MODEL))
     values: dict[float, dict[str, float]] = {}
     for series in demo_run.client.query_range(query, demo_run.start, demo_run.end, demo_run.step):
         if series.labels["spec_method"] == "ngram":
@@ -177,7 +178,7 @@ def test_a_rate_equals_the_increase_of_its_counter_over_the_window(
 ) -> None:
     window = demo_run.settings.rules.rate_window.seconds
     compared = 0
-    expr = Scope(demo_run.settings, level)(SIGNALS[name])
+    expr = promql_of(SIGNALS[name], Scope(demo_run.settings, level))
     for series in demo_run.client.query_range(expr, demo_run.start, demo_run.end, demo_run.step):
         if series.labels["spec_method"] != "ngram":
             continue
@@ -235,7 +236,9 @@ def test_signals_agree_with_what_vllm_logged_over_the_same_phase(phase: str, dem
     scope = Scope(demo_run.settings, edition=Edition.RAW).where(Matcher("spec_method", "=", "ngram"))
 
     def seen(name: str) -> dict[str, float]:
-        expr = re.sub(r'"\$\w+"', '".*"', scope(SIGNALS[name])).replace(RATE_INTERVAL, f"{seconds + SCRAPE}s")
+        expr = re.sub(r'"\$\w+"', '".*"', promql_of(SIGNALS[name], scope)).replace(
+            RATE_INTERVAL, f"{seconds + SCRAPE}s"
+        )
         found = demo_run.client.query(expr, until)
         return {series.labels.get("position", ""): series.samples[0][1] for series in found}
 

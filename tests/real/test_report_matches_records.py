@@ -9,6 +9,7 @@ import pytest
 from conftest import RECORDING
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
+from draftboard.expr.to_promql import promql_of
 from draftboard.lab.replay import Replay
 from draftboard.reading import Pages, Recorded
 from draftboard.report import ModelReport, report, verdict_of
@@ -72,7 +73,7 @@ def pair(scrapes: dict[float, list[str]], end: float, seconds: float, folder: Pa
 
 def recorded(replay: Replay, signal: Signal, method: str, at: float) -> dict[str, float]:
     """The signal's values by its own label."""
-    answer = replay.client.query(Scope(replay.settings)(signal), at)
+    answer = replay.client.query(promql_of(signal, Scope(replay.settings)), at)
     own = signal.by[0] if signal.by else ""
     return {
         series.labels.get(own, ""): series.samples[0][1] for series in answer if series.labels["spec_method"] == method

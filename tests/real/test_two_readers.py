@@ -23,6 +23,8 @@ from draftboard.catalogue import (
 from draftboard.durations import Duration
 from draftboard.expr.counts import Counts
 from draftboard.expr.scope import Edition, Level, Scope
+from draftboard.expr.to_numbers import values_of
+from draftboard.expr.to_promql import promql_of
 from draftboard.expr.vector import Labels, Vector
 from draftboard.prometheus import Client, Promtool, Server
 from draftboard.settings import load
@@ -218,7 +220,8 @@ def asked_of(client: Client, signal: Signal, level: Level) -> Vector:
     scope = Scope(SETTINGS, level, Edition.ASKED, span=Duration(SPAN))
     factor = SPAN if signal.per_second else 1
     return {
-        frozenset(series.labels.items()): series.samples[0][1] * factor for series in client.query(scope(signal), NOW)
+        frozenset(series.labels.items()): series.samples[0][1] * factor
+        for series in client.query(promql_of(signal, scope), NOW)
     }
 
 
@@ -240,13 +243,13 @@ PARAMETERS = [
 
 @pytest.mark.parametrize(("signal", "level"), PARAMETERS)
 def test_both_readers_give_the_same_values(signal: Signal, level: Level, client: Client, counts: Counts) -> None:
-    expected, found = asked_of(client, signal, level), dict(counts.read(signal, level))
+    expected, found = asked_of(client, signal, level), dict(values_of(signal, counts, level))
     assert found == pytest.approx(dict(expected), rel=1e-9, abs=1e-12, nan_ok=True)
 
 
 def test_the_best_k_is_the_same_but_for_ties(client: Client, counts: Counts) -> None:
-    expected, speedups = asked_of(client, best_k, Level.MODEL), counts.read(speedup_at)
-    found = counts.read(best_k)
+    expected, speedups = asked_of(client, best_k, Level.MODEL), values_of(speedup_at, counts)
+    found = values_of(best_k, counts)
     assert found.keys() == expected.keys()
     for model, k in found.items():
         # Speedups that are equal on paper differ in the last digit, whichever way they are computed.
@@ -255,9 +258,9 @@ def test_the_best_k_is_the_same_but_for_ties(client: Client, counts: Counts) -> 
 
 
 def test_the_made_up_fleet_shows_what_signals_distinguish(counts: Counts) -> None:
-    given = {ADVICE.of(value) for value in counts.read(advice).values()}
+    given = {ADVICE.of(value) for value in values_of(advice, counts).values()}
     assert [name for name, choice in ADVICE.choices.items() if choice not in given] == ["workload", "off"]
-    told = {VERDICT.of(value) for value in counts.read(verdict).values()}
+    told = {VERDICT.of(value) for value in values_of(verdict, counts).values()}
     assert [name for name, choice in VERDICT.choices.items() if choice not in told] == [
         *(
             "empty",
@@ -267,15 +270,15 @@ def test_the_made_up_fleet_shows_what_signals_distinguish(counts: Counts) -> Non
     ]
     # What is new and has not answered yet cannot be told from what is down within one window.
     every = {choice for name, choice in STATES.choices.items() if name != "starting"}
-    assert {STATES.of(value) for value in counts.read(state, Level.ENGINE).values()} >= every
-    assert max(counts.read(each_k).values()) == 11
+    assert {STATES.of(value) for value in values_of(state, counts, Level.ENGINE).values()} >= every
+    assert max(values_of(each_k, counts).values()) == 11
     asks_the_past = {acceptance_change, length_baseline, length_deviation, length_anomaly, tail_change, queue_growth}
     asks_the_past |= {speedup_uncertainty, speedup_low, speedup_high, step_cost_by_batch, verify_inflation_by_batch}
     of_alerts = {firing_alerts, alert_age, alert_severity, *standings.ALERTS.values()}
     none_here = asks_the_past | of_alerts | {step_time_change, step_cost, records_missing, gone, cut_off}
-    assert {signal for signal, level in CASES if not counts.read(signal, level)} == none_here
+    assert {signal for signal, level in CASES if not values_of(signal, counts, level)} == none_here
 
 
 @pytest.mark.parametrize("signal", sorted(LONGER_THAN_A_WINDOW, key=attrgetter("name")), ids=attrgetter("name"))
 def test_what_one_window_cannot_tell_has_no_value_in_counts(signal: Signal, counts: Counts) -> None:
-    assert counts.read(signal, signal.levels[-1]) == {}
+    assert values_of(signal, counts, signal.levels[-1]) == {}

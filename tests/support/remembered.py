@@ -23,7 +23,7 @@ C, ALPHA, PLAIN = 0.06, 0.6, 0.02
 RATE = 20.0  # Decode steps a second.
 
 _SIGNALS = {
-    str(signal.record_at(Level.MODEL, Settings())): signal.name
+    str(signal.record_name(Level.MODEL, Settings())): signal.name
     for signal in (
         *(traffic.generation_tokens, traffic.drafts, configured_k, lowest_k, traffic.decode_steps),
         *(step_time_by_batch, pure_step_time_by_batch, acceptance.tokens_per_step, acceptance.acceptance_length),

@@ -20,7 +20,7 @@ def behind(asked: Iterable[str], settings: Settings) -> tuple[tuple[Group, ...],
         if isinstance(rule, RecordingRule)
     ]
     # Without the first a replay would know of no vLLM server.
-    series = {str(generation_tokens.record_at(Level.ENGINE, settings))}
+    series = {str(generation_tokens.record_name(Level.ENGINE, settings))}
     new = series.union(*map(series_in, asked))
     while new:
         series |= new

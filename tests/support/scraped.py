@@ -13,6 +13,7 @@ from draftboard import reading
 from draftboard import report as report_room
 from draftboard.build import render
 from draftboard.build.files import ALERTING, RECORDING
+from draftboard.expr.to_promql import promql_of
 from draftboard.prometheus import Client, Server
 from draftboard.report import ModelReport
 from draftboard.settings import Settings
@@ -40,7 +41,7 @@ class Scraper:
 
     def recorded(self, signal: Signal, at: float) -> list[float]:
         """Values of a record: one, or by the signal's own label in order of numbers."""
-        found = self.client.query(Scope(self.settings)(signal), at)
+        found = self.client.query(promql_of(signal, Scope(self.settings)), at)
         own = signal.by[0] if signal.by else ""
         return [series.samples[0][1] for series in sorted(found, key=lambda one: int(one.labels.get(own, 0)))]
 
@@ -55,7 +56,8 @@ class Scraper:
     def firing(self) -> set[str]:
         """Names of the alerts that fire now."""
         return {
-            series.labels["alertname"] for series in self.client.query(Scope(self.settings)(firing_alerts), time.time())
+            series.labels["alertname"]
+            for series in self.client.query(promql_of(firing_alerts, Scope(self.settings)), time.time())
         }
 
     def report(self, at: float) -> ModelReport:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from draftboard.alerts import ALERTS, Alert
 from draftboard.durations import Duration
+from draftboard.quantity import value
 from draftboard.settings import Settings
 from draftboard.signals import Level
 
@@ -275,9 +276,10 @@ def condition(alert: Alert, counts: Counts, settings: Settings) -> Flags:
     """The minutes in which an alert's condition holds."""
     if alert.level is not Level.ENGINE:
         counts = Counts(*(getattr(counts, f.name).sum(axis=-2, keepdims=True) for f in fields(counts)))
-    value, enough = _READ[alert.name](Reading(counts, settings))
-    operator, limit = alert.threshold(settings)
-    return np.asarray((value < limit if operator == "<" else value > limit) & enough)
+    values, enough = _READ[alert.name](Reading(counts, settings))
+    operator, bound = alert.threshold(settings)
+    limit = value(bound, settings)
+    return np.asarray((values < limit if operator == "<" else values > limit) & enough)
 
 
 def firing(alert: Alert, held: Flags, settings: Settings) -> list[tuple[int, int]]:

@@ -15,7 +15,6 @@ from draftboard.build import render
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.settings import Settings
-from draftboard.signals import Scope
 from draftboard.signals.signal import Band, Better, Code
 from draftboard.status import Status
 from support.rulefiles import groups, rule_of
@@ -62,7 +61,7 @@ of_every_alert = pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: aler
 
 
 def status_of(alert: Alert) -> Status | None:
-    named = {band.name: band.status for band in alert.signal.bands(Settings())}
+    named = {band.name: band.status for band in alert.signal.bands_in(Settings())}
     return (named | {code.name or code.says: code.status for code in alert.signal.codes}).get(alert.beyond)
 
 
@@ -76,7 +75,7 @@ def test_every_name_and_every_runbook_belongs_to_an_alert() -> None:
     names = {alert.name for alert in ALERTS}
     templates = {path.name.removesuffix(".md.j2") for path in TEMPLATES.iterdir()}
     assert templates - names == set(), "templates of no alert"
-    committed = {alert.name for alert in ALERTS if alert.exists(Scope(Settings()))}
+    committed = {alert.name for alert in ALERTS if alert.exists(Settings())}
     assert {path.stem for path in (ROOT / "alerts/runbooks").glob("*.md")} == committed, "run: make build"
 
 
@@ -116,7 +115,7 @@ def test_what_explains_an_alert_is_an_alert_that_can_be_matched_to_it(alert: Ale
 def changed(better: Better = Better.NEITHER, codes: tuple[Code, ...] = (), **fields: Any) -> Alert:
     """The first alert, on a signal with bands from nothing, 1 and 2 upwards."""
     bands = (Band("low", None, Status.BAD), Band("middle", 1, Status.WARN), Band("high", 2, Status.ODD))
-    signal = replace(ALERTS[0].signal, better=better, codes=codes, bands=lambda _: bands)
+    signal = replace(ALERTS[0].signal, better=better, codes=codes, bands=bands)
     return replace(ALERTS[0], signal=signal, **fields)
 
 

@@ -16,6 +16,7 @@ from draftboard.dashboards import PAGES, dashboards
 from draftboard.dashboards.fields import COLOURS, TEXT_AS_IT_IS
 from draftboard.dashboards.panels.panel import LONGEST
 from draftboard.durations import Duration
+from draftboard.quantity import value
 from draftboard.settings import Settings, load
 from draftboard.signals import ALL, Edition
 from draftboard.signals.decisions import STANDING
@@ -458,7 +459,7 @@ def test_a_panel_changes_colour_where_the_alert_on_its_signal_fires(panels: Pane
     limits: dict[str, set[float]] = {}
     for alert in ALERTS:
         if not alert.signal.codes:
-            limits.setdefault(alert.signal.title, set()).add(alert.threshold(settings)[1])
+            limits.setdefault(alert.signal.title, set()).add(value(alert.threshold(settings)[1], settings))
     watched = [(where, panel) for where, panel in kind(panels, "timeseries", "stat") if panel["title"] in limits]
     assert watched
     for where, panel in watched:

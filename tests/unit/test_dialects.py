@@ -18,6 +18,7 @@ from draftboard.doctor.finding import Severity
 from draftboard.doctor.pages import examine_pages
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
+from draftboard.expr.to_promql import promql_of
 from draftboard.lab.replay.evaluate import unpack
 from draftboard.output import as_json, as_markdown
 from draftboard.reading import Lifetime, Pages, Recorded, Servers, load
@@ -113,9 +114,9 @@ def test_what_an_engine_does_not_export_is_left_out_rather_than_empty(dialect: s
     for title in (economics.expected_speedup.title, acceptance.coverage.title):
         assert not [path for path, text in files_of(dialect).items() if f'"title": "{title}"' in text]
     raw = Scope(settings, Level.MODEL, Edition.RAW)
-    assert raw(acceptance.acceptance_length)
+    assert promql_of(acceptance.acceptance_length, raw)
     with pytest.raises(DraftboardError, match="does not export vllm:inter_token_latency_seconds_count"):
-        raw(acceptance.coverage)
+        promql_of(acceptance.coverage, raw)
 
 
 def test_gauges_of_an_engine_are_neither_summed_nor_rated_and_say_so() -> None:
@@ -123,19 +124,19 @@ def test_gauges_of_an_engine_are_neither_summed_nor_rated_and_say_so() -> None:
     for signal, gauge in ((acceptance.acceptance_length, SGLANG.length), (acceptance.acceptance, SGLANG.rate)):
         assert gauge
         assert gauge.kind is Kind.GAUGE
-        text = Scope(settings, Level.MODEL, Edition.ASKED)(signal)
+        text = promql_of(signal, Scope(settings, Level.MODEL, Edition.ASKED))
         assert re.search(rf"avg by [^{{}}]+\(\s*avg_over_time\({gauge.name}", text)
         assert "not a ratio of sums" in signal.described(settings)
         assert "not a ratio of sums" not in signal.described(Settings())
         panel = files_of("sglang")["dashboards/draftboard-overview.json"]
         assert signal.described(settings) in panel
-    assert not depth.survival.asked(settings)
+    assert not depth.survival.exists(settings)
 
 
 def test_positions_under_another_label_are_read_as_positions() -> None:
     scope = Scope(built_for("tensorrt-llm"), Level.MODEL, Edition.RAW)
-    assert 'token_position="0"' in scope(depth.first_position)
-    assert '"position", "$1", "token_position"' in " ".join(scope(depth.survival).split())
+    assert 'token_position="0"' in promql_of(depth.first_position, scope)
+    assert '"position", "$1", "token_position"' in " ".join(promql_of(depth.survival, scope).split())
 
 
 @pytest.mark.parametrize("dialect", ["ray", "otel"])
@@ -288,7 +289,7 @@ def test_what_no_series_of_a_dialect_tells_is_one_line() -> None:
     with pytest.raises(
         DraftboardError, match=r'SGLang does not export vllm:.*, which this needs: .*dialect = "sglang"'
     ):
-        Scope(built_for("sglang"), Level.MODEL, Edition.ASKED)(acceptance.coverage)
+        promql_of(acceptance.coverage, Scope(built_for("sglang"), Level.MODEL, Edition.ASKED))
 
 
 @pytest.mark.parametrize("dialect", IN_PART)

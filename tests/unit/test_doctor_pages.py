@@ -14,7 +14,7 @@ from draftboard.doctor.finding import Examination, Finding, Severity
 from draftboard.doctor.pages import examine_pages
 from draftboard.doctor.series import NAMES, Reader, Server, all_readers, missing_series, silenced_by
 from draftboard.errors import DraftboardError
-from draftboard.expr.tree import metrics_of
+from draftboard.expr.reads import metrics_of
 from draftboard.reading import Page, read
 from draftboard.settings import Settings
 from draftboard.signals.acceptance import acceptance, draft_efficiency

@@ -12,9 +12,11 @@ from draftboard.catalogue.latency import TIME_PER_OUTPUT_TOKEN as PER_TOKEN
 from draftboard.durations import Duration
 from draftboard.expr import promql, vector
 from draftboard.expr.counts import Counts
-from draftboard.expr.labels import numbers, successor, up_to
+from draftboard.expr.nodes import Numbers, OverTime, Successor
+from draftboard.expr.resolve import up_to
 from draftboard.expr.scope import Edition, Matcher, Scope
-from draftboard.expr.tree import OverTime
+from draftboard.expr.to_numbers import values_of
+from draftboard.expr.to_promql import promql_of
 from draftboard.reading import counts_of
 from draftboard.settings import Settings
 from draftboard.signals import ALL
@@ -38,7 +40,7 @@ def counted(**series: float) -> Counts:
 
 
 def test_a_short_expression_stays_on_one_line() -> None:
-    assert RULES(draft_tokens / drafts) == (
+    assert promql_of(draft_tokens / drafts, RULES) == (
         "model:vllm_spec_decode_draft_tokens:rate5m / (model:vllm_spec_decode_drafts:rate5m > 0)"
     )
 
@@ -68,49 +70,49 @@ def test_a_range_of_positions_matches_just_those_numbers(largest: int) -> None:
 @given(st.integers(0, 98))
 def test_the_successor_of_every_number_is_the_next(largest: int) -> None:
     counts = Counts(SETTINGS)
-    found = counts.read(successor(numbers("p", 0, largest), "n", "p", largest))
+    found = values_of(Successor(Numbers("p", 0, largest), "n", "p", largest), counts)
     assert {(vector.value_of(labels, "p"), vector.value_of(labels, "n")) for labels in found} == {
         (str(n), str(n + 1)) for n in range(largest + 1)
     }
 
 
 def test_a_ratio_without_traffic_has_no_value() -> None:
-    assert counted(accepted_tokens=0.0, draft_tokens=0.0).read(acceptance) == {}
-    ((_, found),) = counted(accepted_tokens=30.0, draft_tokens=120.0).read(acceptance).items()
+    assert values_of(acceptance, counted(accepted_tokens=0.0, draft_tokens=0.0)) == {}
+    ((_, found),) = values_of(acceptance, counted(accepted_tokens=30.0, draft_tokens=120.0)).items()
     assert found == 0.25
 
 
 def test_a_signal_is_its_record_to_rules_and_its_expression_to_raw_panels() -> None:
-    assert RULES(acceptance) == "model:vllm_spec_decode_acceptance:ratio_rate5m"
-    assert "vllm:spec_decode_num_accepted_tokens_total{" in RAW(acceptance)
+    assert promql_of(acceptance, RULES) == "model:vllm_spec_decode_acceptance:ratio_rate5m"
+    assert "vllm:spec_decode_num_accepted_tokens_total{" in promql_of(acceptance, RAW)
 
 
 def test_a_scope_never_answers_with_a_record_of_another_window() -> None:
     with pytest.raises(ValueError, match="records keep rates over 5m, not over 1h"):
         RULES.over(Duration(3600))
-    assert RULES.over(Duration(300))(acceptance) == RULES(acceptance)
+    assert promql_of(acceptance, RULES.over(Duration(300))) == promql_of(acceptance, RULES)
     asked = Scope(SETTINGS, edition=Edition.ASKED).over(Duration(3600))
-    assert "[1h]" in asked(acceptance)
+    assert "[1h]" in promql_of(acceptance, asked)
 
 
 def test_a_scope_never_answers_for_more_than_it_selects() -> None:
-    assert 'position="0"' in RULES(survival.where("position", "0"))
+    assert 'position="0"' in promql_of(survival.where("position", "0"), RULES)
     with pytest.raises(ValueError, match="nothing in the expression carries the label position"):
-        RULES(acceptance.where("position", "0"))
+        promql_of(acceptance.where("position", "0"), RULES)
 
 
 def test_a_label_that_ends_like_another_is_not_taken_for_it() -> None:
     with pytest.raises(ValueError, match="carries the label name:"):
-        RULES.where(Matcher.of("name", "m"), Matcher.of("model_name", "m"))(acceptance)
+        promql_of(acceptance, RULES.where(Matcher.of("name", "m"), Matcher.of("model_name", "m")))
 
 
 @pytest.mark.parametrize("scope", [RULES, RAW])
 def test_spans_into_the_past_add_up(scope: Scope) -> None:
     hour = Duration(3600)
-    assert scope(drafts.ago(lambda _: hour).ago(lambda _: hour)) == scope(drafts.ago(lambda _: hour * 2))
-    day = OverTime("avg_over_time", drafts, lambda _: hour * 24, lambda _: hour)
+    assert promql_of(drafts.ago(hour).ago(hour), scope) == promql_of(drafts.ago(hour * 2), scope)
+    day = OverTime("avg_over_time", drafts, hour * 24, hour)
     offsets = [
-        Duration.parse(one).seconds // 3600 for one in re.findall(r"offset (\w+)", scope(day.ago(lambda _: hour)))
+        Duration.parse(one).seconds // 3600 for one in re.findall(r"offset (\w+)", promql_of(day.ago(hour), scope))
     ]
     assert sum(offsets) == 2
 
@@ -135,7 +137,7 @@ def test_a_model_at_rest_has_no_ratio_and_never_nan() -> None:
     quiet = tally((0, 0, 0), drafts=0, generated=0, prompts=0, requests=0, steps=0, times={PER_TOKEN: []})
     counts = counts_of([quiet], SETTINGS)
     for signal in ALL:
-        found = [value for level in signal.levels for value in counts.read(signal, level).values()]
+        found = [value for level in signal.levels for value in values_of(signal, counts, level).values()]
         assert not any(math.isnan(value) for value in found), signal.name
         if signal.unit in {Unit.RATIO, Unit.TIMES} and signal.name not in AT_REST:
             assert found == [], f"{signal.name} has a value where nothing happened: divide with `/`, which guards"

@@ -1,29 +1,46 @@
 """Chains of few records: what is read by name, and what is computed in place."""
 
+from dataclasses import dataclass
+
 from draftboard.rules import LINKS, LONGEST_QUERY, RecordingRule
-from draftboard.rules.links import Definition, in_few_links
+from draftboard.rules.links import in_few_links
 
 TEN = [f"a:b:{number}" for number in range(10)]
 
 
-def chain(names: list[str], *, times: int = 1, lasting: str = "") -> list[Definition]:
-    """Each record reads the one before it, so many times; the first one a series, the lasting one its own past."""
-    found: list[Definition] = []
+@dataclass(frozen=True)
+class Link:
+    """A record that reads the one below it so many times, or a series where there is none below."""
+
+    name: str
+    below: "Link | None"
+    times: int
+    lasting: bool  # Whether it reads its own past, too.
+
+    @property
+    def rule(self) -> RecordingRule:
+        own = f" or {self.name}[2m]" if self.lasting else ""
+        return RecordingRule(record=self.name, expr=self.reading(frozenset(TEN)) + own)
+
+    @property
+    def reads_series(self) -> bool:
+        return self.below is None
+
+    def reading(self, records: frozenset[str]) -> str:
+        if self.below is None:
+            return "vllm:raw"
+        by_name = self.below.name in records
+        return " + ".join([self.below.name if by_name else f"({self.below.reading(records)})"] * self.times)
+
+
+def chain(names: list[str], *, times: int = 1, lasting: str = "") -> list[Link]:
+    links: list[Link] = []
     for name in names:
-
-        def reading(records: frozenset[str], below: Definition | None = found[-1] if found else None) -> str:
-            if below is None:
-                return "vllm:raw"
-            by_name = below.rule.record in records
-            return " + ".join([below.rule.record if by_name else f"({below.reading(records)})"] * times)
-
-        expr = reading(frozenset(names)) + (f" or {name}[2m]" if name == lasting else "")
-        rule = RecordingRule(record=name, expr=expr)
-        found.append(Definition(rule=rule, reads_series=len(found) == 0, reading=reading))
-    return found
+        links.append(Link(name, links[-1] if links else None, times, name == lasting))
+    return links
 
 
-def written(definitions: list[Definition]) -> dict[str, str]:
+def written(definitions: list[Link]) -> dict[str, str]:
     return {rule.record: rule.expr for rule in in_few_links(definitions)}
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
+from draftboard.expr.to_numbers import values_of
 from draftboard.expr.vector import value_of
 from draftboard.reading import Lifetime, Pages, Servers, counts_of, lifetime, read
 from draftboard.report import ModelReport, Report, Speculation, report
@@ -142,9 +143,11 @@ def test_a_shorter_draft_costs_what_it_would_have_had_where_the_plugin_counts_po
     )
     text = page((150, 60, 30, 15), drafts=200, drafted=500) + drafted
     counts = counts_of(lifetime(read(text, "m")).tallies, Settings())
-    by_k = {value_of(labels, "k"): value for labels, value in counts.read(draft_length_at).items()}
+    by_k = {value_of(labels, "k"): value for labels, value in values_of(draft_length_at, counts).items()}
     assert by_k == {"1": 1, "2": 1.5, "3": 2, "4": 2.5}
-    by_position = {value_of(labels, "position"): value for labels, value in counts.read(acceptance_by_position).items()}
+    by_position = {
+        value_of(labels, "position"): value for labels, value in values_of(acceptance_by_position, counts).items()
+    }
     assert by_position == {"0": 0.75, "1": 0.6, "2": 0.3, "3": 0.15}
 
 

@@ -8,8 +8,8 @@ import pytest
 from draftboard.alerts import ALERTS, load
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
+from draftboard.expr.resolve import either_spelling
 from draftboard.settings import Settings
-from draftboard.signals.slo import either_spelling
 
 
 def loaded(tmp_path: Path, text: str) -> Settings:

@@ -5,8 +5,10 @@ from pathlib import Path
 
 from draftboard.catalogue import CATALOGUE, Owner, around, speculation
 from draftboard.dashboards.fields import COLOURS
+from draftboard.expr.reads import metrics_of
 from draftboard.expr.scope import Matcher
-from draftboard.expr.tree import metrics_of
+from draftboard.expr.to_promql import definition, promql_of
+from draftboard.quantity import value
 from draftboard.settings import Settings
 from draftboard.signals import ALL, Edition, Level, Scope, Signal
 from draftboard.signals.decisions import standing, state, verdict
@@ -56,7 +58,7 @@ PUBLIC = {
 
 
 def records(settings: Settings) -> list[str]:
-    return [record for signal in ALL for level in signal.levels if (record := signal.record_at(level, settings))]
+    return [record for signal in ALL for level in signal.levels if (record := signal.record_name(level, settings))]
 
 
 def test_the_public_record_names_are_there(settings: Settings) -> None:
@@ -71,7 +73,7 @@ def test_no_two_signals_have_the_same_name_title_question_description_or_record(
 
 def test_no_two_signals_have_the_same_expression(settings: Settings) -> None:
     # A verdict is the expected speedup read as words.
-    expressions = [signal.definition(Scope(settings, signal.levels[-1])) for signal in ALL if signal.name != "verdict"]
+    expressions = [definition(signal, Scope(settings, signal.levels[-1])) for signal in ALL if signal.name != "verdict"]
     assert len(expressions) == len(set(expressions))
 
 
@@ -97,7 +99,10 @@ def test_the_metrics_of_a_signal_are_the_series_that_its_promql_reads(settings: 
     for signal in ALL:
         for level in signal.levels:
             scope = Scope(settings, level, Edition.RAW)
-            found = {names.get(one, f"{one}, which is not in the catalogue") for one in read.findall(scope(signal))}
+            found = {
+                names.get(one, f"{one}, which is not in the catalogue")
+                for one in read.findall(promql_of(signal, scope))
+            }
             assert {*metrics_of(signal, scope)} == found, signal.name
 
 
@@ -105,8 +110,8 @@ def test_every_setting_that_a_signal_reads_exists(settings: Settings) -> None:
     missing = []
     for signal in ALL:
         try:
-            signal.bands(settings)
-            signal.definition(Scope(settings, signal.levels[-1]))
+            signal.bands_in(settings)
+            definition(signal, Scope(settings, signal.levels[-1]))
         except AttributeError as error:
             missing.append(f"{signal.name}: {error}")
     assert missing == [], "define it in generator/draftboard/settings/"
@@ -116,7 +121,7 @@ def test_every_code_has_words_for_its_values(settings: Settings) -> None:
     wordless = {
         one.name
         for one in ALL
-        if one.unit is Unit.CODE and not one.codes and not all(band.says for band in one.bands(settings))
+        if one.unit is Unit.CODE and not one.codes and not all(band.says for band in one.bands_in(settings))
     }
     assert wordless == WITHOUT_WORDS
     values = {one.name: [code.value for code in one.codes] for one in ALL}
@@ -125,14 +130,15 @@ def test_every_code_has_words_for_its_values(settings: Settings) -> None:
 
 def test_every_value_falls_in_exactly_one_step(settings: Settings) -> None:
     def wrong(signal: Signal) -> bool:
-        bands = signal.bands(settings)
+        bands = signal.bands_in(settings)
         first, *bounds = [band.at for band in bands]
-        numbers = [bound for bound in bounds if bound is not None]
+        numbers = [value(bound, settings) for bound in bounds if bound is not None]
         if first is not None or bounds != sorted(numbers):
             return True
         return any(
-            signal.step_of(value, settings) != [band for band in bands if band.at is None or band.at <= value][-1]
-            for value in (-1e9, -3.0, 0.0, 0.1, 0.3, 0.4, 0.6, 0.7, 0.98, 1.0, 1.1, 1e9)
+            signal.step_of(number, settings)
+            != [band for band in bands if band.at is None or value(band.at, settings) <= number][-1]
+            for number in (-1e9, -3.0, 0.0, 0.1, 0.3, 0.4, 0.6, 0.7, 0.98, 1.0, 1.1, 1e9)
         )
 
     assert [one.name for one in ALL if wrong(one)] == []
@@ -140,7 +146,7 @@ def test_every_value_falls_in_exactly_one_step(settings: Settings) -> None:
 
 def test_what_is_good_at_one_end_of_its_bands_says_which_so_that_the_worst_are_drawn_first(settings: Settings) -> None:
     for signal in (one for one in ALL if not one.codes):
-        good = [band.status is Status.GOOD for band in signal.bands(settings)]
+        good = [band.status is Status.GOOD for band in signal.bands_in(settings)]
         if good and good[0] != good[-1]:
             assert signal.better is (Better.HIGHER if good[-1] else Better.LOWER), signal.name
 
@@ -155,9 +161,9 @@ def test_the_bands_of_acceptance_meet_at_their_bounds(settings: Settings) -> Non
 
 def test_every_state_and_every_verdict_is_part_of_exactly_one_standing() -> None:
     settings = Settings.model_validate({"draft_cost": {"calibrated": ["eagle3"]}})
-    text = standing.definition(Scope(settings))
+    text = definition(standing, Scope(settings))
     for signal in (state, verdict):
-        named = re.findall(rf"{signal.record_at(Level.MODEL, settings)} == (\d+)", text)
+        named = re.findall(rf"{signal.record_name(Level.MODEL, settings)} == (\d+)", text)
         # A model has a state whenever it is a target, so that all states together leave no standing open.
         assert sorted(map(int, named)) == [code.value for code in signal.codes]
     assert [code.value for code in standing.codes] == list(range(len(standing.codes)))
@@ -175,10 +181,10 @@ def test_statuses_and_colours_correspond() -> None:
 def test_the_raw_edition_reads_no_record_and_the_rules_read_no_variable(settings: Settings) -> None:
     for signal in ALL:
         for level in signal.levels:
-            raw = Scope(settings, level, Edition.RAW)(signal)
+            raw = promql_of(signal, Scope(settings, level, Edition.RAW))
             assert not re.search(r"\b(engine|model|target|monitor):", raw), signal.name
             # label_replace has a $1 of its own.
-            assert not re.search(r"\$(?!1\b|\{1\})", signal.definition(Scope(settings, level))), signal.name
+            assert not re.search(r"\$(?!1\b|\{1\})", definition(signal, Scope(settings, level))), signal.name
 
 
 def test_every_metric_of_the_catalogue_is_read_and_each_once_described(settings: Settings) -> None:
@@ -201,5 +207,7 @@ def test_a_metric_s_selector_carries_only_labels_that_its_series_have(settings: 
 
 def test_no_lookup_methods_leave_no_series_out() -> None:
     every = Scope(Settings.model_validate({"methods": {"lookup": []}}))
-    assert every(with_a_drafter(first_position)).endswith('{spec_method!=""}')
-    assert Scope(Settings())(with_a_drafter(first_position)).endswith('spec_method!~"ngram|ngram_gpu|suffix"}')
+    assert promql_of(with_a_drafter(first_position), every).endswith('{spec_method!=""}')
+    assert promql_of(with_a_drafter(first_position), Scope(Settings())).endswith(
+        'spec_method!~"ngram|ngram_gpu|suffix"}'
+    )

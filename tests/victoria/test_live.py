@@ -207,7 +207,7 @@ def test_shards_have_each_target_once(run: Run) -> None:
 def test_sums_are_neither_doubled_nor_halved_nor_missing_while_a_replica_dies_and_returns(
     run: Run, job: str, tell: Tell
 ) -> None:
-    record = generation_tokens.record_at(Level.ENGINE, run.settings)
+    record = generation_tokens.record_name(Level.ENGINE, run.settings)
     step = run.settings.rules.evaluation_interval.seconds
 
     def total(client: Client, of: str) -> list[float]:
@@ -245,14 +245,14 @@ def test_every_record_has_the_series_that_it_has_in_prometheus(run: Run, job: st
 
 
 def test_the_first_sample_of_a_server_is_no_restart(run: Run) -> None:
-    record = restarts.record_at(Level.TARGET, run.settings)
+    record = restarts.record_name(Level.TARGET, run.settings)
     found = run.victoria.query_range(f"max({record})", run.settled, run.ended, 1)
     assert {value for series in found for _, value in series.samples} == {0.0}
 
 
 @pytest.mark.parametrize("job", [REPLICATED, SHARDED])
 def test_vmalert_finds_the_best_k(run: Run, job: str) -> None:
-    record = str(best_k.record_at(Level.MODEL, run.settings))
+    record = str(best_k.record_name(Level.MODEL, run.settings))
     assert (
         run.series(run.victoria, record, job).keys() == run.series(run.prometheus, record, REPLICATED).keys() != set()
     )

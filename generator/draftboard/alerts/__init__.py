@@ -10,7 +10,6 @@ from draftboard.alerts.runbook import runbook
 from draftboard.alerts.serving import ON_SERVING
 from draftboard.alerts.speculation import ON_SPECULATION
 from draftboard.errors import DraftboardError
-from draftboard.signals import Scope
 from draftboard.signals.events import WATCHDOG
 
 SUBJECTS: dict[str, tuple[Alert, ...]] = {
@@ -24,8 +23,7 @@ ALERTS = tuple(alert for alerts in SUBJECTS.values() for alert in alerts)
 
 def by_subject(settings: settings.Settings) -> dict[str, tuple[Alert, ...]]:
     """The alerts that exist under these settings."""
-    scope = Scope(settings)
-    return {subject: tuple(alert for alert in alerts if alert.exists(scope)) for subject, alerts in SUBJECTS.items()}
+    return {subject: tuple(alert for alert in alerts if alert.exists(settings)) for subject, alerts in SUBJECTS.items()}
 
 
 def of_settings(settings: settings.Settings) -> tuple[Alert, ...]:

@@ -6,7 +6,10 @@ from typing import Literal
 from draftboard.alerts.templating import filled
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
-from draftboard.expr.tree import Expr, ignoring, setting
+from draftboard.expr.nodes import Expr, ignoring
+from draftboard.expr.reads import exists
+from draftboard.expr.to_promql import promql_of
+from draftboard.quantity import Quantity, Setting, value
 from draftboard.settings import Overlay, Settings, Severity
 from draftboard.signals import Level, Scope, Signal
 from draftboard.signals.integrity import judged
@@ -14,9 +17,9 @@ from draftboard.signals.requests import request_rate
 from draftboard.signals.signal import Better, Unit
 from draftboard.signals.traffic import generation_tokens
 
-LEAST_REQUESTS = setting(lambda settings: settings.traffic.requests_per_second)
+LEAST_REQUESTS = Setting("traffic.requests_per_second")
 # Enough of each for a ratio of them.
-enough_tokens = generation_tokens > setting(lambda settings: settings.traffic.tokens_per_second)
+enough_tokens = generation_tokens > Setting("traffic.tokens_per_second")
 enough_requests = request_rate > LEAST_REQUESTS
 
 
@@ -56,13 +59,13 @@ class Alert:
     inhibited_by: tuple[str, ...] = ()
     """Alerts on the cause: while one fires on the same labels, Alertmanager sends no notification of this one."""
 
-    def exists(self, scope: Scope) -> bool:
+    def exists(self, settings: Settings) -> bool:
         """Whether the settings enable it, and its signal and the series that guard it exist."""
-        enabled = scope.settings.alerts.get(self.name, Overlay()).enabled
+        enabled = settings.alerts.get(self.name, Overlay()).enabled
         watched = self._guarded(self.watched or self.signal)
-        return enabled and self.signal.asked_from(scope) and not watched.is_gone(scope.at(self.level))
+        return enabled and self.signal.exists(settings) and exists(watched, Scope(settings, self.level))
 
-    def threshold(self, settings: Settings) -> tuple[Literal["<", ">", "=="], float]:
+    def threshold(self, settings: Settings) -> tuple[Literal["<", ">", "=="], Quantity | float]:
         """The comparison that finds values in the band or beyond it: under its upper bound, or over its lower bound.
 
         Under, for the lowest band, and for any but the highest of a signal that should be high.
@@ -70,7 +73,7 @@ class Alert:
         codes = {code.name or code.says: code.value for code in self.signal.codes}
         if self.beyond in codes:
             return "==", codes[self.beyond]
-        bands = self.signal.bands(settings)
+        bands = self.signal.enabled_bands(settings)
         for band, upper in zip(bands, [*(band.at for band in bands[1:]), None], strict=True):
             if band.name == self.beyond:
                 if upper is not None and (band.at is None or self.signal.better is Better.HIGHER):
@@ -85,7 +88,7 @@ class Alert:
     def condition(self, scope: Scope) -> str:
         """The PromQL that the alert watches."""
         operator, limit = self.threshold(scope.settings)
-        return scope.at(self.level)(self._guarded((self.watched or self.signal).combined(operator, limit)))
+        return promql_of(self._guarded((self.watched or self.signal).combined(operator, limit)), scope.at(self.level))
 
     def _guarded(self, condition: Expr) -> Expr:
         return condition.combined("and", self.guard, ignoring(*self.signal.by)) if self.guard else condition
@@ -103,6 +106,6 @@ class Alert:
 
     def fires_when(self, settings: Settings) -> str:
         """The condition in words: for the head of the runbook and the table of alerts."""
-        limit = abs(self.threshold(settings)[1])
+        limit = abs(value(self.threshold(settings)[1], settings))
         size = f"{limit * 100:.4g} %" if self.signal.unit is Unit.RATIO else f"{limit:.4g}"
         return filled(self.when, self.name, settings, limit=size)

@@ -24,7 +24,7 @@ def annotations(alert: Alert, settings: Settings, *, by_grafana: bool = False) -
             "carried": carried,
             "external_labels": not by_grafana,
             "format": _FORMATS.get(alert.signal.unit, "humanize"),
-            "beside_record": alert.beside and not by_grafana and alert.beside.record_at(alert.level, settings),
+            "beside_record": alert.beside and not by_grafana and alert.beside.record_name(alert.level, settings),
             "beside_labels": (*carried, *alert.signal.by),
         }
     )

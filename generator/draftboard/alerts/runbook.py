@@ -44,7 +44,7 @@ class _Records:
 
     def __getitem__(self, name: str) -> str:
         """KeyError where there is none."""
-        record = _SIGNALS[name].named_at(self.level, self.settings)
+        record = _SIGNALS[name].record_name(self.level, self.settings, if_exists=False)
         if record is None:
             raise KeyError(name)
         return record

@@ -1,13 +1,14 @@
 """Alerts on speculation: none is about latency or outage, so none pages by default."""
 
 from draftboard.alerts.alert import LEAST_REQUESTS, Alert, enough_requests, enough_tokens
-from draftboard.expr.tree import InWindow, setting
+from draftboard.expr.nodes import InWindow
+from draftboard.quantity import Setting
 from draftboard.signals import Level, acceptance, comparison, decisions, economics, integrity, requests
 from draftboard.signals.integrity import judged
 from draftboard.signals.traffic import enough_drafts
 
-_enough_to_compare = InWindow(requests.request_rate) >= setting(lambda settings: settings.traffic.requests_to_compare)
-_as_usual = comparison.length_anomaly > setting(lambda settings: -settings.thresholds.usual)
+_enough_to_compare = InWindow(requests.request_rate) >= Setting("traffic.requests_to_compare")
+_as_usual = comparison.length_anomaly > (-Setting("thresholds.usual"))
 ON_SPECULATION = (
     Alert(
         name="SpecDecodeNotPaying",
@@ -30,7 +31,7 @@ ON_SPECULATION = (
         beyond="dropped",
         for_="15m",
         keep_firing_for="10m",
-        guard=judged.combined("unless", _as_usual) & (_enough_to_compare & _enough_to_compare.ago(comparison.before)),
+        guard=judged.combined("unless", _as_usual) & (_enough_to_compare & _enough_to_compare.ago(comparison.BEFORE)),
         when="draft acceptance is below ${limit} of its value ${rules.compare_with} ago, within the positions drafted "
         "at both times",
         summary="Draft acceptance has dropped.",
@@ -71,7 +72,7 @@ ON_SPECULATION = (
         beyond="suspicious",
         for_="30m",
         keep_firing_for="10m",
-        guard=judged & (requests.cut_off > setting(lambda settings: settings.thresholds.cut_off)),  # A loop goes on.
+        guard=judged & (requests.cut_off > Setting("thresholds.cut_off")),  # A loop goes on.
         when="draft acceptance is above ${limit}, and most answers run into their limit: often a repetition loop",
         summary="Nearly every drafted token is accepted.",
         description="${who}: draft acceptance is ${value}, and most answers run into their length limit. That is often "

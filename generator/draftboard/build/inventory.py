@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 
 from draftboard.alerts import of_settings
 from draftboard.dashboards import places
-from draftboard.expr.tree import metrics_of
+from draftboard.expr.reads import metrics_of
+from draftboard.expr.to_promql import definition
 from draftboard.output import Described
 from draftboard.settings import Settings
 from draftboard.signals import ALL, Scope
@@ -70,12 +71,12 @@ def inventory(settings: Settings) -> Inventory:
             metrics=metrics_of(signal, Scope(settings, signal.levels[-1])),
             unit=signal.unit.words or signal.unit.name.lower(),
             better=signal.better.value,
-            expr=str(signal.definition(Scope(settings, signal.levels[-1]))),
-            records=tuple(record for level in signal.levels if (record := signal.record_at(level, settings))),
+            expr=str(definition(signal, Scope(settings, signal.levels[-1]))),
+            records=tuple(record for level in signal.levels if (record := signal.record_name(level, settings))),
             panels=shown.get(signal.name, ()),
             alerts=tuple(alert.name for alert in alerts if alert.signal is signal),
         )
         for signal in ALL
-        if signal.asked(settings)
+        if signal.exists(settings)
     )
     return Inventory(signals=signals)

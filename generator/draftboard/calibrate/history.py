@@ -7,7 +7,7 @@ from draftboard.calibrate.windows import BASELINE, Measured, Window, pooled
 from draftboard.catalogue import latency
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
-from draftboard.expr.tree import Expr, rate
+from draftboard.expr.nodes import Expr, rate
 from draftboard.expr.vector import Labels
 from draftboard.output import Progress
 from draftboard.prometheus import Client

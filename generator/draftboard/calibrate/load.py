@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from draftboard.calibrate.windows import BASELINE, Measured, Window
 from draftboard.catalogue import latency, serving, speculation
 from draftboard.errors import DraftboardError
+from draftboard.expr.to_numbers import values_of
 from draftboard.output import Progress
 from draftboard.reading import Page, Since, counts_of, growth, lifetime
 from draftboard.settings import Settings
@@ -106,7 +107,7 @@ def window_between(variant: str, concurrency: int, before: Page, after: Page) ->
     if steps <= 0 or seconds <= 0 or generated <= first:
         reason = f"no decode steps within a round at concurrency {concurrency}"
         raise DraftboardError(f"{after.source}: {reason}: raise --requests or --max-tokens")
-    batches = counts_of(grown.tallies, _DEFAULTS).read(decode_batch, Level.FLEET)
+    batches = values_of(decode_batch, counts_of(grown.tallies, _DEFAULTS), Level.FLEET)
     return Window(
         variant=variant,
         load=concurrency,

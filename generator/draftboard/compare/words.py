@@ -29,7 +29,7 @@ def document(comparison: Comparison, settings: Settings) -> Document:
     verdict, speedup, tail, notes = comparison.verdict, comparison.measured.speedup, comparison.tail, comparison.notes
     says = Text("no verdict", Status.QUIET)
     if verdict.says is not None and speedup is not None:
-        status = next(band.status for band in measured_speedup.bands(settings) if band.says == verdict.says)
+        status = next(band.status for band in measured_speedup.bands_in(settings) if band.says == verdict.says)
         bounds = interval_in_words(comparison.measured.speedup_interval)
         says = Text(f"{verdict.says}: {within(measured_speedup.title)} {speedup:.2f}{bounds}", status)
     gates = [

@@ -13,12 +13,15 @@ from draftboard.dashboards.fields import COLOURS
 from draftboard.dashboards.grafana import GRAFANA
 from draftboard.dashboards.labels import SERIES, label_join
 from draftboard.expr import promql
+from draftboard.expr.nodes import Expr, Raw, over_level
 from draftboard.expr.scope import Level, Scope
-from draftboard.expr.tree import Expr, Raw, over_level
+from draftboard.expr.to_promql import promql_of, record_selector
+from draftboard.quantity import EVALUATION, PACE, span_text
 from draftboard.settings import Settings
 from draftboard.signals import Edition, Signal
 from draftboard.signals.depth import configured_k, current_k, lowest_k
 from draftboard.signals.events import firing_alerts, restarts
+from draftboard.signals.presence import REMEMBERED
 from draftboard.signals.traffic import generation_tokens
 from draftboard.status import Status
 
@@ -40,7 +43,7 @@ class Mark:
         # Of a label that a series lacks, Grafana would write the name.
         names = settings.labels
         expr = label_join(self.expr, SERIES, " ", names.model_name, names.spec_method, names.variant)
-        pace = str(settings.rules.pace)
+        pace = span_text(PACE, settings)
         target = {"editorMode": "code", "expr": expr, "interval": pace, "range": True, "refId": "Anno"}
         title = f"{self.text}: {{{{{SERIES}}}}}"
         own = {"enable": self.shown, "iconColor": self.colour, "name": self.name, "titleFormat": title}
@@ -55,19 +58,21 @@ def annotations(scope: Scope) -> list[dict[str, Any]]:
 def _marks(scope: Scope) -> Iterable[Mark]:
     purple = COLOURS[Status.ODD]
     yield Mark("Restarts", _restarted(scope), "Restart", "blue")
-    if current_k.asked_from(scope):
+    if current_k.exists(scope.settings):
         yield Mark("Changes of K", _k_changed(scope), "K {{before}} -> {{k}}", purple)
     yield Mark("New methods", _new_arm(scope), "New method or variant", purple)
-    alerts, orange = scope(firing_alerts), COLOURS[Status.WARN]
+    alerts, orange = promql_of(firing_alerts, scope), COLOURS[Status.WARN]
     yield Mark(firing_alerts.title, alerts, "{{alertname}} ({{severity}})", orange, shown=False)
 
 
 def _restarted(scope: Scope) -> str:
     if scope.edition is Edition.RAW:
         counter = Raw(serving.GENERATION_TOKENS)
-        return promql.aggregate("group", scope.labels, promql.binary(scope(counter), "<", _before(counter, scope)))
+        return promql.aggregate(
+            "group", scope.labels, promql.binary(promql_of(counter, scope), "<", _before(counter, scope))
+        )
     # The record counts for as long as the rules remember a server.
-    return promql.binary(scope(restarts), ">", f"{scope(restarts)} {_STEP_AGO}")
+    return promql.binary(promql_of(restarts, scope), ">", f"{promql_of(restarts, scope)} {_STEP_AGO}")
 
 
 def _k_changed(scope: Scope) -> str:
@@ -80,7 +85,7 @@ def _k_changed(scope: Scope) -> str:
 
 def _changed(number: Expr, how: str, scope: Scope) -> str:
     """Where a number differs from what it was, both as labels."""
-    now, before = scope(number), _before(number, scope)
+    now, before = promql_of(number, scope), _before(number, scope)
     changed = promql.aggregate("count_values", scope.labels, '"k"', promql.binary(now, how, before))
     was = promql.aggregate("count_values", scope.labels, '"before"', before)
     return promql.binary(changed, "*", was, f"on ({', '.join(scope.labels)}) group_left (before)")
@@ -90,14 +95,13 @@ def _new_arm(scope: Scope) -> str:
     """A way to draft that a model did not have before, while it was served in another way."""
     service = ", ".join(Level.SERVICE.labels(scope.settings))
     before = _before(generation_tokens, scope)
-    new = promql.binary(scope(generation_tokens), "unless", before)
+    new = promql.binary(promql_of(generation_tokens, scope), "unless", before)
     return promql.aggregate("group", scope.labels, promql.binary(new, "and", before, f"on ({service})"))
 
 
 def _before(what: Expr, scope: Scope) -> str:
     """What was known last, a step ago: a server that restarts is silent in between."""
-    rules = scope.settings.rules
-    span = str(rules.remember)
-    record = what.record_here(scope, span) if isinstance(what, Signal) else None
-    past = record or promql.subquery(scope(what), span, str(rules.evaluation_interval), "0s")
+    span, pace = (span_text(one, scope.settings) for one in (REMEMBERED, EVALUATION))
+    record = record_selector(what, scope, span) if isinstance(what, Signal) else None
+    past = record or promql.subquery(promql_of(what, scope), span, pace, "0s")
     return promql.call("last_over_time", f"{past} {_STEP_AGO}")

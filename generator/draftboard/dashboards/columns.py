@@ -10,6 +10,7 @@ from draftboard.dashboards.labels import label_join, label_replace
 from draftboard.dashboards.transformations import value_of
 from draftboard.expr import promql
 from draftboard.expr.scope import Scope
+from draftboard.expr.to_promql import promql_of
 from draftboard.settings import Settings
 from draftboard.signals import Signal
 from draftboard.signals.signal import Better, Unit
@@ -35,7 +36,7 @@ def row(signal: Signal, scope: Scope, own: Iterable[str]) -> str:
     """A signal with the labels that a row shows and the link to its dashboards, in which an absent label is empty."""
     linked = tuple(label for label in scope.settings.labels.filters if label in scope.labels)
     address = "&".join(f"var-{label}=${number}" for number, label in enumerate(linked, start=1))
-    joined = label_join(_with_short_name(scope(signal), scope), _LINK, ";", *linked)
+    joined = label_join(_with_short_name(promql_of(signal, scope), scope), _LINK, ";", *linked)
     labelled = label_replace(joined, _LINK, address, _LINK, ";".join(["(.*)"] * len(linked)))
     return promql.aggregate("max", (*row_heads(scope.labels, own, scope.settings), _LINK), labelled)
 

@@ -1,13 +1,16 @@
 """What the panels of one dashboard have in common, and the scopes, labels and legends that follow from it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from draftboard.dashboards import lines
 from draftboard.dashboards.cost import affordable
 from draftboard.dashboards.labels import SERIES, SHORT_NAME, label_join, label_replace
 from draftboard.dashboards.lines import Lines
+from draftboard.expr.reads import exists
+from draftboard.expr.to_promql import promql_of
+from draftboard.quantity import RATE_WINDOW
 from draftboard.settings import Settings
 from draftboard.signals import Edition, Level, Scope, Signal
 
@@ -36,17 +39,20 @@ class Context:
 
     def scope(self, level: Level, *, instant: bool = False) -> Scope:
         """The scope of a query; rates of an instant query are over the records' window, at any zoom."""
-        window = self.settings.rules.rate_window if instant and self.edition is Edition.RAW else None
+        window = RATE_WINDOW if instant and self.edition is Edition.RAW else None
         return replace(self._scope, level=level, span=window)
+
+    def promql(self, level: Level, *, instant: bool = False) -> Callable[[Signal], str]:
+        """What makes the query of a signal, seen from that scope."""
+        return partial(promql_of, scope=self.scope(level, instant=instant))
 
     @cached_property
     def _scope(self) -> Scope:
-        # The others are made of it, and share the PromQL that it keeps.
-        return Scope(self.settings, edition=self.edition, beside=self.baselines)
+        return Scope(self.settings, edition=self.edition, beside=tuple(self.baselines.items()))
 
     def exists(self, signal: Signal) -> bool:
         """Whether the settings enable the signal, and the series of this edition have it."""
-        return signal.asked_from(self._scope) and not signal.is_gone(self.scope(signal.levels[-1]))
+        return signal.exists(self.settings) and exists(signal, self.scope(signal.levels[-1]))
 
     def affords(self, expr: str) -> bool:
         """Whether this edition can afford a query; recording rules have computed what records hold."""

@@ -13,6 +13,7 @@ from draftboard.dashboards.lines import Lines
 from draftboard.dashboards.page import Page, Row
 from draftboard.dashboards.panels import Built, paragraph
 from draftboard.dashboards.variables import variables
+from draftboard.quantity import Setting, span_text
 from draftboard.settings import Settings
 from draftboard.signals import Edition, Level, Scope
 
@@ -63,8 +64,8 @@ def build(name: str, page: Page, settings: Settings, edition: Edition) -> Dashbo
             description=page.question,
             uid=uid(name, edition),
             tags=["draftboard", edition.value],
-            refresh=str(settings.dashboards.refresh),
-            time_range=str(settings.dashboards.time_range),
+            refresh=span_text(Setting("dashboards.refresh"), settings),
+            time_range=span_text(Setting("dashboards.time_range"), settings),
             annotations=annotations(Scope(settings, Level.MODEL, edition)),
             variables=variables(context, used, by_engine=page.by_engine),
             panels=panels,

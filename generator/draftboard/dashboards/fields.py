@@ -6,11 +6,11 @@ from itertools import zip_longest
 from typing import Any
 
 from draftboard.dashboards.grafana import override
+from draftboard.quantity import Quantity, largest, leaf, smallest, value
 from draftboard.settings import Settings
 from draftboard.signals import Signal
 from draftboard.signals.signal import Better, Unit
 from draftboard.status import Status
-from draftboard.traced import larger, smaller
 
 # Named colours change their meaning in the light theme. What users pay for is bright, machines are dark; blue and not
 # green, because colour-blind people can distinguish it from red.
@@ -46,7 +46,10 @@ NO_THRESHOLDS: dict[str, Any] = {"mode": "absolute", "steps": [{"color": "text",
 
 def thresholds(signal: Signal, settings: Settings, colours: Mapping[Status, str] = COLOURS) -> dict[str, Any]:
     """The signal's bands."""
-    steps = [{"color": colours[step.status], "value": step.at} for step in signal.bands(settings)]
+    steps = [
+        {"color": colours[step.status], "value": step.at and leaf(step.at, settings)}
+        for step in signal.enabled_bands(settings)
+    ]
     return {"mode": "absolute", "steps": steps}
 
 
@@ -70,16 +73,18 @@ def of_lines(signal: Signal, settings: Settings, zones: Collection[Status] = ())
     return shown | {"color": {"mode": "palette-colorblind"}}  # Has no red, which would make a healthy line look bad.
 
 
-def soft_range(signal: Signal, settings: Settings) -> dict[str, float]:
+def soft_range(signal: Signal, settings: Settings) -> dict[str, Quantity | float]:
     """Where an axis ends at least: limits are in sight, and small values of a share look small."""
-    limits = [band.at for band in signal.bands(settings) if band.at]
-    top, small = _BEYOND * reduce(larger, limits) if limits else 0.0, signal.better is Better.LOWER
+    limits = [band.at for band in signal.enabled_bands(settings) if band.at and value(band.at, settings)]
+    top: Quantity | float = _BEYOND * reduce(largest, limits) if limits else 0.0
+    size, small = value(top, settings), signal.better is Better.LOWER
     if signal.unit is Unit.RATIO:
-        top = smaller(top or _SMALL_SHARE, 1) if small else 1
-    elif not (small and limits) and signal.unit is not Unit.SECONDS and top >= 0:
-        top = larger(top, 1)
-    ends = {"axisSoftMin": _BEYOND * reduce(smaller, limits) if top < 0 else 0} if signal.least is None else {}
-    return ends | ({"axisSoftMax": top} if top > 0 and signal.most is None else {})
+        top = smallest(top if size else _SMALL_SHARE, 1) if small else 1
+    elif not (small and limits) and signal.unit is not Unit.SECONDS and size >= 0:
+        top = largest(top, 1)
+    least = _BEYOND * reduce(smallest, limits) if size < 0 else 0
+    ends = {"axisSoftMin": leaf(least, settings)} if signal.least is None else {}
+    return ends | ({"axisSoftMax": leaf(top, settings)} if value(top, settings) > 0 and signal.most is None else {})
 
 
 def by_threshold(signal: Signal, settings: Settings, colours: Mapping[Status, str]) -> dict[str, Any]:
@@ -102,7 +107,7 @@ def axis(signal: Signal) -> str:
 
 def has_steps(signal: Signal, settings: Settings) -> bool:
     """Whether the signal has a threshold."""
-    return len(signal.bands(settings)) > 1
+    return len(signal.enabled_bands(settings)) > 1
 
 
 def mappings(signal: Signal, settings: Settings, colours: Mapping[Status, str] = COLOURS) -> list[dict[str, Any]]:
@@ -117,13 +122,14 @@ def mappings(signal: Signal, settings: Settings, colours: Mapping[Status, str] =
 
 
 def _ranges(signal: Signal, settings: Settings, colours: Mapping[Status, str]) -> list[dict[str, Any]]:
-    steps, ranges = signal.bands(settings), []
+    steps, ranges = signal.enabled_bands(settings), []
     for index, (step, above) in enumerate(zip_longest(steps, steps[1:])):
         # Of two ranges that share a bound, Grafana takes the first. The bound belongs to the upper range, so the lower
         # one ends just below it.
-        end = above.at - 1e-9 if above and above.at is not None else None
+        end = leaf(above.at - 1e-9, settings) if above and above.at is not None else None
+        least = None if step.at is None else leaf(step.at, settings)
         result = {"text": step.says, "color": colours[step.status], "index": index}
-        ranges.append({"type": "range", "options": {"from": step.at, "to": end, "result": result}})
+        ranges.append({"type": "range", "options": {"from": least, "to": end, "result": result}})
     return ranges
 
 

@@ -101,7 +101,7 @@ def document(dashboard: core.Dashboard) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401  (of untyped classes)
-    """Dicts and lists of values. Numbers keep their type, by which the mixin recognises those of settings."""
+    """Dicts and lists of values. Quantities of settings that are left open stay as they are."""
     if hasattr(value, "to_json_data"):
         return _plain(value.to_json_data())
     if isinstance(value, dict):

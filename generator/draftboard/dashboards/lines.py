@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 
 from draftboard.dashboards.labels import label_replace
 from draftboard.expr import promql
-from draftboard.expr.labels import up_to
+from draftboard.expr.nodes import Expr, UpTo, expr
+from draftboard.expr.reads import exists
 from draftboard.expr.scope import Edition, Level, Scope
-from draftboard.expr.tree import Expr, expr
+from draftboard.expr.to_promql import promql_of
+from draftboard.quantity import Setting, smallest
 from draftboard.signals import Signal
 from draftboard.signals.decisions import STANDING, standing, state
 from draftboard.signals.signal import Better, within
@@ -56,13 +58,13 @@ class Lines:
 
         Of SLOs only the selected one is drawn.
         """
-        series = _of_selected_slo(signal, scope) if SLO in signal.by else scope(signal)
+        series = _of_selected_slo(signal, scope) if SLO in signal.by else promql_of(signal, scope)
         return self._first(_COUNT, series, signal, scope, worst)
 
     def of_one(self, signal: Signal, scope: Scope) -> str:
         """All lines of the first model alone; of positions the first ones."""
-        shown = signal.where("position", up_to(_POSITIONS - 1)) if "position" in signal.by else signal
-        return self._first("1", scope(shown), signal, scope)
+        shown = signal.where("position", UpTo(_POSITIONS - 1)) if "position" in signal.by else signal
+        return self._first("1", promql_of(shown, scope), signal, scope)
 
     def _first(self, count: str, series: str, signal: Signal, scope: Scope, worst: Signal | None = None) -> str:
         ranking = self._ranking(signal, scope, worst or signal)
@@ -74,28 +76,30 @@ class Lines:
     def _ranking(self, signal: Signal, scope: Scope, worst: Signal) -> _Ranking:
         level, raw = scope.level, self.edition is Edition.RAW
         # What a service does in all its variants is ranked among the selected ones.
-        end = replace(scope, level=Level.MODEL if level is Level.SERVICE else level, every_arm=False).at_end()
+        end = replace(scope, level=Level.MODEL if level is Level.SERVICE else level, every_variant=False).at_end()
         if end.level is Level.MODEL:
             return self._ranking_of_models(end)
         if level is Level.ENGINE and raw and not signal.by:
             return _Ranking(_latest(generation_tokens, end), end.labels)
         by = tuple(label for label in worst.by if label in signal.by)
-        values = [] if worst.is_gone(end) else [_latest_by(worst, by, end)]
+        values = [_latest_by(worst, by, end)] if exists(worst, end) else []
         lowest = worst.better is Better.HIGHER
         if level is Level.ENGINE and not by and not raw:
-            values.append(promql.constant(-_LAST if lowest else _LAST, end(state)))
+            values.append(promql.constant(promql.number(-_LAST if lowest else _LAST), promql_of(state, end)))
         return _Ranking(promql.first_of(*values), (*end.labels, *by), lowest)
 
     def _ranking_of_models(self, end: Scope) -> _Ranking:
         if self.edition is Edition.RAW:
             return _Ranking(_latest(self._work, end), end.labels)
         if self.worst is not standing:
-            values = [] if self.worst.is_gone(end) else [_latest(self.worst, end)]
-            return _Ranking(promql.first_of(*values, promql.constant(_LAST, end(standing))), end.labels)
+            values = [_latest(self.worst, end)] if exists(self.worst, end) else []
+            return _Ranking(
+                promql.first_of(*values, promql.constant(promql.number(_LAST), promql_of(standing, end))), end.labels
+            )
         # Of equals the busiest comes first.
         ranked = _latest(standing + expr(1).per(1 + self._work), end)
         idle = standing < STANDING["off"].value if self.drafting else standing
-        return _Ranking(promql.first_of(ranked, end(idle + 1)), end.labels, lowest=True)
+        return _Ranking(promql.first_of(ranked, promql_of(idle + 1, end)), end.labels, lowest=True)
 
     @property
     def _work(self) -> Signal:
@@ -104,29 +108,30 @@ class Lines:
 
 def above_zero(signal: Signal, scope: Scope) -> str:
     """The highest values above 0 of each moment: a failure is seen wherever it happens, and a healthy model is not."""
-    return promql.call("topk", _COUNT, scope(signal > 0))
+    return promql.call("topk", _COUNT, promql_of(signal > 0, scope))
 
 
 def _of_selected_slo(signal: Signal, scope: Scope) -> str:
     if scope.edition.reads_records:
-        return scope(signal.where(SLO, f"${SLO}"))
+        return promql_of(signal.where(SLO, f"${SLO}"), scope)
     # Raw series carry no such label: the expression writes it.
     selected = label_replace("vector(1)", SLO, f"${SLO}", "", "")
-    return promql.binary(scope(signal), "and", selected, f"on ({SLO})")
+    return promql.binary(promql_of(signal, scope), "and", selected, f"on ({SLO})")
 
 
 def _latest_by(signal: Signal, by: tuple[str, ...], scope: Scope) -> str:
     """The latest value of a signal, or the highest one by those labels of its own."""
     # A GPU has no record that is short to read.
-    value = scope(signal) if scope.level is Level.HOST else _latest(signal, scope)
+    value = promql_of(signal, scope) if scope.level is Level.HOST else _latest(signal, scope)
     return value if by == signal.by else promql.aggregate("max", (*scope.labels, *by), value)
+
+
+_REMEMBERED = smallest(Setting("rules.remember"), Setting("dashboards.time_range") // 2)
+"""As long as servers are remembered, but well within the time range."""
 
 
 def _latest(value: Expr, scope: Scope) -> str:
     """A value now or, of what has gone since, its last one, so that its past is drawn, too."""
-    settings = scope.settings
-    # As long as servers are remembered, but well within the time range.
-    span = settings.rules.remember.at_most(settings.dashboards.time_range // 2)
     if scope.edition is Edition.RAW:
-        return scope.over(span)(value)
-    return promql.first_of(scope(value), scope.ago(span)(value))
+        return promql_of(value, scope.over(_REMEMBERED))
+    return promql.first_of(promql_of(value, scope), promql_of(value, scope.ago(_REMEMBERED)))

@@ -7,14 +7,14 @@ from draftboard.catalogue import serving
 from draftboard.dashboards import lines
 from draftboard.dashboards.context import Context
 from draftboard.dashboards.grafana import GRAFANA
+from draftboard.expr.nodes import Raw
 from draftboard.expr.promql import number
 from draftboard.expr.scope import Level, Matcher, Scope
-from draftboard.expr.tree import Raw
+from draftboard.expr.to_promql import promql_of
 from draftboard.settings import Settings
 from draftboard.signals import Edition
 from draftboard.signals.latency import QUANTILE
 from draftboard.signals.traffic import generation_tokens
-from draftboard.signals.versus import price
 
 _OF_MODELS = {"job": "Job", "model_name": "Model", "spec_method": "Method", "variant": "Variant"}
 _OF_ENGINES = _OF_MODELS | {"instance": "Instance", "engine": "Engine"}
@@ -73,7 +73,7 @@ def _label(label: str, title: str, series: str, settings: Settings) -> dict[str,
 def _every_server(context: Context, matchers: tuple[Matcher, ...], by_engine: bool) -> str:
     """A series that every server has, speculating or not, so that each can be selected."""
     scope = Scope(context.settings, Level.ENGINE if by_engine else Level.MODEL, only=matchers)
-    return scope(Raw(serving.GENERATION_TOKENS) if context.edition is Edition.RAW else generation_tokens)
+    return promql_of(Raw(serving.GENERATION_TOKENS) if context.edition is Edition.RAW else generation_tokens, scope)
 
 
 def _choices(context: Context) -> list[dict[str, Any]]:
@@ -88,7 +88,12 @@ def _choices(context: Context) -> list[dict[str, Any]]:
         _choice(QUANTILE, "Percentile", ({} if raw else {"mean": "mean"}) | percentiles, "P99"),
         _choice(lines.SLO, "SLO", {name.replace("_", " "): name for name in settings.slo.declared}),
         _number("draft_cost", "Draft cost c", costs.default, (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)),
-        _number("price", f"Price of an engine-hour ({currency})", price(settings), (1.0, 2.0, 4.0, 8.0, 16.0)),
+        _number(
+            "price",
+            f"Price of an engine-hour ({currency})",
+            settings.cost.price_per_engine_hour,
+            (1.0, 2.0, 4.0, 8.0, 16.0),
+        ),
         _number("verify_inflation", "Verify inflation v", costs.inflation_by_batch[0][1], (1.0, 1.1, 1.25, 1.5, 2.0)),
     ]
 

@@ -14,9 +14,9 @@ from draftboard.doctor.finding import Empty, Examination, Finding, few, found
 from draftboard.doctor.releases import UNKNOWN, Release
 from draftboard.doctor.series import NAMES, Reader, Server, named, place
 from draftboard.errors import DraftboardError
-from draftboard.expr.labels import told_apart
+from draftboard.expr.nodes import Aggregate, Labels, Raw, merged
 from draftboard.expr.promql import aggregate, selector
-from draftboard.expr.tree import Aggregate, Raw
+from draftboard.expr.to_promql import promql_of
 from draftboard.prometheus import Client, LoadedRule, Target
 from draftboard.settings import Settings
 from draftboard.signals import Level, Scope, latency
@@ -130,14 +130,14 @@ def _matching(patterns: Iterable[str], *matchers: str) -> str:
 
 def _other_bounds(client: Client, stored: Stored, settings: Settings, time: float) -> Iterator[Finding]:
     """Servers whose histograms have other bounds than the settings declare."""
-    by = (settings.labels.job, settings.labels.instance, "le")
+    by = (Labels("job"), Labels("instance"), "le")
     asked = {
-        family: Aggregate("group", lambda _: by, Raw(of.bucket))
+        family: Aggregate("group", by, Raw(of.bucket))
         for family, of in FAMILIES.items()
         if settings.dialect.spelled(of.bucket)
     }
     bounds_of: dict[tuple[str, str], set[float]] = {}
-    for row in client.query(Scope(settings)(told_apart("family", asked)), time) if asked else ():
+    for row in client.query(promql_of(merged("family", asked), Scope(settings)), time) if asked else ():
         if (family := row.labels.get("family", "")) in asked:
             bounds = bounds_of.setdefault((family, place(row.labels, settings)), set())
             bounds |= finite([row.labels.get("le", "")])
@@ -152,11 +152,11 @@ def _other_bounds(client: Client, stored: Stored, settings: Settings, time: floa
 def _unresolved(client: Client, settings: Settings, time: float) -> Iterator[Finding]:
     """Models whose median latency is under the first bound of its histogram."""
     every = (*latency.FELT.values(), latency.queue)
-    if not (latencies := {one.title: one for one in every if one.unresolved.asked(settings)}):
+    if not (latencies := {one.title: one for one in every if one.unresolved.exists(settings)}):
         return
-    shares = told_apart("latency", {title: one.unresolved for title, one in latencies.items()}) >= 1 / 2
+    shares = merged("latency", {title: one.unresolved for title, one in latencies.items()}) >= 1 / 2
     by_model: dict[str, list[str]] = {}
-    for row in client.query(Scope(settings, Level.MODEL)(shares), time):
+    for row in client.query(promql_of(shares, Scope(settings, Level.MODEL)), time):
         if (title := row.labels.get("latency", "")) in latencies:
             by_model.setdefault(row.labels.get(settings.labels.model_name, ""), []).append(title)
     for model, titles in sorted(by_model.items()):
@@ -202,7 +202,7 @@ def of_rules(
     ours, missing = loaded & wanted, sorted(wanted - loaded)
     if broken := {rule.name: rule.error for rule in rules or () if rule.error and rule.name in wanted}:
         yield found("broken-rule", few([*broken]), error=next(iter(broken.values())))
-    state_record = str(state.record_at(Level.MODEL, settings))
+    state_record = str(state.record_name(Level.MODEL, settings))
     of_other_window = [name for name in sorted({*loaded, *stored.beside} - wanted) if re.fullmatch(_STATE, name)]
     alerts, records = (tuple(filter(missing.__contains__, names)) for names in (need_rules.alerts, need_rules.records))
     empty = Empty(() if ours else need_rules.panels, alerts, records)

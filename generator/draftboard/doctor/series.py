@@ -11,7 +11,9 @@ from draftboard.catalogue.metric import release_numbers
 from draftboard.dashboards import places
 from draftboard.doctor.finding import Empty, Finding, few, found
 from draftboard.doctor.releases import UNKNOWN, Release
-from draftboard.expr.tree import Expr
+from draftboard.expr.nodes import Expr
+from draftboard.expr.reads import stays_empty
+from draftboard.expr.to_promql import to_promql
 from draftboard.settings import Settings
 from draftboard.signals import ALL, Edition, Scope
 
@@ -33,14 +35,14 @@ class Reader:
     feeds: Empty  # the panels, alerts and records made of it
     from_records: bool = False  # its panels need the rules
 
-    def is_silent(self, missing: Collection[str]) -> bool:
-        """Whether it is certain to stay empty while these series are missing."""
-        return all(self.asks.is_silent(missing, scope) for scope in self.scopes)
+    def stays_empty(self, missing: Collection[str]) -> bool:
+        """Whether it is certain to have no sample while these series are missing."""
+        return all(stays_empty(self.asks, missing, scope) for scope in self.scopes)
 
 
 def silenced_by(missing: Collection[str], readers: Iterable[Reader]) -> Empty:
     """All that is certain to stay empty while these series are missing."""
-    return together(reader for reader in readers if reader.is_silent(missing)) if missing else Empty()
+    return together(reader for reader in readers if reader.stays_empty(missing)) if missing else Empty()
 
 
 def together(readers: Iterable[Reader]) -> Empty:
@@ -56,10 +58,12 @@ def all_readers(settings: Settings) -> tuple[Reader, ...]:
     raw, recorded_there = (Scope(settings, edition=edition) for edition in (Edition.RAW, Edition.RECORDS))
     for signal in ALL:
         scopes = tuple(raw.at(level) for level in signal.levels)
-        records = {signal.record_at(scope.level, settings): scope for scope in scopes}
+        records = {signal.record_name(scope.level, settings): scope for scope in scopes}
         readers += [Reader(signal, (scope,), Empty(records=(record,))) for record, scope in records.items() if record]
         if signal.name in panels:
-            recorded = any(recorded_there.at(scope.level)(signal) != scope(signal) for scope in scopes)
+            recorded = any(
+                to_promql(signal, recorded_there.at(scope.level)) != to_promql(signal, scope) for scope in scopes
+            )
             readers.append(Reader(signal, scopes, Empty(panels=panels[signal.name]), from_records=recorded))
     for alert in of_settings(settings):
         watched = alert.watched or alert.signal

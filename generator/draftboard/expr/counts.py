@@ -2,19 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from draftboard.expr import vector
-from draftboard.expr.scope import Edition, Level, Matcher, Scope
+from draftboard.expr.scope import Level, Matcher, Scope
 from draftboard.expr.vector import Vector
 from draftboard.settings import Settings
-
-
-class Valued(Protocol):
-    """What has a value: a signal, or an expression made of signals."""
-
-    def values(self, view: "View") -> Vector | float:
-        """Its values, seen from a view."""
 
 
 @dataclass(frozen=True)
@@ -28,10 +20,6 @@ class Counts:
     earlier: "Counts | None" = None  # At the beginning of the window, as far as that is known.
     read_before: dict[tuple[str, Level], Vector] = field(default_factory=dict, repr=False)
     """Values of signals, each computed once."""
-
-    def read(self, expression: Valued, level: Level = Level.MODEL) -> Vector:
-        """The values of an expression, by the labels of the level and its own."""
-        return vector.as_vector(expression.values(View(Scope(self.settings, level, Edition.ASKED), self)))
 
 
 @dataclass(frozen=True)
@@ -50,8 +38,8 @@ class View:
         """The same view at the beginning of the window."""
         return replace(self, counts=self.counts.earlier) if self.counts.earlier else None
 
-    def remembered(self, name: str, compute: Callable[[], Vector]) -> Vector:
-        """A signal's values at this level: answered, or computed once."""
+    def once(self, name: str, compute: Callable[[], Vector]) -> Vector:
+        """A signal's values at this level: those of a Prometheus, or computed once."""
         key, counts = (name, self.scope.level), self.counts
         if key not in counts.answers and key not in counts.read_before:
             counts.read_before[key] = compute()

@@ -63,10 +63,10 @@ def first_of(*alternatives: str) -> str:
     return Compound(joined) if len(alternatives) > 1 else alternatives[0]
 
 
-def constant(value: float, like: str) -> Compound:
-    """`value` for every series of the vector `like`, with that vector's labels."""
+def constant(value: str, like: str) -> Compound:
+    """The number `value` for every series of the vector `like`, with that vector's labels."""
     zero = f"0 * {_operand(like)}"
-    return Compound(f"{number(value)} + {zero}" if value else zero)
+    return Compound(zero if value == "0" else f"{value} + {zero}")
 
 
 def _indented(text: str) -> str:

@@ -1,16 +1,16 @@
-"""The Scope: from where a question is looked at, and hence which selector, window and labels its PromQL has."""
+"""The Scope: from where an expression is seen, and hence which selector, window and labels its PromQL has."""
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from enum import Enum
 from types import MappingProxyType
-from typing import Any, Protocol
 
 from draftboard.catalogue import Metric, Owner
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.expr import promql
+from draftboard.quantity import RATE_WINDOW, Quantity, duration, later, span_text
 from draftboard.settings import Settings
 
 RATE_INTERVAL = "$__rate_interval"
@@ -84,41 +84,29 @@ class Matcher:
         return found != self.operator.startswith("!")
 
 
-class Readable(Protocol):
-    """What has PromQL: a signal, or an expression made of signals."""
-
-    def promql(self, scope: "Scope") -> str:
-        """Its PromQL, seen from a scope."""
-
-
 @dataclass(frozen=True)
 class Scope:
-    """A selector, a window and the labels kept; calling it with an expression gives that expression's PromQL here."""
+    """From where an expression is seen: a selector, a window and the labels kept."""
 
     settings: Settings
     level: Level = Level.MODEL
     edition: Edition = Edition.RULES
-    offset: Duration | None = None
+    offset: Quantity | Duration | None = None
     only: tuple[Matcher, ...] = ()  # Further matchers, each applied to the series that carry its label.
-    span: Duration | None = None  # A window of its own, for raw series.
-    every_arm: bool = False  # Whatever arm a dashboard chooses.
-    beside: Mapping[str, str] = field(default_factory=dict, compare=False)
-    """By label: the variable whose series a dashboard shows beside those that are chosen."""
-    ended: bool = False  # At the end of what is shown, whichever moment is asked for.
+    span: Quantity | Duration | None = None  # A window of its own, for raw series.
+    every_variant: bool = False  # Whatever method and variant a dashboard selects.
+    beside: tuple[tuple[str, str], ...] = ()
+    """Labels, and the variable of each whose series a dashboard shows beside those that are chosen."""
+    ended: bool = False  # At the end of what is shown, whichever moment is evaluated.
     records: frozenset[str] | None = None
     """Records whose present is read by name, where not all are; others are computed in place."""
-    texts: dict[tuple[object, ...], str] = field(default_factory=dict, compare=False, repr=False)
-    """PromQL made so far, which the scopes made of this one share: signals stand in the expressions of many others."""
-    silences: dict[tuple[object, ...], bool] = field(default_factory=dict, compare=False, repr=False)
-    """The same of what is certain to have no sample."""
-    readings: dict[tuple[object, ...], Sequence[Any]] = field(default_factory=dict, compare=False, repr=False)
-    """The same of what expressions read."""
 
     def __post_init__(self) -> None:
         """Raise ValueError for a window that records do not have."""
-        if self.span and self.edition.reads_records and self.span != self.settings.rules.rate_window:
+        if self.span and self.edition.reads_records and self.span != RATE_WINDOW:
             kept = self.settings.rules.rate_window
-            raise ValueError(f"records keep rates over {kept}, not over {self.span}: read raw series for that")
+            if duration(self.span, self.settings) != kept:
+                raise ValueError(f"records keep rates over {kept}, not over {self.span}: read raw series for that")
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -128,61 +116,43 @@ class Scope:
     @property
     def window(self) -> str:
         """Window of every rate."""
-        if self.span:
-            return str(self.span)
-        return RATE_INTERVAL if self.edition is Edition.RAW else str(self.settings.rules.rate_window)
+        if self.span is None and self.edition is Edition.RAW:
+            return RATE_INTERVAL
+        return span_text(self.span or RATE_WINDOW, self.settings)
 
     def at(self, level: Level) -> "Scope":
-        """The same view at another level."""
+        """At another level."""
         if level is self.level and level is not Level.SERVICE:
             return self
-        return replace(self, level=level, every_arm=self.every_arm or self.level is Level.SERVICE)
+        return replace(self, level=level, every_variant=self.every_variant or self.level is Level.SERVICE)
 
-    def over(self, span: Duration) -> "Scope":
-        """The same view with rates over another window; ValueError where it reads records, which keep theirs."""
+    def over(self, span: Quantity | Duration) -> "Scope":
+        """With rates over another window; ValueError where it reads records, which keep theirs."""
         return replace(self, span=span)
 
     def by_rules(self) -> "Scope":
-        """The same view of what rules have recorded."""
+        """Of what rules have recorded."""
         if self.edition is Edition.RULES and self.span is None:
             return self
         return replace(self, edition=Edition.RULES, span=None)
 
-    def ago(self, span: Duration) -> "Scope":
-        """The same view, so much earlier."""
-        return replace(self, offset=span + (self.offset or Duration(0)))
+    def ago(self, span: Quantity | Duration) -> "Scope":
+        """So much earlier."""
+        if self.offset is None:
+            return replace(self, offset=span)
+        return replace(self, offset=later(span, self.offset))
 
     def at_end(self) -> "Scope":
-        """The same view at the end of what is shown: one value for the whole of a graph."""
+        """At the end of what is shown: one value for the whole of a graph."""
         return replace(self, ended=True)
 
     def where(self, *matchers: Matcher) -> "Scope":
-        """The same view of the series that fit."""
+        """Of the series that fit."""
         return replace(self, only=(*self.only, *matchers))
 
-    def __call__(self, expression: Readable) -> str:
-        """The PromQL of an expression from here; ValueError where none carries a label that this scope selects by."""
-        return self.selected(expression.promql(self), *self.only)
-
-    def reads(self, record: str, window: str = "") -> bool:
+    def reads(self, record: str, *, past: bool = False) -> bool:
         """Whether it reads a record by name: of the past of each, of the present of some."""
-        return self.records is None or bool(window or self.offset) or record in self.records
-
-    def remembered(self, what: object, write: Callable[[], str]) -> str:
-        """PromQL from here, written once."""
-        seen = (self.level, self.edition, self.offset, self.only, self.span, self.every_arm, self.ended, self.records)
-        key = (what, *seen)
-        if key not in self.texts:
-            self.texts[key] = write()
-        return self.texts[key]
-
-    def silent(self, what: object, missing: Collection[str], find: Callable[[], bool]) -> bool:
-        """Whether it has no sample from here while series are missing, found once; its own past tells nothing new."""
-        key = (what, self.level, self.edition, frozenset(missing))
-        if key not in self.silences:
-            self.silences[key] = True
-            self.silences[key] = find()
-        return self.silences[key]
+        return self.records is None or past or self.offset is not None or record in self.records
 
     def raw(
         self,
@@ -244,15 +214,15 @@ class Scope:
             # Each label that dashboards filter by has a variable of its name. A service is all its arms, and the
             # monitoring is no server to choose.
             names = self.settings.labels
-            left_out = names.variant_labels if self.every_arm or self.level is Level.SERVICE else ()
+            left_out = names.variant_labels if self.every_variant or self.level is Level.SERVICE else ()
             left_out = names.filters if self.level is Level.MONITOR else left_out
             filters = (label for label in names.filters if label not in left_out)
             absent = "|" if optional else ""
-            also = {label: f"|${variable}" for label, variable in self.beside.items()}
+            also = {label: f"|${variable}" for label, variable in self.beside}
             matchers += [f'{label}=~"${label}{also.get(label, absent)}"' for label in filters if label in carried]
         chosen = (*self.selecting(carried), *extra)
         matchers += [replace(one, label=labels.get(one.label, one.label)).text for one in chosen]
-        offset = str(self.offset or "0s")
+        offset = "0s" if self.offset is None else span_text(self.offset, self.settings)
         return promql.selector(name, matchers, window=window, offset=offset, at_end=self.ended)
 
     def selecting(self, carried: tuple[str, ...]) -> tuple[Matcher, ...]:

@@ -109,7 +109,7 @@ class _Queries:
 
 def _missing(settings: Settings) -> str:
     """Required signals that the servers' dialect does not export."""
-    return " and ".join(within(one.title) for one in NEEDED if not one.record_at(Level.MODEL, settings))
+    return " and ".join(within(one.title) for one in NEEDED if not one.record_name(Level.MODEL, settings))
 
 
 def _model(life: Life, changes: tuple[Change, ...], settings: Settings, at: float) -> ModelHistory:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from draftboard.expr.tree import Expr
+from draftboard.expr.nodes import Expr
 from draftboard.expr.vector import Labels, dropped, kept, value_of
 from draftboard.history.result import Setup
 from draftboard.reading import Remembered
@@ -36,7 +36,7 @@ def of_effects(settings: Settings) -> Mapping[str, Expr]:
 
 
 def _recorded(signals: Iterable[Signal], settings: Settings) -> Mapping[str, Expr]:
-    return {signal.name: signal for signal in signals if signal.record_at(Level.MODEL, settings)}
+    return {signal.name: signal for signal in signals if signal.record_name(Level.MODEL, settings)}
 
 
 @dataclass(slots=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from draftboard.catalogue import probe
 from draftboard.expr.counts import Counts
 from draftboard.expr.scope import Level
+from draftboard.expr.to_numbers import values_of
 from draftboard.expr.vector import Labels, dropped, kept, value_of
 from draftboard.reading.growth import Tally
 from draftboard.settings import Settings
@@ -70,7 +71,7 @@ class Reader:
     def keys(self, *signals: Signal) -> list[Labels]:
         """Every model or engine that one of the signals has a value for."""
         names = self.level.labels(self.counts.settings)
-        keys = {kept(labels, names) for signal in signals for labels in self.counts.read(signal, self.level)}
+        keys = {kept(labels, names) for signal in signals for labels in values_of(signal, self.counts, self.level)}
         return sorted(keys, key=sorted)
 
     def split(self, signal: Signal) -> Mapping[Labels, Mapping[str, float]]:
@@ -78,7 +79,7 @@ class Reader:
         if signal.name not in self._split:
             own = signal.by[0] if signal.by else ""
             parts: dict[Labels, dict[str, float]] = {}
-            for labels, value in self.counts.read(signal, self.level).items():
+            for labels, value in values_of(signal, self.counts, self.level).items():
                 parts.setdefault(dropped(labels, (own,)), {})[value_of(labels, own)] = value
             self._split[signal.name] = parts
         return self._split[signal.name]

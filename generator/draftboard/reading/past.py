@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from draftboard.expr.nodes import Expr
 from draftboard.expr.scope import Matcher, Scope
-from draftboard.expr.tree import Expr
+from draftboard.expr.to_promql import promql_of
 from draftboard.expr.vector import Labels
 from draftboard.output import Progress
 from draftboard.prometheus import Client
@@ -36,7 +37,7 @@ class Past:
         """Every value that can be one: from 0 to what anybody counts. A query for each expression."""
         for done, (name, expression) in enumerate(expressions.items()):
             progress("querying Prometheus", done, len(expressions))
-            for series in client.query_range(scope(expression), self.first, self.last, self.step):
+            for series in client.query_range(promql_of(expression, scope), self.first, self.last, self.step):
                 labels = frozenset((label, text) for label, text in series.labels.items() if label != "__name__")
                 yield from (Remembered(name, labels, at, value) for at, value in series.samples if 0 <= value < _MOST)
 

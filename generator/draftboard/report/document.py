@@ -47,7 +47,7 @@ def _blocks(report: Report, settings: Settings, *, engines: bool) -> Iterator[Bl
         if engines:
             yield _engines(model)
     yield Bullets(report.notes, Status.WARN)
-    if any(model.speculation for model in report.models) and economics.step_speedup.asked(settings):
+    if any(model.speculation for model in report.models) and economics.step_speedup.exists(settings):
         yield Note(_REST)
 
 
@@ -73,7 +73,7 @@ def numbers_of(model: ModelReport, settings: Settings) -> list[tuple[Signal, flo
     return [
         (of.signal, value)
         for kind, name, of in LINES
-        if (value := getattr(of_class[kind], name)) is not None or (of.signal.asked(settings) and not of.if_known)
+        if (value := getattr(of_class[kind], name)) is not None or (of.signal.exists(settings) and not of.if_known)
     ]
 
 

@@ -117,7 +117,7 @@ def _of_outliers(engines: Sequence[objects.EngineReport], settings: Settings) ->
 def _of_method(judged: objects.Judged, method: str, settings: Settings) -> list[str]:
     """Assumptions that the verdict rests on for want of a better source."""
     found = judged.speculation
-    if found is None or not step_speedup.asked(settings):
+    if found is None or not step_speedup.exists(settings):
         return []
     notes, assumed = [], f"so c = {found.draft_cost:g} is assumed"
     if not method:

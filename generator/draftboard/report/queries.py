@@ -10,12 +10,16 @@ from draftboard.catalogue import probe
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.expr.counts import Counts
-from draftboard.expr.tree import Expr, Function, Raw, over_level, rate, setting
+from draftboard.expr.nodes import Expr, Function, Raw, Window, over_level, rate
+from draftboard.expr.reads import exists
+from draftboard.expr.to_numbers import values_of
+from draftboard.expr.to_promql import promql_of
 from draftboard.expr.vector import Labels, Vector, kept
 from draftboard.history import Change, last_changes
 from draftboard.intervals import LEAST, PARTS, Estimate
 from draftboard.output import Progress
 from draftboard.prometheus import Client, Series
+from draftboard.quantity import Setting
 from draftboard.reading import drafting_of, of_model
 from draftboard.report.bound import LINE, bound
 from draftboard.report.objects import COUNTED, Part, Traffic
@@ -80,9 +84,11 @@ class Queries:
         start, found = self.at - (count - 1) * step, dict[Labels, list[dict[str, float]]]()
         for name, metric in COUNTED.items():
             expression = rate(metric)
-            if expression.is_gone(scope):
+            if not exists(expression, scope):
                 continue
-            for labels, series in self._known(self.client.query_range(scope(expression), start, self.at, step)):
+            for labels, series in self._known(
+                self.client.query_range(promql_of(expression, scope), start, self.at, step)
+            ):
                 counted = found.setdefault(
                     frozenset(labels.items()), [dict.fromkeys(COUNTED, 0.0) for _ in range(count)]
                 )
@@ -97,7 +103,7 @@ class Queries:
             (signal, level)
             for level in levels
             for signal in (*_ASKED, *(remembered if level is Level.MODEL else ()))
-            if signal.asked_from(self._scope(level))
+            if signal.exists(self.settings)
         ]
         answers: dict[tuple[str, Level], Vector] = {(acceptance_change.name, Level.MODEL): {}}
         for done, (signal, level) in enumerate(asked):
@@ -119,20 +125,20 @@ class Queries:
             return {}
         recorded = self._values(speedup_uncertainty, speedup_uncertainty, Level.MODEL)
         answers = {(measured_speedup.name, Level.MODEL): measured, (speedup_uncertainty.name, Level.MODEL): recorded}
-        low, high = (Counts(self.settings, answers=answers).read(end) for end in (speedup_low, speedup_high))
+        low, high = (values_of(end, Counts(self.settings, answers=answers)) for end in (speedup_low, speedup_high))
         return {labels: Estimate(measured[labels], low[labels], high[labels]) for labels in low}
 
     def broken(self) -> Vector:
         """Engines whose counters contradict each other, by identity: how far it is broken."""
-        limit = setting(lambda settings: settings.thresholds.inconsistent)
-        asked = identity_error.asked(self.settings)
+        limit = Setting("thresholds.inconsistent")
+        asked = identity_error.exists(self.settings)
         return self._values(identity_error, identity_error > limit, Level.ENGINE) if asked else {}
 
     def _values(self, signal: Signal, expression: Expr, level: Level) -> dict[Labels, float]:
         """By labels."""
         own = signal.by[0] if signal.by else ""
         found: dict[Labels, float] = {}
-        for labels, series in self._known(self.client.query(self._scope(level)(expression), self.at)):
+        for labels, series in self._known(self.client.query(promql_of(expression, self._scope(level)), self.at)):
             text, value = labels.get(own, ""), series.samples[0][1]
             if own in _NUMBERS and not _NUMBERS[own].fullmatch(text):
                 what = f"{signal.title}: the label {own} is {text[:60]!r}, not a number"
@@ -159,9 +165,11 @@ class Queries:
     @cached_property
     def _told(self) -> dict[Labels, set[tuple[str, str]]]:
         """By model: values of the labels of the method and of verification, as the engines' plugins tell."""
-        info = Function("last_over_time", Raw(probe.INFO, window=lambda scope: scope.window))
+        info = Function("last_over_time", Raw(probe.INFO, Window.RATE))
         found: dict[Labels, set[tuple[str, str]]] = {}
-        for series in self.client.query(self._scope(Level.MODEL)(over_level("max", info, *_OF_INFO)), self.at):
+        for series in self.client.query(
+            promql_of(over_level("max", info, *_OF_INFO), self._scope(Level.MODEL)), self.at
+        ):
             told = drafting_of(series.labels, self.settings, self.method)
             found.setdefault(self._model_in(series.labels), set()).add(told)
         return found

@@ -4,12 +4,13 @@ from dataclasses import dataclass
 from string import Formatter
 
 from draftboard.intervals import Estimate
+from draftboard.quantity import value
 from draftboard.reading import Numbers
 from draftboard.report import objects
 from draftboard.settings import Settings
 from draftboard.signals import ALL, Signal
 from draftboard.signals.decisions import ADVICE, MEASURED, VERDICT, Choice, advice, verdict
-from draftboard.signals.economics import affordable_inflation, best_k, least_gain, shorter_gain
+from draftboard.signals.economics import LEAST_GAIN, affordable_inflation, best_k, shorter_gain
 from draftboard.signals.signal import within, worded
 from draftboard.signals.users import measured_speedup, speedup_high, speedup_low
 
@@ -85,7 +86,7 @@ def _of_best_k(case: Case) -> tuple[str, ...]:
     """Of a best k under K."""
     best, gain = case.numbers.value(best_k), case.numbers.value(shorter_gain)
     told = "{best_k.title} is {best_k}, the smallest within {thresholds.gain:.0%} of that"
-    return () if best is None or gain is None or gain <= least_gain(case.settings) else (told,)
+    return () if best is None or gain is None or gain <= value(LEAST_GAIN, case.settings) else (told,)
 
 
 class _Said:

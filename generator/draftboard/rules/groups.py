@@ -2,16 +2,15 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 
 from draftboard.alerts import Alert, annotations, by_subject
+from draftboard.quantity import EVALUATION, span_text
 from draftboard.rulers import IN_ORDER, Ruler
 from draftboard.rules.links import Definition, in_few_links
 from draftboard.rules.packing import in_order, packed
 from draftboard.rules.rule import AlertingRule, Group, RecordingRule
 from draftboard.settings import Overlay, Settings
 from draftboard.signals import FAMILIES, Level, Scope
-from draftboard.signals.signal import Signal
 
 _EVALUATED_WITH = {"verdict": "speculation"}
 """Families whose rules are of another family's groups, because they weigh what it says."""
@@ -24,10 +23,10 @@ def recording_groups(settings: Settings, ruler: Ruler = "prometheus") -> tuple[G
     definitions: list[Definition] = []
     for name, family in FAMILIES.items():
         of_family = [
-            _definition(record, signal, scope.at(level))
+            Definition(record, signal, scope.at(level))
             for signal in family
             for level in sorted(signal.levels, key=list(Level).index)  # engines before the models that sum them
-            if (record := signal.record_at(level, settings))
+            if (record := signal.record_name(level, settings))
         ]
         families.setdefault(_EVALUATED_WITH.get(name, name), []).extend(one.rule for one in of_family)
         definitions += of_family
@@ -40,14 +39,6 @@ def recording_groups(settings: Settings, ruler: Ruler = "prometheus") -> tuple[G
         numbers[name] += 1
         made[f"{name}-{numbers[name]}" if numbers[name] > 1 else name] = tuple(written[rule.record] for rule in group)
     return _groups(made, settings)
-
-
-def _definition(record: str, signal: Signal, scope: Scope) -> Definition:
-    return Definition(
-        rule=RecordingRule(record=record, expr=signal.definition(scope)),
-        reads_series=signal.reads_series(scope),
-        reading=lambda records: signal.definition(replace(scope, records=records)),
-    )
 
 
 def alerting_groups(settings: Settings, *, by_grafana: bool = False) -> tuple[Group, ...]:
@@ -65,7 +56,8 @@ def alerting_groups(settings: Settings, *, by_grafana: bool = False) -> tuple[Gr
 
 def _groups(rules: Mapping[str, tuple[RecordingRule | AlertingRule, ...]], settings: Settings) -> tuple[Group, ...]:
     """A group for each name that has rules."""
-    interval, offset = settings.rules.evaluation_interval, settings.rules.query_offset
+    interval = span_text(EVALUATION, settings) if settings.left_open else settings.rules.evaluation_interval
+    offset = settings.rules.query_offset
     return tuple(
         Group(name=f"draftboard-{name}", interval=interval, query_offset=offset, rules=inside)
         for name, inside in rules.items()

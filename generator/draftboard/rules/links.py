@@ -3,12 +3,17 @@
 A record is made at one link of a chain: it reads records of earlier links, and computes the others in place.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Protocol
 
+from draftboard.expr.reads import metrics_of
+from draftboard.expr.to_promql import definition, rolled_up
 from draftboard.rules.packing import depths, reads, records_in
 from draftboard.rules.rule import RecordingRule
+from draftboard.signals import Scope, Signal
 
 LINKS = 3
 """Records in a row."""
@@ -16,17 +21,47 @@ LONGEST_QUERY = 16_384
 """Characters: the default limit of VictoriaMetrics (`-search.maxQueryLen`)."""
 
 
-@dataclass(frozen=True, kw_only=True)
+class Recordable(Protocol):
+    """A record, and how it is computed."""
+
+    @property
+    def rule(self) -> RecordingRule:
+        """The rule that reads every other record by name."""
+
+    @property
+    def reads_series(self) -> bool:
+        """Whether it reads raw series, beside records."""
+
+    def reading(self, records: frozenset[str]) -> str:
+        """Its expression where it reads the present of these records only."""
+
+
+@dataclass(frozen=True)
 class Definition:
-    """A record and how it is computed."""
+    """A signal that is recorded at the level of a scope."""
 
-    rule: RecordingRule
-    reads_series: bool  # Raw ones, beside records.
-    reading: Callable[[frozenset[str]], str]  # Its expression where it reads the present of these records only.
+    record: str
+    signal: Signal
+    scope: Scope
+
+    @cached_property
+    def rule(self) -> RecordingRule:
+        """The rule that reads every other record by name."""
+        return RecordingRule(record=self.record, expr=definition(self.signal, self.scope))
+
+    @property
+    def reads_series(self) -> bool:
+        """Whether it reads raw series, beside records."""
+        expr, scope = self.signal.expr, self.scope
+        return not rolled_up(self.signal, scope) and bool(metrics_of(expr, scope, recorded=False))
+
+    def reading(self, records: frozenset[str]) -> str:
+        """Its expression where it reads the present of these records only."""
+        return definition(self.signal, replace(self.scope, records=records))
 
 
-def in_few_links(definitions: Iterable[Definition]) -> Iterator[RecordingRule]:
-    """The same records; one whose expression is too long at a link is made at the next, where it reads more of them.
+def in_few_links(definitions: Iterable[Recordable]) -> Iterator[RecordingRule]:
+    """Rules of all records. One whose expression is too long at a link is written at the next, that reads more.
 
     What goes on from its own past hardly ever changes, so that it is no link; what is too long at every link, stays.
     """

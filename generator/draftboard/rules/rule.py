@@ -30,6 +30,6 @@ class Group:
     """Rules that are evaluated one after the other, at one time."""
 
     name: str
-    interval: Duration
+    interval: Duration | str  # A text where the settings are left open.
     query_offset: Duration
     rules: tuple[RecordingRule | AlertingRule, ...]

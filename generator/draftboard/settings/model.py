@@ -3,16 +3,18 @@
 "HEUR" marks a rule of thumb without a measurement: a default to start from, not a fact.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
 from draftboard import __version__
 from draftboard.catalogue.dialects import DIALECTS, Dialect, DialectName
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.files import Table, first_mistake, read_toml
+from draftboard.quantity import PACE, RATE_WINDOW, SILENCE, LeftOpen, duration
 from draftboard.rulers import Ruler
 from draftboard.settings import fields
 from draftboard.settings.fields import (
@@ -78,17 +80,17 @@ class Rules(Table):
     @property
     def rate_window(self) -> Duration:
         """The window of every rate."""
-        return self.window or (self.scrape_interval * 4).at_least(Duration(300))
+        return duration(RATE_WINDOW, {"rules": self})
 
     @property
     def pace(self) -> Duration:
         """How far apart the points of a graph are: no closer than scrapes and evaluations."""
-        return self.evaluation_interval.at_least(self.scrape_interval)
+        return duration(PACE, {"rules": self})
 
     @property
     def silence(self) -> Duration:
         """How long a server answers no scrape before it counts as down."""
-        return self.down_after or (self.scrape_interval * 5 // 2).at_least(Duration(150))
+        return duration(SILENCE, {"rules": self})
 
     @property
     def longest_scrape_interval(self) -> Duration:
@@ -146,6 +148,21 @@ class DraftCost(Table):
         """Batch sizes and the verify inflation at each, from the smallest."""
         return tuple(sorted((float(size), inflation) for size, inflation in self.verify_inflation.items()))
 
+    @property
+    def inflation_is_curve(self) -> bool:
+        """Whether the verify inflation follows the batch."""
+        return len(self.verify_inflation) > 1
+
+    @property
+    def inflation_at_least_batch(self) -> float:
+        """The verify inflation at the smallest batch."""
+        return self.inflation_by_batch[0][1]
+
+    @property
+    def highest_inflation(self) -> float:
+        """The highest verify inflation of any batch."""
+        return max(self.verify_inflation.values())
+
 
 class Cost(Table):
     """What an hour of serving costs, for the saving that dashboards derive from a measured speedup."""
@@ -159,6 +176,11 @@ class Cost(Table):
     price_per_gpu_hour: AboveZero | None = Field(default=None, examples=[2.5])
     """Without it the saving is a number of GPUs."""
     currency: Currency = "USD"
+
+    @property
+    def price_per_engine_hour(self) -> float:
+        """Of all GPUs of an engine; by default 1 for each."""
+        return (self.price_per_gpu_hour or 1.0) * self.gpus_per_engine
 
 
 class Methods(Table):
@@ -239,9 +261,31 @@ class Settings(Table):
     dashboards: Dashboards = Dashboards()
     stack: Stack = Stack()
 
+    _hash: int | None = PrivateAttr(default=None)
+    _left_open: LeftOpen | None = PrivateAttr(default=None)
+
     def __hash__(self) -> int:
         """Of the values: tables hold lists and mappings, which have no hash of their own."""
-        return hash(self.model_dump_json())
+        if self._hash is None:
+            self._hash = hash(self.model_dump_json())
+        return self._hash
+
+    @property
+    def left_open(self) -> LeftOpen | None:
+        """How quantities are written in texts that are made for settings still to come; None where they have values."""
+        return self._left_open
+
+    def opened(self, left_open: LeftOpen) -> "Settings":
+        """These settings, for texts in which numbers and durations are still open."""
+        opened = self.model_copy()
+        opened._left_open = left_open  # noqa: SLF001  (of its own class)
+        return opened
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> "Settings":
+        """A copy, with some values replaced."""
+        copied = super().model_copy(update=update, deep=deep)
+        copied._hash = None  # noqa: SLF001
+        return copied
 
     @property
     def dialect(self) -> Dialect:

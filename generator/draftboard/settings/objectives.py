@@ -12,6 +12,7 @@ from draftboard.settings.fields import AboveZero, Positive, Share
 
 Bounds = Annotated[tuple[AboveZero, ...], Field(strict=False, min_length=1, max_length=200)]
 SloName = Literal["time_to_first_token", "time_per_output_token", "end_to_end", "errors"]
+SLO_NAMES: tuple[SloName, ...] = get_args(SloName)
 HISTOGRAMS: dict[str, Histogram] = {
     "time_to_first_token": latency.TIME_TO_FIRST_TOKEN,
     "time_per_output_token": latency.TIME_PER_OUTPUT_TOKEN,
@@ -60,6 +61,11 @@ class Objective(Table):
 
     objective: Share = Field(examples=[0.99])
 
+    @property
+    def allowed(self) -> float:
+        """Share of requests that may miss it; rounded, so that 1 - 0.99 is 0.01."""
+        return round(1 - self.objective, 12)
+
 
 class TimeObjective(Objective):
     """At least this share of requests within this time."""
@@ -82,7 +88,7 @@ class Objectives(Table):
     @property
     def declared(self) -> dict[SloName, Objective]:
         """The objectives that hold, by name."""
-        named = {name: getattr(self, name) for name in get_args(SloName)}
+        named = {name: getattr(self, name) for name in SLO_NAMES}
         return {name: objective for name, objective in named.items() if objective}
 
     @property
@@ -90,6 +96,11 @@ class Objectives(Table):
         """Seconds of the declared objectives of time."""
         times = {name: each for name, each in self.declared.items() if isinstance(each, TimeObjective)}
         return {name: each.threshold_seconds for name, each in times.items()}
+
+    @property
+    def burn_factors(self) -> dict[str, float]:
+        """The burn rate at which an alert fires, by its long window."""
+        return {str(pace.long): pace.factor(self.window) for pace in (*FAST, *SLOW)}
 
     @model_validator(mode="after")
     def _lasts_longer_than_a_burn(self) -> Self:

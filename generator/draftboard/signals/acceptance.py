@@ -1,12 +1,7 @@
 """How much of what is drafted is accepted, and what that yields a step."""
 
-from collections.abc import Callable
-
-from draftboard.catalogue import Metric
-from draftboard.catalogue.dialects import Dialect
-from draftboard.expr.scope import Scope
-from draftboard.expr.tree import Expr, Given, over_level
-from draftboard.settings import Settings
+from draftboard.expr.nodes import Expr, If, InDialect, MetricOfDialect, over_level
+from draftboard.quantity import Setting
 from draftboard.signals.requests import over_window
 from draftboard.signals.signal import Band, Better, Signal, Unit
 from draftboard.signals.traffic import (
@@ -21,27 +16,10 @@ from draftboard.signals.traffic import (
 from draftboard.status import Status
 
 
-def _acceptance_bands(settings: Settings) -> tuple[Band, ...]:
-    bounds = settings.thresholds.acceptance
-    return (
-        Band("poor", None, Status.BAD),
-        Band("fair", bounds.fair, Status.WARN),
-        Band("healthy", bounds.healthy, Status.GOOD),
-        Band("optimal", bounds.optimal, Status.BEST),
-        Band("suspicious", bounds.suspicious, Status.ODD, "suspiciously high"),
-    )
-
-
-def _counted_or_said(counted: Expr, gauge: Callable[[Dialect], Metric | None]) -> Expr:
+def _from_counters_or_gauge(counted: Expr, gauge: MetricOfDialect) -> Expr:
     """From counters; of an engine that has none, the mean of its gauge while it drafts."""
-
-    def of(scope: Scope) -> Expr:
-        said = gauge(scope.settings.dialect)
-        if said is None:
-            return counted
-        return (over_level("avg", over_window("avg_over_time", said)) > 0) & (drafts > 0)
-
-    return Given(of)
+    reported = over_level("avg", over_window("avg_over_time", gauge)) > 0
+    return If(InDialect(gauge), reported & (drafts > 0), counted)
 
 
 acceptance = Signal(
@@ -54,14 +32,20 @@ acceptance = Signal(
     action="If it fell at the same K, look at workload and drafter; else judge by acceptance length.",
     note="The bands are rules of thumb.",
     better=Better.HIGHER,
-    expr=_counted_or_said(accepted_tokens / draft_tokens, lambda dialect: dialect.rate),
+    expr=_from_counters_or_gauge(accepted_tokens / draft_tokens, MetricOfDialect("rate")),
     in_dialects={
         "sglang": "Mean of what each engine says of its last interval: accepted tokens / K of each draft. A mean of "
         "engines, not a ratio of sums: it weighs idle and busy engines alike."
     },
     record="vllm_spec_decode_acceptance:ratio_rate{window}",
     levels=BOTH_LEVELS,
-    bands=_acceptance_bands,
+    bands=(
+        Band("poor", None, Status.BAD),
+        Band("fair", Setting("thresholds.acceptance.fair"), Status.WARN),
+        Band("healthy", Setting("thresholds.acceptance.healthy"), Status.GOOD),
+        Band("optimal", Setting("thresholds.acceptance.optimal"), Status.BEST),
+        Band("suspicious", Setting("thresholds.acceptance.suspicious"), Status.ODD, "suspiciously high"),
+    ),
 )
 acceptance_length = Signal(
     name="acceptance_length",
@@ -74,7 +58,7 @@ acceptance_length = Signal(
     note="Counted before a stop or max_tokens cuts tokens off.",
     unit=Unit.TOKENS,
     better=Better.HIGHER,
-    expr=_counted_or_said(1 + accepted_tokens / drafts, lambda dialect: dialect.length),
+    expr=_from_counters_or_gauge(1 + accepted_tokens / drafts, MetricOfDialect("length")),
     in_dialects={
         "sglang": "Mean of what each engine says of its last interval, with the bonus token. A mean of engines, not a "
         "ratio of sums: it weighs idle and busy engines alike."

@@ -1,40 +1,36 @@
 """How much room is left: KV cache, queue, preemptions, what is reused, how steps are filled."""
 
 from draftboard.catalogue import latency, serving
-from draftboard.durations import Duration
-from draftboard.expr.labels import CountValues, told_apart
-from draftboard.expr.scope import Level
-from draftboard.expr.tree import (
+from draftboard.expr.nodes import (
+    LEVEL,
     Aggregate,
     AtLeast,
+    CountValues,
     Expr,
     Function,
     InWindow,
+    LabelsOfMetric,
     Raw,
     constant,
     expr,
     first_of,
+    merged,
     on,
     over_level,
     rate,
     rate_of_each,
 )
-from draftboard.settings import Settings
+from draftboard.expr.scope import Level
+from draftboard.quantity import RATE_WINDOW, Setting
 from draftboard.signals.latency import distribution_of
 from draftboard.signals.requests import over_window, request_rate
-from draftboard.signals.signal import Band, Better, Signal, Unit, good_under
+from draftboard.signals.signal import Better, Signal, Unit, good_under
 from draftboard.signals.traffic import BOTH_LEVELS, SILENT, rate_of
-
-
-def _window_of_rates(settings: Settings) -> Duration:
-    return settings.rules.rate_window
-
 
 _waiting_at_each = over_level("avg", over_window("avg_over_time", serving.REQUESTS_WAITING))
 
 
-def _of_kv_cache(settings: Settings) -> tuple[Band, ...]:
-    return good_under(settings.thresholds.kv_cache, good="room", beyond="nearly-full")
+_OF_KV_CACHE = good_under(Setting("thresholds.kv_cache"), good="room", beyond="nearly-full")
 
 
 batch = Signal(
@@ -54,7 +50,7 @@ _size = CountValues("batch", expr(2).combined("^", Function("ceil", Function("lo
 
 def by_batch(figure: Expr) -> Expr:
     """A figure, labelled with the size of the batch (mean running requests per engine): the next power of two."""
-    return figure.combined("*", _size, on(lambda scope: scope.labels, group="right"))
+    return figure.combined("*", _size, on(LEVEL, group="right"))
 
 
 engines = Signal(
@@ -88,9 +84,9 @@ queue_growth = Signal(
     action="If it stays above 0, add engines or admit fewer requests: the queue does not empty by itself.",
     unit=Unit.REQUESTS,
     better=Better.LOWER,
-    expr=_waiting_at_each - _waiting_at_each.ago(_window_of_rates),
+    expr=_waiting_at_each - _waiting_at_each.ago(RATE_WINDOW),
     record="vllm_num_requests_waiting:growth{window}",
-    bands=lambda settings: good_under(settings.thresholds.queue_growth, good="steady", beyond="grows"),
+    bands=good_under(Setting("thresholds.queue_growth"), good="steady", beyond="grows"),
     decimals=1,
     empty=SILENT,
     least=None,
@@ -108,7 +104,7 @@ kv_cache_usage = Signal(
     record="vllm_kv_cache_usage:max",
     levels=BOTH_LEVELS,
     rollup="max",
-    bands=_of_kv_cache,
+    bands=_OF_KV_CACHE,
     empty=SILENT,
 )
 kv_cache_usage_mean = Signal(
@@ -120,7 +116,7 @@ kv_cache_usage_mean = Signal(
     better=Better.LOWER,
     expr=over_level("avg", Raw(serving.KV_CACHE_USAGE)),
     record="vllm_kv_cache_usage:avg",
-    bands=_of_kv_cache,
+    bands=_OF_KV_CACHE,
     empty=SILENT,
 )
 kv_cache_capacity = Signal(
@@ -132,7 +128,7 @@ kv_cache_capacity = Signal(
     action="If engines differ, compare their arguments and GPU memory.",
     note="Without the KV cache of the drafter. Older releases report blocks only: num_gpu_blocks x block_size.",
     unit=Unit.CODE,
-    expr=Aggregate("max", lambda s: s.carried(serving.CACHE_CONFIG), Raw(serving.CACHE_CONFIG)),
+    expr=Aggregate("max", (LabelsOfMetric(serving.CACHE_CONFIG),), Raw(serving.CACHE_CONFIG)),
     levels=(Level.ENGINE,),
     by=serving.CACHE_CONFIG.own_labels,
     empty=SILENT,
@@ -156,7 +152,7 @@ preemptions_per_request = Signal(
     better=Better.LOWER,
     expr=InWindow(preemptions) / first_of(InWindow(request_rate) > 0, constant(1, preemptions)),
     record="vllm_num_preemptions:ratio_rate{window}",
-    bands=lambda settings: good_under(settings.thresholds.preemptions, good="rare", beyond="thrashing"),
+    bands=good_under(Setting("thresholds.preemptions"), good="rare", beyond="thrashing"),
     empty=SILENT,
 )
 prompt_tokens = rate_of(
@@ -187,7 +183,7 @@ prefix_cache_hits = Signal(
     action="If it is low though prompts repeat, route them to the same server.",
     note="Full hits enter speculation with placeholder drafts, which lowers acceptance (vLLM 0.28 and newer).",
     better=Better.HIGHER,
-    expr=told_apart(
+    expr=merged(
         "source",
         {
             "local": rate(serving.PREFIX_CACHE_HITS) / rate(serving.PREFIX_CACHE_QUERIES),

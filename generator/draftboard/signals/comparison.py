@@ -1,42 +1,34 @@
 """Against what it was and against its siblings: before, the model's own past, the model's other engines."""
 
-import math
 from dataclasses import replace
 
-from draftboard.durations import Duration
+from draftboard.expr.nodes import Binary, Expr, InWindow, Labels, Matching, OverTime, first_of
 from draftboard.expr.scope import Level
-from draftboard.expr.tree import Binary, Expr, InWindow, Matching, OverTime, first_of, setting
-from draftboard.settings import Settings
+from draftboard.quantity import EVALUATION, Quantity, Setting, ceil
 from draftboard.signals.acceptance import acceptance, acceptance_length
 from draftboard.signals.depth import EACH_MODEL, adaptive, configured_k, each_k, k_differs, lowest_k, tokens_per_step_at
 from draftboard.signals.signal import Better, Signal, Unit, good_from
 from draftboard.signals.traffic import LEAST_DRAFTS, accepted_tokens, drafts, enough_drafts
 
-
-def before(settings: Settings) -> Duration:
-    """How long ago "before" is."""
-    return settings.rules.compare_with
+BEFORE = Setting("rules.compare_with")
+"""How long ago "before" is."""
 
 
 def _past(function: str, signal: Signal) -> Expr:
     """Of a signal over the baseline, the latest stretch left out so that a drop does not excuse itself."""
-    return OverTime(function, signal, lambda settings: settings.rules.baseline, before)
+    return OverTime(function, signal, _BASELINE, BEFORE)
 
 
-def _enough(settings: Settings) -> float:
-    rules = settings.rules
-    return math.ceil(rules.baseline_needs * rules.baseline.seconds / rules.evaluation_interval.seconds)
+_BASELINE = Setting("rules.baseline")
+_ENOUGH = ceil(Setting("rules.baseline_needs") * _BASELINE / EVALUATION)
 
 
-_MOST_OF_IT = setting(_enough)
-
-
-def usual(signal: Signal, evaluations: Expr = _MOST_OF_IT) -> Expr:
+def usual(signal: Signal, evaluations: Quantity = _ENOUGH) -> Expr:
     """The mean of a signal's past, where enough evaluations of it have samples to call it usual."""
     return _past("avg_over_time", signal) & (_past("count_over_time", signal) >= evaluations)
 
 
-BESIDE = Matching(lambda s: (s.settings.labels.instance, s.settings.labels.engine), group="right")
+BESIDE = Matching((Labels("instance"), Labels("engine")), group="right")
 """A figure of a model beside one of each of its engines."""
 
 
@@ -51,7 +43,7 @@ def _unless_of_model(figure: Expr, condition: Expr) -> Expr:
 
 
 def _against_before(figure: Expr) -> Expr:
-    return figure / figure.ago(before)
+    return figure / figure.ago(BEFORE)
 
 
 def _at_largest_common_k() -> Expr:
@@ -59,7 +51,7 @@ def _at_largest_common_k() -> Expr:
 
     Deeper positions are left out, so that a K that was changed is neither a drop nor a gain.
     """
-    common = each_k & each_k.ago(before)
+    common = each_k & each_k.ago(BEFORE)
     change = _against_before(tokens_per_step_at - 1)
     return (change & common.combined(">=", common.max("k"), EACH_MODEL)).max("k")
 
@@ -77,14 +69,14 @@ acceptance_change = Signal(
     better=Better.HIGHER,
     # Acceptance falls as K grows, which is no drop.
     expr=first_of(
-        (_against_before(acceptance) & configured_k.equals(configured_k.ago(before)))
+        (_against_before(acceptance) & configured_k.equals(configured_k.ago(BEFORE)))
         .combined("unless", k_differs)
-        .combined("unless", k_differs.ago(before)),
+        .combined("unless", k_differs.ago(BEFORE)),
         _at_largest_common_k(),
     ).combined("unless", adaptive)
-    & (enough_drafts & enough_drafts.ago(before)),
+    & (enough_drafts & enough_drafts.ago(BEFORE)),
     record="vllm_spec_decode_acceptance:change{before}_ratio_rate{window}",
-    bands=lambda settings: good_from(settings.thresholds.drop, good="as-before", under="dropped"),
+    bands=good_from(Setting("thresholds.drop"), good="as-before", under="dropped"),
     empty="not enough drafts now or earlier",
     most=2,
 )
@@ -110,7 +102,7 @@ length_baseline = Signal(
     empty="too little history",
     decimals=2,
 )
-_least_deviation = setting(lambda settings: settings.thresholds.deviation_floor) * length_baseline
+_least_deviation = Setting("thresholds.deviation_floor") * length_baseline
 length_deviation = Signal(
     name="length_deviation",
     title="Acceptance length, long-term standard deviation",
@@ -134,7 +126,7 @@ length_anomaly = Signal(
     better=Better.HIGHER,
     expr=(acceptance_length - length_baseline) / length_deviation,
     record="vllm_spec_decode_acceptance_length:zscore{baseline}_mean_rate{window}",
-    bands=lambda settings: good_from(-settings.thresholds.anomaly, good="normal", under="unusually-low"),
+    bands=good_from(-Setting("thresholds.anomaly"), good="normal", under="unusually-low"),
     empty="too little history",
     decimals=1,
     least=None,
@@ -157,6 +149,6 @@ length_to_others = Signal(
     ),
     record="vllm_spec_decode_acceptance_length_to_others:ratio_rate{window}",
     levels=(Level.ENGINE,),
-    bands=lambda settings: good_from(settings.thresholds.outlier, good="in-line", under="outlier"),
+    bands=good_from(Setting("thresholds.outlier"), good="in-line", under="outlier"),
     empty="fewer than two engines draft enough, or K differs",
 )

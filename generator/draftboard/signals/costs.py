@@ -1,47 +1,34 @@
 """What a step costs, in plain decode steps of the target: measured against a baseline, else as the settings say."""
 
 from draftboard.catalogue import latency
-from draftboard.expr.scope import Edition, Scope
-from draftboard.expr.tree import (
+from draftboard.expr.nodes import (
     Aggregate,
     AsRecorded,
     AtLeast,
+    ByLabel,
+    Evaluator,
     Expr,
-    FirstOf,
-    Given,
+    If,
     Interpolated,
+    IsSet,
+    Labels,
+    Not,
     OverTime,
+    Ref,
     constant,
     first_of,
     on,
     rate,
 )
-from draftboard.settings import Settings
+from draftboard.quantity import Setting
 from draftboard.signals import capacity
 from draftboard.signals.acceptance import coverage, draft_length
-from draftboard.signals.arms import method_of, of_baseline, of_speculating
+from draftboard.signals.arms import METHOD, of_baseline, of_speculating
 from draftboard.signals.signal import Better, Signal, Unit
 from draftboard.signals.steps import pure_step_time_by_batch, step_time_by_batch
 from draftboard.signals.traffic import decode_steps, drafts
 
-
-def _cost_by_method(s: Scope) -> Expr:
-    """The settings' cost for each model's method; methods of one cost share a branch."""
-    costs = s.settings.draft_cost
-    methods_by_cost: dict[float, list[str]] = {}
-    for method, cost in sorted(costs.by_method.items()):
-        methods_by_cost.setdefault(cost, []).append(method)
-    known = [constant(cost, drafts.where(method_of, *methods)) for cost, methods in sorted(methods_by_cost.items())]
-    return FirstOf((*known, constant(costs.default, drafts)))
-
-
-def _points(settings: Settings) -> tuple[tuple[float, float], ...]:
-    return settings.draft_cost.inflation_by_batch
-
-
-def _is_curve(settings: Settings) -> bool:
-    return len(_points(settings)) > 1
-
+_IS_CURVE = IsSet("draft_cost.inflation_is_curve")
 
 draft_cost = Signal(
     name="draft_cost",
@@ -51,7 +38,7 @@ draft_cost = Signal(
     description="c: time of drafting one token / one plain step of the target, as the settings say for the method.",
     action="Measure it, and set draft_cost.by_method.",
     note="A rule of thumb until you measure it.",
-    expr=Given(_cost_by_method),
+    expr=ByLabel(Setting("draft_cost.by_method"), Setting("draft_cost.default"), METHOD, drafts),
     record="vllm_spec_decode_draft_cost:ratio",
     empty="speculation is off",
 )
@@ -69,7 +56,7 @@ decode_batch = Signal(
     unit=Unit.REQUESTS,
     expr=first_of(_in_a_step > _running, _running, _in_a_step),
     record="vllm_decode_batch:mean_rate{window}",
-    wanted=_is_curve,
+    enabled=_IS_CURVE,
     empty="idle",
     decimals=1,
 )
@@ -77,25 +64,20 @@ plain_share = AtLeast(1 - coverage, 0)
 """Share of decode steps without a draft. None where drafts outnumber steps: aborted requests leave such drafts."""
 
 
-def keeps_a_past(scope: Scope) -> bool:
-    """Whether a baseline's past is known: records keep it, and panels of raw series would take days to compute it."""
-    return scope.edition is not Edition.RAW
-
-
-def _model_and_batch(scope: Scope) -> tuple[str, ...]:
-    labels = scope.settings.labels
-    return (*labels.scope, labels.model_name, "batch")
+KEEPS_A_PAST = Not(Evaluator.RAW_PANEL)
+"""Whether a baseline's past is known: records keep it, and panels of raw series would take days to compute it."""
+_MODEL_AND_BATCH = (Labels("scope"), Labels("model_name"), "batch")
 
 
 def remembered(step_time: Signal) -> Expr:
     """Its mean over days, at each batch that a variant had."""
-    return OverTime("avg_over_time", step_time, lambda settings: settings.rules.baseline_steps)
+    return OverTime("avg_over_time", step_time, Setting("rules.baseline_steps"))
 
 
 def against_baseline(step_time: Signal, figure: Expr) -> Expr:
     """A figure of variants that speculate, over the baseline's step time in batches of the same size."""
-    plain = Aggregate("avg", _model_and_batch, of_baseline(remembered(step_time)))
-    return of_speculating(figure).ratio(plain, on(_model_and_batch, group="left"))
+    plain = Aggregate("avg", _MODEL_AND_BATCH, of_baseline(remembered(step_time)))
+    return of_speculating(figure).ratio(plain, on(*_MODEL_AND_BATCH, group="left"))
 
 
 def _itself() -> Signal:
@@ -119,21 +101,17 @@ step_cost = Signal(
     unit=Unit.STEPS,
     better=Better.LOWER,
     # A question asked once cannot compute days of a past.
-    expr=Given(lambda s: _step_cost if s.edition is not Edition.ASKED else AsRecorded(_itself)),
+    expr=If(Evaluator.ONCE, AsRecorded(Ref("step_cost")), _step_cost),
     record="vllm_step_cost:ratio_rate{window}",
     empty="no baseline of this model had batches of this size",
     decimals=2,
 )
 
 
-def _v_of_settings(s: Scope) -> Expr:
-    """At the present batch; the highest where the batch is unknown, so that no verdict is too good."""
-    points = _points(s.settings)
-    highest = constant(max(inflation for _, inflation in points), drafts)
-    return first_of(Interpolated(decode_batch, _points) + drafts * 0, highest) if _is_curve(s.settings) else highest
-
-
-_by_settings = Given(_v_of_settings)
+_highest = constant(Setting("draft_cost.highest_inflation"), drafts)
+_at_batch = Interpolated(decode_batch, Setting("draft_cost.inflation_by_batch")) + drafts * 0
+# The highest where the batch is unknown, so that no verdict is too good.
+_by_settings = If(_IS_CURVE, first_of(_at_batch, _highest), _highest)
 # A step that drafts takes at least a plain one: where a step seems to take less, the variants differ in something else.
 _measured = (AtLeast(step_cost, 1) - plain_share) / coverage - draft_length * draft_cost
 verify_inflation = Signal(
@@ -148,7 +126,7 @@ verify_inflation = Signal(
     "step does not tell c from v: with too high a c this v is under 1, and their sum is right nevertheless.",
     unit=Unit.STEPS,
     better=Better.LOWER,
-    expr=Given(lambda s: first_of(_measured, _by_settings) if keeps_a_past(s) else _by_settings),
+    expr=If(KEEPS_A_PAST, first_of(_measured, _by_settings), _by_settings),
     record="vllm_spec_decode_verify_inflation:ratio_rate{window}",
     empty="speculation is off",
     decimals=2,

@@ -1,21 +1,31 @@
 """The state of an engine, whether speculation pays, and what to change: tables, whose first row that holds counts."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 
-from draftboard.expr.labels import CountValues, LabelReplace
-from draftboard.expr.scope import Level, Scope
-from draftboard.expr.tree import Expr, FirstOf, Given, InWindow, Where, constant, first_of, over_level, setting
-from draftboard.settings import Settings
+from draftboard.expr.nodes import (
+    Condition,
+    CountValues,
+    Expr,
+    FirstOf,
+    If,
+    InWindow,
+    IsSet,
+    LabelReplace,
+    constant,
+    first_of,
+    over_level,
+)
+from draftboard.expr.scope import Level
+from draftboard.quantity import Setting
 from draftboard.signals import economics, users
 from draftboard.signals.acceptance import acceptance
-from draftboard.signals.arms import method_of
+from draftboard.signals.arms import METHOD
 from draftboard.signals.comparison import acceptance_change
-from draftboard.signals.costs import keeps_a_past, step_cost
+from draftboard.signals.costs import KEEPS_A_PAST, step_cost
 from draftboard.signals.depth import adaptive, configured_k, first_position, k_differs
 from draftboard.signals.integrity import contradicting, judged
-from draftboard.signals.presence import down, expected, known, known_down, silent, starting, there
+from draftboard.signals.presence import down, expected, known, known_down, scraped, silent, starting
 from draftboard.signals.signal import Better, Code, Signal, Unit, good_under
 from draftboard.signals.traffic import BOTH_LEVELS, draft_tokens, drafts, enough_drafts, generation_tokens
 from draftboard.status import Status
@@ -30,8 +40,12 @@ class Choice:
     reason: str = ""
     """Why, in a sentence: `{acceptance}` is that signal's value in words, `{acceptance.title}` its name."""
     basis: str = ""  # What a verdict rests on; empty where it is withheld.
-    asked: Callable[[Scope], bool] = lambda _: True
-    """Whether it can hold at all: with these settings, for who reads it."""
+    possible: Condition | None = None
+    """Where it can hold at all, if not everywhere."""
+
+    def where_possible(self, expression: Expr) -> Expr:
+        """The expression, where this row can hold at all."""
+        return If(self.possible, expression) if self.possible else expression
 
 
 @dataclass(frozen=True)
@@ -43,16 +57,12 @@ class Decision:
     @property
     def expr(self) -> Expr:
         """The code of the first row that holds."""
-        return Given(lambda s: FirstOf(tuple(constant(row.code.value, row.when) for row in self.asked(s))))
-
-    def asked(self, scope: Scope) -> Iterator[Choice]:
-        """The rows that can hold here."""
-        return (choice for choice in self.choices.values() if choice.asked(scope))
+        return FirstOf(tuple(row.where_possible(constant(row.code.value, row.when)) for row in self.choices.values()))
 
     def any_of(self, signal: Expr, *rows: str) -> Expr:
         """Where the signal has the code of one of these rows."""
-        chosen = [self.choices[row] for row in rows]
-        return Given(lambda s: first_of(*(signal.equals(row.code.value) for row in chosen if row.asked(s))))
+        chosen = (self.choices[row] for row in rows)
+        return FirstOf(tuple(row.where_possible(signal.equals(row.code.value)) for row in chosen))
 
     @property
     def codes(self) -> tuple[Code, ...]:
@@ -111,42 +121,26 @@ def _by_bands(
     *,
     is_in: Mapping[str, Expr] | None = None,
     where: Expr = enough_drafts,
-    asked: Callable[[Scope], bool] = lambda _: True,
+    possible: Condition | None = None,
 ) -> dict[str, Choice]:
     """A row for each band of a speedup, from the lowest; codes are counted from `first`.
 
     `is_in` says by band when it holds, where its bound alone does not.
     """
-    # Names, words and order of bands do not follow the settings; their bounds do.
-    bands = signal.bands(Settings())
+    bands = signal.bands
     return {
         f"{band.name}, {basis}": Choice(
             Code(first + number, f"{band.says} ({basis})", band.status),
-            (
-                is_in[band.name]
-                if is_in
-                else signal
-                if upper is None
-                else signal < setting(partial(_bound, signal, upper))
-            )
-            & where,
+            (is_in[band.name] if is_in else signal if upper is None else signal < upper) & where,
             reason.replace("{basis}", basis),
             basis,
-            asked,
+            possible,
         )
-        for number, (band, upper) in enumerate(zip(bands, (*range(1, len(bands)), None), strict=True))
+        for number, (band, upper) in enumerate(zip(bands, (*(band.at for band in bands[1:]), None), strict=True))
     }
 
 
-def _bound(signal: Signal, number: int, settings: Settings) -> float:
-    return signal.bands(settings)[number].at or 0.0
-
-
-def _any_is_calibrated(scope: Scope) -> bool:
-    return bool(scope.settings.draft_cost.calibrated)
-
-
-_calibrated = Where(enough_drafts, method_of, lambda settings: settings.draft_cost.calibrated)
+_calibrated = enough_drafts.where(METHOD, Setting("draft_cost.calibrated"))
 # A measurement outranks what is expected; neither counts where the counters themselves are wrong, or too few.
 VERDICT = Decision(
     {
@@ -169,10 +163,12 @@ VERDICT = Decision(
         **_by_bands(
             *(economics.expected_speedup, "measured by steps", 10, _BY_STEPS),
             where=enough_drafts & step_cost,
-            asked=keeps_a_past,
+            possible=KEEPS_A_PAST,
         ),
         **_by_bands(
-            *(economics.expected_speedup, "calibrated", 13, _BY_COSTS), where=_calibrated, asked=_any_is_calibrated
+            *(economics.expected_speedup, "calibrated", 13, _BY_COSTS),
+            where=_calibrated,
+            possible=IsSet("draft_cost.calibrated"),
         ),
         **_by_bands(economics.expected_speedup, "assumed", 0, _BY_COSTS),
         "unknown": Choice(
@@ -199,7 +195,7 @@ ADVICE = Decision(
         ),
         "workload": Choice(
             Code(5, "look at what changed", Status.WARN),
-            acceptance_change < setting(lambda settings: settings.thresholds.drop),
+            acceptance_change < Setting("thresholds.drop"),
             "{acceptance_change.title} is {acceptance_change}, under {thresholds.drop:.0%}: workload or drafter "
             "changed, and no K mends that",
         ),
@@ -211,8 +207,8 @@ ADVICE = Decision(
         ),
         "unfit": Choice(
             Code(9, "the drafter does not fit", Status.BAD),
-            (economics.with_a_drafter(acceptance) < setting(lambda settings: settings.thresholds.unfit))
-            & (InWindow(draft_tokens) >= setting(lambda settings: settings.traffic.draft_tokens_to_judge_fit)),
+            (economics.with_a_drafter(acceptance) < Setting("thresholds.unfit"))
+            & (InWindow(draft_tokens) >= Setting("traffic.draft_tokens_to_judge_fit")),
             "{acceptance.title} is {acceptance}, under {thresholds.unfit:.0%}: a drafter of another model, another "
             "tokenizer, or weights that were not loaded",
         ),
@@ -224,7 +220,7 @@ ADVICE = Decision(
         ),
         "drafter": Choice(
             Code(3, "look at the drafter", Status.WARN),
-            economics.with_a_drafter(first_position) < setting(lambda settings: settings.thresholds.first_position),
+            economics.with_a_drafter(first_position) < Setting("thresholds.first_position"),
             "{first_position.title} is {first_position}, under {thresholds.first_position:.0%}: this drafter "
             "is misaligned with its target",
         ),
@@ -387,9 +383,7 @@ servers_down = Signal(
     expr=over_level("avg", first_of(constant(1, known_down), constant(0, known.at(Level.TARGET)))),
     record="vllm_servers_down:ratio",
     levels=(Level.SERVICE,),
-    bands=lambda settings: good_under(
-        settings.thresholds.servers_down, good="few", beyond="too-many-down", status=Status.BAD
-    ),
+    bands=good_under(Setting("thresholds.servers_down"), good="few", beyond="too-many-down", status=Status.BAD),
     empty="no vLLM target is scraped",
 )
 gone = Signal(
@@ -402,7 +396,7 @@ gone = Signal(
     note="Servers with the label scale_to_zero are not expected to stay.",
     unit=Unit.CODE,
     better=Better.LOWER,
-    expr=over_level("group", expected).combined("unless", over_level("group", there)),
+    expr=over_level("group", expected).combined("unless", over_level("group", scraped)),
     record="vllm_gone:bool",
     levels=(Level.SERVICE,),
     codes=(Code(1, "gone", Status.BAD),),

@@ -1,24 +1,31 @@
 """How deep drafts are accepted: by position, by accepted length, and what a shorter draft would have yielded."""
 
 from draftboard.catalogue import probe, speculation
-from draftboard.expr.labels import labelled, numbers, renamed, successor, up_to
-from draftboard.expr.scope import Edition, Level, Scope
-from draftboard.expr.tree import (
+from draftboard.expr.nodes import (
+    Evaluator,
     Expr,
     Extreme,
-    FirstOf,
-    Given,
+    If,
+    InDialect,
     InWindow,
+    Labels,
+    MetricOfDialect,
+    Numbers,
+    PrefixSums,
     Raw,
-    Where,
+    Successor,
+    UpTo,
     constant,
     first_of,
     ignoring,
+    labelled,
     on,
     over_level,
     rate,
-    setting,
+    renamed,
 )
+from draftboard.expr.scope import Level
+from draftboard.quantity import Setting
 from draftboard.signals.acceptance import draft_length
 from draftboard.signals.signal import Better, Signal, Unit, good_from
 from draftboard.signals.traffic import BOTH_LEVELS, accepted_tokens, accepted_tokens_per_pos, draft_tokens, drafts
@@ -30,38 +37,28 @@ BURSTS = (
 )
 
 
-def _longest(s: Scope) -> int:
-    return s.settings.max_draft_tokens
+_LONGEST = Setting("max_draft_tokens")
 
 
 def next_position(signal: Signal, label: str) -> Expr:
     """A signal by position, with the position after it in `label`."""
-    return Given(lambda s: successor(_judged(signal), label, "position", _longest(s) - 1))
+    return Successor(_judged(signal), label, "position", _LONGEST - 1)
 
 
 def _judged(signal: Signal) -> Expr:
     """A signal without positions deeper than the settings judge: their numbers could not be counted on."""
-    return Given(lambda s: signal.where("position", up_to(_longest(s) - 1)))
+    return signal.where("position", UpTo(_LONGEST - 1))
 
 
 def _within_each_k(by_position: Signal) -> Expr:
     """Sum of a signal by position over the first k positions, for every k."""
-    return Given(
-        lambda s: FirstOf(
-            tuple(
-                labelled(by_position.where("position", up_to(k - 1)).sum("position"), "k", str(k))
-                for k in range(1, _longest(s) + 1)
-            )
-        )
-    )
+    return PrefixSums(by_position, "position", "k", _LONGEST)
 
 
-def _positions(s: Scope) -> Expr:
-    """A series for each position of an engine; raw ones are that already, for what aggregates them later."""
-    series = Raw(s.settings.dialect.drafted_by_position or speculation.ACCEPTED_TOKENS_PER_POS)
-    return series if s.edition is Edition.RAW else over_level("max", series, "position")
-
-
+_OF_DIALECT = MetricOfDialect("drafted_by_position")
+_by_position = If(InDialect(_OF_DIALECT), Raw(_OF_DIALECT), Raw(speculation.ACCEPTED_TOKENS_PER_POS))
+# Raw series are one for each position of an engine already, for what aggregates them later.
+_positions = If(Evaluator.RAW_PANEL, _by_position, over_level("max", _by_position, "position"))
 drafting = Signal(
     name="drafting",
     title="Drafting by engine",
@@ -89,10 +86,7 @@ draft_tokens_per_pos = Signal(
     by=("position",),
     empty="no plugin, or speculation is off",
 )
-_all_by_position = (
-    draft_tokens_per_pos.sum("position")
-    >= setting(lambda settings: 1 - settings.thresholds.inconsistent) * draft_tokens
-)
+_all_by_position = draft_tokens_per_pos.sum("position") >= (1 - Setting("thresholds.inconsistent")) * draft_tokens
 """Where the plugin runs in every engine: it then counts by position all that vLLM counts."""
 current_k = Signal(
     name="current_k",
@@ -101,7 +95,7 @@ current_k = Signal(
     description="Number of positions that the engine counts: its num_speculative_tokens.",
     action="Give all engines of a model one K: else their positions cannot be compared.",
     unit=Unit.TOKENS,
-    expr=Given(_positions).count("position"),
+    expr=_positions.count("position"),
     record="vllm_spec_decode_k:count",
     levels=(Level.ENGINE,),
     empty="speculation is off",
@@ -137,7 +131,8 @@ configured_k = Signal(
 )
 k_differs = configured_k > lowest_k
 """Where drafts of several lengths are counted together."""
-adaptive = Where(drafts, lambda s: s.labels.spec_verification, lambda s: s.methods.adaptive)
+_VERIFICATION, _ADAPTIVE = Labels("spec_verification"), Setting("methods.adaptive")
+adaptive = drafts.where(_VERIFICATION, _ADAPTIVE)
 """Where a step may verify fewer tokens than were drafted."""
 
 
@@ -148,9 +143,8 @@ def of_one_k(figure: Expr, *labels: str) -> Expr:
     """
     fixed = figure.combined("unless", k_differs, ignoring(*labels))
     others = fixed.combined("unless", adaptive, ignoring(*labels))
-    verified = Where(fixed, lambda s: s.labels.spec_verification, lambda s: s.methods.adaptive, negated=True)
     # Of raw series the matcher is shorter than another rate.
-    return Given(lambda s: verified if s.edition is Edition.RAW else others)
+    return If(Evaluator.RAW_PANEL, fixed.without(_VERIFICATION, _ADAPTIVE), others)
 
 
 _ONE_K = "Not shown where K differs between engines or changed within the window, or verification is adaptive."
@@ -237,7 +231,7 @@ accepted_length_share = Signal(
     by=("accepted",),
 )
 _known_k = over_level("sum", next_position(accepted_tokens_per_pos, "k"), "k")
-_on_k = on(lambda _: ("k",), group="left")
+_on_k = on("k", group="left")
 each_k = Signal(
     name="each_k",
     title="Draft lengths with data",
@@ -247,7 +241,7 @@ each_k = Signal(
     unit=Unit.TOKENS,
     # A draft of k tokens ends at position k - 1, so there is a k for each position; of several K up to the lowest.
     expr=constant(0, _known_k)
-    .combined("+", Given(lambda s: numbers("k", 1, _longest(s))), _on_k)
+    .combined("+", Numbers("k", 1, _LONGEST), _on_k)
     .combined("<=", lowest_k, EACH_MODEL)
     .combined("unless", adaptive, ignoring("k")),
     record="vllm_spec_decode_each_k:enum_rate{window}",
@@ -301,7 +295,7 @@ first_position = Signal(
     better=Better.HIGHER,
     expr=accepted_tokens_per_pos.where("position", "0").sum("position") / drafts,
     record="vllm_spec_decode_first_position:ratio_rate{window}",
-    bands=lambda settings: good_from(settings.thresholds.first_position, good="aligned", under="weak"),
+    bands=good_from(Setting("thresholds.first_position"), good="aligned", under="weak"),
 )
 last_position = Signal(
     name="last_position",
@@ -328,7 +322,7 @@ next_position_accepted = Signal(
         & each_k.combined(">=", each_k.max("k"), EACH_MODEL)
     ).max("k"),
 )
-backed_depth = (each_k & (InWindow(_known_k) >= setting(lambda settings: settings.traffic.drafts_at_depth))).max("k")
+backed_depth = (each_k & (InWindow(_known_k) >= Setting("traffic.drafts_at_depth"))).max("k")
 """The greatest k up to which enough drafts were accepted."""
 alpha_hat = Signal(
     name="alpha_hat",

@@ -7,10 +7,10 @@ it yields `tokens_per_step` tokens, where a plain one yields 1. The speedup of t
 
 from functools import partial
 
-from draftboard.expr.tree import AtLeast, Expr, Where, ignoring, setting
-from draftboard.settings import Settings
+from draftboard.expr.nodes import AtLeast, Expr, Parameter, ignoring
+from draftboard.quantity import Setting
 from draftboard.signals.acceptance import acceptance_length, coverage, draft_length, tokens_per_step
-from draftboard.signals.arms import method_of
+from draftboard.signals.arms import METHOD
 from draftboard.signals.costs import draft_cost, plain_share, verify_inflation
 from draftboard.signals.depth import (
     BURSTS,
@@ -31,34 +31,27 @@ BREAK_EVEN = 1.0  # Expected speedup at which speculation yields just what plain
 ESTIMATE = "An estimate: it rests on the draft cost c and the verify inflation v."
 
 
-def speedup_bands(settings: Settings) -> tuple[Band, ...]:
-    """What an expected speedup means."""
-    return (
-        Band("loses", None, Status.BAD, "costs more than it saves"),
-        Band("even", BREAK_EVEN, Status.WARN, "about even"),
-        Band("pays", settings.thresholds.pays_clearly, Status.GOOD),
-    )
-
-
-def least_gain(settings: Settings) -> float:
-    """Speedup of another K over that of the present one, over which the change is advised."""
-    return 1 + settings.thresholds.gain
-
-
-_speedup = partial(Signal, unit=Unit.TIMES, better=Better.HIGHER, bands=speedup_bands, decimals=2)
+SPEEDUP_BANDS = (
+    Band("loses", None, Status.BAD, "costs more than it saves"),
+    Band("even", BREAK_EVEN, Status.WARN, "about even"),
+    Band("pays", Setting("thresholds.pays_clearly"), Status.GOOD),
+)
+"""What an expected speedup means."""
+LEAST_GAIN = 1 + Setting("thresholds.gain")
+"""Speedup of another K over that of the present one, over which the change is advised."""
+_speedup = partial(Signal, unit=Unit.TIMES, better=Better.HIGHER, bands=SPEEDUP_BANDS, decimals=2)
 _gain = partial(Signal, unit=Unit.TIMES_NOW, better=Better.LOWER, decimals=2)
 
 
-_what_if_cost = setting(lambda settings: settings.draft_cost.default, variable="draft_cost")
-_what_if_inflation = setting(lambda settings: settings.draft_cost.inflation_by_batch[0][1], variable="verify_inflation")
+_what_if_cost = Parameter("draft_cost", Setting("draft_cost.default"))
+_what_if_inflation = Parameter("verify_inflation", Setting("draft_cost.inflation_at_least_batch"))
 _in_drafts = coverage * acceptance_length
 """Tokens of speculative steps, before a stop or max_tokens cuts them off, for each decode step."""
 
 
 def with_a_drafter(signal: Signal) -> Expr:
     """The signal where the label names a method with a drafter: lookups have none that could be misaligned."""
-    others = Where(signal, method_of, lambda settings: settings.methods.lookup, negated=True)
-    return Where(others, method_of, lambda _: ("",), negated=True)
+    return signal.without(METHOD, Setting("methods.lookup")).without(METHOD, "")
 
 
 break_even = Signal(
@@ -177,7 +170,7 @@ best_k = Signal(
     expr=(
         each_k
         # Both sides from one record: another may be of another minute.
-        & speedup_at.combined(">=", _fastest * setting(lambda settings: 1 - settings.thresholds.gain), EACH_MODEL)
+        & speedup_at.combined(">=", _fastest * (1 - Setting("thresholds.gain")), EACH_MODEL)
     )
     .min("k")
     .combined("<=", backed_depth),
@@ -195,7 +188,7 @@ what_if_speedup = _speedup(
     expr=_speedup_at(draft_length_at * _what_if_cost + _what_if_inflation),
     by=("k",),
 )
-_full = draft_length >= setting(lambda settings: settings.thresholds.full_drafts) * configured_k
+_full = draft_length >= Setting("thresholds.full_drafts") * configured_k
 """Drafts that mostly have K tokens: of shorter ones the last position says little, and K is but their limit."""
 shorter_gain = _gain(
     name="shorter_gain",
@@ -207,7 +200,7 @@ shorter_gain = _gain(
     note=f"{BURSTS} {ESTIMATE}",
     expr=best_speedup / expected_speedup & _full,
     record="vllm_spec_decode_shorter_gain:ratio_rate{window}",
-    bands=lambda settings: good_under(least_gain(settings), good="not-too-long", beyond="too-long"),
+    bands=good_under(LEAST_GAIN, good="not-too-long", beyond="too-long"),
     empty="drafts are often shorter than K, or K differs",
 )
 longer_gain = _gain(
@@ -226,10 +219,8 @@ longer_gain = _gain(
     )
     & _full,
     record="vllm_spec_decode_longer_gain:ratio_rate{window}",
-    bands=lambda settings: good_under(
-        least_gain(settings), good="not-too-short", beyond="too-short", status=Status.ODD
-    ),
+    bands=good_under(LEAST_GAIN, good="not-too-short", beyond="too-short", status=Status.ODD),
     empty="drafts are often shorter than K, or K differs",
 )
-too_long = shorter_gain > setting(least_gain)
-too_short = longer_gain > setting(least_gain)
+too_long = shorter_gain > LEAST_GAIN
+too_short = longer_gain > LEAST_GAIN

@@ -1,12 +1,15 @@
 """What happened: marked on every graph."""
 
 from draftboard.catalogue import around, serving
-from draftboard.expr.labels import LabelJoin, LabelReplace
-from draftboard.expr.scope import Level, Matcher, Scope
-from draftboard.expr.tree import (
+from draftboard.expr.nodes import (
+    AtLevel,
     Expr,
     Function,
-    Given,
+    If,
+    LabelJoin,
+    LabelReplace,
+    Labels,
+    Match,
     Now,
     OverTime,
     Raw,
@@ -14,10 +17,10 @@ from draftboard.expr.tree import (
     first_of,
     ignoring,
     over_level,
-    setting,
 )
-from draftboard.settings import Labels
-from draftboard.signals.presence import of_servers, remembered
+from draftboard.expr.scope import Level
+from draftboard.quantity import Setting
+from draftboard.signals.presence import REMEMBERED, of_servers
 from draftboard.signals.signal import Better, Code, Signal, Unit, good_under
 from draftboard.status import Status
 
@@ -25,16 +28,9 @@ WATCHDOG = "DraftboardWatchdog"  # Fires always, so that it needs no attention.
 OURS = "(SpecDecode|VLLM|Draftboard).+"
 
 
-def _restarts(s: Scope) -> Expr:
-    """Counters that start anew; of a server also a process that does, which shows before there was any traffic."""
-    resets = Function("resets", Raw(serving.GENERATION_TOKENS, window=remembered))
-    if s.level is Level.MODEL:
-        return over_level("sum", resets)
-    # Its start is later each time. `changes` would count the first sample of a series in VictoriaMetrics.
-    starts = OverTime("resets", 0 - Raw(around.PROCESS_START_TIME), lambda settings: settings.rules.remember)
-    return of_servers("max", first_of(starts, resets))
-
-
+_resets = Function("resets", Raw(serving.GENERATION_TOKENS, REMEMBERED))
+# A process starts later each time. `changes` would count the first sample of a series in VictoriaMetrics.
+_starts = OverTime("resets", 0 - Raw(around.PROCESS_START_TIME), REMEMBERED)
 restarts = Signal(
     name="restarts",
     title="Restarts",
@@ -44,15 +40,16 @@ restarts = Signal(
     note="An elastic scale-up resets all counters, too. A server that returns as another instance counts as new.",
     unit=Unit.RESTARTS,
     better=Better.LOWER,
-    expr=Given(_restarts),
+    # Of a server also a process that starts anew, which shows before there was any traffic.
+    expr=If(AtLevel(Level.MODEL), over_level("sum", _resets), of_servers("max", first_of(_starts, _resets))),
     record="vllm_restarts:count{remember}",
     levels=(Level.TARGET, Level.MODEL),
-    bands=lambda _: good_under(0, good="none", beyond="restarted"),
+    bands=good_under(0, good="none", beyond="restarted"),
     empty="no vLLM series",
 )
-_failed = Function("resets", Raw(around.UP, window=remembered))
-_answered = Function("avg_over_time", Raw(around.UP, window=remembered))
-_failures = of_servers("max", _failed & (_answered < setting(lambda settings: settings.thresholds.answered)))
+_failed = Function("resets", Raw(around.UP, window=REMEMBERED))
+_answered = Function("avg_over_time", Raw(around.UP, window=REMEMBERED))
+_failures = of_servers("max", _failed & (_answered < Setting("thresholds.answered")))
 """How often a server failed its scrapes; a single lost scrape now and then is none."""
 interruptions = Signal(
     name="interruptions",
@@ -67,11 +64,11 @@ interruptions = Signal(
     expr=over_level("max", first_of(_failures >= restarts, restarts)),
     record="vllm_interruptions:count{remember}",
     levels=(Level.TARGET,),
-    bands=lambda settings: good_under(settings.thresholds.interruptions, good="steady", beyond="flapping"),
+    bands=good_under(Setting("thresholds.interruptions"), good="steady", beyond="flapping"),
     empty="no vLLM series",
 )
-_FIRING = Matcher("alertstate", "=", "firing")
-watchdog = Raw(around.ALERTS, matchers=lambda _: (Matcher("alertname", "=", WATCHDOG), _FIRING))
+_FIRING = Match("alertstate", "=", "firing")
+watchdog = Raw(around.ALERTS, matchers=(Match("alertname", "=", WATCHDOG), _FIRING))
 """1 while alerts can fire at all."""
 firing_alerts = Signal(
     name="firing_alerts",
@@ -80,21 +77,16 @@ firing_alerts = Signal(
     description="Draftboard's alerts that fire now.",
     action="Open the runbook of the same name.",
     unit=Unit.CODE,
-    expr=Raw(
-        around.ALERTS,
-        matchers=lambda _: (Matcher("alertname", "=~", OURS), Matcher("alertname", "!=", WATCHDOG), _FIRING),
-    ),
+    expr=Raw(around.ALERTS, matchers=(Match("alertname", "=~", OURS), Match("alertname", "!=", WATCHDOG), _FIRING)),
     empty="no alert fires, or no alerting rules are loaded",
 )
 
 
-def _told_by(labels: Labels) -> tuple[str, ...]:
-    return (labels.model_name, labels.variant, labels.instance, *labels.scope)
-
-
 def _about(alerts: Expr) -> Expr:
     """With what an alert is about, in a label: its model without the organisation, its server, or both."""
-    named = LabelJoin(alerts, lambda _: "about", " ", lambda s: _told_by(s.settings.labels))
+    named = LabelJoin(
+        alerts, "about", " ", (Labels("model_name"), Labels("variant"), Labels("instance"), Labels("scope"))
+    )
     return LabelReplace(named, "about", "$1", "about", "(?:[^ ]*/)?(.+?) *")
 
 

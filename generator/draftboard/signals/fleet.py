@@ -2,9 +2,9 @@
 
 from functools import partial
 
-from draftboard.expr.labels import told_apart
+from draftboard.expr.nodes import LEVEL, Binary, Expr, Spread, merged
 from draftboard.expr.scope import Level
-from draftboard.expr.tree import Binary, Expr, Spread, setting
+from draftboard.quantity import Setting
 from draftboard.signals import acceptance, capacity, comparison, costs, decisions, requests, traffic
 from draftboard.signals.comparison import BESIDE
 from draftboard.signals.decisions import STATES, Choice, Decision
@@ -33,7 +33,7 @@ length_margin = Signal(
     better=Better.HIGHER,
     expr=acceptance.acceptance_length - _of_its_model(costs.verify_inflation, "+", _cost_of_drafts),
     levels=(Level.ENGINE,),
-    bands=lambda _: good_from(0, good="above-break-even", under="below-break-even", status=Status.BAD),
+    bands=good_from(0, good="above-break-even", under="below-break-even", status=Status.BAD),
     decimals=2,
     least=None,
 )
@@ -51,8 +51,7 @@ STANDING_OF_ENGINE = Decision(
         **_NOT_WELL,
         "below": Choice(Code(4, "below break-even", Status.BAD), _drafts_enough < 0),
         "behind": Choice(
-            Code(5, "behind the others", Status.WARN),
-            comparison.length_to_others < setting(lambda settings: settings.thresholds.outlier),
+            Code(5, "behind the others", Status.WARN), comparison.length_to_others < Setting("thresholds.outlier")
         ),
         "above": Choice(Code(6, "above break-even", Status.GOOD), _drafts_enough),
         "few drafts": Choice(Code(7, "few drafts", Status.QUIET), STATES.any_of(decisions.state, "drafting")),
@@ -94,7 +93,7 @@ not_well = Signal(
 def _spread(signal: Signal, *, action: str) -> Signal:
     """Percentiles of a figure over the engines of a model, which count alike."""
     shares = {str(percent): percent / 100 for percent in (10, 50, 90)}
-    over_engines = partial(Spread, by=lambda scope: scope.labels, argument=signal.at(Level.ENGINE))
+    over_engines = partial(Spread, by=(LEVEL,), argument=signal.at(Level.ENGINE))
     return Signal(
         name=f"{signal.name}_spread",
         title=f"{signal.title} over engines",
@@ -103,7 +102,7 @@ def _spread(signal: Signal, *, action: str) -> Signal:
         action=action,
         unit=signal.unit,
         better=signal.better,
-        expr=told_apart("percentile", {name: over_engines(share) for name, share in shares.items()}),
+        expr=merged("percentile", {name: over_engines(share) for name, share in shares.items()}),
         by=("percentile",),
         codes=signal.codes,
         empty=signal.empty,

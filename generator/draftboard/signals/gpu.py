@@ -3,32 +3,28 @@
 from dataclasses import replace
 
 from draftboard.catalogue import Metric, around, serving
-from draftboard.expr.labels import LabelJoin, LabelReplace
+from draftboard.expr.nodes import Aggregate, Expr, LabelJoin, LabelReplace, Labels, Raw, on, over_level
 from draftboard.expr.scope import Level
-from draftboard.expr.tree import Aggregate, Expr, Raw, on, over_level
-from draftboard.settings import Settings
 from draftboard.signals.signal import Code, Signal, Unit, good_under
 from draftboard.status import Status
 
-
-def _host(settings: Settings) -> str:
-    return settings.labels.host
+_HOST = Labels("host")
 
 
 def _host_of(series: Expr) -> Expr:
     """With the machine in its label: what it had there, else `instance` without its port."""
-    both = LabelJoin(series, _host, ";", lambda s: (s.settings.labels.host, s.settings.labels.instance))
-    stated = LabelReplace(both, _host, "$1", _host, "([^;]+);.*")
-    return LabelReplace(stated, _host, "$1", _host, r";(.*?)(:[0-9]+)?")
+    both = LabelJoin(series, _HOST, ";", (_HOST, Labels("instance")))
+    stated = LabelReplace(both, _HOST, "$1", _HOST, "([^;]+);.*")
+    return LabelReplace(stated, _HOST, "$1", _HOST, r";(.*?)(:[0-9]+)?")
 
 
 def _gpus(metric: Metric) -> Expr:
     """GPUs on the machines of the chosen engines; all GPUs, where no label tells which machines those are."""
     gpus = over_level("max", _host_of(Raw(metric)), *metric.own_labels)
     # No record keeps the machine's label: the engines' own series tell.
-    machines = Aggregate("group", lambda s: (_host(s.settings),), _host_of(Raw(serving.REQUESTS_RUNNING)))
-    chosen = gpus.combined("and", machines, on(lambda s: (_host(s.settings),)))
-    return chosen.combined("or", gpus, on(lambda _: ()))
+    machines = Aggregate("group", (_HOST,), _host_of(Raw(serving.REQUESTS_RUNNING)))
+    chosen = gpus.combined("and", machines, on(_HOST))
+    return chosen.combined("or", gpus, on())
 
 
 def _of_gpu(
@@ -85,5 +81,5 @@ gpu_xid = replace(
         unit=Unit.CODE,
     ),
     codes=(Code(0, "none", Status.GOOD),),
-    bands=lambda _: good_under(1, good="none", beyond="reported"),
+    bands=good_under(1, good="none", beyond="reported"),
 )

@@ -1,10 +1,10 @@
 """Whether the numbers can be trusted: identities that vLLM's counters hold, and series that ought to be there."""
 
 from draftboard.catalogue import speculation
-from draftboard.expr.labels import renamed, told_apart
-from draftboard.expr.scope import Level, Matcher
-from draftboard.expr.tree import Function, over_level, setting
-from draftboard.settings import Settings
+from draftboard.expr.nodes import Function, Match, merged, over_level, renamed
+from draftboard.expr.scope import Level
+from draftboard.quantity import Setting
+from draftboard.signals.arms import METHOD
 from draftboard.signals.depth import next_position
 from draftboard.signals.presence import answers_without, of_servers
 from draftboard.signals.signal import Better, Code, Signal, Unit, good_under
@@ -29,11 +29,7 @@ _ERRORS = {
 }
 
 
-def _speculating(settings: Settings) -> tuple[Matcher, ...]:
-    label = settings.labels.spec_method
-    return (Matcher(label, "!=", ""), Matcher(label, "!=", settings.methods.baseline))
-
-
+_SPECULATING = (Match(METHOD, "!=", ""), Match(METHOD, "!=", Setting("methods.baseline")))
 identity_error = Signal(
     name="identity_error",
     title="Counter identities",
@@ -44,17 +40,15 @@ identity_error = Signal(
     note="Positions add up to accepted tokens; accepted tokens <= drafted tokens; first positions <= "
     "drafts; no position above the one before. New series cause small errors, too.",
     better=Better.LOWER,
-    expr=told_apart("identity", _ERRORS),
+    expr=merged("identity", _ERRORS),
     record="vllm_spec_decode_identity_error:ratio_rate{window}",
     levels=(Level.ENGINE,),
     by=("identity",),
-    bands=lambda settings: good_under(
-        settings.thresholds.inconsistent, good="consistent", beyond="inconsistent", status=Status.BAD
-    ),
+    bands=good_under(Setting("thresholds.inconsistent"), good="consistent", beyond="inconsistent", status=Status.BAD),
     decimals=1,
     least=None,
 )
-contradicting = over_level("max", (identity_error > setting(lambda s: s.thresholds.inconsistent)).at(Level.ENGINE))
+contradicting = over_level("max", (identity_error > Setting("thresholds.inconsistent")).at(Level.ENGINE))
 """Where an identity of the counters is broken, of any engine."""
 judged = enough_drafts.combined("unless", contradicting).combined("unless", draft_tokens.equals(0))
 """Where there are enough drafts for a judgement, with tokens in them, by counters that do not contradict each other."""
@@ -66,7 +60,7 @@ metrics_missing = Signal(
     action="Restore --speculative-config and the scrape of its counters, or correct the label.",
     unit=Unit.CODE,
     better=Better.LOWER,
-    expr=of_servers("max", answers_without(speculation.DRAFTS, _speculating)),
+    expr=of_servers("max", answers_without(speculation.DRAFTS, _SPECULATING)),
     record="vllm_spec_decode_metrics_missing:bool",
     levels=(Level.TARGET,),
     codes=(Code(1, "missing", Status.BAD),),

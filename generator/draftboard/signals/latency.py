@@ -3,40 +3,20 @@
 from dataclasses import dataclass, replace
 
 from draftboard.catalogue import Histogram, latency
-from draftboard.expr.counts import View
-from draftboard.expr.scope import Edition, Level, Scope
-from draftboard.expr.tree import Expr, Given, Number, Quantile, rate, setting
-from draftboard.expr.vector import NOTHING, Vector
-from draftboard.settings import Settings
+from draftboard.expr.nodes import Evaluator, Expr, If, IsSet, Not, Number, Parameter, Quantile, RecordOf, rate
+from draftboard.expr.scope import Level
+from draftboard.quantity import Setting
 from draftboard.settings.objectives import HISTOGRAMS
-from draftboard.signals.signal import Band, Better, Code, Signal, Unit, good_under, within
+from draftboard.signals.signal import NO_BANDS, Band, Better, Code, Signal, Unit, good_under, within
 from draftboard.signals.traffic import BOTH_LEVELS
 from draftboard.status import Status
 
 QUANTILE = "quantile"
-"""The variable of dashboards that says which percentile is drawn, or the mean."""
+"""The parameter that names the percentile, or the mean."""
 BELOW_RESOLUTION = Code(0, "below resolution", Status.QUIET)
 """Stands for a quantile that lies under the histogram's first bound, where an estimate would be made up."""
 _UNDER_THE_AXIS = replace(BELOW_RESOLUTION, value=-1)
 """The same in a graph: its line leaves the graph, where 0 would be drawn as a time."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Completed(Expr):
-    """A record whose name a dashboard's variable completes."""
-
-    record: str
-
-    def promql(self, scope: Scope) -> str:
-        return scope.series(f"{scope.level.value}:{self.record}{scope.window}", scope.labels)
-
-    def values(self, view: View) -> Vector | float:  # noqa: ARG002
-        return NOTHING
-
-
-def _named(record: str) -> Expr:
-    """The record of what the variable names; -1 where that is below resolution."""
-    return _under_the_axis(_Completed(f"{record}:${{{QUANTILE}}}_rate"))
 
 
 def _under_the_axis(percentile: Expr) -> Expr:
@@ -134,7 +114,7 @@ def _latency(
         empty=buckets.empty,
     )
 
-    def resolved(share: Number) -> Expr:
+    def resolved(share: Number | Parameter) -> Expr:
         return unresolved.combined("< bool", share)
 
     def quantile(percent: int, levels: tuple[Level, ...] = (Level.MODEL,)) -> Signal:
@@ -148,10 +128,10 @@ def _latency(
             note=f"{metric.meaning} {estimate}",
             unit=Unit.SECONDS,
             better=Better.LOWER,
-            expr=Quantile(share := setting(lambda _: percent / 100), buckets) * resolved(share),
+            expr=Quantile(share := Number(percent / 100), buckets) * resolved(share),
             record=f"{record}:p{percent}_rate{{window}}",
             levels=levels,
-            bands=lambda settings: _within_the_slo(metric, settings),
+            bands=_within_the_slo(metric),
             codes=(BELOW_RESOLUTION,),
             empty=buckets.empty,
         )
@@ -171,7 +151,7 @@ def _latency(
         record=f"{record}:p99_over_p50_rate{{window}}",
         empty=f"{buckets.empty}, or the median is below resolution",
     )
-    share = setting(lambda _: 0.99, variable=QUANTILE)
+    share = Parameter(QUANTILE, 0.99)
     computed = (Quantile(share, buckets) + 1) * resolved(share) - 1
     chosen = Signal(
         name=f"{name}_chosen",
@@ -182,21 +162,23 @@ def _latency(
         action=action,
         unit=Unit.SECONDS,
         better=Better.LOWER,
-        expr=Given(lambda s: _named(record) if s.edition is Edition.RECORDS else computed),
-        bands=lambda settings: _within_the_slo(metric, settings),
+        # -1 where it is below resolution.
+        expr=If(Evaluator.RECORD_PANEL, _under_the_axis(RecordOf(f"{record}:{{}}_rate", QUANTILE)), computed),
+        bands=_within_the_slo(metric),
         codes=(_UNDER_THE_AXIS,),
         empty=buckets.empty,
     )
     return Latency(chosen, buckets, mean, p50, p95, p99, tail, unresolved)
 
 
-def _within_the_slo(metric: Histogram, settings: Settings) -> tuple[Band, ...]:
+def _within_the_slo(metric: Histogram) -> tuple[Band, ...]:
     """Bands by the declared objective of a latency, if there is one."""
-    declared = {HISTOGRAMS[name]: seconds for name, seconds in settings.slo.thresholds.items()}
-    limit = declared.get(metric)
-    if limit is None:
-        return (Band("", None, Status.NEUTRAL),)
-    return good_under(limit, good="in-time", beyond="late", status=Status.BAD)
+    name = next((name for name, histogram in HISTOGRAMS.items() if histogram is metric), None)
+    if name is None:
+        return NO_BANDS
+    declared = IsSet("slo.declared", name)
+    bands = good_under(Setting(f"slo.thresholds.{name}"), good="in-time", beyond="late", status=Status.BAD)
+    return (*(replace(band, enabled=declared) for band in bands), replace(NO_BANDS[0], enabled=Not(declared)))
 
 
 first_token = _latency(

@@ -5,25 +5,25 @@ Their alerts read raw series, so that they fire where records are missing; the h
 
 from draftboard.catalogue import Metric, around, serving
 from draftboard.durations import Duration
-from draftboard.expr.labels import labelled
-from draftboard.expr.scope import Level, Scope
-from draftboard.expr.tree import (
+from draftboard.expr.nodes import (
     Expr,
     Function,
     InWindow,
+    Labels,
     Raw,
     Span,
-    Where,
     constant,
     expr,
     first_of,
+    labelled,
     on,
     over_level,
     rate,
-    setting,
 )
-from draftboard.settings import Settings
+from draftboard.expr.scope import Level
+from draftboard.quantity import Setting
 from draftboard.signals import requests
+from draftboard.signals.presence import REMEMBERED
 from draftboard.signals.signal import Better, Code, Signal, Unit, good_from, good_under
 from draftboard.status import Status
 
@@ -35,25 +35,16 @@ _OUR_GROUPS = ".+;draftboard-.+"
 _NO_DISK = "tmpfs|ramfs|overlay|squashfs|erofs|iso9660|fuse.*"
 
 
-def _program(scope: Scope) -> tuple[str, ...]:
-    return Level.MONITOR.labels(scope.settings)
-
-
-def _job(scope: Scope) -> tuple[str, ...]:
-    return (*scope.settings.labels.scope, scope.settings.labels.job)
+_SAME_PROGRAM = on(Labels("target"))
 
 
 def _evaluating_ours(figure: Expr) -> Expr:
     """Of the Prometheus servers that evaluate our rules: others are not ours to watch."""
-    return figure.combined("and", Raw(around.RULE_GROUPS).where("rule_group", _OUR_GROUPS), on(_program))
+    return figure.combined("and", Raw(around.RULE_GROUPS).where("rule_group", _OUR_GROUPS), _SAME_PROGRAM)
 
 
 def _increase(metric: Metric, span: Span, *by: str) -> Expr:
-    return over_level("sum", Function("increase", Raw(metric, window=lambda s: str(span(s.settings)))), *by)
-
-
-def _remember(settings: Settings) -> Duration:
-    return settings.rules.remember
+    return over_level("sum", Function("increase", Raw(metric, span)), *by)
 
 
 heartbeat = Signal(
@@ -80,7 +71,7 @@ rules_failed = Signal(
     expr=(InWindow(rate(around.RULES_FAILED)) + InWindow(rate(around.RULES_MISSED))).where("rule_group", _OUR_GROUPS),
     levels=_MONITOR,
     by=("rule_group",),
-    bands=lambda _: good_under(0, good="none", beyond="failed", status=Status.BAD),
+    bands=good_under(0, good="none", beyond="failed", status=Status.BAD),
     empty="Prometheus is not scraped",
 )
 records_missing = Signal(
@@ -98,10 +89,10 @@ records_missing = Signal(
         .at(Level.ENGINE),
     ),
     levels=(Level.FLEET,),
-    bands=lambda _: good_under(0, good="none", beyond="missing", status=Status.BAD),
+    bands=good_under(0, good="none", beyond="missing", status=Status.BAD),
     empty="none is missing",
 )
-_refused, _dropped = (_increase(metric, lambda _: RETRIED) for metric in (around.ALERTS_REFUSED, around.ALERTS_DROPPED))
+_refused, _dropped = (_increase(metric, RETRIED) for metric in (around.ALERTS_REFUSED, around.ALERTS_DROPPED))
 notifications_failed = Signal(
     name="notifications_failed",
     title="Failed notifications",
@@ -114,20 +105,18 @@ notifications_failed = Signal(
     expr=first_of(
         # What reached none is counted twice, what was sent to none only as dropped.
         labelled(_evaluating_ours(first_of(_refused > _dropped, _dropped)), "integration", "alertmanager"),
-        _increase(around.NOTIFICATIONS_FAILED, lambda _: RETRIED, "integration"),
+        _increase(around.NOTIFICATIONS_FAILED, RETRIED, "integration"),
     ),
     levels=_MONITOR,
     by=("integration",),
-    bands=lambda _: good_under(0, good="none", beyond="failed"),
+    bands=good_under(0, good="none", beyond="failed"),
     empty="neither Prometheus nor Alertmanager is scraped",
 )
 _silent_alertmanagers = (
     Raw(around.UP)
     .equals(0)
-    .combined(
-        "and", Function("last_over_time", Raw(around.ALERTMANAGER_BUILD, window=lambda _: str(_DAY))), on(_program)
-    )
-    .combined("unless", Raw(around.ALERTMANAGER_BUILD), on(_job))
+    .combined("and", Function("last_over_time", Raw(around.ALERTMANAGER_BUILD, _DAY)), _SAME_PROGRAM)
+    .combined("unless", Raw(around.ALERTMANAGER_BUILD), on(Labels("scope"), Labels("job")))
 )
 """Alertmanagers that were seen within the day and do not answer, nor does any other of their job."""
 alertmanagers = Signal(
@@ -147,7 +136,7 @@ alertmanagers = Signal(
 _corruptions = over_level("max", Raw(around.WAL_CORRUPTIONS))
 _new_corruptions = first_of(
     # Found at start they are there from the first scrape on: no increase.
-    _corruptions.combined(">", first_of(_corruptions.ago(_remember), constant(0, _corruptions))),
+    _corruptions.combined(">", first_of(_corruptions.ago(REMEMBERED), constant(0, _corruptions))),
     constant(0, _corruptions),
 )
 storage_failures = Signal(
@@ -161,25 +150,25 @@ storage_failures = Signal(
     unit=Unit.FAILURES,
     better=Better.LOWER,
     expr=_evaluating_ours(
-        _increase(around.WAL_WRITES_FAILED, _remember)
-        + _increase(around.WAL_TRUNCATIONS_FAILED, _remember)
-        + _increase(around.COMPACTIONS_FAILED, _remember)
+        _increase(around.WAL_WRITES_FAILED, REMEMBERED)
+        + _increase(around.WAL_TRUNCATIONS_FAILED, REMEMBERED)
+        + _increase(around.COMPACTIONS_FAILED, REMEMBERED)
         + _new_corruptions
     ),
     levels=_MONITOR,
-    bands=lambda _: good_under(0, good="none", beyond="failed"),
+    bands=good_under(0, good="none", beyond="failed"),
     empty="Prometheus is not scraped",
 )
 
 
 def _of_disk(metric: Metric) -> Expr:
     """By device: one disk is mounted at many places."""
-    return Where(over_level("max", Raw(metric), "device"), lambda _: "fstype", lambda _: (_NO_DISK,), negated=True)
+    return over_level("max", Raw(metric), "device").without("fstype", _NO_DISK)
 
 
 _available = _of_disk(around.DISK_AVAILABLE)
 # A container sees its host's disk through read-only mounts: that alone does not tell a medium that nobody writes.
-_written = _available.combined("!=", _available.ago(_remember))
+_written = _available.combined("!=", _available.ago(REMEMBERED))
 _never_written = (_of_disk(around.DISK_READ_ONLY).equals(1) & (_available > 0)).combined("unless", _written)
 disk_free = Signal(
     name="disk_free",
@@ -194,18 +183,18 @@ disk_free = Signal(
     by=("device",),
     empty="no node-exporter is scraped",
 )
-_LIMIT = setting(lambda settings: settings.thresholds.disk_left)
+_LIMIT = Setting("thresholds.disk_left")
 
 
 def _in_a_day(span: Duration) -> Expr:
     """What is left in a day if it goes on as within the span."""
-    return disk_free + (disk_free - disk_free.ago(lambda _: span)) * (_DAY.seconds // span.seconds)
+    return disk_free + (disk_free - disk_free.ago(span)) * (_DAY.seconds // span.seconds)
 
 
 _fills = (
     _in_a_day(_LATELY)
     & (_in_a_day(_NOW) < _LIMIT)  # A download that has ended does not go on.
-    & (disk_free < setting(lambda settings: settings.thresholds.disk_low))
+    & (disk_free < Setting("thresholds.disk_low"))
 )
 disk_left = Signal(
     name="disk_left",
@@ -219,7 +208,7 @@ disk_left = Signal(
     expr=over_level("min", first_of(disk_free < _LIMIT, _fills, disk_free), "device"),
     levels=_MONITOR,
     by=("device",),
-    bands=lambda settings: good_from(settings.thresholds.disk_left, good="room", under="filling"),
+    bands=good_from(Setting("thresholds.disk_left"), good="room", under="filling"),
     empty=disk_free.empty,
     least=None,
 )

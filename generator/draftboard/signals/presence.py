@@ -1,83 +1,66 @@
 """Which servers are there: those that answer, that ought to answer, and that answer without what they should expose."""
 
-from collections.abc import Callable
-
 from draftboard.catalogue import Metric, around, serving
-from draftboard.durations import Duration
-from draftboard.expr.labels import Carrying
-from draftboard.expr.scope import Level, Matcher, Scope
-from draftboard.expr.tree import Aggregate, Before, Expr, Function, Given, Names, Raw, first_of, on, over_level
-from draftboard.settings import Settings
+from draftboard.expr.nodes import (
+    Aggregate,
+    Before,
+    Carrying,
+    Evaluator,
+    Expr,
+    Function,
+    If,
+    Labels,
+    Match,
+    Names,
+    Raw,
+    Ref,
+    first_of,
+    on,
+    over_level,
+)
+from draftboard.expr.scope import Level
+from draftboard.quantity import EVALUATION, SILENCE, Quantity, Setting
+from draftboard.signals.arms import METHOD
 from draftboard.signals.signal import Code, Signal, Unit
 from draftboard.status import Status
 
-Matchers = Callable[[Settings], tuple[Matcher, ...]]
+REMEMBERED = Setting("rules.remember")
+"""How long a server counts as known."""
+_STARTUP = Setting("rules.startup")
+_TARGET, _TARGET_SERIES, _MODEL = Labels("target"), Labels("target_series"), Labels("model_name")
+_SAME_TARGET = on(_TARGET)
+_LABELLED = (Match(METHOD, "!=", ""),)
+_STAYS = (Match(Labels("scale_to_zero"), "=", ""),)
 
 
-def _target(scope: Scope) -> tuple[str, ...]:
-    return scope.settings.labels.target
-
-
-def _served(scope: Scope) -> tuple[str, ...]:
-    return (*_target(scope), scope.settings.labels.model_name)
-
-
-def _target_series(scope: Scope) -> tuple[str, ...]:
-    return scope.settings.labels.target_series
-
-
-def _silence(scope: Scope) -> str:
-    return str(scope.settings.rules.silence)
-
-
-def remembered(scope: Scope) -> str:
-    """How long a server is remembered, as the window of a function."""
-    return str(scope.settings.rules.remember)
-
-
-def _startup(settings: Settings) -> Duration:
-    return settings.rules.startup
-
-
-def _labelled(settings: Settings) -> tuple[Matcher, ...]:
-    return (Matcher(settings.labels.spec_method, "!=", ""),)
-
-
-def _stays(settings: Settings) -> tuple[Matcher, ...]:
-    return (Matcher(settings.labels.scale_to_zero, "=", ""),)
-
-
-def _answers(matchers: Matchers = lambda _: ()) -> Expr:
+def _answers(matchers: tuple[Match, ...] = ()) -> Expr:
     """1 for targets that answered a scrape lately, else 0: a single failed scrape is no outage."""
-    lately = Function("max_over_time", Raw(around.UP, window=_silence, matchers=matchers))
+    lately = Function("max_over_time", Raw(around.UP, SILENCE, matchers))
     return lately & Raw(around.UP, matchers=matchers)  # What left discovery is no target.
 
 
-def _last(metric: Metric, window: Callable[[Scope], str], chosen_by: Names | None = None) -> Expr:
-    return Function("last_over_time", Raw(metric, window=window, chosen_by=chosen_by))
+def _last(metric: Metric, window: Quantity, chosen_by: Names | None = None) -> Expr:
+    return Function("last_over_time", Raw(metric, window, chosen_by=chosen_by))
 
 
-def answers_without(metric: Metric, matchers: Matchers) -> Expr:
+def answers_without(metric: Metric, matchers: tuple[Match, ...]) -> Expr:
     """1 for targets that answer and do not expose a metric, in the same scrapes."""
-    exposed = _last(metric, _silence, _target_series)
-    return _answers(matchers).equals(1).combined("unless", exposed, on(_target))
+    exposed = _last(metric, SILENCE, (_TARGET_SERIES,))
+    return _answers(matchers).equals(1).combined("unless", exposed, _SAME_TARGET)
 
 
-_seen_lately = _last(serving.REQUESTS_RUNNING, remembered, _target_series)
+_seen_lately = _last(serving.REQUESTS_RUNNING, REMEMBERED, (_TARGET_SERIES,))
 """Engines of the chosen targets, of whatever model: a server of another model was seen too."""
 
 
-def _known(s: Scope) -> Expr:
-    """Seen now, or known before and still a target. Raw series alone tell no more than what was seen lately."""
-    if not s.edition.reads_records:
-        return over_level("group", _last(serving.REQUESTS_RUNNING, remembered))
+def _known_by_records() -> Expr:
+    """Seen now, or known before and still a target."""
     now = over_level("group", Raw(serving.REQUESTS_RUNNING))
-    just_before = Before(lambda: known, lambda settings: settings.rules.evaluation_interval * 2)
-    ever = Before(lambda: known, lambda settings: settings.rules.remember)
+    just_before, ever = Before(Ref("known"), EVALUATION * 2), Before(Ref("known"), REMEMBERED)
     seen = over_level("group", _seen_lately)  # Rules that were loaded lately have no past of their own.
     # Only across a gap it is also the model that another has replaced.
-    before = just_before.combined("or", ever, on(_target)).combined("or", seen, on(_target))
-    absent = before.combined("and", Raw(around.UP), on(_target)).combined("unless", now, on(_target))
+    before = just_before.combined("or", ever, _SAME_TARGET).combined("or", seen, _SAME_TARGET)
+    absent = before.combined("and", Raw(around.UP), _SAME_TARGET).combined("unless", now, _SAME_TARGET)
     return first_of(now, over_level("group", absent))
 
 
@@ -90,48 +73,46 @@ known = Signal(
     action="Compare with your deployment: a server that is missing here is not watched.",
     note="A server that fails stays known, however long it is down.",
     unit=Unit.CODE,
-    expr=Given(_known),
+    # Raw series alone hold no more than what was seen lately.
+    expr=If(Evaluator.RECORDS, _known_by_records(), over_level("group", _last(serving.REQUESTS_RUNNING, REMEMBERED))),
     record="vllm_known:bool",
     levels=(Level.TARGET,),
     codes=(Code(1, "known", Status.NEUTRAL),),
     empty="no vLLM target is scraped",
 )
-known_down = known.at(Level.TARGET).combined("and", _answers().equals(0), on(_target))
+known_down = known.at(Level.TARGET).combined("and", _answers().equals(0), _SAME_TARGET)
 """Servers that do not answer."""
 
 
-def _ever_seen(s: Scope) -> Expr:
-    """Whatever model is chosen: a server of another was seen too."""
-    return known.at(Level.TARGET) if s.edition.reads_records else _seen_lately
-
-
-_never_seen = _answers(_labelled).equals(0).combined("unless", Given(_ever_seen), on(_target))
+_ever_seen = If(Evaluator.RECORDS, known.at(Level.TARGET), _seen_lately)
+"""Whatever model is chosen: a server of another was seen too."""
+_never_seen = _answers(_LABELLED).equals(0).combined("unless", _ever_seen, _SAME_TARGET)
 """Labelled targets that do not answer and never have."""
-_ought_to_answer = first_of(
-    Function("max_over_time", Raw(around.UP, window=lambda s: str(_startup(s.settings)))).equals(1),
-    _last(around.UP, remembered).ago(_startup),
+_expected_up = first_of(
+    Function("max_over_time", Raw(around.UP, _STARTUP)).equals(1), _last(around.UP, REMEMBERED).ago(_STARTUP)
 )
 """Targets that once answered, and those that were scraped in vain before a new server's time to start."""
 
 down = first_of(
-    over_level("group", _seen_lately.combined("and", known_down, on(_served))),
-    over_level("group", known_down.combined("unless", _seen_lately, on(_target))),
-    Aggregate("max", _target_series, _never_seen.combined("and", _ought_to_answer, on(_target))),
+    over_level("group", _seen_lately.combined("and", known_down, on(_TARGET, _MODEL))),
+    over_level("group", known_down.combined("unless", _seen_lately, _SAME_TARGET)),
+    Aggregate("max", (_TARGET_SERIES,), _never_seen.combined("and", _expected_up, _SAME_TARGET)),
 )
 """Engines of a target that does not answer, or that target itself where they are forgotten; and labelled targets that
 ought to have answered by now."""
-starting = Aggregate("max", _target_series, _never_seen)
+starting = Aggregate("max", (_TARGET_SERIES,), _never_seen)
 """Those that have never answered; the ones that ought to have are down, which is asked before."""
-silent = Aggregate("max", _target_series, answers_without(serving.REQUESTS_RUNNING, _labelled))
+silent = Aggregate("max", (_TARGET_SERIES,), answers_without(serving.REQUESTS_RUNNING, _LABELLED))
 """Labelled targets that answer, but say nothing of an engine."""
 
 
-def _servers(s: Scope) -> Expr:
-    """Targets that have shown their model, and labelled ones that have not: those serve none that could be chosen."""
-    if not s.edition.reads_records:
-        return known.at(Level.TARGET)
-    unknown = Raw(around.UP, matchers=_labelled).combined("unless", known.at(Level.TARGET), on(_target))
-    return first_of(known.at(Level.TARGET), Aggregate("group", _target_series, unknown))
+_unknown = Raw(around.UP, matchers=_LABELLED).combined("unless", known.at(Level.TARGET), _SAME_TARGET)
+_servers = If(
+    Evaluator.RECORDS,
+    first_of(known.at(Level.TARGET), Aggregate("group", (_TARGET_SERIES,), _unknown)),
+    known.at(Level.TARGET),
+)
+"""Targets that have shown their model, and labelled ones that have not: those serve none that could be chosen."""
 
 
 def of_servers(how: str, series: Expr, *extra: str) -> Expr:
@@ -139,11 +120,11 @@ def of_servers(how: str, series: Expr, *extra: str) -> Expr:
 
     For series that other programs expose too, and that know no model.
     """
-    by_target = Aggregate(how, lambda scope: (*_target_series(scope), *extra), series)
-    return Carrying(by_target, lambda settings: settings.labels.model_name, Given(_servers), _target)
+    by_target = Aggregate(how, (_TARGET_SERIES, *extra), series)
+    return Carrying(by_target, _MODEL, _servers, (_TARGET,))
 
 
-expected = Function("last_over_time", Raw(serving.REQUESTS_RUNNING, remembered, _stays))
+expected = Function("last_over_time", Raw(serving.REQUESTS_RUNNING, REMEMBERED, _STAYS))
 """Engines seen lately that are not meant to go away."""
-there = first_of(known.at(Level.TARGET), expected.combined("and", Raw(around.UP), on(_target)))
+scraped = first_of(known.at(Level.TARGET), expected.combined("and", Raw(around.UP), _SAME_TARGET))
 """Scrape targets, each with every model that it has served lately."""

@@ -4,25 +4,28 @@ from dataclasses import replace
 
 from draftboard.catalogue import Metric, around, latency, serving
 from draftboard.durations import Duration
-from draftboard.expr.scope import Level, Matcher, Scope
-from draftboard.expr.tree import (
+from draftboard.expr.nodes import (
+    AtLevel,
     Expr,
     Function,
-    Given,
+    If,
     InWindow,
+    Match,
+    MetricOfDialect,
     OverTime,
     Raw,
-    Where,
+    Ref,
+    Window,
     first_of,
     ignoring,
     over_level,
     rate,
     rate_of_each,
-    setting,
 )
-from draftboard.settings import Settings
+from draftboard.expr.scope import Level
+from draftboard.quantity import EVALUATION, Setting
 from draftboard.signals.presence import of_servers
-from draftboard.signals.signal import Band, Better, Signal, Unit, good_under
+from draftboard.signals.signal import Better, Signal, Unit, good_under
 from draftboard.signals.traffic import BOTH_LEVELS, SILENT, rate_of
 from draftboard.status import Status
 
@@ -35,13 +38,12 @@ GENERATING = (
 _CLASSES = (("2xx", Status.GOOD), ("3xx", Status.QUIET), ("4xx", Status.WARN), ("5xx", Status.BAD))
 
 
-def over_window(function: str, gauge: Metric) -> Expr:
+def over_window(function: str, gauge: Metric | MetricOfDialect) -> Expr:
     """Over the window of rates, also on panels, whose own window may hold no scrape; over a question's, where asked."""
-    return Function(function, Raw(gauge, window=lambda s: str(s.span or s.settings.rules.rate_window)))
+    return Function(function, Raw(gauge, Window.FIXED))
 
 
-def _of_errors(settings: Settings) -> tuple[Band, ...]:
-    return good_under(settings.thresholds.errors, good="normal", beyond="too-many-errors", status=Status.BAD)
+_OF_ERRORS = good_under(Setting("thresholds.errors"), good="normal", beyond="too-many-errors", status=Status.BAD)
 
 
 requests_running = Signal(
@@ -82,7 +84,7 @@ requests_finished = replace(
         kinds=(("stop", Status.GOOD), ("length", Status.BEST), ("repetition", Status.ODD), ("error", Status.BAD)),
     ),
     # vLLM never counts one, whatever its clients do: a 0 there would read as if nobody gave up.
-    expr=Where(rate(serving.REQUESTS_FINISHED), lambda _: "finished_reason", lambda _: ("abort",), negated=True),
+    expr=rate(serving.REQUESTS_FINISHED).without("finished_reason", "abort"),
 )
 request_rate = Signal(
     name="request_rate",
@@ -108,9 +110,9 @@ unfinished = Signal(
     note='Within the window. vLLM counts them nowhere: finished_reason="abort" stays 0, and HTTP counts them as 2xx.',
     better=Better.LOWER,
     expr=((_started - InWindow(request_rate) - requests_running) / _started)
-    & (_started >= setting(lambda settings: settings.traffic.requests_to_judge)),
+    & (_started >= Setting("traffic.requests_to_judge")),
     record="vllm_requests_unfinished:ratio_rate{window}",
-    bands=lambda settings: good_under(settings.thresholds.unfinished, good="normal", beyond="given-up"),
+    bands=good_under(Setting("thresholds.unfinished"), good="normal", beyond="given-up"),
     empty="too few requests in the window",
     least=None,
 )
@@ -137,36 +139,34 @@ error_ratio = Signal(
     better=Better.LOWER,
     expr=errors / request_rate,
     record="vllm_request_errors:ratio_rate{window}",
-    bands=_of_errors,
+    bands=_OF_ERRORS,
     empty="no request finished in the window",
 )
 
 
 def _in_an_hour(signal: Signal) -> Expr:
     """What a rate counted in an hour, from its record: one value for each evaluation."""
-    return OverTime("sum_over_time", signal, lambda _: _HOUR) * setting(
-        lambda settings: settings.rules.evaluation_interval.seconds
-    )
+    return OverTime("sum_over_time", signal, _HOUR) * EVALUATION
 
 
 def lately_or_in_an_hour(bad: Signal, every: Signal) -> Expr:
     """A ratio of the window; of an hour, with a bad one just now, where the window holds too few to tell chance."""
     of_window = InWindow(every)
-    few_come = of_window * setting(lambda settings: settings.thresholds.errors) <= _by_chance(of_window)
+    few_come = of_window * Setting("thresholds.errors") <= _by_chance(of_window)
     of_hour = _more_than_chance(_in_an_hour(bad), _in_an_hour(every)) & ((bad > 0) & few_come)
     return first_of(_more_than_chance(InWindow(bad), of_window), of_hour)
 
 
 def _more_than_chance(bad: Expr, every: Expr) -> Expr:
     """A ratio of two numbers, where enough are bad, and more than chance makes."""
-    few = setting(lambda settings: settings.traffic.errors_to_judge)
+    few = Setting("traffic.errors_to_judge")
     return ((bad >= few) & (bad > _by_chance(every))) / every
 
 
 def _by_chance(every: Expr) -> Expr:
     """As many bad ones as chance makes of half the limit: the standard deviation is the root of the mean."""
-    mean = every * setting(lambda settings: settings.thresholds.errors / 2)
-    return mean + mean.combined("^", 0.5) * setting(lambda settings: settings.thresholds.chance)
+    mean = every * (Setting("thresholds.errors") / 2)
+    return mean + mean.combined("^", 0.5) * Setting("thresholds.chance")
 
 
 requests_rejected = Signal(
@@ -191,14 +191,9 @@ rejection_ratio = Signal(
     better=Better.LOWER,
     expr=requests_rejected.sum("reason") / (requests_rejected.sum("reason") + request_rate),
     record="vllm_admission_rejections:ratio_rate{window}",
-    bands=lambda settings: good_under(settings.thresholds.rejections, good="admitted", beyond="rejected"),
+    bands=good_under(Setting("thresholds.rejections"), good="admitted", beyond="rejected"),
     empty="no request in the window, or vLLM older than 0.32",
 )
-
-
-def _of_http(s: Scope) -> Expr:
-    of_server = of_servers("sum", rate_of_each(around.HTTP_REQUESTS), "status")
-    return of_server if s.level is Level.TARGET else over_level("sum", http_requests.at(Level.TARGET), "status")
 
 
 http_requests = Signal(
@@ -208,7 +203,11 @@ http_requests = Signal(
     description="HTTP responses per second by class of status, without health checks and scrapes.",
     action="If 4xx rise, look at the clients' requests; if 5xx, at the servers' logs.",
     unit=Unit.REQUESTS_PER_SECOND,
-    expr=Given(_of_http),
+    expr=If(
+        AtLevel(Level.TARGET),
+        of_servers("sum", rate_of_each(around.HTTP_REQUESTS), "status"),
+        over_level("sum", Ref("http_requests").at(Level.TARGET), "status"),
+    ),
     record="vllm_http_requests:rate{window}",
     levels=(Level.TARGET, Level.SERVICE),
     by=("status",),
@@ -229,7 +228,7 @@ http_error_ratio = Signal(
     levels=(Level.TARGET,),
     by=("status",),
     kinds=_CLASSES,
-    bands=_of_errors,
+    bands=_OF_ERRORS,
     empty="no HTTP error",
 )
 http_failures = Signal(
@@ -266,7 +265,7 @@ http_failure_ratio = Signal(
     better=Better.LOWER,
     expr=http_failures / http_responses,
     levels=(Level.SERVICE,),
-    bands=_of_errors,
+    bands=_OF_ERRORS,
     empty="no HTTP error",
 )
 cut_off = Signal(
@@ -279,11 +278,7 @@ cut_off = Signal(
     expr=requests_finished.where("finished_reason", "length", "repetition").sum("finished_reason") / request_rate,
     empty="no request finished in the window",
 )
-_answers = Raw(
-    around.HTTP_REQUESTS,
-    lambda s: s.window,
-    lambda _: (Matcher("handler", "=~", GENERATING), Matcher("status", "=", "2xx")),
-)
+_answers = Raw(around.HTTP_REQUESTS, Window.RATE, (Match("handler", "=~", GENERATING), Match("status", "=", "2xx")))
 _first_tokens = rate(latency.TIME_TO_FIRST_TOKEN.count, by=())
 _asked = (of_servers("sum", InWindow(Function("rate", _answers))), InWindow(_first_tokens))
 _only_first_tokens = rate(serving.GENERATION_TOKENS, by=()) <= _first_tokens * 1.5  # Rates are not exact.
@@ -297,12 +292,12 @@ unanswered = Signal(
     note="Accepted: HTTP 2xx. Clients gave up on them.",
     unit=Unit.REQUESTS,
     better=Better.LOWER,
-    expr=first_of(*(asked >= setting(lambda settings: settings.traffic.requests_unanswered) for asked in _asked))
+    expr=first_of(*(asked >= Setting("traffic.requests_unanswered") for asked in _asked))
     & _only_first_tokens
     & rate(serving.REQUESTS_FINISHED, by=()).equals(0),
     record="vllm_requests_unanswered:increase{window}",
     levels=(Level.TARGET,),
-    bands=lambda _: good_under(0, good="answered", beyond="unanswered", status=Status.BAD),
+    bands=good_under(0, good="answered", beyond="unanswered", status=Status.BAD),
     empty="requests are answered, or none comes in",
 )
 
@@ -328,7 +323,7 @@ stuck = Signal(
     record="vllm_requests_stuck:min{window}",
     levels=BOTH_LEVELS,
     rollup="sum",
-    bands=lambda _: good_under(0, good="moving", beyond="stuck", status=Status.BAD),
+    bands=good_under(0, good="moving", beyond="stuck", status=Status.BAD),
     empty="every engine works, or is idle",
 )
 stuck_engines = Signal(
@@ -341,7 +336,7 @@ stuck_engines = Signal(
     better=Better.LOWER,
     expr=over_level("count", stuck.at(Level.ENGINE)),
     record="vllm_engines_stuck:count{window}",
-    bands=lambda _: good_under(1, good="none", beyond="some", status=Status.BAD),
+    bands=good_under(1, good="none", beyond="some", status=Status.BAD),
     empty=stuck.empty,
     decimals=0,
 )

@@ -1,14 +1,14 @@
 """The Signal: one operator's question, defined once and rendered as record, panel, alert, table row and report line."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from draftboard.expr import promql
-from draftboard.expr.counts import View
+from draftboard.expr.nodes import Condition, Expr, Recorded
+from draftboard.expr.reads import exists
+from draftboard.expr.resolve import define, holds
 from draftboard.expr.scope import Level, Scope
-from draftboard.expr.tree import Expr, Recorded, metrics_of
-from draftboard.expr.vector import Vector, as_vector
+from draftboard.quantity import RATE_WINDOW, Quantity, Setting, span_text, value
 from draftboard.settings import Settings
 from draftboard.status import Status
 
@@ -84,9 +84,10 @@ class Band:
     """A range of values with one meaning: from `at` upwards, to the bound of the next band."""
 
     name: str  # Short and stable: alerts refer to it.
-    at: float | None  # None for the lowest band.
+    at: Quantity | float | None  # None for the lowest band.
     status: Status
     words: str = ""  # What it means, where the name alone does not say it.
+    enabled: Condition | None = None  # Where it is a band at all, if not with all settings.
 
     @property
     def says(self) -> str:
@@ -94,12 +95,15 @@ class Band:
         return self.words or self.name.replace("-", " ")
 
 
-def good_under(limit: float, *, good: str, beyond: str, status: Status = Status.WARN) -> tuple[Band, ...]:
+NO_BANDS = (Band("", None, Status.NEUTRAL),)
+
+
+def good_under(limit: Quantity | float, *, good: str, beyond: str, status: Status = Status.WARN) -> tuple[Band, ...]:
     """Bands of a value that is good below a limit."""
     return (Band(good, None, Status.GOOD), Band(beyond, limit, status))
 
 
-def good_from(limit: float, *, good: str, under: str, status: Status = Status.WARN) -> tuple[Band, ...]:
+def good_from(limit: Quantity | float, *, good: str, under: str, status: Status = Status.WARN) -> tuple[Band, ...]:
     """Bands of a value that is good from a limit upwards."""
     return (Band(under, None, status), Band(good, limit, Status.GOOD))
 
@@ -114,7 +118,17 @@ class Code:
     name: str = ""  # Short and stable, where `says` is long: alerts refer to it.
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+_SPANS: Mapping[str, Quantity] = {
+    "window": RATE_WINDOW,
+    "baseline": Setting("rules.baseline"),
+    "before": Setting("rules.compare_with"),
+    "remember": Setting("rules.remember"),
+    "slo": Setting("slo.window"),
+}
+"""Durations that stand in names of records, by placeholder."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Signal(Recorded):
     """One question, with everything that is ever written about it. A signal stands in the expressions of others."""
 
@@ -131,13 +145,13 @@ class Signal(Recorded):
     better: Better = Better.NEITHER
     record: str | None = None
     """Record name without its level; {window}, {before}, {baseline} ... are filled from the settings."""
-    wanted: Callable[[Settings], bool] = lambda _: True
-    """Whether the settings want it."""
+    enabled: Condition | None = None
+    """Where the settings enable it, if not always."""
     levels: tuple[Level, ...] = (Level.MODEL,)
     by: tuple[str, ...] = ()  # Labels beyond those of the level.
     rollup: str | None = None
     """Aggregation that makes the model-level record from engine-level ones, where that is exact."""
-    bands: Callable[[Settings], tuple[Band, ...]] = lambda _: (Band("", None, Status.NEUTRAL),)
+    bands: tuple[Band, ...] = NO_BANDS
     """From the lowest to the highest: panels take colours from them, alerts their limits."""
     codes: tuple[Code, ...] = ()
     kinds: tuple[tuple[str, Status], ...] = ()  # What values of its own label mean: its series are coloured by that.
@@ -152,89 +166,64 @@ class Signal(Recorded):
         """Whether it is a rate: counts hold the growth over the window instead."""
         return self.unit.per_second or (self.record or "").endswith(":rate{window}")
 
-    def asked(self, settings: Settings) -> bool:
-        """Whether the settings ask for it, of series that exist: where not, it has no record, panel or alert."""
-        return self.asked_from(Scope(settings))
+    def __post_init__(self) -> None:
+        define(self)
 
-    def asked_from(self, scope: Scope) -> bool:
-        """The same, seen from a scope."""
-        settings, here = scope.settings, scope.by_rules().at(self.levels[-1])
-        return self.wanted(settings) and self.name not in settings.dialect.misleading and not self.is_gone(here)
+    def __repr__(self) -> str:
+        return f"Signal({self.name})"
 
-    def is_silent(self, missing: Collection[str], scope: Scope) -> bool:
-        """Whether it has no sample in any case while these series are missing."""
-        return scope.silent(self, missing, lambda: self.expr.is_silent(missing, scope))
+    def exists(self, settings: Settings) -> bool:
+        """Whether the settings enable it, and the dialect has its series: if not it has no record, panel or alert."""
+        here = Scope(settings, self.levels[-1])
+        return self._is_enabled(settings) and self.name not in settings.dialect.misleading and exists(self, here)
+
+    def _is_enabled(self, settings: Settings) -> bool:
+        return self.enabled is None or holds(self.enabled, Scope(settings))
 
     def described(self, settings: Settings) -> str:
         """What it says of series of the settings' dialect."""
         return self.in_dialects.get(settings.dialect.name, self.description)
 
-    def promql(self, scope: Scope) -> str:
-        """Its record where there is one to read, else its expression."""
-        return scope.remembered(self, lambda: self.record_here(scope) or self.expr.promql(scope))
-
-    def values(self, view: View) -> Vector | float:
-        """Its values, computed once and then selected from, as a record is."""
-        whole = view.through(replace(view.scope, only=()))
-        found = view.remembered(self.name, lambda: as_vector(self.expr.values(whole)))
-        return view.selected(found, (*view.scope.labels, *self.by))
-
-    def record_here(self, scope: Scope, window: str = "") -> str | None:
-        """A selector of its record at the scope's level; None where there is none to read."""
-        there = scope.edition.reads_records and self.asked_from(scope)
-        record = self.named_at(scope.level, scope.settings) if there else None
-        if record is None or not scope.reads(record, window):
+    def record_name(self, level: Level, settings: Settings, *, if_exists: bool = True) -> str | None:
+        """Full record name at a level; None where the signal is not recorded there or disabled, or does not exist."""
+        if self.record is None or level not in self.levels or not self._is_enabled(settings):
             return None
-        return scope.series(record, (*scope.labels, *self.by), window=window)
-
-    def definition(self, scope: Scope) -> str:
-        """PromQL that computes the signal here, for a rule that records it."""
-        if engines := self._rolled_up(scope):
-            return promql.aggregate(self.rollup or "", (*scope.labels, *self.by), engines)
-        return self.expr.promql(scope)
-
-    def reads_series(self, scope: Scope) -> bool:
-        """Whether that reads raw series."""
-        return not self._rolled_up(scope) and bool(metrics_of(self.expr, scope, recorded=False))
-
-    def _rolled_up(self, scope: Scope) -> str | None:
-        """The record of engines that makes the model's."""
-        return self.record_here(scope.at(Level.ENGINE)) if scope.level is Level.MODEL and self.rollup else None
-
-    def record_at(self, level: Level, settings: Settings) -> str | None:
-        """Full record name at a level; None where the signal is not recorded there, or not asked for."""
-        return self.named_at(level, settings) if self.asked(settings) else None
-
-    def named_at(self, level: Level, settings: Settings) -> str | None:
-        """The same of any signal that the settings want, whether or not the dialect has its series."""
-        if not self.wanted(settings):
+        if if_exists and not self.exists(settings):
             return None
-        if self.record is None or level not in self.levels:
-            return None
-        rules, slo = settings.rules, settings.slo.window
-        spans = {"baseline": rules.baseline, "before": rules.compare_with, "remember": rules.remember, "slo": slo}
-        return f"{level.value}:{self.record.format(window=rules.rate_window, **spans)}"
+        spans = {name: span_text(span, settings) for name, span in _SPANS.items()}
+        return f"{level.value}:{self.record.format(**spans)}"
 
-    def step_of(self, value: float, settings: Settings) -> Band:
+    def bands_in(self, settings: Settings) -> tuple[Band, ...]:
+        """The bands that the settings enable, each with its bound as a number."""
+        return tuple(
+            replace(band, at=value(band.at, settings)) if band.at is not None else band
+            for band in self.enabled_bands(settings)
+        )
+
+    def enabled_bands(self, settings: Settings) -> tuple[Band, ...]:
+        """The bands that the settings enable."""
+        return tuple(band for band in self.bands if band.enabled is None or holds(band.enabled, Scope(settings)))
+
+    def step_of(self, number: float, settings: Settings) -> Band:
         """The band that a value falls in: every value has exactly one."""
-        bands = self.bands(settings)
-        return next(band for band in reversed(bands) if band.at is None or value >= band.at)
+        bands = reversed(self.bands_in(settings))
+        return next(band for band in bands if band.at is None or number >= value(band.at, settings))
 
 
 NOTHING = "-"
 _FEW = 100  # Below it, a number has three digits.
 
 
-def worded(signal: Signal, value: float | None) -> str:
+def worded(signal: Signal, number: float | None) -> str:
     """The value in the signal's own unit and precision, without the unit's words; a code by what it says."""
-    if value is None:
+    if number is None:
         return NOTHING
-    if in_words := [code.says for code in signal.codes if code.value == value]:
+    if in_words := [code.says for code in signal.codes if code.value == number]:
         return in_words[0]
     if signal.unit is Unit.RATIO:
-        return f"{value:.1%}"
+        return f"{number:.1%}"
     if signal.unit is Unit.SECONDS:
-        return f"{value * 1000:.1f} ms" if value < 1 else f"{value:.2f} s"
-    if signal.decimals is None and 0 < abs(value) < _FEW:
-        return f"{value:.3g}"
-    return f"{value:,.{signal.decimals or 0}f}"
+        return f"{number * 1000:.1f} ms" if number < 1 else f"{number:.2f} s"
+    if signal.decimals is None and 0 < abs(number) < _FEW:
+        return f"{number:.3g}"
+    return f"{number:,.{signal.decimals or 0}f}"

@@ -9,93 +9,96 @@ from functools import partial
 
 from draftboard.catalogue import serving
 from draftboard.durations import Duration
-from draftboard.expr import tree
-from draftboard.expr.labels import told_apart
-from draftboard.expr.promql import number
-from draftboard.expr.scope import Edition, Level, Scope
-from draftboard.settings import Settings
-from draftboard.settings.objectives import BURN_WINDOWS, FAST, HISTOGRAMS, SLOW, Pace, SloName
+from draftboard.expr.nodes import (
+    Before,
+    Bound,
+    Evaluator,
+    Expr,
+    FirstOf,
+    If,
+    IsSet,
+    OfDeclared,
+    Over,
+    OverTime,
+    Ref,
+    Span,
+    constant,
+    first_of,
+    ignoring,
+    merged,
+    over_level,
+    rate_of_all,
+    rate_of_each,
+)
+from draftboard.expr.scope import Level
+from draftboard.quantity import EVALUATION, Setting
+from draftboard.settings.objectives import BURN_WINDOWS, FAST, HISTOGRAMS, SLO_NAMES, SLOW, Pace, SloName
 from draftboard.signals import decisions, requests
+from draftboard.signals.presence import REMEMBERED
 from draftboard.signals.signal import Band, Better, Signal, Unit, good_under
 from draftboard.status import Status
 
-_signal = partial(Signal, by=("slo",), levels=(Level.SERVICE,), wanted=lambda settings: bool(settings.slo.declared))
+_signal = partial(Signal, by=("slo",), levels=(Level.SERVICE,), enabled=IsSet("slo.declared"))
+_WINDOW = Setting("slo.window")
 _IDLE = "no request in the window"
 _SLACK = 0.01  # Sums of rates are not exact: as many bad events as asked for are enough.
 
 
-def allowed(settings: Settings, name: SloName) -> float:
-    """Share of requests that may miss an objective; rounded, so that 1 - 0.99 is 0.01."""
-    return round(1 - settings.slo.declared[name].objective, 12)
+def _each(part: Callable[[SloName], Expr]) -> Expr:
+    return OfDeclared("slo", tuple((name, part(name)) for name in SLO_NAMES))
 
 
-def either_spelling(bound: float) -> str:
-    """A bound as Prometheus 2 stores it or as 3 does: `1` or `1.0`."""
-    return f"{number(bound)}|{number(bound)}[.]0" if bound == int(bound) else number(bound)
-
-
-def _each(part: Callable[[SloName], tree.Expr]) -> tree.Expr:
-    return tree.Given(lambda s: told_apart("slo", {name: part(name) for name in s.settings.slo.declared}))
-
-
-def _events(name: SloName) -> tree.Expr:
+def _events(name: SloName) -> Expr:
     if name == "errors":
         return _with_unserved(_ended)
     # A server without a bucket at the threshold cannot tell: it is left out, not counted as late.
-    every = tree.rate_of_each(HISTOGRAMS[name].count)
-    return tree.over_level("sum", every.combined("and", _in_time(name), tree.ignoring("le")))
+    every = rate_of_each(HISTOGRAMS[name].count)
+    return over_level("sum", every.combined("and", _in_time(name), ignoring("le")))
 
 
-def _bad_events(name: SloName) -> tree.Expr:
+def _bad_events(name: SloName) -> Expr:
     if name == "errors":
         return _with_unserved(_failed)
-    return _events(name) - tree.over_level("sum", _in_time(name))
+    return _events(name) - over_level("sum", _in_time(name))
 
 
-_ended = tree.rate_of_all(serving.REQUESTS_FINISHED, serving.ADMISSION_REJECTIONS)
-_failed = tree.first_of(
+_ended = rate_of_all(serving.REQUESTS_FINISHED, serving.ADMISSION_REJECTIONS)
+_failed = first_of(
     _ended.where("finished_reason", "error"),
-    tree.constant(0, tree.rate_of_all(serving.REQUESTS_FINISHED)),  # Old releases count neither.
+    constant(0, rate_of_all(serving.REQUESTS_FINISHED)),  # Old releases count neither.
 )
 
 
-def _with_unserved(counted: tree.Expr) -> tree.Expr:
-    return told_apart("source", {"engine": counted, "unserved": unserved}).sum("source")
+def _with_unserved(counted: Expr) -> Expr:
+    return merged("source", {"engine": counted, "unserved": unserved}).sum("source")
 
 
-def _unserved(s: Scope) -> tree.Expr:
+def _unserved() -> Expr:
     """What the engines' counters miss: other 5xx, and while no server answers, what came in the hour before."""
     # An error and a rejection inside the engine are a 5xx as well.
     answered = requests.http_failures
-    refused = tree.first_of((answered - _failed) > 0, answered.combined("unless", _failed))
-    if not s.edition.reads_records:
-        return refused
+    refused = first_of((answered - _failed) > 0, answered.combined("unless", _failed))
     # The record of an outage holds what was usual, and so does its mean, however long it lasts.
-    usual = tree.Before(lambda: events, lambda settings: settings.rules.remember, "avg_over_time")
-    nobody = tree.first_of(decisions.servers_down.equals(1), decisions.gone)
+    usual = Before(Ref("slo_events"), REMEMBERED, "avg_over_time")
+    nobody = first_of(decisions.servers_down.equals(1), decisions.gone)
     # What was counted before the outage still counts within the window of a rate.
     lost = (usual.where("slo", "errors").sum("slo") & nobody).combined("unless", _ended > 0)
-    return told_apart("source", {"refused": refused, "lost": lost}).sum("source")
+    return If(Evaluator.RECORDS, merged("source", {"refused": refused, "lost": lost}).sum("source"), refused)
 
 
-def _in_time(name: SloName) -> tree.Expr:
-    within = tree.rate_of_each(HISTOGRAMS[name].bucket)
-    return tree.Where(within, lambda _: "le", lambda settings: (either_spelling(settings.slo.thresholds[name]),))
+def _in_time(name: SloName) -> Expr:
+    within = rate_of_each(HISTOGRAMS[name].bucket)
+    return within.where("le", Bound(Setting(f"slo.thresholds.{name}")))
 
 
-def _summed(s: Scope, signal: Signal, span: Duration) -> tree.Expr:
+def _summed(signal: Signal, span: Span) -> Expr:
     """A rate over a longer span: from its record, whose cost does not grow with engines; else from raw series."""
-    raw = s.edition is Edition.RAW
-    return (
-        tree.Seen(signal, lambda scope: scope.over(span))
-        if raw
-        else tree.OverTime("sum_over_time", signal, lambda _: span)
-    )
+    return If(Evaluator.RAW_PANEL, Over(signal, span), OverTime("sum_over_time", signal, span))
 
 
-def _missed(span: Callable[[Settings], Duration]) -> tree.Expr:
+def _missed(span: Span) -> Expr:
     """Ratio of sums, so that a busy hour counts for more than a quiet one."""
-    return tree.Given(lambda s: _summed(s, bad_events, span(s.settings)) / _summed(s, events, span(s.settings)))
+    return _summed(bad_events, span) / _summed(events, span)
 
 
 def _error_ratio(span: Duration) -> Signal:
@@ -106,7 +109,7 @@ def _error_ratio(span: Duration) -> Signal:
         description=f"Requests outside the SLO / all requests, over {span}.",
         action="If it is above the error budget, look at that latency or at errors.",
         better=Better.LOWER,
-        expr=_missed(lambda _: span),
+        expr=_missed(span),
         record=f"vllm_sli_error:ratio_rate{span}",
         empty=_IDLE,
         decimals=2,
@@ -124,33 +127,43 @@ def _burn(pace: Pace) -> Signal:
         unit=Unit.TIMES_SUSTAINABLE,
         better=Better.LOWER,
         expr=ERROR_RATIOS[str(pace.long)].per(budget),
-        bands=lambda settings: good_under(
-            pace.factor(settings.slo.window), good="lasts", beyond="does-not-last", status=Status.BAD
-        ),
+        bands=good_under(_factor(pace), good="lasts", beyond="does-not-last", status=Status.BAD),
         empty=_IDLE,
         decimals=1,
     )
 
 
-def _enough_bad_events(s: Scope, span: Duration) -> tree.Expr:
+def _factor(pace: Pace) -> Setting:
+    """The burn rate over a window at which its alert fires."""
+    return Setting(f"slo.burn_factors.{pace.long}")
+
+
+def _enough_bad_events(span: Duration) -> Expr:
     """Whether as many requests as the settings say missed the SLO: a sum of rates, each of which held for a while."""
-    each = span if s.edition is Edition.RAW else s.settings.rules.evaluation_interval
-    return _summed(s, bad_events, span) * each.seconds > s.settings.slo.least_bad_events - _SLACK
+    counted = If(
+        Evaluator.RAW_PANEL,
+        Over(bad_events, span) * span.seconds,
+        OverTime("sum_over_time", bad_events, span) * EVALUATION,
+    )
+    return counted > Setting("slo.least_bad_events") - _SLACK
 
 
-def _burns_at(s: Scope, pace: Pace) -> tree.Expr:
+def _burns_at(pace: Pace) -> Expr:
     """The burn rate of the long window, where both windows exceed the pace and enough requests missed the SLO."""
-    factor = pace.factor(s.settings.slo.window)
+    factor = _factor(pace)
     short = ERROR_RATIOS[str(pace.short)].per(budget) if pace.short else burn_now
-    return (BURNS[str(pace.long)] > factor) & (short > factor) & _enough_bad_events(s, pace.long)
+    return (BURNS[str(pace.long)] > factor) & (short > factor) & _enough_bad_events(pace.long)
 
 
-def _burning(paces: tuple[Pace, ...]) -> tree.Expr:
-    return tree.Given(lambda s: tree.FirstOf(tuple(_burns_at(s, pace) for pace in paces)))
+def _burning(paces: tuple[Pace, ...]) -> Expr:
+    return FirstOf(tuple(_burns_at(pace) for pace in paces))
 
 
-def _burning_bands(_: Settings) -> tuple[Band, ...]:
-    return good_under(0, good="lasts", beyond="burns", status=Status.BAD)
+_BURNING_BANDS = good_under(0, good="lasts", beyond="burns", status=Status.BAD)
+
+
+def _allowed(name: SloName) -> Expr:
+    return constant(Setting(f"slo.declared.{name}.allowed"), _events(name))
 
 
 unserved = _signal(
@@ -163,10 +176,10 @@ unserved = _signal(
     note="Not the errors and rejections of an engine.",
     unit=Unit.REQUESTS_PER_SECOND,
     better=Better.LOWER,
-    expr=tree.Given(_unserved),
+    expr=_unserved(),
     record="vllm_slo_unserved:rate{window}",
     by=(),
-    wanted=lambda settings: "errors" in settings.slo.declared,
+    enabled=IsSet("slo.declared", "errors"),
     empty="every request reached an engine",
 )
 events = _signal(
@@ -198,7 +211,7 @@ budget = _signal(
     question="Which share of requests may miss the SLO?",
     description="1 - objective of the SLO: the share of requests that may miss it.",
     action="Compare with the share that misses it.",
-    expr=_each(lambda name: tree.Constant(lambda settings: allowed(settings, name), _events(name))),
+    expr=_each(_allowed),
     record="vllm_slo_error_budget:ratio",
     empty="no vLLM series",
     decimals=2,
@@ -245,7 +258,7 @@ burning_fast = _signal(
     better=Better.LOWER,
     expr=_burning(FAST),
     record="vllm_slo_burning_fast:ratio",
-    bands=_burning_bands,
+    bands=_BURNING_BANDS,
     empty="no fast burn",
     decimals=1,
 )
@@ -262,7 +275,7 @@ burning_slowly = _signal(
     better=Better.LOWER,
     expr=_burning(SLOW),
     record="vllm_slo_burning_slowly:ratio",
-    bands=_burning_bands,
+    bands=_BURNING_BANDS,
     empty="no slow burn",
     decimals=1,
 )
@@ -274,7 +287,7 @@ attainment = _signal(
     "is data.",
     action="Compare with the objective.",
     better=Better.HIGHER,
-    expr=1 - _missed(lambda settings: settings.slo.window),
+    expr=1 - _missed(_WINDOW),
     record="vllm_slo_attainment:ratio_rate{slo}",
     empty="no request in the window of the SLO",
     decimals=2,
@@ -290,11 +303,7 @@ budget_left = _signal(
     better=Better.HIGHER,
     expr=1 - (1 - attainment).per(budget),
     record="vllm_slo_period_error_budget_remaining:ratio",
-    bands=lambda _: (
-        Band("spent", None, Status.BAD),
-        Band("nearly-spent", 0, Status.WARN),
-        Band("in-hand", 0.25, Status.GOOD),
-    ),
+    bands=(Band("spent", None, Status.BAD), Band("nearly-spent", 0, Status.WARN), Band("in-hand", 0.25, Status.GOOD)),
     empty="no request in the window of the SLO",
     least=-1,
 )
@@ -308,9 +317,7 @@ time_left = _signal(
     action="Use it to decide how soon to act.",
     unit=Unit.SECONDS,
     better=Better.HIGHER,
-    expr=((budget_left > 0) | tree.constant(0, budget_left))
-    * tree.setting(lambda settings: settings.slo.window.seconds)
-    / (burning_fast | burning_slowly),
+    expr=((budget_left > 0) | constant(0, budget_left)) * _WINDOW / (burning_fast | burning_slowly),
     record="vllm_slo_error_budget_lasts:seconds",
     empty="no burn",
 )

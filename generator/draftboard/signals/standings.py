@@ -4,22 +4,25 @@ from collections.abc import Iterable
 from functools import partial
 
 from draftboard.catalogue import serving
-from draftboard.expr.scope import Level, Scope
-from draftboard.expr.tree import (
+from draftboard.expr.nodes import (
     Aggregate,
+    ByLabel,
+    Evaluator,
     Expr,
-    FirstOf,
     Function,
-    Given,
+    If,
+    IsSet,
+    Labels,
+    Not,
     Now,
+    Number,
     Raw,
     constant,
-    expr,
     first_of,
     over_level,
-    setting,
 )
-from draftboard.settings import Settings
+from draftboard.expr.scope import Level
+from draftboard.quantity import SILENCE, Setting
 from draftboard.signals import decisions, events, requests, users
 from draftboard.signals.decisions import ADVICE, STANDING, STATES, VERDICT, Choice, Decision
 from draftboard.signals.signal import Band, Better, Code, Signal, Unit, good_under
@@ -45,7 +48,7 @@ def _engines_in(*rows: str) -> Expr:
     states, engines = tuple(STATES[row] for row in rows), decisions.state.at(Level.ENGINE)
     recorded = decisions.engines_by_state.where("state", *(state.says for state in states)).sum("state")
     each = first_of(*(engines.equals(state.value) for state in states))
-    return Given(lambda s: recorded if s.edition.reads_records else over_level("count", each))
+    return If(Evaluator.RECORDS, recorded, over_level("count", each))
 
 
 def _alerts_of(severity: str) -> Expr:
@@ -53,7 +56,7 @@ def _alerts_of(severity: str) -> Expr:
 
 
 def _total(how: str, of: Expr) -> Expr:
-    return Aggregate(how, lambda _: (), of.at(Level.MODEL))
+    return Aggregate(how, (), of.at(Level.MODEL))
 
 
 def _counted(how: str, which: Expr, among: Expr) -> Expr:
@@ -77,7 +80,7 @@ def _tile(title: str, what: str, counted: Expr, status: Status = Status.NEUTRAL,
         unit=unit,
         expr=counted,
         levels=(Level.FLEET,),
-        bands=lambda _: (Band("none", None, Status.NEUTRAL), Band("some", 1, status)),
+        bands=(Band("none", None, Status.NEUTRAL), Band("some", 1, status)),
         empty=empty,
         decimals=0,
     )
@@ -163,23 +166,16 @@ verdict_basis = Signal(
 )
 
 
-def _gpus(s: Scope) -> Expr:
-    """GPUs of one engine, for each model with engines that draft; models with as many share a branch."""
-    cost, models = s.settings.cost, dict[float, list[str]]()
-    for model, gpus in sorted(cost.gpus_of_model.items()):
-        models.setdefault(gpus, []).append(model)
-    if not models:
-        return expr(cost.gpus_per_engine)
-    own = [constant(gpus, _drafting.where(_model, *names)) for gpus, names in sorted(models.items())]
-    return FirstOf((*own, constant(cost.gpus_per_engine, _drafting)))
-
-
-def _model(settings: Settings) -> str:
-    return settings.labels.model_name
-
-
 _drafting = _engines_in("drafting")
-_saved = (users.measured_speedup - 1) * _drafting * Given(_gpus)
+_PER_ENGINE = Setting("cost.gpus_per_engine")
+_gpus = If(
+    IsSet("cost.gpus_of_model"),
+    ByLabel(Setting("cost.gpus_of_model"), _PER_ENGINE, Labels("model_name"), _drafting),
+    Number(_PER_ENGINE),
+)
+"""GPUs of one engine, for each model with engines that draft."""
+_saved = (users.measured_speedup - 1) * _drafting * _gpus
+_PRICED = IsSet("cost.price_per_gpu_hour")
 _FORMULA = "(Measured speedup - 1) x engines that draft x GPUs of an engine"
 _ACTION = "Where it is negative, draft less or turn it off."
 _NOTE = (
@@ -188,12 +184,9 @@ _NOTE = (
 )
 
 
-def _saving_bands(_: Settings) -> tuple[Band, ...]:
-    return (Band("costs", None, Status.BAD), Band("saves", 0, Status.GOOD))
-
-
+_SAVING_BANDS = (Band("costs", None, Status.BAD), Band("saves", 0, Status.GOOD))
 _saving = partial(
-    Signal, better=Better.HIGHER, bands=_saving_bands, decimals=1, least=None, empty=users.measured_speedup.empty
+    Signal, better=Better.HIGHER, bands=_SAVING_BANDS, decimals=1, least=None, empty=users.measured_speedup.empty
 )
 gpus_saved = _saving(
     name="gpus_saved",
@@ -204,7 +197,7 @@ gpus_saved = _saving(
     note=_NOTE,
     unit=Unit.GPUS,
     expr=_saved,
-    wanted=lambda settings: settings.cost.price_per_gpu_hour is None,
+    enabled=Not(_PRICED),
 )
 money_saved = _saving(
     name="money_saved",
@@ -214,15 +207,12 @@ money_saved = _saving(
     action=_ACTION,
     note=_NOTE,
     unit=Unit.MONEY,
-    expr=_saved * setting(lambda settings: settings.cost.price_per_gpu_hour or 0),
-    wanted=lambda settings: settings.cost.price_per_gpu_hour is not None,
+    expr=_saved * Setting("cost.price_per_gpu_hour"),
+    enabled=_PRICED,
 )
 
 
-def _latest(s: Scope) -> Expr:
-    return Function("timestamp", _STANDING if s.edition.reads_records else Raw(serving.GENERATION_TOKENS))
-
-
+_latest = Function("timestamp", If(Evaluator.RECORDS, _STANDING, Raw(serving.GENERATION_TOKENS)))
 data_age = Signal(
     name="data_age",
     title="Data age",
@@ -231,9 +221,9 @@ data_age = Signal(
     action="If it is above rules.down_after (by default 2m30s), look at Prometheus and its rules.",
     unit=Unit.SECONDS,
     better=Better.LOWER,
-    expr=Now() - _total("max", Given(_latest)),
+    expr=Now() - _total("max", _latest),
     levels=(Level.FLEET,),
-    bands=lambda settings: good_under(settings.rules.silence.seconds, good="fresh", beyond="old"),
+    bands=good_under(SILENCE, good="fresh", beyond="old"),
     empty="no data within 5 minutes",
     decimals=0,
 )

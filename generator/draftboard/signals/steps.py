@@ -1,14 +1,15 @@
 """How long decode steps take at a batch, and against the engine's own past at the same batch."""
 
 from draftboard.catalogue import latency, probe
+from draftboard.expr.nodes import InWindow, rate
 from draftboard.expr.scope import Level
-from draftboard.expr.tree import InWindow, rate, setting
+from draftboard.quantity import Setting
 from draftboard.signals.capacity import by_batch
 from draftboard.signals.comparison import usual
 from draftboard.signals.signal import Better, Signal, Unit, good_under
 from draftboard.signals.traffic import BOTH_LEVELS, decode_steps
 
-_enough_steps = InWindow(decode_steps) >= setting(lambda settings: settings.traffic.steps_to_judge)
+_enough_steps = InWindow(decode_steps) >= Setting("traffic.steps_to_judge")
 step_time_by_batch = Signal(
     name="step_time_by_batch",
     title="Step latency by batch",
@@ -35,8 +36,7 @@ pure_step_time_by_batch = Signal(
     unit=Unit.SECONDS,
     better=Better.LOWER,
     expr=by_batch(
-        rate(probe.DECODE_STEP_SECONDS, ()) / _pure_steps
-        & (InWindow(_pure_steps) >= setting(lambda settings: settings.traffic.steps_to_judge))
+        rate(probe.DECODE_STEP_SECONDS, ()) / _pure_steps & (InWindow(_pure_steps) >= Setting("traffic.steps_to_judge"))
     ),
     record="draftboard_spec_decode_step_seconds:mean_by_batch_rate{window}",
     by=("batch",),
@@ -52,13 +52,10 @@ step_time_change = Signal(
     unit=Unit.TIMES_USUAL,
     better=Better.LOWER,
     # One series, whatever the batch: an alert must not wait anew when it changes.
-    expr=(
-        step_time_by_batch
-        / usual(step_time_by_batch, setting(lambda settings: settings.traffic.evaluations_to_compare))
-    ).max("batch"),
+    expr=(step_time_by_batch / usual(step_time_by_batch, Setting("traffic.evaluations_to_compare"))).max("batch"),
     record="vllm_inter_token_latency_seconds:change{baseline}_by_batch_rate{window}",
     levels=(Level.ENGINE,),
-    bands=lambda settings: good_under(settings.thresholds.slow_steps, good="as-usual", beyond="slower-than-usual"),
+    bands=good_under(Setting("thresholds.slow_steps"), good="as-usual", beyond="slower-than-usual"),
     empty="too little history at this batch, or not enough decode steps",
     decimals=2,
 )

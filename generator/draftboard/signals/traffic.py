@@ -1,8 +1,9 @@
 """How much is drafted, accepted and generated: the counters as rates, from which every ratio is made."""
 
 from draftboard.catalogue import Metric, latency, serving, speculation
+from draftboard.expr.nodes import InWindow, rate
 from draftboard.expr.scope import Level
-from draftboard.expr.tree import InWindow, rate, setting
+from draftboard.quantity import Setting
 from draftboard.signals.signal import Better, Signal, Unit, within
 from draftboard.status import Status
 
@@ -63,7 +64,7 @@ drafts_in_window = Signal(
     empty="speculation is off",
     decimals=0,
 )
-LEAST_DRAFTS = setting(lambda settings: settings.traffic.drafts_to_judge)
+LEAST_DRAFTS = Setting("traffic.drafts_to_judge")
 enough_drafts = drafts_in_window >= LEAST_DRAFTS
 draft_tokens = rate_of(
     speculation.DRAFT_TOKENS,

@@ -4,13 +4,30 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from draftboard.catalogue import Metric, latency, serving
-from draftboard.durations import Duration
 from draftboard.expr.counts import Counts
-from draftboard.expr.scope import Edition, Level, Matcher, Scope
-from draftboard.expr.tree import Aggregate, AsRecorded, Expr, Function, Given, OverTime, Raw, on, over_level, setting
+from draftboard.expr.nodes import (
+    Aggregate,
+    AsRecorded,
+    Evaluator,
+    Expr,
+    Function,
+    If,
+    Labels,
+    Match,
+    Number,
+    OverTime,
+    Raw,
+    Ref,
+    Window,
+    on,
+    over_level,
+)
+from draftboard.expr.scope import Level
+from draftboard.expr.to_numbers import values_of
 from draftboard.intervals import Estimate
+from draftboard.quantity import RATE_WINDOW, Quantity, Setting
 from draftboard.settings import Settings
-from draftboard.signals.arms import of_speculating
+from draftboard.signals.arms import METHOD, of_speculating
 from draftboard.signals.comparison import usual
 from draftboard.signals.latency import per_token
 from draftboard.signals.signal import Band, Better, Signal, Unit, good_under
@@ -23,43 +40,36 @@ _FACTOR = 2.5
 """Half an interval over the median change: holds the truth in 95 of 100 simulated runs, of twelve changes."""
 
 
-def _baseline(settings: Settings) -> tuple[Matcher, ...]:
-    return (Matcher(settings.labels.spec_method, "=", settings.methods.baseline),)
-
-
-def _model(scope: Scope) -> tuple[str, ...]:
-    labels = scope.settings.labels
-    return (*labels.scope, labels.model_name)
+_BASELINE = Match(METHOD, "=", Setting("methods.baseline"))
+_MODEL = (Labels("scope"), Labels("model_name"))
 
 
 def _of_baseline(how: str, function: str, metric: Metric) -> Expr:
     """Of all servers of a model that run without speculation on purpose, whatever their job and whoever is chosen."""
-    series = Raw(metric, lambda s: s.window, _baseline, chosen_by=lambda s: (s.settings.labels.model_name,))
-    return Aggregate(how, _model, Function(function, series))
+    series = Raw(metric, Window.RATE, (_BASELINE,), chosen_by=(Labels("model_name"),))
+    return Aggregate(how, _MODEL, Function(function, series))
 
 
 def _alike(function: str, metric: Metric) -> Expr:
     """Where the mean over engines is as the baseline's; a mean of 0 says nothing."""
-    of_engine = over_level("avg", Function(function, Raw(metric, lambda s: s.window)))
-    ratio = of_engine.ratio(_of_baseline("avg", function, metric), on(_model, group="left"))
-    least = setting(lambda settings: 1 - settings.thresholds.load)
-    most = setting(lambda settings: 1 / (1 - settings.thresholds.load))
-    return (ratio >= least) <= most
+    of_engine = over_level("avg", Function(function, Raw(metric, Window.RATE)))
+    ratio = of_engine.ratio(_of_baseline("avg", function, metric), on(*_MODEL, group="left"))
+    least = 1 - Setting("thresholds.load")
+    return (ratio >= least) <= 1 / least
 
 
-_enough = setting(lambda settings: settings.traffic.requests_per_second)
+_enough = Setting("traffic.requests_per_second")
 _baseline_time = _of_baseline("sum", "rate", _TIME.sum).per(_of_baseline("sum", "rate", _TIME.count) > _enough)
 _alike_load = _alike("avg_over_time", serving.REQUESTS_RUNNING) | _alike("rate", _TIME.count)
 """Clients keep so many requests in flight or send so many a second; a faster server changes the other one."""
 _arms = of_speculating(per_token.mean)
 
 
-def _speedup_bands(settings: Settings) -> tuple[Band, ...]:
-    return (
-        Band("slower", None, Status.BAD, "users wait longer"),
-        Band("even", settings.thresholds.slower, Status.WARN, "about even"),
-        Band("faster", settings.thresholds.pays_clearly, Status.GOOD, "users wait less"),
-    )
+_SPEEDUP_BANDS = (
+    Band("slower", None, Status.BAD, "users wait longer"),
+    Band("even", Setting("thresholds.slower"), Status.WARN, "about even"),
+    Band("faster", Setting("thresholds.pays_clearly"), Status.GOOD, "users wait less"),
+)
 
 
 measured_speedup = Signal(
@@ -75,34 +85,22 @@ measured_speedup = Signal(
     "many finished per second.",
     unit=Unit.TIMES,
     better=Better.HIGHER,
-    expr=_baseline_time.ratio(_arms, on(_model, group="right")) & _alike_load,
+    expr=_baseline_time.ratio(_arms, on(*_MODEL, group="right")) & _alike_load,
     record="vllm_measured_speedup:ratio_rate{window}",
-    bands=_speedup_bands,
+    bands=_SPEEDUP_BANDS,
     empty="no baseline of this model serves enough requests under a similar load",
     decimals=2,
 )
 
 
-def _window(settings: Settings) -> Duration:
-    return settings.rules.rate_window
-
-
-def _windows(settings: Settings) -> Duration:
-    return _window(settings) * _WINDOWS
-
-
+_HISTORY = RATE_WINDOW * _WINDOWS
 # Between windows that share no request: one step of the truth, however large, is in two of these changes at most.
-_median = setting(lambda _: 0.5)
-_changes = Function("abs", Function("ln", measured_speedup / measured_speedup.ago(_window)))
-_usual_change = OverTime("quantile_over_time", _changes, _windows, pace=_window, share=_median) & (
-    OverTime("count_over_time", _changes, _windows, pace=_window) >= _LEAST
+_median = Number(0.5)
+_changes = Function("abs", Function("ln", measured_speedup / measured_speedup.ago(RATE_WINDOW)))
+_usual_change = OverTime("quantile_over_time", _changes, _HISTORY, pace=RATE_WINDOW, share=_median) & (
+    OverTime("count_over_time", _changes, _HISTORY, pace=RATE_WINDOW) >= _LEAST
 )
 _uncertainty = Function("exp", _FACTOR * _usual_change) - 1
-
-
-def _itself() -> Signal:
-    return speedup_uncertainty
-
 
 speedup_uncertainty = Signal(
     name="measured_speedup_uncertainty",
@@ -116,7 +114,7 @@ speedup_uncertainty = Signal(
     "with nine of the twelve changes.",
     better=Better.LOWER,
     # A question asked once does not compute an hour of a past.
-    expr=Given(lambda s: _uncertainty if s.edition is not Edition.ASKED else AsRecorded(_itself)),
+    expr=If(Evaluator.ONCE, AsRecorded(Ref("measured_speedup_uncertainty")), _uncertainty),
     record="vllm_measured_speedup:uncertainty_rate{window}",
     empty="no measured speedup, or for less than ten windows",
 )
@@ -145,19 +143,16 @@ speedup_high = replace(
 )
 
 
-def _band(name: str, by_interval: Expr) -> Expr:
+def _below(bound: Quantity, by_interval: Expr) -> Expr:
     """By the interval, where there is one; else below the bound of the band that follows."""
-    # Panels of raw series cannot afford that past.
-    names = [band.name for band in _speedup_bands(Settings())]
-    bound = setting(lambda settings: _speedup_bands(settings)[names.index(name) + 1].at or 0.0)
     by_value = measured_speedup < bound
-    with_interval = by_interval | by_value.combined("unless", speedup_high)
-    return Given(lambda s: by_value if s.edition is Edition.RAW else with_interval)
+    # Panels of raw series cannot afford that past.
+    return If(Evaluator.RAW_PANEL, by_value, by_interval | by_value.combined("unless", speedup_high))
 
 
 speedup_is: Mapping[str, Expr] = {
-    "slower": _band("slower", speedup_high < 1),
-    "even": _band("even", speedup_low <= 1),
+    "slower": _below(Setting("thresholds.slower"), speedup_high < 1),
+    "even": _below(Setting("thresholds.pays_clearly"), speedup_low <= 1),
     "faster": measured_speedup,
 }
 """By band of the measured speedup, from the lowest: the first that holds counts. About even means that the 95 %
@@ -169,7 +164,7 @@ def speedup_band(speedup: float, interval: Estimate | None, settings: Settings) 
     known = {measured_speedup: speedup} | ({speedup_low: interval.low, speedup_high: interval.high} if interval else {})
     answers = {(signal.name, Level.MODEL): {frozenset[tuple[str, str]](): value} for signal, value in known.items()}
     counts = Counts(settings, answers=answers)
-    return next(band for band in _speedup_bands(settings) if counts.read(speedup_is[band.name]))
+    return next(band for band in measured_speedup.bands_in(settings) if values_of(speedup_is[band.name], counts))
 
 
 tail_change = Signal(
@@ -183,7 +178,7 @@ tail_change = Signal(
     better=Better.LOWER,
     expr=per_token.tail / usual(per_token.tail),
     record="vllm_request_time_per_output_token_seconds:tail_change{baseline}_rate{window}",
-    bands=lambda settings: good_under(settings.thresholds.tail, good="as-usual", beyond="wider-than-usual"),
+    bands=good_under(Setting("thresholds.tail"), good="as-usual", beyond="wider-than-usual"),
     empty="too little history, or the median is below resolution",
     decimals=2,
 )

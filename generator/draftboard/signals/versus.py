@@ -2,9 +2,8 @@
 
 from dataclasses import replace
 
-from draftboard.expr.scope import Edition, Scope
-from draftboard.expr.tree import AtLeast, Given, Seen, constant, first_of, ignoring, setting
-from draftboard.settings import Settings
+from draftboard.expr.nodes import AsRecorded, AtLeast, Evaluator, If, Parameter, constant, first_of, ignoring
+from draftboard.quantity import Setting
 from draftboard.signals import acceptance, capacity, costs, decisions, steps, traffic, users
 from draftboard.signals.decisions import STATES
 from draftboard.signals.signal import Better, Code, Signal, Unit
@@ -46,7 +45,7 @@ step_cost_by_batch = Signal(
     unit=Unit.STEPS,
     better=Better.LOWER,
     # A question asked once cannot compute days of a past.
-    expr=Given(lambda s: _by_days if s.edition is not Edition.ASKED else Seen(_by_days, Scope.by_rules)),
+    expr=If(Evaluator.ONCE, AsRecorded(_by_days), _by_days),
     by=("batch",),
     empty="no baseline of this model had batches of a size that its other servers had",
     decimals=2,
@@ -71,16 +70,10 @@ verify_inflation_by_batch = Signal(
 )
 
 
-def price(settings: Settings) -> float:
-    """Of an hour of one engine, by default 1 for each GPU."""
-    cost = settings.cost
-    return (cost.price_per_gpu_hour or 1.0) * cost.gpus_per_engine
-
-
 _recorded = decisions.engines_by_state.where(
     "state", *(STATES[row].says for row in ("drafting", "not drafting", "idle", "off"))
 ).sum("state")
-_answering = Given(lambda s: _recorded if s.edition.reads_records else capacity.engines)
+_answering = If(Evaluator.RECORDS, _recorded, capacity.engines)
 tokens_per_engine = Signal(
     name="tokens_per_engine",
     title="Generated tokens per engine",
@@ -101,7 +94,7 @@ cost_of_tokens = Signal(
     note="At the throughput of now; the price is that of all GPUs of one engine.",
     unit=Unit.PRICE,
     better=Better.LOWER,
-    expr=setting(price, variable="price") / (tokens_per_engine * _MILLIONS_AN_HOUR),
+    expr=Parameter("price", Setting("cost.price_per_engine_hour")) / (tokens_per_engine * _MILLIONS_AN_HOUR),
     empty="nothing is generated",
     decimals=2,
 )

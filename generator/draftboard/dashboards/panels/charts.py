@@ -53,7 +53,7 @@ def scatter(on: Context, across: Signal, up: Signal) -> Built:
 @kind
 def heatmap(on: Context, signal: Signal, bounds: Unit = Unit.SECONDS) -> Built:
     """A histogram over time, summed over all that is selected."""
-    queried = queries(on, on.scope(Level.MODEL), signal)
+    queried = queries(on, on.promql(Level.MODEL), signal)
     return drawn(
         *(on, "heatmap", queried),
         fields={"unit": signal.unit.grafana, "noValue": signal.empty, "thresholds": fields.NO_THRESHOLDS},

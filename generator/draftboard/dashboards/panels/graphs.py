@@ -10,6 +10,7 @@ from draftboard.dashboards.grafana import query
 from draftboard.dashboards.panels.panel import Built, Panel, drawn, kind, queries
 from draftboard.dashboards.transformations import SHORT_NAMES
 from draftboard.expr import promql
+from draftboard.expr.to_promql import promql_of
 from draftboard.signals import Level, Signal
 from draftboard.signals.latency import Latency, as_line
 from draftboard.status import Status
@@ -126,4 +127,4 @@ def totals(on: Context, *signals: Signal, width: int = 12, says: str = "") -> Bu
 
 
 def _total(on: Context, signal: Signal) -> str:
-    return promql.aggregate("sum", signal.by, on.scope(signal.levels[-1])(signal))
+    return promql.aggregate("sum", signal.by, promql_of(signal, on.scope(signal.levels[-1])))

@@ -8,7 +8,8 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec
 from draftboard.dashboards.context import Context
 from draftboard.dashboards.fields import NO_VALUE
 from draftboard.dashboards.grafana import DATASOURCE, GRAFANA, GrafanaPanel, ModernPanel
-from draftboard.expr.tree import metrics_of
+from draftboard.expr.reads import metrics_of
+from draftboard.quantity import PACE, span_text
 from draftboard.signals import Edition, Signal
 
 LONGEST = 300
@@ -101,7 +102,7 @@ def drawn(
     if len(queried.shown) < least:
         return Built(None, needs_rules=queried.needs_rules)
     shows = shows or tuple(one.signal for one in queried.shown)
-    raw, common, step = on.edition is Edition.RAW, GRAFANA[type], str(on.settings.rules.pace)
+    raw, common, step = on.edition is Edition.RAW, GRAFANA[type], span_text(PACE, on.settings)
     if not raw and fields["noValue"] != NO_VALUE and any(signal.record for signal in shows):
         fields = fields | {"noValue": f"{fields['noValue']}, or the rules are not loaded"}
     if "style" in common:

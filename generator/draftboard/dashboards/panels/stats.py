@@ -10,6 +10,8 @@ from draftboard.dashboards.grafana import GRAFANA, override, query
 from draftboard.dashboards.panels.panel import Built, Panel, drawn, kind, queries
 from draftboard.dashboards.transformations import SHORT_NAMES
 from draftboard.expr import promql
+from draftboard.expr.to_promql import promql_of
+from draftboard.quantity import EVALUATION, span_text
 from draftboard.signals import Level, Signal
 
 _ABSENT = -1  # Stands on a wall for a value that a model does not have, so that its row stays.
@@ -19,7 +21,7 @@ _ABSENT = -1  # Stands on a wall for a value that a model does not have, so that
 def stat(on: Context, signal: Signal) -> Built:
     """Latest value of a signal, large, coloured by its steps."""
     level = signal.levels[-1]
-    queried = queries(on, on.scope(level, instant=True), signal)
+    queried = queries(on, on.promql(level, instant=True), signal)
     return drawn(
         *(on, "stat", queried),
         fields=fields.by_threshold(signal, on.settings, fields.IN_CELLS),
@@ -33,7 +35,7 @@ def tiles(
     on: Context, title: str, *signals: Signal, width: int, large: bool = False, says: str = "", action: str = ""
 ) -> Built:
     """Numbers side by side, each of which has its own colour where somebody should act."""
-    queried, settings = queries(on, on.scope(Level.FLEET, instant=True), *signals), on.settings
+    queried, settings = queries(on, on.promql(Level.FLEET, instant=True), *signals), on.settings
     first = queried.shown[0].signal if queried.shown else signals[0]
     text = {"text": {"titleSize": 20, "valueSize": 54}} if large else {}
     named = {} if len(queried.shown) > 1 else {"textMode": "value"}
@@ -75,7 +77,7 @@ def wall_column(on: Context, signal: Signal, present: Signal, *, size: tuple[int
         targets=[query(one.expr, legend=on.legend(Level.MODEL)) for one in queried.shown],
         options=GRAFANA["wall"]["options"] | text,
         size=size,
-        timeFrom=str(settings.rules.evaluation_interval * 3),
+        timeFrom=span_text(EVALUATION * 3, settings),
         hideTimeOverride=True,
         transformations=[SHORT_NAMES],
     )
@@ -84,6 +86,6 @@ def wall_column(on: Context, signal: Signal, present: Signal, *, size: tuple[int
 def _tile_of_each_model(on: Context, present: Signal, signal: Signal) -> str:
     scope = on.scope(Level.MODEL)
     if signal is present or not on.edition.reads_records:
-        return columns.of_model(scope(signal), scope)
-    absent = promql.constant(_ABSENT, scope(present))
-    return columns.of_model(promql.first_of(scope(signal & (present > 0)), absent), scope)
+        return columns.of_model(promql_of(signal, scope), scope)
+    absent = promql.constant(promql.number(_ABSENT), promql_of(present, scope))
+    return columns.of_model(promql.first_of(promql_of(signal & (present > 0), scope), absent), scope)

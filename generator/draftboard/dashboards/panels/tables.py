@@ -66,7 +66,7 @@ def firing_alerts(on: Context) -> Built:
     titles = {value_of("A"): titles[value_of("A")], "alertname": name, "about": subject} | titles
     runbook = [{"title": "Runbook", "url": f"{settings.links.runbooks}/${{__value.raw}}.md"}]
     return _table(
-        *(on, queries(on, on.scope(severity.levels[-1]), severity, age), about.empty),
+        *(on, queries(on, on.promql(severity.levels[-1]), severity, age), about.empty),
         title=about.title,
         says=about.description,
         action=about.action,
@@ -87,7 +87,7 @@ def listing(on: Context, signal: Signal) -> Built:
     """The series of a signal: a row for each, a column for each label."""
     heads, names = columns.engine_heads(signal, on.settings), on.settings.labels
     return _table(
-        *(on, queries(on, on.scope(signal.levels[-1], instant=True), signal), signal.empty),
+        *(on, queries(on, on.promql(signal.levels[-1], instant=True), signal), signal.empty),
         options={"sortBy": [{"displayName": next(iter(heads.values())), "desc": False}]},
         size=(GRID_WIDTH, 8),
         overrides=[fields.TEXT_AS_IT_IS, *columns.label_widths(heads)],

@@ -10,6 +10,7 @@ from draftboard.dashboards.grafana import GRAFANA, GRID_WIDTH, query
 from draftboard.dashboards.panels.panel import Built, Queries, drawn, kind, queries
 from draftboard.dashboards.transformations import SHORT_NAMES
 from draftboard.expr import promql
+from draftboard.expr.to_promql import promql_of
 from draftboard.signals import Level, Signal
 
 _TALL = 11  # Height of a panel with a dozen bands.
@@ -20,10 +21,10 @@ def timeline(on: Context, signal: Signal, *, level: Level | None = None, lasting
     """A signal of few values over time; if wanted, series that last until the end of the time range come first."""
     level = level or signal.levels[-1]
     scope = on.scope(level)
-    queried, at_end = queries(on, scope, signal), scope.at_end()
+    queried, at_end = queries(on, on.promql(level), signal), scope.at_end()
     exprs = [one.expr for one in queried.shown]
     if lasting_first:
-        exprs = [promql.binary(expr, how, at_end(signal)) for expr in exprs for how in ("and", "unless")]
+        exprs = [promql.binary(expr, how, promql_of(signal, at_end)) for expr in exprs for how in ("and", "unless")]
     # Names of servers and engines are long.
     return _states(on, signal, queried, level, exprs, size=(12, 8) if level is Level.MODEL else (GRID_WIDTH, _TALL))
 
@@ -31,7 +32,7 @@ def timeline(on: Context, signal: Signal, *, level: Level | None = None, lasting
 @kind
 def worst_first(on: Context, signal: Signal) -> Built:
     """Codes by model over time, in the order of their last value: the lower a code, the worse."""
-    queried = queries(on, on.scope(Level.MODEL), signal)
+    queried = queries(on, on.promql(Level.MODEL), signal)
     exprs = [f"{expr}\nand ({expr} @ end() == {code.value})" for *_, expr in queried.shown for code in signal.codes]
     options: dict[str, Any] = {"title": f"{signal.title} over time", "options": GRAFANA["worst-first"]["options"]}
     return _states(on, signal, queried, Level.MODEL, exprs, size=(12, 9), **options)

@@ -111,7 +111,7 @@ def _evaluated(client: Client, rule: RecordingRule, start: int, end: int, interv
 
 
 def _check_read(replay: Replay) -> None:
-    record = str(generation_tokens.record_at(Level.ENGINE, replay.settings))
+    record = str(generation_tokens.record_name(Level.ENGINE, replay.settings))
     if not replay.client.query_range(record, replay.start, replay.end, replay.step):
         raise DraftboardError("the recording holds no vLLM series that the rules read: was a vLLM server scraped?")
 

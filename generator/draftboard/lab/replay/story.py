@@ -9,6 +9,7 @@ from functools import partial
 
 from draftboard.alerts import ALERTS, WATCHDOG
 from draftboard.durations import Duration
+from draftboard.expr.to_promql import promql_of
 from draftboard.lab.replay.evaluate import Replay
 from draftboard.output import (
     Block,
@@ -114,7 +115,7 @@ def story_of(replay: Replay) -> Story:
     read: _Read = defaultdict(dict)
     for signal in (*_NUMBERS, drafts, survival, state, verdict, advice) if times else ():
         own = signal.by[0] if signal.by else ""
-        for series in replay.client.query_range(Scope(settings)(signal), times[0], times[-1], stride):
+        for series in replay.client.query_range(promql_of(signal, Scope(settings)), times[0], times[-1], stride):
             model = tuple(sorted((name, text) for name, text in series.labels.items() if name not in {"__name__", own}))
             for at, value in series.samples:
                 nearest = times[round((at - times[0]) / stride)]

@@ -1,0 +1,201 @@
+"""What expressions read: metrics, settings, signals; and whether they can have samples at all."""
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import fields, is_dataclass
+from functools import lru_cache, singledispatch
+
+from draftboard.catalogue import Metric
+from draftboard.expr.nodes import (
+    AsRecorded,
+    At,
+    AtEnd,
+    Before,
+    Binary,
+    ByLabel,
+    Expr,
+    FirstOf,
+    If,
+    Numbers,
+    OfDeclared,
+    Over,
+    PrefixSums,
+    Raw,
+    Recorded,
+    Ref,
+    Successor,
+)
+from draftboard.expr.resolve import expanded, metric_of, record_name, signal_named
+from draftboard.expr.scope import Level, Scope
+from draftboard.quantity import Quantity, Setting, settings_of
+
+
+@singledispatch
+def operands(node: Expr, scope: Scope) -> Iterator[tuple[Expr, Scope]]:
+    """The expressions that a node is made of, each with the scope from which it is seen."""
+    for part in fields(node):  # type: ignore[arg-type]  # Every node is a dataclass.
+        held = getattr(node, part.name)
+        yield from ((one, scope) for one in (held if isinstance(held, tuple) else (held,)) if isinstance(one, Expr))
+
+
+@operands.register
+def _(node: Recorded, scope: Scope) -> Iterator[tuple[Expr, Scope]]:
+    yield node.expr, scope
+
+
+@operands.register(If)
+@operands.register(Ref)
+@operands.register(OfDeclared)
+@operands.register(ByLabel)
+@operands.register(Successor)
+@operands.register(Numbers)
+@operands.register(PrefixSums)
+def _(node: Expr, scope: Scope) -> Iterator[tuple[Expr, Scope]]:
+    if stands_for := expanded(node, scope):
+        yield stands_for, scope
+
+
+@operands.register
+def _(node: At, scope: Scope) -> Iterator[tuple[Expr, Scope]]:
+    yield node.argument, scope.at(node.level)
+
+
+@operands.register
+def _(node: Over, scope: Scope) -> Iterator[tuple[Expr, Scope]]:
+    yield node.argument, scope.over(node.span)
+
+
+@operands.register
+def _(node: AtEnd, scope: Scope) -> Iterator[tuple[Expr, Scope]]:
+    yield node.argument, scope.at_end()
+
+
+@operands.register
+def _(node: AsRecorded, scope: Scope) -> Iterator[tuple[Expr, Scope]]:
+    yield node.argument, scope.by_rules()
+
+
+@operands.register
+def _(node: Before, scope: Scope) -> Iterator[tuple[Expr, Scope]]:  # noqa: ARG001
+    yield from ()  # Its own record, which is made of the rest.
+
+
+def exists(expression: Expr, scope: Scope) -> bool:
+    """Whether the dialect of the settings has the series that an expression needs to have a sample at all."""
+    missing = scope.settings.dialect.missing
+    return not (missing and stays_empty(expression, missing, scope))
+
+
+def stays_empty(expression: Expr, missing: Collection[str], scope: Scope) -> bool:
+    """Whether an expression has no sample in any case while series are missing, by their names in vLLM."""
+    return _stays_empty(expression, frozenset(missing), scope, frozenset())
+
+
+@singledispatch
+def _stays_empty(node: Expr, missing: frozenset[str], scope: Scope, carried: frozenset[str]) -> bool:
+    """`carried` names the signals whose own past has been looked at: it has no sample that its present never had."""
+    return any(_stays_empty(part, missing, seen, carried) for part, seen in operands(node, scope))
+
+
+@_stays_empty.register
+def _(node: Raw, missing: frozenset[str], scope: Scope, carried: frozenset[str]) -> bool:  # noqa: ARG001
+    return metric_of(node, scope).name in missing
+
+
+@_stays_empty.register
+def _(node: Binary, missing: frozenset[str], scope: Scope, carried: frozenset[str]) -> bool:
+    left = _stays_empty(node.left, missing, scope, carried)
+    decided = node.operator == "unless" or left != (node.operator == "or")
+    return left if decided else _stays_empty(node.right, missing, scope, carried)
+
+
+@_stays_empty.register
+def _(node: FirstOf, missing: frozenset[str], scope: Scope, carried: frozenset[str]) -> bool:
+    return all(_stays_empty(one, missing, scope, carried) for one in node.alternatives)
+
+
+@_stays_empty.register
+def _(node: If, missing: frozenset[str], scope: Scope, carried: frozenset[str]) -> bool:
+    chosen = expanded(node, scope)
+    return chosen is None or _stays_empty(chosen, missing, scope, carried)
+
+
+@_stays_empty.register
+def _(node: Before, missing: frozenset[str], scope: Scope, carried: frozenset[str]) -> bool:
+    name = node.signal.name
+    return name in carried or _stays_empty(signal_named(name), missing, scope, carried | {name})
+
+
+@_stays_empty.register
+def _(node: Recorded, missing: frozenset[str], scope: Scope, carried: frozenset[str]) -> bool:
+    plain = Scope(scope.settings, scope.level, scope.edition)  # Nothing else changes which series are read.
+    return _signal_stays_empty(node, missing, plain, carried)
+
+
+@lru_cache(maxsize=20_000)
+def _signal_stays_empty(signal: Recorded, missing: frozenset[str], scope: Scope, carried: frozenset[str]) -> bool:
+    return _stays_empty(signal.expr, missing, scope, carried)
+
+
+def metrics_of(expression: Expr, scope: Scope, *, recorded: bool = True) -> tuple[str, ...]:
+    """Names of the metrics whose raw series it reads, in the order of reading; of a histogram its own, once.
+
+    Those that signals in it read as records are among them, unless `recorded` is false.
+    """
+    names: dict[str, None] = {}
+    visited: set[tuple[Recorded, Level]] = set()
+
+    def read(leaves: Iterable[tuple[Raw | Recorded, Scope]]) -> None:
+        for leaf, seen in leaves:
+            if isinstance(leaf, Raw):
+                names.update(dict.fromkeys(_family(metric_of(leaf, seen), seen)))
+            elif (leaf, seen.level) not in visited and (recorded or not record_name(leaf, seen)):
+                visited.add((leaf, seen.level))
+                read(_leaves_of_signal(leaf, seen))
+
+    read(leaves_of(expression, scope))
+    return tuple(names)
+
+
+def signals_of(expression: Expr, scope: Scope) -> tuple[Recorded, ...]:
+    """The signals that it is made of directly, in the order of reading."""
+    return tuple(dict.fromkeys(leaf for leaf, _ in leaves_of(expression, scope) if isinstance(leaf, Recorded)))
+
+
+def leaves_of(expression: Expr, scope: Scope) -> tuple[tuple[Raw | Recorded, Scope], ...]:
+    """Raw series and signals that it is made of directly, in the order of reading, each with its scope."""
+    return (
+        _leaves_of_signal(expression, scope) if isinstance(expression, Recorded) else tuple(_leaves(expression, scope))
+    )
+
+
+@lru_cache(maxsize=20_000)
+def _leaves_of_signal(signal: Recorded, scope: Scope) -> tuple[tuple[Raw | Recorded, Scope], ...]:
+    return tuple(_leaves(signal.expr, scope))
+
+
+def _leaves(node: Expr, scope: Scope) -> Iterator[tuple[Raw | Recorded, Scope]]:
+    if isinstance(node, (Raw, Recorded)):
+        yield node, scope
+    else:
+        for part, seen in operands(node, scope):
+            yield from _leaves(part, seen)
+
+
+def _family(metric: Metric, scope: Scope) -> Iterator[str]:
+    if spelling := scope.settings.dialect.spelled(metric):
+        yield spelling.name.removesuffix(metric.name.removeprefix(metric.part_of) if metric.part_of else "")
+
+
+def settings_in(node: Expr) -> tuple[Setting, ...]:
+    """The settings that a node holds itself, without those of its operands."""
+    held = (getattr(node, part.name) for part in fields(node))  # type: ignore[arg-type]
+    return tuple(dict.fromkeys(one for each in held for one in _settings_in(each)))
+
+
+def _settings_in(held: object) -> Iterator[Setting]:
+    if isinstance(held, Quantity):
+        yield from settings_of(held)
+    elif isinstance(held, tuple):
+        yield from (one for each in held for one in _settings_in(each))
+    elif is_dataclass(held) and not isinstance(held, (Expr, Metric, type)):
+        yield from (one for part in fields(held) for one in _settings_in(getattr(held, part.name)))

@@ -1,0 +1,229 @@
+"""What parts of nodes are from a scope: names of labels, values of matchers, conditions, and nodes behind nodes."""
+
+from functools import singledispatch
+
+from draftboard.catalogue import Metric
+from draftboard.expr import promql
+from draftboard.expr.nodes import (
+    AtLevel,
+    Bound,
+    ByLabel,
+    Condition,
+    Evaluator,
+    Expr,
+    FirstOf,
+    Function,
+    If,
+    InDialect,
+    IsSet,
+    Label,
+    LabelReplace,
+    Labels,
+    LabelsOfLevel,
+    LabelsOfMetric,
+    Match,
+    MetricOfDialect,
+    Names,
+    Not,
+    Number,
+    Numbers,
+    OfDeclared,
+    Pattern,
+    PrefixSums,
+    Raw,
+    Recorded,
+    Ref,
+    Select,
+    Successor,
+    UpTo,
+    constant,
+    labelled,
+    merged,
+)
+from draftboard.expr.scope import Edition, Matcher, Scope
+from draftboard.quantity import Quantity, Setting, value
+
+_SIGNALS: dict[str, Recorded] = {}
+
+
+def define(signal: Recorded) -> None:
+    """Make a signal known by its name, for `Ref`; the first of a name stands."""
+    _SIGNALS.setdefault(signal.name, signal)
+
+
+def signal_named(name: str) -> Recorded:
+    """The signal of a name; KeyError where there is none."""
+    return _SIGNALS[name]
+
+
+def record_name(signal: Recorded, scope: Scope, *, past: bool = False) -> str | None:
+    """The record of a signal that is read from here, of its past or of its present; None where there is none."""
+    if not scope.edition.reads_records:
+        return None
+    record = signal.record_name(scope.level, scope.settings)
+    return record if record and scope.reads(record, past=past) else None
+
+
+def names(labels: Names, scope: Scope) -> tuple[str, ...]:
+    """The labels, by the names that the settings give them."""
+    return tuple(name for label in labels for name in _names(label, scope))
+
+
+def _names(label: str | Labels | LabelsOfLevel | LabelsOfMetric, scope: Scope) -> tuple[str, ...]:
+    if isinstance(label, LabelsOfLevel):
+        return scope.labels
+    if isinstance(label, LabelsOfMetric):
+        return scope.carried(label.metric)
+    if isinstance(label, Labels):
+        held: str | tuple[str, ...] = getattr(scope.settings.labels, label.field)
+        return (held,) if isinstance(held, str) else held
+    return (label,)
+
+
+def name(label: Label, scope: Scope) -> str:
+    """One label's name."""
+    (found,) = _names(label, scope)
+    return found
+
+
+def matcher(match: Match, scope: Scope) -> Matcher:
+    """A matcher on raw series."""
+    pattern = match.pattern.of(scope.settings) if isinstance(match.pattern, Setting) else match.pattern
+    return Matcher(name(match.label, scope), match.operator, pattern)
+
+
+def selected(node: Select, scope: Scope) -> Scope:
+    """The scope of what is selected; where no value is excluded, as it was."""
+    accepted = tuple(one for pattern in node.values for one in _patterns(pattern, scope))
+    if node.negated and not accepted:
+        return scope
+    return scope.where(Matcher.of(name(node.label, scope), *accepted, negated=node.negated))
+
+
+def _patterns(pattern: Pattern, scope: Scope) -> tuple[str, ...]:
+    if isinstance(pattern, UpTo):
+        return (up_to(whole(pattern.largest, scope)),)
+    if isinstance(pattern, Bound):
+        return (either_spelling(value(pattern.seconds, scope.settings)),)
+    if isinstance(pattern, Setting):
+        held: str | tuple[str, ...] = pattern.of(scope.settings)
+        return (held,) if isinstance(held, str) else tuple(held)
+    return (pattern,)
+
+
+def either_spelling(bound: float) -> str:
+    """A bound as Prometheus 2 stores it or as 3 does: `1` or `1.0`."""
+    return f"{promql.number(bound)}|{promql.number(bound)}[.]0" if bound == int(bound) else promql.number(bound)
+
+
+def up_to(largest: int) -> str:
+    """A regular expression for the whole numbers 0 to `largest`, below 100."""
+    tens, ones = divmod(largest, 10)
+    if tens == 0:
+        return f"[0-{ones}]" if ones else "0"
+    lower = {1: "[0-9]", 2: "1?[0-9]"}.get(tens, f"[1-{tens - 1}]?[0-9]")
+    return f"{lower}|{tens}[0-{ones}]" if ones else f"{lower}|{tens}0"
+
+
+def whole(quantity: Quantity | int, scope: Scope) -> int:
+    """A quantity that counts something."""
+    return int(value(quantity, scope.settings))
+
+
+def metric_of(node: Raw, scope: Scope) -> Metric:
+    """The metric that is read; of a dialect, its own."""
+    if isinstance(node.metric, Metric):
+        return node.metric
+    own = _of_dialect(node.metric, scope)
+    if own is None:
+        raise ValueError(f"{scope.settings.dialect.engine} has no metric for {node.metric.field}")
+    return own
+
+
+def _of_dialect(metric: MetricOfDialect, scope: Scope) -> Metric | None:
+    own: Metric | None = getattr(scope.settings.dialect, metric.field)
+    return own
+
+
+_EDITIONS = {
+    Evaluator.RECORDS: {edition for edition in Edition if edition.reads_records},
+    Evaluator.RECORD_PANEL: {Edition.RECORDS},
+    Evaluator.RAW_PANEL: {Edition.RAW},
+    Evaluator.ONCE: {Edition.ASKED},
+}
+
+
+def holds(condition: Condition, scope: Scope) -> bool:
+    """Whether a condition holds, seen from a scope."""
+    match condition:
+        case Not():
+            return not holds(condition.condition, scope)
+        case AtLevel():
+            return scope.level is condition.level
+        case IsSet():
+            held = Setting(condition.path).of(scope.settings)
+            return condition.key in held if condition.key else held not in (None, False, {}, ())
+        case InDialect():
+            return _of_dialect(condition.metric, scope) is not None
+        case Evaluator():
+            return scope.edition in _EDITIONS[condition]
+
+
+@singledispatch
+def expanded(node: Expr, scope: Scope) -> Expr | None:  # noqa: ARG001
+    """What a node stands for, by settings, dialect, level or evaluator; None where that is nothing.
+
+    TypeError for a node that stands for itself.
+    """
+    raise TypeError(f"{type(node).__name__} is no node that stands for another")
+
+
+@expanded.register
+def _(node: If, scope: Scope) -> Expr | None:
+    return node.then if holds(node.condition, scope) else node.otherwise
+
+
+@expanded.register
+def _(node: Ref, scope: Scope) -> Expr:  # noqa: ARG001
+    return signal_named(node.name)
+
+
+@expanded.register
+def _(node: OfDeclared, scope: Scope) -> Expr:
+    return merged(node.label, {name: part for name, part in node.parts if name in scope.settings.slo.declared})
+
+
+@expanded.register
+def _(node: ByLabel, scope: Scope) -> Expr:
+    """Values of the label for which the table says the same share a branch."""
+    by_number: dict[float, list[str]] = {}
+    for one, number in sorted(node.table.of(scope.settings).items()):
+        by_number.setdefault(number, []).append(one)
+    known = [constant(number, node.like.where(node.label, *ones)) for number, ones in sorted(by_number.items())]
+    return FirstOf((*known, constant(node.default, node.like)))
+
+
+@expanded.register
+def _(node: Successor, scope: Scope) -> Expr:
+    # PromQL has no arithmetic on label values: the last digit is rewritten, and numbers that end in 9 carry.
+    argument, largest = node.argument, whole(node.largest, scope)
+    for digit in range(min(largest, 8) + 1):
+        argument = LabelReplace(argument, node.label, f"${{1}}{digit + 1}", node.source, f"(.*){digit}")
+    for nines in range(9, largest + 1, 10):
+        argument = LabelReplace(argument, node.label, str(nines + 1), node.source, str(nines))
+    return argument
+
+
+@expanded.register
+def _(node: Numbers, scope: Scope) -> Expr:
+    last = whole(node.last, scope)
+    return merged(node.label, {str(n): Function("vector", Number(n)) for n in range(node.first, last + 1)})
+
+
+@expanded.register
+def _(node: PrefixSums, scope: Scope) -> Expr:
+    sums = (
+        labelled(node.argument.where(node.over, up_to(k - 1)).sum(node.over), node.label, str(k))
+        for k in range(1, whole(node.most, scope) + 1)
+    )
+    return FirstOf(tuple(sums))

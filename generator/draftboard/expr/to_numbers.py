@@ -1,0 +1,251 @@
+"""Expressions as numbers, from what servers counted.
+
+What looks at the past (`Ago`, `OverTime`, `Before`) has no value in counts, which hold one window only.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import singledispatch
+from itertools import pairwise
+
+from draftboard.expr import vector
+from draftboard.expr.counts import Counts, View
+from draftboard.expr.nodes import (
+    Aggregate,
+    Ago,
+    AsRecorded,
+    At,
+    AtLeast,
+    Before,
+    Binary,
+    Carrying,
+    Constant,
+    CountValues,
+    Expr,
+    Extreme,
+    FirstOf,
+    Function,
+    Interpolated,
+    InWindow,
+    LabelJoin,
+    LabelReplace,
+    Matching,
+    Now,
+    Number,
+    Over,
+    OverTime,
+    Parameter,
+    Quantile,
+    Raw,
+    Recorded,
+    RecordOf,
+    Reduce,
+    Select,
+    Spread,
+)
+from draftboard.expr.resolve import expanded, matcher, metric_of, name, names, selected
+from draftboard.expr.scope import Edition, Level, Scope
+from draftboard.expr.vector import NOTHING, Key, Labels, Vector
+from draftboard.quantity import value
+
+
+def values_of(expression: Expr, counts: Counts, level: Level = Level.MODEL) -> Vector:
+    """The values of an expression, by the labels of the level and its own."""
+    return vector.as_vector(to_numbers(expression, View(Scope(counts.settings, level, Edition.ASKED), counts)))
+
+
+@singledispatch
+def to_numbers(node: Expr, view: View) -> Vector | float:
+    """The value of a node; of one that stands for another, of that one."""
+    stands_for = expanded(node, view.scope)
+    return NOTHING if stands_for is None else to_numbers(stands_for, view)
+
+
+def _vector(node: Expr, view: View) -> Vector:
+    return vector.required(to_numbers(node, view))
+
+
+@to_numbers.register
+def _(node: Recorded, view: View) -> Vector:
+    """Computed once and then selected from, as a record is."""
+    whole = view.through(replace(view.scope, only=()))
+    all_values = view.once(node.name, lambda: vector.as_vector(to_numbers(node.expr, whole)))
+    return view.selected(all_values, (*view.scope.labels, *node.by))
+
+
+@to_numbers.register
+def _(node: Number, view: View) -> float:
+    return value(node.value, view.scope.settings)
+
+
+@to_numbers.register
+def _(node: Parameter, view: View) -> float:
+    return value(node.default, view.scope.settings)
+
+
+@to_numbers.register
+def _(node: Binary, view: View) -> Vector | float:
+    left, right = to_numbers(node.left, view), to_numbers(node.right, view)
+    return vector.combined(left, node.operator, right, _key(node.matching, view.scope), node.matching.group)
+
+
+def _key(matching: Matching, scope: Scope) -> Key:
+    """The labels that must be equal."""
+    labels, pick = names(matching.labels, scope), vector.kept if matching.just else vector.dropped
+    return lambda one: pick(one, labels)
+
+
+@to_numbers.register
+def _(node: Raw, view: View) -> Vector:
+    metric = metric_of(node, view.scope)
+    carried = names(node.chosen_by, view.scope) if node.chosen_by else view.scope.carried(metric)
+    matchers = tuple(matcher(match, view.scope) for match in node.matchers)
+    return view.selected(view.counts.series.get(metric.name, NOTHING), carried, matchers)
+
+
+_OF_ONE_WINDOW: Mapping[str, Callable[[float], float]] = {
+    "rate": float,
+    "abs": abs,
+    "ceil": lambda number: float(math.ceil(number)),
+    "log2": math.log2,
+    # Of one reading: the last sample is the mean and the greatest, too.
+    "avg_over_time": float,
+    "max_over_time": float,
+    "last_over_time": float,
+}
+
+
+@to_numbers.register
+def _(node: Function, view: View) -> Vector:
+    argument = to_numbers(node.argument, view)
+    if node.name == "vector" and not isinstance(argument, Mapping):
+        return {frozenset(): argument}
+    compute = _OF_ONE_WINDOW.get(node.name)
+    if compute is None or not isinstance(argument, Mapping):
+        return NOTHING
+    return {labels: compute(number) for labels, number in argument.items()}
+
+
+@to_numbers.register
+def _(node: Quantile, view: View) -> Vector:
+    share = node.share.value if isinstance(node.share, Number) else node.share.default
+    return vector.quantile(value(share, view.scope.settings), _vector(node.buckets, view))
+
+
+@to_numbers.register
+def _(node: AtLeast, view: View) -> Vector:
+    return {labels: max(number, node.least) for labels, number in _vector(node.argument, view).items()}
+
+
+@to_numbers.register
+def _(node: Interpolated, view: View) -> Vector:
+    points = node.points.of(view.scope.settings)
+    return {labels: _interpolated(points, number) for labels, number in _vector(node.argument, view).items()}
+
+
+def _interpolated(points: Sequence[tuple[float, float]], at: float) -> float:
+    steps = (
+        (high - low) / (end - start) * (min(max(at, start), end) - start)
+        for (start, low), (end, high) in pairwise(points)
+    )
+    return sum(steps, points[0][1])
+
+
+@to_numbers.register
+def _(node: Constant, view: View) -> Vector:
+    return dict.fromkeys(_vector(node.like, view), value(node.value, view.scope.settings))
+
+
+@to_numbers.register
+def _(node: Aggregate, view: View) -> Vector:
+    by = names(node.by, view.scope)
+    return vector.aggregated(node.how, _vector(node.argument, view), lambda labels: vector.kept(labels, by))
+
+
+@to_numbers.register
+def _(node: Spread, view: View) -> Vector:
+    by = names(node.by, view.scope)
+    return vector.spread(node.share, _vector(node.argument, view), lambda labels: vector.kept(labels, by))
+
+
+@to_numbers.register
+def _(node: Reduce, view: View) -> Vector:
+    return vector.aggregated(
+        node.how, _vector(node.argument, view), lambda labels: vector.dropped(labels, (node.label,))
+    )
+
+
+@to_numbers.register
+def _(node: FirstOf, view: View) -> Vector:
+    return vector.first_of(_vector(one, view) for one in node.alternatives)
+
+
+@to_numbers.register
+def _(node: Select, view: View) -> Vector | float:
+    return to_numbers(node.argument, view.through(selected(node, view.scope)))
+
+
+@to_numbers.register
+def _(node: LabelReplace, view: View) -> Vector:
+    label, source = name(node.label, view.scope), name(node.source, view.scope)
+    pattern = node.pattern.replace(r"\\", "\\")
+    return vector.relabelled(_vector(node.argument, view), label, node.replacement, source, pattern)
+
+
+@to_numbers.register
+def _(node: LabelJoin, view: View) -> Vector:
+    label, sources = name(node.label, view.scope), names(node.sources, view.scope)
+    argument = _vector(node.argument, view)
+    joined = {each: node.separator.join(vector.value_of(each, one) for one in sources) for each in argument}
+    return {vector.with_label(labels, label, joined[labels]): number for labels, number in argument.items()}
+
+
+@to_numbers.register
+def _(node: Carrying, view: View) -> Vector:
+    by, label = names(node.by, view.scope), name(node.label, view.scope)
+    partners = {vector.kept(one, by): vector.value_of(one, label) for one in _vector(node.other, view)}
+    keyed = ((each, vector.kept(each, by), number) for each, number in _vector(node.argument, view).items())
+    return {vector.with_label(each, label, partners[key]): number for each, key, number in keyed if key in partners}
+
+
+@to_numbers.register
+def _(node: CountValues, view: View) -> Vector:
+    counts: dict[Labels, float] = {}
+    for labels, number in _vector(node.argument, view).items():
+        group = vector.with_label(vector.kept(labels, view.scope.labels), node.label, f"{number:g}")
+        counts[group] = counts.get(group, 0.0) + 1
+    return counts
+
+
+@to_numbers.register
+def _(node: At, view: View) -> Vector | float:
+    return to_numbers(node.argument, view.through(view.scope.at(node.level)))
+
+
+@to_numbers.register
+def _(node: Over, view: View) -> Vector | float:
+    return to_numbers(node.argument, view.through(view.scope.over(node.span)))
+
+
+@to_numbers.register
+def _(node: InWindow, view: View) -> Vector | float:
+    return to_numbers(node.rate, view)
+
+
+@to_numbers.register
+def _(node: Extreme, view: View) -> Vector:
+    now = _vector(node.signal, view)
+    then = _vector(node.signal, view.earlier) if view.earlier else NOTHING
+    among = min if node.how == "min" else max
+    return {labels: among(number, then.get(labels, number)) for labels, number in now.items()}
+
+
+@to_numbers.register(Now)
+@to_numbers.register(Ago)
+@to_numbers.register(OverTime)
+@to_numbers.register(Before)
+@to_numbers.register(AsRecorded)
+@to_numbers.register(RecordOf)
+def _(node: Expr, view: View) -> Vector:  # noqa: ARG001
+    return NOTHING

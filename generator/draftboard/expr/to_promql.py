@@ -1,0 +1,306 @@
+"""Expressions as PromQL, seen from a scope."""
+
+from functools import lru_cache, singledispatch
+from itertools import pairwise
+
+from draftboard.expr import promql
+from draftboard.expr.nodes import (
+    Aggregate,
+    Ago,
+    AsRecorded,
+    At,
+    AtEnd,
+    AtLeast,
+    Before,
+    Binary,
+    Carrying,
+    Constant,
+    CountValues,
+    Expr,
+    Extreme,
+    FirstOf,
+    Function,
+    If,
+    Interpolated,
+    InWindow,
+    LabelJoin,
+    LabelReplace,
+    Matching,
+    Now,
+    Number,
+    Over,
+    OverTime,
+    Parameter,
+    Quantile,
+    Raw,
+    Recorded,
+    RecordOf,
+    Reduce,
+    Select,
+    Spread,
+    Window,
+)
+from draftboard.expr.reads import exists
+from draftboard.expr.resolve import expanded, matcher, metric_of, name, names, record_name, selected, signal_named
+from draftboard.expr.scope import Edition, Level, Scope
+from draftboard.quantity import EVALUATION, RATE_WINDOW, Quantity, number_text, span_text
+
+
+def promql_of(expression: Expr, scope: Scope) -> str:
+    """The PromQL of an expression; ValueError where nothing in it carries a label that the scope selects by."""
+    return scope.selected(to_promql(expression, scope), *scope.only)
+
+
+@singledispatch
+def to_promql(node: Expr, scope: Scope) -> str:
+    """The PromQL of a node; of one that stands for another, of that one."""
+    stands_for = expanded(node, scope)
+    if stands_for is None:
+        raise ValueError(f"{node} is nothing here")
+    return to_promql(stands_for, scope)
+
+
+def definition(signal: Recorded, scope: Scope) -> str:
+    """PromQL that computes a signal, for the rule that records it."""
+    if engines := rolled_up(signal, scope):
+        return promql.aggregate(signal.rollup or "", (*scope.labels, *signal.by), engines)
+    return to_promql(signal.expr, scope)
+
+
+def rolled_up(signal: Recorded, scope: Scope) -> str | None:
+    """A selector of the record of engines that makes the model's; None where that is computed anew."""
+    return record_selector(signal, scope.at(Level.ENGINE)) if scope.level is Level.MODEL and signal.rollup else None
+
+
+def record_selector(signal: Recorded, scope: Scope, window: str = "") -> str | None:
+    """A selector of the signal's record at the scope's level; None where there is none to read."""
+    record = record_name(signal, scope, past=bool(window))
+    return scope.series(record, (*scope.labels, *signal.by), window=window) if record else None
+
+
+@to_promql.register
+def _(node: Recorded, scope: Scope) -> str:
+    return _of_signal(node, scope)
+
+
+@lru_cache(maxsize=20_000)  # Signals stand in the expressions of many others.
+def _of_signal(signal: Recorded, scope: Scope) -> str:
+    return record_selector(signal, scope) or to_promql(signal.expr, scope)
+
+
+@to_promql.register
+def _(node: Number, scope: Scope) -> str:
+    return number_text(node.value, scope.settings)
+
+
+@to_promql.register
+def _(node: Parameter, scope: Scope) -> str:
+    return f"${node.name}" if scope.edition.on_dashboard else number_text(node.default, scope.settings)
+
+
+@to_promql.register
+def _(_: Now, scope: Scope) -> str:  # noqa: ARG001
+    return "time()"
+
+
+@to_promql.register
+def _(node: Binary, scope: Scope) -> str:
+    if node.operator in {"or", "unless"} and not exists(node.right, scope):
+        return to_promql(node.left, scope)
+    if node.operator == "or" and not exists(node.left, scope):
+        return to_promql(node.right, scope)
+    left, right = to_promql(node.left, scope), to_promql(node.right, scope)
+    return promql.binary(left, node.operator, right, _matching(node.matching, scope))
+
+
+def _matching(matching: Matching, scope: Scope) -> str:
+    labels, group = names(matching.labels, scope), f" group_{matching.group} ()" if matching.group else ""
+    by = "on" if matching.just else "ignoring"
+    return f"{by} ({', '.join(labels)}){group}" if matching.just or labels else ""
+
+
+@to_promql.register
+def _(node: Raw, scope: Scope) -> str:
+    window = _window(node, scope)
+    text = scope.raw(
+        metric_of(node, scope),
+        window=window,
+        matchers=tuple(matcher(match, scope) for match in node.matchers),
+        chosen_by=names(node.chosen_by, scope) if node.chosen_by else None,
+    )
+    return text if window else _under_our_labels(text, node, scope)
+
+
+def _window(node: Raw, scope: Scope) -> str:
+    if node.window is None:
+        return ""
+    if node.window is Window.RATE:
+        return scope.window
+    return span_text(scope.span or RATE_WINDOW if node.window is Window.FIXED else node.window, scope.settings)
+
+
+def _under_our_labels(text: str, node: Raw, scope: Scope) -> str:
+    """The PromQL of samples with the labels that vLLM gives them."""
+    spelling = scope.settings.dialect.spelled(metric_of(node, scope))
+    for ours, theirs in spelling.labels.items() if spelling else ():
+        moved = promql.call("label_replace", text, f'"{ours}"', '"$1"', f'"{theirs}"', '"(.*)"')
+        text = promql.call("label_replace", moved, f'"{theirs}"', '""', '""', '""')
+    return text
+
+
+@to_promql.register
+def _(node: RecordOf, scope: Scope) -> str:
+    record = node.name.replace("{}", f"${{{node.parameter}}}")
+    return scope.series(f"{scope.level.value}:{record}{scope.window}", scope.labels)
+
+
+@to_promql.register
+def _(node: Function, scope: Scope) -> str:
+    text = promql.call(node.name, to_promql(node.argument, scope))
+    # A range has no labels to replace, what is made of it has.
+    ranged = isinstance(node.argument, Raw) and node.argument.window
+    return _under_our_labels(text, node.argument, scope) if isinstance(node.argument, Raw) and ranged else text
+
+
+@to_promql.register
+def _(node: Quantile, scope: Scope) -> str:
+    return promql.call("histogram_quantile", to_promql(node.share, scope), to_promql(node.buckets, scope))
+
+
+@to_promql.register
+def _(node: AtLeast, scope: Scope) -> str:
+    return promql.call("clamp_min", to_promql(node.argument, scope), promql.number(node.least))
+
+
+@to_promql.register
+def _(node: Interpolated, scope: Scope) -> str:
+    points, argument = node.points.of(scope.settings), to_promql(node.argument, scope)
+    text: str = promql.constant(promql.number(points[0][1]), argument)
+    for (start, low), (end, high) in pairwise(points):
+        within = promql.call("clamp", argument, promql.number(start), promql.number(end))
+        risen = promql.binary(within, "-", promql.number(start))
+        text = promql.binary(text, "+", promql.binary(promql.number((high - low) / (end - start)), "*", risen))
+    return text
+
+
+@to_promql.register
+def _(node: Constant, scope: Scope) -> str:
+    return promql.constant(number_text(node.value, scope.settings), to_promql(node.like, scope))
+
+
+@to_promql.register
+def _(node: Aggregate, scope: Scope) -> str:
+    return promql.aggregate(node.how, names(node.by, scope), to_promql(node.argument, scope))
+
+
+@to_promql.register
+def _(node: Spread, scope: Scope) -> str:
+    share = promql.number(node.share)
+    return promql.aggregate("quantile", names(node.by, scope), share, to_promql(node.argument, scope))
+
+
+@to_promql.register
+def _(node: Reduce, scope: Scope) -> str:
+    return promql.call(f"{node.how} without ({node.label}) ", to_promql(node.argument, scope))
+
+
+@to_promql.register
+def _(node: FirstOf, scope: Scope) -> str:
+    """Without alternatives that cannot have a sample here."""
+    possible = [one for one in node.alternatives if not isinstance(one, If) or expanded(one, scope)]
+    existing = [one for one in possible if exists(one, scope)]
+    return promql.first_of(*(to_promql(one, scope) for one in existing or possible))
+
+
+@to_promql.register
+def _(node: Select, scope: Scope) -> str:
+    seen = selected(node, scope)
+    return scope.selected(to_promql(node.argument, seen), *seen.only[len(scope.only) :])
+
+
+@to_promql.register
+def _(node: LabelReplace, scope: Scope) -> str:
+    parts = (name(node.label, scope), node.replacement, name(node.source, scope), node.pattern)
+    return promql.call("label_replace", to_promql(node.argument, scope), *(f'"{part}"' for part in parts))
+
+
+@to_promql.register
+def _(node: LabelJoin, scope: Scope) -> str:
+    parts = (name(node.label, scope), node.separator, *names(node.sources, scope))
+    return promql.call("label_join", to_promql(node.argument, scope), *(f'"{part}"' for part in parts))
+
+
+@to_promql.register
+def _(node: Carrying, scope: Scope) -> str:
+    by = names(node.by, scope)
+    partners = promql.aggregate("topk", by, "1", to_promql(node.other, scope))
+    matching = f"on ({', '.join(by)}) group_left ({name(node.label, scope)})"
+    return promql.binary(to_promql(node.argument, scope), "*", partners, matching)
+
+
+@to_promql.register
+def _(node: CountValues, scope: Scope) -> str:
+    return promql.aggregate("count_values", scope.labels, f'"{node.label}"', to_promql(node.argument, scope))
+
+
+@to_promql.register
+def _(node: At, scope: Scope) -> str:
+    return to_promql(node.argument, scope.at(node.level))
+
+
+@to_promql.register
+def _(node: Over, scope: Scope) -> str:
+    return to_promql(node.argument, scope.over(node.span))
+
+
+@to_promql.register
+def _(node: AtEnd, scope: Scope) -> str:
+    return to_promql(node.argument, scope.at_end())
+
+
+@to_promql.register
+def _(node: AsRecorded, scope: Scope) -> str:
+    return to_promql(node.argument, scope.by_rules())
+
+
+@to_promql.register
+def _(node: Ago, scope: Scope) -> str:
+    return to_promql(node.argument, scope.ago(node.span))
+
+
+@to_promql.register
+def _(node: OverTime, scope: Scope) -> str:
+    settings = scope.settings
+    span, past = span_text(node.span, settings), scope.ago(node.offset)
+    record = record_selector(node.argument, past, span) if isinstance(node.argument, Recorded) else None
+    if record is None:
+        offset = span_text(node.offset, settings)
+        record = promql.subquery(to_promql(node.argument, scope), span, span_text(node.pace, settings), offset)
+    share = [to_promql(node.share, scope)] if node.share else []
+    return promql.call(node.function, *share, record)
+
+
+@to_promql.register
+def _(node: Before, scope: Scope) -> str:
+    return to_promql(OverTime(node.function, signal_named(node.signal.name), node.span), scope)
+
+
+@to_promql.register
+def _(node: InWindow, scope: Scope) -> str:
+    window = scope.span or RATE_WINDOW
+    # Grafana's window is of another length, by zoom.
+    seen = scope.over(window) if scope.edition is Edition.RAW else scope
+    seconds = number_text(window if isinstance(window, Quantity) else window.seconds, scope.settings)
+    return promql.binary(to_promql(node.rate, seen), "*", seconds)
+
+
+@to_promql.register
+def _(node: Extreme, scope: Scope) -> str:
+    # One evaluation more: what changed since the last one before the window is still counted in rates.
+    span = EVALUATION + scope.span if scope.span else RATE_WINDOW + EVALUATION
+    function = f"{node.how}_over_time"
+    if record_name(node.signal, scope) is None:
+        pace = span_text(EVALUATION, scope.settings)
+        subquery = promql.subquery(to_promql(node.signal, scope), span_text(span, scope.settings), pace, "0s")
+        return promql.call(function, subquery)
+    return to_promql(OverTime(function, node.signal, span), scope)
