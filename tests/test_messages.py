@@ -54,8 +54,7 @@ def test_links_renamed_labels_and_additions_are_expanded(promtool: Path, tmp_pat
         {"severity": "warning", "team": "llm", "tier": "2"},
         {
             "summary": f"A vLLM server does not answer: {who}",
-            "description": f"{who} does not answer scrapes. Requests fail or are served by other replicas with higher "
-            "latency.",
+            "description": f"{who} does not answer scrapes. Its requests fail, or other servers answer them later.",
             "runbook_url": "https://r.example/VLLMTargetDown.md",
             "dashboard_url": "https://g.example/d/draftboard-latency?var-service=vllm&var-pod=gpu%2F1+a%26b&var-region=eu",
             "desk": "ask gpu/1 a&b",

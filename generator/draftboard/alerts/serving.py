@@ -23,7 +23,7 @@ ON_SERVING = (
         guard=None,
         when="more than ${limit} of the servers of a model do not answer",
         summary="Servers of a model do not answer.",
-        description="${who}: ${value} of its servers do not answer scrapes. The others cannot carry the load.",
+        description="${who}: ${value} of its servers do not answer scrapes. The others may be overloaded.",
         dashboard="latency",
     ),
     Alert(
@@ -35,9 +35,9 @@ ON_SERVING = (
         level=Level.SERVICE,
         guard=None,
         when="a model that was served within ${rules.remember} has no scrape target left",
-        summary="A model has lost its last server.",
-        description="${who} was served within the last ${rules.remember}, and none of its servers is a scrape target "
-        "any more.",
+        summary="A model has no server left.",
+        description="${who} was served within the last ${rules.remember}. None of its servers is a scrape target any "
+        "more.",
         dashboard="latency",
     ),
     Alert(
@@ -47,10 +47,9 @@ ON_SERVING = (
         for_="1m",
         level=Level.TARGET,
         guard=None,
-        when="a server has answered no scrape for ${rules.silence}, and stays away",
+        when="a server has not answered scrapes for ${rules.silence}",
         summary="A vLLM server does not answer.",
-        description="${who} does not answer scrapes. Requests fail or are served by other replicas with higher "
-        "latency.",
+        description="${who} does not answer scrapes. Its requests fail, or other servers answer them later.",
         dashboard="latency",
         # Of many servers one message; a crash loop is one trouble.
         inhibited_by=("VLLMModelDown", "VLLMTargetFlapping"),
@@ -64,9 +63,9 @@ ON_SERVING = (
         level=Level.TARGET,
         guard=None,
         when="a server restarts or stops answering more than ${limit} times within ${rules.remember}",
-        summary="A vLLM server fails again and again.",
-        description="${who} restarted or stopped answering ${value} times within ${rules.remember}. Requests in flight "
-        "are lost each time.",
+        summary="A vLLM server is flapping.",
+        description="${who} restarted or stopped answering ${value} times within ${rules.remember}. Each time, "
+        "requests in flight are lost.",
         dashboard="latency",
     ),
     Alert(
@@ -77,8 +76,7 @@ ON_SERVING = (
         severity="critical",
         level=Level.ENGINE,
         guard=None,
-        when="an engine holds running requests, and for ${rules.rate_window} neither generates a token nor computes a "
-        "prompt",
+        when="an engine has running requests, but generates no token and computes no prompt for ${rules.rate_window}",
         summary="An engine is stuck.",
         description="${who} holds ${value} running requests and has generated no token for ${rules.rate_window}. Its "
         "health check may still pass.",
@@ -92,9 +90,10 @@ ON_SERVING = (
         severity="critical",
         level=Level.TARGET,
         guard=None,
-        when="a server accepts requests, and for ${rules.rate_window} finishes none",
-        summary="A vLLM server accepts requests and answers none.",
-        description="${who} accepted ${value} requests within ${rules.rate_window} and finished none. Clients give up.",
+        when="a server accepts requests, but finishes none for ${rules.rate_window}",
+        summary="A vLLM server accepts requests but answers none.",
+        description="${who} accepted ${value} requests within ${rules.rate_window} but finished none. Clients time "
+        "out.",
         dashboard="latency",
         inhibited_by=("VLLMEngineStuck",),  # The engine that holds them.
     ),
@@ -106,7 +105,7 @@ ON_SERVING = (
         keep_firing_for="10m",
         guard=None,  # The signal itself asks for enough requests.
         when="more than ${limit} of the requests that received a first token never finish",
-        summary="Clients give up on requests.",
+        summary="Clients abandon requests.",
         description="${who}: ${value} of the requests that received a first token never finish. No error counter shows "
         "them.",
         dashboard="latency",
@@ -122,7 +121,7 @@ ON_SERVING = (
         guard=None,  # What is watched asks for enough requests.
         watched=requests.lately_or_in_an_hour(requests.errors, requests.request_rate),
         when="more than ${limit} of finished requests end in an error",
-        summary="Requests end in an error.",
+        summary="Requests fail inside the engine.",
         description="${who}: ${value} of finished requests ended in an error inside the engine.",
         dashboard="latency",
     ),
@@ -137,7 +136,7 @@ ON_SERVING = (
         guard=None,  # What is watched asks for enough requests.
         watched=requests.lately_or_in_an_hour(requests.http_failures, requests.http_responses),
         when="more than ${limit} of the HTTP responses of a model's servers are 5xx",
-        summary="vLLM servers answer with 5xx.",
+        summary="A vLLM servers answer with 5xx.",
         description="${who}: ${value} of the HTTP responses are 5xx.",
         dashboard="latency",
         # What still counts within the window of a rate; and 503 by design.
@@ -164,7 +163,7 @@ ON_SERVING = (
         severity="critical",
         level=Level.SERVICE,
         guard=None,  # The signal asks for enough bad events.
-        when="an error budget of ${slo.window} loses 2 % in 1h or 5 % in 6h, and still burns",
+        when="an error budget of ${slo.window} loses 2 % within 1h or 5 % within 6h, and still burns",
         summary="An error budget burns fast.",
         description=_BURNS,
         beside=slo.time_left,
@@ -179,7 +178,7 @@ ON_SERVING = (
         keep_firing_for="1h",
         level=Level.SERVICE,
         guard=None,
-        when="an error budget of ${slo.window} loses 10 % in 1d or in 3d, and still burns",
+        when="an error budget of ${slo.window} loses 10 % within 1d or 3d, and still burns",
         summary="An error budget burns too fast to last.",
         description=_BURNS,
         beside=slo.time_left,
@@ -207,8 +206,8 @@ ON_SERVING = (
         guard=requests.requests_waiting > 0,  # A full cache is well used while nobody waits.
         when="more than ${limit} of the KV cache of an engine is in use, and requests wait",
         summary="The KV cache is nearly full.",
-        description="${who}: the fullest engine holds ${value} of its KV cache. The next long request waits or "
-        "preempts.",
+        description="${who}: the fullest engine uses ${value} of its KV cache. The next long request waits or preempts "
+        "another.",
         dashboard="capacity",
         inhibited_by=("VLLMPreemptions",),  # Pressure that has become harm.
     ),
@@ -248,8 +247,8 @@ ON_SERVING = (
         guard=enough_requests,  # One request may be slower than the one before.
         when="the mean decode step takes more than ${limit} times its ${rules.baseline} mean at batches of the same "
         "size",
-        summary="Decode steps take longer than usual at the same batch.",
-        description="${who}: a decode step takes ${value} times what it usually takes at the same batch.",
+        summary="Decode steps take longer than usual at the same batch size.",
+        description="${who}: a decode step takes ${value} times as long as usual at the same batch size.",
         dashboard="latency",
         inhibited_by=("VLLMPreemptions",),  # A preempted request waits between two of its tokens.
     ),

@@ -17,8 +17,8 @@ ON_SPECULATION = (
         for_="30m",
         keep_firing_for="15m",
         guard=decisions.loses & enough_requests,
-        when="the expected speedup is below ${limit}, with enough drafts and requests, sound counters and no measured "
-        "speedup of its users",
+        when="the expected speedup is below ${limit}, with enough drafts and requests, consistent counters and no "
+        "measured speedup",
         summary="Speculative decoding is expected to cost more than it saves.",
         description="${who}: a decode step yields fewer tokens than its drafts cost. Decoding is expected to run at "
         "${value} of its speed without speculation.",
@@ -62,7 +62,7 @@ ON_SPECULATION = (
         level=Level.ENGINE,
         guard=judged & (enough_requests & (comparison.other_engines(requests.request_rate) > LEAST_REQUESTS)),
         when="the mean acceptance length of an engine is below ${limit} of that of the model's other engines",
-        summary="One engine accepts far less than the others.",
+        summary="One engine accepts far fewer draft tokens than the others.",
         description="${who}: its mean acceptance length is ${value} of that of the model's other engines.",
         dashboard="depth",
     ),
@@ -73,10 +73,10 @@ ON_SPECULATION = (
         for_="30m",
         keep_firing_for="10m",
         guard=judged & (requests.cut_off > Setting("thresholds.cut_off")),  # A loop goes on.
-        when="draft acceptance is above ${limit}, and most answers run into their limit: often a repetition loop",
-        summary="Nearly every drafted token is accepted.",
-        description="${who}: draft acceptance is ${value}, and most answers run into their length limit. That is often "
-        "a repetition loop.",
+        when="draft acceptance is above ${limit}, and most answers reach their length limit: often a repetition loop",
+        summary="Nearly every draft token is accepted.",
+        description="${who}: draft acceptance is ${value}, and most answers reach their length limit. That is often a "
+        "repetition loop.",
         dashboard="overview",
     ),
     Alert(
@@ -89,7 +89,7 @@ ON_SPECULATION = (
         guard=enough_tokens,
         when="an engine with speculation configured generates tokens and drafts none",
         summary="An engine generates tokens but drafts none.",
-        description="${who} serves traffic with speculation configured, but nothing is drafted.",
+        description="${who} serves traffic with speculation configured, but drafts nothing.",
         dashboard="depth",
         inhibited_by=("VLLMTargetDown",),  # Its last rates outlive it.
     ),
@@ -113,7 +113,7 @@ ON_SPECULATION = (
         for_="15m",
         level=Level.ENGINE,
         guard=enough_drafts,
-        when="an identity of the draft counters is off by more than ${limit}",
+        when="an identity of the draft counters is violated by more than ${limit}",
         summary="The speculative counters contradict each other.",
         description="${who}: the identity {{ $labels.identity }} is violated by ${value}. Figures on speculation "
         "cannot be trusted.",
