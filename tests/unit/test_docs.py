@@ -1,5 +1,6 @@
 """The documentation: links have targets, tables have columns, and what it repeats agrees with its source."""
 
+import functools
 import re
 from pathlib import Path
 
@@ -54,6 +55,31 @@ def test_what_follows_in_a_list_is_indented_as_the_site_reads_it(page: Path) -> 
     """By four: with less the site ends the list, and counts its next steps from 1 again."""
     assert re.findall(r"(?m)^ {1,3}```.*", page.read_text()) == []
     assert re.findall(r"(?m)(?<=\n\n) {1,3}(?![ |]).+", prose(page)) == []
+
+
+def default_of(path: str) -> object:
+    """The default of a setting."""
+    return functools.reduce(getattr, path.split("."), Settings())
+
+
+def shares(number: str) -> set[float]:
+    """What a number may mean beside a setting: itself, or, of a percentage, the share and its complement."""
+    value = float(number.replace(",", "").rstrip("% "))
+    return {value / 100, 1 - value / 100} if "%" in number else {value}
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if "alerts" not in page.parts], ids=name_of)
+def test_a_number_beside_a_setting_is_its_default(page: Path) -> None:
+    """As in "200 drafts (`traffic.drafts_to_judge`)" and "`slo.window` (30d)". Runbooks are written from settings."""
+    text = " ".join(prose(page).split())
+    for path, shown in re.findall(r"`([a-z_]+(?:\.[a-z_]+)+)` \((?:by default )?([\d.]+[a-z]?)\)", text):
+        assert str(default_of(path)) == shown, path
+    for before, paths in re.findall(
+        r"((?:[^.|:`(]|\.(?=\d)){0,60})\(((?:`(?:thresholds|traffic)\.\w+`(?:, )?)+)", text
+    ):
+        numbers = [shares(number) for number in re.findall(r"\d[\d,]*(?:\.\d+)?(?: %)?", before)]
+        for path in re.findall(r"[\w.]+", paths) if numbers else []:
+            assert any(pytest.approx(value) == default_of(path) for each in numbers for value in each), path
 
 
 def test_every_page_is_in_the_navigation_of_the_site() -> None:
