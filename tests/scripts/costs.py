@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import draftboard.evidence
-from draftboard.evidence.assumed import LONG_PROMPT, assumed_cost
+from draftboard.evidence.assumed import LONG_PROMPT, assumed
 from draftboard.evidence.fit import PROBABILITY, Ranges, Spread, fit
 from draftboard.evidence.measurements import Measurement, published
 from draftboard.evidence.range import Range, Ruling, expected_speedup, ruling
@@ -45,15 +45,11 @@ class LeftOut:
 
 
 def speedup_of(row: Measurement, ranges: Ranges) -> Range:
-    assumed = assumed_cost(
-        row.method,
-        row.load,
-        prompt_tokens=LONG_PROMPT + 1 if row.unlike == "prompts" else None,
-        pipeline=row.unlike == "pipeline",
-        ranges=ranges,
-    )
-    assert assumed, row
-    return expected_speedup(row.tokens_per_step, assumed.step_cost)
+    prompt_tokens = LONG_PROMPT + 1 if row.unlike == "prompts" else None
+    costs = assumed(row.method, prompt_tokens=prompt_tokens, pipeline=row.unlike == "pipeline", ranges=ranges)
+    step_cost = costs.step_cost(row.load)
+    assert step_cost, row
+    return expected_speedup(row.tokens_per_step, step_cost)
 
 
 def left_out() -> Iterator[LeftOut]:
@@ -81,10 +77,10 @@ def main() -> None:
     PATH.write_text(text(), encoding="utf-8")
     rows = list(left_out())
     for one in rows:
-        row, told = one.row, one.speedup
+        row, speedup = one.row, one.speedup
         sys.stdout.write(
             f"{row.origin:22} {row.method:12} K={row.drafted:<2} batch {row.batch:<3} "
-            f"measured {row.speedup:.2f}, assumed {told}: {one.says}{'' if one.held else ', not held'}\n"
+            f"measured {row.speedup:.2f}, assumed {speedup}: {one.says}{'' if one.held else ', not held'}\n"
         )
     sys.stdout.write(
         f"{sum(one.held for one in rows)} of {len(rows)} held, {sum(one.wrong for one in rows)} wrong verdicts, "

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from draftboard.evidence import Load, Range, Ruling, assumed_cost, expected_speedup, published, ruling
-from draftboard.evidence.assumed import LONG_PROMPT, RANGES
+from draftboard.evidence import Load, Range, Ruling, assumed, expected_speedup, published, ruling
+from draftboard.evidence.assumed import LONG_PROMPT, assumed_ranges
 from draftboard.evidence.fit import fit
 from draftboard.evidence.law import METHODS, Kind, inflation, step_cost
 from scripts import costs
@@ -56,32 +56,33 @@ def test_some_verdicts_are_left(rows: list[costs.LeftOut]) -> None:
 def test_today_defaults_would_be_wrong_where_the_range_is_unclear() -> None:
     # vllm-project/vllm#44697: 94 % accepted, and slower than without.
     pipeline = next(row for row in published().measurement if row.unlike == "pipeline")
-    assert ruling(costs.speedup_of(pipeline, RANGES)) is Ruling.UNCLEAR
+    assert ruling(costs.speedup_of(pipeline, assumed_ranges())) is Ruling.UNCLEAR
     assert pipeline.tokens_per_step / (1 + 0.05 * pipeline.drafted) > 2
 
 
-def test_a_step_costs_more_in_larger_batches_and_with_longer_drafts() -> None:
-    def high(batch: float, drafted: float) -> float:
-        found = assumed_cost("eagle3", Load(batch=batch, drafted=drafted))
-        assert found
-        return found.step_cost.high
+def cost(method: str, load: Load) -> Range:
+    found = assumed(method).step_cost(load)
+    assert found
+    return found
 
-    assert high(1, 3) < high(8, 3) < high(64, 3) < high(256, 3)
-    assert high(8, 1) < high(8, 3) < high(8, 7)
+
+def test_a_step_costs_more_in_larger_batches_and_with_longer_drafts() -> None:
+    batches = [cost("eagle3", Load(batch=batch, drafted=3)).high for batch in (1, 8, 64, 256)]
+    drafts = [cost("eagle3", Load(batch=8, drafted=drafted)).high for drafted in (1, 3, 7)]
+    assert batches == sorted(batches)
+    assert drafts == sorted(drafts)
 
 
 def test_a_block_costs_a_draft_and_not_a_token() -> None:
     load = Load(batch=1, drafted=7)
     assert load.units(Kind.BLOCK) == Load(batch=1, drafted=15).units(Kind.BLOCK) == 1
-    block, head = assumed_cost("dspark", load), assumed_cost("eagle3", load)
-    assert block
-    assert head
-    assert block.step_cost.high < head.step_cost.high
+    assert cost("dspark", load).high < cost("eagle3", load).high
 
 
 def test_beyond_the_largest_measured_batch_nothing_is_assumed() -> None:
-    assert assumed_cost("eagle3", Load(batch=RANGES.largest_batch, drafted=3))
-    assert assumed_cost("eagle3", Load(batch=RANGES.largest_batch + 1, drafted=3)) is None
+    largest = assumed_ranges().largest_batch
+    assert assumed("eagle3").step_cost(Load(batch=largest, drafted=3))
+    assert assumed("eagle3").step_cost(Load(batch=largest + 1, drafted=3)) is None
 
 
 @pytest.mark.parametrize(
@@ -100,13 +101,13 @@ def test_what_no_row_covers_widens_the_range_and_says_so(
     method: str, prompt_tokens: float | None, pipeline: bool, said: list[str]
 ) -> None:
     load = Load(batch=4, drafted=3)
-    usual = assumed_cost("eagle3", load)
-    found = assumed_cost(method, load, prompt_tokens=prompt_tokens, pipeline=pipeline)
-    assert usual
+    usual = cost("eagle3", load)
+    costs_of_it = assumed(method, prompt_tokens=prompt_tokens, pipeline=pipeline)
+    found = costs_of_it.step_cost(load)
     assert found
-    assert [any(word in why for why in found.wider) for word in said] == [True] * len(found.wider)
-    assert (found.step_cost.high > usual.step_cost.high) is bool(said)
-    assert found.step_cost.low <= usual.step_cost.low
+    assert [any(word in why for why in costs_of_it.wider) for word in said] == [True] * len(costs_of_it.wider)
+    assert (found.high > usual.high) is bool(said)
+    assert found.low <= usual.low
 
 
 def test_a_way_to_draft_that_nobody_measured_may_cost_what_any_other_does() -> None:
@@ -116,9 +117,7 @@ def test_a_way_to_draft_that_nobody_measured_may_cost_what_any_other_does() -> N
     ranges = fit(others)
     assert ranges.overhead[Kind.LOOKUP].origins == 0
     assert ranges.overhead[Kind.LOOKUP].high == max(one.high for one in ranges.overhead.values())
-    found = assumed_cost("ngram", Load(batch=1, drafted=1, coverage=0.5), ranges=ranges)
-    assert found
-    assert found.wider == ("nobody has published what ngram costs",)
+    assert assumed("ngram", ranges=ranges).wider == ("no costs of ngram are published",)
 
 
 def test_verifying_takes_at_most_as_much_longer_as_there_are_more_tokens() -> None:
@@ -136,7 +135,6 @@ def test_a_mean_step_counts_drafts_by_their_coverage() -> None:
 
 
 def test_no_step_is_assumed_to_cost_less_than_a_plain_one() -> None:
-    found = assumed_cost("dspark", Load(batch=1, drafted=0.0, coverage=0.0))
-    assert found
-    assert found.step_cost.low == 1
-    assert expected_speedup(1.0, found.step_cost) == Range(1 / found.step_cost.high, 1)
+    found = cost("dspark", Load(batch=1, drafted=0.0, coverage=0.0))
+    assert found.low == 1
+    assert expected_speedup(1.0, found) == Range(1 / found.high, 1)

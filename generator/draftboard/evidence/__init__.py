@@ -1,8 +1,9 @@
 """What a step with drafts costs, from published measurements or the server's own steps, and what follows from it."""
 
-from draftboard.evidence.assumed import Assumed, assumed_cost
+from draftboard.evidence.assumed import Assumed, assumed
 from draftboard.evidence.curve import Curve, Steps, TooLittle, curve
 from draftboard.evidence.law import Load
+from draftboard.evidence.lengths import Change, Depth, Drafting, LengthAdvice, length_advice
 from draftboard.evidence.measurements import Measurement, published
 from draftboard.evidence.range import Range, Ruling, expected_speedup, ruling
 from draftboard.evidence.refutation import Lengths, Measured, refutations
