@@ -25,11 +25,6 @@ def figure(width: float, height: float) -> Any:  # noqa: ANN401  (matplotlib is 
     return _figures().Figure(figsize=(width, height), layout="constrained")
 
 
-def plain(name: str) -> str:
-    """A name of a server's, which must not be read as mathematics."""
-    return name.replace("$", r"\$")
-
-
 def save(drawn: Any, path: Path) -> None:  # noqa: ANN401
     """Write a figure into a file, which appears whole or not at all."""
     out, kind = io.BytesIO(), path.suffix[1:]

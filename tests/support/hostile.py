@@ -1,6 +1,7 @@
 """Text that a server may put into a label, by what it attacks: `tests/data/hostile.json`."""
 
 import json
+import re
 
 import pytest
 
@@ -16,3 +17,9 @@ every = pytest.mark.parametrize("text", CORPUS.values(), ids=CORPUS)
 def escaped(text: str) -> str:
     """A label value as a page of metrics has it."""
     return text.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
+
+
+def obeyed_by_a_ci(printed: str) -> list[str]:
+    """Lines that a runner of GitHub, Azure or TeamCity would take for a command."""
+    lines = re.split(r"[\r\n\x0b\x0c\x1c-\x1e\x85\u2028\u2029]", re.sub(r"\x1b\[[0-9;]*m", "", printed))
+    return [line for line in lines if line.strip().startswith("::") or re.search(r"##(vso|teamcity)?\[", line)]

@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from draftboard.compare import annotations, compare, write_junit
-from draftboard.output import as_json
+from draftboard.output import as_json, escape
 from support import command_line
 from support.runs import ran
 
@@ -68,7 +68,7 @@ def test_no_name_begins_a_command_of_its_own() -> None:
     (line,) = annotations(compare(ran(model=HOSTILE), ran(model=HOSTILE), min_speedup=2))
     assert line.startswith("::error title=draftboard compare --min-speedup 2::m]]>")
     assert len(line.splitlines()) == 1
-    assert HOSTILE in unquote(line, errors="surrogatepass")
+    assert escape.terminal(HOSTILE) in unquote(line)
 
 
 def test_a_property_ends_where_it_should() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from draftboard.calibrate.result import Calibration
 from draftboard.errors import DraftboardError
 from draftboard.files import whole
+from draftboard.output import escape
 
 
 def require_fragment(calibration: Calibration) -> None:
@@ -33,7 +34,7 @@ def toml(calibration: Calibration) -> str:
         ),
     ]
     lines = (
-        *(f"# {_printable(comment)}" for comment in comments),
+        *(f"# {escape.terminal(comment)}" for comment in comments),
         "[draft_cost]",
         f"by_method.{own.method} = {own.draft_cost:g}",
         f"verify_inflation = {{ {by_batch} }}",
@@ -46,8 +47,3 @@ def write(calibration: Calibration, path: Path) -> None:
     """Write it, whole or not at all."""
     with whole(path, "settings") as staged:
         staged.write_text(toml(calibration), encoding="utf-8")
-
-
-def _printable(words: str) -> str:
-    """Names come from servers: a line break would end the comment."""
-    return "".join(character if character.isprintable() else "?" for character in words)

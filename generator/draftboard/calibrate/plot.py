@@ -8,6 +8,7 @@ from typing import Any
 
 from draftboard import pictures
 from draftboard.calibrate.result import Calibration, Row
+from draftboard.output import escape
 from draftboard.signals.acceptance import tokens_per_step
 
 _WIDTH, _HEIGHT = 12.0, 4.0  # Inches.
@@ -34,7 +35,7 @@ def draw(calibration: Calibration, path: Path) -> None:
         axes.set_title(title, loc="left")
         axes.axhline(1, color="#999999", linestyle="--", linewidth=1)
     axes.legend(loc="best", frameon=False)
-    figure.suptitle(f"{pictures.plain(calibration.model)}: {calibration.windows} windows, 95 % intervals")
+    figure.suptitle(f"{escape.picture(calibration.model)}: {calibration.windows} windows, 95 % intervals")
     pictures.save(figure, path)
 
 
@@ -43,4 +44,4 @@ def _line(axes: Any, rows: Sequence[Row], part: str, name: str, colour: str) -> 
     estimates = [getattr(row, part) for row in rows]
     bounds = [one.low for one in estimates], [one.high for one in estimates]
     axes.fill_between(batches, *bounds, color=colour, alpha=0.2, linewidth=0)
-    axes.plot(batches, [one.value for one in estimates], "o-", color=colour, label=pictures.plain(name))
+    axes.plot(batches, [one.value for one in estimates], "o-", color=colour, label=escape.picture(name))

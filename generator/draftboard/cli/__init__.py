@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from draftboard import __version__
+from draftboard.cli.shared import print_line
 from draftboard.errors import DraftboardError
 
 _COMMANDS = {
@@ -82,7 +83,7 @@ def _not_written(error: OSError) -> SystemExit:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if isinstance(error, BrokenPipeError):
         return SystemExit(128 + signal.SIGPIPE)  # as in shells
-    click.echo(f"draftboard: {error.filename or 'standard output'}: {error.strerror or error}", err=True)
+    print_line(f"draftboard: {error.filename or 'standard output'}: {error.strerror or error}", err=True)
     return SystemExit(2)
 
 
@@ -115,5 +116,5 @@ def main(arguments: list[str] | None = None) -> Any:  # noqa: ANN401  (click's o
     try:
         return draftboard(args=arguments, prog_name="draftboard")
     except DraftboardError as error:
-        click.echo(f"draftboard: {error}", err=True)
+        print_line(f"draftboard: {error}", err=True)
         raise SystemExit(2) from None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from draftboard.cli.shared import FILE, config_option, force_option, json_options, print_result
+from draftboard.cli.shared import FILE, config_option, force_option, json_options, print_line, print_result
 from draftboard.errors import DraftboardError
 from draftboard.project import CHECKOUT
 from draftboard.rulers import RULERS, Ruler
@@ -42,7 +42,7 @@ def init(file: Path, *, force: bool) -> None:
     with whole(file, "settings") as staged:
         staged.write_text(template(), encoding="utf-8")
     build = shlex.join(["draftboard", "build", "--config", str(file), "--out", "monitoring"])
-    click.echo(f"Written: {file}. Change it, then run: {build}")
+    print_line(f"Written: {file}. Change it, then run: {build}")
 
 
 @click.command()
@@ -85,7 +85,7 @@ def check(config: Path | None, out: Path | None, ruler: Ruler | None) -> None:
     options = {"config": config, "out": out, "ruler": ruler}
     given = [word for name, value in options.items() if value for word in (f"--{name}", str(value))]
     again = shlex.join(["draftboard", "build", *given])
-    click.echo(f"{len(differences)} of the files below {target} are not as built: run `{again}`", err=True)
+    print_line(f"{len(differences)} of the files below {target} are not as built: run `{again}`", err=True)
     raise SystemExit(1)
 
 

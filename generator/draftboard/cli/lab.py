@@ -49,7 +49,7 @@ def replay_command(recording: Path, config: Path | None, *, keep: bool, promethe
     shared.print_result(story, partial(replay.summary, story))
     if folder:
         pid, url = replay.leave_running(folder, settings, prometheus)
-        click.echo(
+        shared.print_line(
             f"Prometheus keeps running at {url} (process {pid}, data in {folder}); stop it with: kill {pid}", err=True
         )
 
@@ -169,17 +169,17 @@ def simulate(
         times = _times(backfill, step or _STEP, until)
         size = part.estimated_bytes(targets, times)
         part.require_room(size, out, any_size=any_size)
-        click.echo(f"About {size / 1e6:,.0f} MB: {len(targets)} servers, each at {len(times)} times", err=True)
+        shared.print_line(f"About {size / 1e6:,.0f} MB: {len(targets)} servers, each at {len(times)} times", err=True)
         with screen.progress_bar() as progress:
             part.backfill(targets, times, out, progress)
-        click.echo(f"Written: {out}. Load it with: promtool tsdb create-blocks-from openmetrics {out} DATA")
+        shared.print_line(f"Written: {out}. Load it with: promtool tsdb create-blocks-from openmetrics {out} DATA")
         return
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a shell's background process ignores SIGINT
     try:
         with part.serving(targets, host, port, speed) as places:
             for place in places:
-                click.echo(f"http://{place}/metrics")
-            click.echo(f"All of them, for Prometheus' http_sd_configs: http://{places[0]}/targets")
+                shared.print_line(f"http://{place}/metrics")
+            shared.print_line(f"All of them, for Prometheus' http_sd_configs: http://{places[0]}/targets")
             threading.Event().wait()
     except KeyboardInterrupt:
         click.echo("Stopped.", err=True)

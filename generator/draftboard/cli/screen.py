@@ -4,10 +4,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rich import progress
+from rich import markup, progress
 from rich.console import Console
 
-from draftboard.output import Progress
+from draftboard.output import Progress, escape
 
 
 class _Console(Console):
@@ -27,6 +27,6 @@ def progress_bar() -> Iterator[Progress]:
         task = bar.add_task("")
 
         def update(what: str, done: int, total: int) -> None:
-            bar.update(task, description=what, completed=done, total=total)
+            bar.update(task, description=markup.escape(escape.terminal(what)), completed=done, total=total)
 
         yield update

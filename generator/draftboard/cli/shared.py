@@ -66,6 +66,13 @@ def print_result(result: object, document: "Callable[[], Document]") -> None:
             output.show(document(), console())
 
 
+def print_line(text: str, *, err: bool = False) -> None:
+    """Print a line of text, which may hold words of servers."""
+    from draftboard.output import escape
+
+    click.echo(escape.log(escape.terminal(text)), err=err)
+
+
 class Number(click.FloatRange):
     """A number within bounds; unlike click's range, it refuses NaN."""
 

@@ -87,7 +87,7 @@ def sweep_command(
         result = sweep(plan, settings, progress=progress)
     shared.print_result(result, partial(document, result))
     if result.failure:
-        click.echo(f"draftboard: {result.failure}", err=True)
+        shared.print_line(f"draftboard: {result.failure}", err=True)
         raise SystemExit(2)
     if result.interrupted:
         raise SystemExit(128 + signal.SIGINT)

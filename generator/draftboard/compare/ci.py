@@ -7,11 +7,9 @@ from xml.etree import ElementTree as ET
 from draftboard.compare.objects import Comparison, Gate
 from draftboard.errors import DraftboardError
 from draftboard.files import require_folder, whole
+from draftboard.output import escape
 
 _SUITE = "draftboard compare"
-_DATA = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
-_PROPERTY = _DATA | str.maketrans({":": "%3A", ",": "%2C"})
-"""What GitHub reads as the end of a message, or of a property in front of it."""
 
 
 def write_junit(comparison: Comparison, path: Path) -> None:
@@ -20,9 +18,9 @@ def write_junit(comparison: Comparison, path: Path) -> None:
     missed = str(sum(not gate.met for gate in gates))
     suite = ET.Element("testsuite", name=_SUITE, tests=str(len(gates)), failures=missed, errors="0", skipped="0")
     for gate in gates:
-        case = ET.SubElement(suite, "testcase", classname=_printable(_arms(comparison)), name=_named(gate))
+        case = ET.SubElement(suite, "testcase", classname=escape.xml(_arms(comparison)), name=_named(gate))
         if not gate.met:
-            ET.SubElement(case, "failure", message=_printable(gate.says))
+            ET.SubElement(case, "failure", message=escape.xml(gate.says))
     with whole(path, "JUnit XML") as staged:
         ET.ElementTree(suite).write(staged, encoding="utf-8", xml_declaration=True)
 
@@ -30,8 +28,8 @@ def write_junit(comparison: Comparison, path: Path) -> None:
 def annotations(comparison: Comparison) -> Iterator[str]:
     """A line for each gate, which GitHub Actions shows beside the run."""
     for gate in comparison.gates:
-        kind, title = "notice" if gate.met else "error", f"{_SUITE} {_named(gate)}".translate(_PROPERTY)
-        yield f"::{kind} title={title}::{f'{_arms(comparison)}: {gate.says}'.translate(_DATA)}"
+        kind, title = "notice" if gate.met else "error", f"{_SUITE} {_named(gate)}"
+        yield escape.annotation(kind, f"{_arms(comparison)}: {gate.says}", title=title)
 
 
 def require_unused(path: Path) -> None:
@@ -47,8 +45,3 @@ def _named(gate: Gate) -> str:
 
 def _arms(comparison: Comparison) -> str:
     return f"{comparison.candidate.name} against {comparison.baseline.name}"
-
-
-def _printable(text: str) -> str:
-    """Without characters that XML has not."""
-    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)

@@ -7,6 +7,8 @@ from typing import Any, ClassVar
 
 from pydantic import ConfigDict, TypeAdapter
 
+from draftboard.output import escape
+
 
 class Described:
     """Base of what is written as JSON: docstrings of fields become descriptions; NaN and infinity are refused."""
@@ -17,7 +19,7 @@ class Described:
 def as_json(answer: object) -> str:
     """The answer as its schema describes it."""
     kind: type = type(answer)
-    return _adapter(kind).dump_json(answer, indent=2).decode()
+    return escape.json(_adapter(kind).dump_json(answer, indent=2).decode())
 
 
 @cache

@@ -1,12 +1,13 @@
 """A document on a terminal of any width: tables that are too wide are parted or become lines, and no word is cut."""
 
-from typing import NamedTuple
+from typing import IO, Any, NamedTuple, cast
 
 from rich import bar, table, text
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.console import Console
 
+from draftboard.output import escape
 from draftboard.output.document import Bar, Bullets, Cell, Column, Document, Heading, Note, Sentence, Table, Verbatim
 from draftboard.status import Status
 
@@ -23,13 +24,35 @@ _Shown = text.Text | bar.Bar
 
 def show(document: Document, console: Console) -> None:
     """Print every block."""
+    file = console.file
+    console.file = cast("IO[str]", _Log(file))
+    try:
+        _print(document, console)
+    finally:
+        console.file = file
+
+
+class _Log:
+    """A file that CI systems may read: after the console has broken the lines."""
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+
+    def write(self, printed: str) -> int:
+        return self._file.write(escape.log(printed))
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  (of the file)
+        return getattr(self._file, name)
+
+
+def _print(document: Document, console: Console) -> None:
     for number, block in enumerate(document.blocks):
         match block:
             case Heading():
                 if number:
                     console.print()
                 says = text.Text("  ") + _styled(*block.says) if block.says.words else ""
-                console.print(text.Text.assemble((printable(block.name), "bold"), says))
+                console.print(text.Text.assemble((escape.terminal(block.name), "bold"), says))
             case Sentence():
                 console.print(_styled(*block))
             case Bullets():
@@ -42,12 +65,7 @@ def show(document: Document, console: Console) -> None:
             case Note():
                 console.print(_styled(block.text, Status.QUIET))
             case Verbatim():
-                console.print(text.Text(printable(block.text)), soft_wrap=True)
-
-
-def printable(words: str) -> str:
-    """Text of servers and users among ours: nothing that a terminal would obey."""
-    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in words)
+                console.print(text.Text(escape.verbatim(block.text)), soft_wrap=True)
 
 
 def _show_table(block: Table, console: Console) -> None:
@@ -56,13 +74,13 @@ def _show_table(block: Table, console: Console) -> None:
             console.print(part)
         return
     if block.title:
-        console.print(text.Text(block.title, "bold"))
+        console.print(text.Text(escape.terminal(block.title), "bold"))
     for row in block.rows:
         console.print()
         for column, cell in zip(block.columns, row, strict=True):
             words = _cell(cell, console)
             if isinstance(words, text.Text) and words:
-                console.print(text.Text.assemble(f"{column.heading}: " if column.heading else "", words))
+                console.print(text.Text.assemble(_heading(column, ": "), words))
     console.print()
 
 
@@ -87,7 +105,7 @@ def _drawn(block: Table, console: Console) -> list[table.Table]:
         else:
             return []
     drawn = [_table(block, cells, _shared(part, widths, console.width)) for part in _even(parts, widths, console.width)]
-    drawn[0].title = block.title or None
+    drawn[0].title = text.Text(escape.terminal(block.title), "bold") if block.title else None
     return drawn
 
 
@@ -125,16 +143,20 @@ def _table(block: Table, cells: list[list[_Shown]], widths: dict[int, int]) -> t
     drawn.pad_edge, drawn.show_header = False, any(column.heading for column in block.columns)
     for number, own in widths.items():
         column = block.columns[number]
-        drawn.add_column(text.Text(column.heading), justify="right" if column.number else "left", width=own)
+        drawn.add_column(_heading(column), justify="right" if column.number else "left", width=own)
     for row in cells:
         drawn.add_row(*(row[number] for number in widths))
     return drawn
 
 
 def _width(column: Column, cells: list[_Shown]) -> _Width:
-    heading, sizes = _sizes(text.Text(column.heading)), [_sizes(cell) for cell in cells]
+    heading, sizes = _sizes(_heading(column)), [_sizes(cell) for cell in cells]
     whole, word = max((size[0] for size in sizes), default=0), max(size[1] for size in (heading, *sizes))
     return _Width(max(whole, word) if column.number else word, max(whole, *heading))
+
+
+def _heading(column: Column, ending: str = "") -> text.Text:
+    return text.Text(escape.terminal(column.heading) + ending if column.heading else "")
 
 
 def _sizes(cell: _Shown) -> tuple[int, int]:
@@ -151,4 +173,4 @@ def _cell(cell: Cell, console: Console) -> _Shown:
 
 
 def _styled(words: str, status: Status = Status.NEUTRAL) -> text.Text:
-    return text.Text(printable(words), style=STYLES[status])
+    return text.Text(escape.terminal(words), style=STYLES[status])

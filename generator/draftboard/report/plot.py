@@ -5,6 +5,7 @@ from typing import Any
 
 from draftboard import pictures
 from draftboard.errors import DraftboardError
+from draftboard.output import escape
 from draftboard.report.document import named
 from draftboard.report.objects import ModelReport, Report, Speculation
 from draftboard.settings import Settings
@@ -33,7 +34,7 @@ def _drawn(models: list[ModelReport], settings: Settings) -> Any:  # noqa: ANN40
         if model.speculation and model.sample:
             _decay(left, model.speculation)
             _gain(right, model.speculation, settings)
-            left.set_title(pictures.plain(named(model)), loc="left", fontweight="bold")
+            left.set_title(escape.picture(named(model)), loc="left", fontweight="bold")
             right.set_title(f"{model.sample.drafts:,.0f} drafts", loc="right")
     return figure
 

@@ -1,0 +1,122 @@
+"""Commands that read hostile servers: every corpus text in every label and error, in every form of output."""
+
+import json
+import re
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import ROOT
+from support.command_line import run
+from support.hostile import CORPUS, ENCODABLE, escaped, every, obeyed_by_a_ci
+from support.loopback import Answer, answering, page
+
+BEFORE, AFTER = (ROOT / f"tests/data/v0.32.0-ngram-{name}.prom" for name in ("idle", "load"))
+READABLE = {text for text in ENCODABLE.values() if all(one.isprintable() or one in "\n\r\t" for one in text)}
+"""What a page may hold: others are refused as binary."""
+JOINER = "\N{WORD JOINER}"  # Breaks mentions in Markdown.
+LABELS = ("model_name", "engine", "instance", "job", "spec_method", "variant", "method", "host", "reached", "identity")
+
+
+def assert_harmless(printed: str) -> None:
+    assert all(character.isprintable() or character in f"\n{JOINER}" for character in printed)
+    assert not obeyed_by_a_ci(printed)
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Two pages of a real server, on which every model of the corpus is served."""
+    folder, written = tmp_path_factory.mktemp("pages"), []
+    for path in (BEFORE, AFTER):
+        lines = []
+        for line in path.read_text().splitlines():
+            names = READABLE if 'model_name="' in line else [""]
+            lines += [re.sub(r'model_name="[^"]*"', partial(named, text), line) for text in names]
+        written.append(folder / path.name)
+        written[-1].write_bytes("\n".join([*lines, ""]).encode())
+    return written[0], written[1]
+
+
+def named(text: str, _: re.Match[str]) -> str:
+    return f'model_name="{escaped(text)}"'
+
+
+@pytest.mark.parametrize("form", ["--markdown", "--engines"])
+def test_a_report_of_hostile_models_is_words(
+    pages: tuple[Path, Path], form: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before, after = pages
+    code, out, err = run("report", "--before", before, "--after", after, "--method", "ngram", form, capsys=capsys)
+    assert (code, err) == (0, "")
+    assert_harmless(out)
+    # Of each model one heading, and no line beside that a server wrote.
+    headings = [line for line in out.splitlines() if re.search(r"\(ngram\)(:|  )\s*about even", line)]
+    assert len(headings) == len(READABLE)
+
+
+def test_json_holds_the_names_as_they_are(pages: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    before, after = pages
+    code, out, err = run("report", "--before", before, "--after", after, "--json", capsys=capsys)
+    assert (code, err) == (0, "")
+    assert not obeyed_by_a_ci(out)
+    assert {model["model"] for model in json.loads(out)["models"]} == READABLE
+
+
+def test_a_doctor_of_hostile_servers_prints_words(pages: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    with answering(page(pages[1].read_bytes())) as place:
+        _, out, err = run("doctor", place, "--window", "1s", capsys=capsys)
+    assert out, err
+    assert_harmless(out + err)
+
+
+def commands(place: str) -> dict[str, list[str]]:
+    return {
+        "report": ["report", "--prometheus", place, "--engines"],
+        "report in Markdown": ["report", "--prometheus", place, "--markdown"],
+        "doctor": ["doctor", "--prometheus", place],
+        "compare": ["compare", "--prometheus", place, "variant=a", "variant=b"],
+        "history": ["history", "--prometheus", place],
+        "calibrate": ["calibrate", "--prometheus", place],
+    }
+
+
+def in_json(answer: Any) -> Answer:
+    return page(json.dumps(answer), Content_Type="application/json")
+
+
+@pytest.mark.parametrize("command", commands(""))
+def test_rows_of_a_hostile_prometheus_are_words(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [
+        {"metric": {**dict.fromkeys(LABELS, text), "__name__": "vllm:num_requests_running"}, **values}
+        for text in CORPUS.values()
+        for values in ({"value": [1.7e9, "1"], "values": [[1.7e9, "1"], [1.7e9 + 60, "2"]]},)
+    ]
+    targets = [{"labels": dict.fromkeys(LABELS, text), "lastError": text} for text in CORPUS.values()]
+    data = {"resultType": "vector", "result": rows, "activeTargets": targets, "groups": []}
+    with answering(in_json({"status": "success", "data": data})) as place:
+        _, out, err = run(*commands(place)[command], capsys=capsys)
+    assert_harmless(out + err)
+    assert out or err
+
+
+@pytest.mark.parametrize("command", commands(""))
+@every
+def test_an_error_of_a_hostile_prometheus_is_one_line(
+    command: str, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with answering(in_json({"status": "error", "errorType": "bad_data", "error": text})) as place:
+        code, out, err = run(*commands(place)[command], capsys=capsys)
+    assert (code, out) == (2, "")
+    assert_harmless(err)
+    assert len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("text", [text for text in ENCODABLE.values() if text.isprintable() and text.isascii()])
+def test_a_redirection_to_a_hostile_address_is_one_line(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with answering(page("", 307, Location=text)) as place:
+        code, out, err = run("report", place, "--window", "1s", capsys=capsys)
+    assert (code, out) == (2, "")
+    assert_harmless(err)
+    assert len(err.splitlines()) == 1
