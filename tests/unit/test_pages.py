@@ -82,7 +82,8 @@ def test_only_variables_that_a_query_uses_are_offered() -> None:
     assert not offered(plain) & {"lines", "quantile", "draft_cost"}
     assert offered(replace(plain, rows=(row("", trend(traffic.drafts, width=24)),))) >= {"lines"}
     assert not offered(plain) & {"instance", "engine", "baseline"}
-    assert offered(replace(plain, by_engine=True)) >= {"instance", "engine"}
+    by_engine = trend(traffic.drafts, level=Level.ENGINE, width=24)
+    assert offered(replace(plain, rows=(row("", by_engine),))) >= {"instance", "engine"}
     assert offered(replace(plain, with_baseline=True)) >= {"baseline", "baseline_variant"}
 
 

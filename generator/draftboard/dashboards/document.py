@@ -67,7 +67,7 @@ def build(name: str, page: Page, settings: Settings, edition: Edition) -> Dashbo
             refresh=span_text(Setting("dashboards.refresh"), settings),
             time_range=span_text(Setting("dashboards.time_range"), settings),
             annotations=annotations(Scope(settings, Level.MODEL, edition)),
-            variables=variables(context, used, by_engine=page.by_engine),
+            variables=variables(context, used),
             panels=panels,
         ),
     )

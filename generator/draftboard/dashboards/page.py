@@ -34,8 +34,6 @@ class Page:
     """Ranks the models that graphs draw."""
     drafting: bool = False
     """Whether it is about models that draft, not about all."""
-    by_engine: bool = False
-    """Whether a panel shows engines one by one, so that they can be selected."""
     with_baseline: bool = False
     """Whether a baseline can be selected beside the others."""
     lines: tuple[int, ...] = (6, 12)

@@ -23,9 +23,9 @@ _IN_MENU = 3
 _PERCENTILES = (50, 95, 99)
 
 
-def variables(context: Context, used: Collection[str], *, by_engine: bool) -> list[dict[str, Any]]:
-    """All variables: labels of engines where they can be selected, and choices that a query uses."""
-    by_engine = by_engine or context.edition is Edition.RAW
+def variables(context: Context, used: Collection[str]) -> list[dict[str, Any]]:
+    """Labels by which to select, of engines where queries use them, and those choices that queries use."""
+    by_engine = context.edition is Edition.RAW or context.settings.labels.instance in used
     choices = (choice for choice in _choices(context) if choice["name"] in used)
     return [GRAFANA["variables"]["datasource"], *_labels(context, by_engine), *_baselines(context, by_engine), *choices]
 

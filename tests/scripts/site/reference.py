@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import click
@@ -13,6 +14,8 @@ from draftboard.dashboards import dashboards as built_dashboards
 from draftboard.settings import Settings
 from draftboard.settings.template import template
 from draftboard.signals import Edition
+
+PICTURES = Path(__file__).parents[3] / "docs/pictures"
 
 
 def signals(settings: Settings) -> str:
@@ -68,7 +71,9 @@ def dashboards(settings: Settings) -> str:
     ]
     for uid, build in built_dashboards(settings, Edition.RECORDS).items():
         document = build().document
-        parts += [f"## {uid}", document["description"], f"![{uid}](../pictures/{uid}.png)"]
+        parts += [f"## {uid}", document["description"]]
+        # `make pictures` draws those of new pages.
+        parts += [f"![{uid}](../pictures/{path.name})" for path in PICTURES.glob(f"{uid}.png")]
         parts += [_table("panel | shows", [f"| {title} | {says} |" for title, says in _panels(document["panels"])])]
     return _page(parts)
 

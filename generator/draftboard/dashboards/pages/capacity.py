@@ -7,7 +7,6 @@ from draftboard.signals.signal import Unit
 
 PAGE = Page(
     question="How much capacity is left, how long is the queue, and does speculation pay at this load?",
-    by_engine=True,
     worst=capacity.kv_cache_usage,
     rows=(
         row("How much KV cache is left?", *trends(capacity.kv_cache_usage, capacity.kv_cache_usage_mean)),

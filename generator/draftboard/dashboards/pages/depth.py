@@ -6,7 +6,6 @@ from draftboard.signals import Level, acceptance, comparison, costs, decisions, 
 
 PAGE = Page(
     question="How deep are drafts accepted, and how long should they be?",
-    by_engine=True,
     drafting=True,
     rows=(
         row(

@@ -20,7 +20,6 @@ from draftboard.signals import (
 
 PAGE = Page(
     question="Which of many engines needs somebody, and how far apart are the engines of a model?",
-    by_engine=True,
     lines=(10, 25),
     # Raw series of hundreds of engines cost too much.
     editions=(Edition.RECORDS,),

@@ -19,7 +19,6 @@ _PARTS = (queue, prefill, decode, inference)
 
 PAGE = Page(
     question="Do users wait, do requests fail, and are the SLOs met?",
-    by_engine=True,
     worst=per_token.p99,
     rows=(
         row(
