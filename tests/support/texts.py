@@ -29,7 +29,8 @@ def texts(files: Mapping[str, str]) -> Iterator[Text]:
         yield from _lines(name, files[name])
     for path in sorted((ROOT / "generator").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            # A string without a space is a name in the code, such as the path of a setting that an expression reads.
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
                 yield Text(f"{path.relative_to(ROOT)}:{node.lineno}", _TEMPLATE.sub("", node.value))
     for path in sorted((ROOT / "generator").rglob("*.toml")):
         strings = _strings(tomllib.loads(path.read_text()))

@@ -41,10 +41,8 @@ OPTIONS_OF_OTHERS = {
         --use-v2-block-manager""",
     "llama.cpp and SGLang": "--enable-metrics --metrics",
     "Prometheus, Alertmanager and Thanos": """
-        --cluster.listen-address --config.file --data.maintenance-interval --query.lookback-delta --query.max-samples
-        --query.replica-label --storage.path --storage.tsdb.path --storage.tsdb.retention.time
-        --web.enable-remote-write-receiver --web.listen-address""",
-    "Docker, Helm and kubectl": "--env --from-file --profile --set",
+        --data.maintenance-interval --query.max-samples --query.replica-label --web.enable-remote-write-receiver""",
+    "Docker, Helm and kubectl": "--from-file --profile --set",
 }
 """Options that texts name without their command."""
 
