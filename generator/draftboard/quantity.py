@@ -53,7 +53,7 @@ class Setting(Quantity):
     """A setting by its path, such as `thresholds.drop`, or a property of a table of settings."""
 
     path: str
-    otherwise: Quantity | None = None  # Where the setting has no value of its own.
+    otherwise: Quantity | float | None = None  # Where the setting has no value of its own.
 
     def of(self, settings: Any) -> Any:  # noqa: ANN401  (whatever the setting holds)
         """What the setting holds: of settings, or of a mapping of their tables."""
@@ -117,7 +117,7 @@ def value(quantity: Quantity | float | Duration, settings: Any) -> float:  # noq
     match quantity:
         case Setting():
             held = quantity.of(settings)
-            if held is None and quantity.otherwise:
+            if held is None and quantity.otherwise is not None:
                 return value(quantity.otherwise, settings)
             return held.seconds if isinstance(held, Duration) else held
         case Calculated():

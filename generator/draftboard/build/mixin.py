@@ -21,7 +21,9 @@ _TABLES = ("rules", "thresholds", "traffic", "dashboards", "links")
 """Those with numbers, durations and links that stand in the files as text."""
 _STRUCTURAL = {"rules.query_offset"}
 """Settings in them that add or remove more than text."""
-_DERIVED = {setting.path: setting.otherwise for setting in (RATE_WINDOW, SILENCE) if setting.otherwise}
+_DERIVED = {
+    setting.path: setting.otherwise for setting in (RATE_WINDOW, SILENCE) if isinstance(setting.otherwise, Quantity)
+}
 """Settings without a value of their own, and the quantity that gives it."""
 _TEXTS = ("selector", "links.grafana", "links.runbooks")
 """Settings that are texts: the template says what stands for each."""

@@ -207,7 +207,7 @@ money_saved = _saving(
     action=_ACTION,
     note=_NOTE,
     unit=Unit.MONEY,
-    expr=_saved * Setting("cost.price_per_gpu_hour"),
+    expr=_saved * Setting("cost.price_per_gpu_hour", otherwise=0.0),
     enabled=_PRICED,
 )
 
