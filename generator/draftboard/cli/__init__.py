@@ -2,6 +2,7 @@
 
 import codecs
 import importlib
+import importlib.util
 import io
 import json
 import os
@@ -34,6 +35,8 @@ _COMMANDS = {
     "drill": ("lab:drill_command", "Run a scenario and check that its alerts arrive."),
 }
 """Module and function of each command, and its line in the list of commands, which loads none of them."""
+_DEVELOPMENT = "draftboard_dev"
+"""The package beside this one of a checkout, which no wheel holds."""
 
 
 class _Late(click.Command):
@@ -52,7 +55,7 @@ class _Late(click.Command):
     ) -> click.Context:
         """The context of the command itself."""
         module, _, function = self._place.partition(":")
-        command: click.Command = getattr(importlib.import_module(f"draftboard.cli.{module}"), function)
+        command: click.Command = getattr(importlib.import_module(module), function)
         return command.make_context(info_name, args, parent, **extra)
 
 
@@ -63,7 +66,12 @@ class _Commands(click.Group):
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        return _Late(cmd_name, *_COMMANDS[cmd_name]) if cmd_name in _COMMANDS else None
+        if cmd_name == "new" and importlib.util.find_spec(_DEVELOPMENT):
+            return _Late(cmd_name, f"{_DEVELOPMENT}.new:new", "Write the skeleton of an addition.")
+        if cmd_name not in _COMMANDS:
+            return None
+        place, short_help = _COMMANDS[cmd_name]
+        return _Late(cmd_name, f"{__name__}.{place}", short_help)
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401  (click's own)
         try:

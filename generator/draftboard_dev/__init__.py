@@ -1,0 +1,1 @@
+"""Commands for the development of Draftboard: in a checkout only, never in a wheel."""
