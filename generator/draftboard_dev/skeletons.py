@@ -77,10 +77,7 @@ def alert(root: Path, name: str, signal_name: str, beyond: str) -> Files:
         {one.name for one in ALERTS},
     )
     module, watched = _place_of(root, signal_name)
-    ranges = [
-        *(band.name for band in watched.bands(Settings()) if band.name),
-        *(code.name or code.says for code in watched.codes),
-    ]
+    ranges = [*(band.name for band in watched.bands if band.name), *(code.name or code.says for code in watched.codes)]
     if beyond not in ranges:
         known = ", ".join(ranges) or "none: give it bands first"
         raise DraftboardError(f"signal {signal_name} has no band {beyond[:80]!r}; it has {known}")
