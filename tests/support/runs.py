@@ -6,7 +6,7 @@ from dataclasses import replace
 from draftboard.catalogue import latency
 from draftboard.compare import Side
 from draftboard.reading import Growth
-from draftboard.report import Origin, Part, Reading, Sampling
+from draftboard.report import Part, Reading, Sampling
 from draftboard.settings import Settings
 from support.tallies import tally
 
@@ -55,7 +55,7 @@ def ran(
         model=model,
     )
     tallies = tuple(replace(counted, engine=str(number)) for number in range(engines))
-    report = Reading([], Growth(tallies, seconds), Settings(), method).report(Origin.SCRAPES)
+    report = Reading([], Growth(tallies, seconds), Settings(), method).report()
     in_parts = tuple(
         Part(
             requests=len(times[number::parts]),

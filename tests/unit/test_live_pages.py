@@ -162,7 +162,7 @@ def looked_at(text: str) -> None:
     except DraftboardError as error:
         assert "\n" not in str(error)
     else:
-        Reading([page], lifetime(page), Settings(), "").report(Origin.LIFETIME)
+        Reading([page], lifetime(page), Settings(), "", origin=Origin.LIFETIME).report()
 
 
 @UNTIMED

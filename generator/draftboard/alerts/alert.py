@@ -87,8 +87,12 @@ class Alert:
 
     def condition(self, scope: Scope) -> str:
         """The PromQL that the alert watches."""
-        operator, limit = self.threshold(scope.settings)
-        return promql_of(self._guarded((self.watched or self.signal).combined(operator, limit)), scope.at(self.level))
+        return promql_of(self.watched_condition(scope.settings), scope.at(self.level))
+
+    def watched_condition(self, settings: Settings) -> Expr:
+        """The expression that the alert watches: it has a value where the condition holds."""
+        operator, limit = self.threshold(settings)
+        return self._guarded((self.watched or self.signal).combined(operator, limit))
 
     def _guarded(self, condition: Expr) -> Expr:
         return condition.combined("and", self.guard, ignoring(*self.signal.by)) if self.guard else condition

@@ -18,6 +18,7 @@ from draftboard.errors import DraftboardError
 
 _COMMANDS = {
     "report": ("report:report_command", "Report whether speculation pays, and what to change."),
+    "explain": ("explain:explain_command", "Show where a signal, record or alert comes from, with live values."),
     "doctor": ("doctor:doctor_command", "Find what is missing or wrong, and how to correct it."),
     "compare": ("compare:compare_command", "Compare two runs and check gates for CI."),
     "sweep": ("sweep:sweep_command", "Measure speculation at several temperatures."),

@@ -12,24 +12,34 @@ from draftboard.durations import READING, Duration
 
 if TYPE_CHECKING:
     from draftboard.access import Access
-    from draftboard.reading import Source
+    from draftboard.reading import Lifetime, Pages, Servers, Source
 
 
-@click.command("report")
-@click.argument("sources", nargs=-1, metavar="[URL|PAGE]...")
-@click.option(
+sources_argument = click.argument("sources", nargs=-1, metavar="[URL|PAGE]...")
+window_option = click.option(
     "--window",
     metavar="DURATION",
     callback=shared.wait,
     help=f"Sampling window of servers (default {READING}), or the time between --before and --after.",
 )
-@click.option("--before", type=FILE, help="Earlier saved page; requires --after.")
-@click.option("--after", type=FILE, help="Later saved page of the same server.")
-@click.option("--prometheus", metavar="URL", help="Read from Prometheus instead of servers.")
+before_option = click.option("--before", type=FILE, help="Earlier saved page; requires --after.")
+after_option = click.option("--after", type=FILE, help="Later saved page of the same server.")
+prometheus_option = click.option("--prometheus", metavar="URL", help="Read from Prometheus instead of servers.")
+method_option = click.option(
+    "--method", default="", help="Drafting method, which vLLM does not export; selects the draft cost."
+)
+
+
+@click.command("report")
+@sources_argument
+@window_option
+@before_option
+@after_option
+@prometheus_option
 @shared.range_option
 @shared.at_option
 @click.option("--model", default="", help="Report only this model (with --prometheus).")
-@click.option("--method", default="", help="Drafting method, which vLLM does not export; selects the draft cost.")
+@method_option
 @click.option("--temperature", type=Number(0, 100), help="Sampling temperature of the workload; stored for `compare`.")
 @click.option("--top-p", type=Number(0, 1), help="Sampling top_p of the workload; stored for `compare`.")
 @click.option("--max-tokens", type=Number(1, 1e9), help="max_tokens of the workload; stored for `compare`.")
@@ -83,7 +93,7 @@ def report_command(
     else:
         require(not model, "--model requires --prometheus")
         require(span is None and at is None, "--range and --at require --prometheus")
-        source = _of_pages(sources, before, after, window, access)
+        source = source_of_pages(sources, before, after, window, access)
         needless = (token_file or ca_file) and not isinstance(source, Servers)
         require(not needless, "--token-file and --ca-file apply to servers, not to saved pages")
     requests = Sampling(**sampling)
@@ -94,9 +104,9 @@ def report_command(
         draw(result, settings, plot)
 
 
-def _of_pages(
+def source_of_pages(
     sources: tuple[str, ...], before: Path | None, after: Path | None, window: Duration | None, access: "Access"
-) -> "Source":
+) -> "Servers | Pages | Lifetime":
     """Servers, unless what is named is a file."""
     from draftboard.reading import Lifetime, Pages, Servers, is_saved
 

@@ -6,6 +6,7 @@ from draftboard import output
 
 RESULTS = {
     "report": "draftboard.report:schema",
+    "explain": "draftboard.explain:Explanation",
     "doctor": "draftboard.doctor:Diagnosis",
     "compare": "draftboard.compare:Comparison",
     "sweep": "draftboard.sweep:Sweep",

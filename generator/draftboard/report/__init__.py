@@ -4,6 +4,6 @@ from draftboard.report.document import document, named, status_of, time_in_words
 from draftboard.report.judge import broken_identities
 from draftboard.report.objects import ModelReport, Origin, Part, Report, Sample, Sampling, Speculation, Verdict
 from draftboard.report.plot import draw
-from draftboard.report.reporting import Reading, judged, of_pages, report, report_each
+from draftboard.report.reporting import Reading, judged, of_pages, read, report, report_each
 from draftboard.report.saved import load_report, schema
 from draftboard.report.scatter import ratios, why_none

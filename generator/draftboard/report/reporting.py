@@ -9,6 +9,7 @@ from functools import cached_property
 from draftboard import reading
 from draftboard.catalogue.dialects import LOOKED_FOR, Dialect
 from draftboard.errors import DraftboardError
+from draftboard.expr.counts import Counts
 from draftboard.expr.vector import kept, value_of
 from draftboard.intervals import PARTS
 from draftboard.output import Progress
@@ -61,21 +62,35 @@ def report(
     be read is a DraftboardError.
     """
     match reading.Servers((source,)) if isinstance(source, str) else source:
-        case reading.Servers() as servers:
-            watched = _watch(servers, progress, sleep)
+        case reading.Recorded() as recorded:
+            result = of_prometheus(recorded, settings, method, engines=engines, progress=progress)
+        case pages:
+            result = read(pages, settings, method, progress=progress, sleep=sleep).report()
+    return replace(result, sampling=sampling)
+
+
+def read(
+    source: reading.Servers | reading.Pages | reading.Lifetime,
+    settings: Settings,
+    method: str = "",
+    *,
+    progress: Progress = lambda *_: None,
+    sleep: Callable[[float], None] = time.sleep,
+) -> "Reading":
+    """Read servers twice or more within their window, or saved pages; DraftboardError where one cannot be read."""
+    match source:
+        case reading.Servers():
+            watched = _watch(source, progress, sleep)
             parts = [reading.together(grown) for grown in zip(*map(reading.in_parts, watched), strict=False)]
             pages, grown = zip(*((each[-1], reading.growth(each[0], each[-1])) for each in watched), strict=True)
-            found = Reading(pages, reading.together(grown), settings, method, parts).report(Origin.SCRAPES)
+            return Reading(pages, reading.together(grown), settings, method, parts)
         case reading.Pages(before, after, window):
             earlier, later = reading.load(before), reading.load(after)
             between = reading.growth(earlier, later, window.seconds if window else None)
-            found = Reading([later], between, settings, method).report(Origin.PAGES, earlier)
+            return Reading([later], between, settings, method, origin=Origin.PAGES, earlier=(earlier,))
         case reading.Lifetime(path):
             page = reading.load(path)
-            found = Reading([page], reading.lifetime(page), settings, method).report(Origin.LIFETIME)
-        case reading.Recorded() as recorded:
-            found = of_prometheus(recorded, settings, method, engines=engines, progress=progress)
-    return replace(found, sampling=sampling)
+            return Reading([page], reading.lifetime(page), settings, method, origin=Origin.LIFETIME)
 
 
 def report_each(
@@ -94,7 +109,7 @@ def report_each(
 def of_pages(pages: Sequence[reading.Page], settings: Settings, method: str) -> Report:
     """The report of one server that was read several times, of the time from the first page to the last."""
     grown = reading.growth(pages[0], pages[-1])
-    return Reading([pages[-1]], grown, settings, method, reading.in_parts(pages)).report(Origin.SCRAPES)
+    return Reading([pages[-1]], grown, settings, method, reading.in_parts(pages)).report()
 
 
 def _watch(
@@ -126,7 +141,9 @@ class Reading:
     grown: reading.Growth
     built_for: Settings  # Those of rules and dashboards, which may read another dialect.
     method: str
-    parts: Sequence[reading.Growth] = ()  # The same growth, in parts.
+    parts: Sequence[reading.Growth] = ()  # That growth in parts.
+    origin: Origin = Origin.SCRAPES
+    earlier: Sequence[reading.Page] = ()  # Those at the beginning of a window, where they are named among the sources.
 
     @cached_property
     def settings(self) -> Settings:
@@ -137,20 +154,35 @@ class Reading:
             raise DraftboardError(f"different engines count different things ({engines}): name servers of one engine")
         return self.built_for.speaking(next(iter(spoken), self.built_for.dialect))
 
-    def report(self, origin: Origin, *earlier: reading.Page) -> Report:
-        """All models on the pages, engines of one together; `earlier` pages are named among the sources."""
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Where the pages come from."""
+        return tuple(page.source for page in (*self.earlier, *self.pages))
+
+    @property
+    def at(self) -> float | None:
+        """When the first of the latest pages was read, in Unix seconds."""
+        return next((page.at for page in self.pages), None)
+
+    @cached_property
+    def counts(self) -> Counts:
+        """What all engines counted."""
+        return reading.counts_of(self.grown.tallies, self.settings, self.method)
+
+    def report(self) -> Report:
+        """All models on the pages, engines of one together."""
         by_model: dict[str, list[reading.Tally]] = {}
         for tally in self.grown.tallies:
             by_model.setdefault(tally.model, []).append(tally)
         return Report(
             schema_version=SCHEMA_VERSION,
-            origin=origin,
-            sources=tuple(page.source for page in (*earlier, *self.pages)),
-            taken_at=next((page.at for page in self.pages), None),
+            origin=self.origin,
+            sources=self.sources,
+            taken_at=self.at,
             seconds=self.grown.seconds,
             # One model without a name where the pages name none.
             models=tuple(self._model(tallies) for tallies in by_model.values() or [[]]),
-            notes=((_LIFETIME,) if origin is Origin.LIFETIME else ()) + self._notes(),
+            notes=((_LIFETIME,) if self.origin is Origin.LIFETIME else ()) + self._notes(),
             dialect=self.settings.dialect.name,
         )
 
@@ -212,8 +244,7 @@ class Reading:
 
     @cached_property
     def _readers(self) -> dict[Level, reading.Reader]:
-        counts = reading.counts_of(self.grown.tallies, self.settings, self.method)
-        return {level: reading.Reader(counts, level) for level in (Level.MODEL, Level.ENGINE)}
+        return {level: reading.Reader(self.counts, level) for level in (Level.MODEL, Level.ENGINE)}
 
 
 def judged(tally: reading.Tally, seconds: float | None, method: str, settings: Settings) -> Judged:

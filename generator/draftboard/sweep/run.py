@@ -59,7 +59,7 @@ def sweep(
     page = watch.page()
     grown = lifetime(page)
     if total(grown, speculation.DRAFTS) is None or page.v0:
-        model = Reading([page], grown, settings, "").report(Origin.LIFETIME).models[0]
+        model = Reading([page], grown, settings, "", origin=Origin.LIFETIME).report().models[0]
         raise DraftboardError(f"{page.source}: nothing to sweep: {model.state}: {model.verdict.reasons[0]}")
     run = _Run(plan, plan.model or grown.tallies[0].model, settings, api, watch, progress)
     failure, interrupted, wanted = None, False, plan.production_temperature

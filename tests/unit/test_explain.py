@@ -1,0 +1,163 @@
+"""`draftboard explain`: every signal, record and alert as the tree of what it is computed from, with live values."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from draftboard.alerts import ALERTS
+from draftboard.catalogue.dialects import DIALECTS
+from draftboard.errors import DraftboardError
+from draftboard.explain import Explanation, document, explain, of_reading
+from draftboard.explain.explanation import Step
+from draftboard.expr.nodes import Number, constant, first_of
+from draftboard.output import as_markdown
+from draftboard.quantity import Setting
+from draftboard.reading import Lifetime, Pages
+from draftboard.report import read, report
+from draftboard.settings import Settings
+from draftboard.signals import ALL, traffic
+from support.command_line import run
+
+DATA = Path(__file__).parents[1] / "data"
+LOADED = DATA / "v0.32.0-ngram-load.prom"
+BEFORE, AFTER = DATA / "v0.32.0-ngram-pair-before.prom", DATA / "v0.32.0-ngram-pair-after.prom"
+EVERY = sorted(one.name for one in (*ALL, *ALERTS) if one.exists(Settings()))
+
+
+def explained(name: str, page: Path = LOADED, depth: int = 1) -> dict[str, Step]:
+    """The steps of the only series, by name."""
+    reading = read(Lifetime(page), Settings(), "ngram")
+    (series,) = of_reading(name, reading, depth=depth).series
+    return {step.name: step for step in series.steps}
+
+
+@pytest.mark.parametrize("dialect", sorted(DIALECTS))
+def test_every_signal_and_alert_has_words_in_every_dialect_where_it_exists(dialect: Any) -> None:
+    settings = Settings.model_validate({"series": {"dialect": dialect}})
+    there = [*(one for one in ALL if one.exists(settings)), *(one for one in ALERTS if one.exists(settings))]
+    for one in there:
+        (series,) = explain(one.name, settings).series
+        assert all(step.formula or step.rows for step in series.steps), one.name
+        assert not any("nodes." in step.formula or "(path=" in step.formula for step in series.steps), one.name
+
+
+@pytest.mark.parametrize("page", [LOADED, DATA / "v0.32.0-ngram-idle.prom", DATA / "v0.32.0-eagle-unfit.prom"])
+def test_the_row_that_holds_is_what_the_report_says_and_no_later_row_is_evaluated(page: Path) -> None:
+    rows = explained("verdict", page)["verdict"].rows
+    held = [number for number, row in enumerate(rows) if row.holds]
+    assert all(row.holds is False and row.because for row in rows[: held[0] if held else None])
+    (model,) = report(Lifetime(page), Settings(), method="ngram").models
+    if held:
+        assert [row.holds for row in rows[held[0] + 1 :]] == [None] * (len(rows) - held[0] - 1)
+        assert rows[held[0]].says == model.verdict.says
+    else:
+        assert model.verdict.says is None or not model.verdict.says
+
+
+def test_a_formula_holds_the_live_values_of_the_signals_below_it() -> None:
+    steps = explained("expected_speedup")
+    numbers = [float(text) for text in re.findall(r"\(([\d.]+)\)", steps["expected_speedup"].formula)]
+    assert numbers == [round(steps[name].numbers[0], 2) for name in ("tokens_per_step", "needed_per_step")]
+    assert steps["expected_speedup"].numbers[0] == pytest.approx(
+        steps["tokens_per_step"].numbers[0] / steps["needed_per_step"].numbers[0]
+    )
+
+
+def test_metrics_carry_the_sample_that_they_grew_by() -> None:
+    drafts = explained("drafts")["drafts"]
+    counter = re.search(r"^vllm:spec_decode_num_drafts_total\{.*\} (\S+)$", LOADED.read_text(), re.MULTILINE)
+    assert counter is not None
+    assert [(one.name, one.value, one.is_counter) for one in drafts.metrics] == [
+        ("vllm:spec_decode_num_drafts_total", float(counter[1]), True)
+    ]
+
+
+def test_settings_stand_with_their_values() -> None:
+    settings = Settings.model_validate({"traffic": {"drafts_to_judge": 123}})
+    (series,) = explain("verdict", settings).series
+    used = {one.setting: one.value for one in series.steps[0].settings}
+    assert used["traffic.drafts_to_judge"] == "123"
+    assert "123 [traffic.drafts_to_judge]" in series.steps[0].rows[1].because
+
+
+def test_depth_0_explains_one_signal_and_each_signal_stands_once() -> None:
+    assert [*explained("verdict", depth=0)] == ["verdict"]
+    reading = read(Lifetime(LOADED), Settings(), "ngram")
+    names = [step.name for step in of_reading("verdict", reading, depth=9).series[0].steps]
+    assert len(names) == len(set(names)) > 20  # noqa: PLR2004
+
+
+def test_two_pages_are_explained_over_the_time_between_them() -> None:
+    reading = read(Pages(BEFORE, AFTER), Settings(), "ngram")
+    explanation = of_reading("acceptance", reading)
+    (model,) = report(Pages(BEFORE, AFTER), Settings(), method="ngram").models
+    assert model.speculation is not None
+    assert explanation.series[0].steps[0].numbers == (pytest.approx(model.speculation.acceptance),)
+    before, after = (
+        re.search(r"^vllm:spec_decode_num_drafts_total\{.*\} (\S+)$", page.read_text(), re.MULTILINE)
+        for page in (BEFORE, AFTER)
+    )
+    assert before
+    assert after
+    assert explanation.series[0].drafts == float(after[1]) - float(before[1]) > 0
+
+
+def test_an_alert_says_whether_its_condition_holds() -> None:
+    unfit = explained("SpecDecodeNotPaying", DATA / "v0.32.0-eagle-unfit.prom")
+    (model,) = report(Lifetime(DATA / "v0.32.0-eagle-unfit.prom"), Settings(), method="ngram").models
+    assert unfit["SpecDecodeNotPaying"].values == ("the condition holds",)
+    assert model.verdict.says is not None
+    assert explained("SpecDecodeNotPaying")["SpecDecodeNotPaying"].values == ()
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_explanation_of_a_real_page_fits_its_document(name: str) -> None:
+    reading = read(Lifetime(LOADED), Settings(), "ngram")
+    assert as_markdown(document(of_reading(name, reading, depth=0), promql=True))
+
+
+def test_what_the_settings_do_not_enable_is_named_as_such() -> None:
+    with pytest.raises(DraftboardError, match="slo_events does not exist with these settings"):
+        explain("slo_events", Settings())
+
+
+def test_a_choice_of_series_by_label(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run("explain", "acceptance", LOADED, "--label", "model_name=other", "--json", capsys=capsys)
+    (series,) = json.loads(out)["series"]
+    assert series["steps"][0]["values"] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["acceptence"], "no signal, record or alert is named 'acceptence': did you mean acceptance"),
+        (["model:vllm_spec_decode_acceptance:ratio_rate7m"], "did you mean model:vllm_spec_decode_acceptance:ratio_r"),
+        (["acceptance", "--label", "x=1"], "--label requires a server, a page or --prometheus"),
+        (["acceptance", str(LOADED), "--label", "x"], "--label 'x': write NAME=VALUE"),
+        (["acceptance", str(LOADED), "--at", "now"], "--at requires --prometheus"),
+        (["acceptance", str(LOADED), "--prometheus", "localhost:1"], "cannot be combined with server or page"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exits_2(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = run("explain", *arguments, capsys=capsys)
+    assert (code, out) == (2, "")
+    assert words in " ".join(err.split())
+
+
+def test_nodes_are_compared_by_value_and_printed_as_they_are_written() -> None:
+    one, other = (first_of(constant(Setting("thresholds.drop"), traffic.drafts), traffic.drafts) for _ in range(2))
+    assert one == other
+    assert hash(one) == hash(other)
+    assert repr(Number(Setting("thresholds.drop"))) == "Number(value=Setting(path='thresholds.drop', otherwise=None))"
+    assert repr(traffic.drafts) == "Signal(drafts)"
+    assert traffic.drafts * 2 == traffic.drafts * 2 != traffic.drafts * 3
+
+
+def test_the_schema_version_is_in_the_json(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run("explain", "acceptance", "--json", capsys=capsys)
+    assert json.loads(out)["schema_version"] == Explanation.schema_version
