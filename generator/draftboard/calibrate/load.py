@@ -12,7 +12,7 @@ from draftboard.calibrate.windows import BASELINE, Measured, Window
 from draftboard.catalogue import latency, serving, speculation
 from draftboard.errors import DraftboardError
 from draftboard.expr.to_numbers import values_of
-from draftboard.output import Progress
+from draftboard.output import Progress, no_progress
 from draftboard.reading import Page, Since, counts_of, growth, lifetime
 from draftboard.settings import Settings
 from draftboard.signals import Level
@@ -126,7 +126,7 @@ def of_load(
     load: Load,
     settings: Settings,
     *,
-    progress: Progress = lambda *_: None,
+    progress: Progress = no_progress,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Measured:
     """Send the load to all servers in turns, so that what disturbs the machine disturbs every variant.

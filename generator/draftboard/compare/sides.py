@@ -12,7 +12,7 @@ from draftboard.access import Access
 from draftboard.durations import READING, Duration
 from draftboard.errors import DraftboardError
 from draftboard.intervals import Ratio
-from draftboard.output import Progress
+from draftboard.output import Progress, no_progress
 from draftboard.reading import Recorded, Servers, is_saved
 from draftboard.report import ModelReport, Origin, Report, Sampling, load_report, named, ratios, report, report_each
 from draftboard.settings import Settings
@@ -91,7 +91,7 @@ def sides(
     methods: tuple[str, str] = ("", ""),
     window: Duration = READING,
     access: Access | None = None,
-    progress: Progress = lambda *_: None,
+    progress: Progress = no_progress,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Sides:
     """Baseline and candidate, each a saved report or a server, which is read within `window`.
@@ -116,7 +116,7 @@ def saved(path: Path, model: str = "") -> Side:
 
 
 def recorded(
-    source: Recorded, selectors: tuple[str, str], settings: Settings, progress: Progress = lambda *_: None
+    source: Recorded, selectors: tuple[str, str], settings: Settings, progress: Progress = no_progress
 ) -> Sides:
     """Baseline and candidate from one Prometheus, each selected by LABEL=VALUE, several joined with commas."""
     whole, labels, chosen = report(source, settings, progress=progress), settings.labels, []

@@ -37,7 +37,12 @@ def length(window: Window) -> tuple[float, float]:
 
 def latency_of(step: Signal) -> Sums:
     """Time of decode steps over their number."""
-    return lambda window: (window.figures.get(step.name, 0.0) * (steps := _timed(window, step)), steps)
+
+    def sums(window: Window) -> tuple[float, float]:
+        steps = _timed(window, step)
+        return window.figures.get(step.name, 0.0) * steps, steps
+
+    return sums
 
 
 def speed_of(step: Signal) -> Sums:

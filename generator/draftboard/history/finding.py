@@ -11,7 +11,7 @@ from draftboard.history import effects
 from draftboard.history.result import Change, History, ModelHistory, Side
 from draftboard.history.runs import NEEDED, Life, Run, Window, lives, of_effects, of_setups
 from draftboard.intervals import LEAST
-from draftboard.output import Progress
+from draftboard.output import Progress, no_progress
 from draftboard.prometheus import Client
 from draftboard.reading import Past, Recorded, Remembered, of_model
 from draftboard.settings import Settings
@@ -30,7 +30,7 @@ _NOT_EXPORTED = (
 )
 
 
-def of_past(source: Recorded, settings: Settings, *, at: float, progress: Progress = lambda *_: None) -> History:
+def of_past(source: Recorded, settings: Settings, *, at: float, progress: Progress = no_progress) -> History:
     """The changes in the range before a time.
 
     Raises:
@@ -82,7 +82,7 @@ class _Queries:
     client: Client
     settings: Settings
     past: Past
-    progress: Progress = lambda *_: None
+    progress: Progress = no_progress
 
     def setups(self, model: str, step: float | None = None) -> list[Life]:
         """Of one model, or of all; looked at in steps of so many seconds."""

@@ -91,10 +91,7 @@ def lives(records: Iterable[Remembered], settings: Settings) -> list[Life]:
             window = ways_at[way] = Window(at)
         window.figures[name] = value
         window.load = load or window.load
-    all_lives = (
-        _life(labels, moments, settings)
-        for labels, moments in sorted(moments_of.items(), key=lambda one: sorted(one[0]))
-    )
+    all_lives = (_life(labels, moments_of[labels], settings) for labels in sorted(moments_of, key=sorted))
     return [life for life in all_lives if life.last_seen]
 
 

@@ -130,9 +130,9 @@ def _room(part: list[int], widths: list[_Width], width: int) -> int:
 def _shared(part: list[int], widths: list[_Width], width: int) -> dict[int, int]:
     """The width of each column: those that need least come first, and the others share what they leave."""
     room, own = _room(part, widths, width), {number: widths[number].least for number in part}
-    growing = sorted(part, key=lambda number: widths[number].wanted - widths[number].least)
-    for left, number in zip(range(len(part), 0, -1), growing, strict=True):
-        more = max(0, min(widths[number].wanted - widths[number].least, room // left))
+    growing = sorted((widths[number].wanted - widths[number].least, number) for number in part)
+    for left, (wanted, number) in zip(range(len(part), 0, -1), growing, strict=True):
+        more = max(0, min(wanted, room // left))
         own[number] += more
         room -= more
     return own

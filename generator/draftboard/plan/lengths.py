@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby, pairwise
+from operator import itemgetter
 
 from draftboard.errors import DraftboardError
 from draftboard.output import Block, Described, Heading, Sentence, Table, Text, Verbatim, columns
@@ -245,7 +246,7 @@ def _ranges(survival: Sequence[float], cost: float, curve: _Points, gain: float)
         k, speedup = theory.best_k(survival, shared, gain=gain)
         each.append((size, inflation, k, speedup))
     ranges = []
-    for k, members in groupby(each, key=lambda point: point[2]):
+    for k, members in groupby(each, key=itemgetter(2)):
         sizes, inflations, _, speedups = zip(*members, strict=True)
         ranges.append(Range(sizes[0], sizes[-1], k, min(speedups), max(speedups), min(inflations), max(inflations)))
     return tuple(ranges)

@@ -23,8 +23,10 @@ _HINTS = {
 }
 _Count = Annotated[int, Field(ge=0, le=10_000_000)]
 _Counts = Annotated[tuple[_Count, ...], Field(max_length=1_000_000)]
-_Steps = Annotated[_Counts, BeforeValidator(lambda given: () if given is None else given)]
-"""vLLM's `summary` has null where `detailed` has a list."""
+
+
+def _nothing(_value: object) -> None:
+    """What a field holds is not kept."""
 
 
 class Drafts(BaseModel):
@@ -34,8 +36,8 @@ class Drafts(BaseModel):
     num_spec_steps: _Count
     num_accepted_draft_tokens: _Count
     num_draft_tokens: _Count
-    per_step_accepted: _Steps = ()  # With `detailed`: accepted tokens of each draft, in order.
-    per_step_drafted: _Steps = ()
+    per_step_accepted: _Counts | None = None  # With `detailed`: accepted tokens of each draft, in order.
+    per_step_drafted: _Counts | None = None
 
     @model_validator(mode="after")
     def _agree(self) -> Self:
@@ -45,7 +47,7 @@ class Drafts(BaseModel):
             or sum(j * drafts for j, drafts in enumerate(histogram)) != self.num_accepted_draft_tokens
             or self.num_accepted_draft_tokens > self.num_draft_tokens
             or (self.num_draft_tokens > 0) != (self.num_spec_steps > 0)
-            or len(self.per_step_accepted) != len(self.per_step_drafted)
+            or len(self.per_step_accepted or ()) != len(self.per_step_drafted or ())
         ):
             raise ValueError("counts that contradict each other")
         return self
@@ -54,11 +56,11 @@ class Drafts(BaseModel):
 class Completion(BaseModel):
     """An answer without its text."""
 
-    choice: Annotated[object, Field(validation_alias=AliasPath("choices", 0)), AfterValidator(lambda _: None)]
+    choice: Annotated[object, Field(validation_alias=AliasPath("choices", 0)), AfterValidator(_nothing)]
     """Required, and dropped."""
     tokens: Annotated[_Count, Field(validation_alias=AliasPath("usage", "completion_tokens"))]
     drafts: Annotated[
-        Drafts | Annotated[None, BeforeValidator(lambda _: None)],
+        Drafts | Annotated[None, BeforeValidator(_nothing)],
         Field(validation_alias=AliasPath("metrics", "speculative_decoding"), union_mode="left_to_right"),
     ] = None
     """None where the server does not report them, or in an unknown form."""

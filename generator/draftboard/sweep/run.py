@@ -11,7 +11,7 @@ from itertools import zip_longest
 from draftboard.catalogue import latency, serving, speculation
 from draftboard.errors import DraftboardError
 from draftboard.intervals import LEAST, PARTS, Ratio
-from draftboard.output import Progress
+from draftboard.output import Progress, no_progress
 from draftboard.reading import Page, Tally, lifetime
 from draftboard.report import ModelReport, Origin, Reading, Verdict, judged, of_pages, ratios, warnings
 from draftboard.settings import Settings
@@ -44,7 +44,7 @@ def sweep(
     plan: Plan,
     settings: Settings = _DEFAULTS,
     *,
-    progress: Progress = lambda *_: None,
+    progress: Progress = no_progress,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Sweep:
     """Sweep a server's temperatures. An interruption, or a server that stops answering, ends it with what is done.
@@ -216,7 +216,7 @@ def by_request(batch: Batch, method: str, settings: Settings) -> tuple[PerReques
     for j in range(1, len(histogram)):
         counted[speculation.ACCEPTED_TOKENS_PER_POS.name, (("position", str(j - 1)),)] = sum(histogram[j:])
     model = judged(Tally("", "", "", counted, {}), None, method, settings)
-    steps = [step for one in drafting for step in zip(one.per_step_accepted, one.per_step_drafted, strict=True)]
+    pairs = (zip(one.per_step_accepted or (), one.per_step_drafted or (), strict=True) for one in drafting)
     of_requests = PerRequest(
         requests=len(reported),
         undrafted=len(reported) - len(drafting),
@@ -224,7 +224,7 @@ def by_request(batch: Batch, method: str, settings: Settings) -> tuple[PerReques
         histogram=histogram,
         acceptance=Spread.of([accepted / drafted for accepted, drafted, _ in each]),
         acceptance_length=Spread.of([1 + accepted / drafts for accepted, _, drafts in each]),
-        step_acceptance=Spread.of([accepted / drafted for accepted, drafted in steps if drafted]),
+        step_acceptance=Spread.of([accepted / drafted for steps in pairs for accepted, drafted in steps if drafted]),
     )
     return of_requests, model.verdict
 
@@ -235,7 +235,8 @@ def _at_production(temperature: float, rows: Sequence[Row]) -> Production | None
     if not answered:
         return None
     # Rounded: 0.4 and 0.8 are equally far from 0.6, though their differences are not.
-    nearest = min(answered, key=lambda row: (round(abs(row.temperature - temperature), 6), -row.temperature))
+    distances = {(round(abs(row.temperature - temperature), 6), -row.temperature): row for row in answered}
+    nearest = distances[min(distances)]
     at, verdict = nearest.temperature, nearest.server.verdict
     warnings = {
         f"{temperature:g} was not swept, {at:g} is the nearest: add it to --temperatures": at != temperature,
