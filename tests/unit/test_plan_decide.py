@@ -205,7 +205,7 @@ def test_a_vocabulary_is_the_same_exactly_when_every_id_is(orders: tuple[list[st
 def test_a_file_without_a_vocabulary_is_an_error(text: bytes, tmp_path: Path) -> None:
     path = tmp_path / "tokenizer.json"
     path.write_bytes(text)
-    with pytest.raises(DraftboardError, match=r"no vocabulary at model.vocab; name a Hugging Face tokenizer.json$"):
+    with pytest.raises(DraftboardError, match=r"no vocabulary at model.vocab; give a Hugging Face tokenizer.json$"):
         read_vocabulary(path)
 
 

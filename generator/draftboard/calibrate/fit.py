@@ -1,4 +1,4 @@
-"""Robust regression on windows, with statsmodels' 95 % intervals.
+"""Robust regression on windows (statsmodels), with 95 % intervals.
 
 The mean step of a candidate takes `t * (1 - q + q * (v + L * c))`, where t is the baseline's step at that load, q the
 share of steps with a draft and L the mean draft. What disturbs a step is proportional to it, so logarithms are fitted.
@@ -28,7 +28,7 @@ _Regression = Callable[[Sequence[float], Sequence[Sequence[float]]], Any]
 
 @dataclass(frozen=True)
 class Means:
-    """What each variant did at each load, without a model of costs."""
+    """Means of each variant at each load, without a cost model."""
 
     plain_seconds: Mapping[int, Estimate]
     step_cost: Mapping[Cell, Estimate]
@@ -48,7 +48,7 @@ class Costs:
 
 
 def require_statsmodels() -> None:
-    """See before anything is measured whether it can be fitted."""
+    """Raise DraftboardError where the packages of the fit are missing, before anything is measured."""
     optional_module("statsmodels.robust.robust_linear_model", *_WHY)
 
 
@@ -97,7 +97,7 @@ def costs(windows: Sequence[Window]) -> Costs:
 
 
 def cells_of(windows: Sequence[Window]) -> list[Cell]:
-    """Loads and candidates that there are windows of."""
+    """Loads and candidates with windows."""
     return sorted({one.cell for one in windows if not one.is_baseline})
 
 
@@ -106,7 +106,7 @@ def _chosen(of: Sequence[object], wanted: object) -> list[float]:
 
 
 def _slopes(windows: Sequence[Window]) -> list[list[float]]:
-    """A column for each window's batch against its group's, in doublings; none where batches hardly vary in a cell.
+    """Log2 of each window's batch relative to its group's, as a column; none where batches hardly vary in a cell.
 
     Groups of history span a factor of two, and variants need not have the same mean within it.
     """
@@ -129,7 +129,7 @@ class _Fitted:
 
     @classmethod
     def of(cls, values: Sequence[float], table: Sequence[Sequence[float]]) -> "_Fitted":
-        """Of a linear model."""
+        """Fit a linear model."""
         result = _robust(values, table)
         return cls(result.params.tolist(), result)
 
@@ -142,7 +142,7 @@ class _Fitted:
         return Estimate(value, value + low, value + high)
 
     def factor(self, column: int) -> Estimate:
-        """A parameter that is a logarithm, as what it is the logarithm of."""
+        """The exponential of a parameter."""
         logarithm = self.estimate({column: 1.0})
         return Estimate(math.exp(logarithm.value), math.exp(logarithm.low), math.exp(logarithm.high))
 
@@ -173,11 +173,11 @@ class _Model:
 
     @property
     def start(self) -> list[float]:
-        """Every step as long as a plain one, without c."""
+        """Initial parameters: all steps alike, and no c."""
         return [0.0] * len(self._plain[0]) + [1.0] * len(self.columns) + [0.0] * self._slopes.shape[1]
 
     def solved(self, start: Sequence[float]) -> _Fitted:
-        """Gauss and Newton's method: of least squares, then of robust regression; with c where the start has it."""
+        """Gauss-Newton, with least squares and then robust regression; fits c where `start` has it."""
         return self._approached(self._approached(start, _least_squares).parameters, _robust)
 
     def _approached(self, start: Sequence[float], regression: _Regression) -> _Fitted:
@@ -202,7 +202,7 @@ class _Model:
         raise DraftboardError("step costs cannot be fitted: the windows contradict each other; measure again")
 
     def _costs(self, parameters: Any) -> Any:  # noqa: ANN401  (numpy's arrays)
-        """Of the mean step of each window, in plain steps, as a column."""
+        """Cost of the mean step of each window, in plain steps, as a column."""
         sums = parameters[list(self.columns.values())]
         costs = 1 + self._drafting @ (sums - 1)[:, None]
         return costs + self._longer * parameters[self.of_c] if len(parameters) > self.of_c else costs
@@ -214,7 +214,7 @@ def _least_squares(values: Sequence[float], table: Sequence[Sequence[float]]) ->
 
 
 def _robust(values: Sequence[float], table: Sequence[Sequence[float]]) -> Any:  # noqa: ANN401
-    """Huber's estimator, to which a window that something disturbed counts little."""
+    """Huber's estimator: outliers have little weight."""
     plain = _least_squares(values, table)
     if max(map(abs, plain.resid)) < _NO_SCATTER:  # the robust scale would be 0, by which residuals are divided
         return plain

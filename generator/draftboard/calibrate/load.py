@@ -52,7 +52,7 @@ class _Variant:
         self.watch = Watch(self.api, self.plan.access, self.sleep)
 
     def require_model(self) -> str:
-        """The model that it serves. DraftboardError where it cannot be measured, or speculates if it must not."""
+        """The model that it serves. DraftboardError where it cannot be measured, or is in the wrong place."""
         page = self.watch.page()
         grown = lifetime(page)
         speculates = total(grown, speculation.DRAFTS) is not None

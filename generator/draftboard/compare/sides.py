@@ -41,7 +41,7 @@ class Side:
 
     @property
     def requests(self) -> float:
-        """Finished, with a known time per output token."""
+        """Finished requests with a known time per output token."""
         return self.at("model.latency.per_token.count") or 0.0
 
     @property
@@ -51,12 +51,12 @@ class Side:
 
     @property
     def engines(self) -> int | None:
-        """How many; None where a report does not say."""
+        """Number of engines; None where a report does not say."""
         return round(self.at("model.traffic.engines") or 0) or len(self.model.engines) or None
 
     @cached_property
     def ratios(self) -> dict[str, Ratio]:
-        """By the signal's name, those whose scatter is known."""
+        """Ratios whose scatter is known, by name of the signal."""
         return ratios(self.model.parts)
 
     def per_engine(self, path: str) -> float | None:
@@ -76,7 +76,7 @@ class Side:
 
     @property
     def batch(self) -> float | None:
-        """Mean number of requests that run on an engine: pages know only those of one moment."""
+        """Mean number of running requests per engine; None for pages, which know one moment only."""
         return self.at("model.traffic.batch") or None if self.report.origin is Origin.PROMETHEUS else None
 
 
@@ -154,12 +154,12 @@ def _quoted(name: str) -> str:
 
 
 def engines_in_words(engines: int | None) -> str:
-    """How many engines."""
+    """The number of engines in words."""
     return "an unknown number of engines" if engines is None else f"{engines} engine{'' if engines == 1 else 's'}"
 
 
 def over(part: float | None, whole: float | None) -> float | None:
-    """A ratio of known, positive numbers."""
+    """The ratio; None unless both numbers are known and positive."""
     if part is None or whole is None or part < _SMALLEST or whole < _SMALLEST:
         return None
     return part / whole
@@ -172,7 +172,7 @@ def trend(first: float, second: float, settings: Settings) -> int:
 
 
 def conditions(sides: Sides, settings: Settings) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Known differences, which forbid a comparison, and what is unknown on a side."""
+    """Differences that forbid a comparison, and conditions that are unknown on a side."""
     tolerance = settings.thresholds.load
     names, loads = [side.model.model for side in sides], _known(_LOADS, sides)
     loads |= {} if "in the batch" in loads else _known(_IN_FLIGHT, sides)

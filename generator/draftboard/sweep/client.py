@@ -1,4 +1,4 @@
-"""Requests to vLLM's OpenAI endpoint, bounded in size and time; failures are named and never quote an answer."""
+"""Requests to vLLM's OpenAI endpoint, bounded in size and time; failures never quote a response."""
 
 import asyncio
 import time
@@ -26,7 +26,7 @@ _Counts = Annotated[tuple[_Count, ...], Field(max_length=1_000_000)]
 
 
 def _nothing(_value: object) -> None:
-    """What a field holds is not kept."""
+    """Drop a value."""
 
 
 class Drafts(BaseModel):
@@ -54,7 +54,7 @@ class Drafts(BaseModel):
 
 
 class Completion(BaseModel):
-    """An answer without its text."""
+    """A completion without its text."""
 
     choice: Annotated[object, Field(validation_alias=AliasPath("choices", 0)), AfterValidator(_nothing)]
     """Required, and dropped."""
@@ -91,12 +91,12 @@ class Batch:
 
     @property
     def tokens(self) -> int:
-        """Of all completions."""
+        """Tokens of all completions."""
         return sum(answer.tokens for answer in self.answers)
 
     @property
     def times_per_token(self) -> list[float]:
-        """Of each request, in seconds."""
+        """Seconds per token of each completed request."""
         ended = [one for one in self.outcomes if one.completion and one.completion.tokens]
         return [one.seconds / one.completion.tokens for one in ended if one.completion]
 
@@ -168,15 +168,15 @@ class Api:
 
 
 def explained(failure: str) -> str:
-    """A failure with the remedy, where one is known."""
+    """A failure with its remedy, if one is known."""
     hint = _HINTS.get("HTTP 3" if failure.startswith("HTTP 3") else failure)
     return f"{failure}: {hint}" if hint else failure
 
 
 def require_answers(batch: Batch, api: Api, model: str) -> None:
-    """Raise DraftboardError where not one request was answered."""
+    """Raise DraftboardError where no request was answered."""
     if batch.outcomes and not batch.answers:
         raise DraftboardError(
-            f"{api.name}: none of {len(batch.outcomes)} requests to {model} was answered with a completion: "
+            f"{api.name}: no completion for any of {len(batch.outcomes)} requests to {model}: "
             f"{explained(batch.outcomes[0].failure)}"
         )

@@ -1,4 +1,4 @@
-"""What a sweep sends: the settings of a run, and prompts, whose text goes to the server and nowhere else."""
+"""What a sweep sends. The text of prompts goes to the server and nowhere else."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -94,5 +94,5 @@ class Plan:
     access: Access = field(default_factory=Access)
 
     def prompts_of(self, requests: int) -> Iterator[Prompt]:
-        """So many prompts, taken in turn: the same ones at each temperature."""
+        """The first `requests` prompts, repeated as needed: the same ones at each temperature."""
         return islice(cycle(self.prompts.all), requests)

@@ -1,4 +1,4 @@
-"""The sweep itself: warm-up, page, requests, page, for one temperature after the other."""
+"""Runs a sweep: warm-up, page, requests, page, for one temperature after the other."""
 
 import math
 import time
@@ -47,7 +47,7 @@ def sweep(
     progress: Progress = no_progress,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Sweep:
-    """Sweep a server's temperatures. An interruption, or a server that stops answering, ends it with what is done.
+    """Sweep a server's temperatures. An interruption, or a server that stops responding, ends it with partial results.
 
     `progress` receives a description, the requests done and their number; `sleep` waits for the server's counters.
 
@@ -107,7 +107,7 @@ class _Run:
     answered: bool = False  # Whether there was a completion.
 
     def at(self, temperature: float) -> None:
-        """Add a row for one temperature, or for the part of it that was done when it was interrupted."""
+        """Add the row of a temperature; if interrupted, of the requests sent so far."""
         plan, start, warm_up, batch = self.plan, self.watch.page(), Batch([]), Batch([])
         self._send(f"warming up for temperature {temperature:g}", temperature, plan.warm_up, warm_up)
         before, interrupted, pages = self.watch.settled(start, warm_up), None, list[Page]()
@@ -124,7 +124,7 @@ class _Run:
     def _send(
         self, what: str, temperature: float, requests: int, batch: Batch, pages: list[Page] | None = None
     ) -> None:
-        """Send a batch; `pages` gets those of its parts, where there are requests enough to divide."""
+        """Send a batch; `pages` receives a page after each part, if there are enough requests for parts."""
         steps = len(self.plan.temperatures) * (self.plan.warm_up + self.plan.requests)
         part = math.ceil(requests / PARTS) if pages is not None and requests >= LEAST else requests
 
@@ -194,7 +194,7 @@ def _intervals(server: ModelReport, times: Sequence[float]) -> Intervals:
 
 
 def by_request(batch: Batch, method: str, settings: Settings) -> tuple[PerRequest | None, Verdict | None]:
-    """Drafts as the responses report them, judged as if a server had counted them alone; None where none does."""
+    """Drafts as the responses report them, judged like a server's counters; None where no response reports them."""
     reported = [answer.drafts for answer in batch.answers if answer.drafts]
     if not reported:
         return None, None
@@ -230,7 +230,7 @@ def by_request(batch: Batch, method: str, settings: Settings) -> tuple[PerReques
 
 
 def _at_production(temperature: float, rows: Sequence[Row]) -> Production | None:
-    """The verdict at the nearest temperature, the higher one of two, and why production may differ."""
+    """The verdict at the nearest temperature (the higher of two), and why production may differ."""
     answered = [row for row in rows if row.answered]
     if not answered:
         return None
