@@ -4,8 +4,8 @@ Parts follow each other in time, and neighbours are often alike: by a load that 
 drift, sessions that stay with a server. So few parts do not show how long. Therefore no correlation is
 estimated: intervals are self-normalised, by the sums of deviations up to each part, which grow with any correlation as
 much as the error of the mean does (Lobato, JASA 96 (2001), 1066; Shao, JRSS B 72 (2010), 343). That holds for many
-parts. With few, intervals are longer by a factor from simulation: up to a correlation of 0.9 between neighbours they hold the
-truth in 90 of 100, and with independent parts in 99.
+parts. With few, intervals are longer by a factor from simulation: up to a correlation of 0.9 between neighbours they
+hold the truth in 90 of 100, and with independent parts in 99.
 """
 
 import math
