@@ -31,13 +31,3 @@ ACCEPTED_TOKENS_PER_POS = Metric(
     presence=Presence.SPECULATING,
     own_labels=("position",),
 )
-SPEC_DECODE_NUM_SKIPPED_DRAFTS = Metric(
-    name="vllm:spec_decode_num_skipped_drafts_total",
-    unit="FILL IN",
-    meaning="FILL IN: what it counts, in a sentence.",
-    help="FILL IN: vLLM's own help text",
-    presence=Presence.SPECULATING,
-    since="0.34.0",
-    own_labels=("reason",),
-    values={"reason": ("FILL IN",)},
-)

@@ -340,12 +340,3 @@ stuck_engines = Signal(
     empty=stuck.empty,
     decimals=0,
 )
-queue_time_share = Signal(
-    name="queue_time_share",
-    title="FILL IN: a noun",
-    question="FILL IN: what does an operator want to know?",
-    description="FILL IN: what it says, in a sentence.",
-    action="FILL IN: what to do about it, in a sentence.",
-    expr=requests_running,  # FILL IN: an expression of signals and series, with its unit.
-    record="vllm_queue_time_share:ratio_rate{window}",
-)
