@@ -104,11 +104,11 @@ class Batch:
 class Api:
     """A server's endpoint."""
 
-    def __init__(self, plan: Plan) -> None:
-        """Raise DraftboardError where the address or the certificates are invalid."""
+    def __init__(self, plan: Plan, sleep: Callable[[float], None] = time.sleep) -> None:
+        """Raise DraftboardError where the address or the certificates are invalid; `sleep` waits for its counters."""
         url, access = parsed_url(plan.server), plan.access
         path = url.path.rstrip("/").removesuffix("/metrics").removesuffix("/v1")
-        self.base, self._plan = url.copy_with(path=path or "/"), plan
+        self.base, self._plan, self.access, self.sleep = url.copy_with(path=path or "/"), plan, access, sleep
         self.name, self._url = shown(self.base), self.base.copy_with(path=f"{path}/v1/completions")
         self._verify = access.certificates if url.scheme == "https" else False
         self._headers = access.headers | {"Accept-Encoding": "identity"}

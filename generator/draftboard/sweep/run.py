@@ -20,7 +20,7 @@ from draftboard.status import Status
 from draftboard.sweep.client import Api, Batch, explained, require_answers
 from draftboard.sweep.plan import BUILT_IN, Plan
 from draftboard.sweep.result import Intervals, PerRequest, Production, Row, Spread, Sweep, Tagged
-from draftboard.sweep.watch import Watch, foreign, foreign_notes, total
+from draftboard.sweep.watch import foreign, foreign_notes, page_of, settled_page, total
 
 _DEFAULTS = Settings()
 _NOT_REPORTED = (
@@ -54,14 +54,13 @@ def sweep(
     Raises:
         DraftboardError: the server does not answer, does not speculate, or completes nothing.
     """
-    api = Api(plan)
-    watch = Watch(api, plan.access, sleep)
-    page = watch.page()
+    api = Api(plan, sleep)
+    page = page_of(api)
     grown = lifetime(page)
     if total(grown, speculation.DRAFTS) is None or page.v0:
         model = Reading([page], grown, settings, "").report(Origin.LIFETIME).models[0]
         raise DraftboardError(f"{page.source}: nothing to sweep: {model.state}: {model.verdict.reasons[0]}")
-    run = _Run(plan, plan.model or grown.tallies[0].model, settings, api, watch, progress)
+    run = _Run(plan, plan.model or grown.tallies[0].model, settings, api, progress)
     failure, interrupted, wanted = None, False, plan.production_temperature
     try:
         for temperature in plan.temperatures:
@@ -100,7 +99,6 @@ class _Run:
     model: str
     settings: Settings
     api: Api
-    watch: Watch
     progress: Progress
     done: list[Row] = field(default_factory=list)
     ended: int = 0  # Requests.
@@ -108,15 +106,15 @@ class _Run:
 
     def at(self, temperature: float) -> None:
         """Add the row of a temperature; if interrupted, of the requests sent so far."""
-        plan, start, warm_up, batch = self.plan, self.watch.page(), Batch([]), Batch([])
+        plan, start, warm_up, batch = self.plan, page_of(self.api), Batch([]), Batch([])
         self._send(f"warming up for temperature {temperature:g}", temperature, plan.warm_up, warm_up)
-        before, interrupted, pages = self.watch.settled(start, warm_up), None, list[Page]()
+        before, interrupted, pages = settled_page(self.api, start, warm_up), None, list[Page]()
         try:
             self._send(f"temperature {temperature:g}", temperature, plan.requests, batch, pages)
         except KeyboardInterrupt as error:
             interrupted = error
         if batch.outcomes or not interrupted:
-            pages = [before, *pages, self.watch.settled(before, batch)]
+            pages = [before, *pages, settled_page(self.api, before, batch)]
             self.done.append(self._row(temperature, pages, batch))
         if interrupted:
             raise interrupted
@@ -134,7 +132,7 @@ class _Run:
             done = len(batch.outcomes)
             if pages is not None and done < requests and done % part == 0:
                 with suppress(DraftboardError):  # a longer part follows
-                    pages.append(self.watch.page())
+                    pages.append(page_of(self.api))
 
         self.progress(what, self.ended, steps)
         self.api.complete(self.plan.prompts_of(requests), self.model, temperature, batch, ended)

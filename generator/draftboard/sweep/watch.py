@@ -1,9 +1,7 @@
 """A server's counters before and after our requests, and the traffic of others in between."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 
-from draftboard.access import Access
 from draftboard.catalogue import Metric, serving, speculation
 from draftboard.reading import Growth, Page, Since, growth, scrape
 from draftboard.settings import Settings
@@ -14,27 +12,20 @@ from draftboard.sweep.result import Foreign
 _PAUSE, _TRIES = 0.2, 15
 
 
-@dataclass(frozen=True)
-class Watch:
-    """Reads the page of a server."""
+def page_of(api: Api) -> Page:
+    """The server's page now."""
+    return scrape([str(api.base)], api.access)[0]
 
-    api: Api
-    access: Access
-    sleep: Callable[[float], None]
 
-    def page(self) -> Page:
-        """The page now."""
-        return scrape([str(self.api.base)], self.access)[0]
-
-    def settled(self, since: Page, batch: Batch) -> Page:
-        """The page once the server is idle and has counted its responses, which takes a moment."""
-        for _ in range(_TRIES):
-            page = self.page()
-            counted = total(growth(since, page), serving.GENERATION_TOKENS)
-            if (counted is None or counted >= batch.tokens) and not running_on(page):
-                return page
-            self.sleep(_PAUSE)
-        return self.page()
+def settled_page(api: Api, since: Page, batch: Batch) -> Page:
+    """The server's page once it is idle and has counted its responses, which takes a moment."""
+    for _ in range(_TRIES):
+        page = page_of(api)
+        counted = total(growth(since, page), serving.GENERATION_TOKENS)
+        if (counted is None or counted >= batch.tokens) and not running_on(page):
+            return page
+        api.sleep(_PAUSE)
+    return page_of(api)
 
 
 def total(grown: Growth, metric: Metric) -> float | None:
