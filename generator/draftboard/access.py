@@ -17,7 +17,7 @@ from draftboard.files import saved_bytes
 _NOTATION = re.compile(r"^\[(Errno -?\d+|\w+: \w+)\] | \(_ssl\.c:\d+\)$")
 API_KEY = "VLLM_API_KEY"  # The environment variable from which vLLM takes its API key.
 _C = TypeVar("_C", httpx.Client, httpx.AsyncClient)
-_HERE = ("localhost", "127.0.0.1", "::1")
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _HIGHEST_PORT = 65_535
 
 
@@ -54,25 +54,25 @@ class Access:
             return ssl.create_default_context(cafile=self.ca_file)
         except OSError as error:
             reason = _in_words(OSError(error.strerror))
-            raise DraftboardError(f"{self.ca_file}: no certificates (PEM) to trust: {reason}") from None
+            raise DraftboardError(f"{self.ca_file}: no certificates (PEM): {reason}") from None
 
 
 def parsed_url(given: str) -> httpx.URL:
-    """An http(s) address as people write it, else DraftboardError: `host:port` means http."""
+    """Parse an http(s) address, or host:port for http. DraftboardError where it is not valid."""
     try:
         url = httpx.URL(given if "://" in given else f"http://{given}")
     except (httpx.InvalidURL, ValueError):
         url = httpx.URL()
     # The text may hold a password, so no more of it is repeated than its port.
     if url.port is not None and url.port > _HIGHEST_PORT:
-        raise DraftboardError(f"an address is not valid: its port {url.port} is above {_HIGHEST_PORT}, the highest")
+        raise DraftboardError(f"an address is not valid: port {url.port} is above {_HIGHEST_PORT}")
     if url.scheme not in {"http", "https"} or not url.host or url.port == 0 or re.search(r"\s", given):
         raise DraftboardError("an address is not valid: write host:port or http(s)://host:port")
     return url
 
 
 def shown(url: httpx.URL) -> str:
-    """The address for people: without user, password, query and fragment, any of which may be a secret."""
+    """The address without user, password, query and fragment, any of which may be a secret."""
     user = "***@" if url.userinfo else ""
     port = f":{url.port}" if url.port else ""
     host = f"[{url.host}]" if ":" in url.host else url.host
@@ -81,11 +81,11 @@ def shown(url: httpx.URL) -> str:
 
 
 def client(kind: type[_C], **options: Any) -> _C:  # noqa: ANN401  (httpx's own)
-    """A client that asks this machine directly and others through the environment's proxy, if there is one.
+    """An httpx client that uses the environment's proxy, except for this machine.
 
-    Redirects are not followed: a token or a prompt may not be for another server.
+    It follows no redirect: a token or a prompt must not reach another server.
     """
-    direct = {f"all://{f'[{host}]' if ':' in host else host}": None for host in _HERE}
+    direct = {f"all://{f'[{host}]' if ':' in host else host}": None for host in _LOOPBACK}
     try:
         return kind(mounts=direct, **options)
     except (ImportError, ValueError):
@@ -95,7 +95,7 @@ def client(kind: type[_C], **options: Any) -> _C:  # noqa: ANN401  (httpx's own)
 
 
 def refusal(answer: httpx.Response) -> str:
-    """Why a server or its proxy does not let one in, and what to do; empty where it does."""
+    """Why a server or its proxy refused a request, and what to do; empty where it did not."""
     if answer.is_redirect:
         return f"redirects{_target(answer)}: use the final address; behind a login, the server's own"
     if answer.status_code == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
@@ -136,7 +136,7 @@ def _through_proxy(url: httpx.URL) -> str:
     """Names the proxy of the environment that is used for an address; empty without one."""
     proxies = getproxies()
     name = next((name for name in (url.scheme, "all") if name in proxies), "")
-    if not name or url.host in _HERE or proxy_bypass(url.host):
+    if not name or url.host in _LOOPBACK or proxy_bypass(url.host):
         return ""
     try:
         proxy = shown(httpx.URL(proxies[name]))

@@ -1,4 +1,4 @@
-"""Durations in Prometheus' notation (`15s`, `5m`, `1h30m`, `1d`), and moments on a command line (`now-6h`)."""
+"""Durations in Prometheus' notation (`15s`, `5m`, `1h30m`, `1d`), and times on a command line (`now-6h`)."""
 
 import re
 from dataclasses import dataclass
@@ -42,11 +42,11 @@ class Duration:
         return Duration(self.seconds // divisor)
 
     def at_least(self, least: "Duration") -> "Duration":
-        """The longer of both."""
+        """This duration, or `least` if that is longer."""
         return max(self, least)
 
     def at_most(self, most: "Duration") -> "Duration":
-        """The shorter of both."""
+        """This duration, or `most` if that is shorter."""
         return min(self, most)
 
 

@@ -1,4 +1,4 @@
-"""Packages that only some commands need: extras, which a user installs for them."""
+"""Packages of extras, which only some commands require."""
 
 import importlib
 from types import ModuleType

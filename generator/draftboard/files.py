@@ -1,4 +1,4 @@
-"""Files of users: read within a limit, written whole or not at all; a mistake in a document becomes one line."""
+"""Users' files: read within a size limit, written atomically; a mistake in a document becomes one line."""
 
 import tempfile
 import tomllib
@@ -38,21 +38,21 @@ def saved_bytes(path: Path, what: str, most: int = 1_000_000, *, pipes: bool = F
 
 
 def require_new(target: Path, *, force: bool) -> None:
-    """Raise DraftboardError where a file would be replaced, unless the user asks for that, or has no folder."""
+    """Raise DraftboardError where a file exists, unless `force` is set, or its folder does not exist."""
     require_folder(target)
     if target.exists() and not force:
         raise DraftboardError(f"{target}: exists: choose another path, or replace it with --force")
 
 
 def require_folder(target: Path) -> None:
-    """Raise DraftboardError where a file could not be written after all the work for it."""
+    """Raise DraftboardError where the folder of a file does not exist."""
     if not target.parent.is_dir():
         raise DraftboardError(f"{target}: {target.parent} is not a folder: create it, or choose another path")
 
 
 @contextmanager
 def whole(target: Path, what: str) -> Iterator[Path]:
-    """A path to write to; the file then moves to `target` in one step. A DraftboardError leaves `target` unchanged."""
+    """Yield a path to write to, then move the file to `target` atomically. An error leaves `target` unchanged."""
     if target.exists() and not target.is_file():
         raise DraftboardError(f"{target}: cannot write the {what}: not a regular file; choose another path")
     try:

@@ -1,11 +1,11 @@
-"""95 % intervals of ratios of sums, from parts of a measurement that were counted by themselves.
+"""95 % intervals of ratios of sums, from parts of a measurement that were counted separately.
 
 Parts follow each other in time, and neighbours are often alike: by a load that swings, kinds of requests whose shares
-drift, sessions that stay with a server. How long they are alike cannot be told from so few. Therefore no correlation is
+drift, sessions that stay with a server. So few parts do not show how long. Therefore no correlation is
 estimated: intervals are self-normalised, by the sums of deviations up to each part, which grow with any correlation as
 much as the error of the mean does (Lobato, JASA 96 (2001), 1066; Shao, JRSS B 72 (2010), 343). That holds for many
-parts. Of few the intervals are longer by a factor, found by simulation: up to a correlation of 0.9 between neighbours
-they hold the truth in 90 of 100. Of independent parts they hold it in 99.
+parts. With few, intervals are longer by a factor from simulation: up to a correlation of 0.9 between neighbours they
+hold the truth in 90 of 100, and with independent parts in 99.
 """
 
 import math
@@ -17,9 +17,9 @@ from typing import Self
 from draftboard.output import Described
 
 LEAST = 8
-"""Parts with a count, under which their scatter is not known."""
+"""Minimum number of parts with a count: fewer do not show their scatter."""
 PARTS = 20
-"""Into which a measurement is divided: more are no better, and pages cost the server time."""
+"""Number of parts of a measurement: more do not help, and each costs the server a scrape."""
 _QUANTILE = math.sqrt(45.4)  # 95 % of the statistic's distribution: Lobato, table 1, one dimension.
 _OF_FEW, _LONGEST = 14.0, 2.0  # By how much longer an interval is: the first over the number of parts, at most twice.
 
@@ -49,7 +49,7 @@ class Ratio:
 
     @classmethod
     def of(cls, parts: Sequence[tuple[float, float]]) -> Self | None:
-        """Of what each part counted above and below the line, in order of time; None where too few counted anything."""
+        """From numerator and denominator of each part, in order of time; None with fewer than LEAST parts."""
         counted = [(above, below) for above, below in parts if below > 0]
         if len(counted) < LEAST:
             return None
@@ -63,21 +63,21 @@ class Ratio:
 
     @property
     def estimate(self) -> Estimate:
-        """With its interval; nothing that is counted is below 0."""
+        """The value with its interval, which does not reach below 0."""
         return Estimate(self.value, max(0.0, self.value - self.error), self.value + self.error)
 
     def over(self, other: "Ratio") -> Estimate:
-        """One measurement over another, by logarithms."""
-        return together([(self, other, 1.0)])
+        """The ratio to another measurement; its interval is computed on logarithms."""
+        return geometric_mean([(self, other, 1.0)])
 
     def less(self, other: "Ratio") -> Estimate:
-        """One measurement less another."""
+        """The difference from another measurement."""
         value, error = self.value - other.value, math.hypot(self.error, other.error)
         return Estimate(value, value - error, value + error)
 
 
-def together(strata: Sequence[tuple[Ratio, Ratio, float]]) -> Estimate:
-    """One measurement over another in several strata, such as loads, each with its weight: the geometric mean."""
+def geometric_mean(strata: Sequence[tuple[Ratio, Ratio, float]]) -> Estimate:
+    """Weighted geometric mean of ratios in several strata, such as loads."""
     value = sum(weight * math.log(one.value / other.value) for one, other, weight in strata)
     error = math.hypot(*(weight * part.error / part.value for *both, weight in strata for part in both))
     return Estimate(math.exp(value), math.exp(value - error), math.exp(value + error))

@@ -1,4 +1,4 @@
-"""Pictures of numbers, by matplotlib, which only they need."""
+"""Plots by matplotlib, which is an extra."""
 
 import io
 from pathlib import Path
@@ -13,20 +13,20 @@ _FORMATS = (".svg", ".png")
 
 
 def require_drawable(path: Path) -> None:
-    """See before anything is looked at whether a picture can be drawn into the file."""
+    """Raise DraftboardError where a picture cannot be drawn into the file, before anything is measured."""
     if path.suffix not in _FORMATS:
-        raise DraftboardError(f"{path}: name the picture *.svg or *.png")
+        raise DraftboardError(f"{path}: the picture must be *.svg or *.png")
     require_folder(path)
     _figures()
 
 
 def figure(width: float, height: float) -> Any:  # noqa: ANN401  (matplotlib is imported only when drawing)
-    """An empty figure of so many inches."""
+    """An empty figure; width and height in inches."""
     return _figures().Figure(figsize=(width, height), layout="constrained")
 
 
 def save(drawn: Any, path: Path) -> None:  # noqa: ANN401
-    """Write a figure into a file, which appears whole or not at all."""
+    """Write a figure into a file, atomically."""
     out, kind = io.BytesIO(), path.suffix[1:]
     # Without a date the same numbers give the same file.
     drawn.savefig(out, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else None)

@@ -1,4 +1,4 @@
-"""What a value means; colours are chosen from it, never beside it."""
+"""The meaning of a value, from which every colour is chosen."""
 
 from enum import Enum
 

@@ -104,7 +104,8 @@ def _place_of(root: Path, name: str) -> tuple[str, Signal]:
 
 def page(root: Path, name: str) -> Files:
     """A page of the dashboards."""
-    _require_new("page", name, "[a-z][a-z0-9_]{2,30}", "queue", PAGES)
+    # Grafana takes 40 characters of uid, `draftboard-<page>-raw`.
+    _require_new("page", name, "[a-z]{3,25}", "queue", PAGES)
     path = f"{_SOURCE}/dashboards/pages/__init__.py"
     text = edit.listed((root / path).read_text(), "PAGES", name)
     return {

@@ -43,7 +43,8 @@ EMPTY_BY_DEFAULT = {
     "model:vllm_spec_decode_acceptance_length:zscore1d_mean_rate5m": TOO_SHORT,
     **dict.fromkeys(
         (
-            *("Arms by measured speedup B", "Arms by measured speedup C", "Uncertainty of the measured speedup"),
+            *(f"Variants by measured speedup {ref}" for ref in "BC"),
+            "Uncertainty of the measured speedup",
             "model:vllm_measured_speedup:uncertainty_rate5m",
         ),
         FEW_WINDOWS,

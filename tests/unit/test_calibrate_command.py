@@ -83,7 +83,7 @@ def test_people_get_tables_and_the_settings(capsys: pytest.CaptureFixture[str]) 
         ((Costed(), Costed(5, model="other")), "different models ('m', 'other'): name a common one with --model"),
         (
             (Costed(), Costed(5, instead=lambda _, request: page("", 500)(request) or True)),
-            "none of 2 requests to m was answered with a completion: HTTP 500",
+            "no completion for any of 2 requests to m: HTTP 500",
         ),
     ],
 )
@@ -146,7 +146,7 @@ def test_an_interrupted_run_writes_nothing(tmp_path: Path, capsys: pytest.Captur
         (("host:1", "host:2", "--method", "a b"), "must be a method name"),
         (("host:1", "host:2", "--write", "costs.toml"), "--write requires --method"),
         (("host:1", "host:1"), "a server is named twice"),
-        (("host:1", "host:2", "--plot", "x.pdf"), "name the picture *.svg or *.png"),
+        (("host:1", "host:2", "--plot", "x.pdf"), "the picture must be *.svg or *.png"),
         (("host:1", "host:2", "--force"), "--force requires --write or --plot"),
         (("host:1", "host:2", "--json", "--markdown"), "mutually exclusive"),
         (("--prometheus", "host:9090", "--range", "1m"), "shorter than the window of rates, 5m"),

@@ -107,7 +107,7 @@ def test_a_proxy_that_cannot_be_used_is_named(
 @pytest.mark.parametrize("address", ["127.0.0.1:99999", "http://host:65536", "https://user:s3cr3t@host:70000/metrics"])
 def test_a_port_that_no_server_has_is_named(command: str, address: str, capsys: pytest.CaptureFixture[str]) -> None:
     line = said(command, address, capsys)
-    assert "is above 65535, the highest" in line
+    assert "is above 65535" in line
     assert "s3cr3t" not in line
 
 

@@ -535,7 +535,7 @@ def test_a_table_keeps_the_time_until_its_columns_are_merged(panels: Panels) -> 
         ("draftboard-latency: Latency by model", ["TPOT P99"], [True]),
         ("draftboard-depth: Draft length by model", ["Gain of best k"], [True]),
         ("draftboard-fleet: Engines by standing", ["Margin", "Standing"], [False, False]),
-        ("draftboard-compare: Arms by measured speedup", ["Measured"], [True]),
+        ("draftboard-compare: Variants by measured speedup", ["Measured"], [True]),
         ("draftboard-overview: Firing alerts", ["Since", "Severity"], [True, False]),
     ],
 )

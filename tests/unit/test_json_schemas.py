@@ -11,7 +11,7 @@ import pytest
 from conftest import OBJECTIVES, ROOT
 from draftboard.cli import draftboard, main
 from draftboard.cli.schemas import RESULTS, schema_of
-from draftboard.lab.drill import Drill, Told
+from draftboard.lab.drill import Delivery, Drill
 from draftboard.lab.replay import Replay, story_of
 from draftboard.output import as_json
 from scripts.schemas import schema_file
@@ -134,5 +134,8 @@ def test_json_of_a_replay_is_as_the_schema_says(demo_run: Replay) -> None:
 
 
 def test_json_of_a_drill_is_as_the_schema_says() -> None:
-    told = Told("SpecDecodeNotPaying"), Told("VLLMModelDown", 6.2, "warning", "It is down.", "https://r.example")
+    told = (
+        Delivery("SpecDecodeNotPaying"),
+        Delivery("VLLMModelDown", 6.2, "warning", "It is down.", "https://r.example"),
+    )
     require_valid("drill", as_json(Drill("restart", 60.0, told, ("VLLMQueueGrowing",), passed=False)))

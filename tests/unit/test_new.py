@@ -97,6 +97,8 @@ def test_what_every_kind_writes_builds_and_passes_the_linter(copy: Path, capsys:
         ("alert VLLMQueueLong --signal nothing --beyond bad", "'nothing' is not a signal"),
         ("alert VLLMQueueLong --signal rejection_ratio --beyond bad", "no band 'bad'; it has admitted, rejected"),
         ("page Queue", "'Queue' is not a valid page"),
+        ("page queue_time", "'queue_time' is not a valid page"),
+        (f"page {'a' * 26}", f"'{'a' * 26}' is not a valid page"),
         ("page overview", "page overview already exists"),
         ("metric queue_depth", "'queue_depth' is not a valid metric"),
         ("metric vllm:num_preemptions_total", "metric vllm:num_preemptions_total already exists"),

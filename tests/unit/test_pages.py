@@ -33,6 +33,14 @@ def test_a_page_writes_no_title_description_or_expression_of_a_signal(module: Mo
     assert not any("vllm" in str(text) for text in texts)
 
 
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_and_its_rows_ask_questions(name: str) -> None:
+    page = PAGES[name]
+    questions = [page.question, *(one.question for one in page.rows if one.question)]
+    unwritten = [text for text in questions if "?" not in text]
+    assert not unwritten, f"{FOLDER}/{name}.py: write the questions that it answers"
+
+
 def test_rows_are_built_in_order_and_a_row_without_a_question_has_no_head() -> None:
     page = Page(
         question="Is it built?",

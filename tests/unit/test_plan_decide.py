@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from draftboard.cli import draftboard
 from draftboard.errors import DraftboardError
 from draftboard.plan.basis import read_vocabulary
-from draftboard.plan.decide import DecidePlan, Situation, decide
+from draftboard.plan.decide import RULES, DecidePlan, Situation, decide
 
 UNTIMED = hypothesis_settings(deadline=None)
 SAME = {"a": 0, "b": 1}
@@ -205,7 +205,7 @@ def test_a_vocabulary_is_the_same_exactly_when_every_id_is(orders: tuple[list[st
 def test_a_file_without_a_vocabulary_is_an_error(text: bytes, tmp_path: Path) -> None:
     path = tmp_path / "tokenizer.json"
     path.write_bytes(text)
-    with pytest.raises(DraftboardError, match=r"no vocabulary at model.vocab; name a Hugging Face tokenizer.json$"):
+    with pytest.raises(DraftboardError, match=r"no vocabulary at model.vocab; give a Hugging Face tokenizer.json$"):
         read_vocabulary(path)
 
 
@@ -218,3 +218,10 @@ def test_a_tokenizer_that_cannot_be_read_or_is_too_large_is_an_error(
     (tmp_path / "long.json").write_text(" " * 10_001)
     with pytest.raises(DraftboardError, match=r"exceeds 0.01 MB"):
         read_vocabulary(tmp_path / "long.json")
+
+
+def test_every_rule_reads_a_field_of_the_situation_and_each_check_ends_with_one_that_always_applies() -> None:
+    assert {rule.field for rule in RULES if not hasattr(Situation(), rule.field or "method")} == set()
+    last = {rule.check: rule for rule in RULES}
+    assert {rule.check for rule in last.values() if rule.field} == set()
+    assert len(set(RULES)) == len(RULES)

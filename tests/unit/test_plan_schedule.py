@@ -93,7 +93,7 @@ def test_before_the_first_measured_size_inflation_is_as_there_and_between_two_on
 @pytest.mark.parametrize(
     ("curve", "reason"),
     [
-        ((), "names 0 batch sizes"),
+        ((), "has 0 batch sizes"),
         (((8, 1.2), (1, 1.0)), "batch size 1 follows 8"),
         (((8, 1.2), (8, 1.3)), "batch size 8 follows 8"),
         (((0, 1.0),), "batch size = 0 is out of range"),
@@ -101,7 +101,7 @@ def test_before_the_first_measured_size_inflation_is_as_there_and_between_two_on
         (((1, math.inf),), "inflation at batch size 1 = inf"),
         (((1, 0.0),), "inflation at batch size 1 = 0"),
         (((99_999_999, 1.0),), "batch size = 99999999 is out of range"),
-        (tuple((size, 1.0) for size in range(1, 66)), "names 65 batch sizes"),
+        (tuple((size, 1.0) for size in range(1, 66)), "has 65 batch sizes"),
     ],
 )
 def test_a_curve_that_cannot_be_measured_is_an_error(curve: Points, reason: str) -> None:

@@ -249,7 +249,7 @@ def test_a_picture_is_replaced_only_when_that_is_asked_for(tmp_path: Path, capsy
 @pytest.mark.parametrize(
     ("name", "source", "reason"),
     [
-        ("picture.pdf", ("127.0.0.1:1",), "name the picture *.svg or *.png"),
+        ("picture.pdf", ("127.0.0.1:1",), "the picture must be *.svg or *.png"),
         ("absent/picture.svg", ("127.0.0.1:1",), "absent is not a folder"),
         ("picture.svg", (BASELINE,), "nothing was drafted"),
     ],
@@ -280,7 +280,7 @@ def test_without_matplotlib_only_the_plot_is_missing(
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        ((), "name a server"),
+        ((), "give a server"),
         (("--before", LOAD), "require each other"),
         (("--before", IDLE, "--after", LOAD, "host:1"), "cannot be combined with server or page arguments"),
         ((LOAD, DP2), "a saved page cannot be combined"),

@@ -313,7 +313,7 @@ def refused(answer: Any, **planned: Any) -> str:
     with pytest.raises(DraftboardError) as error:
         swept(FakeVLLM(FALLING, instead=instead), **planned)
     line = str(error.value)
-    assert "none of 2 requests to m was answered with a completion: " in line
+    assert "no completion for any of 2 requests to m: " in line
     assert "\n" not in line
     return line
 

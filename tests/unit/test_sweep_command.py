@@ -122,7 +122,7 @@ def test_ctrl_c_before_anything_is_done_says_so(capsys: pytest.CaptureFixture[st
     with answering(interrupting(at=1)) as place:
         code, out, err = run(place, "--concurrency", "1", capsys=capsys)
     assert (code, err) == (130, "")
-    assert "interrupted before a request was answered" in out
+    assert "interrupted before the first response" in out
 
 
 @pytest.mark.parametrize("form", [(), ("--json",)])
@@ -180,7 +180,7 @@ def test_a_closed_server_asks_for_a_key_without_telling_the_one_it_got(
         address = f"http://user:{PASSWORD}@{place}"
         code, out, err = run(address, "--token-file", tmp_path / "token", capsys=capsys)
     assert (code, out, err.count("\n")) == (2, "", 1)
-    assert f"http://***@{place}: none of 2 requests to m" in err
+    assert f"http://***@{place}: no completion for any of 2 requests to m" in err
     assert "use --token-file" in err
     assert PASSWORD not in err
 

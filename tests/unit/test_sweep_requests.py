@@ -176,8 +176,8 @@ def test_a_file_of_json_lines_may_carry_tags(tmp_path: Path) -> None:
         (b"", "contains no prompt"),
         (b" \n\n", "contains no prompt"),
         (b"\xff\xfe", "not UTF-8"),
-        (b"x" * 16_000_001, "more than 16,000,000 bytes"),
-        (b"x\n" * 10_001, "more than 10,000 prompts"),
+        (b"x" * 16_000_001, "exceeds 16 MB"),
+        (b"x\n" * 10_001, "10,001 prompts, at most 10,000"),
         (b'{"prompt": "a"}\nsecret', "line 2 is not JSON of the form"),
         (b'{"prompt": 7}', "line 1 is not JSON of the form"),
         (b'{"prompt": ""}', "line 1 is not JSON of the form"),
@@ -202,7 +202,7 @@ def test_a_file_that_holds_no_prompts_gets_one_line_that_quotes_nothing(
 
 def test_more_than_50_tags_are_refused(tmp_path: Path) -> None:
     (tmp_path / "p").write_text("".join(f'{{"prompt": "a", "tag": "{n}"}}\n' for n in range(51)))
-    with pytest.raises(DraftboardError, match="more than 50 tags"):
+    with pytest.raises(DraftboardError, match="51 tags, at most 50"):
         read_prompts(tmp_path / "p")
 
 

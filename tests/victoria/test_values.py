@@ -40,7 +40,7 @@ UNLIKE_PANELS = dict.fromkeys(
     (
         "draftboard-overview: Standing and next step by model C",
         "draftboard-overview: Standing and next step by model F",
-        "draftboard-compare: Arms by measured speedup A",
+        "draftboard-compare: Variants by measured speedup A",
         "draftboard-compare: Measured speedup A",
         "draftboard-compare: Step latency by batch A",
         "draftboard-latency: Latency by model H",

@@ -1,4 +1,4 @@
-"""From windows to a calibration: what each load shows, where speculation stops paying, and the settings."""
+"""Calibration from windows: ratios at each load, where speculation stops paying, and the settings."""
 
 import math
 from collections import Counter
@@ -101,7 +101,7 @@ def _row(cell: Cell, windows: Sequence[Window], means: fit.Means, batches: Mappi
 
 
 def _misfit(rows: Sequence[Row], costs: fit.Costs) -> float:
-    """How far c and v are from the step costs measured, at worst."""
+    """Largest relative difference of c and v from the measured step costs."""
     c = costs.c.value if costs.c else 0.0
     misfits = [0.0]
     for row in rows:
@@ -112,7 +112,7 @@ def _misfit(rows: Sequence[Row], costs: fit.Costs) -> float:
 
 
 def _stop(rows: Sequence[Row]) -> Stop:
-    """On straight lines between batches, both axes logarithmic; bounds where the bounds of the speedup cross 1."""
+    """Where the speedup and the ends of its interval cross 1, by log-log interpolation between batches."""
     batch = _falls([(row.batch, row.speedup.value) for row in rows])
     low = _falls([(row.batch, row.speedup.low) for row in rows])
     high = _falls([(row.batch, row.speedup.high) for row in rows])
@@ -130,7 +130,7 @@ def _stop(rows: Sequence[Row]) -> Stop:
 
 
 def _falls(points: Sequence[tuple[float, float]]) -> float | None:
-    """The batch at which a speedup first falls below 1; the first where it is below 1 there."""
+    """The batch at which a speedup first falls below 1; None where it never does."""
     if points[0][1] < 1:
         return points[0][0]
     for (before, high), (after, low) in pairwise(points):
@@ -141,7 +141,7 @@ def _falls(points: Sequence[tuple[float, float]]) -> float | None:
 
 
 def _fragment(method: str, costs: Costs, settings: Settings) -> Fragment:
-    """What settings can hold: c of at least 0, and v of at least 1 at every batch."""
+    """The settings, which require c >= 0 and v >= 1 at every batch."""
     assumed = settings.draft_cost.by_method.get(method, settings.draft_cost.default)
     wanted = max(0.0, costs.draft_cost.value) if costs.draft_cost else assumed
     room = min((point.together.value - 1) / point.draft_length for point in costs.points)

@@ -1,4 +1,4 @@
-"""Robust regression on windows, with statsmodels' 95 % intervals.
+"""Robust regression on windows (statsmodels), with 95 % intervals.
 
 The mean step of a candidate takes `t * (1 - q + q * (v + L * c))`, where t is the baseline's step at that load, q the
 share of steps with a draft and L the mean draft. What disturbs a step is proportional to it, so logarithms are fitted.
@@ -28,7 +28,7 @@ _Regression = Callable[[Sequence[float], Sequence[Sequence[float]]], Any]
 
 @dataclass(frozen=True)
 class Means:
-    """What each variant did at each load, without a model of costs."""
+    """Means of each variant at each load, without a cost model."""
 
     plain_seconds: Mapping[int, Estimate]
     step_cost: Mapping[Cell, Estimate]
@@ -48,7 +48,7 @@ class Costs:
 
 
 def require_statsmodels() -> None:
-    """See before anything is measured whether it can be fitted."""
+    """Raise DraftboardError where the packages of the fit are missing, before anything is measured."""
     optional_module("statsmodels.robust.robust_linear_model", *_WHY)
 
 
@@ -78,7 +78,7 @@ def costs(windows: Sequence[Window]) -> Costs:
     model = _Model(windows)
     if not model.lengths:
         return Costs({}, {}, why="nothing was drafted")
-    together = model.solved(model.start())
+    together = model.solved(model.start)
     alone = Costs(model.lengths, {load: together.estimate({at: 1.0}) for load, at in model.columns.items()})
     if model.range < _VARIED:
         return replace(alone, why=f"at no load did the mean draft vary by more than {model.range:.2f} tokens")
@@ -97,7 +97,7 @@ def costs(windows: Sequence[Window]) -> Costs:
 
 
 def cells_of(windows: Sequence[Window]) -> list[Cell]:
-    """Loads and candidates that there are windows of."""
+    """Loads and candidates with windows."""
     return sorted({one.cell for one in windows if not one.is_baseline})
 
 
@@ -106,7 +106,7 @@ def _chosen(of: Sequence[object], wanted: object) -> list[float]:
 
 
 def _slopes(windows: Sequence[Window]) -> list[list[float]]:
-    """A column for each window's batch against its group's, in doublings; none where batches hardly vary in a cell.
+    """Log2 of each window's batch relative to its group's, as a column; none where batches hardly vary in a cell.
 
     Groups of history span a factor of two, and variants need not have the same mean within it.
     """
@@ -129,7 +129,7 @@ class _Fitted:
 
     @classmethod
     def of(cls, values: Sequence[float], table: Sequence[Sequence[float]]) -> "_Fitted":
-        """Of a linear model."""
+        """Fit a linear model."""
         result = _robust(values, table)
         return cls(result.params.tolist(), result)
 
@@ -142,97 +142,70 @@ class _Fitted:
         return Estimate(value, value + low, value + high)
 
     def factor(self, column: int) -> Estimate:
-        """A parameter that is a logarithm, as what it is the logarithm of."""
+        """The exponential of a parameter."""
         logarithm = self.estimate({column: 1.0})
         return Estimate(math.exp(logarithm.value), math.exp(logarithm.low), math.exp(logarithm.high))
 
 
 class _Model:
-    """The steps of every window by t, v + L * c and c: linearised, fitted, and linearised again."""
+    """The steps of every window by t, v + L * c, slope and c: linearised, fitted, and linearised again."""
 
     def __init__(self, windows: Sequence[Window]) -> None:
-        self._windows, self._slopes = windows, _slopes(windows)
-        self._loads = sorted({one.load for one in windows})
+        array = optional_module("numpy", *_WHY).array
+        loads = sorted({one.load for one in windows})
         drafts: dict[int, list[float]] = {}
         for one in windows:
             if not one.is_baseline and one.coverage >= _COVERED:
                 drafts.setdefault(one.load, []).append(one.draft_length)
         self.lengths = {load: fmean(lengths) for load, lengths in sorted(drafts.items())}
         self.range = max((max(lengths) - min(lengths) for lengths in drafts.values()), default=0.0)
-        self.columns = {load: column for column, load in enumerate(self.lengths, len(self._loads))}
-        self.of_c = len(self._loads) + len(self.columns) + len(self._slopes[0])
+        self.columns = {load: column for column, load in enumerate(self.lengths, len(loads))}
+        covered = [0.0 if one.is_baseline else one.coverage for one in windows]
+        # A window's mean draft less that of its load: v + L * c is a sum that does not need to know c.
+        longer = [one.draft_length - self.lengths.get(one.load, 0.0) if one.drafts else 0.0 for one in windows]
+        self._seconds = array([math.log(one.step_seconds) for one in windows])
+        self._plain = array([_chosen(loads, one.load) for one in windows])
+        drafting = [_chosen(list(self.lengths), one.load) for one in windows]
+        self._drafting = array([[q * own for own in row] for q, row in zip(covered, drafting, strict=True)])
+        self._longer = array([[q * sum(row) * more] for q, row, more in zip(covered, drafting, longer, strict=True)])
+        self._slopes = array(_slopes(windows))
+        self.of_c = len(loads) + len(self.columns) + self._slopes.shape[1]
+
+    @property
+    def start(self) -> list[float]:
+        """Initial parameters: all steps alike, and no c."""
+        return [0.0] * len(self._plain[0]) + [1.0] * len(self.columns) + [0.0] * self._slopes.shape[1]
 
     def solved(self, start: Sequence[float]) -> _Fitted:
-        """Gauss and Newton's method: of least squares, then of robust regression; with c where the start has it."""
-        near = self._approached(start, _least_squares)
-        return self._approached(near.parameters, _robust)
+        """Gauss-Newton, with least squares and then robust regression; fits c where `start` has it."""
+        return self._approached(self._approached(start, _least_squares).parameters, _robust)
 
     def _approached(self, start: Sequence[float], regression: _Regression) -> _Fitted:
-        parameters = list(start)
+        numpy = optional_module("numpy", *_WHY)
+        parameters = numpy.array(start)
+        more = [self._longer] if len(parameters) > self.of_c else []
         for _ in range(_TURNS):
-            expected, table = self._linear(parameters)
-            seconds = (math.log(one.step_seconds) for one in self._windows)
-            result = regression(
-                [given - expectation for given, expectation in zip(seconds, expected, strict=True)], table
-            )
-            step = result.params.tolist()
-            while min(self._costs(_moved(parameters, step))) <= 0:
-                step = [part / 2 for part in step]
-            parameters = _moved(parameters, step)
-            if max(map(abs, step)) < _SETTLED:
-                return _Fitted(parameters, result)
+            costs = self._costs(parameters)
+            drafting = [self._drafting / costs, self._slopes, *(own / costs for own in more)]
+            table = numpy.hstack([self._plain, *drafting])
+            fixed = parameters.copy()
+            fixed[list(self.columns.values())] = 0.0
+            fixed[self.of_c :] = 0.0
+            expected = table @ fixed + numpy.log(costs[:, 0])
+            result = regression(self._seconds - expected, table)
+            step = result.params
+            while self._costs(parameters + step).min() <= 0:
+                step = step / 2
+            parameters = parameters + step
+            if abs(step).max() < _SETTLED:
+                return _Fitted(parameters.tolist(), result)
         raise DraftboardError("step costs cannot be fitted: the windows contradict each other; measure again")
 
-    def start(self) -> list[float]:
-        """Means of each variant, as if the mean draft never varied."""
-        plain = [self._mean(load, drafting=False) for load in self._loads]
-        sums = []
-        for load in self.columns:
-            covered = fmean(one.coverage for one in self._windows if one.load == load and not one.is_baseline)
-            ratio = math.exp(self._mean(load, drafting=True) - plain[self._loads.index(load)])
-            sums.append(max(_COVERED, 1 + (ratio - 1) / covered))
-        return [*plain, *sums, *(0.0 for _ in self._slopes[0])]
-
-    def _mean(self, load: int, *, drafting: bool) -> float:
-        own = (one for one in self._windows if one.load == load and one.is_baseline != drafting)
-        return fmean(math.log(one.step_seconds) for one in own)
-
-    def _costs(self, parameters: Sequence[float]) -> list[float]:
-        """Of the mean step of each window, in plain steps."""
-        c = parameters[self.of_c] if len(parameters) > self.of_c else 0.0
-        return [
-            1 + one.coverage * (parameters[self.columns[one.load]] + self._longer(one) * c - 1)
-            if self._drafts(one)
-            else 1.0
-            for one in self._windows
-        ]
-
-    def _drafts(self, one: Window) -> bool:
-        return not one.is_baseline and one.load in self.columns
-
-    def _longer(self, one: Window) -> float:
-        """A window's mean draft less that of its load: v + L * c is a sum that does not need to know c."""
-        return one.draft_length - self.lengths[one.load] if one.drafts else 0.0
-
-    def _linear(self, parameters: Sequence[float]) -> tuple[list[float], list[list[float]]]:
-        """The expected logarithm of each window's mean step, and its derivatives by the parameters."""
-        expected, table = [], []
-        slopes = range(len(self._loads) + len(self.columns), self.of_c)
-        for one, slope, cost in zip(self._windows, self._slopes, self._costs(parameters), strict=True):
-            drafted = one.coverage / cost if self._drafts(one) else 0.0
-            row = [*_chosen(self._loads, one.load), *_chosen(list(self.columns), one.load), *slope]
-            for column in self.columns.values():
-                row[column] *= drafted
-            if len(parameters) > self.of_c:
-                row.append(drafted * self._longer(one) if drafted else 0.0)
-            table.append(row)
-            shift = sum(parameters[column] * row[column] for column in slopes)
-            expected.append(parameters[self._loads.index(one.load)] + shift + math.log(cost))
-        return expected, table
-
-
-def _moved(parameters: Sequence[float], step: Sequence[float]) -> list[float]:
-    return [old + new for old, new in zip(parameters, step, strict=True)]
+    def _costs(self, parameters: Any) -> Any:  # noqa: ANN401  (numpy's arrays)
+        """Cost of the mean step of each window, in plain steps, as a column."""
+        sums = parameters[list(self.columns.values())]
+        costs = 1 + self._drafting @ (sums - 1)[:, None]
+        return costs + self._longer * parameters[self.of_c] if len(parameters) > self.of_c else costs
 
 
 def _least_squares(values: Sequence[float], table: Sequence[Sequence[float]]) -> Any:  # noqa: ANN401
@@ -241,7 +214,7 @@ def _least_squares(values: Sequence[float], table: Sequence[Sequence[float]]) ->
 
 
 def _robust(values: Sequence[float], table: Sequence[Sequence[float]]) -> Any:  # noqa: ANN401
-    """Huber's estimator, to which a window that something disturbed counts little."""
+    """Huber's estimator: outliers have little weight."""
     plain = _least_squares(values, table)
     if max(map(abs, plain.resid)) < _NO_SCATTER:  # the robust scale would be 0, by which residuals are divided
         return plain

@@ -1,4 +1,4 @@
-"""The settings that a calibration writes: `[draft_cost]` as TOML, with what it rests on as comments."""
+"""The settings that a calibration writes: `[draft_cost]` as TOML, with its evidence as comments."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -44,6 +44,6 @@ def toml(calibration: Calibration) -> str:
 
 
 def write(calibration: Calibration, path: Path) -> None:
-    """Write it, whole or not at all."""
+    """Write the fragment, atomically."""
     with whole(path, "settings") as staged:
         staged.write_text(toml(calibration), encoding="utf-8")

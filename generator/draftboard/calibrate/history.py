@@ -9,7 +9,7 @@ from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.expr.nodes import Expr, rate
 from draftboard.expr.vector import Labels
-from draftboard.output import Progress
+from draftboard.output import Progress, no_progress
 from draftboard.prometheus import Client
 from draftboard.reading import Past, Recorded, of_model
 from draftboard.settings import Settings
@@ -35,7 +35,7 @@ _Counts = dict[str, float]
 
 
 def of_history(
-    source: Recorded, settings: Settings, *, at: float, method: str = "", progress: Progress = lambda *_: None
+    source: Recorded, settings: Settings, *, at: float, method: str = "", progress: Progress = no_progress
 ) -> Measured:
     """The windows of baseline and candidates in the range before a time.
 

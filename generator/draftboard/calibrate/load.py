@@ -12,12 +12,23 @@ from draftboard.calibrate.windows import BASELINE, Measured, Window
 from draftboard.catalogue import latency, serving, speculation
 from draftboard.errors import DraftboardError
 from draftboard.expr.to_numbers import values_of
-from draftboard.output import Progress
+from draftboard.output import Progress, no_progress
 from draftboard.reading import Page, Since, counts_of, growth, lifetime
 from draftboard.settings import Settings
 from draftboard.signals import Level
 from draftboard.signals.costs import decode_batch
-from draftboard.sweep import Api, Batch, Plan, Watch, explained, foreign, foreign_notes, require_answers, total
+from draftboard.sweep import (
+    Api,
+    Batch,
+    Plan,
+    explained,
+    foreign,
+    foreign_notes,
+    page_of,
+    require_answers,
+    settled_page,
+    total,
+)
 
 _NEEDED = (latency.STEP_LATENCY.count, latency.STEP_LATENCY.sum, serving.GENERATION_TOKENS)
 _DEFAULTS = Settings()  # No setting changes what is counted of a page.
@@ -40,20 +51,16 @@ class Load:
 class _Variant:
     """One server."""
 
+    api: Api
     plan: Plan
     is_baseline: bool
     settings: Settings
-    sleep: Callable[[float], None]
     failures: Counter[str] = field(default_factory=Counter)
     disturbances: list[str] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        self.api = Api(self.plan)
-        self.watch = Watch(self.api, self.plan.access, self.sleep)
-
     def require_model(self) -> str:
-        """The model that it serves. DraftboardError where it cannot be measured, or speculates if it must not."""
-        page = self.watch.page()
+        """The model that it serves. DraftboardError where it cannot be measured, or is in the wrong place."""
+        page = page_of(self.api)
         grown = lifetime(page)
         speculates = total(grown, speculation.DRAFTS) is not None
         if not grown.tallies or page.v0:
@@ -70,12 +77,12 @@ class _Variant:
         """Send one round."""
         requests, batch = concurrency * load.requests, Batch([])
         pages, errors = list[Page](), list[DraftboardError]()
-        before = self.watch.page()
+        before = page_of(self.api)
 
         def ended() -> None:
             if len(batch.outcomes) == requests - concurrency + 1:
                 try:
-                    pages.append(self.watch.page())
+                    pages.append(page_of(self.api))
                 except DraftboardError as error:  # which a group of tasks would wrap
                     errors.append(error)
 
@@ -85,7 +92,7 @@ class _Variant:
         if errors:
             raise errors[0]
         self.failures.update(outcome.failure for outcome in batch.outcomes if outcome.completion is None)
-        after = self.watch.settled(before, batch)
+        after = settled_page(self.api, before, batch)
         self.disturbances += foreign_notes(foreign(self.plan, self.settings, before, after, batch))
         return window_between(BASELINE if self.is_baseline else self.api.name, concurrency, before, pages[0])
 
@@ -126,7 +133,7 @@ def of_load(
     load: Load,
     settings: Settings,
     *,
-    progress: Progress = lambda *_: None,
+    progress: Progress = no_progress,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Measured:
     """Send the load to all servers in turns, so that what disturbs the machine disturbs every variant.
@@ -134,10 +141,8 @@ def of_load(
     Raises:
         DraftboardError: a server does not answer or cannot be measured, or they serve different models.
     """
-    servers = (baseline, *candidates)
-    variants = [
-        _Variant(replace(load.plan, server=server), not at, settings, sleep) for at, server in enumerate(servers)
-    ]
+    plans = [replace(load.plan, server=server) for server in (baseline, *candidates)]
+    variants = [_Variant(Api(plan, sleep), plan, plan is plans[0], settings) for plan in plans]
     if len({variant.api.base for variant in variants}) < len(variants):
         raise DraftboardError("a server is named twice: name each once")
     served = dict.fromkeys(variant.require_model() for variant in variants)

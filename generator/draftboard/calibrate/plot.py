@@ -1,4 +1,4 @@
-"""A picture of a calibration: step cost, tokens per step and speedup over the batch, with their intervals."""
+"""Plot of a calibration: step cost, tokens per step and speedup over the batch, with intervals."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -21,7 +21,7 @@ _PARTS = {
 
 
 def draw(calibration: Calibration, path: Path) -> None:
-    """Draw into a file, which appears whole or not at all."""
+    """Draw into a file, atomically."""
     pictures.require_drawable(path)
     figure = pictures.figure(_WIDTH, _HEIGHT)
     for axes, (part, title) in zip(figure.subplots(1, len(_PARTS)), _PARTS.items(), strict=True):

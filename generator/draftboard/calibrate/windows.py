@@ -1,4 +1,4 @@
-"""Windows of a measurement: what an engine's decode steps took and yielded while its load was steady."""
+"""Windows of a measurement: time and tokens of decode steps at a steady load."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ class Window:
 
     @property
     def cell(self) -> Cell:
-        """Its group and variant."""
+        """Load and variant."""
         return self.load, self.variant
 
     @property
@@ -37,12 +37,12 @@ class Window:
 
     @property
     def step_seconds(self) -> float:
-        """Mean length of a step."""
+        """Mean seconds of a step."""
         return self.seconds / self.steps
 
     @property
     def tokens_per_step(self) -> float:
-        """Mean yield of a step."""
+        """Mean tokens of a step."""
         return self.tokens / self.steps
 
     @property

@@ -16,7 +16,7 @@ _ORIGINS = {"load": "in turns under the same load", "history": "from history"}
 
 
 def document(calibration: Calibration) -> Document:
-    """The calibration for people."""
+    """The calibration as a document."""
     method = f", method {calibration.method}" if calibration.method else ""
     opening = (
         f"{calibration.model}{method}: {' against '.join(calibration.sources)}, {_ORIGINS[calibration.origin]}; "

@@ -33,7 +33,12 @@ from draftboard.durations import READING, Duration
 @click.option("--whole-interval", is_flag=True, help="Gates: the whole 95 % interval must be within the limit.")
 @click.option("--junit", type=shared.FILE, metavar="FILE.xml", help="Also write the gates as JUnit XML.")
 @click.option("--github", is_flag=True, help="Also print the gates as annotations of GitHub Actions, to stderr.")
-@click.option("--gpu-hour-price", type=shared.Number(0, 1e9), metavar="PRICE", help="Price of one GPU-hour.")
+@click.option(
+    "--gpu-hour-price",
+    type=shared.Number(0, 1e9),
+    metavar="PRICE",
+    help="Price of one GPU-hour; adds the cost of a million tokens.",
+)
 @click.option("--gpus", type=click.IntRange(1, 100_000), help="GPUs of each engine. Default: 1.")
 @click.option(
     "--baseline-gpus", type=click.IntRange(1, 100_000), help="GPUs of each engine of the baseline. Default: --gpus."
@@ -42,7 +47,7 @@ from draftboard.durations import READING, Duration
     "--confirm",
     type=shared.FILE,
     metavar="REPORT",
-    help="Report of the candidate under homogeneous work: is mixed work the cause of a worse tail?",
+    help="Report of the candidate with homogeneous prompts: confirms mixed work as the cause of a worse tail.",
 )
 @shared.access_options()
 @shared.config_option

@@ -1,4 +1,4 @@
-"""`plan`: expectations of speculation before it runs."""
+"""`plan`: what to expect of speculation before it runs."""
 
 import re
 from collections.abc import Callable
@@ -32,7 +32,7 @@ def _options(*options: Callable[[Command], Command]) -> Callable[[Command], Comm
 
 def _shares(_context: click.Context, option: click.Parameter, text: str | None) -> tuple[float, ...] | None:
     if text and len(text) > _LONGEST_TEXT:
-        raise DraftboardError(f"{option.opts[0]}: {len(text)} characters are too many: at most {_LONGEST_TEXT}")
+        raise DraftboardError(f"{option.opts[0]}: {len(text)} characters, at most {_LONGEST_TEXT} allowed")
     try:
         return None if text is None else tuple(float(part) for part in text.split(","))
     except ValueError as error:
@@ -57,12 +57,16 @@ def _vocabulary(_context: click.Context, _option: click.Parameter, path: Path | 
 def _model(name: str) -> Callable[[Command], Command]:
     dtypes = click.Choice(get_args(plans.vram.Dtype))
     return _options(
-        _option(f"--{name}-params", type=float, help=f"Billions of parameters of the {name}; 0 for lookups."),
-        _option(f"--{name}-dtype", type=dtypes, default="bf16", help=f"How the {name}'s weights are stored."),
+        _option(
+            f"--{name}-params",
+            type=float,
+            help=f"Billions of parameters of the {name}; of the draft, 0 for ngram and suffix.",
+        ),
+        _option(f"--{name}-dtype", type=dtypes, default="bf16", help=f"Data type of the {name}'s weights."),
         _option(f"--{name}-layers", type=int, help=f"num_hidden_layers in config.json of the {name}."),
         _option(f"--{name}-kv-heads", type=int, help="num_key_value_heads in config.json."),
         _option(f"--{name}-head-dim", type=int, help="head_dim, or hidden_size / num_attention_heads."),
-        _option(f"--{name}-kv-kib-per-token", type=float, help="KV of one token in KiB, instead of these three."),
+        _option(f"--{name}-kv-kib-per-token", type=float, help="KV cache per token in KiB, instead of these three."),
     )
 
 
@@ -70,18 +74,27 @@ _kv_dtypes = click.Choice(("bf16", "fp16", "fp8"))
 _memory = _options(
     _model("target"),
     _model("draft"),
-    _option("--gpus", type=int, help="GPUs that one copy of the target runs on."),
-    _option("--gpu-gb", type=float, help="Memory of each, in GB (1e9 bytes)."),
+    _option("--gpus", type=int, help="GPUs per copy of the target."),
+    _option("--gpu-gb", type=float, help="Memory per GPU, in GB (1e9 bytes)."),
     _option("--gpu-memory-utilization", default=plans.vram.UTILIZATION, help="vLLM's option of that name."),
-    _option("--overhead-gb", default=0.0, help="On each GPU: activations, CUDA graphs, other memory."),
-    _option("--kv-dtype", type=_kv_dtypes, default="bf16", help="How the KV cache is stored."),
-    _option("--context", default=8192, help="Tokens that each request holds."),
+    _option("--overhead-gb", default=0.0, help="Memory per GPU for activations, CUDA graphs and others, in GB."),
+    _option("--kv-dtype", type=_kv_dtypes, default="bf16", help="Data type of the KV cache."),
+    _option("--context", default=8192, help="Tokens per request, prompt and answer."),
     _option("--target-tp", type=int, help="Tensor parallel size. Default: all GPUs."),
-    _option("--draft-tp", type=int, help="That of the draft; must equal the target's. Default: the same."),
+    _option(
+        "--draft-tp", type=int, help="Tensor parallel size of the draft. Default: the target's, which it must equal."
+    ),
 )
 _acceptance = _options(
-    _option("--alpha", type=float, help="Probability that a drafted token is accepted, 0 to 1; not A."),
-    _option("--survival", metavar="P,P,...", callback=_shares, help="Share of drafts accepted this deep: .9,.85,.7."),
+    _option(
+        "--alpha", type=float, help="Probability that a drafted token is accepted, 0 to 1; not the acceptance rate."
+    ),
+    _option(
+        "--survival",
+        metavar="P,P,...",
+        callback=_shares,
+        help="Share of drafts accepted at least to each position: .9,.85,.7.",
+    ),
     _option("--cost-ratio", type=float, help="c: time of one drafted token / one target step. Default: settings."),
     _option("--method", help="Drafting method, for the c of the settings: eagle3, ngram, ..."),
 )
@@ -119,7 +132,7 @@ def k(given: _Given) -> plans.basis.Plan:
 @plan.command()
 @_acceptance
 @_option("--inflation", metavar="SIZE=V,...", callback=_curve, help="v by batch size: 1=1.0,8=1.2. Default: settings.")
-@_option("--max-k", type=int, help="K of that measurement: the longest draft. Default: positions of --survival.")
+@_option("--max-k", type=int, help="K at which --inflation was measured. Default: positions of --survival.")
 @config_option
 @_printed
 def schedule(given: _Given) -> plans.basis.Plan:
@@ -128,7 +141,7 @@ def schedule(given: _Given) -> plans.basis.Plan:
     settings = load(given["config"])
     cost = plans.basis.cost_ratio(settings, given["cost_ratio"], given["method"])
     if longest is None and alpha is not None and survival is None:
-        raise DraftboardError("name --max-k with --alpha: the draft length at which --inflation was measured")
+        raise DraftboardError("--alpha requires --max-k: the draft length at which --inflation was measured")
     shares = plans.basis.survival_of(alpha, survival, len(survival or "1") if longest is None else longest)
     curve = plans.basis.inflation_curve(settings, given["inflation"], given["method"])
     return plans.lengths.plan_schedule(settings, shares, cost, curve)
@@ -137,7 +150,9 @@ def schedule(given: _Given) -> plans.basis.Plan:
 @plan.command()
 @_option("--speedup", type=float, help="Measured: throughput with speculation / without, at the same load.")
 @_option("--tokens-per-second", type=float, help="Measured throughput without speculation.")
-@_option("--speculative-tokens-per-second", type=float, help="Measured throughput with it, instead of --speedup.")
+@_option(
+    "--speculative-tokens-per-second", type=float, help="Measured throughput with speculation, instead of --speedup."
+)
 @_option("--gpu-hour-price", type=float, help="Price of one GPU for an hour, in any currency.")
 @_option("--gpus", default=1, help="GPUs that serve without speculation.")
 @_option("--extra-gpus", default=0, help="GPUs that speculation needs on top.")
@@ -149,12 +164,14 @@ def cost(given: _Given) -> plans.basis.Plan:
     if speculating is not None:
         if given["speedup"] is not None or plain is None or given["lost_concurrency"]:
             raise DraftboardError(
-                "--speculative-tokens-per-second goes with --tokens-per-second, and not with --speedup or "
+                "--speculative-tokens-per-second requires --tokens-per-second, and excludes --speedup and "
                 "--lost-concurrency: measured throughput already includes the loss"
             )
         given["speedup"] = plans.cost.measured_speedup(plain, speculating)
     if given["speedup"] is None:
-        raise DraftboardError("name what was measured: --speedup, or both throughputs in tokens per second")
+        raise DraftboardError(
+            "give what was measured: --speedup, or --tokens-per-second and --speculative-tokens-per-second"
+        )
     return plans.cost.plan_cost(**given)
 
 
@@ -165,7 +182,7 @@ def cost(given: _Given) -> plans.basis.Plan:
 def vram(given: _Given) -> plans.basis.Plan:
     """Find the tokens and requests that a draft costs."""
     if None in map(given.get, _SIZES):
-        raise DraftboardError("name --target-params, --gpus and --gpu-gb: the sizes of model and GPUs")
+        raise DraftboardError("give --target-params, --gpus and --gpu-gb")
     return _vram(load(given["config"]), given)
 
 

@@ -114,13 +114,13 @@ def source_of_pages(
     if before and after:
         require(not sources, "--before and --after cannot be combined with server or page arguments")
         return Pages(before, after, window)
-    require(bool(sources), "name a server (host:port or URL), a saved page, or --prometheus URL")
+    require(bool(sources), "give a server (host:port or URL), a saved page, or --prometheus URL")
     saved = [source for source in sources if is_saved(source)]
     if not saved:
         return Servers(sources, window or READING, access)
     require(
         len(sources) == 1,
-        "a saved page cannot be combined with others: name two pages of one server with --before and --after",
+        "a saved page cannot be combined with others: give two pages of one server as --before and --after",
     )
     require(not window, "--window applies to servers, or to --before and --after: a single page has no window")
     return Lifetime(Path(saved[0]))

@@ -18,7 +18,7 @@ def write_junit(comparison: Comparison, path: Path) -> None:
     missed = str(sum(not gate.met for gate in gates))
     suite = ET.Element("testsuite", name=_SUITE, tests=str(len(gates)), failures=missed, errors="0", skipped="0")
     for gate in gates:
-        case = ET.SubElement(suite, "testcase", classname=escape.xml(_arms(comparison)), name=_named(gate))
+        case = ET.SubElement(suite, "testcase", classname=escape.xml(_sides(comparison)), name=_named(gate))
         if not gate.met:
             ET.SubElement(case, "failure", message=escape.xml(gate.says))
     with whole(path, "JUnit XML") as staged:
@@ -29,11 +29,11 @@ def annotations(comparison: Comparison) -> Iterator[str]:
     """A line for each gate, which GitHub Actions shows beside the run."""
     for gate in comparison.gates:
         kind, title = "notice" if gate.met else "error", f"{_SUITE} {_named(gate)}"
-        yield escape.annotation(kind, f"{_arms(comparison)}: {gate.says}", title=title)
+        yield escape.annotation(kind, f"{_sides(comparison)}: {gate.says}", title=title)
 
 
 def require_unused(path: Path) -> None:
-    """Raise DraftboardError where a file would be replaced, as --force is about the runs, or has no folder."""
+    """Raise DraftboardError where a file exists (--force is about the runs), or its folder does not."""
     require_folder(path)
     if path.exists():
         raise DraftboardError(f"{path}: exists: choose another path, or remove it first")
@@ -43,5 +43,5 @@ def _named(gate: Gate) -> str:
     return f"{gate.option} {gate.limit:g}"
 
 
-def _arms(comparison: Comparison) -> str:
+def _sides(comparison: Comparison) -> str:
     return f"{comparison.candidate.name} against {comparison.baseline.name}"

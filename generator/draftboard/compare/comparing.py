@@ -1,4 +1,4 @@
-"""The comparison itself: speedup, cost, verdict, tail, gates and notes of two sides."""
+"""Compares two sides: speedup, cost, verdict, tail, gates and notes."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -54,7 +54,7 @@ def compare(
 ) -> Comparison:
     """Compare a candidate with a baseline; DraftboardError where the runs differ, unless `force`.
 
-    `whole_interval` asks that the 95 % interval of what a gate limits is within the limit.
+    `whole_interval` requires the whole 95 % interval of a gate's value to be within the limit.
     `gpu_hour_price` is of one GPU, `gpus` are those of an engine; the baseline's engines have as many, or
     `baseline_gpus`. `confirmation` is the candidate again, under the same load of homogeneous work, to explain a worse
     tail.
@@ -159,7 +159,7 @@ def _verdict(sides: Sides, measured: Measured, settings: Settings) -> Verdict:
 
 
 def _tail(sides: Sides, rows: Mapping[str, Row], settings: Settings, third: Side | None) -> Tail:
-    """By the first latency with enough resolution; `third` is the candidate with homogeneous work."""
+    """Judges the tail by the first latency with enough resolution; `third` is the candidate with homogeneous work."""
     least, fewest = settings.traffic.requests_to_compare_tails, min(side.requests for side in sides)
     small = f"too few requests: {fewest:,.0f} on a side (minimum {least:,.0f})" if fewest < least else ""
     for name in () if small else _JUDGED_BY:
@@ -204,7 +204,7 @@ def _explained(tail: Tail, p99: Row, third: Side | None, settings: Settings) -> 
 
 
 def _gain(before: Value, after: Value, noise: float) -> int | None:
-    """1 better, -1 worse, 0 within the noise; None where the resolution is too low to tell."""
+    """1 if better, -1 if worse, 0 within the noise; None where the resolution is too low."""
     (least_before, most_before), (least_after, most_after) = _range(before), _range(after)
     if most_after < noise * least_before:
         return 1

@@ -15,12 +15,12 @@ _TOLERANCE = 1e-9  # 0.76 - 0.71 is a little more than 0.05.
 
 
 def interval_in_words(interval: Estimate | None, digits: int = 2) -> str:
-    """In brackets, where there is one."""
+    """The interval in brackets; empty without one."""
     return f" (95 %: {interval.low:.{digits}f} to {interval.high:.{digits}f})" if interval else ""
 
 
 def too_few(sides: Sides, what: str, least: float, *, known: bool = False) -> str:
-    """Which sides have too small a sample; empty if none. With `known`, sides without any sample do not count."""
+    """Names the sides whose sample is too small; with `known`, only of those that have one. Empty if there are none."""
     counts = {name: getattr(side, what) for name, side in zip(("baseline", "candidate"), sides, strict=True)}
     small = [f"{name} {count:,.0f}" for name, count in counts.items() if count < least and (count or not known)]
     return f"too few {what}: {', '.join(small)} (minimum {least:,.0f} on each side)" if small else ""
@@ -28,7 +28,7 @@ def too_few(sides: Sides, what: str, least: float, *, known: bool = False) -> st
 
 @dataclass(frozen=True)
 class Limit:
-    """What a gate asks for."""
+    """The limit of a gate."""
 
     option: str
     value: float
@@ -36,7 +36,7 @@ class Limit:
     whole: bool  # Whether the worse end of the 95 % interval is held to it.
 
     def gate(self, measured: float, interval: Estimate | None, words: str) -> Gate:
-        """Whether a measured value is within the limit; `words` describe it."""
+        """The gate of a measured value, which `words` describe."""
         if self.whole and interval is None:
             return self.unjudged(f"{words}, without an interval")
         worst = measured if not self.whole or interval is None else interval.high if self.sign > 0 else interval.low
@@ -51,7 +51,7 @@ class Limit:
 
 
 def drop_gate(sides: Sides, highest: float, settings: Settings, *, whole: bool) -> Gate:
-    """Whether acceptance drops by at most so many percentage points. DraftboardError: the baseline has none."""
+    """Gate on the acceptance drop, in percentage points. DraftboardError where the baseline has no acceptance."""
     limit = Limit("--max-drop-pp", highest, 1, whole)
     before, after = (side.model.speculation for side in sides)
     if before is None:
@@ -72,7 +72,7 @@ def drop_gate(sides: Sides, highest: float, settings: Settings, *, whole: bool) 
 
 
 def speedup_gate(sides: Sides, measured: Measured, lowest: float, settings: Settings, *, whole: bool) -> Gate:
-    """Whether the measured speedup is at least so high."""
+    """Gate on the measured speedup."""
     limit = Limit("--min-speedup", lowest, -1, whole)
     small = too_few(sides, "requests", settings.traffic.requests_to_compare)
     if small or measured.speedup is None:

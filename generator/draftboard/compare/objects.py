@@ -82,7 +82,7 @@ class Group(Described):
 
 @dataclass(frozen=True, kw_only=True)
 class Measured(Described):
-    """Both sides set against each other."""
+    """Ratios of both sides."""
 
     speedup: float | None
     """Mean time per output token, baseline / candidate: over 1, users wait less."""

@@ -52,7 +52,7 @@ SIGNALS = {signal.name: signal for *_, rows in _GROUPS.values() for signal, _ in
 
 
 def groups(sides: Sides) -> tuple[Group, ...]:
-    """All numbers that at least one side knows."""
+    """Groups of the numbers that at least one side has."""
     compared = []
     for title, (counted, samples, signals) in _GROUPS.items():
         rows = [_row(signal, path, sides) for signal, path in signals]
@@ -91,14 +91,14 @@ def _change(signal: Signal, before: Ratio | None, after: Ratio | None) -> Estima
 
 
 def value_of(side: Side, path: str) -> Value:
-    """A percentile of 0 is below the histogram's resolution."""
+    """A number of a side by its path; a percentile of 0 is below the histogram's resolution."""
     value, (whole, _, part) = side.at(path), path.rpartition(".")
     below = value == 0 and part in {"p50", "p95", "p99"}
     return Value(value=None, under=side.at(f"{whole}.resolution")) if below else Value(value=value)
 
 
 def in_words(row: Row, value: Value) -> str:
-    """A value of the row as people read it."""
+    """A value of the row with its unit and interval."""
     signal = SIGNALS[row.name]
     if value.under is not None:
         return f"< {worded(signal, value.under)}"

@@ -12,7 +12,7 @@ from draftboard.access import Access
 from draftboard.durations import READING, Duration
 from draftboard.errors import DraftboardError
 from draftboard.intervals import Ratio
-from draftboard.output import Progress
+from draftboard.output import Progress, no_progress
 from draftboard.reading import Recorded, Servers, is_saved
 from draftboard.report import ModelReport, Origin, Report, Sampling, load_report, named, ratios, report, report_each
 from draftboard.settings import Settings
@@ -41,7 +41,7 @@ class Side:
 
     @property
     def requests(self) -> float:
-        """Finished, with a known time per output token."""
+        """Finished requests with a known time per output token."""
         return self.at("model.latency.per_token.count") or 0.0
 
     @property
@@ -51,12 +51,12 @@ class Side:
 
     @property
     def engines(self) -> int | None:
-        """How many; None where a report does not say."""
+        """Number of engines; None where a report does not say."""
         return round(self.at("model.traffic.engines") or 0) or len(self.model.engines) or None
 
     @cached_property
     def ratios(self) -> dict[str, Ratio]:
-        """By the signal's name, those whose scatter is known."""
+        """Ratios whose scatter is known, by name of the signal."""
         return ratios(self.model.parts)
 
     def per_engine(self, path: str) -> float | None:
@@ -76,7 +76,7 @@ class Side:
 
     @property
     def batch(self) -> float | None:
-        """Mean number of requests that run on an engine: pages know only those of one moment."""
+        """Mean number of running requests per engine; None for pages, which know one moment only."""
         return self.at("model.traffic.batch") or None if self.report.origin is Origin.PROMETHEUS else None
 
 
@@ -91,7 +91,7 @@ def sides(
     methods: tuple[str, str] = ("", ""),
     window: Duration = READING,
     access: Access | None = None,
-    progress: Progress = lambda *_: None,
+    progress: Progress = no_progress,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Sides:
     """Baseline and candidate, each a saved report or a server, which is read within `window`.
@@ -116,7 +116,7 @@ def saved(path: Path, model: str = "") -> Side:
 
 
 def recorded(
-    source: Recorded, selectors: tuple[str, str], settings: Settings, progress: Progress = lambda *_: None
+    source: Recorded, selectors: tuple[str, str], settings: Settings, progress: Progress = no_progress
 ) -> Sides:
     """Baseline and candidate from one Prometheus, each selected by LABEL=VALUE, several joined with commas."""
     whole, labels, chosen = report(source, settings, progress=progress), settings.labels, []
@@ -154,12 +154,12 @@ def _quoted(name: str) -> str:
 
 
 def engines_in_words(engines: int | None) -> str:
-    """How many engines."""
+    """The number of engines in words."""
     return "an unknown number of engines" if engines is None else f"{engines} engine{'' if engines == 1 else 's'}"
 
 
 def over(part: float | None, whole: float | None) -> float | None:
-    """A ratio of known, positive numbers."""
+    """The ratio; None unless both numbers are known and positive."""
     if part is None or whole is None or part < _SMALLEST or whole < _SMALLEST:
         return None
     return part / whole
@@ -172,7 +172,7 @@ def trend(first: float, second: float, settings: Settings) -> int:
 
 
 def conditions(sides: Sides, settings: Settings) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Known differences, which forbid a comparison, and what is unknown on a side."""
+    """Differences that forbid a comparison, and conditions that are unknown on a side."""
     tolerance = settings.thresholds.load
     names, loads = [side.model.model for side in sides], _known(_LOADS, sides)
     loads |= {} if "in the batch" in loads else _known(_IN_FLIGHT, sides)

@@ -25,7 +25,7 @@ _NOTE = (
 
 
 def document(comparison: Comparison, settings: Settings) -> Document:
-    """The comparison for people."""
+    """The comparison as a document."""
     verdict, speedup, tail, notes = comparison.verdict, comparison.measured.speedup, comparison.tail, comparison.notes
     says = Text("no verdict", Status.QUIET)
     if verdict.says is not None and speedup is not None:

@@ -91,7 +91,7 @@ def _is_worse_above(signal: Signal) -> bool:
 
 def of_labels(heads: Mapping[str, str], dashboard: str, settings: Settings) -> list[dict[str, Any]]:
     """Columns of labels: an absent one is empty, and the model's name links to a dashboard on it."""
-    link = links_to(dashboard, "How deep are its drafts accepted?")
+    link = links_to(dashboard, "Up to which position are its drafts accepted?")
     least = _MODEL_OF_ENGINE if settings.labels.instance in heads else _MODEL
     hidden = {"viz": True, "legend": False, "tooltip": False}
     return [

@@ -23,7 +23,13 @@ _BUCKETS = "--custom-histogram-buckets"
 _UNREAD = {"kv_cache_residency", "request_num_preemptions", "request_params_n", "request_tokens"}
 _CUSTOM = {metric.custom for metric in CATALOGUE if isinstance(metric, Histogram) and metric.custom} | _UNREAD
 _Bound = Annotated[float, Field(strict=True, gt=0, lt=1e9)]
-_BOUNDS = TypeAdapter[Any](Annotated[list[_Bound], Field(min_length=1), Predicate(lambda b: b == sorted(set(b)))])
+
+
+def _rises(bounds: list[float]) -> bool:
+    return bounds == sorted(set(bounds))
+
+
+_BOUNDS = TypeAdapter[Any](Annotated[list[_Bound], Field(min_length=1), Predicate(_rises)])
 _VLLMS_OWN: dict[str, tuple[float, ...]] = Settings().buckets.model_dump()
 
 

@@ -28,6 +28,7 @@ _CREDENTIAL = re.compile(r"(?i)(^|[_-])(api[_-]?keys?|access[_-]key|token|secret
 _VARIABLE = re.compile(r"(?:--env=)?([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
 _PER_REQUEST = "per_request_spec_decode_metrics"
 READ_HERE = (_WHOLE, *SHORTHANDS, buckets.BUCKETS, "disable_log_stats", _PER_REQUEST)
+_VALUE = re.compile(r"[^-]|-[0-9.]+$|$")  # not another flag
 _VARIABLE_OF = {"api_key": "VLLM_API_KEY", "hf_token": "HF_TOKEN"}
 _USERINFO = re.compile(r"(?<=://)[^/@\s]+@")
 
@@ -106,8 +107,8 @@ def parse(text: str) -> CommandLine:
         serves = PurePosixPath(word).name == "vllm" and words[index + 1 : index + 2] == ["serve"]
         if serves or word == _OLD_ENTRYPOINT or word.startswith("vllm/vllm-openai"):
             start = index + 1 + serves
-            own = takewhile(lambda word: word not in _ENDS, words[start:])
-            return CommandLine(tuple(words[:start]), tuple(_arguments(own)))
+            end = next((place for place in range(start, len(words)) if words[place] in _ENDS), len(words))
+            return CommandLine(tuple(words[:start]), tuple(_arguments(words[start:end])))
     raise DraftboardError("--command: does not start a vLLM server; begin with `vllm serve MODEL` or an image of vLLM")
 
 
@@ -123,7 +124,7 @@ def _arguments(words: Iterable[str]) -> Iterator[Argument]:
         elif equals or flag in VLLM["without_value"]:
             yield Argument(flag, written, tuple(path), value if equals else None, (word,))
         else:
-            follow = [*takewhile(lambda word: re.match(r"[^-]|-[0-9.]+$|$", word), rest)]
+            follow = [*takewhile(_VALUE.match, rest)]
             own = [rest.popleft() for _ in (follow if _CREDENTIAL.search(flag) else follow[:1])]
             yield Argument(flag, written, tuple(path), next(iter(own), None), (word, *own))
 

@@ -28,8 +28,18 @@ from draftboard.settings.fields import LONGEST_DRAFT
 _Count = Annotated[int, Field(strict=True, ge=1)]
 _Whole = Annotated[int, Field(strict=True, ge=0)]
 _Share = Annotated[float, Field(strict=True, ge=0, le=1)]
-_Row = Annotated[tuple[_Count, _Count, _Whole], Predicate(lambda row: row[0] <= row[1])]
-_Falling = Annotated[list[_Share], Predicate(lambda shares: shares == sorted(shares, reverse=True))]
+
+
+def _begins_before_end(row: tuple[int, int, int]) -> bool:
+    return row[0] <= row[1]
+
+
+def _never_rises(shares: list[float]) -> bool:
+    return shares == sorted(shares, reverse=True)
+
+
+_Row = Annotated[tuple[_Count, _Count, _Whole], Predicate(_begins_before_end)]
+_Falling = Annotated[list[_Share], Predicate(_never_rises)]
 _KINDS: dict[str, Any] = {
     "a non-empty string": Annotated[str, Field(min_length=1)],
     "a whole number of at least 1": _Count,

@@ -101,7 +101,7 @@ def document(diagnosis: Diagnosis) -> Document:
     """For each examination a table of findings, then what stays empty and what to copy."""
     blocks: list[Block] = []
     for one in diagnosis.examinations:
-        ordered = sorted(one.findings, key=lambda finding: [*_STATUS].index(finding.severity))
+        ordered = [finding for severity in Severity for finding in one.findings if finding.severity is severity]
         bad = Counter(finding.severity for finding in ordered if finding.severity is not Severity.NOTE)
         says = ", ".join(f"{count} {severity.value}{'s' * (count > 1)}" for severity, count in bad.items())
         worst = _STATUS[next(iter(bad))] if bad else Status.GOOD

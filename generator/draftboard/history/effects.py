@@ -1,6 +1,6 @@
-"""What a change did: figures before and after it, in batches of the same sizes.
+"""Effect of a change: figures before and after it, in batches of the same sizes.
 
-Of each size that both sides had often enough there is a ratio; sizes count as the decode steps after the change did.
+Each size with enough windows on both sides gives a ratio; its weight is its decode steps after the change.
 """
 
 import math
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from draftboard.history.result import Effect
 from draftboard.history.runs import Window
-from draftboard.intervals import LEAST, Ratio, together
+from draftboard.intervals import LEAST, Ratio, geometric_mean
 from draftboard.signals import acceptance, requests, traffic
 from draftboard.signals.latency import per_token
 from draftboard.signals.signal import Signal
@@ -20,12 +20,12 @@ _Parts = list[tuple[float, float]]
 
 
 def steps_of(window: Window) -> float:
-    """Decode steps a second."""
+    """Decode steps per second."""
     return window.figures.get(traffic.decode_steps.name, 0.0)
 
 
 def drafts_of(window: Window) -> float:
-    """Drafts a second."""
+    """Drafts per second."""
     return window.figures.get(traffic.drafts.name, 0.0)
 
 
@@ -37,7 +37,12 @@ def length(window: Window) -> tuple[float, float]:
 
 def latency_of(step: Signal) -> Sums:
     """Time of decode steps over their number."""
-    return lambda window: (window.figures.get(step.name, 0.0) * (steps := _timed(window, step)), steps)
+
+    def sums(window: Window) -> tuple[float, float]:
+        steps = _timed(window, step)
+        return window.figures.get(step.name, 0.0) * steps, steps
+
+    return sums
 
 
 def speed_of(step: Signal) -> Sums:
@@ -62,19 +67,19 @@ def _timed(window: Window, step: Signal) -> float:
 
 
 def like_loads(before: Sequence[Window], after: Sequence[Window]) -> tuple[int, ...]:
-    """Batch sizes that both sides had often enough."""
+    """Batch sizes with enough windows on both sides."""
     counts = [Counter(window.load for window in side if window.load) for side in (before, after)]
     return tuple(sorted(load for load in counts[0] if min(one[load] for one in counts) >= LEAST))
 
 
 def step_signal(before: Sequence[Window], after: Sequence[Window], loads: Sequence[int]) -> Signal:
-    """Of pure decode steps where both sides have them at all of these loads."""
+    """The step latency to compare: of pure decode steps where both sides have it at all loads."""
     pure = [[window for window in side if pure_step_time_by_batch.name in window.figures] for side in (before, after)]
     return pure_step_time_by_batch if loads and set(loads) <= set(like_loads(*pure)) else step_time_by_batch
 
 
 def effect(sums: Sums, before: Sequence[Window], after: Sequence[Window], loads: Sequence[int]) -> Effect | None:
-    """The change of a figure, over those of the loads at which both sides have it often enough."""
+    """The change of a figure, over the loads with enough windows on both sides."""
     pairs = {load: (_parts(sums, before, load), _parts(sums, after, load)) for load in loads}
     known = {load: pair for load, pair in pairs.items() if all(pair)}
     if not known:
@@ -83,7 +88,7 @@ def effect(sums: Sums, before: Sequence[Window], after: Sequence[Window], loads:
     old, new = ({load: _ratio(pair[side]) for load, pair in known.items()} for side in (0, 1))
     figures = [math.exp(sum(weights[load] * math.log(value) for load, value in side.items())) for side in (old, new)]
     ratios = [(Ratio.of(pair[1]), Ratio.of(pair[0]), weights[load]) for load, pair in known.items()]
-    combined = together([(new, old, weight) for new, old, weight in ratios if new and old])
+    combined = geometric_mean([(new, old, weight) for new, old, weight in ratios if new and old])
     return Effect(
         before=figures[0], after=figures[1], ratio=figures[1] / figures[0], low=combined.low, high=combined.high
     )

@@ -1,6 +1,7 @@
 """Changes of each model and their effects, from a Prometheus' records."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -11,9 +12,9 @@ from draftboard.history import effects
 from draftboard.history.result import Change, History, ModelHistory, Side
 from draftboard.history.runs import NEEDED, Life, Run, Window, lives, of_effects, of_setups
 from draftboard.intervals import LEAST
-from draftboard.output import Progress
+from draftboard.output import Progress, no_progress
 from draftboard.prometheus import Client
-from draftboard.reading import Past, Recorded, Remembered, of_model
+from draftboard.reading import Past, Recorded, of_model
 from draftboard.settings import Settings
 from draftboard.signals import Level, Scope
 from draftboard.signals.events import restarts
@@ -30,7 +31,7 @@ _NOT_EXPORTED = (
 )
 
 
-def of_past(source: Recorded, settings: Settings, *, at: float, progress: Progress = lambda *_: None) -> History:
+def of_past(source: Recorded, settings: Settings, *, at: float, progress: Progress = no_progress) -> History:
     """The changes in the range before a time.
 
     Raises:
@@ -63,7 +64,7 @@ def of_past(source: Recorded, settings: Settings, *, at: float, progress: Progre
 
 
 def last_changes(client: Client, settings: Settings, model: str, at: float) -> Mapping[Labels, Change]:
-    """The last change of each model in the week before a moment, by the labels of its service; none without the rules.
+    """The last change of each model in the week before a time, by labels of its service; empty without records.
 
     Queries setups at some hundred points, and figures of at most `_MOST_MODELS` models.
     """
@@ -82,29 +83,24 @@ class _Queries:
     client: Client
     settings: Settings
     past: Past
-    progress: Progress = lambda *_: None
+    progress: Progress = no_progress
 
     def setups(self, model: str, step: float | None = None) -> list[Life]:
-        """Of one model, or of all; looked at in steps of so many seconds."""
+        """Setups of one model, or of all; `step` in seconds."""
         past = replace(self.past, step=step or self.past.step)
-        return self._lives(past.read(self.client, self._scope(model), of_setups(self.settings), self.progress))
+        scope = of_model(Scope(self.settings), model)
+        return lives(past.read(self.client, scope, of_setups(self.settings), self.progress), self.settings)
 
     def changes(self, looked: Sequence[Life], most: int | None = None) -> Mapping[Labels, tuple[Change, ...]]:
-        """Of the models that changed, or of so many of them; the newest first."""
+        """Changes of the models that changed (at most `most`), the newest first."""
         name, wanted = self.settings.labels.model_name, of_effects(self.settings)
         names = sorted({value_of(life.labels, name) for life in looked if len(life.runs) > 1})[:most]
         changes: dict[Labels, tuple[Change, ...]] = {}
         for done, model in enumerate(names):
             self.progress(f"querying {model}", done, len(names))
-            for life in self._lives(self.past.read(self.client, self._scope(model), wanted)):
-                changes[life.labels] = _changes(life, self.settings)
+            records = self.past.read(self.client, of_model(Scope(self.settings), model), wanted)
+            changes |= {life.labels: _changes(life, self.settings) for life in lives(records, self.settings)}
         return changes
-
-    def _lives(self, records: Iterable[Remembered]) -> list[Life]:
-        return lives(records, self.settings)
-
-    def _scope(self, model: str) -> Scope:
-        return of_model(Scope(self.settings), model)
 
 
 def _missing(settings: Settings) -> str:
@@ -139,16 +135,13 @@ def _notes(life: Life, settings: Settings, at: float) -> Iterator[str]:
 
 def _changes(life: Life, settings: Settings) -> tuple[Change, ...]:
     """The newest first."""
-    changes = [
-        _change(before, after, life, settings, first=number == 0, last=number == len(life.runs) - 2)
-        for number, (before, after) in enumerate(pairwise(life.runs))
-    ]
-    return tuple(reversed(changes))
+    return tuple(_change(*pair, life, settings) for pair in reversed(list(pairwise(life.runs))))
 
 
-def _change(before: Run, after: Run, life: Life, settings: Settings, *, first: bool, last: bool) -> Change:
+def _change(before: Run, after: Run, life: Life, settings: Settings) -> Change:
     # Windows of rates next to a change may look over it.
-    old, new = before.windows[0 if first else 1 : -1], after.windows[1 : None if last else -1]
+    old = before.windows[before is not life.runs[0] : -1]
+    new = after.windows[1 : None if after is life.runs[-1] else -1]
     timed_old, timed_new = _timed(old), _timed(new)
     loads = effects.like_loads(timed_old, timed_new)
     step = effects.step_signal(timed_old, timed_new, loads)
@@ -171,7 +164,7 @@ def _change(before: Run, after: Run, life: Life, settings: Settings, *, first: b
         decode_speed=of(effects.speed_of(step)),
         time_per_token=of(effects.time_per_token),
         withheld=None if loads else _too_little(timed_old, timed_new),
-        notes=tuple(_on(before, after, life, settings, last=last)),
+        notes=tuple(_on(before, after, life, settings)),
     )
 
 
@@ -197,16 +190,14 @@ def _side(run: Run, kept: Sequence[Window], timed: Sequence[Window], loads: Sequ
 
 def _too_little(before: Sequence[Window], after: Sequence[Window]) -> str:
     def sizes(side: Sequence[Window]) -> str:
-        counts: dict[int, int] = {}
-        for load in sorted(one.load or 0 for one in side):
-            counts[load] = counts.get(load, 0) + 1
-        return ", ".join(f"{load} ({count})" for load, count in counts.items()) or "none"
+        counts = Counter(one.load or 0 for one in side)
+        return ", ".join(f"{load} ({counts[load]})" for load in sorted(counts)) or "none"
 
     needed = f"{LEAST} windows of one batch size on both sides"
     return f"not enough like load: {needed}; before {sizes(before)}, after {sizes(after)}"
 
 
-def _on(before: Run, after: Run, life: Life, settings: Settings, *, last: bool) -> Iterator[str]:
+def _on(before: Run, after: Run, life: Life, settings: Settings) -> Iterator[str]:
     window = settings.rules.rate_window.seconds
     begin, end = before.windows[-1].at, after.windows[0].at
     what = after.setup.differs(before.setup)
@@ -219,7 +210,8 @@ def _on(before: Run, after: Run, life: Life, settings: Settings, *, last: bool) 
         )
     if end - begin - unsettled * window > settings.rules.remember.seconds:
         yield f"No records for {_rounded(end - begin - unsettled * window)} in between: the change is within that time"
-    if not last and (lasted := after.windows[-1].at - end + window) < (LEAST + 2) * window:
+    lasted = after.windows[-1].at - end + window
+    if after is not life.runs[-1] and lasted < (LEAST + 2) * window:
         yield f"Another change followed within {_rounded(lasted)}"
 
 

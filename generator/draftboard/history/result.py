@@ -1,4 +1,4 @@
-"""Changes of the past as typed objects, which are also the JSON of `history`; its document describes them."""
+"""A history as typed objects, which are also its JSON; docs/commands/history.md describes the fields."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -8,7 +8,7 @@ from draftboard.output import Described
 
 @dataclass(frozen=True, kw_only=True)
 class Setup(Described):
-    """How a model's servers draft, as far as series and labels tell."""
+    """How a model's servers draft, by their series and labels."""
 
     k: int
     """Configured K; 0 without speculation."""
@@ -26,9 +26,9 @@ class Setup(Described):
         return ", ".join(filter(None, (drafting, *named)))
 
     def differs(self, other: "Setup") -> tuple[str, ...]:
-        """What is not the same; with speculation on or off, its method and K go without saying.
+        """Which parts differ; a switch of speculation on or off covers method and K.
 
-        A label that names the method and was not there before says nothing new.
+        A method label that is added is no difference.
         """
         if bool(self.k) != bool(other.k):
             own = ["speculation"]
@@ -44,7 +44,7 @@ class Setup(Described):
 
 @dataclass(frozen=True, kw_only=True)
 class Side(Described):
-    """The time before a change, or after it, up to the change next to it."""
+    """The time between a change and the one before or after it."""
 
     since: float
     """Unix seconds."""
@@ -116,7 +116,7 @@ class Change(Described):
 
 @dataclass(frozen=True, kw_only=True)
 class ModelHistory(Described):
-    """What happened to a model of a job."""
+    """The changes of a model of a job."""
 
     model: str
     labels: dict[str, str]

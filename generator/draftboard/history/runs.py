@@ -1,4 +1,4 @@
-"""Runs of one setup in a model's past. What a setup is, the dashboards' marks of changes read from the same records."""
+"""Runs of one setup in a model's history, from the records that the dashboards' annotations of changes read."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -41,7 +41,7 @@ def _recorded(signals: Iterable[Signal], settings: Settings) -> Mapping[str, Exp
 
 @dataclass(slots=True)
 class Window:
-    """Records of one way to draft at one moment, which look back over a window of rates."""
+    """Records of one way to draft at one time; rates look back over the window."""
 
     at: float
     figures: dict[str, float] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class Run:
     windows: list[Window]
 
     def goes_on(self, setup: Setup, window: Window) -> None:
-        """A method that a label names once stays known."""
+        """Add a window; a method that a label names once stays known."""
         if setup != self.setup:
             self.setup = replace(setup, method=setup.method or self.setup.method)
         self.windows.append(window)
@@ -64,7 +64,7 @@ class Run:
 
 @dataclass
 class Life:
-    """A model of a job: its runs, and what belongs to none."""
+    """A model of a job: its runs, and times that belong to none."""
 
     labels: Labels
     runs: list[Run] = field(default_factory=list)
@@ -76,7 +76,7 @@ class Life:
 
 
 def lives(records: Iterable[Remembered], settings: Settings) -> list[Life]:
-    """Of every model that generated tokens, or was ready to."""
+    """The life of every model that generated tokens, or was ready to."""
     moments_of: dict[Labels, dict[float, dict[Labels, Window]]] = {}
     service = Level.SERVICE.labels(settings)
     places: dict[Labels, tuple[Labels, Labels, int | None]] = {}
@@ -91,10 +91,7 @@ def lives(records: Iterable[Remembered], settings: Settings) -> list[Life]:
             window = ways_at[way] = Window(at)
         window.figures[name] = value
         window.load = load or window.load
-    all_lives = (
-        _life(labels, moments, settings)
-        for labels, moments in sorted(moments_of.items(), key=lambda one: sorted(one[0]))
-    )
+    all_lives = (_life(labels, moments_of[labels], settings) for labels in sorted(moments_of, key=sorted))
     return [life for life in all_lives if life.last_seen]
 
 
@@ -120,7 +117,7 @@ def _life(labels: Labels, moments: Mapping[float, Mapping[Labels, Window]], sett
 
 
 def _setup(way: Labels, figures: Mapping[str, float], settings: Settings) -> Setup | None:
-    """None where engines have different K, or K is not known."""
+    """The setup; None where engines have different K, or K is unknown."""
     names = settings.labels
     highest, lowest = figures.get(configured_k.name), figures.get(lowest_k.name)
     if highest != lowest or (highest is None and traffic.drafts.name in figures):

@@ -22,7 +22,7 @@ _READ = (
 
 
 def document(history: History) -> Document:
-    """The history for people."""
+    """The history as a document."""
     return Document.of(_blocks(history))
 
 
@@ -86,7 +86,7 @@ def _percent(effect: Effect) -> str:
 
 
 def _judged(change: Change) -> tuple[str, Status]:
-    """What it did to decoding: about even where the interval holds 1."""
+    """The effect on decode speed: about even where the interval contains 1."""
     speed = change.decode_speed
     if speed is None:
         return "effect unknown", Status.NEUTRAL
@@ -106,7 +106,7 @@ def _sample(side: Side) -> str:
 
 
 def quoted(change: Change) -> str:
-    """In a line, for the report."""
+    """The change in one line, for the report."""
     opening = f"Last change {_when(change.at)}: {_setups(change)}"
     if change.withheld:
         return f"{opening}; its effect is unknown: {change.withheld}"

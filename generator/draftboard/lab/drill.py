@@ -24,7 +24,7 @@ from draftboard.errors import DraftboardError
 from draftboard.extras import INSTALL
 from draftboard.lab.listening import Listener, answering, respond
 from draftboard.lab.simulator import Expected, Scenario, find
-from draftboard.output import Bullets, Described, Document, Heading, Note, Progress, Table, columns
+from draftboard.output import Bullets, Described, Document, Heading, Note, Progress, Table, columns, no_progress
 from draftboard.prometheus import Program, Server, start_alertmanager, stop
 from draftboard.rules import alerting_groups, recording_groups, to_yaml
 from draftboard.settings import Settings
@@ -166,7 +166,7 @@ def wired(settings: Settings, programs: Programs, folder: Path, webhook: str) ->
 
 
 @dataclass(frozen=True)
-class Told(Described):
+class Delivery(Described):
     """One expected alert."""
 
     alert: str
@@ -184,7 +184,7 @@ class Drill(Described):
 
     scenario: str
     speed: float
-    told: tuple[Told, ...]
+    told: tuple[Delivery, ...]
     others: tuple[str, ...]
     """Alerts that arrived without being expected, but for the watchdog."""
     passed: bool
@@ -235,7 +235,7 @@ def _require_possible(name: str, script: Scenario, settings: Settings, speed: fl
 
 
 def rehearse(
-    scenario: str, settings: Settings, programs: Programs, *, speed: float, progress: Progress = lambda *_: None
+    scenario: str, settings: Settings, programs: Programs, *, speed: float, progress: Progress = no_progress
 ) -> Drill:
     """Run simulator, Prometheus, Alertmanager and a webhook until every expected alert has arrived, or is overdue."""
     script, settings = find(scenario), settings.speaking(DIALECTS["vllm"])  # As the simulator does.
@@ -245,6 +245,13 @@ def rehearse(
     if missing := sorted(names - {alert.name for alert in of_settings(settings)}):
         raise DraftboardError(f"{scenario}: expects {missing[0]}, which needs an objective: declare it under [slo]")
     _require_possible(scenario, script, settings, speed)
+
+    def all_arrived(arrivals: tuple[Arrival, ...]) -> bool:
+        return names <= {arrival.name for arrival in arrivals}
+
+    def another_arrived(arrivals: tuple[Arrival, ...]) -> bool:
+        return not {arrival.name for arrival in arrivals} <= names | {WATCHDOG}
+
     with (
         tempfile.TemporaryDirectory(prefix="draftboard-drill-") as temporary,
         receiving() as (receiver, webhook),
@@ -257,21 +264,23 @@ def rehearse(
         began = time.time()
         progress("waiting for the alerts", 1, 3)
         timeout = max(_LEAST_SECONDS, _MARGIN * _latest(script) / speed)
-        receiver.wait_for(lambda arrivals: names <= {arrival.name for arrival in arrivals}, timeout)
+        receiver.wait_for(all_arrived, timeout)
         progress("waiting for the end", 2, 3)  # no other alert may arrive
         rest = began + script.duration.seconds / speed - time.time()
-        receiver.wait_for(lambda arrivals: not {arrival.name for arrival in arrivals} <= names | {WATCHDOG}, rest)
+        receiver.wait_for(another_arrived, rest)
     first = {arrival.name: arrival for arrival in reversed(receiver.arrivals)}
-    told = tuple(_told(one.alert, first.get(one.alert), began + one.since.seconds / speed) for one in expected)
+    deliveries = tuple(
+        _delivery(one.alert, first.get(one.alert), began + one.since.seconds / speed) for one in expected
+    )
     others = tuple(sorted(first.keys() - names - {WATCHDOG}))
-    return Drill(scenario, speed, told, others, passed=not others and first.keys() >= names)
+    return Drill(scenario, speed, deliveries, others, passed=not others and first.keys() >= names)
 
 
-def _told(alert: str, arrival: Arrival | None, caused: float) -> Told:
+def _delivery(alert: str, arrival: Arrival | None, caused: float) -> Delivery:
     if arrival is None:
-        return Told(alert)
+        return Delivery(alert)
     says, runbook = (arrival.annotations.get(name, "") for name in ("description", "runbook_url"))
-    return Told(alert, round(arrival.at - caused, 1), arrival.receiver, says, runbook)
+    return Delivery(alert, round(arrival.at - caused, 1), arrival.receiver, says, runbook)
 
 
 def shown(drill: Drill) -> Document:

@@ -17,6 +17,7 @@ from draftboard.output.document import (
     Text,
     Verbatim,
     columns,
+    no_progress,
 )
 from draftboard.output.markdown import as_markdown
 from draftboard.output.terminal import show

@@ -17,7 +17,7 @@ class Described:
 
 
 def as_json(answer: object) -> str:
-    """The answer as its schema describes it."""
+    """The result as indented JSON."""
     kind: type = type(answer)
     return escape.json(_adapter(kind).dump_json(answer, indent=2).decode())
 
@@ -28,7 +28,7 @@ def _adapter(kind: type) -> TypeAdapter[object]:
 
 
 def schema(kind: type, version: int | None = None) -> str:
-    """JSON Schema of an answer whose `schema_version` is `version`, by default that of new answers."""
+    """JSON Schema of a result; `version` overrides the schema version that its class declares."""
     document: dict[str, Any] = TypeAdapter(kind).json_schema(mode="serialization")
     parts = {kind.__name__: document, **document.get("$defs", {})}
     # Pydantic reads the docstrings of a class' own fields only.

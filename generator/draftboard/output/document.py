@@ -25,6 +25,10 @@ Progress = Callable[[str, int, int], None]
 """Called with what a long task does, the steps done and their number."""
 
 
+def no_progress(_what: str, _done: int, _total: int) -> None:
+    """Show nothing."""
+
+
 class Heading(NamedTuple):
     """The name of what follows, and what is concluded about it."""
 

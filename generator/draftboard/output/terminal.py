@@ -1,4 +1,4 @@
-"""A document on a terminal of any width: tables that are too wide are parted or become lines, and no word is cut."""
+"""A document on a terminal of any width: tables that are too wide are split or become lines, and no word is cut."""
 
 from typing import IO, Any, NamedTuple, cast
 
@@ -90,9 +90,9 @@ class _Width(NamedTuple):
 
 
 def _drawn(block: Table, console: Console) -> list[table.Table]:
-    """The table, headings of numbers on several lines where they must be; none where its words have no room.
+    """The table, split if it consists of numbers and is too wide; empty where its words do not fit.
 
-    Of a table of numbers that is too wide, several, below each other, each with the first column.
+    Each part repeats the first column. Headings of numbers may take several lines.
     """
     cells = [[_cell(cell, console) for cell in row] for row in block.rows]
     widths = [_width(column, [row[number] for row in cells]) for number, column in enumerate(block.columns)]
@@ -110,7 +110,7 @@ def _drawn(block: Table, console: Console) -> list[table.Table]:
 
 
 def _even(parts: list[list[int]], widths: list[_Width], width: int) -> list[list[int]]:
-    """As many parts with about as many columns each, where they have room."""
+    """The same number of parts, with columns spread evenly if they fit."""
     others = [number for part in parts for number in part if number]
     size = -(-len(others) // len(parts))
     alike = [[0, *others[start : start + size]] for start in range(0, len(others), size)]
@@ -118,21 +118,21 @@ def _even(parts: list[list[int]], widths: list[_Width], width: int) -> list[list
 
 
 def _of_numbers(block: Table) -> bool:
-    """Whether the first column names the rows, and the others, but perhaps for the last, are numbers."""
+    """Whether all columns are numbers but the first, which names the rows, and perhaps the last."""
     return len(block.columns) > 1 and all(column.number for column in block.columns[1 : max(2, len(block.columns) - 1)])
 
 
 def _room(part: list[int], widths: list[_Width], width: int) -> int:
-    """What columns leave of the terminal's width; negative where it is not enough for them."""
+    """Width of the terminal that the columns leave over; negative where they do not fit."""
     return width + 1 - 3 * len(part) - sum(widths[number].least for number in part)
 
 
 def _shared(part: list[int], widths: list[_Width], width: int) -> dict[int, int]:
     """The width of each column: those that need least come first, and the others share what they leave."""
     room, own = _room(part, widths, width), {number: widths[number].least for number in part}
-    growing = sorted(part, key=lambda number: widths[number].wanted - widths[number].least)
-    for left, number in zip(range(len(part), 0, -1), growing, strict=True):
-        more = max(0, min(widths[number].wanted - widths[number].least, room // left))
+    growing = sorted((widths[number].wanted - widths[number].least, number) for number in part)
+    for left, (wanted, number) in zip(range(len(part), 0, -1), growing, strict=True):
+        more = max(0, min(wanted, room // left))
         own[number] += more
         room -= more
     return own

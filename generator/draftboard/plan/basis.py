@@ -1,4 +1,4 @@
-"""Parts of plans: bounds of numbers, assumed costs, survival, vocabularies, and the form of the answer."""
+"""Shared parts of plans: bounds of numbers, assumed costs, survival, vocabularies, and the result's base class."""
 
 import json
 import tomllib
@@ -20,7 +20,7 @@ _LARGEST = 128_000_000  # bytes: several times the largest published tokenizer.j
 
 
 def within(name: str, value: float, least: float, most: float) -> float:
-    """The value; DraftboardError unless it is a number within both bounds."""
+    """The value; DraftboardError unless it is within both bounds."""
     if not least <= value <= most:
         shown = str(value)[:20] if isinstance(value, int) else f"{value:g}"
         raise DraftboardError(f"{name} = {shown} is out of range: a number from {least:g} to {most:g}")
@@ -45,20 +45,20 @@ FORMULAS = {
 
 @dataclass(frozen=True)
 class Term(Described):
-    """A number that the plan rests on."""
+    """An input of a plan, and its source."""
 
     value: float
     source: str = "given"  # `given`, or the setting it was taken from
     assumed: bool = False
 
     def note(self, name: str) -> tuple[str, ...]:
-        """One sentence where the number is assumed."""
+        """A sentence that names an assumed number; empty for others."""
         return (f"{name} = {self.value:g} is assumed ({self.source}): measure yours.",) if self.assumed else ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan(Described, ABC):
-    """The answer of a `plan` command."""
+    """The result of a `plan` command."""
 
     schema_version: int = 1
     plan: str
@@ -67,7 +67,7 @@ class Plan(Described, ABC):
     formulas: tuple[Formula, ...]
 
     def document(self, *, explain: bool = False) -> Document:
-        """The plan for people, with the formulas where `explain` is set."""
+        """The plan as a document, with the formulas where `explain` is set."""
         rows = tuple((each.gives, each.text, each.source) for each in self.formulas)
         formulas = (Heading("Formulas"), Table(columns("Gives", "Formula", "Source"), rows))
         return Document.of((Heading(self.verdict), *self.blocks(), Bullets(self.notes), *(formulas if explain else ())))
@@ -130,12 +130,12 @@ def _calibrated(settings: Settings, method: str | None) -> bool:
 def survival_of(alpha: float | None, survival: Sequence[float] | None, longest: int) -> tuple[float, ...]:
     """Survival by position for drafts of up to `longest` tokens: from exactly one of alpha and measured shares."""
     if (alpha is None) == (survival is None):
-        raise DraftboardError("name one of --alpha and --survival: what is known of acceptance")
+        raise DraftboardError("give either --alpha or --survival")
     within("max k", longest, 1, LONGEST_DRAFT)
     if survival is None:
         return theory.geometric_survival(within("alpha", alpha or 0.0, 0, 1), longest)
     if not 1 <= len(survival) <= LONGEST_DRAFT:
-        raise DraftboardError(f"survival names {len(survival)} positions: name 1 to {LONGEST_DRAFT}")
+        raise DraftboardError(f"survival has {len(survival)} positions: give 1 to {LONGEST_DRAFT}")
     if not theory.is_survival(survival):
         raise DraftboardError("survival: give shares of drafts from 0 to 1 by position, each at most the one before")
     return tuple(survival[:longest])
@@ -154,5 +154,5 @@ def read_vocabulary(path: Path) -> dict[str, int]:
     except (KeyError, TypeError, ValueError, IndexError, OverflowError, RecursionError):
         tokens = {}
     if not tokens:
-        raise DraftboardError(f"{path}: no vocabulary at model.vocab; name a Hugging Face tokenizer.json")
+        raise DraftboardError(f"{path}: no vocabulary at model.vocab; give a Hugging Face tokenizer.json")
     return tokens

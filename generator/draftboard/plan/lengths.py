@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby, pairwise
+from operator import itemgetter
 
 from draftboard.errors import DraftboardError
 from draftboard.output import Block, Described, Heading, Sentence, Table, Text, Verbatim, columns
@@ -210,7 +211,7 @@ def plan_schedule(settings: Settings, survival: Sequence[float], cost: Term, cur
 
 
 def _of_curve(curve: Curve, at: int) -> tuple[str, ...]:
-    """What the settings' curve rests on."""
+    """A note on the source of the settings' curve."""
     if curve.source == "given":
         return ()
     basis = "is assumed" if curve.assumed else "was calibrated"
@@ -219,17 +220,17 @@ def _of_curve(curve: Curve, at: int) -> tuple[str, ...]:
 
 def _require_curve(curve: _Points) -> None:
     if not 1 <= len(curve) <= _MOST_POINTS:
-        raise DraftboardError(f"inflation names {len(curve)} batch sizes: name 1 to {_MOST_POINTS}")
+        raise DraftboardError(f"inflation has {len(curve)} batch sizes: give 1 to {_MOST_POINTS}")
     for size, inflation in curve:
         within("batch size", size, 1, _LARGEST_BATCH)
         within(f"inflation at batch size {size}", inflation, 0.01, 1000)
     for (before, _), (after, _) in pairwise(curve):
         if after <= before:
-            raise DraftboardError(f"inflation: batch size {after} follows {before}; name each once, in rising order")
+            raise DraftboardError(f"inflation: batch size {after} follows {before}; give each once, in rising order")
 
 
 def _inflation_at(curve: _Points, size: int) -> float:
-    """On straight lines between the measured sizes; before the first, as there."""
+    """Linear interpolation between the measured sizes; before the first, constant."""
     if size <= curve[0][0]:
         return curve[0][1]
     (low, v_low), (high, v_high) = next(pair for pair in pairwise(curve) if size <= pair[1][0])
@@ -237,7 +238,7 @@ def _inflation_at(curve: _Points, size: int) -> float:
 
 
 def _ranges(survival: Sequence[float], cost: float, curve: _Points, gain: float) -> tuple[Range, ...]:
-    """Batch sizes in order, neighbours of one K joined: every size is in exactly one range."""
+    """Ranges of batch sizes with the same K; every size is in exactly one range."""
     each = []
     for size in range(1, curve[-1][0] + 1):
         inflation = _inflation_at(curve, size)
@@ -245,7 +246,7 @@ def _ranges(survival: Sequence[float], cost: float, curve: _Points, gain: float)
         k, speedup = theory.best_k(survival, shared, gain=gain)
         each.append((size, inflation, k, speedup))
     ranges = []
-    for k, members in groupby(each, key=lambda point: point[2]):
+    for k, members in groupby(each, key=itemgetter(2)):
         sizes, inflations, _, speedups = zip(*members, strict=True)
         ranges.append(Range(sizes[0], sizes[-1], k, min(speedups), max(speedups), min(inflations), max(inflations)))
     return tuple(ranges)

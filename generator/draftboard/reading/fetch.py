@@ -112,17 +112,16 @@ def scrape(servers: Sequence[str], access: Access = _NOBODY, limits: Limits = _U
     urls = [metrics_url(given) for given in servers]
     if len({url.copy_with(userinfo=b"", path=url.path.rstrip("/"), fragment=None) for url in urls}) < len(urls):
         raise DraftboardError("a server is named twice: name each once")
-    certificates = access.certificates if any(url.scheme == "https" for url in urls) else False
+    http = _client(urls, access, limits, "text/plain")
 
-    async def together() -> list[Page | BaseException]:
-        # An uncompressed page cannot grow on arrival.
-        headers = access.headers | {"Accept-Encoding": "identity", "Accept": "text/plain"}
-        options = {"headers": headers, "verify": certificates, "timeout": limits.seconds}
-        async with client(httpx.AsyncClient, **options) as asking:
-            return await asyncio.gather(*(_page(asking, url, limits) for url in urls), return_exceptions=True)
+    async def pages_or_errors() -> list[Page | BaseException]:
+        async with http:
+            return await asyncio.gather(*(_page(http, url, limits) for url in urls), return_exceptions=True)
 
     pages: list[Page] = []
-    for answer in _run(together()):  # all of them: httpx leaves the connection open whose TLS handshake is cancelled
+    for answer in _run(
+        pages_or_errors()
+    ):  # all of them: httpx leaves the connection open whose TLS handshake is cancelled
         if isinstance(answer, BaseException):
             raise answer
         pages.append(answer)
@@ -140,40 +139,45 @@ def version(server: str, access: Access = _NOBODY, limits: Limits = _SMALL) -> s
     """The server's response at /version; empty without one."""
     page = metrics_url(server)
     url = page.copy_with(path=page.path.removesuffix("/").removesuffix(_PATH) + "/version")
-    certificates = access.certificates if url.scheme == "https" else False
+    http = _client([url], access, limits, "application/json")
 
-    async def alone() -> str:
-        headers = access.headers | {"Accept-Encoding": "identity", "Accept": "application/json"}
-        options = {"headers": headers, "verify": certificates, "timeout": limits.seconds}
-        async with client(httpx.AsyncClient, **options) as asking:
-            return (await _answer(asking, url, limits))[0]
+    async def response() -> str:
+        async with http:
+            return (await _response(http, url, limits))[0]
 
     try:
-        return _run(alone())
+        return _run(response())
     except DraftboardError:
         return ""
 
 
-def _run(asking: Coroutine[Any, Any, T]) -> T:
+def _client(urls: Sequence[httpx.URL], access: Access, limits: Limits, accept: str) -> httpx.AsyncClient:
+    """A client of these addresses that asks for uncompressed responses, which cannot grow on arrival."""
+    certificates = access.certificates if any(url.scheme == "https" for url in urls) else False
+    headers = access.headers | {"Accept-Encoding": "identity", "Accept": accept}
+    return client(httpx.AsyncClient, headers=headers, verify=certificates, timeout=limits.seconds)
+
+
+def _run(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run to the end; in a thread of its own where a loop runs already, as in a notebook."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(asking)
+        return asyncio.run(coroutine)
     with ThreadPoolExecutor(1) as aside:
-        return aside.submit(asyncio.run, asking).result()
+        return aside.submit(asyncio.run, coroutine).result()
 
 
-async def _page(asking: httpx.AsyncClient, url: httpx.URL, limits: Limits) -> Page:
-    text, kind = await _answer(asking, url, limits)
+async def _page(http: httpx.AsyncClient, url: httpx.URL, limits: Limits) -> Page:
+    text, kind = await _response(http, url, limits)
     return read(text, shown(url), time.time(), openmetrics="openmetrics" in kind)
 
 
-async def _answer(asking: httpx.AsyncClient, url: httpx.URL, limits: Limits) -> tuple[str, str]:
-    """The text at an address, and its type."""
+async def _response(http: httpx.AsyncClient, url: httpx.URL, limits: Limits) -> tuple[str, str]:
+    """The text at an address, and its content type."""
     name = shown(url)
     try:
-        async with asyncio.timeout(limits.seconds), asking.stream("GET", url) as answer:
+        async with asyncio.timeout(limits.seconds), http.stream("GET", url) as answer:
             _require_ok(answer, name)
             content, kind = await _content(answer, name, limits.bytes), answer.headers.get("Content-Type", "")
     except (TimeoutError, httpx.TimeoutException):

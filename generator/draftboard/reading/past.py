@@ -8,7 +8,7 @@ from draftboard.expr.nodes import Expr
 from draftboard.expr.scope import Matcher, Scope
 from draftboard.expr.to_promql import promql_of
 from draftboard.expr.vector import Labels
-from draftboard.output import Progress
+from draftboard.output import Progress, no_progress
 from draftboard.prometheus import Client
 
 _MOST = 1e15  # Of anything that is counted.
@@ -32,7 +32,7 @@ class Past:
     step: float
 
     def read(
-        self, client: Client, scope: Scope, expressions: Mapping[str, Expr], progress: Progress = lambda *_: None
+        self, client: Client, scope: Scope, expressions: Mapping[str, Expr], progress: Progress = no_progress
     ) -> Iterator[Remembered]:
         """Every value that can be one: from 0 to what anybody counts. A query for each expression."""
         for done, (name, expression) in enumerate(expressions.items()):

@@ -141,11 +141,13 @@ class _Answer:
     def _case(self, numbers: Numbers, name: str) -> Case:
         """With the identities that an engine, or any engine of a model, breaks."""
         broken = [*missing_positions(numbers, name)]
-        for labels, error in sorted(self.broken.items(), key=lambda pair: sorted(pair[0])):
+        for labels in sorted(self.broken, key=sorted):
             engine, identity = dropped(labels, ("identity",)), value_of(labels, "identity")
             if numbers.labels in {engine, self._model_of(engine)}:
                 says = IDENTITIES.get(identity, _UNKNOWN)
-                broken.append(Broken(identity=identity, says=says, error=error, engine=self._place(engine)))
+                broken.append(
+                    Broken(identity=identity, says=says, error=self.broken[labels], engine=self._place(engine))
+                )
         return Case(numbers, self.seconds, tuple(broken))
 
     def _model_of(self, engine: Labels) -> Labels:

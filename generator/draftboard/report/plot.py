@@ -47,7 +47,7 @@ def _decay(axes: Any, found: Speculation) -> None:  # noqa: ANN401
     axes.set_xlabel("position in the draft")
     axes.set_xticks(positions)
     axes.set_ylim(0, 1.05)
-    axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+    axes.yaxis.set_major_formatter("{x:.0%}")
     axes.legend(loc="upper right", frameon=False)
 
 

@@ -12,7 +12,7 @@ from draftboard.errors import DraftboardError
 from draftboard.expr.counts import Counts
 from draftboard.expr.vector import kept, value_of
 from draftboard.intervals import PARTS
-from draftboard.output import Progress
+from draftboard.output import Progress, no_progress
 from draftboard.report.from_prometheus import of_prometheus
 from draftboard.report.judge import broken_identities, engine_report, judge, model_report, told_in_part
 from draftboard.report.objects import (
@@ -52,7 +52,7 @@ def report(
     method: str = "",
     engines: bool = False,
     sampling: Sampling = _UNTOLD,
-    progress: Progress = lambda *_: None,
+    progress: Progress = no_progress,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Report:
     """Look at a source (a text is the address of a server) and judge every model there.
@@ -98,7 +98,7 @@ def report_each(
     settings: Settings,
     methods: Sequence[str],
     *,
-    progress: Progress = lambda *_: None,
+    progress: Progress = no_progress,
     sleep: Callable[[float], None] = time.sleep,
 ) -> tuple[Report, ...]:
     """Look at servers over the same time, and report of each by itself; `methods` says how each drafts, where known."""

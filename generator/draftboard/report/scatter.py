@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields
+from operator import attrgetter
 
 from draftboard.expr.vector import Labels, kept, value_of
 from draftboard.intervals import LEAST, Estimate, Ratio
@@ -13,13 +14,17 @@ from draftboard.signals.latency import per_token
 Parts = Mapping[Labels, tuple[Part, ...]]  # By model.
 SCRAPES = 2
 """The shortest part of a Prometheus' range."""
-_SUMS: Mapping[str, Callable[[Part], tuple[float, float]]] = {
-    per_token.mean.name: lambda part: (part.seconds_per_token, part.requests),
-    acceptance.name: lambda part: (part.accepted_tokens, part.draft_tokens),
+
+
+def _lengths(part: Part) -> tuple[float, float]:
     # SGLang counts drafts, and no tokens of them.
-    acceptance_length.name: lambda part: (
-        (part.drafts + part.accepted_tokens, part.drafts) if part.draft_tokens else (0.0, 0.0)
-    ),
+    return (part.drafts + part.accepted_tokens, part.drafts) if part.draft_tokens else (0.0, 0.0)
+
+
+_SUMS: Mapping[str, Callable[[Part], tuple[float, float]]] = {
+    per_token.mean.name: attrgetter("seconds_per_token", "requests"),
+    acceptance.name: attrgetter("accepted_tokens", "draft_tokens"),
+    acceptance_length.name: _lengths,
 }
 
 

@@ -1,4 +1,4 @@
-"""Requests to vLLM's OpenAI endpoint, bounded in size and time; failures are named and never quote an answer."""
+"""Requests to vLLM's OpenAI endpoint, bounded in size and time; failures never quote a response."""
 
 import asyncio
 import time
@@ -23,8 +23,10 @@ _HINTS = {
 }
 _Count = Annotated[int, Field(ge=0, le=10_000_000)]
 _Counts = Annotated[tuple[_Count, ...], Field(max_length=1_000_000)]
-_Steps = Annotated[_Counts, BeforeValidator(lambda given: () if given is None else given)]
-"""vLLM's `summary` has null where `detailed` has a list."""
+
+
+def _nothing(_value: object) -> None:
+    """Drop a value."""
 
 
 class Drafts(BaseModel):
@@ -34,8 +36,8 @@ class Drafts(BaseModel):
     num_spec_steps: _Count
     num_accepted_draft_tokens: _Count
     num_draft_tokens: _Count
-    per_step_accepted: _Steps = ()  # With `detailed`: accepted tokens of each draft, in order.
-    per_step_drafted: _Steps = ()
+    per_step_accepted: _Counts | None = None  # With `detailed`: accepted tokens of each draft, in order.
+    per_step_drafted: _Counts | None = None
 
     @model_validator(mode="after")
     def _agree(self) -> Self:
@@ -45,20 +47,20 @@ class Drafts(BaseModel):
             or sum(j * drafts for j, drafts in enumerate(histogram)) != self.num_accepted_draft_tokens
             or self.num_accepted_draft_tokens > self.num_draft_tokens
             or (self.num_draft_tokens > 0) != (self.num_spec_steps > 0)
-            or len(self.per_step_accepted) != len(self.per_step_drafted)
+            or len(self.per_step_accepted or ()) != len(self.per_step_drafted or ())
         ):
             raise ValueError("counts that contradict each other")
         return self
 
 
 class Completion(BaseModel):
-    """An answer without its text."""
+    """A completion without its text."""
 
-    choice: Annotated[object, Field(validation_alias=AliasPath("choices", 0)), AfterValidator(lambda _: None)]
+    choice: Annotated[object, Field(validation_alias=AliasPath("choices", 0)), AfterValidator(_nothing)]
     """Required, and dropped."""
     tokens: Annotated[_Count, Field(validation_alias=AliasPath("usage", "completion_tokens"))]
     drafts: Annotated[
-        Drafts | Annotated[None, BeforeValidator(lambda _: None)],
+        Drafts | Annotated[None, BeforeValidator(_nothing)],
         Field(validation_alias=AliasPath("metrics", "speculative_decoding"), union_mode="left_to_right"),
     ] = None
     """None where the server does not report them, or in an unknown form."""
@@ -89,12 +91,12 @@ class Batch:
 
     @property
     def tokens(self) -> int:
-        """Of all completions."""
+        """Tokens of all completions."""
         return sum(answer.tokens for answer in self.answers)
 
     @property
     def times_per_token(self) -> list[float]:
-        """Of each request, in seconds."""
+        """Seconds per token of each completed request."""
         ended = [one for one in self.outcomes if one.completion and one.completion.tokens]
         return [one.seconds / one.completion.tokens for one in ended if one.completion]
 
@@ -102,11 +104,11 @@ class Batch:
 class Api:
     """A server's endpoint."""
 
-    def __init__(self, plan: Plan) -> None:
-        """Raise DraftboardError where the address or the certificates are invalid."""
+    def __init__(self, plan: Plan, sleep: Callable[[float], None] = time.sleep) -> None:
+        """Raise DraftboardError where the address or the certificates are invalid; `sleep` waits for its counters."""
         url, access = parsed_url(plan.server), plan.access
         path = url.path.rstrip("/").removesuffix("/metrics").removesuffix("/v1")
-        self.base, self._plan = url.copy_with(path=path or "/"), plan
+        self.base, self._plan, self.access, self.sleep = url.copy_with(path=path or "/"), plan, access, sleep
         self.name, self._url = shown(self.base), self.base.copy_with(path=f"{path}/v1/completions")
         self._verify = access.certificates if url.scheme == "https" else False
         self._headers = access.headers | {"Accept-Encoding": "identity"}
@@ -166,15 +168,15 @@ class Api:
 
 
 def explained(failure: str) -> str:
-    """A failure with the remedy, where one is known."""
+    """A failure with its remedy, if one is known."""
     hint = _HINTS.get("HTTP 3" if failure.startswith("HTTP 3") else failure)
     return f"{failure}: {hint}" if hint else failure
 
 
 def require_answers(batch: Batch, api: Api, model: str) -> None:
-    """Raise DraftboardError where not one request was answered."""
+    """Raise DraftboardError where no request was answered."""
     if batch.outcomes and not batch.answers:
         raise DraftboardError(
-            f"{api.name}: none of {len(batch.outcomes)} requests to {model} was answered with a completion: "
+            f"{api.name}: no completion for any of {len(batch.outcomes)} requests to {model}: "
             f"{explained(batch.outcomes[0].failure)}"
         )

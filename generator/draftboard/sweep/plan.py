@@ -1,4 +1,4 @@
-"""What a sweep sends: the settings of a run, and prompts, whose text goes to the server and nowhere else."""
+"""What a sweep sends. The text of prompts goes to the server and nowhere else."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -10,8 +10,9 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from draftboard.access import Access
 from draftboard.errors import DraftboardError
+from draftboard.files import saved_bytes
 
-_MOST = {"bytes": 16_000_000, "prompts": 10_000, "tags": 50}
+_MOST_BYTES, _MOST = 16_000_000, {"prompts": 10_000, "tags": 50}
 
 
 @dataclass(frozen=True)
@@ -36,12 +37,9 @@ class Prompts:
 
 def read_prompts(path: Path) -> Prompts:
     """Prompts of a file: plain text, one a line, or JSON lines of `prompt` and `tag`; errors do not quote them."""
+    content = saved_bytes(path, "prompts file", _MOST_BYTES, pipes=True)
     try:
-        with path.open("rb") as file:
-            content = file.read(_MOST["bytes"] + 1)
         text = content.decode("utf-8-sig")
-    except OSError as error:
-        raise DraftboardError(f"{path}: cannot read the prompts: {error.strerror or error}") from None
     except UnicodeDecodeError:
         raise DraftboardError(f"{path}: the prompts are not UTF-8 text") from None
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
@@ -49,10 +47,9 @@ def read_prompts(path: Path) -> Prompts:
         raise DraftboardError(f"{path}: contains no prompt: write one per line")
     in_json = text.lstrip().startswith("{")
     prompts = [_from_json(line, f"{path}: line {n}") if in_json else Prompt(line.strip("\r")) for n, line in lines]
-    counts = {"bytes": len(content), "prompts": len(prompts), "tags": len({prompt.tag for prompt in prompts})}
-    for what, most in _MOST.items():
-        if counts[what] > most:
-            raise DraftboardError(f"{path}: more than {most:,} {what}, the maximum")
+    for what, count in {"prompts": len(prompts), "tags": len({prompt.tag for prompt in prompts})}.items():
+        if count > _MOST[what]:
+            raise DraftboardError(f"{path}: {count:,} {what}, at most {_MOST[what]:,} allowed")
     return Prompts(tuple(prompts), str(path))
 
 
@@ -94,5 +91,5 @@ class Plan:
     access: Access = field(default_factory=Access)
 
     def prompts_of(self, requests: int) -> Iterator[Prompt]:
-        """So many prompts, taken in turn: the same ones at each temperature."""
+        """The first `requests` prompts, repeated as needed: the same ones at each temperature."""
         return islice(cycle(self.prompts.all), requests)

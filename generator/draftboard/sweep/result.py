@@ -27,7 +27,7 @@ class Spread(Described):
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Self | None:
-        """None without values. Percentiles are interpolated."""
+        """Spread of values, with interpolated percentiles; None without values."""
         if not values:
             return None
         mean, std = statistics.fmean(values), statistics.pstdev(values)

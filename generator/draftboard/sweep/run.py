@@ -1,4 +1,4 @@
-"""The sweep itself: warm-up, page, requests, page, for one temperature after the other."""
+"""Runs a sweep: warm-up, page, requests, page, for one temperature after the other."""
 
 import math
 import time
@@ -11,7 +11,7 @@ from itertools import zip_longest
 from draftboard.catalogue import latency, serving, speculation
 from draftboard.errors import DraftboardError
 from draftboard.intervals import LEAST, PARTS, Ratio
-from draftboard.output import Progress
+from draftboard.output import Progress, no_progress
 from draftboard.reading import Page, Tally, lifetime
 from draftboard.report import ModelReport, Origin, Reading, Verdict, judged, of_pages, ratios, warnings
 from draftboard.settings import Settings
@@ -20,7 +20,7 @@ from draftboard.status import Status
 from draftboard.sweep.client import Api, Batch, explained, require_answers
 from draftboard.sweep.plan import BUILT_IN, Plan
 from draftboard.sweep.result import Intervals, PerRequest, Production, Row, Spread, Sweep, Tagged
-from draftboard.sweep.watch import Watch, foreign, foreign_notes, total
+from draftboard.sweep.watch import foreign, foreign_notes, page_of, settled_page, total
 
 _DEFAULTS = Settings()
 _NOT_REPORTED = (
@@ -44,24 +44,23 @@ def sweep(
     plan: Plan,
     settings: Settings = _DEFAULTS,
     *,
-    progress: Progress = lambda *_: None,
+    progress: Progress = no_progress,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Sweep:
-    """Sweep a server's temperatures. An interruption, or a server that stops answering, ends it with what is done.
+    """Sweep a server's temperatures. An interruption, or a server that stops responding, ends it with partial results.
 
     `progress` receives a description, the requests done and their number; `sleep` waits for the server's counters.
 
     Raises:
         DraftboardError: the server does not answer, does not speculate, or completes nothing.
     """
-    api = Api(plan)
-    watch = Watch(api, plan.access, sleep)
-    page = watch.page()
+    api = Api(plan, sleep)
+    page = page_of(api)
     grown = lifetime(page)
     if total(grown, speculation.DRAFTS) is None or page.v0:
         model = Reading([page], grown, settings, "", origin=Origin.LIFETIME).report().models[0]
         raise DraftboardError(f"{page.source}: nothing to sweep: {model.state}: {model.verdict.reasons[0]}")
-    run = _Run(plan, plan.model or grown.tallies[0].model, settings, api, watch, progress)
+    run = _Run(plan, plan.model or grown.tallies[0].model, settings, api, progress)
     failure, interrupted, wanted = None, False, plan.production_temperature
     try:
         for temperature in plan.temperatures:
@@ -100,23 +99,22 @@ class _Run:
     model: str
     settings: Settings
     api: Api
-    watch: Watch
     progress: Progress
     done: list[Row] = field(default_factory=list)
     ended: int = 0  # Requests.
     answered: bool = False  # Whether there was a completion.
 
     def at(self, temperature: float) -> None:
-        """Add a row for one temperature, or for the part of it that was done when it was interrupted."""
-        plan, start, warm_up, batch = self.plan, self.watch.page(), Batch([]), Batch([])
+        """Add the row of a temperature; if interrupted, of the requests sent so far."""
+        plan, start, warm_up, batch = self.plan, page_of(self.api), Batch([]), Batch([])
         self._send(f"warming up for temperature {temperature:g}", temperature, plan.warm_up, warm_up)
-        before, interrupted, pages = self.watch.settled(start, warm_up), None, list[Page]()
+        before, interrupted, pages = settled_page(self.api, start, warm_up), None, list[Page]()
         try:
             self._send(f"temperature {temperature:g}", temperature, plan.requests, batch, pages)
         except KeyboardInterrupt as error:
             interrupted = error
         if batch.outcomes or not interrupted:
-            pages = [before, *pages, self.watch.settled(before, batch)]
+            pages = [before, *pages, settled_page(self.api, before, batch)]
             self.done.append(self._row(temperature, pages, batch))
         if interrupted:
             raise interrupted
@@ -124,7 +122,7 @@ class _Run:
     def _send(
         self, what: str, temperature: float, requests: int, batch: Batch, pages: list[Page] | None = None
     ) -> None:
-        """Send a batch; `pages` gets those of its parts, where there are requests enough to divide."""
+        """Send a batch; `pages` receives a page after each part, if there are enough requests for parts."""
         steps = len(self.plan.temperatures) * (self.plan.warm_up + self.plan.requests)
         part = math.ceil(requests / PARTS) if pages is not None and requests >= LEAST else requests
 
@@ -134,7 +132,7 @@ class _Run:
             done = len(batch.outcomes)
             if pages is not None and done < requests and done % part == 0:
                 with suppress(DraftboardError):  # a longer part follows
-                    pages.append(self.watch.page())
+                    pages.append(page_of(self.api))
 
         self.progress(what, self.ended, steps)
         self.api.complete(self.plan.prompts_of(requests), self.model, temperature, batch, ended)
@@ -194,7 +192,7 @@ def _intervals(server: ModelReport, times: Sequence[float]) -> Intervals:
 
 
 def by_request(batch: Batch, method: str, settings: Settings) -> tuple[PerRequest | None, Verdict | None]:
-    """Drafts as the responses report them, judged as if a server had counted them alone; None where none does."""
+    """Drafts as the responses report them, judged like a server's counters; None where no response reports them."""
     reported = [answer.drafts for answer in batch.answers if answer.drafts]
     if not reported:
         return None, None
@@ -216,7 +214,7 @@ def by_request(batch: Batch, method: str, settings: Settings) -> tuple[PerReques
     for j in range(1, len(histogram)):
         counted[speculation.ACCEPTED_TOKENS_PER_POS.name, (("position", str(j - 1)),)] = sum(histogram[j:])
     model = judged(Tally("", "", "", counted, {}), None, method, settings)
-    steps = [step for one in drafting for step in zip(one.per_step_accepted, one.per_step_drafted, strict=True)]
+    pairs = (zip(one.per_step_accepted or (), one.per_step_drafted or (), strict=True) for one in drafting)
     of_requests = PerRequest(
         requests=len(reported),
         undrafted=len(reported) - len(drafting),
@@ -224,18 +222,19 @@ def by_request(batch: Batch, method: str, settings: Settings) -> tuple[PerReques
         histogram=histogram,
         acceptance=Spread.of([accepted / drafted for accepted, drafted, _ in each]),
         acceptance_length=Spread.of([1 + accepted / drafts for accepted, _, drafts in each]),
-        step_acceptance=Spread.of([accepted / drafted for accepted, drafted in steps if drafted]),
+        step_acceptance=Spread.of([accepted / drafted for steps in pairs for accepted, drafted in steps if drafted]),
     )
     return of_requests, model.verdict
 
 
 def _at_production(temperature: float, rows: Sequence[Row]) -> Production | None:
-    """The verdict at the nearest temperature, the higher one of two, and why production may differ."""
+    """The verdict at the nearest temperature (the higher of two), and why production may differ."""
     answered = [row for row in rows if row.answered]
     if not answered:
         return None
     # Rounded: 0.4 and 0.8 are equally far from 0.6, though their differences are not.
-    nearest = min(answered, key=lambda row: (round(abs(row.temperature - temperature), 6), -row.temperature))
+    distances = {(round(abs(row.temperature - temperature), 6), -row.temperature): row for row in answered}
+    nearest = distances[min(distances)]
     at, verdict = nearest.temperature, nearest.server.verdict
     warnings = {
         f"{temperature:g} was not swept, {at:g} is the nearest: add it to --temperatures": at != temperature,

@@ -1,9 +1,7 @@
-"""A server's counters around the requests that it is sent, and what others sent it meanwhile."""
+"""A server's counters before and after our requests, and the traffic of others in between."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 
-from draftboard.access import Access
 from draftboard.catalogue import Metric, serving, speculation
 from draftboard.reading import Growth, Page, Since, growth, scrape
 from draftboard.settings import Settings
@@ -14,42 +12,35 @@ from draftboard.sweep.result import Foreign
 _PAUSE, _TRIES = 0.2, 15
 
 
-@dataclass(frozen=True)
-class Watch:
-    """Reads a server's page."""
+def page_of(api: Api) -> Page:
+    """The server's page now."""
+    return scrape([str(api.base)], api.access)[0]
 
-    api: Api
-    access: Access
-    sleep: Callable[[float], None]
 
-    def page(self) -> Page:
-        """The page now."""
-        return scrape([str(self.api.base)], self.access)[0]
-
-    def settled(self, since: Page, batch: Batch) -> Page:
-        """The page once the server runs nothing and has counted its answers, which takes it a moment."""
-        for _ in range(_TRIES):
-            page = self.page()
-            counted = total(growth(since, page), serving.GENERATION_TOKENS)
-            if (counted is None or counted >= batch.tokens) and not running_on(page):
-                return page
-            self.sleep(_PAUSE)
-        return self.page()
+def settled_page(api: Api, since: Page, batch: Batch) -> Page:
+    """The server's page once it is idle and has counted its responses, which takes a moment."""
+    for _ in range(_TRIES):
+        page = page_of(api)
+        counted = total(growth(since, page), serving.GENERATION_TOKENS)
+        if (counted is None or counted >= batch.tokens) and not running_on(page):
+            return page
+        api.sleep(_PAUSE)
+    return page_of(api)
 
 
 def total(grown: Growth, metric: Metric) -> float | None:
-    """Growth of a counter on all engines; None where none exposes it."""
+    """Growth of a counter over all engines; None where no engine exposes it."""
     totals = [growth for tally in grown.tallies if (growth := tally.total(metric)) is not None]
     return sum(totals) if totals else None
 
 
 def running_on(page: Page) -> float:
-    """Requests that run on the server or wait there."""
+    """Requests running or waiting on the server."""
     return sum(sum(page.of(metric).values()) for metric in (serving.REQUESTS_RUNNING, serving.REQUESTS_WAITING))
 
 
 def foreign(plan: Plan, settings: Settings, before: Page, after: Page, batch: Batch) -> Foreign | None:
-    """What the server counted beyond our responses; None where its counters do not tell."""
+    """Traffic beyond our requests; None without the counters for it, or after a restart."""
     grown = growth(before, after)
     generated, finished = total(grown, serving.GENERATION_TOKENS), total(grown, serving.REQUESTS_FINISHED)
     if generated is None or any(tally.since is Since.RESTART for tally in grown.tallies):
@@ -69,7 +60,7 @@ def foreign(plan: Plan, settings: Settings, before: Page, after: Page, batch: Ba
 
 
 def foreign_notes(traffic: Foreign | None) -> Iterator[str]:
-    """What disturbed the measurement, and how much."""
+    """Notes on traffic of others, and on counts below ours."""
     if traffic and traffic.unexplained_tokens < -traffic.tolerance * traffic.generated:
         yield (
             f"the server counted {-traffic.unexplained_tokens:,.0f} tokens fewer than it returned: is this a load "

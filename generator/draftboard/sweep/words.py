@@ -27,7 +27,7 @@ _NOTE = (
 
 
 def document(sweep: Sweep) -> Document:
-    """The sweep for people."""
+    """The sweep as a document."""
     rows = sweep.rows
     sent = (
         f"{sweep.model} at {sweep.server}: {sweep.prompts:,} prompts ({sweep.prompts_source}), up to "
@@ -36,7 +36,7 @@ def document(sweep: Sweep) -> Document:
     )
     opening = (Sentence(sent, Status.QUIET), *_at_production(sweep.production))
     if not rows:
-        return Document.of((*opening, Sentence("interrupted before a request was answered: no results")))
+        return Document.of((*opening, Sentence("interrupted before the first response: no results")))
     reporting = [(_named(row), row.by_request) for row in rows if row.by_request]
     notes = [f"at {row.temperature:g}: {note}" for row in rows for note in row.notes]
     notes += dict.fromkeys(note for row in rows for note in row.server.notes)

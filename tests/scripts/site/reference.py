@@ -24,7 +24,7 @@ def signals(settings: Settings) -> str:
         "# Signals",
         (
             "A signal is one question of an operator. Records, panels, alerts and the report are derived from it. "
-            "`draftboard signals WORD` prints the same, with your settings."
+            "`draftboard signals WORD` prints these entries with your settings."
         ),
     ]
     for entry in inventory(settings).signals:
@@ -53,9 +53,9 @@ def records(settings: Settings) -> str:
         for record in entry.records
     ]
     text = (
-        "Names are `level:metric:operations`, and public: a change stands in the changelog. `engine:` records keep the "
-        "labels of an instance and an engine, `model:` records sum over them, `service:` records over all ways to "
-        "draft, `target:` records are of scrape targets, `monitor:` records of the monitoring itself."
+        "Names are `level:metric:operations`. They are public: the changelog lists each change. `engine:` records keep "
+        "the labels of an instance and an engine, and `model:` records sum over them. `service:` records also sum over "
+        "drafting methods. `target:` records are of scrape targets, `monitor:` records of the monitoring itself."
     )
     return _page(["# Records", text, _table("record | signal | unit", sorted(rows))])
 
@@ -65,8 +65,8 @@ def dashboards(settings: Settings) -> str:
     parts = [
         "# Dashboards",
         (
-            "Each is built from records; those named `-raw` hold the same on raw series, for a Prometheus without the "
-            "rules. Pictures are drawn by Grafana's own front end over simulated servers."
+            "These dashboards read records; those named `-raw` have the same panels on raw series, for a Prometheus "
+            "without the rules. The pictures show Grafana's front end with simulated servers."
         ),
     ]
     for uid, build in built_dashboards(settings, Edition.RECORDS).items():
@@ -94,8 +94,8 @@ def settings_page() -> str:
     parts = [
         "# Settings",
         (
-            "What `draftboard init` writes. A line that begins with `#` and a key shows its default. HEUR marks a rule "
-            "of thumb, without a measurement."
+            "`draftboard init` writes this file. A line that begins with `#` and a key shows its default. HEUR marks a "
+            "rule of thumb, without a measurement."
         ),
         f"```toml\n{head}\n```",
     ]

@@ -1,15 +1,15 @@
-"""Acceptance by position now, the yield of each draft length, the same over time, then by engine."""
+"""Acceptance by position, the speedup of each draft length, both over time, then by engine."""
 
 from draftboard.dashboards.page import Page, row
 from draftboard.dashboards.panels import bars, listing, table, timeline, trend, trends
 from draftboard.signals import Level, acceptance, comparison, costs, decisions, depth, economics, integrity, traffic
 
 PAGE = Page(
-    question="How deep are drafts accepted, and how long should they be?",
+    question="Up to which position are drafts accepted, and how long should they be?",
     drafting=True,
     rows=(
         row(
-            "How deep are drafts accepted now?",
+            "Up to which position are drafts accepted now?",
             *bars(depth.survival, depth.conditional_acceptance),
             *bars(depth.acceptance_by_position, depth.accepted_length_share),
             *bars(depth.tokens_per_step_at, depth.draft_length_at),

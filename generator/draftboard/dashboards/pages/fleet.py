@@ -1,4 +1,4 @@
-"""Hundreds of engines: each in a table, those that were not well, the ten worst, and how far they are apart."""
+"""Hundreds of engines: each in a table, those that were unhealthy, the ten worst, and how much they differ."""
 
 from draftboard.dashboards.page import Page, row
 from draftboard.dashboards.panels import bar_chart, table, timeline, totals, trend, trends
@@ -19,7 +19,7 @@ from draftboard.signals import (
 )
 
 PAGE = Page(
-    question="Which of many engines needs somebody, and how far apart are the engines of a model?",
+    question="Which of many engines needs attention, and how much do the engines of a model differ?",
     lines=(10, 25),
     # Raw series of hundreds of engines cost too much.
     editions=(Edition.RECORDS,),
@@ -35,18 +35,18 @@ PAGE = Page(
                 worst=(fleet.engine_standing, fleet.length_margin),
                 filled=(fleet.engine_standing,),
                 linked={
-                    acceptance.acceptance_length: ("depth", "How deep are its drafts accepted?"),
+                    acceptance.acceptance_length: ("depth", "Up to which position are its drafts accepted?"),
                     latency.per_token.p99: ("latency", "Where does its time go?"),
-                    capacity.kv_cache_usage: ("capacity", "How full is its KV cache, and who waits?"),
+                    capacity.kv_cache_usage: ("capacity", "How full is its KV cache, and do requests wait?"),
                     fleet.engine_standing: ("overview", "Does speculation pay for its model?"),
                 },
-                says="How each engine does now; a figure links to the page that explains it, of this engine.",
+                says="The current state of each engine; a figure links to the page that explains it for this engine.",
                 action="Start at the top: the worst rows come first.",
                 height=18,
             ),
         ),
         row(
-            "Which engines were not well, and when?",
+            "Which engines were unhealthy, and when?",
             totals(decisions.engines_by_state, width=24),
             timeline(fleet.not_well, lasting_first=True),
         ),
@@ -60,7 +60,7 @@ PAGE = Page(
             ),
         ),
         row(
-            "How far apart are the engines of a model?",
+            "How much do the engines of a model differ?",
             *(panel for spread in fleet.SPREADS.values() for panel in (bar_chart(spread), trend(spread))),
             collapsed=True,
         ),

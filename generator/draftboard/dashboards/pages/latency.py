@@ -42,7 +42,7 @@ PAGE = Page(
                 *(slo.burning_fast, slo.burning_slowly, slo.time_left),
                 worst=(slo.budget_left,),
                 says="Share of requests that met each SLO in its window, and what is left of its error budget.",
-                action="Where a burn is fast act now, where it is slow act today.",
+                action="Act now on a fast burn, today on a slow one.",
             ),
             *trends(slo.error_ratio_now, slo.budget_left),
         ),

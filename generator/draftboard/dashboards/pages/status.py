@@ -6,7 +6,7 @@ from draftboard.dashboards.summary import summary
 from draftboard.signals import Edition, capacity, decisions, latency, requests, standings
 
 PAGE = Page(
-    question="Is every model well? For a screen on a wall: open it with ?kiosk.",
+    question="Is every model healthy? For a wall screen: open it with ?kiosk.",
     # A wall of standings, which only the rules know.
     editions=(Edition.RECORDS,),
     rows=(

@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -16,7 +17,7 @@ from draftboard.catalogue.dialects import DIALECTS
 from draftboard.durations import LATEST
 from draftboard.errors import DraftboardError
 from draftboard.lab import openmetrics
-from draftboard.output import Progress
+from draftboard.output import Progress, no_progress
 from draftboard.prometheus import Client, Promtool, Server
 from draftboard.rules import Group, RecordingRule, depths, reads, recording_groups
 from draftboard.settings import Settings
@@ -56,7 +57,7 @@ def replaying(
     promtool: Path,
     keep_in: Path | None = None,
     recording_rules: Sequence[Group] | None = None,
-    progress: Progress = lambda *_: None,
+    progress: Progress = no_progress,
 ) -> Iterator[Replay]:
     """Load a recording, evaluate all rules or those given, and serve both for a `with`; data stays in `keep_in`."""
     passes = in_passes(recording_groups(settings) if recording_rules is None else recording_rules)
@@ -161,7 +162,7 @@ def _samples(packed: IO[str]) -> Iterator[tuple[int, str, str, float]]:
     """Number and text of each line that is copied, its series and time; comments have neither."""
     known: set[str] = set()
     # A line has a limit, or a file of one endless line would fill the memory.
-    for number, line in enumerate(iter(lambda: packed.readline(_LONGEST_LINE), ""), start=1):
+    for number, line in enumerate(iter(partial(packed.readline, _LONGEST_LINE), ""), start=1):
         if line.startswith("#"):
             yield number, line, "", 0.0
             continue

@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -223,24 +223,24 @@ def _chapter(chapter: Chapter, start: float) -> Iterator[Block]:
     states = ", ".join(dict.fromkeys(moment.state for moment in chapter.moments))
     yield Heading(_named(chapter.model), Text("" if drafted else f"no drafts in all this time ({states})"))
 
-    def table(question: str, headings: tuple[Column, ...], cells: Callable[[Moment], tuple[Cell, ...]]) -> Table:
-        rows = tuple((_clock(start, moment.at), *cells(moment)) for moment in chapter.moments)
-        return Table((Column("Until"), *headings), rows, question)
+    def table(question: str, headings: tuple[Column, ...], rows: Sequence[tuple[Cell, ...]]) -> Table:
+        times = ((_clock(start, moment.at),) for moment in chapter.moments)
+        until = tuple(time + row for time, row in zip(times, rows, strict=True))
+        return Table((Column("Until"), *headings), until, question)
 
+    moments = chapter.moments
     if drafted:
         yield table(
             "Does it pay?",
             columns("State", numbers=["Drafts"]) + columns(verdict.title, advice.title),
-            lambda now: (now.state, f"{now.drafts:,.0f}", now.verdict or NOTHING, now.advice or NOTHING),
+            [(now.state, f"{now.drafts:,.0f}", now.verdict or NOTHING, now.advice or NOTHING) for now in moments],
         )
-        yield table("How much?", _titles(_SPEEDUP), lambda now: _numbers(now, _SPEEDUP))
-        yield table(
-            "How deep?",
-            _titles(_DEPTH) + columns(survival.title),
-            lambda now: (*_numbers(now, _DEPTH), " ".join(f"{share:.2f}" for share in now.survival) or NOTHING),
-        )
-    if any(moment.numbers[request_rate.name] for moment in chapter.moments):
-        yield table("Do users wait?", _titles(_LATENCY), lambda now: _numbers(now, _LATENCY))
+        yield table("How much?", _titles(_SPEEDUP), [_numbers(now, _SPEEDUP) for now in moments])
+        shares = (" ".join(f"{share:.2f}" for share in now.survival) or NOTHING for now in moments)
+        depths = [(*_numbers(now, _DEPTH), text) for now, text in zip(moments, shares, strict=True)]
+        yield table("How deep?", _titles(_DEPTH) + columns(survival.title), depths)
+    if any(moment.numbers[request_rate.name] for moment in moments):
+        yield table("Do users wait?", _titles(_LATENCY), [_numbers(now, _LATENCY) for now in moments])
 
 
 def _titles(signals: Sequence[Signal]) -> tuple[Column, ...]:

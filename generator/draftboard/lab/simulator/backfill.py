@@ -20,7 +20,7 @@ from draftboard.lab import openmetrics
 from draftboard.lab.simulator.arrivals import Floats
 from draftboard.lab.simulator.books import PAGE, children
 from draftboard.lab.simulator.fleet import Instance, Target
-from draftboard.output import Progress
+from draftboard.output import Progress, no_progress
 
 _FAMILIES = (around.UP, *PAGE)
 _VALUE_BYTES = 7  # Mean length of a value: counters of some digits, and many zeros.
@@ -54,7 +54,7 @@ def require_room(size: int, out: Path, *, any_size: bool) -> None:
         raise DraftboardError(f"{out}: {needed}: {smaller}, or choose another disk")
 
 
-def backfill(targets: Sequence[Target], times: range, out: Path, progress: Progress = lambda *_: None) -> None:
+def backfill(targets: Sequence[Target], times: range, out: Path, progress: Progress = no_progress) -> None:
     """Write what a Prometheus would have scraped at these Unix times. The file appears when it is complete."""
     with whole(out, "history") as joined, ExitStack() as stack:
         # Apart from the file that they are joined in, which the user may have named like one of them.

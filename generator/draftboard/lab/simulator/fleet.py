@@ -1,6 +1,7 @@
 """All servers of a scenario: scrape targets with their engines, and what happens to them."""
 
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 
@@ -42,7 +43,7 @@ class Instance:
         self.server = target.server
         self.children = children(target.server)  # all series that it ever exposes, in the order of `row`
         self._target = target
-        self._events = sorted(target.events, key=lambda event: event.at)
+        self._events = sorted(target.events, key=attrgetter("at"))
         self._happened: list[Event] = []
         self._epoch, self._speed = epoch, speed
         self._engines: list[Engine] = []

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from itertools import groupby
 from math import isnan
+from operator import attrgetter
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
@@ -31,7 +32,7 @@ class _Page(Collector):
     def collect(self) -> Iterator[Family]:
         """Families in the catalogue's order. Pages of several processes have no `_created`, as vLLM's have none."""
         with_created, row = self.instance.server.engines == 1, self.instance.row()
-        for _, group in groupby(self.instance.children, key=lambda child: child.metric.name):
+        for _, group in groupby(self.instance.children, key=attrgetter("metric.name")):
             children = list(group)
             metric = children[0].metric
             family = Family(metric.family, metric.help, metric.kind.value)
