@@ -24,7 +24,10 @@ from support.command_line import run
 DATA = Path(__file__).parents[1] / "data"
 LOADED = DATA / "v0.32.0-ngram-load.prom"
 BEFORE, AFTER = DATA / "v0.32.0-ngram-pair-before.prom", DATA / "v0.32.0-ngram-pair-after.prom"
-EVERY = sorted(one.name for one in (*ALL, *ALERTS) if one.exists(Settings()))
+EVERY = sorted(
+    [signal.name for signal in ALL if signal.exists(Settings())]
+    + [alert.name for alert in ALERTS if alert.exists(Settings())]
+)
 
 
 def explained(name: str, page: Path = LOADED, depth: int = 1) -> dict[str, Step]:
@@ -37,11 +40,14 @@ def explained(name: str, page: Path = LOADED, depth: int = 1) -> dict[str, Step]
 @pytest.mark.parametrize("dialect", sorted(DIALECTS))
 def test_every_signal_and_alert_has_words_in_every_dialect_where_it_exists(dialect: Any) -> None:
     settings = Settings.model_validate({"series": {"dialect": dialect}})
-    there = [*(one for one in ALL if one.exists(settings)), *(one for one in ALERTS if one.exists(settings))]
-    for one in there:
-        (series,) = explain(one.name, settings).series
-        assert all(step.formula or step.rows for step in series.steps), one.name
-        assert not any("nodes." in step.formula or "(path=" in step.formula for step in series.steps), one.name
+    signals, alerts = (
+        (one.name for one in ALL if one.exists(settings)),
+        (one.name for one in ALERTS if one.exists(settings)),
+    )
+    for name in (*signals, *alerts):
+        (series,) = explain(name, settings).series
+        assert all(step.formula or step.rows for step in series.steps), name
+        assert not any("nodes." in step.formula or "(path=" in step.formula for step in series.steps), name
 
 
 @pytest.mark.parametrize("page", [LOADED, DATA / "v0.32.0-ngram-idle.prom", DATA / "v0.32.0-eagle-unfit.prom"])
@@ -87,7 +93,7 @@ def test_depth_0_explains_one_signal_and_each_signal_stands_once() -> None:
     assert [*explained("verdict", depth=0)] == ["verdict"]
     reading = read(Lifetime(LOADED), Settings(), "ngram")
     names = [step.name for step in of_reading("verdict", reading, depth=9).series[0].steps]
-    assert len(names) == len(set(names)) > 20  # noqa: PLR2004
+    assert len(names) == len(set(names)) > 20
 
 
 def test_two_pages_are_explained_over_the_time_between_them() -> None:

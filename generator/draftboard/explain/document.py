@@ -46,7 +46,7 @@ def _step(step: Step, *, promql: bool) -> Iterator[Block]:
     ]
     if left := len(step.rows) - len(reached):
         rows.append(("", f"{left} more", "not evaluated, because an earlier row holds"))
-    yield Table(columns("holds", "rows, in the order of evaluation", "because"), tuple(rows))
+    yield Table(columns("holds", "row", "because"), tuple(rows))
     yield Sentence(f"= {step.formula}" if step.formula else "")
     yield Bullets(tuple(_facts(step)))
     if promql:

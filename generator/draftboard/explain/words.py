@@ -41,7 +41,8 @@ def quantity(amount: Quantity | float, scope: Scope) -> str:
     text = number_text(amount, scope.settings)
     if not isinstance(amount, Quantity) or not settings_of(amount):
         return text
-    return f"{text} [{jsonnet(amount).strip('()')}]"
+    calculated = jsonnet(amount)
+    return f"{text} [{calculated[1:-1] if calculated.startswith('(') else calculated}]"
 
 
 @in_words.register
