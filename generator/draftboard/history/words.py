@@ -15,7 +15,7 @@ from draftboard.status import Status
 _SPEED = "Decode speed of a request, tokens/s"
 _READ = (
     "At like load: in batches of as many running requests per engine, rounded up to a power of two; each size is "
-    "weighted by the decode steps after the change. The 95 % intervals use the scatter between windows and do not cover "
+    "weighted by its decode steps after the change. 95 % intervals use the scatter between windows and do not cover "
     "other prompts or lengths. Windows next to a change are excluded."
 )
 
