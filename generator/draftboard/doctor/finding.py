@@ -47,6 +47,12 @@ class Finding(Described):
     paste: str = ""
     """To copy; `fix` refers to it as "below"."""
 
+    @classmethod
+    def of(cls, kind: str, where: str, empty: Empty = Empty(), /, **values: object) -> "Finding":
+        """A finding of `findings.toml`, with values for the names in its words."""
+        words = {key: text.format_map(values) for key, text in _WORDS[kind].items()}
+        return cls(Severity(words["severity"]), where, words["what"], words["fix"], empty, words.get("paste", ""))
+
 
 @dataclass(frozen=True)
 class Examination(Described):
@@ -77,12 +83,6 @@ class Diagnosis(Described):
     def content(self) -> bool:
         """Whether all examinations found nothing but notes."""
         return all(examination.content for examination in self.examinations)
-
-
-def found(kind: str, where: str, empty: Empty = Empty(), /, **values: object) -> Finding:
-    """A finding of `findings.toml`, with values for the names in its words."""
-    words = {key: text.format_map(values) for key, text in _WORDS[kind].items()}
-    return Finding(Severity(words["severity"]), where, words["what"], words["fix"], empty, words.get("paste", ""))
 
 
 def few(names: Sequence[str], most: int = 4, where: str = "") -> str:

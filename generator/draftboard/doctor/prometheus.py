@@ -10,7 +10,7 @@ from draftboard.catalogue import ELSEWHERE, Presence, around, probe, removed, se
 from draftboard.catalogue.dialects import DIALECTS, LOOKED_FOR, Dialect, dialect_of
 from draftboard.doctor import series
 from draftboard.doctor.buckets import FAMILIES, buckets_flag, finite, other_bounds
-from draftboard.doctor.finding import Empty, Examination, Finding, few, found
+from draftboard.doctor.finding import Empty, Examination, Finding, few
 from draftboard.doctor.releases import UNKNOWN, Release
 from draftboard.doctor.series import NAMES, Reader, Server, named, place
 from draftboard.errors import DraftboardError
@@ -58,14 +58,14 @@ def examine_prometheus(client: Client, settings: Settings, time: float, release:
     if not stored.servers:
         where = f"the selector {settings.selector}" if settings.selector else "scrape_configs"
         empty = series.silenced_by({name for names in NAMES.values() for name in names}, readers)
-        nothing = found("no-server", where, empty, label=settings.labels.spec_method, looked_for=LOOKED_FOR)
+        nothing = Finding.of("no-server", where, empty, label=settings.labels.spec_method, looked_for=LOOKED_FOR)
         return Examination(looked_at, (nothing, *of_our_rules))
     findings = [*series.missing_series(stored.servers, settings, readers, release)]
     findings += of_scrapes(targets, stored, settings)
     findings += [*of_our_rules, *_other_bounds(client, stored, settings, time), *_unresolved(client, settings, time)]
     if stored.beside.isdisjoint(names := NAMES[Presence.GPU_EXPORTER]):
         empty = series.silenced_by(names, readers)
-        findings.append(found("no-gpu-exporter", "scrape_configs", empty, name=names[0]))
+        findings.append(Finding.of("no-gpu-exporter", "scrape_configs", empty, name=names[0]))
     return Examination(looked_at, tuple(findings))
 
 
@@ -162,7 +162,7 @@ def _unresolved(client: Client, settings: Settings, time: float) -> Iterator[Fin
     for model, titles in sorted(by_model.items()):
         kind = "queue-below-resolution" if {*titles} == {latency.queue.title} else "below-resolution"
         times = ", ".join(dict.fromkeys(map(within, titles)))
-        yield found(kind, f"model {model}", times=times, flag=buckets_flag(settings))
+        yield Finding.of(kind, f"model {model}", times=times, flag=buckets_flag(settings))
 
 
 def of_scrapes(targets: Sequence[Target], stored: Stored, settings: Settings) -> Iterator[Finding]:
@@ -174,23 +174,25 @@ def of_scrapes(targets: Sequence[Target], stored: Stored, settings: Settings) ->
         seconds = sum(int(count) * _UNITS[unit] for count, unit in re.findall(r"(\d+)(ms|[smh])", interval))
         values = {"interval": interval, "window": window, "longest": longest, "points": _POINTS}
         if seconds * _POINTS > window.seconds:
-            yield found("scrapes-too-rare", f"scrape interval {interval}", **values)
+            yield Finding.of("scrapes-too-rare", f"scrape interval {interval}", **values)
         elif seconds > longest.seconds:
-            yield found("scrapes-rarer", f"scrape interval {interval}", **values)
+            yield Finding.of("scrapes-rarer", f"scrape interval {interval}", **values)
     errors = [(place(target.labels, settings), re.sub(r'^\w+ "[^"]*": ', "", target.error)) for target in own]
     for error in sorted({error for _, error in errors} - {""}):
-        yield found("failed-scrape", few([where for where, its_error in errors if its_error == error]), error=error)
+        yield Finding.of(
+            "failed-scrape", few([where for where, its_error in errors if its_error == error]), error=error
+        )
     for labels, count in Counter(tuple(sorted(target.labels.items())) for target in own).items():
         if count > 1:
             where, label = place(dict(labels), settings), settings.labels.instance
-            yield found("same-labels", where, count=count, label=label)
+            yield Finding.of("same-labels", where, count=count, label=label)
     for instance, jobs in sorted(stored.jobs_by_instance.items()):
         if len(jobs) > 1:
-            yield found("several-jobs", instance, count=len(jobs), jobs=", ".join(sorted(jobs)))
+            yield Finding.of("several-jobs", instance, count=len(jobs), jobs=", ".join(sorted(jobs)))
     speculates = any(server.speculates for server in stored.servers)
     if speculates and not any(server.method == settings.methods.baseline for server in stored.servers):
         where = f'{settings.labels.spec_method}="{settings.methods.baseline}"'
-        yield found("nothing-to-compare", where, title=measured_speedup.title)
+        yield Finding.of("nothing-to-compare", where, title=measured_speedup.title)
 
 
 def of_rules(
@@ -201,19 +203,19 @@ def of_rules(
     wanted, loaded = {*need_rules.alerts, *need_rules.records}, {rule.name for rule in rules or ()}
     ours, missing = loaded & wanted, sorted(wanted - loaded)
     if broken := {rule.name: rule.error for rule in rules or () if rule.error and rule.name in wanted}:
-        yield found("broken-rule", few([*broken]), error=next(iter(broken.values())))
+        yield Finding.of("broken-rule", few([*broken]), error=next(iter(broken.values())))
     state_record = str(state.record_name(Level.MODEL, settings))
     of_other_window = [name for name in sorted({*loaded, *stored.beside} - wanted) if re.fullmatch(_STATE, name)]
     alerts, records = (tuple(filter(missing.__contains__, names)) for names in (need_rules.alerts, need_rules.records))
     empty = Empty(() if ours else need_rules.panels, alerts, records)
     if not ours and state_record in stored.beside:
-        yield found("evaluated-elsewhere", "rules")
+        yield Finding.of("evaluated-elsewhere", "rules")
     elif missing and of_other_window:
-        yield found("other-window", "rules", empty, other=of_other_window[0], own=state_record)
+        yield Finding.of("other-window", "rules", empty, other=of_other_window[0], own=state_record)
     elif not ours:
-        yield found("no-rules", "rules", empty, alerts=len(alerts), files=_FILES)
+        yield Finding.of("no-rules", "rules", empty, alerts=len(alerts), files=_FILES)
     elif missing:
         values = {"missing": len(missing), "wanted": len(wanted), "names": few(missing), "files": _FILES}
-        yield found("missing-rules", "rules", empty, **values)
+        yield Finding.of("missing-rules", "rules", empty, **values)
     elif state_record not in stored.beside and any(server.answers for server in stored.servers):
-        yield found("no-records", "rules")
+        yield Finding.of("no-records", "rules")

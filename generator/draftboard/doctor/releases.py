@@ -66,8 +66,8 @@ class Release:
     @cached_property
     def numbers(self) -> tuple[int, ...]:
         """The version as numbers."""
-        found = _VERSION.fullmatch(self.version)
-        return _numbers(found[1] if found else NEWEST)
+        match = _VERSION.fullmatch(self.version)
+        return _numbers(match[1] if match else NEWEST)
 
     @cached_property
     def read_as(self) -> str:

@@ -9,7 +9,7 @@ from draftboard.catalogue import CATALOGUE, RECORDED, Metric, Presence, around, 
 from draftboard.catalogue.dialects import DIALECTS, LOOKED_FOR, Dialect
 from draftboard.catalogue.metric import release_numbers
 from draftboard.dashboards import places
-from draftboard.doctor.finding import Empty, Finding, few, found
+from draftboard.doctor.finding import Empty, Finding, few
 from draftboard.doctor.releases import UNKNOWN, Release
 from draftboard.expr.nodes import Expr
 from draftboard.expr.reads import stays_empty
@@ -118,7 +118,7 @@ def missing_series(
     there = frozenset[str]().union(*(server.names for server in read))
     for kind, chosen, names, values in _causes(servers, settings, release):
         if chosen:
-            yield found(kind, named(chosen, servers), silenced_by({*names} - there, readers), **values)
+            yield Finding.of(kind, named(chosen, servers), silenced_by({*names} - there, readers), **values)
 
 
 def _causes(servers: Sequence[Server], settings: Settings, release: Release) -> Iterator[_Cause]:
