@@ -85,7 +85,7 @@ class Diagnosis(Described):
         return all(examination.content for examination in self.examinations)
 
 
-def few(names: Sequence[str], most: int = 4, where: str = "") -> str:
+def shortened(names: Sequence[str], most: int = 4, where: str = "") -> str:
     """The first names, how many more there are, and `where` they are."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more{where}" if more > 0 else "")

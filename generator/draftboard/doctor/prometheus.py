@@ -10,7 +10,7 @@ from draftboard.catalogue import ELSEWHERE, Presence, around, probe, removed, se
 from draftboard.catalogue.dialects import DIALECTS, LOOKED_FOR, Dialect, dialect_of
 from draftboard.doctor import series
 from draftboard.doctor.buckets import FAMILIES, buckets_flag, finite, other_bounds
-from draftboard.doctor.finding import Empty, Examination, Finding, few
+from draftboard.doctor.finding import Empty, Examination, Finding, shortened
 from draftboard.doctor.releases import UNKNOWN, Release
 from draftboard.doctor.series import NAMES, Reader, Server, named, place
 from draftboard.errors import DraftboardError
@@ -180,7 +180,7 @@ def of_scrapes(targets: Sequence[Target], stored: Stored, settings: Settings) ->
     errors = [(place(target.labels, settings), re.sub(r'^\w+ "[^"]*": ', "", target.error)) for target in own]
     for error in sorted({error for _, error in errors} - {""}):
         yield Finding.of(
-            "failed-scrape", few([where for where, its_error in errors if its_error == error]), error=error
+            "failed-scrape", shortened([where for where, its_error in errors if its_error == error]), error=error
         )
     for labels, count in Counter(tuple(sorted(target.labels.items())) for target in own).items():
         if count > 1:
@@ -203,7 +203,7 @@ def of_rules(
     wanted, loaded = {*need_rules.alerts, *need_rules.records}, {rule.name for rule in rules or ()}
     ours, missing = loaded & wanted, sorted(wanted - loaded)
     if broken := {rule.name: rule.error for rule in rules or () if rule.error and rule.name in wanted}:
-        yield Finding.of("broken-rule", few([*broken]), error=next(iter(broken.values())))
+        yield Finding.of("broken-rule", shortened([*broken]), error=next(iter(broken.values())))
     state_record = str(state.record_name(Level.MODEL, settings))
     of_other_window = [name for name in sorted({*loaded, *stored.beside} - wanted) if re.fullmatch(_STATE, name)]
     alerts, records = (tuple(filter(missing.__contains__, names)) for names in (need_rules.alerts, need_rules.records))
@@ -215,7 +215,7 @@ def of_rules(
     elif not ours:
         yield Finding.of("no-rules", "rules", empty, alerts=len(alerts), files=_FILES)
     elif missing:
-        values = {"missing": len(missing), "wanted": len(wanted), "names": few(missing), "files": _FILES}
+        values = {"missing": len(missing), "wanted": len(wanted), "names": shortened(missing), "files": _FILES}
         yield Finding.of("missing-rules", "rules", empty, **values)
     elif state_record not in stored.beside and any(server.answers for server in stored.servers):
         yield Finding.of("no-records", "rules")

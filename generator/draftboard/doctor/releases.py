@@ -12,7 +12,7 @@ from pydantic_core import from_json
 from draftboard import catalogue, reading
 from draftboard.access import Access
 from draftboard.catalogue import Metric
-from draftboard.doctor.finding import few, shown
+from draftboard.doctor.finding import shortened, shown
 from draftboard.errors import DraftboardError
 
 _DATA = tomllib.loads((files("draftboard.doctor") / "releases.toml").read_text())

@@ -9,7 +9,7 @@ from draftboard.catalogue import CATALOGUE, RECORDED, Metric, Presence, around, 
 from draftboard.catalogue.dialects import DIALECTS, LOOKED_FOR, Dialect
 from draftboard.catalogue.metric import release_numbers
 from draftboard.dashboards import places
-from draftboard.doctor.finding import Empty, Finding, few
+from draftboard.doctor.finding import Empty, Finding, shortened
 from draftboard.doctor.releases import UNKNOWN, Release
 from draftboard.expr.nodes import Expr
 from draftboard.expr.reads import stays_empty
@@ -107,7 +107,7 @@ def place(labels: Mapping[str, str], settings: Settings) -> str:
 
 def named(servers: Sequence[Server], among: Sequence[Server]) -> str:
     """Some of all servers, in words."""
-    return f"all {len(among)} servers" if len(servers) == len(among) > 1 else few([server.where for server in servers])
+    return f"all {len(among)} servers" if len(servers) == len(among) > 1 else shortened([server.where for server in servers])
 
 
 def missing_series(
@@ -140,7 +140,7 @@ def _causes(servers: Sequence[Server], settings: Settings, release: Release) -> 
     for presence, kind in ((Presence.HTTP, "no-request"), (Presence.ONE_PROCESS, "no-process-series")):
         exported = [metric for metric in _surely(presence, release) if settings.dialect.spelled(metric)]
         lacking, absent = _lacking(telling, exported)
-        yield kind, lacking, absent, {"names": few(NAMES[presence])}
+        yield kind, lacking, absent, {"names": shortened(NAMES[presence])}
 
 
 def _surely(presence: Presence, release: Release) -> list[Metric]:
@@ -153,7 +153,7 @@ def _releases(servers: Sequence[Server], release: Release) -> Iterator[_Cause]:
         names = ", ".join(sorted(_V0.keys() & old[0].names))
         yield "v0-series", old, (), {"names": names, "instead": "; ".join(_V0.values())}
     lacking, absent = _lacking(servers, _surely(Presence.ALWAYS, release))
-    yield "removed-on-the-way", lacking, absent, {"names": few(absent)}
+    yield "removed-on-the-way", lacking, absent, {"names": shortened(absent)}
     yield from _older(servers, release)
 
 
@@ -170,7 +170,7 @@ def _older(servers: Sequence[Server], release: Release) -> Iterator[_Cause]:
         has = ", ".join(old for old in former if any(name.startswith(old) for name in first.names))
         values = {
             "since": max((metric.since for metric in missing), key=release_numbers),
-            "names": few([metric.name for metric in missing]),
+            "names": shortened([metric.name for metric in missing]),
             "old": f"; it has the old {has}" if has else "",
             "own": f"vLLM {release.version}, " if release.version else "",
         }
