@@ -110,7 +110,8 @@ def document(diagnosis: Diagnosis) -> Document:
         blocks += [Heading(one.looked_at, Text(says or "all well", worst)), table]
         for finding in one.findings:
             if kinds := {kind: names for kind, names in vars(finding.empty).items() if names}:
-                lines = (f"{len(names)} {kind}: {few(names, 6, ' (--json has all)')}" for kind, names in kinds.items())
+                where = " (--json has all)"
+                lines = (f"{len(names)} {kind}: {shortened(names, 6, where)}" for kind, names in kinds.items())
                 blocks += [Sentence(f"Stays empty ({finding.where}: {finding.what}):"), Bullets(tuple(lines))]
         for paste in dict.fromkeys(finding.paste for finding in one.findings if finding.paste):
             blocks += [Sentence("To copy:"), Verbatim(paste)]

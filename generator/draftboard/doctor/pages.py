@@ -63,10 +63,14 @@ def examine_pages(
 
 
 def _server_of(page: reading.Page) -> Server:
-    told = next((dict(labels) for labels in page.of(probe.INFO)), {})
-    adaptive = told.get("adaptive") == "true"
+    info = next((dict(labels) for labels in page.of(probe.INFO)), {})
+    adaptive = info.get("adaptive") == "true"
     return Server(
-        page.source, frozenset(page.by_name), dialect=page.dialect, told=told.get("method", ""), adaptive=adaptive
+        page.source,
+        frozenset(page.by_name),
+        dialect=page.dialect,
+        reported_method=info.get("method", ""),
+        adaptive=adaptive,
     )
 
 

@@ -1,10 +1,11 @@
 """A Prometheus: does it store all series of vLLM, scrape as the settings say, and evaluate the rules?"""
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from operator import itemgetter
 
 from draftboard.catalogue import ELSEWHERE, Presence, around, probe, removed, serving
 from draftboard.catalogue.dialects import DIALECTS, LOOKED_FOR, Dialect, dialect_of
@@ -17,7 +18,7 @@ from draftboard.errors import DraftboardError
 from draftboard.expr.nodes import Aggregate, Labels, Raw, merged
 from draftboard.expr.promql import aggregate, selector
 from draftboard.expr.to_promql import promql_of
-from draftboard.prometheus import Client, LoadedRule, Target
+from draftboard.prometheus import Client, LoadedRule, Series, Target
 from draftboard.settings import Settings
 from draftboard.signals import Level, Scope, latency
 from draftboard.signals.decisions import state
@@ -69,56 +70,56 @@ def examine_prometheus(client: Client, settings: Settings, time: float, release:
     return Examination(looked_at, tuple(findings))
 
 
+@dataclass
+class _TargetSeries:
+    """What is stored of one target."""
+
+    up: bool | None = None  # None where there is no `up` of it
+    names: set[str] = field(default_factory=set)
+    dialect: Dialect | None = None
+    info: Mapping[str, str] = field(default_factory=dict)  # labels of the plugin's series
+
+
 def _stored(client: Client, settings: Settings, time: float) -> Stored:
     """Targets that have series of vLLM, or a method label, which says that they should have; and what is beside."""
-    labels = settings.labels
+    labels, jobs, found = settings.labels, dict[str, set[str]](), defaultdict[_Target, _TargetSeries](_TargetSeries)
+
+    def rows(how: str, selected: str, *by: str) -> Iterator[tuple[_TargetSeries, Series]]:
+        for row in client.query(aggregate(how, (*by, *labels.target_series), selected), time):
+            yield found[tuple(row.labels.get(label, "") for label in labels.target_series)], row
+
     of_servers = {name for names in NAMES.values() for name in names} - _BESIDE - {around.UP.name}
-    old = {f"{re.escape(old.name)}(_count)?" for old in removed.REMOVED}
+    old = {f"{re.escape(removal.name)}(_count)?" for removal in removed.REMOVED}
     ours = {settings.dialect.named(name) for name in of_servers if name not in settings.dialect.missing}
-    others = {name for one in DIALECTS.values() for name in one.written(serving.REQUESTS_RUNNING)}
-    of_engines = _matching({*map(re.escape, ours | others)} | old, settings.selector)
-    up = aggregate("max", labels.target_series, _matching([around.UP.name], settings.selector))
-    seen = client.query(aggregate("group", (_NAME, *labels.target_series), of_engines), time)
-    beside = client.query(aggregate("group", (_NAME,), _matching([*map(re.escape, _BESIDE), _STATE])), time)
-    answers, names, jobs = dict[_Target, bool](), dict[_Target, set[str]](), dict[str, set[str]]()
-    dialects = dict[_Target, Dialect]()
-    for row in client.query(up, time):
-        target = tuple(row.labels.get(label, "") for label in labels.target_series)
-        answers[target], names[target] = row.samples[-1][1] == 1, set()
-    for row in seen:
-        name, target = row.labels.get(_NAME, ""), tuple(row.labels.get(label, "") for label in labels.target_series)
+    others = {name for dialect in DIALECTS.values() for name in dialect.written(serving.REQUESTS_RUNNING)}
+    for target, row in rows("max", _matching([around.UP.name], settings.selector)):
+        target.up = row.samples[-1][1] == 1
+    for target, row in rows("group", _matching({*map(re.escape, ours | others)} | old, settings.selector), _NAME):
+        name = row.labels.get(_NAME, "")
         dialect = dialect_of(name)
-        if dialect:
-            dialects[target] = dialect
+        target.dialect = dialect or target.dialect
         meant = {*dialect.meant(name)} if dialect else {name}
-        names.setdefault(target, set()).update(meant)
+        target.names |= meant
         if serving.REQUESTS_RUNNING.name in meant:
             jobs.setdefault(row.labels.get(labels.instance, ""), set()).add(row.labels.get(labels.job, ""))
-    info = aggregate(
-        "group", (*labels.target_series, "method", "adaptive"), _matching([probe.INFO.name], settings.selector)
-    )
-    told = dict[_Target, Mapping[str, str]]()
-    for row in client.query(info, time):
-        told[tuple(row.labels.get(label, "") for label in labels.target_series)] = row.labels
+    for target, row in rows("group", _matching([probe.INFO.name], settings.selector), "method", "adaptive"):
+        target.info = row.labels
+    beside = client.query(aggregate("group", (_NAME,), _matching([*map(re.escape, _BESIDE), _STATE])), time)
     servers = []
-    for target, own in sorted(names.items()):
-        known = dict(zip(labels.target_series, target, strict=True))
-        method, spoken = known[labels.spec_method], dialects.get(target)
-        if (target in answers and method) or spoken:
-            where = place(known, settings)
-            says = told.get(target, {})
-            servers.append(
-                Server(
-                    where,
-                    frozenset(own),
-                    answers.get(target, True),
-                    spoken,
-                    method,
-                    known[labels.spec_verification],
-                    says.get("method", ""),
-                    says.get("adaptive") == "true",
-                )
+    for values, target in sorted(found.items(), key=itemgetter(0)):
+        known = dict(zip(labels.target_series, values, strict=True))
+        if target.dialect or (target.up is not None and known[labels.spec_method]):
+            server = Server(
+                place(known, settings),
+                frozenset(target.names),
+                answers=target.up is not False,
+                dialect=target.dialect,
+                method=known[labels.spec_method],
+                verification=known[labels.spec_verification],
+                reported_method=target.info.get("method", ""),
+                adaptive=target.info.get("adaptive") == "true",
             )
+            servers.append(server)
     return Stored(tuple(servers), jobs, frozenset(row.labels.get(_NAME, "") for row in beside))
 
 
@@ -131,14 +132,16 @@ def _matching(patterns: Iterable[str], *matchers: str) -> str:
 def _other_bounds(client: Client, stored: Stored, settings: Settings, time: float) -> Iterator[Finding]:
     """Servers whose histograms have other bounds than the settings declare."""
     by = (Labels("job"), Labels("instance"), "le")
-    asked = {
+    bounds_by_family = {
         family: Aggregate("group", by, Raw(of.bucket))
         for family, of in FAMILIES.items()
         if settings.dialect.spelled(of.bucket)
     }
     bounds_of: dict[tuple[str, str], set[float]] = {}
-    for row in client.query(promql_of(merged("family", asked), Scope(settings)), time) if asked else ():
-        if (family := row.labels.get("family", "")) in asked:
+    for row in (
+        client.query(promql_of(merged("family", bounds_by_family), Scope(settings)), time) if bounds_by_family else ()
+    ):
+        if (family := row.labels.get("family", "")) in bounds_by_family:
             bounds = bounds_of.setdefault((family, place(row.labels, settings)), set())
             bounds |= finite([row.labels.get("le", "")])
     alike: dict[tuple[str, frozenset[float]], list[Server]] = {}
@@ -199,7 +202,7 @@ def of_rules(
     rules: Sequence[LoadedRule] | None, stored: Stored, settings: Settings, readers: Sequence[Reader]
 ) -> Iterator[Finding]:
     """What keeps records and alerts from existing; `rules` is None where the server evaluates none at all."""
-    need_rules = series.together(reader for reader in readers if reader.from_records or not reader.feeds.panels)
+    need_rules = series.merged(reader for reader in readers if reader.from_records or not reader.feeds.panels)
     wanted, loaded = {*need_rules.alerts, *need_rules.records}, {rule.name for rule in rules or ()}
     ours, missing = loaded & wanted, sorted(wanted - loaded)
     if broken := {rule.name: rule.error for rule in rules or () if rule.error and rule.name in wanted}:

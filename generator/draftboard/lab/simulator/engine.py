@@ -92,8 +92,8 @@ class Drafter:
         accepted: Integers = np.minimum(deep - kind * self.longest, verified)
         for number, text in self._bursty.items():
             of = batch["kind"] == number
-            told = text.accepted(batch["easy"][of], verified[of], drawn[of], moves[of])
-            accepted[of], batch["easy"][of] = told
+            measured = text.accepted(batch["easy"][of], verified[of], drawn[of], moves[of])
+            accepted[of], batch["easy"][of] = measured
         return accepted
 
 
