@@ -20,17 +20,8 @@ ADDED_LABELS = frozenset(
 )
 """Labels that expressions add to what they read."""
 VARIABLES = frozenset(
-    (
-        "baseline",
-        "baseline_variant",
-        "datasource",
-        "draft_cost",
-        "lines",
-        "price",
-        "quantile",
-        "slo",
-        "verify_inflation",
-    )
+    {"baseline", "baseline_variant", "datasource", "draft_cost", "lines"}
+    | {"price", "quantile", "slo", "verify_inflation"}
 )
 """Variables of dashboards besides those that filter by a label, which have its name."""
 RESERVED_LABELS = SERIES_LABELS | ADDED_LABELS | VARIABLES
