@@ -45,10 +45,6 @@ class Duration:
         """This duration, or `least` if that is longer."""
         return max(self, least)
 
-    def at_most(self, most: "Duration") -> "Duration":
-        """This duration, or `most` if that is shorter."""
-        return min(self, most)
-
 
 READING = Duration(30)  # Default sampling window of servers.
 

@@ -144,7 +144,7 @@ def test_a_server_without_labels_is_known_by_its_plugin_to_report_and_doctor(tmp
         examination = examine_prometheus(client, fast(), now)
         (found,) = report(Recorded(client.url, at=now), fast()).models
     assert "labels: {spec_method: ngram}" in about(examination, "its plugin reports ngram").fix
-    assert "labels: {spec_verification: adaptive}" in about(examination, "verification is adaptive").fix
+    assert "labels: {spec_verification: adaptive}" in about(examination, "reports adaptive verification").fix
     assert (found.method, found.labels["spec_verification"]) == ("ngram", "adaptive")
 
 
@@ -171,7 +171,7 @@ def test_every_fault_of_a_server_has_its_own_cause_and_fix(tmp_path: Path) -> No
         examination = examine_prometheus(client, fast(), now)
     assert about(examination, "Ray Serve exposes it").where == "by-ray of job vllm"
     assert about(examination, "started with --disable-log-stats").where == "no-statistics of job vllm"
-    assert about(examination, "speculation is off: no series").where == "unlabelled of job vllm"
+    assert about(examination, "speculation is off: the server exposes none").where == "unlabelled of job vllm"
     assert about(examination, "but exposes no series of speculation").where == "switched-off of job vllm"
     assert about(examination, "not a baseline").where == "no-baseline of job vllm"
     assert about(examination, "down: up is 0").where == "down of job vllm"
@@ -243,7 +243,7 @@ def test_servers_of_another_engine_are_told_from_those_that_the_settings_name(tm
     pages = [(page_of("llama.cpp").read_text(), {"instance": "own"}), (NGRAM, {"instance": "other"})]
     with scraping(tmp_path, pages, settings) as (client, now):
         examination = examine_prometheus(client, settings, now)
-    assert DIALECTS["llama.cpp"].hides in about(examination, "llama.cpp's server tells").what
+    assert DIALECTS["llama.cpp"].omits in about(examination, "llama.cpp's server reports").what
     other = about(examination, "vLLM exposes it")
     assert (other.where, other.paste.strip()) == ("other of job vllm", '[series]\ndialect = "vllm"')
     assert not [one for one in examination.findings if "older than vLLM" in one.what or "a proxy drops" in one.what]

@@ -25,7 +25,8 @@ def _commands_of(
     with command.make_context("draftboard", [], resilient_parsing=True) as context:
         real = context.command
         if isinstance(real, click.Group):
-            for name in real.list_commands(context):
+            unlisted = () if words else ("new",)  # In a checkout only.
+            for name in (*real.list_commands(context), *unlisted):
                 below = real.get_command(context, name)
                 assert below
                 yield from _commands_of(below, (*words, name))

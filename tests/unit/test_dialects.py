@@ -174,8 +174,8 @@ def test_a_report_tells_what_the_page_can_give(dialect: str) -> None:
 @pytest.mark.parametrize("dialect", IN_PART)
 def test_a_report_says_what_it_cannot_tell_and_shows_no_empty_line_for_it(dialect: str) -> None:
     found = report(Lifetime(page_of(dialect)))
-    (told,) = [note for note in found.notes if "does not tell" in note]
-    assert DIALECTS[dialect].hides in told
+    (told,) = [note for note in found.notes if "does not report" in note]
+    assert DIALECTS[dialect].omits in told
     text = as_markdown(document(found, Settings(), engines=False))
     assert acceptance.acceptance_length.title in text
     assert acceptance.coverage.title not in text
@@ -238,7 +238,7 @@ def test_doctor_is_content_with_a_page_of_the_settings_engine(dialect: str) -> N
     examination = examine_pages([load(page_of(dialect))], (), built_for(dialect))
     bad = [one for one in examination.findings if one.severity is not Severity.NOTE]
     assert [one.what for one in bad if "other bounds" not in one.what] == []
-    assert [one for one in examination.findings if DIALECTS[dialect].hides in one.what]
+    assert [one for one in examination.findings if DIALECTS[dialect].omits in one.what]
 
 
 def test_doctor_names_a_counter_that_is_dropped_as_the_engine_names_it(tmp_path: Path) -> None:

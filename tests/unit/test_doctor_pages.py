@@ -193,7 +193,7 @@ def test_adaptive_verification_that_the_plugin_tells_is_a_warning_with_the_label
 def test_the_label_of_the_method_that_the_plugin_tells_is_ready_to_paste(label: str, told: str, words: str) -> None:
     read_page = page(LOAD)
     names, dialect = frozenset(read_page.by_name), read_page.dialect
-    server = Server("a:8000", names, dialect=dialect, method=label, verification="", told=told)
+    server = Server("a:8000", names, dialect=dialect, method=label, verification="", reported_method=told)
     labels = [one for one in missing_series([server], Settings(), ()) if "spec_method" in one.what]
     assert [one.what.startswith(words) for one in labels] == [True] * bool(words)
     assert not told or all("labels: {spec_method: ngram}" in one.fix for one in labels)
@@ -312,7 +312,7 @@ def test_bounds_that_the_settings_do_not_declare_are_a_warning() -> None:
 def series() -> list[tuple[Reader, frozenset[str]]]:
     """Each reader with the metrics that it reads."""
     return [
-        (reader, frozenset().union(*(metrics_of(reader.asks, scope) for scope in reader.scopes)))
+        (reader, frozenset().union(*(metrics_of(reader.expression, scope) for scope in reader.scopes)))
         for reader in all_readers(Settings())
     ]
 

@@ -177,7 +177,7 @@ def test_people_read_what_changed_and_on_what_it_rests(capsys: pytest.CaptureFix
     for told in (changed, steady, "118 windows", " drafts", "Batches of 1"):
         assert told in out
     assert "vLLM's version" in out
-    assert "too narrow where what disturbs one window lasts into the next" in " ".join(out.split())
+    assert "do not cover other prompts or lengths" in " ".join(out.split())
 
 
 def test_a_change_without_an_effect_is_about_even(capsys: pytest.CaptureFixture[str]) -> None:

@@ -79,7 +79,7 @@ def test_all_lines_hold_without_their_mark(folder: Path) -> None:
 def test_reasons_come_from_the_model() -> None:
     before, _, after = template().partition("\n#window = ")
     assert before.endswith(
-        "# Window of every rate: at least four scrapes, which bridge a failed one. Default: four scrapes, at least 5m."
+        "# Window of every rate: at least four scrapes, so that one may fail. Default: four scrapes, at least 5m."
     )
     assert after.startswith('"5m"  # example\n')
 

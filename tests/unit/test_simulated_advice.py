@@ -6,7 +6,7 @@ import pytest
 
 from draftboard.lab.simulator import find
 from draftboard.settings import Settings
-from draftboard.settings.model import DraftCost
+from draftboard.settings.costs import DraftCost
 from support import bursty
 from support.simulated import followed, with_k
 

@@ -8,7 +8,7 @@ import pytest
 from draftboard.lab.simulator import find
 from draftboard.lab.simulator.scenario import Bursts
 from draftboard.settings import Settings
-from draftboard.settings.model import DraftCost
+from draftboard.settings.costs import DraftCost
 from support import bursty, theory
 from support.known import known
 from support.simulated import reported, scenario, scrapes, started, with_k

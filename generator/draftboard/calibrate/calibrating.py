@@ -15,7 +15,7 @@ from draftboard.errors import DraftboardError
 from draftboard.settings import Settings
 
 LEAST = 3  # Windows of a variant at a load.
-_MISFIT = 0.05  # Relative, from which a straight line in L is named as too simple. HEUR
+_MISFIT = 0.05  # Relative, from which a straight line in L is named as too simple. Heuristic.
 _DIGITS = 4
 
 

@@ -21,7 +21,7 @@ _NO_SCATTER = 1e-9  # Residuals below this are rounding.
 _SPREAD = 0.1  # Doublings: the spread of a cell's batches from which the length of its steps follows them.
 _COVERED = 0.05  # Share of steps with a draft, under which a window says nothing of the cost of drafts.
 _VARIED = 0.5  # Tokens: the range of mean drafts at one load from which c and v are separated.
-_KNOWN = 0.1  # Share of a step by which the cost of a mean draft may be uncertain. HEUR
+_KNOWN = 0.1  # Share of a step by which the cost of a mean draft may be uncertain. Heuristic.
 
 _Regression = Callable[[Sequence[float], Sequence[Sequence[float]]], Any]
 

@@ -32,7 +32,7 @@ from draftboard.sweep import (
 
 _NEEDED = (latency.STEP_LATENCY.count, latency.STEP_LATENCY.sum, serving.GENERATION_TOKENS)
 _DEFAULTS = Settings()  # No setting changes what is counted of a page.
-_LOWEST = 0.8  # Of the concurrency, under which the server did not run the batch that it was sent. HEUR
+_LOWEST = 0.8  # Of the concurrency, under which the server did not run the batch that it was sent. Heuristic.
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -46,10 +46,10 @@ class Dialect:
     has_models: bool = True  # Whether series carry the label of a model.
     length: Metric | None = None  # A gauge of the acceptance length, where no counters give it.
     rate: Metric | None = None  # A gauge of the acceptance, likewise.
-    drafted_by_position: Metric | None = None  # A counter that tells how long drafts are, where an engine has it.
+    drafted_by_position: Metric | None = None  # A counter of drafted tokens by position, where an engine has it.
     misleading: frozenset[str] = frozenset()  # Names of signals whose series mean something else here.
-    tells: str = ""  # What can be told of it, where not all can.
-    hides: str = ""  # What cannot.
+    reports: str = ""  # Of it, where that is not all.
+    omits: str = ""  # What it does not report.
 
     def spelled(self, metric: Metric) -> Spelling | None:
         """A metric, or a part of a histogram, in this dialect; None where it is not exported."""
@@ -163,8 +163,8 @@ LLAMA_CPP = Dialect(
     },
     lacks=_OF_VLLMS_SERVER,
     has_models=False,
-    tells="acceptance, acceptance length, survival by position, K, tokens and queue, counted when a request ends",
-    hides=f"the model's name, latencies, the KV cache, how requests end, {_NO_STEPS}; and whether speculation is off",
+    reports="acceptance, acceptance length, survival by position, K, tokens and queue, counted when a request ends",
+    omits=f"the model's name, latencies, the KV cache, how requests end, {_NO_STEPS}; and whether speculation is off",
 )
 _DRAFTED_BY_POSITION = "trtllm_spec_decode_drafted_tokens_total"
 _DRAFTED = Metric(
@@ -196,9 +196,9 @@ TENSORRT_LLM = Dialect(
     drafted_by_position=_DRAFTED,
     # A first token is counted when its request ends; no request ends by the reason "error".
     misleading=frozenset({"unfinished", "errors", "error_ratio"}),
-    tells="acceptance, acceptance length, survival by position, K, latencies, tokens and queue, counted when a request "
-    "ends",
-    hides=f"failed requests, preemptions, prefix cache hits, {_NO_STEPS}",
+    reports="acceptance, acceptance length, survival by position, K, latencies, tokens and queue, counted when a "
+    "request ends",
+    omits=f"failed requests, preemptions, prefix cache hits, {_NO_STEPS}",
 )
 SGLANG = Dialect(
     name="sglang",
@@ -229,10 +229,10 @@ SGLANG = Dialect(
         unit="ratio",
         meaning="Acceptance of the engine's last interval: accepted tokens over the configured K, for each draft.",
     ),
-    tells="acceptance and acceptance length, as means of what each engine says of its last interval; tokens, queue, "
+    reports="acceptance and acceptance length, as means of what each engine says of its last interval; tokens, queue, "
     "KV cache, time to first token and end-to-end latency",
     misleading=frozenset({"unfinished", "errors", "error_ratio", "cut_off"}),
-    hides=f"drafted and accepted tokens, survival by position, K, the time per output token, why requests end, "
+    omits=f"drafted and accepted tokens, survival by position, K, the time per output token, why requests end, "
     f"{_NO_STEPS}",
 )
 DIALECTS: dict[str, Dialect] = {

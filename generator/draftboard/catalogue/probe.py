@@ -1,4 +1,4 @@
-"""What the plugin of `deploy/vllm/probe` tells: how engines draft, tokens drafted by position, pure decode steps."""
+"""What the plugin of `deploy/vllm/probe` exposes: how engines draft, tokens drafted by position, pure decode steps."""
 
 from functools import partial
 

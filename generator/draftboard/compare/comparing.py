@@ -9,7 +9,6 @@ from draftboard.compare.objects import Comparison, Cost, Measured, Row, Tail, Va
 from draftboard.compare.rows import groups, in_words, value_of
 from draftboard.compare.sides import Side, Sides, conditions, engines_in_words, over, trend
 from draftboard.errors import DraftboardError
-from draftboard.intervals import Estimate
 from draftboard.report import named, warnings, why_none
 from draftboard.settings import Settings
 from draftboard.signals.acceptance import coverage, draft_length, tokens_per_step
@@ -70,7 +69,10 @@ def compare(
         )
     alike = baseline.engines == candidate.engines is not None and hardware[0] == hardware[1]
     if gpu_hour_price is not None and not alike:
-        used = " against ".join(_gpus(side, count) for side, count in zip(sides, hardware, strict=True))
+        used = " against ".join(
+            f"{engines_in_words(side.engines)} with {count} GPU{'s' if count > 1 else ''} each"
+            for side, count in zip(sides, hardware, strict=True)
+        )
         raise DraftboardError(
             f"cost is not comparable: {used}; measure as many on each side, or leave out --gpu-hour-price"
         )
@@ -94,10 +96,6 @@ def compare(
     )
 
 
-def _gpus(side: Side, gpus: int) -> str:
-    return f"{engines_in_words(side.engines)} with {gpus} GPU{'s' if gpus > 1 else ''} each"
-
-
 def _variant(side: Side) -> Variant:
     of_model = {name: getattr(side.model, name) for name in ("model", "method", "labels", "state")}
     of_report = {name: getattr(side.report, name) for name in ("origin", "sources", "taken_at", "seconds", "sampling")}
@@ -111,11 +109,12 @@ def _measured(sides: Sides, *, same_gpus: bool) -> Measured:
 
     drafting = None if sides[0].model.speculation else sides[1].model.speculation
     steps, speedup = gain("model.latency.step.mean"), over(sides[0].at(_MEAN), sides[1].at(_MEAN))
+    old, new = (side.ratios.get(per_token.mean.name) for side in sides)
     drafted = drafting.draft_length if drafting else None
     implied = steps - drafted * drafting.draft_cost if drafting and drafted is not None and steps else None
     return Measured(
         speedup=speedup,
-        speedup_interval=None if speedup is None else _speedup_interval(sides),
+        speedup_interval=old.over(new) if speedup and old and new else None,
         throughput=over(*(side.per_engine("model.traffic.generation_tokens") for side in reversed(sides))),
         step_cost=steps,
         speedup_by_steps=over(gain("model.traffic.tokens_per_step"), steps),
@@ -123,11 +122,6 @@ def _measured(sides: Sides, *, same_gpus: bool) -> Measured:
         draft_cost=drafting.draft_cost if drafting and steps else None,
         saving=1 - 1 / speedup if speedup and same_gpus else None,
     )
-
-
-def _speedup_interval(sides: Sides) -> Estimate | None:
-    before, after = (side.ratios.get(per_token.mean.name) for side in sides)
-    return before.over(after) if before and after else None
 
 
 def _cost(sides: Sides, gpu_hour_price: float, gpus: int) -> Cost:

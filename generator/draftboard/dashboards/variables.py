@@ -79,21 +79,15 @@ def _every_server(context: Context, matchers: tuple[Matcher, ...], by_engine: bo
 def _choices(context: Context) -> list[dict[str, Any]]:
     """Variables that are no labels: what is drawn, and draft cost and verify inflation to try."""
     settings, drawn, raw = context.settings, context.lines, context.edition is Edition.RAW
-    costs = settings.draft_cost
+    costs, price = settings.draft_cost, f"Price of an engine-hour ({settings.cost.currency})"
     percentiles = {f"P{percent}": f"{percent / 100:g}" if raw else f"p{percent}" for percent in _PERCENTILES}
     counts = {f"{count} {drawn.first}": str(count) for count in drawn.offered} | {"all": "1000"}
-    currency = settings.cost.currency
     return [
         _choice(lines.LINES, "Lines", counts) | {"description": f"How many lines a graph draws: {drawn.order}"},
         _choice(QUANTILE, "Percentile", ({} if raw else {"mean": "mean"}) | percentiles, "P99"),
         _choice(lines.SLO, "SLO", {name.replace("_", " "): name for name in settings.slo.declared}),
         _number("draft_cost", "Draft cost c", costs.default, (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)),
-        _number(
-            "price",
-            f"Price of an engine-hour ({currency})",
-            settings.cost.price_per_engine_hour,
-            (1.0, 2.0, 4.0, 8.0, 16.0),
-        ),
+        _number("price", price, settings.cost.price_per_engine_hour, (1.0, 2.0, 4.0, 8.0, 16.0)),
         _number("verify_inflation", "Verify inflation v", costs.inflation_by_batch[0][1], (1.0, 1.1, 1.25, 1.5, 2.0)),
     ]
 

@@ -10,7 +10,7 @@ from pydantic import Field, TypeAdapter
 
 from draftboard.catalogue import CATALOGUE, Histogram
 from draftboard.doctor.configuration import fits, read_object
-from draftboard.doctor.finding import Finding, found, shown
+from draftboard.doctor.finding import Finding, shown
 from draftboard.doctor.names import VLLM
 from draftboard.doctor.releases import FLAGS
 from draftboard.settings import Settings
@@ -38,11 +38,13 @@ def lint_buckets(value: str | None, settings: Settings) -> Iterator[Finding]:
     try:
         given = {} if value is None else read_object(value)
     except ValueError as error:
-        yield found("buckets-not-json", _BUCKETS, error=error)
+        yield Finding.of("buckets-not-json", _BUCKETS, error=error)
         return
     known, unknown = ", ".join(sorted(_CUSTOM)), given.keys() - _CUSTOM
-    wrong = [found("buckets-family", _BUCKETS, family=shown(name), known=known) for name in unknown]
-    wrong += [found("buckets-bounds", _BUCKETS, family=shown(name)) for name in given if not fits(given[name], _BOUNDS)]
+    wrong = [Finding.of("buckets-family", _BUCKETS, family=shown(name), known=known) for name in unknown]
+    wrong += [
+        Finding.of("buckets-bounds", _BUCKETS, family=shown(name)) for name in given if not fits(given[name], _BOUNDS)
+    ]
     yield from wrong
     for family, usual in _VLLMS_OWN.items() if not wrong else ():
         yield from other_bounds(
@@ -75,7 +77,7 @@ def other_bounds(where: str, name: str, bounds: set[float], family: str, setting
     unmet = ", ".join(f"{slo} ({s:g} s)" for slo, s in _objectives(family, settings).items() if s not in bounds)
     if differ := "; ".join(words):
         kind = "no-bound-at-slo" if unmet else "other-bounds"
-        yield found(kind, where, name=name, objectives=unmet, differ=differ, fix=fix, paste=paste)
+        yield Finding.of(kind, where, name=name, objectives=unmet, differ=differ, fix=fix, paste=paste)
 
 
 def finite(texts: Iterable[str]) -> set[float]:

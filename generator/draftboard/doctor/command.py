@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from draftboard.catalogue import Presence
 from draftboard.doctor import buckets, configuration, names, releases
 from draftboard.doctor.configuration import plain, read_object
-from draftboard.doctor.finding import Examination, Finding, found, shown
+from draftboard.doctor.finding import Examination, Finding, shown
 from draftboard.doctor.names import FLAGS, MOVED, SHORTHANDS, VLLM, Config, nearest
 from draftboard.doctor.releases import UNKNOWN, Release
 from draftboard.doctor.series import NAMES, OF_ENGINES, all_readers, silenced_by
@@ -78,21 +78,21 @@ class CommandLine:
                     table = inner if isinstance(inner, dict) else {}
                 table[argument.path[-1]] = plain(argument.value)
             elif argument.value == "":
-                findings.append(found("empty-config", argument.written))
+                findings.append(Finding.of("empty-config", argument.written))
             else:
                 try:
                     config = read_object(argument.value or "")
                 except ValueError as error:
                     readable = False
-                    findings.append(found("not-json", argument.written, error=error))
+                    findings.append(Finding.of("not-json", argument.written, error=error))
         keys = set(config)
         for argument in self.all(*SHORTHANDS):
             key = SHORTHANDS[argument.flag]
             config.setdefault(key, plain(argument.value))
             if key in keys:
-                findings.append(found("set-twice", argument.written, key=key))
+                findings.append(Finding.of("set-twice", argument.written, key=key))
         if len(whole) > 1:
-            findings.append(found("given-twice", whole[0]))
+            findings.append(Finding.of("given-twice", whole[0]))
         return (config if readable else None), findings
 
 
@@ -165,7 +165,7 @@ def examine_command(text: str, settings: Settings, release: Release = UNKNOWN) -
     findings += buckets.lint_buckets(line.value(buckets.BUCKETS), settings)
     if not line.all(_WHOLE, *SHORTHANDS, *FLAGS):
         label, baseline = settings.labels.spec_method, settings.methods.baseline
-        findings.append(found("no-speculation", "--speculative-config", label=label, baseline=baseline))
+        findings.append(Finding.of("no-speculation", "--speculative-config", label=label, baseline=baseline))
     instead = ""
     if config is not None and (alive == config or configuration.is_accepted(alive, settings, release, *sizes)):
         instead = _instead(line, config, alive, release)
@@ -191,14 +191,14 @@ def _is_dead(flag: str, release: Release) -> bool:
 def _words(line: CommandLine) -> Iterator[Finding]:
     environment = {match[1]: match[2] for word in line.before if (match := _VARIABLE.fullmatch(word))}
     if _OLD_ENTRYPOINT in line.before:
-        yield found("old-entrypoint", "python -m")
+        yield Finding.of("old-entrypoint", "python -m")
     if environment.get("VLLM_USE_V1") == "0":
-        yield found("v0-variable", "VLLM_USE_V1=0")
+        yield Finding.of("v0-variable", "VLLM_USE_V1=0")
     if environment.get("PROMETHEUS_MULTIPROC_DIR"):
-        yield found("lasting-directory", "PROMETHEUS_MULTIPROC_DIR")
+        yield Finding.of("lasting-directory", "PROMETHEUS_MULTIPROC_DIR")
     for name, value in environment.items():
         if _CREDENTIAL.search(name) and value and not value.startswith("$"):
-            yield found("credential-variable", f"{name}=")
+            yield Finding.of("credential-variable", f"{name}=")
 
 
 def _flags(line: CommandLine, release: Release) -> Iterator[Finding]:
@@ -207,32 +207,32 @@ def _flags(line: CommandLine, release: Release) -> Iterator[Finding]:
         flag, span = argument.flag, releases.FLAGS.get(argument.flag)
         if flag in FLAGS and _is_dead(flag, release):
             fix = names.fix_of(flag, FLAGS[flag], release)
-            yield found("dead-flag", argument.written, who=names.who_has(span), fix=fix)
+            yield Finding.of("dead-flag", argument.written, who=names.who_has(span), fix=fix)
         elif span and _is_dead(flag, release):
             key = SHORTHANDS.get(flag)
             fix = f'write "{key}" in --speculative-config' if key else "leave it out"
             yield names.not_there(argument.written, "the flag", span, release, fix)
         elif flag not in ("", *READ_HERE, *FLAGS) and (meant := nearest(flag, READ_HERE)):
-            yield found("unknown-flag", shown(argument.written), meant=meant.replace("_", "-"))
+            yield Finding.of("unknown-flag", shown(argument.written), meant=meant.replace("_", "-"))
         elif _CREDENTIAL.search(flag) and argument.value:
             variable = _VARIABLE_OF.get(flag, "an environment variable")
-            yield found("credential-flag", argument.written, variable=variable)
+            yield Finding.of("credential-flag", argument.written, variable=variable)
 
 
 def _metrics(line: CommandLine, settings: Settings, *, speculates: bool) -> Iterator[Finding]:
     """What flags do to the series that the server exposes."""
     for argument in line.all("disable_log_stats"):
-        yield found("statistics-disabled", argument.written, silenced_by(OF_ENGINES, all_readers(settings)))
+        yield Finding.of("statistics-disabled", argument.written, silenced_by(OF_ENGINES, all_readers(settings)))
     for argument in line.all(_PER_REQUEST):
         if argument.value not in ("none", "summary", "detailed"):
-            yield found("per-request-value", argument.written, value=shown(argument.value))
+            yield Finding.of("per-request-value", argument.written, value=shown(argument.value))
         elif argument.value != "none" and not speculates:
-            yield found("per-request-without-speculation", argument.written)
+            yield Finding.of("per-request-without-speculation", argument.written)
     # With data parallelism there is by default one API server per engine.
     flag = "api_server_count" if line.all("api_server_count") else "data_parallel_size"
     if (count := line.number(flag)) > 1:
         missing = ", ".join(NAMES[Presence.ONE_PROCESS])
-        yield found("several-api-servers", f"--{flag.replace('_', '-')} {count}", missing=missing)
+        yield Finding.of("several-api-servers", f"--{flag.replace('_', '-')} {count}", missing=missing)
 
 
 def _instead(line: CommandLine, config: Config, alive: Config, release: Release) -> str:

@@ -8,7 +8,7 @@ from annotated_types import Predicate
 from pydantic import Field, TypeAdapter, ValidationError
 from pydantic_core import from_json
 
-from draftboard.doctor.finding import Finding, Severity, found, shown
+from draftboard.doctor.finding import Finding, Severity, shown
 from draftboard.doctor.names import (
     CHOICES,
     KEYS,
@@ -64,10 +64,10 @@ def meaning(
         words, one_of = KEYS.get(key, "anything"), release.among(CHOICES.get(key, {}))
         if value is not None and (not isinstance(value, str) if one_of else not fits(value, _ALLOWED[words])):
             allowed = f"one of {', '.join(one_of)}" if one_of else words
-            yield found("refused-value", f"{SPECULATIVE_CONFIG} {key}", value=shown(value), allowed=allowed)
+            yield Finding.of("refused-value", f"{SPECULATIVE_CONFIG} {key}", value=shown(value), allowed=allowed)
     method = alive.get("method")
     if "method" not in config and method not in (None, "ngram"):
-        yield found("guessed-method", f"{SPECULATIVE_CONFIG} method", method=method)
+        yield Finding.of("guessed-method", f"{SPECULATIVE_CONFIG} method", method=method)
     if method is None and alive.get("model") in ("ngram", "[ngram]"):
         method = "ngram"
     if method is None or isinstance(method, str):
@@ -79,7 +79,7 @@ def meaning(
 
 def is_accepted(alive: Config, settings: Settings, release: Release, *sizes: int) -> bool:
     """Whether nothing here objects to a configuration, so that it may be proposed."""
-    wrong = any(found.severity is Severity.PROBLEM for found in meaning(alive, settings, release, *sizes))
+    wrong = any(finding.severity is Severity.PROBLEM for finding in meaning(alive, settings, release, *sizes))
     return not wrong and not any(spelling(alive, release))
 
 
@@ -87,13 +87,13 @@ def _method(method: str, alive: Config, release: Release) -> Iterator[Finding]:
     where, said = f"{SPECULATIVE_CONFIG} method", REMARKS.get(method, {})
     methods = ", ".join(release.among(METHODS))
     if alive.get("method") is None and not method:
-        yield found("no-method" if alive.get("model") else "no-method-and-no-model", where, methods=methods)
+        yield Finding.of("no-method" if alive.get("model") else "no-method-and-no-model", where, methods=methods)
     elif method == NO_DRAFTER and release.has(CHOICES["method"][method]):
-        yield found("method-without-drafter", where, method=method, methods=methods)
+        yield Finding.of("method-without-drafter", where, method=method, methods=methods)
     elif said.get("needs") == "model" and not alive.get("model"):
-        yield found("no-model", f"{SPECULATIVE_CONFIG} model", method=method)
+        yield Finding.of("no-model", f"{SPECULATIVE_CONFIG} model", method=method)
     if "remark" in said:
-        yield found("remark", where, method=method, **said)
+        yield Finding.of("remark", where, method=method, **said)
 
 
 def _length(method: str, alive: Config, settings: Settings) -> Iterator[Finding]:
@@ -103,9 +103,9 @@ def _length(method: str, alive: Config, settings: Settings) -> Iterator[Finding]
         drafted = alive.get("suffix_decoding_max_tree_depth", 24)  # vLLM's default
     elif drafted is None:
         needed = REMARKS.get(method, {}).get("needs") == "num_speculative_tokens"
-        yield found("no-length" if needed else "length-of-drafter", where, method=method)
+        yield Finding.of("no-length" if needed else "length-of-drafter", where, method=method)
     if isinstance(drafted, int) and drafted > longest:
-        yield found("long-drafts", where, drafted=drafted, longest=longest, covered=min(drafted, LONGEST_DRAFT))
+        yield Finding.of("long-drafts", where, drafted=drafted, longest=longest, covered=min(drafted, LONGEST_DRAFT))
 
 
 def _together(alive: Config, target: int | None, data_parallel: int) -> Iterator[Finding]:
@@ -113,12 +113,12 @@ def _together(alive: Config, target: int | None, data_parallel: int) -> Iterator
     drafter, where = alive.get("draft_tensor_parallel_size"), f"{SPECULATIVE_CONFIG} draft_tensor_parallel_size"
     if alive.get("method") == "draft_model" and drafter not in (None, target):
         kind = "tensor-parallel-unknown" if target is None else "tensor-parallel"
-        yield found(kind, where, drafter=shown(drafter), target=target)
+        yield Finding.of(kind, where, drafter=shown(drafter), target=target)
     if alive.get(_PER_BATCH_SIZE) is not None and data_parallel > 1:
-        yield found("data-parallel", f"{SPECULATIVE_CONFIG} {_PER_BATCH_SIZE}", size=data_parallel)
+        yield Finding.of("data-parallel", f"{SPECULATIVE_CONFIG} {_PER_BATCH_SIZE}", size=data_parallel)
     least, most = alive.get("prompt_lookup_min"), alive.get("prompt_lookup_max")
     if isinstance(least, int) and isinstance(most, int) and least > most:
-        yield found("lookup-bounds", f"{SPECULATIVE_CONFIG} prompt_lookup_min", least=least, most=most)
+        yield Finding.of("lookup-bounds", f"{SPECULATIVE_CONFIG} prompt_lookup_min", least=least, most=most)
 
 
 def _verification(alive: Config) -> Iterator[Finding]:
@@ -126,16 +126,16 @@ def _verification(alive: Config) -> Iterator[Finding]:
     how, where = alive.get("rejection_sample_method"), f"{SPECULATIVE_CONFIG} rejection_sample_method"
     invented = [key for key in alive if key.startswith("synthetic_")]
     if how == SYNTHETIC or invented:
-        yield found("synthetic", where)
+        yield Finding.of("synthetic", where)
     if (how == SYNTHETIC) != (len(invented) == 1):
-        yield found("synthetic-incomplete", where)
+        yield Finding.of("synthetic-incomplete", where)
     if how == "fly":
-        yield found("lossy", where)
+        yield Finding.of("lossy", where)
         drafted, window = alive.get("num_speculative_tokens"), alive.get("fly_window_size", 1)
         if isinstance(drafted, int) and isinstance(window, int) and window >= drafted:
-            yield found("fly-window", f"{SPECULATIVE_CONFIG} fly_window_size", window=window, drafted=drafted)
+            yield Finding.of("fly-window", f"{SPECULATIVE_CONFIG} fly_window_size", window=window, drafted=drafted)
     if alive.get("enable_adaptive_verification"):
-        yield found("adaptive-verification", f"{SPECULATIVE_CONFIG} enable_adaptive_verification")
+        yield Finding.of("adaptive-verification", f"{SPECULATIVE_CONFIG} enable_adaptive_verification")
 
 
 def fits(value: object, kind: TypeAdapter[Any]) -> bool:

@@ -47,6 +47,12 @@ class Finding(Described):
     paste: str = ""
     """To copy; `fix` refers to it as "below"."""
 
+    @classmethod
+    def of(cls, kind: str, where: str, empty: Empty = Empty(), /, **values: object) -> "Finding":
+        """A finding of `findings.toml`, with values for the names in its words."""
+        words = {key: text.format_map(values) for key, text in _WORDS[kind].items()}
+        return cls(Severity(words["severity"]), where, words["what"], words["fix"], empty, words.get("paste", ""))
+
 
 @dataclass(frozen=True)
 class Examination(Described):
@@ -79,13 +85,7 @@ class Diagnosis(Described):
         return all(examination.content for examination in self.examinations)
 
 
-def found(kind: str, where: str, empty: Empty = Empty(), /, **values: object) -> Finding:
-    """A finding of `findings.toml`, with values for the names in its words."""
-    words = {key: text.format_map(values) for key, text in _WORDS[kind].items()}
-    return Finding(Severity(words["severity"]), where, words["what"], words["fix"], empty, words.get("paste", ""))
-
-
-def few(names: Sequence[str], most: int = 4, where: str = "") -> str:
+def shortened(names: Sequence[str], most: int = 4, where: str = "") -> str:
     """The first names, how many more there are, and `where` they are."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more{where}" if more > 0 else "")
@@ -110,7 +110,8 @@ def document(diagnosis: Diagnosis) -> Document:
         blocks += [Heading(one.looked_at, Text(says or "all well", worst)), table]
         for finding in one.findings:
             if kinds := {kind: names for kind, names in vars(finding.empty).items() if names}:
-                lines = (f"{len(names)} {kind}: {few(names, 6, ' (--json has all)')}" for kind, names in kinds.items())
+                where = " (--json has all)"
+                lines = (f"{len(names)} {kind}: {shortened(names, 6, where)}" for kind, names in kinds.items())
                 blocks += [Sentence(f"Stays empty ({finding.where}: {finding.what}):"), Bullets(tuple(lines))]
         for paste in dict.fromkeys(finding.paste for finding in one.findings if finding.paste):
             blocks += [Sentence("To copy:"), Verbatim(paste)]

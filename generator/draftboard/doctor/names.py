@@ -7,7 +7,7 @@ from importlib.resources import files
 from typing import Any
 
 from draftboard.doctor import releases
-from draftboard.doctor.finding import Finding, found, shown
+from draftboard.doctor.finding import Finding, shown
 from draftboard.doctor.releases import NEWEST, OLDEST, Release, Span
 
 Config = dict[str, Any]
@@ -103,12 +103,12 @@ def spelling(config: Config, release: Release) -> Iterator[Finding]:
 def _of_key(key: str, release: Release) -> Finding:
     where, known = f"{SPECULATIVE_CONFIG} {shown(key)}", plainly(key)
     if known in DEAD_KEYS:
-        return found("gone", where, who=who_has(_KEYS.get(known)), fix=fix_of(known, DEAD_KEYS[known], release))
+        return Finding.of("gone", where, who=who_has(_KEYS.get(known)), fix=fix_of(known, DEAD_KEYS[known], release))
     if known in _KEYS:
         return not_there(where, "the key", _KEYS[known], release, "leave it out")
     meant = nearest(key, _keys_of(release))
     fix = f'write "{meant}"' if meant else "check its spelling; leave it out unless your vLLM is newer"
-    return found("unknown-key", where, oldest=OLDEST, newest=NEWEST, fix=fix)
+    return Finding.of("unknown-key", where, oldest=OLDEST, newest=NEWEST, fix=fix)
 
 
 def _of_choice(key: str, value: str, release: Release) -> Iterator[Finding]:
@@ -117,17 +117,17 @@ def _of_choice(key: str, value: str, release: Release) -> Iterator[Finding]:
     meant = nearest(value, has)
     fix = f'write "{meant}"' if meant else f"write one of {', '.join(has)}" if has else "leave it out"
     if value not in table:
-        yield found("unknown-word", where, value=shown(value), oldest=OLDEST, newest=NEWEST, fix=fix)
+        yield Finding.of("unknown-word", where, value=shown(value), oldest=OLDEST, newest=NEWEST, fix=fix)
     elif not release.has(table[value]):
         yield not_there(where, f'"{value}"', table[value], release, fix)
     elif _choice(key, value, release) != value:
-        yield found("deprecated-method", where, method=shown(value))
+        yield Finding.of("deprecated-method", where, method=shown(value))
 
 
 def not_there(where: str, what: str, span: Span, release: Release, fix: str) -> Finding:
     """What other releases have: a problem if it is certain that this one does not."""
     kind, own = ("not-in-release", release.version) if release.is_certain else ("perhaps-not-there", release.read_as)
-    return found(kind, where, what=what, release=own, span=span, fix=fix)
+    return Finding.of(kind, where, what=what, release=own, span=span, fix=fix)
 
 
 def who_has(span: Span | None) -> str:
@@ -159,12 +159,12 @@ def of_release(release: Release, needed: Mapping[str, Span]) -> Iterator[Finding
     values = {"oldest": OLDEST, "newest": NEWEST, "version": release.version, "read_as": release.read_as}
     if release.version:
         if not release.is_certain:
-            yield found("release-not-read", "vLLM", **values)
+            yield Finding.of("release-not-read", "vLLM", **values)
         return
     because = f" ({release.unknown_because})" if release.unknown_because else ""
     name, first = releases.latest(needed)
     needs = f"; this needs vLLM {first} or newer ({name})" if first != OLDEST else ""
-    yield found("release-unknown", "vLLM", **values, because=because, needs=needs)
+    yield Finding.of("release-unknown", "vLLM", **values, because=because, needs=needs)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -8,7 +8,7 @@ from draftboard import reading
 from draftboard.access import Access
 from draftboard.catalogue import probe, serving, speculation
 from draftboard.doctor.buckets import FAMILIES, finite, other_bounds
-from draftboard.doctor.finding import Examination, Finding, found
+from draftboard.doctor.finding import Examination, Finding
 from draftboard.doctor.releases import UNKNOWN, Release
 from draftboard.doctor.series import Server, all_readers, missing_series
 from draftboard.durations import Duration
@@ -63,10 +63,14 @@ def examine_pages(
 
 
 def _server_of(page: reading.Page) -> Server:
-    told = next((dict(labels) for labels in page.of(probe.INFO)), {})
-    adaptive = told.get("adaptive") == "true"
+    info = next((dict(labels) for labels in page.of(probe.INFO)), {})
+    adaptive = info.get("adaptive") == "true"
     return Server(
-        page.source, frozenset(page.by_name), dialect=page.dialect, told=told.get("method", ""), adaptive=adaptive
+        page.source,
+        frozenset(page.by_name),
+        dialect=page.dialect,
+        reported_method=info.get("method", ""),
+        adaptive=adaptive,
     )
 
 
@@ -78,20 +82,22 @@ def _since_start(tally: reading.Tally, settings: Settings) -> Iterator[Finding]:
     positions = len(numbers.by(traffic.accepted_tokens_per_pos))
     if positions > longest:
         covered = min(positions, LONGEST_DRAFT)
-        yield found("many-positions", who, positions=positions, longest=longest, covered=covered)
+        yield Finding.of("many-positions", who, positions=positions, longest=longest, covered=covered)
     needed = (traffic.drafts, traffic.draft_tokens, traffic.accepted_tokens)
     counted, drafted, accepted = (numbers.value(signal) for signal in needed)
     if not counted or drafted is None or accepted is None:
         return
     if broken := broken_identities(numbers, who):
         for one in broken:
-            yield found("contradiction", who, says=one.says, error=one.error)
+            yield Finding.of("contradiction", who, says=one.says, error=one.error)
     elif counted < least:
-        yield found("few-drafts", who, drafts=counted, least=least)
+        yield Finding.of("few-drafts", who, drafts=counted, least=least)
     else:
         share = numbers.value(acceptance) or 0.0
         band = acceptance.step_of(share, settings)
-        yield found(_how_much(share, drafted, band.status, settings), who, share=share, drafted=drafted, band=band.says)
+        yield Finding.of(
+            _how_much(share, drafted, band.status, settings), who, share=share, drafted=drafted, band=band.says
+        )
 
 
 def _how_much(share: float, drafted: float, status: Status, settings: Settings) -> str:
@@ -104,12 +110,12 @@ def _how_much(share: float, drafted: float, status: Status, settings: Settings) 
 def _moving(grown: reading.Growth, page: reading.Page) -> Iterator[Finding]:
     span = f"within {grown.seconds:.0f} s" if grown.seconds is not None else "between the two readings"
     for engine in grown.gone:
-        yield found("stopped", page.source, engine=engine, span=span)
+        yield Finding.of("stopped", page.source, engine=engine, span=span)
     for tally in grown.tallies:
         if not (generated := tally.total(serving.GENERATION_TOKENS)):
-            yield found("idle", _who(tally), span=span)
+            yield Finding.of("idle", _who(tally), span=span)
         elif tally.total(speculation.DRAFTS) == 0:
-            yield found("nothing-drafted", _who(tally), generated=generated, span=span)
+            yield Finding.of("nothing-drafted", _who(tally), generated=generated, span=span)
 
 
 def _who(tally: reading.Tally) -> str:

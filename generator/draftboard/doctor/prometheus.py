@@ -1,23 +1,24 @@
 """A Prometheus: does it store all series of vLLM, scrape as the settings say, and evaluate the rules?"""
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from operator import itemgetter
 
 from draftboard.catalogue import ELSEWHERE, Presence, around, probe, removed, serving
 from draftboard.catalogue.dialects import DIALECTS, LOOKED_FOR, Dialect, dialect_of
 from draftboard.doctor import series
 from draftboard.doctor.buckets import FAMILIES, buckets_flag, finite, other_bounds
-from draftboard.doctor.finding import Empty, Examination, Finding, few, found
+from draftboard.doctor.finding import Empty, Examination, Finding, shortened
 from draftboard.doctor.releases import UNKNOWN, Release
 from draftboard.doctor.series import NAMES, Reader, Server, named, place
 from draftboard.errors import DraftboardError
 from draftboard.expr.nodes import Aggregate, Labels, Raw, merged
 from draftboard.expr.promql import aggregate, selector
 from draftboard.expr.to_promql import promql_of
-from draftboard.prometheus import Client, LoadedRule, Target
+from draftboard.prometheus import Client, LoadedRule, Series, Target
 from draftboard.settings import Settings
 from draftboard.signals import Level, Scope, latency
 from draftboard.signals.decisions import state
@@ -58,67 +59,67 @@ def examine_prometheus(client: Client, settings: Settings, time: float, release:
     if not stored.servers:
         where = f"the selector {settings.selector}" if settings.selector else "scrape_configs"
         empty = series.silenced_by({name for names in NAMES.values() for name in names}, readers)
-        nothing = found("no-server", where, empty, label=settings.labels.spec_method, looked_for=LOOKED_FOR)
+        nothing = Finding.of("no-server", where, empty, label=settings.labels.spec_method, looked_for=LOOKED_FOR)
         return Examination(looked_at, (nothing, *of_our_rules))
     findings = [*series.missing_series(stored.servers, settings, readers, release)]
     findings += of_scrapes(targets, stored, settings)
     findings += [*of_our_rules, *_other_bounds(client, stored, settings, time), *_unresolved(client, settings, time)]
     if stored.beside.isdisjoint(names := NAMES[Presence.GPU_EXPORTER]):
         empty = series.silenced_by(names, readers)
-        findings.append(found("no-gpu-exporter", "scrape_configs", empty, name=names[0]))
+        findings.append(Finding.of("no-gpu-exporter", "scrape_configs", empty, name=names[0]))
     return Examination(looked_at, tuple(findings))
+
+
+@dataclass
+class _TargetSeries:
+    """What is stored of one target."""
+
+    up: bool | None = None  # None where there is no `up` of it
+    names: set[str] = field(default_factory=set)
+    dialect: Dialect | None = None
+    info: Mapping[str, str] = field(default_factory=dict)  # labels of the plugin's series
 
 
 def _stored(client: Client, settings: Settings, time: float) -> Stored:
     """Targets that have series of vLLM, or a method label, which says that they should have; and what is beside."""
-    labels = settings.labels
+    labels, jobs, found = settings.labels, dict[str, set[str]](), defaultdict[_Target, _TargetSeries](_TargetSeries)
+
+    def rows(how: str, selected: str, *by: str) -> Iterator[tuple[_TargetSeries, Series]]:
+        for row in client.query(aggregate(how, (*by, *labels.target_series), selected), time):
+            yield found[tuple(row.labels.get(label, "") for label in labels.target_series)], row
+
     of_servers = {name for names in NAMES.values() for name in names} - _BESIDE - {around.UP.name}
-    old = {f"{re.escape(old.name)}(_count)?" for old in removed.REMOVED}
+    old = {f"{re.escape(removal.name)}(_count)?" for removal in removed.REMOVED}
     ours = {settings.dialect.named(name) for name in of_servers if name not in settings.dialect.missing}
-    others = {name for one in DIALECTS.values() for name in one.written(serving.REQUESTS_RUNNING)}
-    of_engines = _matching({*map(re.escape, ours | others)} | old, settings.selector)
-    up = aggregate("max", labels.target_series, _matching([around.UP.name], settings.selector))
-    seen = client.query(aggregate("group", (_NAME, *labels.target_series), of_engines), time)
-    beside = client.query(aggregate("group", (_NAME,), _matching([*map(re.escape, _BESIDE), _STATE])), time)
-    answers, names, jobs = dict[_Target, bool](), dict[_Target, set[str]](), dict[str, set[str]]()
-    dialects = dict[_Target, Dialect]()
-    for row in client.query(up, time):
-        target = tuple(row.labels.get(label, "") for label in labels.target_series)
-        answers[target], names[target] = row.samples[-1][1] == 1, set()
-    for row in seen:
-        name, target = row.labels.get(_NAME, ""), tuple(row.labels.get(label, "") for label in labels.target_series)
+    others = {name for dialect in DIALECTS.values() for name in dialect.written(serving.REQUESTS_RUNNING)}
+    for target, row in rows("max", _matching([around.UP.name], settings.selector)):
+        target.up = row.samples[-1][1] == 1
+    for target, row in rows("group", _matching({*map(re.escape, ours | others)} | old, settings.selector), _NAME):
+        name = row.labels.get(_NAME, "")
         dialect = dialect_of(name)
-        if dialect:
-            dialects[target] = dialect
+        target.dialect = dialect or target.dialect
         meant = {*dialect.meant(name)} if dialect else {name}
-        names.setdefault(target, set()).update(meant)
+        target.names |= meant
         if serving.REQUESTS_RUNNING.name in meant:
             jobs.setdefault(row.labels.get(labels.instance, ""), set()).add(row.labels.get(labels.job, ""))
-    info = aggregate(
-        "group", (*labels.target_series, "method", "adaptive"), _matching([probe.INFO.name], settings.selector)
-    )
-    told = dict[_Target, Mapping[str, str]]()
-    for row in client.query(info, time):
-        told[tuple(row.labels.get(label, "") for label in labels.target_series)] = row.labels
+    for target, row in rows("group", _matching([probe.INFO.name], settings.selector), "method", "adaptive"):
+        target.info = row.labels
+    beside = client.query(aggregate("group", (_NAME,), _matching([*map(re.escape, _BESIDE), _STATE])), time)
     servers = []
-    for target, own in sorted(names.items()):
-        known = dict(zip(labels.target_series, target, strict=True))
-        method, spoken = known[labels.spec_method], dialects.get(target)
-        if (target in answers and method) or spoken:
-            where = place(known, settings)
-            says = told.get(target, {})
-            servers.append(
-                Server(
-                    where,
-                    frozenset(own),
-                    answers.get(target, True),
-                    spoken,
-                    method,
-                    known[labels.spec_verification],
-                    says.get("method", ""),
-                    says.get("adaptive") == "true",
-                )
+    for values, target in sorted(found.items(), key=itemgetter(0)):
+        known = dict(zip(labels.target_series, values, strict=True))
+        if target.dialect or (target.up is not None and known[labels.spec_method]):
+            server = Server(
+                place(known, settings),
+                frozenset(target.names),
+                answers=target.up is not False,
+                dialect=target.dialect,
+                method=known[labels.spec_method],
+                verification=known[labels.spec_verification],
+                reported_method=target.info.get("method", ""),
+                adaptive=target.info.get("adaptive") == "true",
             )
+            servers.append(server)
     return Stored(tuple(servers), jobs, frozenset(row.labels.get(_NAME, "") for row in beside))
 
 
@@ -131,14 +132,16 @@ def _matching(patterns: Iterable[str], *matchers: str) -> str:
 def _other_bounds(client: Client, stored: Stored, settings: Settings, time: float) -> Iterator[Finding]:
     """Servers whose histograms have other bounds than the settings declare."""
     by = (Labels("job"), Labels("instance"), "le")
-    asked = {
+    bounds_by_family = {
         family: Aggregate("group", by, Raw(of.bucket))
         for family, of in FAMILIES.items()
         if settings.dialect.spelled(of.bucket)
     }
     bounds_of: dict[tuple[str, str], set[float]] = {}
-    for row in client.query(promql_of(merged("family", asked), Scope(settings)), time) if asked else ():
-        if (family := row.labels.get("family", "")) in asked:
+    for row in (
+        client.query(promql_of(merged("family", bounds_by_family), Scope(settings)), time) if bounds_by_family else ()
+    ):
+        if (family := row.labels.get("family", "")) in bounds_by_family:
             bounds = bounds_of.setdefault((family, place(row.labels, settings)), set())
             bounds |= finite([row.labels.get("le", "")])
     alike: dict[tuple[str, frozenset[float]], list[Server]] = {}
@@ -162,7 +165,7 @@ def _unresolved(client: Client, settings: Settings, time: float) -> Iterator[Fin
     for model, titles in sorted(by_model.items()):
         kind = "queue-below-resolution" if {*titles} == {latency.queue.title} else "below-resolution"
         times = ", ".join(dict.fromkeys(map(within, titles)))
-        yield found(kind, f"model {model}", times=times, flag=buckets_flag(settings))
+        yield Finding.of(kind, f"model {model}", times=times, flag=buckets_flag(settings))
 
 
 def of_scrapes(targets: Sequence[Target], stored: Stored, settings: Settings) -> Iterator[Finding]:
@@ -174,46 +177,48 @@ def of_scrapes(targets: Sequence[Target], stored: Stored, settings: Settings) ->
         seconds = sum(int(count) * _UNITS[unit] for count, unit in re.findall(r"(\d+)(ms|[smh])", interval))
         values = {"interval": interval, "window": window, "longest": longest, "points": _POINTS}
         if seconds * _POINTS > window.seconds:
-            yield found("scrapes-too-rare", f"scrape interval {interval}", **values)
+            yield Finding.of("scrapes-too-rare", f"scrape interval {interval}", **values)
         elif seconds > longest.seconds:
-            yield found("scrapes-rarer", f"scrape interval {interval}", **values)
+            yield Finding.of("scrapes-rarer", f"scrape interval {interval}", **values)
     errors = [(place(target.labels, settings), re.sub(r'^\w+ "[^"]*": ', "", target.error)) for target in own]
     for error in sorted({error for _, error in errors} - {""}):
-        yield found("failed-scrape", few([where for where, its_error in errors if its_error == error]), error=error)
+        yield Finding.of(
+            "failed-scrape", shortened([where for where, its_error in errors if its_error == error]), error=error
+        )
     for labels, count in Counter(tuple(sorted(target.labels.items())) for target in own).items():
         if count > 1:
             where, label = place(dict(labels), settings), settings.labels.instance
-            yield found("same-labels", where, count=count, label=label)
+            yield Finding.of("same-labels", where, count=count, label=label)
     for instance, jobs in sorted(stored.jobs_by_instance.items()):
         if len(jobs) > 1:
-            yield found("several-jobs", instance, count=len(jobs), jobs=", ".join(sorted(jobs)))
+            yield Finding.of("several-jobs", instance, count=len(jobs), jobs=", ".join(sorted(jobs)))
     speculates = any(server.speculates for server in stored.servers)
     if speculates and not any(server.method == settings.methods.baseline for server in stored.servers):
         where = f'{settings.labels.spec_method}="{settings.methods.baseline}"'
-        yield found("nothing-to-compare", where, title=measured_speedup.title)
+        yield Finding.of("nothing-to-compare", where, title=measured_speedup.title)
 
 
 def of_rules(
     rules: Sequence[LoadedRule] | None, stored: Stored, settings: Settings, readers: Sequence[Reader]
 ) -> Iterator[Finding]:
     """What keeps records and alerts from existing; `rules` is None where the server evaluates none at all."""
-    need_rules = series.together(reader for reader in readers if reader.from_records or not reader.feeds.panels)
+    need_rules = series.merged(reader for reader in readers if reader.from_records or not reader.feeds.panels)
     wanted, loaded = {*need_rules.alerts, *need_rules.records}, {rule.name for rule in rules or ()}
     ours, missing = loaded & wanted, sorted(wanted - loaded)
     if broken := {rule.name: rule.error for rule in rules or () if rule.error and rule.name in wanted}:
-        yield found("broken-rule", few([*broken]), error=next(iter(broken.values())))
+        yield Finding.of("broken-rule", shortened([*broken]), error=next(iter(broken.values())))
     state_record = str(state.record_name(Level.MODEL, settings))
     of_other_window = [name for name in sorted({*loaded, *stored.beside} - wanted) if re.fullmatch(_STATE, name)]
     alerts, records = (tuple(filter(missing.__contains__, names)) for names in (need_rules.alerts, need_rules.records))
     empty = Empty(() if ours else need_rules.panels, alerts, records)
     if not ours and state_record in stored.beside:
-        yield found("evaluated-elsewhere", "rules")
+        yield Finding.of("evaluated-elsewhere", "rules")
     elif missing and of_other_window:
-        yield found("other-window", "rules", empty, other=of_other_window[0], own=state_record)
+        yield Finding.of("other-window", "rules", empty, other=of_other_window[0], own=state_record)
     elif not ours:
-        yield found("no-rules", "rules", empty, alerts=len(alerts), files=_FILES)
+        yield Finding.of("no-rules", "rules", empty, alerts=len(alerts), files=_FILES)
     elif missing:
-        values = {"missing": len(missing), "wanted": len(wanted), "names": few(missing), "files": _FILES}
-        yield found("missing-rules", "rules", empty, **values)
+        values = {"missing": len(missing), "wanted": len(wanted), "names": shortened(missing), "files": _FILES}
+        yield Finding.of("missing-rules", "rules", empty, **values)
     elif state_record not in stored.beside and any(server.answers for server in stored.servers):
-        yield found("no-records", "rules")
+        yield Finding.of("no-records", "rules")

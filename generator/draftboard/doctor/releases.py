@@ -12,7 +12,7 @@ from pydantic_core import from_json
 from draftboard import catalogue, reading
 from draftboard.access import Access
 from draftboard.catalogue import Metric
-from draftboard.doctor.finding import few, shown
+from draftboard.doctor.finding import shortened, shown
 from draftboard.errors import DraftboardError
 
 _DATA = tomllib.loads((files("draftboard.doctor") / "releases.toml").read_text())
@@ -66,8 +66,8 @@ class Release:
     @cached_property
     def numbers(self) -> tuple[int, ...]:
         """The version as numbers."""
-        found = _VERSION.fullmatch(self.version)
-        return _numbers(found[1] if found else NEWEST)
+        match = _VERSION.fullmatch(self.version)
+        return _numbers(match[1] if match else NEWEST)
 
     @cached_property
     def read_as(self) -> str:
@@ -111,26 +111,26 @@ def latest(table: Mapping[str, Span]) -> tuple[str, str]:
 def release_of(version: str | None, sources: Sequence[str], access: Access) -> Release:
     """The release that a user names, else the servers among the sources; raises DraftboardError where it is none."""
     if version is None:
-        return _told_by([source for source in sources if not reading.is_saved(source)], access)
+        return _reported_by([source for source in sources if not reading.is_saved(source)], access)
     if not _VERSION.fullmatch(version):
         raise DraftboardError(f"--vllm-version: {shown(version)} is not a release: write one such as {NEWEST}")
     return Release(version)
 
 
-def _told_by(servers: Sequence[str], access: Access) -> Release:
+def _reported_by(servers: Sequence[str], access: Access) -> Release:
     """The release that servers tell at /version; unknown where they tell none, or different ones."""
-    versions = [*dict.fromkeys(_told(reading.version(server, access)) for server in servers)]
+    versions = [*dict.fromkeys(_reported_version(reading.version(server, access)) for server in servers)]
     if "" in versions:
         return Release(unknown_because="a server names none at /version")
     if len(versions) > 1:
-        return Release(unknown_because=f"the servers run {few(versions)}")
+        return Release(unknown_because=f"the servers run {shortened(versions)}")
     return Release(*versions)
 
 
-def _told(answer: str) -> str:
+def _reported_version(answer: str) -> str:
     try:
-        told = from_json(answer)
+        document = from_json(answer)
     except ValueError:
         return ""
-    version = told.get("version") if isinstance(told, dict) else None
+    version = document.get("version") if isinstance(document, dict) else None
     return version if isinstance(version, str) and _VERSION.fullmatch(version) else ""

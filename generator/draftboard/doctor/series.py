@@ -9,7 +9,7 @@ from draftboard.catalogue import CATALOGUE, RECORDED, Metric, Presence, around, 
 from draftboard.catalogue.dialects import DIALECTS, LOOKED_FOR, Dialect
 from draftboard.catalogue.metric import release_numbers
 from draftboard.dashboards import places
-from draftboard.doctor.finding import Empty, Finding, few, found
+from draftboard.doctor.finding import Empty, Finding, shortened
 from draftboard.doctor.releases import UNKNOWN, Release
 from draftboard.expr.nodes import Expr
 from draftboard.expr.reads import stays_empty
@@ -28,24 +28,24 @@ _V0 = {metric.name: f"{metric.name} -> {metric.instead}" for metric in removed.V
 
 @dataclass(frozen=True)
 class Reader:
-    """What is asked of the series: an expression, at the levels at which it is asked."""
+    """An expression that reads series, at the levels at which it is evaluated."""
 
-    asks: Expr
+    expression: Expr
     scopes: tuple[Scope, ...]
     feeds: Empty  # the panels, alerts and records made of it
     from_records: bool = False  # its panels need the rules
 
     def stays_empty(self, missing: Collection[str]) -> bool:
         """Whether it is certain to have no sample while these series are missing."""
-        return all(stays_empty(self.asks, missing, scope) for scope in self.scopes)
+        return all(stays_empty(self.expression, missing, scope) for scope in self.scopes)
 
 
 def silenced_by(missing: Collection[str], readers: Iterable[Reader]) -> Empty:
     """All that is certain to stay empty while these series are missing."""
-    return together(reader for reader in readers if reader.stays_empty(missing)) if missing else Empty()
+    return merged(reader for reader in readers if reader.stays_empty(missing)) if missing else Empty()
 
 
-def together(readers: Iterable[Reader]) -> Empty:
+def merged(readers: Iterable[Reader]) -> Empty:
     """All that these expressions feed."""
     fed = [vars(reader.feeds) for reader in readers]
     return Empty(**{kind: tuple(dict.fromkeys(name for each in fed for name in each[kind])) for kind in vars(Empty())})
@@ -82,7 +82,7 @@ class Server:
     dialect: Dialect | None = None  # whose names it has; None where no engine is known that has them
     method: str | None = None  # label, empty where it has none; None on a page, which does not show labels of targets
     verification: str | None = None  # the same
-    told: str = ""  # method, by the plugin for vLLM; empty where it does not run
+    reported_method: str = ""  # method, by the plugin for vLLM; empty where it does not run
     adaptive: bool = False  # by the plugin
 
     @property
@@ -107,7 +107,11 @@ def place(labels: Mapping[str, str], settings: Settings) -> str:
 
 def named(servers: Sequence[Server], among: Sequence[Server]) -> str:
     """Some of all servers, in words."""
-    return f"all {len(among)} servers" if len(servers) == len(among) > 1 else few([server.where for server in servers])
+    return (
+        f"all {len(among)} servers"
+        if len(servers) == len(among) > 1
+        else shortened([server.where for server in servers])
+    )
 
 
 def missing_series(
@@ -115,10 +119,10 @@ def missing_series(
 ) -> Iterator[Finding]:
     """What servers lack, from the coarsest cause to the finest, and what stays empty because no other server has it."""
     read = [server for server in servers if server.dialect in {None, settings.dialect}]
-    there = frozenset[str]().union(*(server.names for server in read))
+    exposed = frozenset[str]().union(*(server.names for server in read))
     for kind, chosen, names, values in _causes(servers, settings, release):
         if chosen:
-            yield found(kind, named(chosen, servers), silenced_by({*names} - there, readers), **values)
+            yield Finding.of(kind, named(chosen, servers), silenced_by({*names} - exposed, readers), **values)
 
 
 def _causes(servers: Sequence[Server], settings: Settings, release: Release) -> Iterator[_Cause]:
@@ -130,17 +134,22 @@ def _causes(servers: Sequence[Server], settings: Settings, release: Release) -> 
             spoken = [server for server in answering if server.dialect is other]
             yield kind, spoken, OF_ENGINES, values | {"begin": other.prefixes[0], "own": settings.dialect.engine}
     yield "silent", [server for server in answering if not server.dialect], OF_ENGINES, {"looked_for": LOOKED_FOR}
-    telling = [server for server in answering if server.dialect is settings.dialect]
-    if telling and settings.dialect.spellings:
-        yield "told-in-part", telling, (), {key: getattr(settings.dialect, key) for key in ("engine", "tells", "hides")}
-    elif telling:
-        yield from _releases(telling, release)
-    if telling:
-        yield from _speculation([server for server in telling if server.names.isdisjoint(_V0)], settings, release)
+    reporting = [server for server in answering if server.dialect is settings.dialect]
+    if reporting and settings.dialect.spellings:
+        yield (
+            "partial-dialect",
+            reporting,
+            (),
+            {key: getattr(settings.dialect, key) for key in ("engine", "reports", "omits")},
+        )
+    elif reporting:
+        yield from _releases(reporting, release)
+    if reporting:
+        yield from _speculation([server for server in reporting if server.names.isdisjoint(_V0)], settings, release)
     for presence, kind in ((Presence.HTTP, "no-request"), (Presence.ONE_PROCESS, "no-process-series")):
         exported = [metric for metric in _surely(presence, release) if settings.dialect.spelled(metric)]
-        lacking, absent = _lacking(telling, exported)
-        yield kind, lacking, absent, {"names": few(NAMES[presence])}
+        lacking, absent = _lacking(reporting, exported)
+        yield kind, lacking, absent, {"names": shortened(NAMES[presence])}
 
 
 def _surely(presence: Presence, release: Release) -> list[Metric]:
@@ -153,7 +162,7 @@ def _releases(servers: Sequence[Server], release: Release) -> Iterator[_Cause]:
         names = ", ".join(sorted(_V0.keys() & old[0].names))
         yield "v0-series", old, (), {"names": names, "instead": "; ".join(_V0.values())}
     lacking, absent = _lacking(servers, _surely(Presence.ALWAYS, release))
-    yield "removed-on-the-way", lacking, absent, {"names": few(absent)}
+    yield "removed-on-the-way", lacking, absent, {"names": shortened(absent)}
     yield from _older(servers, release)
 
 
@@ -170,7 +179,7 @@ def _older(servers: Sequence[Server], release: Release) -> Iterator[_Cause]:
         has = ", ".join(old for old in former if any(name.startswith(old) for name in first.names))
         values = {
             "since": max((metric.since for metric in missing), key=release_numbers),
-            "names": few([metric.name for metric in missing]),
+            "names": shortened([metric.name for metric in missing]),
             "old": f"; it has the old {has}" if has else "",
             "own": f"vLLM {release.version}, " if release.version else "",
         }
@@ -199,21 +208,21 @@ def _speculation(servers: Sequence[Server], settings: Settings, release: Release
     for name in (part.name for metric in _surely(Presence.SPECULATING, release) for part in metric.parts):
         dropped = [server for server in drafting if name in names and name not in server.names]
         yield "dropped-counter", dropped, [name], {"name": dialect.named(name)}
-    yield "no-label", [server for server in drafting if server.method == "" and not server.told], (), words
-    yield from _told(servers, settings)
+    yield "no-label", [server for server in drafting if server.method == "" and not server.reported_method], (), words
+    yield from _reported(servers, settings)
     yield "no-baseline", [server for server in drafting if server.method == baseline], (), words
 
 
-def _told(servers: Sequence[Server], settings: Settings) -> Iterator[_Cause]:
-    """What the plugin for vLLM tells and the labels do not."""
+def _reported(servers: Sequence[Server], settings: Settings) -> Iterator[_Cause]:
+    """What the plugin for vLLM reports and the labels do not."""
     labels, methods = settings.labels, settings.methods
-    telling = [server for server in servers if server.told and server.method is not None]
-    for method, label in sorted({(server.told, str(server.method)) for server in telling}):
-        own = [server for server in telling if (server.told, server.method) == (method, label)]
+    reporting = [server for server in servers if server.reported_method and server.method is not None]
+    for method, label in sorted({(server.reported_method, str(server.method)) for server in reporting}):
+        own = [server for server in reporting if (server.reported_method, server.method) == (method, label)]
         words = {"label": labels.spec_method, "method": method, "labelled": label}
         if not label:
-            yield "label-told", own, (), words
+            yield "label-reported", own, (), words
         elif method != label and methods.baseline not in (method, label):  # else other findings say it
             yield "label-differs", own, (), words
     adaptive = [server for server in servers if server.adaptive and server.verification not in methods.adaptive]
-    yield "adaptive-told", adaptive, (), {"label": labels.spec_verification, "value": methods.adaptive[0]}
+    yield "adaptive-reported", adaptive, (), {"label": labels.spec_verification, "value": methods.adaptive[0]}

@@ -5,7 +5,7 @@ Each size with enough windows on both sides gives a ratio; its weight is its dec
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from draftboard.history.result import Effect
 from draftboard.history.runs import Window
@@ -84,14 +84,14 @@ def effect(sums: Sums, before: Sequence[Window], after: Sequence[Window], loads:
     known = {load: pair for load, pair in pairs.items() if all(pair)}
     if not known:
         return None
-    weights = _weights(after, tuple(known))
-    old, new = ({load: _ratio(pair[side]) for load, pair in known.items()} for side in (0, 1))
-    figures = [math.exp(sum(weights[load] * math.log(value) for load, value in side.items())) for side in (old, new)]
-    ratios = [(Ratio.of(pair[1]), Ratio.of(pair[0]), weights[load]) for load, pair in known.items()]
-    combined = geometric_mean([(new, old, weight) for new, old, weight in ratios if new and old])
-    return Effect(
-        before=figures[0], after=figures[1], ratio=figures[1] / figures[0], low=combined.low, high=combined.high
+    steps = {load: sum(steps_of(window) for window in after if window.load == load) for load in known}
+    weights = {load: own / sum(steps.values()) for load, own in steps.items()}
+    old, new = (
+        math.exp(sum(weights[load] * math.log(_ratio(pair[side])) for load, pair in known.items())) for side in (0, 1)
     )
+    ratios = [(Ratio.of(pair[1]), Ratio.of(pair[0]), weights[load]) for load, pair in known.items()]
+    combined = geometric_mean([(after, before, weight) for after, before, weight in ratios if after and before])
+    return Effect(before=old, after=new, ratio=new / old, low=combined.low, high=combined.high)
 
 
 def _parts(sums: Sums, windows: Sequence[Window], load: int) -> _Parts:
@@ -102,8 +102,3 @@ def _parts(sums: Sums, windows: Sequence[Window], load: int) -> _Parts:
 
 def _ratio(parts: _Parts) -> float:
     return sum(above for above, _ in parts) / sum(below for _, below in parts)
-
-
-def _weights(after: Sequence[Window], loads: Sequence[int]) -> Mapping[int, float]:
-    steps = {load: sum(steps_of(window) for window in after if window.load == load) for load in loads}
-    return {load: own / sum(steps.values()) for load, own in steps.items()}

@@ -99,7 +99,9 @@ class _Queries:
         for done, model in enumerate(names):
             self.progress(f"querying {model}", done, len(names))
             records = self.past.read(self.client, of_model(Scope(self.settings), model), wanted)
-            changes |= {life.labels: _changes(life, self.settings) for life in lives(records, self.settings)}
+            for life in lives(records, self.settings):
+                pairs = reversed(list(pairwise(life.runs)))
+                changes[life.labels] = tuple(_change(*pair, life, self.settings) for pair in pairs)
         return changes
 
 
@@ -131,11 +133,6 @@ def _notes(life: Life, settings: Settings, at: float) -> Iterator[str]:
             yield f"{served}: not counted as a change; the overview and `draftboard compare` compare them"
     if life.last_seen < at - settings.rules.remember.seconds:
         yield f"Not seen for the last {_rounded(at - life.last_seen)}"
-
-
-def _changes(life: Life, settings: Settings) -> tuple[Change, ...]:
-    """The newest first."""
-    return tuple(_change(*pair, life, settings) for pair in reversed(list(pairwise(life.runs))))
 
 
 def _change(before: Run, after: Run, life: Life, settings: Settings) -> Change:

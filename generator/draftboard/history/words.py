@@ -14,10 +14,9 @@ from draftboard.status import Status
 
 _SPEED = "Decode speed of a request, tokens/s"
 _READ = (
-    "At like load: in batches of as many running requests per engine, rounded up to a power of two; each size counts "
-    "as the decode steps after the change do. Intervals, of 95 %, rest on the scatter between windows: other prompts "
-    "or lengths than before are not in them, and they are too narrow where what disturbs one window lasts into the "
-    "next. Windows next to a change are left out."
+    "At like load: in batches of as many running requests per engine, rounded up to a power of two; each size is "
+    "weighted by its decode steps after the change. 95 % intervals use the scatter between windows and do not cover "
+    "other prompts or lengths. Windows next to a change are excluded."
 )
 
 

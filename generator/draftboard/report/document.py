@@ -18,7 +18,7 @@ from draftboard.status import Status
 
 _REST = (
     "Expected speedups rest on c and v, which the settings assume; only a baseline under the same load measures the "
-    f"real one. Speedup at k: {within(depth.BURSTS)} Bands and advice are rules of thumb."
+    f"real one. Speedup at k: {within(depth.BURSTS)} Threshold ranges and advice are rules of thumb."
 )
 
 

@@ -16,7 +16,7 @@ from draftboard.history import Change
 from draftboard.output import Progress
 from draftboard.prometheus import Client
 from draftboard.reading import Numbers, Reader, Recorded
-from draftboard.report.judge import engine_report, missing_positions, model_report, told_in_part
+from draftboard.report.judge import engine_report, missing_of_dialect, missing_positions, model_report
 from draftboard.report.objects import SCHEMA_VERSION, Broken, EngineReport, ModelReport, Origin, Report
 from draftboard.report.queries import Queries
 from draftboard.report.scatter import Parts, why_not
@@ -71,7 +71,7 @@ def of_prometheus(source: Recorded, settings: Settings, method: str, *, engines:
         models=tuple(answer.model(key) for key in keys),
         dialect=settings.dialect.name,
         notes=(
-            *told_in_part(settings.dialect),
+            *missing_of_dialect(settings.dialect),
             *(() if queries.compares else (_OVERLAP.format(span=span, before=settings.rules.compare_with),)),
             *unread,
         ),

@@ -85,10 +85,10 @@ def model_report(
     return objects.ModelReport(**vars(judged) | found)
 
 
-def told_in_part(dialect: Dialect) -> Iterator[str]:
-    """What an engine tells, and what it does not: nothing for vLLM's own series, by whatever names."""
-    if dialect.hides:
-        yield f"{dialect.engine} tells {dialect.tells}. It does not tell {dialect.hides}"
+def missing_of_dialect(dialect: Dialect) -> Iterator[str]:
+    """What an engine reports, and what it does not: nothing for vLLM's own series, by whatever names."""
+    if dialect.omits:
+        yield f"{dialect.engine} reports {dialect.reports}. It does not report {dialect.omits}"
 
 
 def _by_request(engines: Sequence[objects.EngineReport]) -> float | None:
@@ -136,11 +136,11 @@ def _of_requests(case: Case) -> list[str]:
     share = case.numbers.value(unfinished)
     if share is None or share <= case.settings.thresholds.unfinished:
         return []
-    told = (
+    template = (
         "{unfinished.title}: {unfinished} of those that received a first token. Latencies and the measured speedup "
         "leave them out"
     )
-    return [filled(told, case)]
+    return [filled(template, case)]
 
 
 def judge(case: Case) -> objects.Judged:

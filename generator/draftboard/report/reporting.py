@@ -14,7 +14,7 @@ from draftboard.expr.vector import kept, value_of
 from draftboard.intervals import PARTS
 from draftboard.output import Progress, no_progress
 from draftboard.report.from_prometheus import of_prometheus
-from draftboard.report.judge import broken_identities, engine_report, judge, model_report, told_in_part
+from draftboard.report.judge import broken_identities, engine_report, judge, missing_of_dialect, model_report
 from draftboard.report.objects import (
     COUNTED,
     SCHEMA_VERSION,
@@ -201,7 +201,7 @@ class Reading:
             return
         if dialect is not self.built_for.dialect:
             yield _UNREAD.format(engine=dialect.engine, name=dialect.name)
-        yield from told_in_part(dialect)
+        yield from missing_of_dialect(dialect)
 
     def _model(self, tallies: Sequence[reading.Tally]) -> ModelReport:
         several = len({tally.source for tally in tallies}) > 1

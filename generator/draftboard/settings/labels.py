@@ -20,17 +20,8 @@ ADDED_LABELS = frozenset(
 )
 """Labels that expressions add to what they read."""
 VARIABLES = frozenset(
-    (
-        "baseline",
-        "baseline_variant",
-        "datasource",
-        "draft_cost",
-        "lines",
-        "price",
-        "quantile",
-        "slo",
-        "verify_inflation",
-    )
+    {"baseline", "baseline_variant", "datasource", "draft_cost", "lines"}
+    | {"price", "quantile", "slo", "verify_inflation"}
 )
 """Variables of dashboards besides those that filter by a label, which have its name."""
 RESERVED_LABELS = SERIES_LABELS | ADDED_LABELS | VARIABLES
@@ -52,8 +43,9 @@ class Labels(Table):
     """Label names, as they arrive in Prometheus. Rename them here if relabelling renamed them there."""
 
     scope: tuple[LabelName, ...] = Field(default=("cluster", "namespace"), strict=False, max_length=8)
-    """Labels wider than a job. Every record keeps them; they may be absent. Dashboards have a variable for each: beside
-    the others where the settings list other labels than these, else in the menu of the dashboard's controls."""
+    """Labels of a scope wider than a job. Every record keeps them; they may be absent. Dashboards have a variable for
+    each: beside the others if the settings list other labels than the default, otherwise in the menu of the
+    controls."""
     job: LabelName = "job"
     instance: LabelName = "instance"
     model_name: LabelName = "model_name"
@@ -63,11 +55,12 @@ class Labels(Table):
     variant: LabelName = "variant"
     """Target label set by the user: one side of an A/B comparison."""
     scale_to_zero: LabelName = "scale_to_zero"
-    """Target label set by the user, of any value: servers whose absence is normal."""
+    """Target label set by the user, with any value, on servers whose absence is normal."""
     spec_verification: LabelName = "spec_verification"
-    """Target label set by the user where fewer tokens may be verified than were drafted: see methods.adaptive."""
+    """Target label set by the user on servers that may verify fewer tokens than they draft: see methods.adaptive."""
     host: LabelName = "host"
-    """Optional target label of vLLM and of the GPU exporter: the machine. Default: `instance` without its port."""
+    """Optional target label of vLLM and of the GPU exporter that names the machine. Default: `instance` without its
+    port."""
 
     @property
     def target(self) -> tuple[str, ...]:

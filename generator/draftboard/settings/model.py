@@ -1,6 +1,6 @@
 """Every number, label name, address and threshold that a user can change, with the reason for its default.
 
-"HEUR" marks a rule of thumb without a measurement: a default to start from, not a fact.
+"Heuristic" marks a rule of thumb without a measurement: a default to start from, not a fact.
 """
 
 from collections.abc import Mapping
@@ -14,27 +14,16 @@ from draftboard.catalogue.dialects import DIALECTS, Dialect, DialectName
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.files import Table, first_mistake, read_toml
-from draftboard.quantity import PACE, RATE_WINDOW, SILENCE, LeftOpen, duration
-from draftboard.rulers import Ruler
+from draftboard.quantity import LeftOpen
 from draftboard.settings import fields
-from draftboard.settings.fields import (
-    AboveZero,
-    Currency,
-    Delay,
-    MethodName,
-    ModelPattern,
-    OneLine,
-    Positive,
-    Share,
-    Url,
-    written,
-)
+from draftboard.settings.costs import Cost, DraftCost
+from draftboard.settings.fields import Delay, MethodName, OneLine, Positive, Url, written
 from draftboard.settings.labels import ADDED_LABELS, SERIES_LABELS, LabelKey, LabelName, Labels
-from draftboard.settings.objectives import BURN_WINDOWS, Buckets, Objectives, check_measurable
+from draftboard.settings.objectives import Buckets, Objectives, check_measurable
+from draftboard.settings.rules import Rules
 from draftboard.settings.stack import Stack
 from draftboard.settings.thresholds import Planning, Thresholds, Traffic
 
-_LOOK_BACK = Duration(300)
 Severity = Literal["none", "info", "warning", "critical"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)  # From the least to the most urgent.
 GrafanaName = Annotated[str, written(r"[\w-]{1,40}", "must be 1 to 40 letters, digits, _ and -")]
@@ -45,168 +34,33 @@ class Series(Table):
     """The series that rules and dashboards read."""
 
     dialect: DialectName = "vllm"
-    """Whose names they have. What it does not export has no record, alert and panel; records keep their names."""
-
-
-class Rules(Table):
-    """How the rules are evaluated."""
-
-    scrape_interval: Positive = Duration(15)
-    """As in the scrape configuration of vLLM's job."""
-    window: Positive | None = Field(default=None, examples=["5m"])
-    """Window of every rate: at least four scrapes, which bridge a failed one. Default: four scrapes, at least 5m."""
-    down_after: Positive | None = Field(default=None, examples=["2m30s"])
-    """How long a server answers no scrape before it counts as down. Default: two and a half scrapes, at least 2m30s: by
-    default Prometheus scrapes once a minute."""
-    evaluation_interval: Positive = Duration(60)
-    query_offset: Delay = Duration(0)
-    """How much later a ruler behind remote write evaluates, because samples arrive late. Prometheus 2.53 or newer;
-    vmalert calls it eval_delay, and `gmp` has none."""
-    compare_with: Positive = Duration(3600)
-    """Offset of comparisons with the past."""
-    baseline: Positive = Duration(86_400)
-    """The past that defines a model's normal values: a day, so that it holds both day and night."""
-    baseline_needs: Share = 0.25
-    """Share of the baseline that must hold samples."""
-    baseline_steps: Positive = Duration(3 * 86_400)
-    """How far back step times of a model's baseline count, against steps of speculating servers in like batches."""
-    remember: Positive = Duration(3600)
-    """How far back a server or model counts as known, and restarts are counted."""
-    startup: Positive = Duration(1800)
-    """How long a target with a new address may load its model before it counts as down."""
-    ruler: Ruler = "prometheus"
-    """What evaluates the rules: their files are written as it takes them. `gmp` is Google's Managed Service."""
-
-    @property
-    def rate_window(self) -> Duration:
-        """The window of every rate."""
-        return duration(RATE_WINDOW, {"rules": self})
-
-    @property
-    def pace(self) -> Duration:
-        """How far apart the points of a graph are: no closer than scrapes and evaluations."""
-        return duration(PACE, {"rules": self})
-
-    @property
-    def silence(self) -> Duration:
-        """How long a server answers no scrape before it counts as down."""
-        return duration(SILENCE, {"rules": self})
-
-    @property
-    def longest_scrape_interval(self) -> Duration:
-        """The longest interval of scrapes that the windows fit."""
-        fitting = min(self.rate_window.seconds // 4, self.silence.seconds * 2 // 5)
-        return max(self.scrape_interval, Duration(fitting))
-
-    @model_validator(mode="after")
-    def _windows_hold_enough(self) -> Self:
-        scrape, window, evaluation = self.scrape_interval, self.rate_window, self.evaluation_interval
-        least, past = scrape * 4, self.compare_with
-        mistakes = {
-            f"scrape_interval = {scrape} is too long: shorter than {_LOOK_BACK}, after which Prometheus treats a "
-            "series as gone": scrape >= _LOOK_BACK,
-            f"window = {window} is too short: at least 4 scrapes, so {least} or longer": window < least,
-            f"window = {window} is too long: shorter than {BURN_WINDOWS[0]}, the shortest burn rate's": (
-                window >= BURN_WINDOWS[0]
-            ),
-            f"down_after = {self.down_after} is too short: at least 2 scrapes, so {scrape * 2} or longer": (
-                self.silence < scrape * 2
-            ),
-            f"evaluation_interval = {evaluation} is too long: at most the window, {window}": evaluation > window,
-            f"compare_with = {past} is out of range: from evaluation_interval, {evaluation}, to baseline, "
-            f"{self.baseline}": not evaluation <= past <= self.baseline,
-        }
-        if found := [words for words, wrong in mistakes.items() if wrong]:
-            raise ValueError(found[0])
-        return self
-
-
-class DraftCost(Table):
-    """Cost of drafting, for break-even and expected speedup. Assumptions (HEUR) until you measure your own."""
-
-    default: fields.Ratio = 0.1
-    """Time to draft one token over one target step: a draft model ten times faster, or an unknown method."""
-    by_method: dict[MethodName, fields.Ratio] = Field(
-        default={
-            # No model runs: the cost is a search on the CPU.
-            **dict.fromkeys(("ngram", "ngram_gpu", "suffix"), 0.01),
-            # One layer of the target, or a few heads.
-            **dict.fromkeys(("eagle", "eagle3", "medusa", "mtp"), 0.05),
-            # One pass of a small model drafts the whole block.
-            "dflash": 0.02,
-        },
-        max_length=32,
-    )
-    verify_inflation: fields.InflationByBatch = Field(default={"1": 1.0})
-    """A verify step over a plain step: 1 while the GPU waits for memory, more when it is short of compute. One number
-    for all loads, or by batch size (requests per engine), as in { 1 = 1.0, 8 = 1.4, 32 = 2.5 }: linear in between."""
-    calibrated: tuple[MethodName, ...] = Field(default=(), strict=False, max_length=32)
-    """Methods whose costs here were measured, as `draftboard calibrate` does: their verdicts say so."""
-
-    @property
-    def inflation_by_batch(self) -> tuple[tuple[float, float], ...]:
-        """Batch sizes and the verify inflation at each, from the smallest."""
-        return tuple(sorted((float(size), inflation) for size, inflation in self.verify_inflation.items()))
-
-    @property
-    def inflation_is_curve(self) -> bool:
-        """Whether the verify inflation follows the batch."""
-        return len(self.verify_inflation) > 1
-
-    @property
-    def inflation_at_least_batch(self) -> float:
-        """The verify inflation at the smallest batch."""
-        return self.inflation_by_batch[0][1]
-
-    @property
-    def highest_inflation(self) -> float:
-        """The highest verify inflation of any batch."""
-        return max(self.verify_inflation.values())
-
-
-class Cost(Table):
-    """What an hour of serving costs, for the saving that dashboards derive from a measured speedup."""
-
-    gpus_per_engine: AboveZero = 1.0
-    """Tensor x pipeline parallel size: vLLM does not export it."""
-    gpus_of_model: dict[ModelPattern, AboveZero] = Field(
-        default={}, max_length=64, examples=[{"meta-llama/Llama-3.1-405B-Instruct": 8}]
-    )
-    """The same for models of another size, by name or regular expression."""
-    price_per_gpu_hour: AboveZero | None = Field(default=None, examples=[2.5])
-    """Without it the saving is a number of GPUs."""
-    currency: Currency = "USD"
-
-    @property
-    def price_per_engine_hour(self) -> float:
-        """Of all GPUs of an engine; by default 1 for each."""
-        return (self.price_per_gpu_hour or 1.0) * self.gpus_per_engine
+    """The engine or pipeline that names them. Series that it does not export have no record, alert or panel."""
 
 
 class Methods(Table):
-    """Values of the `spec_method` label with a meaning to the rules."""
+    """Values of the label `spec_method` that rules treat differently."""
 
     baseline: MethodName = "none"
-    """A server without speculation, on purpose."""
+    """A server deliberately without speculation."""
     lookup: tuple[MethodName, ...] = Field(default=("ngram", "ngram_gpu", "suffix"), strict=False, max_length=32)
     """Methods that copy from the text: a weak first position comes from the text, not from a misaligned drafter."""
     adaptive: tuple[MethodName, ...] = Field(default=("adaptive", "dynamic"), strict=False, min_length=1, max_length=32)
-    """Values of the `spec_verification` label under which a step may draft or verify fewer than K tokens, by its load:
-    positions are then no measure of the drafter."""
+    """Values of the label `spec_verification` of servers whose steps draft or verify fewer than K tokens under load:
+    acceptance by position then says nothing about the drafter."""
 
 
 class Additions(Table):
-    """`[all_alerts]`: what every alert carries besides its own. Prometheus expands templates in the texts."""
+    """`[all_alerts]`: labels and annotations of every alert, besides its own. Prometheus expands templates in them."""
 
     labels: dict[LabelName, OneLine] = Field(default={}, max_length=16, examples=[{"team": "llm"}])
     annotations: dict[LabelKey, OneLine] = Field(default={}, max_length=16, examples=[{"contact": "#llm-serving"}])
 
 
 class Overlay(Additions):
-    """`[alerts.<name>]`: a key that is left out keeps the alert's own value; labels and annotations are added."""
+    """`[alerts.<name>]`: keys that are not set keep the alert's own values. Labels and annotations are added."""
 
     enabled: bool = True
-    """Without it there is no rule, no runbook, and no inhibition that names the alert."""
+    """If false, there is no rule, no runbook, and no inhibition that names the alert."""
     pending_period: Delay | None = Field(default=None, alias="for", examples=["30m"])
     keep_firing_for: Delay | None = Field(default=None, examples=["15m"])
     severity: Severity | None = Field(default=None, examples=["critical"])
@@ -216,7 +70,7 @@ class Managed(Table):
     """Rules that Grafana evaluates itself, without a ruler: `alerts/grafana/`."""
 
     datasource: GrafanaName = "prometheus"
-    """The uid of the data source that they query and that takes their records, as in the address of its page."""
+    """Uid of the data source that they query and write records to, as in the address of its page."""
     folder: GrafanaName = "Draftboard"
     """Where Grafana lists them."""
 
@@ -242,7 +96,8 @@ class Settings(Table):
     selector: fields.Selector = ""
     """Matchers on target labels, added to every raw selector: cluster="prod" if one Prometheus holds several."""
     max_draft_tokens: int = Field(default=24, ge=1, le=fields.LONGEST_DRAFT)
-    """Longest draft that signals by depth cover: the largest default of any method, that of suffix decoding."""
+    """Longest draft that signals by draft length cover. Default: the largest default of any method (suffix
+    decoding)."""
     labels: Labels = Labels()
     series: Series = Series()
     rules: Rules = Rules()

@@ -71,15 +71,15 @@ class TimeObjective(Objective):
     """At least this share of requests within this time."""
 
     threshold_seconds: AboveZero = Field(examples=[0.5])
-    """The bound of a bucket."""
+    """Must be the upper bound of a bucket."""
 
 
 class Objectives(Table):
-    """Service level objectives, each over the same rolling window. None holds until it is declared."""
+    """Service level objectives (SLOs) over one rolling window. None applies until it is declared."""
 
     window: Positive = Duration(30 * 86_400)
     least_bad_events: int = Field(default=10, ge=1, le=1_000_000)
-    """Fewer requests that miss an objective within the long window of a burn rate raise no alert (HEUR)."""
+    """Minimum requests that miss an objective within the long window of a burn rate. Fewer fire no alert. Heuristic."""
     time_to_first_token: TimeObjective | None = None
     time_per_output_token: TimeObjective | None = None
     end_to_end: TimeObjective | None = None

@@ -24,7 +24,7 @@ Channels = Annotated[tuple[Channel, ...], Field(strict=False, max_length=4)]
 
 
 class ScrapeLimits(Table):
-    """Limits of one page, or one broken server could fill the disk. Beyond them its server counts as down."""
+    """Limits of a scrape, so that no broken server fills the disk. Beyond them the server counts as down."""
 
     samples: int = Field(default=50_000, ge=100, le=10_000_000)
     """A vLLM 0.32 engine exposes about 450; a page holds all engines of its server: a hundred of them."""
@@ -36,7 +36,7 @@ class ScrapeLimits(Table):
     megabytes: int = Field(default=20, ge=1, le=1_000)
     """Uncompressed: a page of 50,000 samples is about 8 MB."""
     targets: int = Field(default=1_000, ge=1, le=100_000)
-    """Of one job: a protection against a wrong discovery file."""
+    """Targets per job: protects against a wrong discovery file."""
 
 
 class Scrape(Table):
@@ -55,7 +55,7 @@ class RemoteWrite(Table):
 
     url: Url = Field(examples=["https://mimir.example.com/api/v1/push"])
     token: bool = False
-    """Send the bearer token in `remote_write_token` below `secrets`, to `query_url` too."""
+    """Send the bearer token from `remote_write_token` below `secrets`, also to `query_url`."""
     rules_there: bool = False
     """That system's own ruler evaluates the rules. This Prometheus evaluates none, or alerts would come twice."""
     query_url: Url | None = Field(default=None, examples=["https://mimir.example.com/prometheus"])
@@ -69,31 +69,31 @@ class RemoteWrite(Table):
 
 
 class Notify(Table):
-    """Channels by severity, and how often they are used. By default alerts appear in Grafana and Alertmanager only."""
+    """Notification channels by severity. By default alerts appear only in Grafana and Alertmanager."""
 
     critical: Channels = ()
     warning: Channels = ()
     info: Channels = ()
     heartbeat: bool = False
-    """Send the watchdog to the address in `heartbeat_url`: a dead man's switch that rings when it stops coming."""
+    """Send the watchdog to the address in `heartbeat_url`: a dead man's switch that notifies you when it stops."""
     group_wait: Positive = Duration(30)
-    """Delay of a first message, to collect other alerts of the same model."""
+    """Delay of the first notification, to group alerts of one model."""
     group_interval: Positive = Duration(300)
-    """Delay of changes to a group that was sent."""
+    """Delay of a notification about changes to a group."""
     group_interval_critical: Positive = Duration(60)
-    """The same for critical alerts: an outage that begins before the end of the last one is told is not told itself."""
+    """Delay of changes to critical alerts. An outage that begins and ends within it is not sent."""
     repeat_critical: Positive = Duration(4 * 3600)
-    """A critical alert that is still firing is sent again."""
+    """Interval at which critical alerts that still fire are sent again."""
     repeat_others: Positive = Duration(24 * 3600)
     heartbeat_interval: Positive = Duration(300)
-    """The switch should ring after two or three missing messages."""
+    """Interval of notifications to the switch, which should wait for two or three missing ones."""
 
 
 class Slack(Table):
     """The address of the incoming webhook is in `slack_webhook_url`."""
 
     channel: Name = ""
-    """Empty: the webhook's own channel."""
+    """Empty: the default channel of the webhook."""
 
 
 class Email(Table):

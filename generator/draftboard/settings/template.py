@@ -17,7 +17,7 @@ _WIDTH = 120
 _BARE_KEY = re.compile(r"[\w-]+", re.ASCII)
 _INTRODUCTION = f"""\
 # Settings of Draftboard {__version__}: every key with its default. To change one, remove its # and write another value.
-# Values marked "example" are not set by default. HEUR: a rule of thumb, without a measurement.
+# Values marked "example" are not set by default. Heuristic: a rule of thumb without a measurement.
 # Then run: draftboard build --config FILE --out FOLDER
 
 """

@@ -1,4 +1,4 @@
-"""Where a number changes its meaning, and how much traffic a judgement takes; "HEUR" marks a rule of thumb."""
+"""Values that separate good from bad, and the minimum traffic for a judgement; "Heuristic" marks a rule of thumb."""
 
 from typing import Self
 
@@ -8,14 +8,14 @@ from draftboard.files import Table
 from draftboard.settings.fields import AboveZero, Share
 
 
-class Bands(Table):
-    """Acceptance (accepted / drafted tokens) in words. HEUR, and not comparable across draft lengths."""
+class AcceptanceRanges(Table):
+    """Lower bounds of the ranges of draft acceptance. Heuristic, and not comparable across draft lengths."""
 
     fair: Share = 0.4
     healthy: Share = 0.6
     optimal: Share = 0.7
     suspicious: Share = 0.98
-    """A long time above this is rarely a good drafter and often a repetition loop."""
+    """Acceptance that stays above this is rarely a good drafter and often a repetition loop."""
 
     @model_validator(mode="after")
     def _rise(self) -> Self:
@@ -25,69 +25,70 @@ class Bands(Table):
 
 
 class Thresholds(Table):
-    """Where a number changes its meaning. Alerts, panel colours and advice use the same values."""
+    """Values that separate good from bad. Alerts, panel colours and advice use the same ones."""
 
-    acceptance: Bands = Bands()
+    acceptance: AcceptanceRanges = AcceptanceRanges()
     pays_clearly: AboveZero = 1.1
-    """Expected speedup from which speculation pays; from 1 to this it is about even. HEUR."""
+    """Expected speedup from which speculation pays. From 1 to this value it breaks about even. Heuristic."""
     drop: Share = 0.8
-    """Acceptance now over acceptance before, under which the workload or the drafter has changed. HEUR."""
+    """Acceptance now / acceptance earlier, below which the workload or the drafter has changed. Heuristic."""
     anomaly: AboveZero = 3.0
-    """Standard deviations below the model's own day."""
+    """Standard deviations below the mean of the model's own day, from which a length is unusual."""
     usual: AboveZero = 2.0
-    """Standard deviations of the model's own day, within which a drop is the turn of another kind of request."""
+    """Standard deviations of the model's own day, within which a drop comes from another mix of requests."""
     deviation_floor: Share = 0.05
-    """Least standard deviation assumed, as a share of the mean: small changes of a steady model raise no alert."""
+    """Minimum standard deviation as a share of the mean, so that small changes of a steady model fire no alert."""
     unfit: Share = 0.05
-    """Share of drafted tokens accepted, under which a drafter does not fit its model. HEUR: a broken EAGLE head had
-    0.2 %, n-gram drafts on text that hardly repeats 6 %."""
+    """Share of draft tokens accepted, below which a drafter does not fit its model. Heuristic: a broken EAGLE head had
+    0.2 %, n-gram drafts on text that hardly repeats had 6 %."""
     first_position: Share = 0.7
-    """Share of drafts whose first token is accepted, under which a drafter is misaligned. HEUR."""
+    """Share of drafts whose first token is accepted, below which a drafter is misaligned. Heuristic."""
     gain: Share = 0.02
-    """Speedup gained by another K, over which it is advised: what lies within is noise, and a short draft is safer."""
+    """Relative gain in speedup above which another K is advised. Smaller gains are noise, and a short draft is
+    safer."""
     full_drafts: Share = 0.9
-    """Mean draft length over configured K, under which the last position says little: few drafts reach it."""
+    """Mean draft length / configured K, below which the last position says little: few drafts reach it."""
     outlier: Share = 0.75
-    """An engine's acceptance length over that of its model's other engines. HEUR."""
+    """Acceptance length of an engine / that of its model's other engines, below which it is an outlier. Heuristic."""
     inconsistent: Share = 0.05
-    """Relative error of an identity that the counters hold exactly; rates differ a little where series begin."""
+    """Largest relative error of an identity of the counters. Rates differ slightly when series begin."""
     slower: Share = 0.95
-    """Measured speedup against a baseline, under which users wait longer with speculation. The rest is noise. HEUR."""
+    """Measured speedup over a baseline, below which users wait longer with speculation. Heuristic."""
     tail: AboveZero = 1.5
-    """P99 over P50, relative to the model's own day, above which slow requests have become slower. HEUR."""
+    """P99 over P50, relative to the model's own day, above which slow requests have become slower. Heuristic."""
     slow_steps: AboveZero = 1.5
-    """Mean decode step, relative to the engine's own day at the same batch, above which an engine is slow. HEUR."""
+    """Mean decode step, relative to the engine's own day at the same batch, above which it is slow. Heuristic."""
     load: Share = 0.2
-    """Largest relative difference of comparable sides in an engine's request rate and batch, or in lengths. HEUR."""
+    """Largest relative difference at which request rates, batches or lengths of two sides count as alike. Heuristic."""
     kv_cache: Share = 0.9
-    """Share of the KV cache in use, above which the next long request may preempt another. HEUR."""
+    """Share of the KV cache in use, above which the next long request may preempt another. Heuristic."""
     preemptions: Share = 0.1
-    """Preemptions for each finished request, above which prompts are computed twice too often. HEUR."""
+    """Preemptions per finished request, above which too many prompts are computed twice. Heuristic."""
     queue_growth: AboveZero = 1.0
-    """Waiting requests per engine more than one window ago, above which the queue grows rather than varies. HEUR."""
+    """Increase of waiting requests per engine within one window, above which the queue grows. Heuristic."""
     errors: Share = 0.05
-    """Share of finished requests that ended in an error, and of HTTP answers that were 5xx. HEUR."""
+    """Largest share of finished requests with an error, and of HTTP responses with 5xx. Heuristic."""
     chance: AboveZero = 4.0
-    """Standard deviations above half the limit of errors, up to which errors of few requests are chance.
-    `make false-alarms` simulates it, and the other guards against chance."""
+    """Standard deviations above half the threshold of errors, up to which errors of few requests are chance.
+    `make false-alarms` simulates this and the other guards against chance."""
     unfinished: Share = 0.2
-    """Share of started requests that did not finish and do not run, above which clients give up. HEUR."""
+    """Largest share of started requests that neither finished nor run: clients abandoned them. Heuristic."""
     rejections: Share = 0.01
-    """Share of requests rejected by a limit of the queue. HEUR."""
+    """Largest share of requests rejected by a limit of the queue. Heuristic."""
     interruptions: AboveZero = 2.0
-    """Restarts or failures of a server within rules.remember, above which it is unsteady. HEUR."""
+    """Restarts or failures of a server within rules.remember, above which it is flapping. Heuristic."""
     answered: Share = 0.95
-    """Share of scrapes that a server answers, from which a failed one now and then is no interruption. HEUR."""
+    """Share of answered scrapes, from which an occasional failed one is no interruption. Heuristic."""
     servers_down: Share = 0.25
-    """Share of a model's servers, above which the others cannot carry their load. HEUR."""
+    """Share of a model's servers that are down, above which the others cannot carry their load. Heuristic."""
     cut_off: Share = 0.5
-    """Share of answers that end at their length limit, above which long answers are the rule. HEUR."""
+    """Share of answers that reach their length limit, above which most are long. Heuristic."""
     disk_left: Share = 0.05
-    """Share of a disk that is left, or will be within a day, under which it fills. HEUR."""
+    """Free share of a disk, now or within a day, below which it is filling up. Heuristic."""
     disk_low: Share = 0.4
-    """Share of a disk left, under which its growth is looked at: above, it is a download. HEUR."""
+    """Free share of a disk, below which its growth is extrapolated. Above, growth is a download. Heuristic."""
     foreign: Share = 0.01
-    """Share of the tokens generated during a sweep that none of its responses explains: those are of other traffic."""
+    """Largest share of tokens generated during a sweep that none of its responses explains: those of other traffic."""
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -100,37 +101,37 @@ class Thresholds(Table):
 
 
 class Traffic(Table):
-    """Least traffic for a judgement: ratios of a handful of drafts are noise."""
+    """Minimum traffic for a judgement: ratios of a handful of drafts are noise."""
 
     drafts_to_judge: AboveZero = 200
-    """Drafts in the window, on each side of a comparison: with fewer there is no verdict, advice or alert. HEUR."""
+    """Drafts in the window, on each side of a comparison. Below it, there is no verdict, advice or alert."""
     drafts_at_depth: AboveZero = 20
-    """Drafts accepted to a depth, under which no draft of that length is called the best. HEUR."""
+    """Drafts accepted up to a position, below which no draft of that length is called the best. Heuristic."""
     draft_tokens_to_judge_fit: AboveZero = 2000
-    """Drafted tokens from which a drafter that does not fit is told from a bad start. HEUR."""
+    """Draft tokens from which a misfit of the drafter differs from a bad start. Heuristic."""
     steps_to_judge: AboveZero = 200
-    """Decode steps of all requests in the window, under which their mean says nothing. HEUR."""
+    """Decode steps of all requests in the window, below which their mean is noise. Heuristic."""
     evaluations_to_compare: AboveZero = 60
-    """Evaluations of the past with a like batch, under which none is usual: an hour at the default pace. HEUR."""
+    """Past evaluations with a like batch, below which there is no usual step time: an hour by default. Heuristic."""
     tokens_per_second: AboveZero = 1.0
     requests_per_second: AboveZero = 0.05
-    """Three a minute: fifteen in the window of a rate."""
+    """Three per minute, so fifteen in the window of a rate."""
     errors_to_judge: AboveZero = 5
-    """Errors within an hour that are told although too few requests come for a judgement by minutes. HEUR."""
+    """Errors within an hour that fire although there are too few requests for a shorter window. Heuristic."""
     requests_unanswered: AboveZero = 3
-    """Requests within the window, of which not one was answered, that tell a hung engine from a single odd request."""
+    """Unanswered requests within the window from which an engine counts as hung."""
     requests_to_judge: AboveZero = 10
-    """Requests started in the window, under which nobody can tell whether requests finish."""
+    """Requests started in the window, below which it is unknown whether requests finish."""
     requests_to_compare: AboveZero = 15
-    """Finished requests on each side of a comparison: as many as a rate needs in its window."""
+    """Finished requests on each side of a comparison, as many as a rate needs in its window."""
     requests_to_compare_tails: AboveZero = 100
     """Finished requests on each side for a comparison of P99."""
 
 
 class Planning(Table):
-    """Limits above which `draftboard plan vram` warns. Both are HEUR: authors' advice that nobody has measured."""
+    """Values above which `draftboard plan vram` warns. Both are advice of authors without a measurement."""
 
     target_share: Share = 0.7
-    """Target weights over all GPU memory, above which a draft model cuts concurrency."""
+    """Target weights / all GPU memory, above which a draft model cuts concurrency."""
     draft_share: Share = 0.15
-    """Draft weights over all GPU memory, above which they take too much of the KV cache."""
+    """Draft weights / all GPU memory, above which they take too much of the KV cache."""

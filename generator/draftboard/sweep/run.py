@@ -37,7 +37,7 @@ RULES_OF_THUMB = {
     Status.BEST: "likely benefit",
     Status.ODD: "likely benefit, unless it is a repetition loop",
 }
-"""What acceptance alone suggests, by its band in the settings. HEUR."""
+"""What acceptance alone suggests, by its range in the settings. Heuristic."""
 
 
 def sweep(

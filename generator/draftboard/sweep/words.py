@@ -71,17 +71,16 @@ def _by_temperature(rows: Sequence[Row]) -> Table:
     for row in rows:
         speculation, sample = row.server.speculation, row.server.sample
         verdict = Text(row.server.verdict.withheld or verdict_of(row.server), status_of(row.server))
-        numbers = [_with_bounds(signal, getattr(speculation, signal.name, None), row) for signal in _NUMBERS]
+        numbers = [
+            _bounded(signal, getattr(speculation, signal.name, None), getattr(row.intervals, signal.name, None))
+            for signal in _NUMBERS
+        ]
         numbers.append(f"{sample.drafts:,.0f}" if sample else NOTHING)
         lines.append((_named(row), verdict, row.rule_of_thumb or NOTHING, *numbers))
     words = (*(signal.title for signal in _NUMBERS), drafts.title)
     return Table(
         columns("Temp.", "Verdict", "Rule of thumb", numbers=words), tuple(lines), "Speculation by temperature"
     )
-
-
-def _with_bounds(signal: Signal, value: float | None, row: Row) -> str:
-    return _bounded(signal, value, getattr(row.intervals, signal.name, None))
 
 
 def _bounded(signal: Signal, value: float | None, bounds: Estimate | None) -> str:

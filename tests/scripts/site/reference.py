@@ -94,8 +94,8 @@ def settings_page() -> str:
     parts = [
         "# Settings",
         (
-            "`draftboard init` writes this file. A line that begins with `#` and a key shows its default. HEUR marks a "
-            "rule of thumb, without a measurement."
+            "`draftboard init` writes this file. A line that begins with `#` and a key shows its default. "
+            '"Heuristic" marks a rule of thumb without a measurement.'
         ),
         f"```toml\n{head}\n```",
     ]

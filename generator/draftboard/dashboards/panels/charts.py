@@ -4,24 +4,24 @@ from functools import partial
 
 from draftboard.dashboards import fields, transformations
 from draftboard.dashboards.context import Context
-from draftboard.dashboards.grafana import query
 from draftboard.dashboards.panels.graphs import percentile
-from draftboard.dashboards.panels.panel import Built, Panel, drawn, kind, queries
+from draftboard.dashboards.panels.panel import Built, Panel, kind, queries
 from draftboard.expr import promql
+from draftboard.expr.to_promql import promql_of
 from draftboard.signals import Level, Signal
 from draftboard.signals.latency import Latency
 from draftboard.signals.signal import Unit, within
 
 
 @kind
-def bar_chart(on: Context, signal: Signal) -> Built:
+def bar_chart(context: Context, signal: Signal) -> Built:
     """Latest values of a signal by its own label, in numeric order, models side by side."""
-    queried = queries(on, partial(on.one_label_a_model, instant=True), signal)
-    return drawn(
-        *(on, "barchart", queried),
-        fields=fields.of_lines(signal, on.settings),
-        targets=[query(one.expr, instant=True, form="table") for one in queried.shown],
-        style={"axisLabel": fields.axis(signal)} | fields.soft_range(signal, on.settings),
+    queried = queries(context, partial(context.one_label_a_model, instant=True), signal)
+    return queried.panel(
+        "barchart",
+        fields=fields.of_lines(signal, context.settings),
+        targets=queried.targets(instant=True, form="table"),
+        style={"axisLabel": fields.axis(signal)} | fields.soft_range(signal, context.settings),
         size=(12, 8),
         overrides=[fields.TEXT_AS_IT_IS],
         transformations=transformations.matrix(signal.by[0]),
@@ -34,36 +34,38 @@ def bars(*signals: Signal) -> tuple[Panel, ...]:
 
 
 @kind
-def scatter(on: Context, across: Signal, up: Signal) -> Built:
+def scatter(context: Context, across: Signal, up: Signal) -> Built:
     """One signal over another: a point for each moment, a colour for each model."""
-    queried, over = queries(on, on.one_label_a_model, across, up), within(across.title)
-    return drawn(
-        *(on, "xychart", queried),
+    queried, over = queries(context, context.one_label_a_model, across, up), within(across.title)
+    return queried.panel(
+        "xychart",
         least=2,
-        fields=fields.of_lines(up, on.settings),
-        targets=[query(one.expr, one.ref, form="table") for one in queried.shown],
+        fields=fields.of_lines(up, context.settings),
+        targets=queried.targets(form="table"),
         size=(12, 10),
         title=f"{up.title} over {over}",
         says=f"{up.title} by {over}: a point for each moment, a colour for each model.",
         action=up.action,
-        transformations=transformations.frames({one.ref: one.signal.title for one in queried.shown}),
+        transformations=transformations.frames({ref: signal.title for ref, signal in queried.signals.items()}),
     )
 
 
 @kind
-def heatmap(on: Context, signal: Signal, bounds: Unit = Unit.SECONDS) -> Built:
+def heatmap(context: Context, signal: Signal, bounds: Unit = Unit.SECONDS) -> Built:
     """A histogram over time, summed over all that is selected."""
-    queried = queries(on, on.promql(Level.MODEL), signal)
-    return drawn(
-        *(on, "heatmap", queried),
+    queried = queries(context, partial(_by_bucket, context), signal)
+    return queried.panel(
+        "heatmap",
         fields={"unit": signal.unit.grafana, "noValue": signal.empty, "thresholds": fields.NO_THRESHOLDS},
-        targets=[
-            query(promql.aggregate("sum", ("le",), one.expr), legend="{{le}}", form="heatmap") for one in queried.shown
-        ],
+        targets=queried.targets(legend="{{le}}", form="heatmap"),
         options={"yAxis": {"axisPlacement": "left", "reverse": False, "unit": bounds.grafana}},
         size=(12, 8),
         exemplars=True,
     )
+
+
+def _by_bucket(context: Context, signal: Signal) -> str:
+    return promql.aggregate("sum", ("le",), promql_of(signal, context.scope(Level.MODEL)))
 
 
 def distributions(*latencies: Latency) -> tuple[Panel, ...]:

@@ -1,13 +1,13 @@
 """Graphs over time: a line for each model or engine, percentiles, and totals."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from functools import partial
 from typing import Any
 
 from draftboard.dashboards import fields, lines
 from draftboard.dashboards.context import Context, legend
 from draftboard.dashboards.grafana import query
-from draftboard.dashboards.panels.panel import Built, Panel, drawn, kind, queries
+from draftboard.dashboards.panels.panel import Built, Panel, Queries, kind, queries
 from draftboard.dashboards.transformations import SHORT_NAMES
 from draftboard.expr import promql
 from draftboard.expr.to_promql import promql_of
@@ -21,7 +21,7 @@ _ONE_MODEL = frozenset({"position", "percentile"})
 
 @kind
 def trend(
-    on: Context,
+    context: Context,
     signal: Signal,
     *,
     level: Level | None = None,
@@ -36,14 +36,15 @@ def trend(
     or percentile the first model alone.
     """
     level = level or signal.levels[-1]
-    title = f"{signal.title} of the {on.lines.first} model" if _ONE_MODEL & {*signal.by} else ""
-    return _graph(on, signal, level, partial(_line, on, level, worst), zones=zones, title=title, size=(width, height))
+    title = f"{signal.title} of the {context.lines.first} model" if _ONE_MODEL & {*signal.by} else ""
+    queried = queries(context, partial(_line, context, level, worst), signal)
+    return _graph(queried, signal, level, zones=zones, title=title, size=(width, height))
 
 
-def _line(on: Context, level: Level, worst: Signal | None, signal: Signal) -> str:
+def _line(context: Context, level: Level, worst: Signal | None, signal: Signal) -> str:
     if _ONE_MODEL & {*signal.by}:
-        return on.lines.of_one(as_line(signal), on.scope(level))
-    return on.lines.of(as_line(signal), on.scope(level), worst or signal)
+        return context.lines.of_one(as_line(signal), context.scope(level))
+    return context.lines.of(as_line(signal), context.scope(level), worst or signal)
 
 
 def trends(*signals: Signal, **options: Any) -> tuple[Panel, ...]:  # noqa: ANN401  (those of `trend`)
@@ -52,10 +53,11 @@ def trends(*signals: Signal, **options: Any) -> tuple[Panel, ...]:  # noqa: ANN4
 
 
 @kind
-def failure(on: Context, signal: Signal, *, width: int = 12) -> Built:
+def failure(context: Context, signal: Signal, *, width: int = 12) -> Built:
     """A signal that is 0 where all is well: the highest values of each moment."""
     level, empty = signal.levels[-1], f"none above 0, or {signal.empty}"
-    return _graph(on, signal, level, partial(lines.above_zero, scope=on.scope(level)), empty=empty, size=(width, 8))
+    queried = queries(context, partial(lines.above_zero, scope=context.scope(level)), signal)
+    return _graph(queried, signal, level, empty=empty, size=(width, 8))
 
 
 def failures(*signals: Signal, width: int = 12) -> tuple[Panel, ...]:
@@ -64,11 +66,13 @@ def failures(*signals: Signal, width: int = 12) -> tuple[Panel, ...]:
 
 
 @kind
-def percentile(on: Context, latency: Latency) -> Built:
+def percentile(context: Context, latency: Latency) -> Built:
     """The selected percentile or mean of a latency; under its axis where it is below the resolution."""
     chosen = latency.chosen
     return _graph(
-        *(on, chosen, Level.MODEL, partial(_line, on, Level.MODEL, None)),
+        queries(context, partial(_line, context, Level.MODEL, None), chosen),
+        chosen,
+        Level.MODEL,
         shows=(latency.mean, latency.p50, latency.p95, latency.p99),
         exemplars=True,
         title=chosen.title,
@@ -83,24 +87,23 @@ def percentiles(*latencies: Latency) -> tuple[Panel, ...]:
 
 
 def _graph(
-    on: Context,
+    queried: Queries,
     signal: Signal,
     level: Level,
-    promql: Callable[[Signal], str],
     *,
     zones: Collection[Status] = fields.ZONES,
     empty: str = "",
     size: tuple[int, int] = (12, 8),
-    **rest: Any,  # noqa: ANN401  (those of `drawn`)
+    **rest: Any,  # noqa: ANN401  (those of `Queries.panel`)
 ) -> Built:
     """Lines of a signal, with the zones of its bands behind them."""
-    settings, queried = on.settings, queries(on, promql, signal)
+    context, settings = queried.context, queried.context.settings
     zoned = fields.has_steps(signal, settings) and zones
     style = {"axisLabel": fields.axis(signal)} | fields.soft_range(signal, settings)
-    return drawn(
-        *(on, "timeseries", queried),
+    return queried.panel(
+        "timeseries",
         fields=fields.of_lines(as_line(signal), settings, zones) | ({"noValue": empty} if empty else {}),
-        targets=[query(one.expr, legend=on.legend(level, *signal.by)) for one in queried.shown],
+        targets=queried.targets(legend=context.legend(level, *signal.by)),
         style=style | ({"thresholdsStyle": {"mode": "area"}} if zoned else {}),
         size=size,
         overrides=fields.colours_of(signal),
@@ -110,13 +113,13 @@ def _graph(
 
 
 @kind
-def totals(on: Context, *signals: Signal, width: int = 12, says: str = "") -> Built:
+def totals(context: Context, *signals: Signal, width: int = 12, says: str = "") -> Built:
     """Signals of one unit, summed over all that is selected and stacked: by their own labels, if any."""
-    queried, settings = queries(on, partial(_total, on), *signals), on.settings
-    first = queried.shown[0].signal if queried.shown else signals[0]
+    queried, settings = queries(context, partial(_total, context), *signals), context.settings
+    first = next(iter(queried.signals.values()), signals[0])
     style = {"fillOpacity": 40, "stacking": {"group": "A", "mode": "normal"}, "axisLabel": fields.axis(first)}
-    return drawn(
-        *(on, "timeseries", queried),
+    return queried.panel(
+        "timeseries",
         fields=fields.of_lines(first, settings),
         targets=[query(expr, ref, legend=legend(*signal.by) or signal.title) for ref, signal, expr in queried.shown],
         style=style | fields.soft_range(first, settings),
@@ -126,5 +129,5 @@ def totals(on: Context, *signals: Signal, width: int = 12, says: str = "") -> Bu
     )
 
 
-def _total(on: Context, signal: Signal) -> str:
-    return promql.aggregate("sum", signal.by, promql_of(signal, on.scope(signal.levels[-1])))
+def _total(context: Context, signal: Signal) -> str:
+    return promql.aggregate("sum", signal.by, promql_of(signal, context.scope(signal.levels[-1])))

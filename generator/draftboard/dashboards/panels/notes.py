@@ -8,9 +8,9 @@ _LETTERS_A_LINE = 150  # Of text across a screen of 1366 pixels.
 
 
 @kind
-def note(on: Context, text: str) -> Built:
+def note(context: Context, text: str) -> Built:
     """A paragraph; `{table.key}` stands for a setting."""
-    return Built(paragraph(text.format_map(dict(on.settings))))
+    return Built(paragraph(text.format_map(dict(context.settings))))
 
 
 def paragraph(text: str) -> GrafanaPanel:

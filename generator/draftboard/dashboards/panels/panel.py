@@ -7,7 +7,7 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec
 
 from draftboard.dashboards.context import Context
 from draftboard.dashboards.fields import NO_VALUE
-from draftboard.dashboards.grafana import DATASOURCE, GRAFANA, GrafanaPanel, ModernPanel
+from draftboard.dashboards.grafana import DATASOURCE, GRAFANA, GrafanaPanel, ModernPanel, query
 from draftboard.expr.reads import metrics_of
 from draftboard.quantity import PACE, span_text
 from draftboard.signals import Edition, Signal
@@ -58,73 +58,85 @@ class Query(NamedTuple):
     expr: str
 
 
-class Queries(NamedTuple):
-    """The queries of a panel, and the titles of signals that need the recording rules."""
+@dataclass(frozen=True)
+class Queries:
+    """The queries of a panel."""
 
+    context: Context
     shown: tuple[Query, ...]
     needs_rules: tuple[str, ...]
+    """Titles of signals that this edition cannot afford to query."""
+
+    @property
+    def signals(self) -> dict[str, Signal]:
+        """What is queried, by reference letter."""
+        return {one.ref: one.signal for one in self.shown}
+
+    def targets(self, *, legend: str = "", instant: bool = False, form: str = "time_series") -> list[dict[str, Any]]:
+        """Grafana's queries, all with one legend."""
+        return [query(one.expr, one.ref, legend=legend, instant=instant, form=form) for one in self.shown]
+
+    def panel(
+        self,
+        type: str,  # noqa: A002  (Grafana's name)
+        *,
+        fields: dict[str, Any],
+        targets: Sequence[dict[str, Any]],
+        least: int = 1,
+        shows: tuple[Signal, ...] = (),
+        title: str = "",
+        says: str = "",
+        action: str = "",
+        style: dict[str, Any] | None = None,
+        options: dict[str, Any] | None = None,
+        exemplars: bool = False,
+        **rest: Any,  # noqa: ANN401  (fields of an untyped class)
+    ) -> Built:
+        """A panel of Grafana's `type` with `fieldConfig.defaults`, its `custom` style and options beyond the type's.
+
+        Nothing where it has fewer than `least` queries. Texts are those of the signals that it shows, unless given.
+        """
+        if len(self.shown) < least:
+            return Built(None, needs_rules=self.needs_rules)
+        shows = shows or tuple(self.signals.values())
+        settings, raw, common = self.context.settings, self.context.edition is Edition.RAW, GRAFANA[type]
+        if not raw and fields["noValue"] != NO_VALUE and any(signal.record for signal in shows):
+            fields = fields | {"noValue": f"{fields['noValue']}, or the rules are not loaded"}
+        if "style" in common:
+            fields = fields | {"custom": common["style"] | (style or {})}
+        # $__rate_interval follows the query's own step; the panel's step keeps graphs from finer queries. Both editions
+        # have it, and show the same curve.
+        step = span_text(PACE, settings)
+        of_raw = {"interval": step} | ({"exemplar": True} if exemplars else {})
+        rest |= {
+            "title": title or " and ".join(signal.title for signal in shows),
+            "description": _description(self.context, shows, says, action),
+            "dataSource": DATASOURCE,
+            "interval": step,
+            "targets": [target | (of_raw if raw else {}) for target in targets],
+        }
+        panel = ModernPanel(type=type, options=common["options"] | (options or {}), fields=fields, **rest)
+        return Built(panel, shows, self.needs_rules)
 
 
-def queries(on: Context, promql: Callable[[Signal], str], *signals: Signal) -> Queries:
+def queries(context: Context, promql: Callable[[Signal], str], *signals: Signal) -> Queries:
     """Queries of those signals that exist and that the edition can afford to query."""
     existing = (
         Query(ref, signal, promql(signal))
-        for ref, signal in zip(ascii_uppercase, filter(on.exists, signals), strict=False)
+        for ref, signal in zip(ascii_uppercase, filter(context.exists, signals), strict=False)
     )
-    affords = [(one, on.affords(one.expr)) for one in existing]
+    affords = [(one, context.affords(one.expr)) for one in existing]
     return Queries(
+        context,
         tuple(one for one, affordable in affords if affordable),
         tuple(one.signal.title for one, affordable in affords if not affordable),
     )
 
 
-def drawn(
-    on: Context,
-    type: str,  # noqa: A002  (Grafana's name)
-    queried: Queries,
-    *,
-    fields: dict[str, Any],
-    targets: Sequence[dict[str, Any]],
-    least: int = 1,
-    shows: tuple[Signal, ...] = (),
-    title: str = "",
-    says: str = "",
-    action: str = "",
-    style: dict[str, Any] | None = None,
-    options: dict[str, Any] | None = None,
-    exemplars: bool = False,
-    **rest: Any,  # noqa: ANN401  (fields of an untyped class)
-) -> Built:
-    """A panel of Grafana's `type` with `fieldConfig.defaults`, its `custom` style and options beyond the type's.
-
-    Nothing where it has fewer than `least` queries. Texts are those of the signals that it shows, unless given.
-    """
-    if len(queried.shown) < least:
-        return Built(None, needs_rules=queried.needs_rules)
-    shows = shows or tuple(one.signal for one in queried.shown)
-    raw, common, step = on.edition is Edition.RAW, GRAFANA[type], span_text(PACE, on.settings)
-    if not raw and fields["noValue"] != NO_VALUE and any(signal.record for signal in shows):
-        fields = fields | {"noValue": f"{fields['noValue']}, or the rules are not loaded"}
-    if "style" in common:
-        fields = fields | {"custom": common["style"] | (style or {})}
-    # $__rate_interval follows the query's own step; the panel's step keeps graphs from finer queries. Both editions
-    # have it, and show the same curve.
-    of_raw = {"interval": step} | ({"exemplar": True} if exemplars else {})
-    rest |= {
-        "title": title or " and ".join(signal.title for signal in shows),
-        "description": _description(on, shows, says, action),
-        "dataSource": DATASOURCE,
-        "interval": step,
-        "targets": [target | (of_raw if raw else {}) for target in targets],
-    }
-    panel = ModernPanel(type=type, options=common["options"] | (options or {}), fields=fields, **rest)
-    return Built(panel, shows, queried.needs_rules)
-
-
-def _description(on: Context, signals: Sequence[Signal], says: str, action: str) -> str:
+def _description(context: Context, signals: Sequence[Signal], says: str, action: str) -> str:
     """What the panel says, what to do, and the metrics that it reads: as many as there is room for."""
-    text = f"{says or signals[0].described(on.settings)} {action or signals[0].action}"
-    read = (name for signal in signals for name in metrics_of(signal, on.scope(signal.levels[-1])))
+    text = f"{says or signals[0].described(context.settings)} {action or signals[0].action}"
+    read = (name for signal in signals for name in metrics_of(signal, context.scope(signal.levels[-1])))
     metrics = [f"`{name}`" for name in dict.fromkeys(read)]
     for count in range(len(metrics), 0, -1):
         more = f" and {len(metrics) - count} more" if count < len(metrics) else ""

@@ -7,7 +7,7 @@ from typing import Any
 from draftboard.dashboards import columns, fields
 from draftboard.dashboards.context import Context
 from draftboard.dashboards.grafana import GRAFANA, override, query
-from draftboard.dashboards.panels.panel import Built, Panel, drawn, kind, queries
+from draftboard.dashboards.panels.panel import Built, Panel, kind, queries
 from draftboard.dashboards.transformations import SHORT_NAMES
 from draftboard.expr import promql
 from draftboard.expr.to_promql import promql_of
@@ -18,29 +18,29 @@ _ABSENT = -1  # Stands on a wall for a value that a model does not have, so that
 
 
 @kind
-def stat(on: Context, signal: Signal) -> Built:
+def stat(context: Context, signal: Signal) -> Built:
     """Latest value of a signal, large, coloured by its steps."""
     level = signal.levels[-1]
-    queried = queries(on, on.promql(level, instant=True), signal)
-    return drawn(
-        *(on, "stat", queried),
-        fields=fields.by_threshold(signal, on.settings, fields.IN_CELLS),
-        targets=[query(one.expr, legend=on.legend(level, *signal.by), instant=True) for one in queried.shown],
+    queried = queries(context, context.promql(level, instant=True), signal)
+    return queried.panel(
+        "stat",
+        fields=fields.by_threshold(signal, context.settings, fields.IN_CELLS),
+        targets=queried.targets(legend=context.legend(level, *signal.by), instant=True),
         size=(12, 5),
     )
 
 
 @kind
 def tiles(
-    on: Context, title: str, *signals: Signal, width: int, large: bool = False, says: str = "", action: str = ""
+    context: Context, title: str, *signals: Signal, width: int, large: bool = False, says: str = "", action: str = ""
 ) -> Built:
     """Numbers side by side, each of which has its own colour where somebody should act."""
-    queried, settings = queries(on, on.promql(Level.FLEET, instant=True), *signals), on.settings
-    first = queried.shown[0].signal if queried.shown else signals[0]
+    queried, settings = queries(context, context.promql(Level.FLEET, instant=True), *signals), context.settings
+    first = next(iter(queried.signals.values()), signals[0])
     text = {"text": {"titleSize": 20, "valueSize": 54}} if large else {}
     named = {} if len(queried.shown) > 1 else {"textMode": "value"}
-    return drawn(
-        *(on, "stat", queried),
+    return queried.panel(
+        "stat",
         title=title,
         says=says,
         action=action,
@@ -63,18 +63,18 @@ def wall(*signals: Signal, widths: Sequence[int], height: int) -> tuple[Panel, .
 
 
 @kind
-def wall_column(on: Context, signal: Signal, present: Signal, *, size: tuple[int, int]) -> Built:
+def wall_column(context: Context, signal: Signal, present: Signal, *, size: tuple[int, int]) -> Built:
     """A tile of one signal for each model that has a value of `present`; of that one with the model's name."""
-    named, settings = signal is present, on.settings
-    queried = queries(on, partial(_tile_of_each_model, on, present), signal)
+    named, settings = signal is present, context.settings
+    queried = queries(context, partial(_tile_of_each_model, context, present), signal)
     look = fields.by_threshold(signal, settings, fields.ON_WALLS if named else fields.ON_TILES)
     mappings = [*look["mappings"], *fields.no_sample("transparent", str(_ABSENT))]
     text: dict[str, Any] = {} if named else {"textMode": "value", "justifyMode": "center"}
-    return drawn(
-        *(on, "stat", queried),
+    return queried.panel(
+        "stat",
         fields=look | {"decimals": 0, "mappings": mappings, "noValue": fields.NO_VALUE},
         # Prometheus sorts the series of a range by their labels; a short one shows nothing old.
-        targets=[query(one.expr, legend=on.legend(Level.MODEL)) for one in queried.shown],
+        targets=queried.targets(legend=context.legend(Level.MODEL)),
         options=GRAFANA["wall"]["options"] | text,
         size=size,
         timeFrom=span_text(EVALUATION * 3, settings),
@@ -83,9 +83,9 @@ def wall_column(on: Context, signal: Signal, present: Signal, *, size: tuple[int
     )
 
 
-def _tile_of_each_model(on: Context, present: Signal, signal: Signal) -> str:
-    scope = on.scope(Level.MODEL)
-    if signal is present or not on.edition.reads_records:
+def _tile_of_each_model(context: Context, present: Signal, signal: Signal) -> str:
+    scope = context.scope(Level.MODEL)
+    if signal is present or not context.edition.reads_records:
         return columns.of_model(promql_of(signal, scope), scope)
     absent = promql.constant(promql.number(_ABSENT), promql_of(present, scope))
     return columns.of_model(promql.first_of(promql_of(signal & (present > 0), scope), absent), scope)

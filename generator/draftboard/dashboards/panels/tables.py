@@ -7,8 +7,8 @@ from typing import Any
 
 from draftboard.dashboards import columns, fields
 from draftboard.dashboards.context import Context
-from draftboard.dashboards.grafana import GRID_WIDTH, override, query
-from draftboard.dashboards.panels.panel import Built, Queries, drawn, kind, queries
+from draftboard.dashboards.grafana import GRID_WIDTH, override
+from draftboard.dashboards.panels.panel import Built, Queries, kind, queries
 from draftboard.dashboards.transformations import labels, rows, value_of
 from draftboard.signals import Signal, events
 
@@ -17,7 +17,7 @@ _ALERT = 32  # Letters of the longest alert's name, and room for its capitals.
 
 @kind
 def table(
-    on: Context,
+    context: Context,
     title: str,
     *signals: Signal,
     says: str,
@@ -35,38 +35,39 @@ def table(
     answers.
     """
     own = tuple(dict.fromkeys(label for signal in signals for label in signal.by))
-    scope, settings = on.scope(signals[0].levels[-1], instant=True), on.settings
-    queried = queries(on, partial(columns.row, scope=scope, own=own), *signals)
+    scope, settings = context.scope(signals[0].levels[-1], instant=True), context.settings
+    queried = queries(context, partial(columns.row, scope=scope, own=own), *signals)
     heads = columns.row_heads(scope.labels, own, settings)
-    links = {signal: columns.links_to(on.uid(page), question) for signal, (page, question) in linked.items()}
+    links = {signal: columns.links_to(context.uid(page), question) for signal, (page, question) in linked.items()}
     cells = [
         columns.of_signal(one, settings, filled=one in filled, gauge=one in gauges, links=links.get(one, ()))
         for _, one, _ in queried.shown
     ]
-    by_ref = {one.ref: one.signal for one in queried.shown}
-    titles = heads | {value_of(ref): columns.heading(signal, settings) for ref, signal in by_ref.items()}
+    titles = heads | {value_of(ref): columns.heading(signal, settings) for ref, signal in queried.signals.items()}
     return _table(
-        *(on, queried, signals[0].empty),
+        queried,
+        signals[0].empty,
         title=title,
         says=says,
         action=action,
         size=(GRID_WIDTH, height),
-        overrides=[*columns.of_labels(heads, on.uid("depth"), settings), *cells],
-        transformations=rows(titles, columns.worst_first(by_ref, worst, best_first=best_first)),
+        overrides=[*columns.of_labels(heads, context.uid("depth"), settings), *cells],
+        transformations=rows(titles, columns.worst_first(queried.signals, worst, best_first=best_first)),
     )
 
 
 @kind
-def firing_alerts(on: Context) -> Built:
+def firing_alerts(context: Context) -> Built:
     """Firing alerts, the most urgent on top, each with a link to its runbook."""
-    severity, age, about, settings = events.alert_severity, events.alert_age, events.firing_alerts, on.settings
+    severity, age, about, settings = events.alert_severity, events.alert_age, events.firing_alerts, context.settings
     name, subject, signals = "Alert", "Model or server", {"A": severity, "B": age}
     titles = {value_of(ref): columns.heading(signal, settings) for ref, signal in signals.items()}
     # The severity comes first.
     titles = {value_of("A"): titles[value_of("A")], "alertname": name, "about": subject} | titles
     runbook = [{"title": "Runbook", "url": f"{settings.links.runbooks}/${{__value.raw}}.md"}]
     return _table(
-        *(on, queries(on, on.promql(severity.levels[-1]), severity, age), about.empty),
+        queries(context, context.promql(severity.levels[-1]), severity, age),
+        about.empty,
         title=about.title,
         says=about.description,
         action=about.action,
@@ -83,11 +84,12 @@ def firing_alerts(on: Context) -> Built:
 
 
 @kind
-def listing(on: Context, signal: Signal) -> Built:
+def listing(context: Context, signal: Signal) -> Built:
     """The series of a signal: a row for each, a column for each label."""
-    heads, names = columns.engine_heads(signal, on.settings), on.settings.labels
+    heads, names = columns.engine_heads(signal, context.settings), context.settings.labels
     return _table(
-        *(on, queries(on, on.promql(signal.levels[-1], instant=True), signal), signal.empty),
+        queries(context, context.promql(signal.levels[-1], instant=True), signal),
+        signal.empty,
         options={"sortBy": [{"displayName": next(iter(heads.values())), "desc": False}]},
         size=(GRID_WIDTH, 8),
         overrides=[fields.TEXT_AS_IT_IS, *columns.label_widths(heads)],
@@ -95,10 +97,10 @@ def listing(on: Context, signal: Signal) -> Built:
     )
 
 
-def _table(on: Context, queried: Queries, empty: str, **rest: Any) -> Built:  # noqa: ANN401  (those of `drawn`)
-    return drawn(
-        *(on, "table", queried),
+def _table(queried: Queries, empty: str, **rest: Any) -> Built:  # noqa: ANN401  (those of `Queries.panel`)
+    return queried.panel(
+        "table",
         fields={"noValue": empty, "unit": "string", "thresholds": fields.NO_THRESHOLDS},
-        targets=[query(one.expr, one.ref, instant=True, form="table") for one in queried.shown],
+        targets=queried.targets(instant=True, form="table"),
         **rest,
     )

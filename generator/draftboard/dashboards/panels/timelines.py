@@ -7,7 +7,7 @@ from typing import Any
 from draftboard.dashboards import fields
 from draftboard.dashboards.context import Context
 from draftboard.dashboards.grafana import GRAFANA, GRID_WIDTH, query
-from draftboard.dashboards.panels.panel import Built, Queries, drawn, kind, queries
+from draftboard.dashboards.panels.panel import Built, Queries, kind, queries
 from draftboard.dashboards.transformations import SHORT_NAMES
 from draftboard.expr import promql
 from draftboard.expr.to_promql import promql_of
@@ -17,40 +17,40 @@ _TALL = 11  # Height of a panel with a dozen bands.
 
 
 @kind
-def timeline(on: Context, signal: Signal, *, level: Level | None = None, lasting_first: bool = False) -> Built:
+def timeline(context: Context, signal: Signal, *, level: Level | None = None, lasting_first: bool = False) -> Built:
     """A signal of few values over time; if wanted, series that last until the end of the time range come first."""
     level = level or signal.levels[-1]
-    scope = on.scope(level)
-    queried, at_end = queries(on, on.promql(level), signal), scope.at_end()
+    scope = context.scope(level)
+    queried, at_end = queries(context, context.promql(level), signal), scope.at_end()
     exprs = [one.expr for one in queried.shown]
     if lasting_first:
         exprs = [promql.binary(expr, how, promql_of(signal, at_end)) for expr in exprs for how in ("and", "unless")]
-    # Names of servers and engines are long.
-    return _states(on, signal, queried, level, exprs, size=(12, 8) if level is Level.MODEL else (GRID_WIDTH, _TALL))
+    size = (12, 8) if level is Level.MODEL else (GRID_WIDTH, _TALL)  # Names of servers and engines are long.
+    return _states(queried, signal, level, exprs, size=size)
 
 
 @kind
-def worst_first(on: Context, signal: Signal) -> Built:
+def worst_first(context: Context, signal: Signal) -> Built:
     """Codes by model over time, in the order of their last value: the lower a code, the worse."""
-    queried = queries(on, on.promql(Level.MODEL), signal)
+    queried = queries(context, context.promql(Level.MODEL), signal)
     exprs = [f"{expr}\nand ({expr} @ end() == {code.value})" for *_, expr in queried.shown for code in signal.codes]
     options: dict[str, Any] = {"title": f"{signal.title} over time", "options": GRAFANA["worst-first"]["options"]}
-    return _states(on, signal, queried, Level.MODEL, exprs, size=(12, 9), **options)
+    return _states(queried, signal, Level.MODEL, exprs, size=(12, 9), **options)
 
 
 def _states(
-    on: Context,
-    signal: Signal,
     queried: Queries,
+    signal: Signal,
     level: Level,
     exprs: Sequence[str],
-    **rest: Any,  # noqa: ANN401  (those of `drawn`)
+    **rest: Any,  # noqa: ANN401  (those of `Queries.panel`)
 ) -> Built:
     """Rows of states, in the order of the queries."""
-    named = on.legend(level, *signal.by)
-    return drawn(
-        *(on, "state-timeline", queried),
-        fields=fields.of_states(signal, on.settings),
+    context = queried.context
+    named = context.legend(level, *signal.by)
+    return queried.panel(
+        "state-timeline",
+        fields=fields.of_states(signal, context.settings),
         targets=[query(expr, ref, legend=named) for ref, expr in zip(ascii_uppercase, exprs, strict=False)],
         transformations=[SHORT_NAMES],
         **rest,

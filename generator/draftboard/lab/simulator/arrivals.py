@@ -25,7 +25,7 @@ _REQUEST = np.dtype(
     ]
 )
 _STOCK = 256
-_PROMPT_SPREAD, _ANSWER_SPREAD = 0.5, 0.7  # standard deviations of the logarithm of a length. HEUR
+_PROMPT_SPREAD, _ANSWER_SPREAD = 0.5, 0.7  # standard deviations of the logarithm of a length. Heuristic.
 
 
 NO_REQUESTS: Batch = np.empty(0, _REQUEST)

@@ -18,7 +18,7 @@ from draftboard.lab.simulator.scenario import Event, Requests, Server
 _TICK_SECONDS, _TICKS_WHILE_WAITING = 1.0, 2
 _BATCHED_TOKENS = 8192  # of prompts that one step may compute: vLLM's max_num_batched_tokens
 _NO_STEPS: Integers = np.empty(0, int)
-_JITTER = 0.08  # standard deviation of the logarithm of a step's length. HEUR
+_JITTER = 0.08  # standard deviation of the logarithm of a step's length. Heuristic.
 
 
 class Drafter:
@@ -92,8 +92,8 @@ class Drafter:
         accepted: Integers = np.minimum(deep - kind * self.longest, verified)
         for number, text in self._bursty.items():
             of = batch["kind"] == number
-            told = text.accepted(batch["easy"][of], verified[of], drawn[of], moves[of])
-            accepted[of], batch["easy"][of] = told
+            measured = text.accepted(batch["easy"][of], verified[of], drawn[of], moves[of])
+            accepted[of], batch["easy"][of] = measured
         return accepted
 
 

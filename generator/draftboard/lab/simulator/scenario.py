@@ -25,8 +25,18 @@ _OWN_LABELS = {"job", "instance", "spec_method", "variant", "model_name", "engin
 Share = Annotated[float, Field(ge=0, le=1)]
 Shares = Annotated[tuple[Share, ...], Field(strict=False, max_length=LONGEST_DRAFT)]
 
-_LEARNED = {"chat": 0.75, "code": 0.82, "summarisation": 0.78, "creative": 0.68}  # alpha of a trained drafter. HEUR
-_LOOKUP = {"chat": 0.35, "code": 0.6, "summarisation": 0.75, "creative": 0.15}  # as high as text repeats itself. HEUR
+_LEARNED = {
+    "chat": 0.75,
+    "code": 0.82,
+    "summarisation": 0.78,
+    "creative": 0.68,
+}  # alpha of a trained drafter, a heuristic
+_LOOKUP = {
+    "chat": 0.35,
+    "code": 0.6,
+    "summarisation": 0.75,
+    "creative": 0.15,
+}  # as high as text repeats itself, a heuristic
 
 
 class Bursts(Table):
