@@ -27,6 +27,8 @@ IDLE, LOAD, DP2, BASELINE = (
 )
 
 
+GIVEN = Settings.model_validate({"draft_cost": {"default": 0.1}})
+"""Costs that somebody has set, so that expected speedups are numbers and no ranges."""
 Save = Callable[..., Path]
 
 
@@ -100,7 +102,7 @@ def test_healthy_and_unhealthy_counters_get_their_bands(
 
 
 def test_low_acceptance_of_a_long_draft_still_pays_where_drafting_is_cheap(saved: Save) -> None:
-    model = only(report(Lifetime(saved(page((8000, 5000, 3200, 2000, 1200), drafts=10200))), method="eagle3"))
+    model = only(report(Lifetime(saved(page((8000, 5000, 3200, 2000, 1200), drafts=10200))), GIVEN, method="eagle3"))
     assert spoken(model).band == "poor"
     assert model.verdict.says == "pays (assumed)"
 
@@ -153,7 +155,7 @@ def test_a_shorter_draft_costs_what_it_would_have_had_where_the_plugin_counts_po
 
 @pytest.mark.parametrize(("drafts", "judged"), [(199, False), (200, True)])
 def test_under_a_minimum_of_drafts_there_are_numbers_and_no_verdict(saved: Save, drafts: int, judged: bool) -> None:
-    model = only(report(Lifetime(saved(page((drafts, drafts / 2), drafts=drafts)))))
+    model = only(report(Lifetime(saved(page((drafts, drafts / 2), drafts=drafts))), GIVEN))
     assert spoken(model).acceptance == pytest.approx(0.75)
     assert (model.verdict.says is not None, model.verdict.advice is not None) == (judged, judged)
     if not judged:
@@ -162,12 +164,12 @@ def test_under_a_minimum_of_drafts_there_are_numbers_and_no_verdict(saved: Save,
 
 
 def test_the_minimum_is_a_setting(saved: Save) -> None:
-    settings = Settings.model_validate({"traffic": {"drafts_to_judge": 10}})
+    settings = Settings.model_validate({"traffic": {"drafts_to_judge": 10}, "draft_cost": {"default": 0.1}})
     assert only(report(Lifetime(saved(page((9, 8), drafts=10))), settings)).verdict.says == "pays (assumed)"
 
 
 def test_verdict_and_reasons_speak_the_signals_words(saved: Save) -> None:
-    model = only(report(Lifetime(saved(page((900, 300, 20), drafts=1000))), method="eagle3"))
+    model = only(report(Lifetime(saved(page((900, 300, 20), drafts=1000))), GIVEN, method="eagle3"))
     assert (model.verdict.says, model.verdict.advice) == ("pays (assumed)", "try a shorter K")
     assert model.verdict.basis == "assumed"
     pays, margin, gain, best = model.verdict.reasons
@@ -211,7 +213,7 @@ def test_verdict_and_reasons_speak_the_signals_words(saved: Save) -> None:
 def test_advice_has_its_reason(
     saved: Save, accepted: tuple[int, ...], method: str, told: tuple[str, str], reason: str
 ) -> None:
-    verdict = only(report(Lifetime(saved(page(accepted, drafts=1000))), method=method)).verdict
+    verdict = only(report(Lifetime(saved(page(accepted, drafts=1000))), GIVEN, method=method)).verdict
     assert (verdict.says, verdict.advice) == told
     assert any(reason in each for each in verdict.reasons), verdict.reasons
 
@@ -253,7 +255,7 @@ def test_a_counter_that_was_filtered_out_is_named_and_the_verdict_that_does_not_
     saved: Save, counter: str
 ) -> None:
     text = "".join(line for line in page((900, 500), drafts=1000).splitlines(True) if f"num_{counter}{{" not in line)
-    model = only(report(Lifetime(saved(text)), method="eagle3"))
+    model = only(report(Lifetime(saved(text)), GIVEN, method="eagle3"))
     assert model.verdict.says == "pays (assumed)"
     assert any(f"vllm:spec_decode_num_{counter} is not exposed" in note for note in model.notes)
     if counter == "accepted_tokens_per_pos_total":
@@ -268,7 +270,7 @@ def test_drafts_that_are_not_counted_are_no_speculation_that_is_off(saved: Save)
 
 
 def test_drafts_a_little_short_of_k_are_judged_by_what_they_cost() -> None:
-    model = only(report(Lifetime(LOAD), method="ngram"))
+    model = only(report(Lifetime(LOAD), GIVEN, method="ngram"))
     # Its last position yields less than a whole token costs, but drafts of 3.74 pay for less than the fourth.
     found = spoken(model)
     assert known(found.last_position) < known(found.draft_cost) * known(found.step_speedup)
@@ -277,7 +279,9 @@ def test_drafts_a_little_short_of_k_are_judged_by_what_they_cost() -> None:
 
 def test_without_a_method_the_assumed_cost_is_told(saved: Save) -> None:
     text = page((900, 300), drafts=1000)
-    unknown, foreign, known = (only(report(Lifetime(saved(text)), method=name)) for name in ("", "mine", "eagle3"))
+    unknown, foreign, known = (
+        only(report(Lifetime(saved(text)), GIVEN, method=name)) for name in ("", "mine", "eagle3")
+    )
     assert unknown.notes == ("the drafting method is unknown, so c = 0.1 is assumed: name it with --method",)
     assert foreign.notes == ("no cost is known for mine, so c = 0.1 is assumed: settings, draft_cost.by_method",)
     assert known.notes == ()
@@ -312,13 +316,13 @@ def test_counters_that_contradict_each_other_are_named(
 
 
 def test_counters_within_the_tolerance_are_judged(saved: Save) -> None:
-    model = only(report(Lifetime(saved(page((500, 524), drafts=1000)))))
+    model = only(report(Lifetime(saved(page((500, 524), drafts=1000))), GIVEN))
     assert (model.broken, model.verdict.says) == ((), "pays (assumed)")
 
 
 def test_an_engine_beside_one_whose_counters_contradict_each_other_is_judged_by_itself(saved: Save) -> None:
     text = page((500, 900), drafts=1000) + page((900, 600), drafts=1000, engine="1")
-    model = only(report(Lifetime(saved(text))))
+    model = only(report(Lifetime(saved(text)), GIVEN))
     assert (model.verdict.says, [engine.verdict.says for engine in model.engines]) == (None, [None, "pays (assumed)"])
 
 
@@ -342,7 +346,7 @@ def test_drafts_without_a_token_are_called_that_and_not_even(saved: Save) -> Non
 
 def test_a_best_k_that_gains_nothing_is_no_reason(saved: Save) -> None:
     # Drafts of 1 token, of K = 2: all k cost the same, and nothing is accepted at the second position.
-    model = only(report(Lifetime(saved(page((900, 0), drafts=1000, drafted=1000)))))
+    model = only(report(Lifetime(saved(page((900, 0), drafts=1000, drafted=1000))), GIVEN))
     assert (spoken(model).best_k, model.verdict.advice) == (1, "keep")
     assert not any("Best k" in reason for reason in model.verdict.reasons)
 
@@ -380,7 +384,7 @@ def test_an_engine_far_under_its_siblings_is_called_an_outlier(saved: Save) -> N
 
 def test_engines_of_unlike_k_are_judged_together_but_not_by_position(saved: Save) -> None:
     text = page((900, 500), drafts=1000) + page((300, 200, 100), drafts=1000, engine="1")
-    model = only(report(Lifetime(saved(text)), method="eagle3"))
+    model = only(report(Lifetime(saved(text)), GIVEN, method="eagle3"))
     found = spoken(model)
     assert (found.lowest_k, found.configured_k) == (2, 3)
     assert (model.verdict.says, model.verdict.advice) == ("pays (assumed)", "none: K differs")

@@ -32,7 +32,8 @@ def judged(
 
 
 def an_engine() -> EngineReport:
-    own = case(tally(PAYS, drafts=1000), None, "eagle3", DEFAULTS)
+    given = Settings.model_validate({"draft_cost": {"default": 0.1}})
+    own = case(tally(PAYS, drafts=1000), None, "eagle3", given)
     return engine_report(own, own.numbers, "0", "a:8000")
 
 

@@ -104,7 +104,9 @@ def test_of_few_answers_there_is_no_interval_and_it_is_said() -> None:
 
 
 def test_the_rule_of_thumb_stands_beside_the_verdict_and_may_contradict_it() -> None:
-    rows = swept(FakeVLLM(FALLING)).rows
+    costs = Settings.model_validate({"draft_cost": {"default": 0.1}})
+    with answering(FakeVLLM(FALLING)) as place:
+        rows = sweep(Plan(server=place, requests=4, prompts=TWO), costs, sleep=lambda _: None).rows
     assert [row.rule_of_thumb for row in rows] == ["likely benefit", "likely benefit", "near break-even", "disable"]
     assert {row.server.verdict.says for row in rows} == {"pays (assumed)"}
 

@@ -145,7 +145,7 @@ def test_tags_show_who_gains_and_who_does_not() -> None:
     server = FakeVLLM(by_prompt=drafted, level="summary")
     with answering(server) as place:
         plan = Plan(server=place, prompts=prompts, temperatures=(0.0,), requests=12)
-        (row,) = sweep(plan, sleep=lambda _: None).rows
+        (row,) = sweep(plan, Settings.model_validate({"draft_cost": {"default": 0.1}}), sleep=lambda _: None).rows
     told = {tagged.tag: (tagged.answered, tagged.verdict.says if tagged.verdict else "") for tagged in row.by_tag}
     pays, loses = "pays (assumed)", "costs more than it saves (assumed)"
     assert told == {"": (3, None), "code": (3, pays), "odd": (3, None), "poetry": (3, loses)}

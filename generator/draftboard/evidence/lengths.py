@@ -7,6 +7,7 @@ from enum import StrEnum
 from draftboard.evidence.assumed import Assumed, Costs
 from draftboard.evidence.law import METHODS, Kind, Load
 from draftboard.evidence.range import BREAK_EVEN, Range
+from draftboard.output import Described
 
 
 @dataclass(frozen=True)
@@ -58,10 +59,11 @@ class Change(StrEnum):
 
 
 @dataclass(frozen=True)
-class LengthAdvice:
+class LengthAdvice(Described):
     """A change that every case of the costs supports."""
 
     change: Change
+    """`shorter`, `longer`, `keep`, or `off`: no length pays."""
     k: int
     """The draft length that it leads to; the present one for `off` and `keep`."""
     gain: Range

@@ -4,13 +4,11 @@ from draftboard.evidence.range import Range, Ruling, ruling
 
 UNKNOWN_LOAD = "unknown at this load"
 """Where no published measurement had a batch so large."""
-SETTLES = {
-    "assumed": "run a server of this model without speculation beside it, labelled as baseline: its steps and its "
-    "users' times measure what is assumed here",
-    "curve": "run a server of this model without speculation beside it: a curve of step times holds the drafter's "
-    "time and cannot show it",
-}
-"""By basis, the one action that would narrow the range."""
+SETTLES = (
+    "run a server of this model without speculation, labelled as baseline: its steps and its users' times measure what "
+    "is assumed here"
+)
+"""The one action that narrows an assumed range."""
 
 
 def headline(speedup: Range, tokens_per_step: float, basis: str) -> str:
@@ -18,4 +16,4 @@ def headline(speedup: Range, tokens_per_step: float, basis: str) -> str:
     says = ruling(speedup)
     if says is Ruling.UNCLEAR:
         return f"unclear: pays while a step costs under {tokens_per_step:.2f} plain ones ({basis} {speedup} times)"
-    return f"{says} {speedup} ({basis})"
+    return f"{'pays' if says is Ruling.PAYS else 'costs more than it saves:'} {speedup} ({basis})"

@@ -8,7 +8,8 @@ from draftboard.catalogue.dialects import DIALECTS
 from draftboard.history import quoted
 from draftboard.output import Bar, Block, Bullets, Cell, Document, Heading, Note, Sentence, Table, Text, columns
 from draftboard.report.bound import LOAD, bound
-from draftboard.report.objects import LINES, Judged, Latency, ModelReport, Report, Speculation, Traffic
+from draftboard.report.objects import LINES, Expectation, Judged, Latency, ModelReport, Report, Speculation, Traffic
+from draftboard.report.verdict import UNCLEAR
 from draftboard.settings import Settings
 from draftboard.signals import Signal, acceptance, comparison, depth, economics, traffic
 from draftboard.signals.decisions import STATES, state, verdict
@@ -17,9 +18,18 @@ from draftboard.signals.signal import NOTHING, within, worded
 from draftboard.status import Status
 
 _REST = (
-    "Expected speedups rest on c and v, which the settings assume; only a baseline under the same load measures the "
-    f"real one. Speedup at k: {within(depth.BURSTS)} Threshold ranges and advice are rules of thumb."
+    "Expected speedups rest on what a step costs; only a baseline under the same load measures the real one. "
+    f"Speedup at k: {within(depth.BURSTS)} Threshold ranges and advice are rules of thumb."
 )
+
+_BY_COSTS = frozenset(
+    {
+        *(economics.expected_speedup, economics.needed_per_step, economics.affordable_inflation),
+        *(economics.step_speedup, economics.break_even),
+        *(economics.best_k, economics.best_speedup, economics.longer_gain),
+    }
+)
+"""Lines that a cost makes a number of."""
 
 
 def document(report: Report, settings: Settings, *, engines: bool) -> Document:
@@ -55,7 +65,11 @@ def _numbers(model: ModelReport, settings: Settings) -> Table:
     rows: list[tuple[Cell, ...]] = []
     if model.sample and model.speculation:
         rows.append((traffic.drafts.title, f"{model.sample.drafts:,.0f}", Text("")))
+    assumed = model.speculation.assumed if model.speculation else None
     for signal, value in numbers_of(model, settings):
+        if assumed and signal in _BY_COSTS:
+            rows.extend(_ranges(signal, assumed))
+            continue
         step = None if value is None or model.verdict.says is None else signal.step_of(value, settings)
         means = ", ".join(part for part in (signal.unit.words, step.says if step else "") if part)
         rows.append((signal.title, worded(signal, value), Text(means, step.status if step else Status.NEUTRAL)))
@@ -63,6 +77,13 @@ def _numbers(model: ModelReport, settings: Settings) -> Table:
             weighted = worded(signal, model.acceptance_by_request)
             rows.append((f"{signal.title} by request", weighted, Text("engines weighted by requests")))
     return Table(columns("Speculation", numbers=("Value",)) + columns("Meaning"), tuple(rows))
+
+
+def _ranges(signal: Signal, assumed: Expectation) -> Iterator[tuple[Cell, ...]]:
+    """The line of a number that rests on costs: a range in its place, where there is one."""
+    found = {economics.expected_speedup: assumed.speedup, economics.needed_per_step: assumed.step_cost}.get(signal)
+    if found:
+        yield signal.title, str(found), Text(signal.unit.words)
 
 
 def numbers_of(model: ModelReport, settings: Settings) -> list[tuple[Signal, float | None]]:
@@ -84,15 +105,22 @@ def _by_length(found: Speculation, settings: Settings, *, judged: bool) -> Itera
     rows: list[tuple[Cell, ...]] = []
     shares = zip_longest(found.accepted_length_share, (1.0, *found.survival), (None, *found.conditional_acceptance))
     for length, (exactly, least, given) in enumerate(shares):
-        gain = found.speedup_at[length - 1] if 0 < length <= len(found.speedup_at) else None
-        step = economics.speedup_at.step_of(gain, settings) if judged and gain is not None else None
-        best = " (best)" if length == found.best_k else ""
+        speedup = _speedup_at(length, found, settings, judged=judged)
         shown = worded(depth.accepted_length_share, exactly), worded(depth.survival, least)
-        speedup = Text(worded(economics.speedup_at, gain) + best, step.status if step else Status.NEUTRAL)
         bar = Bar(least or 0.0 if length else 0.0)
         rows.append((str(length), *shown, bar, worded(depth.conditional_acceptance, given), speedup))
     headings = columns(numbers=("Tokens", "Exactly", "At least")) + columns("", numbers=("If reached", "Speedup at k"))
     yield Table(headings, tuple(rows), title="How deep drafts are accepted")
+
+
+def _speedup_at(length: int, found: Speculation, settings: Settings, *, judged: bool) -> Text:
+    if found.assumed:
+        ranges = found.assumed.speedup_at
+        return Text(str(ranges[length - 1]) if 0 < length <= len(ranges) else NOTHING)
+    gain = found.speedup_at[length - 1] if 0 < length <= len(found.speedup_at) else None
+    step = economics.speedup_at.step_of(gain, settings) if judged and gain is not None else None
+    best = " (best)" if length == found.best_k else ""
+    return Text(worded(economics.speedup_at, gain) + best, step.status if step else Status.NEUTRAL)
 
 
 def _times(model: ModelReport) -> Table:
@@ -139,7 +167,7 @@ def named(model: ModelReport) -> str:
 def verdict_of(entry: Judged) -> str:
     """Verdict and advice in words, or why there is none, or the state where nothing was drafted."""
     found = entry.verdict
-    says = f"no verdict: {found.withheld}" if found.withheld else found.says
+    says = f"no verdict: {found.withheld}" if found.withheld else found.headline or found.says
     told = ": ".join(filter(None, (says, found.advice)))
     # A server that is down now may have drafted within the time.
     return told if told and entry.state == STATES["drafting"].says else ", ".join(filter(None, (entry.state, told)))
@@ -161,4 +189,4 @@ def _load(model: ModelReport) -> Iterator[str]:
 def status_of(entry: Judged) -> Status:
     """What the verdict means, or the state where there is none."""
     told = entry.verdict.says or entry.verdict.withheld or entry.state
-    return next((code.status for code in (*verdict.codes, *state.codes) if code.says == told), Status.WARN)
+    return next((code.status for code in (*verdict.codes, *state.codes, UNCLEAR) if code.says == told), Status.WARN)

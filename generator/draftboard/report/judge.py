@@ -7,13 +7,13 @@ from draftboard.catalogue.dialects import Dialect
 from draftboard.reading import Numbers
 from draftboard.report import objects
 from draftboard.report.bound import per, values
-from draftboard.report.verdict import Case, filled, interval_of, verdict_of
+from draftboard.report.verdict import Case, assumed_of, filled, interval_of, verdict_of
 from draftboard.settings import Settings
 from draftboard.signals import traffic
 from draftboard.signals.acceptance import acceptance, acceptance_length
 from draftboard.signals.capacity import prompt_tokens
 from draftboard.signals.comparison import length_to_others
-from draftboard.signals.decisions import STATES, Choice, state
+from draftboard.signals.decisions import ASSUMED, STATES, Choice, state
 from draftboard.signals.economics import step_speedup
 from draftboard.signals.integrity import IDENTITIES, identity_error
 from draftboard.signals.latency import FELT
@@ -120,7 +120,10 @@ def _of_method(judged: objects.Judged, method: str, settings: Settings) -> list[
     if found is None or not step_speedup.exists(settings):
         return []
     notes, assumed = [], f"so c = {found.draft_cost:g} is assumed"
-    if not method:
+    if settings.draft_cost.is_assumed:
+        if not method:
+            notes.append("the drafting method is unknown: name it with --method")
+    elif not method:
         notes.append(f"the drafting method is unknown, {assumed}: name it with --method")
     elif method not in settings.draft_cost.by_method:
         notes.append(f"no cost is known for {method}, {assumed}: settings, draft_cost.by_method")
@@ -159,7 +162,7 @@ def judge(case: Case) -> objects.Judged:
         state=now.code.says,
         verdict=found,
         sample=sample,
-        speculation=_speculation(case, judged=found.says is not None) if sample else None,
+        speculation=_speculation(case, found) if sample else None,
         latency=objects.Latencies(**{name: _latency(numbers, name) for name in FELT}),
         traffic=_traffic(case),
         notes=tuple(_FILTERED.format(name=name) for name in missing) if sample else (),
@@ -180,13 +183,15 @@ def _sample(case: Case) -> objects.Sample | None:
     )
 
 
-def _speculation(case: Case, *, judged: bool) -> objects.Speculation:
+def _speculation(case: Case, verdict: objects.Verdict) -> objects.Speculation:
     found = values(objects.Speculation, case.numbers, case.seconds)
     found["survival"] = found["survival"][: case.settings.max_draft_tokens]
     found |= {name: int(k) for name in ("best_k", "configured_k", "lowest_k") if (k := found[name]) is not None}
     share = found["acceptance"]
-    found["band"] = acceptance.step_of(share, case.settings).says if judged and share is not None else None
-    return objects.Speculation(**found)
+    found["band"] = (
+        acceptance.step_of(share, case.settings).says if verdict.says is not None and share is not None else None
+    )
+    return objects.Speculation(**found, assumed=assumed_of(case) if verdict.basis == ASSUMED else None)
 
 
 def _traffic(case: Case) -> objects.Traffic:

@@ -9,6 +9,7 @@ from typing import Annotated
 
 from draftboard.catalogue import Metric, latency, speculation
 from draftboard.catalogue.dialects import DialectName
+from draftboard.evidence import LengthAdvice, Range
 from draftboard.history import Change
 from draftboard.intervals import Estimate
 from draftboard.output import Described
@@ -44,6 +45,27 @@ class Sample(Described):
     def acceptance(self) -> float | None:
         """Accepted / drafted tokens."""
         return per(self.accepted_tokens, self.draft_tokens)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expectation(Described):
+    """What to expect where no cost was measured or set: ranges from published measurements.
+
+    One server in five is outside of them.
+    """
+
+    batch: float | None
+    """Requests that share a decode step; None where it is unknown: the ranges then cover all that were measured."""
+    step_cost: Range | None = None
+    """Of a mean decode step, in plain steps of such a batch; None in a batch larger than any measured one."""
+    speedup: Range | None = None
+    """Tokens per decode step / step cost."""
+    speedup_at: tuple[Range, ...] = ()
+    """At each draft length up to K."""
+    length: LengthAdvice | None = None
+    """The change of K that every cost in the range supports; None where it depends on the cost."""
+    wider: tuple[str, ...] = ()
+    """Why the ranges are wider than published measurements of such a server are."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +107,8 @@ class Speculation(Described):
     accepted_length_share: Annotated[tuple[float, ...], FromSignal(depth.accepted_length_share)]
     tokens_per_step_at: Annotated[tuple[float, ...], FromSignal(depth.tokens_per_step_at)]
     speedup_at: Annotated[tuple[float, ...], FromSignal(economics.speedup_at)]
+    assumed: Expectation | None = None
+    """Ranges in place of the numbers that rest on c and v, where the settings hold nothing but assumed costs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,6 +207,8 @@ class Verdict(Described):
     """Why drafts that were counted get no verdict, in a few words; None where they do, or where there are none."""
     basis: str | None = None
     """What the verdict rests on: `measured` against a baseline, `measured by steps`, `calibrated` or `assumed`."""
+    headline: str | None = None
+    """The verdict with its range, where it rests on assumed costs; what it depends on, where it is unclear."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,18 +3,34 @@
 from dataclasses import dataclass
 from string import Formatter
 
+from draftboard.evidence import SETTLES, UNKNOWN_LOAD, Change, Ruling, headline, ruling
 from draftboard.intervals import Estimate
 from draftboard.quantity import value
 from draftboard.reading import Numbers
 from draftboard.report import objects
+from draftboard.report.expectation import expectation_of
 from draftboard.settings import Settings
 from draftboard.signals import ALL, Signal
-from draftboard.signals.decisions import ADVICE, MEASURED, VERDICT, Choice, advice, verdict
+from draftboard.signals.acceptance import tokens_per_step
+from draftboard.signals.decisions import ADVICE, ASSUMED, MEASURED, VERDICT, Choice, advice, verdict
 from draftboard.signals.economics import LEAST_GAIN, affordable_inflation, best_k, shorter_gain
-from draftboard.signals.signal import within, worded
+from draftboard.signals.signal import Code, within, worded
 from draftboard.signals.users import measured_speedup, speedup_high, speedup_low
+from draftboard.status import Status
 
 _BY_NAME = {signal.name: signal for signal in ALL}
+_BY_LENGTH: dict[str, str] = {
+    **{change: ADVICE[change].says for change in (Change.SHORTER, Change.LONGER, Change.OFF, Change.KEEP)},
+    "drafter": ADVICE["drafter"].says,
+}
+"""Advice that rests on costs, or names the drafter where costs are not known to allow better."""
+UNCLEAR = Code(-3, f"unclear ({ASSUMED})", Status.ODD)
+"""Where the expected speedup may be on both sides of 1."""
+_SAYS: dict[Ruling, str] = {
+    Ruling.PAYS: VERDICT[f"pays, {ASSUMED}"].says,
+    Ruling.COSTS: VERDICT[f"loses, {ASSUMED}"].says,
+    Ruling.UNCLEAR: UNCLEAR.says,
+}
 
 
 @dataclass(frozen=True)
@@ -49,6 +65,8 @@ def verdict_of(case: Case) -> objects.Verdict:
             says=None, advice=None, reasons=(filled(chosen.reason, case),), withheld=chosen.code.says
         )
     advised = ADVICE.of(case.numbers.value(advice))
+    if chosen.basis == ASSUMED and (expected := assumed_of(case)):
+        return _of_ranges(case, expected, advised)
     return objects.Verdict(
         says=chosen.code.says,
         advice=advised.code.says if advised else None,
@@ -63,6 +81,54 @@ def verdict_of(case: Case) -> objects.Verdict:
         ),
         basis=chosen.basis,
     )
+
+
+def assumed_of(case: Case) -> objects.Expectation | None:
+    """Ranges from published measurements, where the settings hold nothing but assumed costs."""
+    return expectation_of(case.numbers, case.seconds) if case.settings.draft_cost.is_assumed else None
+
+
+def _of_ranges(case: Case, expected: objects.Expectation, advised: Choice | None) -> objects.Verdict:
+    """What holds in all of the range of the costs."""
+    speedup, step_cost = expected.speedup, expected.step_cost
+    if speedup is None or step_cost is None:
+        reason = f"No published measurement had a batch of {expected.batch or 0:,.0f} requests: {SETTLES}"
+        return objects.Verdict(says=None, advice=None, reasons=(reason,), withheld=UNKNOWN_LOAD)
+    says, tokens = ruling(speedup), case.numbers.value(tokens_per_step) or 0.0
+    at = "" if expected.batch is None else f" in a batch of {expected.batch:,.0f}"
+    costs = f"a step costs {step_cost} plain ones{at} (assumed from published measurements)"
+    other = None if advised and advised.code.says in _BY_LENGTH.values() else advised
+    by_length, why = _length(expected, says) if other is None and expected.speedup_at else (None, "")
+    return objects.Verdict(
+        says=_SAYS[says],
+        advice=other.code.says if other else by_length,
+        reasons=(
+            filled("{tokens_per_step.title} {tokens_per_step}, and ", case)
+            + f"{costs}: {speedup} times plain decoding",
+            f"It pays while a step costs under {tokens:.2f} plain ones",
+            *(f"The range is wide: {why}" for why in expected.wider),
+            *((filled(other.reason, case),) if other else ()),
+            *((why,) if why else ()),
+            *((f"To settle it, {SETTLES}",) if says is Ruling.UNCLEAR else ()),
+        ),
+        basis=ASSUMED,
+        headline=headline(speedup, tokens, ASSUMED),
+    )
+
+
+def _length(expected: objects.Expectation, says: Ruling) -> tuple[str | None, str]:
+    """Advice on K, and its reason."""
+    found = expected.length
+    if says is Ruling.UNCLEAR and (found is None or found.change is Change.KEEP):
+        return None, ""
+    if found is None:
+        return None, "Which K is best depends on what a step costs: measure it before you change K"
+    advised = _BY_LENGTH[found.change]
+    if found.change in {Change.SHORTER, Change.LONGER}:
+        return advised, f"K = {found.k} is expected to be {found.gain} times as fast as now"
+    if found.change is Change.OFF:
+        return advised, "No K is expected to reach what plain decoding gives, at any of these costs"
+    return advised, "No other K is expected to gain, at any of these costs"
 
 
 def _told(case: Case, chosen: Choice) -> str:

@@ -30,6 +30,11 @@ class DraftCost(Table):
     """Methods whose costs were measured, as `draftboard calibrate` does: their verdicts say so."""
 
     @property
+    def is_assumed(self) -> bool:
+        """Whether no cost was set: all of them are defaults."""
+        return not self.model_fields_set & {"default", "by_method", "verify_inflation"}
+
+    @property
     def inflation_by_batch(self) -> tuple[tuple[float, float], ...]:
         """Batch sizes and the verify inflation at each, from the smallest."""
         return tuple(sorted((float(size), inflation) for size, inflation in self.verify_inflation.items()))

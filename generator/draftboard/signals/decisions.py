@@ -110,6 +110,8 @@ _BY_COSTS = _EXPECTED + "(c {draft_cost:g} and v {verify_inflation:.3g} are {bas
 _BY_STEPS = _EXPECTED + "(a step takes {step_cost} times the baseline's, in batches of the same size)"
 MEASURED = "measured"
 """The basis of a verdict that rests on users' own times."""
+ASSUMED = "assumed"
+"""The basis of a verdict that rests on costs that nobody measured."""
 _BY_USERS = "{measured_speedup.title} {measured_speedup} against the baseline at like load"
 
 
@@ -170,7 +172,7 @@ VERDICT = Decision(
             where=_calibrated,
             possible=IsSet("draft_cost.calibrated"),
         ),
-        **_by_bands(economics.expected_speedup, "assumed", 0, _BY_COSTS),
+        **_by_bands(economics.expected_speedup, ASSUMED, 0, _BY_COSTS),
         "unknown": Choice(
             Code(8, "decode steps are unknown", Status.ODD),
             drafts > 0,
@@ -179,7 +181,7 @@ VERDICT = Decision(
         ),
     }
 )
-_EXPECTATIONS = ("measured by steps", "calibrated", "assumed")
+_EXPECTATIONS = ("measured by steps", "calibrated", ASSUMED)
 ADVICE = Decision(
     {
         "slower": Choice(

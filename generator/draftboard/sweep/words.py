@@ -59,7 +59,7 @@ def document(sweep: Sweep) -> Document:
 def _at_production(production: Production | None) -> tuple[Block, ...]:
     if not production:
         return ()
-    says = f"{production.verdict.says}: {production.verdict.advice}" if production.verdict.says else "no verdict"
+    says = ": ".join(filter(None, (production.verdict.says or "no verdict", production.verdict.advice)))
     withheld = f": {production.verdict.withheld}" if production.verdict.withheld else ""
     thumb = f" (rule of thumb: {production.rule_of_thumb})" if production.rule_of_thumb else ""
     title = Heading(f"At production's {production.temperature:g}", Text(says + withheld + thumb))

@@ -1,0 +1,154 @@
+"""What a report says where no cost was measured or set: ranges, and only what all of a range supports."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from draftboard.reading import Lifetime
+from draftboard.report import ModelReport, Report, report, verdict_of
+from draftboard.report.document import document, status_of
+from draftboard.report.objects import Expectation
+from draftboard.settings import Settings
+from draftboard.status import Status
+from support.known import known
+from support.pages import page
+
+Judged = Callable[..., ModelReport]
+DEEP = (950, 900, 850)
+SETTLE = (
+    "To settle it, run a server of this model without speculation, labelled as baseline: its steps and its users' "
+    "times measure what is assumed here"
+)
+
+
+@pytest.fixture
+def judged(tmp_path: Path) -> Judged:
+    """Judges a page of a thousand drafts."""
+
+    def judge(
+        accepted: tuple[float, ...], method: str = "eagle3", *, running: float = 1, further: str = "", **given: object
+    ) -> ModelReport:
+        path = tmp_path / "page.prom"
+        path.write_text(page(accepted, drafts=1000, running=running, started=1) + further)
+        found: Report = report(Lifetime(path), Settings.model_validate(given), method=method)
+        (model,) = found.models
+        return model
+
+    return judge
+
+
+def assumed(model: ModelReport) -> Expectation:
+    assert model.speculation
+    return known(model.speculation.assumed)
+
+
+def test_a_verdict_holds_in_all_of_the_range(judged: Judged) -> None:
+    model = judged(DEEP)
+    found = assumed(model)
+    speedup, step_cost = known(found.speedup), known(found.step_cost)
+    assert speedup.low > 1
+    assert speedup.low == pytest.approx(3.7 / step_cost.high, rel=1e-3)
+    assert (model.verdict.says, model.verdict.basis) == ("pays (assumed)", "assumed")
+    assert verdict_of(model).startswith(f"pays {speedup} (assumed)")
+    assert status_of(model) is Status.GOOD
+    why, margin, *_ = model.verdict.reasons
+    assert why == (
+        f"Tokens per decode step 3.70, and a step costs {step_cost} plain ones in a batch of 1 (assumed from "
+        f"published measurements): {speedup} times plain decoding"
+    )
+    assert margin == "It pays while a step costs under 3.70 plain ones"
+
+
+def test_a_load_that_loses_at_every_cost_costs_more(judged: Judged) -> None:
+    model = judged((20, 10, 5), "ngram")
+    assert known(assumed(model).speedup).high < 1
+    assert model.verdict.says == "costs more than it saves (assumed)"
+    assert model.verdict.advice == "turn it off, or change the drafter"
+    assert verdict_of(model).startswith("costs more than it saves: ")
+
+
+def test_an_unclear_verdict_says_on_what_it_depends_and_what_settles_it(judged: Judged) -> None:
+    model = judged((700, 400, 200))
+    speedup = known(assumed(model).speedup)
+    assert 1 in speedup
+    assert (model.verdict.says, model.verdict.advice) == ("unclear (assumed)", None)
+    assert verdict_of(model) == f"unclear: pays while a step costs under 2.30 plain ones (assumed {speedup} times)"
+    assert status_of(model) is Status.ODD
+    assert model.verdict.reasons[-1] == SETTLE
+
+
+def test_a_server_that_pays_with_one_client_may_lose_with_many(judged: Judged) -> None:
+    speedups = [known(assumed(judged(DEEP, running=running)).speedup) for running in (1, 8, 64, 256)]
+    lows = [one.low for one in speedups]
+    assert lows == sorted(lows, reverse=True)
+    assert judged(DEEP, running=64).verdict.says == "unclear (assumed)"
+
+
+def test_beyond_the_largest_measured_batch_there_is_no_verdict(judged: Judged) -> None:
+    model = judged(DEEP, running=257)
+    assert verdict_of(model) == "no verdict: unknown at this load"
+    assert model.verdict.withheld == "unknown at this load"
+    (reason,) = model.verdict.reasons
+    assert reason.startswith("No published measurement had a batch of 257 requests: run a server of this model without")
+
+
+def test_an_idle_moment_tells_no_batch(judged: Judged) -> None:
+    model = judged(DEEP, running=0)
+    found = assumed(model)
+    assert (found.batch, found.speedup_at, found.length) == (None, (), None)
+    assert known(found.speedup).low == known(assumed(judged(DEEP, running=256)).speedup).low
+    assert known(found.speedup).high == known(assumed(judged(DEEP, running=1)).speedup).high
+    assert "The range is wide: the batch is unknown" in model.verdict.reasons
+
+
+def test_an_unknown_method_and_long_prompts_widen_the_range_and_are_named(judged: Judged) -> None:
+    usual = known(assumed(judged(DEEP)).speedup)
+    labels = '{engine="0",model_name="m"}'
+    prompts = f"vllm:prompt_tokens_total{labels} 50000\n"
+    for model, why in (
+        (judged(DEEP, ""), "the drafting method is unknown"),
+        (judged(DEEP, "frog"), "the method frog is unknown"),
+        (judged(DEEP, further=prompts), "prompts of over 16,384 tokens make verifying slower"),
+    ):
+        assert known(assumed(model).speedup).low < usual.low
+        assert f"The range is wide: {why}" in model.verdict.reasons
+
+
+def test_a_change_of_k_is_advised_where_every_cost_supports_it(judged: Judged) -> None:
+    model = judged((950, 900, 10, 5, 5))
+    found = known(assumed(model).length)
+    assert (found.change, found.k) == ("shorter", 2)
+    assert model.verdict.advice == "try a shorter K"
+    assert f"K = 2 is expected to be {found.gain} times as fast as now" in model.verdict.reasons
+
+
+def test_a_change_of_k_that_depends_on_the_cost_is_not_advised(judged: Judged) -> None:
+    model = judged((900, 700, 500, 380, 300))
+    assert (assumed(model).length, model.verdict.advice) == (None, None)
+    assert "Which K is best depends on what a step costs: measure it before you change K" in model.verdict.reasons
+
+
+def test_advice_that_rests_on_no_cost_stays(judged: Judged) -> None:
+    # Of the first position one in fifty is accepted: another tokenizer, or weights that were not loaded.
+    assert judged((20, 10, 5)).verdict.advice == "the drafter does not fit"
+
+
+def test_costs_that_are_set_make_numbers_of_the_ranges(judged: Judged) -> None:
+    model = judged(DEEP, draft_cost={"by_method": {"eagle3": 0.1}})
+    assert model.speculation
+    assert model.speculation.assumed is None
+    assert verdict_of(model).startswith("pays (assumed): ")
+
+
+def test_ranges_stand_in_the_tables_in_place_of_numbers_that_rest_on_costs(tmp_path: Path) -> None:
+    path = tmp_path / "page.prom"
+    path.write_text(page(DEEP, drafts=1000, running=1))
+    found = report(Lifetime(path), method="eagle3")
+    shown = str(document(found, Settings(), engines=False))
+    (model,) = found.models
+    expected = assumed(model)
+    assert str(expected.speedup) in shown
+    assert all(str(one) in shown for one in expected.speedup_at)
+    assert "Affordable verify step" not in shown
+    assert "Highest expected speedup" not in shown
