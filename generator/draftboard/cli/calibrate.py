@@ -43,17 +43,15 @@ def _method(_context: click.Context, _option: click.Parameter, given: str) -> st
 
 @click.command("calibrate")
 @click.argument("servers", nargs=-1, metavar="[BASELINE_URL CANDIDATE_URL...]")
-@click.option(
-    "--concurrency", metavar="N,N,...", callback=_loads, help="Requests in flight, in turn. Default: 1,2,4,8."
-)
+@click.option("--concurrency", metavar="N,N,...", callback=_loads, help="Requests in flight. Default: 1,2,4,8.")
 @click.option("--rounds", type=click.IntRange(3, 100), help="Measured rounds per server and concurrency. Default: 5.")
 @click.option("--requests", type=click.IntRange(2, 100), help="Requests per round for each one in flight. Default: 4.")
 @click.option("--prompts", type=FILE, help='Prompts: plain text, one per line, or JSON lines {"prompt": ...}.')
 @click.option("--max-tokens", type=click.IntRange(2, 100_000), help="Maximum tokens per completion. Default: 200.")
 @click.option("--temperature", type=shared.Number(0, 2), help="Sampling temperature. Default: 0.")
-@click.option("--timeout", metavar="DURATION", callback=shared.wait, help="Maximum time per request. Default: 2m.")
+@shared.duration_option("--timeout", words="Maximum time per request. Default: 2m.")
 @click.option("--prometheus", metavar="URL", help="Read both variants from a Prometheus' history instead.")
-@click.option("--range", "span", metavar="DURATION", callback=shared.duration, help="Period before --at. Default: 7d.")
+@shared.past_option("7d")
 @shared.at_option
 @click.option("--model", default="", help="Served model name. Default: the only one.")
 @click.option("--method", default="", callback=_method, help="Drafting method, for the settings: eagle3, ngram, ...")

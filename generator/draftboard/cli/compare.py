@@ -13,9 +13,7 @@ from draftboard.durations import READING, Duration
 @click.command("compare")
 @click.argument("baseline")
 @click.argument("candidate")
-@click.option(
-    "--window", metavar="DURATION", callback=shared.wait, help=f"Sampling window of servers. Default: {READING}."
-)
+@shared.duration_option("--window", words=f"Sampling window of servers. Default: {READING}.")
 @click.option("--prometheus", metavar="URL", default="", help="Read from Prometheus; the sides are LABEL=VALUE.")
 @shared.range_option
 @shared.at_option
@@ -24,30 +22,22 @@ from draftboard.durations import READING, Duration
 @click.option("--baseline-method", default="", help="Drafting method of the baseline (servers only).")
 @click.option("--force", is_flag=True, help="Compare despite different models, loads or sampling.")
 @click.option(
-    "--max-drop-pp",
-    type=shared.Number(0, 100),
-    metavar="POINTS",
-    help="Gate: largest acceptance drop, in percentage points.",
+    "--max-drop-pp", type=shared.Number(0, 100), metavar="POINTS", help="Gate: maximum acceptance drop, in points."
 )
-@click.option("--min-speedup", type=shared.Number(0, 1e9), metavar="TIMES", help="Gate: least measured speedup.")
+@click.option("--min-speedup", type=shared.Number(0, 1e9), metavar="TIMES", help="Gate: minimum measured speedup.")
 @click.option("--whole-interval", is_flag=True, help="Gates: the whole 95 % interval must be within the limit.")
 @click.option("--junit", type=shared.FILE, metavar="FILE.xml", help="Also write the gates as JUnit XML.")
 @click.option("--github", is_flag=True, help="Also print the gates as annotations of GitHub Actions, to stderr.")
+@click.option("--gpu-hour-price", type=shared.Number(0, 1e9), metavar="PRICE", help="Price of one GPU-hour.")
+@click.option("--gpus", type=click.IntRange(1, 100_000), help="GPUs per engine. Default: 1.")
 @click.option(
-    "--gpu-hour-price",
-    type=shared.Number(0, 1e9),
-    metavar="PRICE",
-    help="Price of one GPU-hour; adds the cost of a million tokens.",
-)
-@click.option("--gpus", type=click.IntRange(1, 100_000), help="GPUs of each engine. Default: 1.")
-@click.option(
-    "--baseline-gpus", type=click.IntRange(1, 100_000), help="GPUs of each engine of the baseline. Default: --gpus."
+    "--baseline-gpus", type=click.IntRange(1, 100_000), help="GPUs per engine of the baseline. Default: --gpus."
 )
 @click.option(
     "--confirm",
     type=shared.FILE,
     metavar="REPORT",
-    help="Report of the candidate with homogeneous prompts: confirms mixed work as the cause of a worse tail.",
+    help="Report of the candidate with homogeneous prompts, to explain its P99.",
 )
 @shared.access_options()
 @shared.config_option

@@ -14,12 +14,7 @@ _WINDOW = Duration(10)
 
 @click.command("doctor")
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
-@click.option(
-    "--window",
-    metavar="DURATION",
-    callback=shared.wait,
-    help=f"Time between the two scrapes of a server. Default: {_WINDOW}.",
-)
+@shared.duration_option("--window", words=f"Time between two scrapes of a server. Default: {_WINDOW}.")
 @click.option("--prometheus", metavar="URL", help="Examine a Prometheus: scrapes, stored series, rules.")
 @shared.at_option
 @click.option("--speculative-config", metavar="JSON", help="Examine a value of vLLM's --speculative-config.")

@@ -12,7 +12,7 @@ from draftboard.durations import Duration
 
 @click.command("history")
 @click.option("--prometheus", metavar="URL", required=True, help="The Prometheus that evaluates the rules.")
-@click.option("--range", "span", metavar="DURATION", callback=shared.duration, help="Period before --at. Default: 14d.")
+@shared.past_option("14d")
 @shared.at_option
 @click.option("--model", default="", help="Report only this model.")
 @shared.access_options()

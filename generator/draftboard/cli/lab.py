@@ -113,18 +113,11 @@ _STEP = Duration(15)
     "--port",
     type=click.IntRange(0, 65_535),
     default=8000,
-    help="Port of the first server; each further server has the next. 0: any free ports.",
+    help="Port of the first server; others count up. 0: free ports.",
 )
 @shared.factor_option
-@click.option(
-    "--backfill",
-    metavar="DURATION",
-    callback=shared.duration,
-    help="Write history of this length to --out instead of serving.",
-)
-@click.option(
-    "--step", metavar="DURATION", callback=shared.duration, help=f"Scrape interval of history. Default: {_STEP}."
-)
+@shared.duration_option("--backfill", longest="366d", words="Write history of this length to --out; do not serve.")
+@shared.duration_option("--step", longest="366d", words=f"Scrape interval of history. Default: {_STEP}.")
 @click.option("--until", type=click.IntRange(0, LATEST), help="Unix time at which the history ends. Default: now.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="OpenMetrics file for the history.")
 @shared.force_option

@@ -57,11 +57,7 @@ def _vocabulary(_context: click.Context, _option: click.Parameter, path: Path | 
 def _model(name: str) -> Callable[[Command], Command]:
     dtypes = click.Choice(get_args(plans.vram.Dtype))
     return _options(
-        _option(
-            f"--{name}-params",
-            type=float,
-            help=f"Billions of parameters of the {name}; of the draft, 0 for ngram and suffix.",
-        ),
+        _option(f"--{name}-params", type=float, help=f"Billions of parameters of the {name}."),
         _option(f"--{name}-dtype", type=dtypes, default="bf16", help=f"Data type of the {name}'s weights."),
         _option(f"--{name}-layers", type=int, help=f"num_hidden_layers in config.json of the {name}."),
         _option(f"--{name}-kv-heads", type=int, help="num_key_value_heads in config.json."),
@@ -80,21 +76,12 @@ _memory = _options(
     _option("--overhead-gb", default=0.0, help="Memory per GPU for activations, CUDA graphs and others, in GB."),
     _option("--kv-dtype", type=_kv_dtypes, default="bf16", help="Data type of the KV cache."),
     _option("--context", default=8192, help="Tokens per request, prompt and answer."),
-    _option("--target-tp", type=int, help="Tensor parallel size. Default: all GPUs."),
-    _option(
-        "--draft-tp", type=int, help="Tensor parallel size of the draft. Default: the target's, which it must equal."
-    ),
+    _option("--target-tp", type=int, help="Tensor parallel size of the target. Default: all GPUs."),
+    _option("--draft-tp", type=int, help="Tensor parallel size of the draft. Default: the target's."),
 )
 _acceptance = _options(
-    _option(
-        "--alpha", type=float, help="Probability that a drafted token is accepted, 0 to 1; not the acceptance rate."
-    ),
-    _option(
-        "--survival",
-        metavar="P,P,...",
-        callback=_shares,
-        help="Share of drafts accepted at least to each position: .9,.85,.7.",
-    ),
+    _option("--alpha", type=float, help="Probability that a drafted token is accepted; not the acceptance rate."),
+    _option("--survival", metavar="P,P,...", callback=_shares, help="Survival by position: .9,.85,.7."),
     _option("--cost-ratio", type=float, help="c: time of one drafted token / one target step. Default: settings."),
     _option("--method", help="Drafting method, for the c of the settings: eagle3, ngram, ..."),
 )
@@ -150,9 +137,7 @@ def schedule(given: _Given) -> plans.basis.Plan:
 @plan.command()
 @_option("--speedup", type=float, help="Measured: throughput with speculation / without, at the same load.")
 @_option("--tokens-per-second", type=float, help="Measured throughput without speculation.")
-@_option(
-    "--speculative-tokens-per-second", type=float, help="Measured throughput with speculation, instead of --speedup."
-)
+@_option("--speculative-tokens-per-second", type=float, help="Measured throughput with speculation.")
 @_option("--gpu-hour-price", type=float, help="Price of one GPU for an hour, in any currency.")
 @_option("--gpus", default=1, help="GPUs that serve without speculation.")
 @_option("--extra-gpus", default=0, help="GPUs that speculation needs on top.")

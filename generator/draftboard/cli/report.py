@@ -16,11 +16,8 @@ if TYPE_CHECKING:
 
 
 sources_argument = click.argument("sources", nargs=-1, metavar="[URL|PAGE]...")
-window_option = click.option(
-    "--window",
-    metavar="DURATION",
-    callback=shared.wait,
-    help=f"Sampling window of servers (default {READING}), or the time between --before and --after.",
+window_option = shared.duration_option(
+    "--window", words=f"Sampling window of servers (default {READING}), or time between two saved pages."
 )
 before_option = click.option("--before", type=FILE, help="Earlier saved page; requires --after.")
 after_option = click.option("--after", type=FILE, help="Later saved page of the same server.")

@@ -139,10 +139,23 @@ def _moment(text: str) -> float:
     return moment(text, time.time())
 
 
-duration, wait = _parsed(partial(_duration, "366d")), _parsed(partial(_duration, "1d"))
-range_option = click.option(
-    "--range", "span", metavar="DURATION", callback=duration, help="Period before --at. Default: the rules' window."
-)
+def duration_option(
+    *names: str,
+    words: str,
+    longest: str = "1d",
+    **more: Any,  # noqa: ANN401  (click's own)
+) -> Callable[[Command], Command]:
+    """An option that takes a duration; `words` are its help."""
+    callback = _parsed(partial(_duration, longest))
+    return click.option(*names, metavar="DURATION", callback=callback, help=words, **more)
+
+
+def past_option(default: str) -> Callable[[Command], Command]:
+    """`--range`, a period of history."""
+    return duration_option("--range", "span", longest="366d", words=f"Period before --at. Default: {default}.")
+
+
+range_option = past_option("the rules' window")
 at_option = click.option(
     "--at",
     metavar="TIME",

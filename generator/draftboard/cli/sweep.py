@@ -15,6 +15,7 @@ from draftboard.durations import Duration
 from draftboard.sweep import BUILT_IN, Plan, document, read_prompts, sweep
 
 _TEMPERATURE, _MOST_TEMPERATURES = shared.Number(0, 2), 20
+_TIMEOUT = str(Duration(int(Plan.timeout)))
 
 
 def _several(context: click.Context, option: click.Parameter, given: str) -> tuple[float, ...]:
@@ -48,20 +49,10 @@ def _count(name: str, least: int, most: int, words: str) -> Callable[[shared.Com
 @click.option("--model", default="", help="Served model name. Default: the first one.")
 @click.option("--method", default="", help="Drafting method; selects the draft cost.")
 @click.option(
-    "--production-temperature",
-    type=_TEMPERATURE,
-    metavar="T",
-    help="Temperature of production traffic; the verdict refers to it.",
+    "--production-temperature", type=_TEMPERATURE, metavar="T", help="Temperature of production, for the verdict."
 )
 @_count("warm_up", 0, 1000, "Warm-up requests per temperature, excluded from results.")
-@click.option(
-    "--timeout",
-    metavar="DURATION",
-    callback=shared.wait,
-    default=str(Duration(int(Plan.timeout))),
-    show_default=True,
-    help="Maximum time per request.",
-)
+@shared.duration_option("--timeout", default=_TIMEOUT, show_default=True, words="Maximum time per request.")
 @shared.access_options(f" Default: the variable {API_KEY}.")
 @shared.config_option
 @shared.json_options
