@@ -114,7 +114,7 @@ def test_a_panel_of_a_page_says_what_it_is_made_of() -> None:
 
 def test_a_table_without_a_signal_that_exists_is_left_out() -> None:
     settings = Settings.model_validate({"series": {"dialect": "sglang"}})
-    shown = table("Times", per_token.p50, per_token.p99, says="Times.", action="None.", worst=(per_token.p99,))
+    shown = table("Times", per_token.p50, per_token.p99, description="Times.", action="None.", worst=(per_token.p99,))
     page = Page(question="", rows=(row("Empty?", shown), row("Kept?", trend(acceptance.acceptance, width=24))))
     document = build("mine", page, settings, Edition.RECORDS).document
     assert [*grafana.rows(document)] == ["Kept?"]

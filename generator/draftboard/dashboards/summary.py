@@ -28,6 +28,6 @@ _GROUPS = (
 def summary(*widths: int, large: bool = False) -> tuple[Panel, ...]:
     """A panel of these widths for models, engines and alerts."""
     return tuple(
-        tiles(title, *signals.values(), says=says, action=action, width=width, large=large)
-        for (title, signals, says, action), width in zip(_GROUPS, widths, strict=True)
+        tiles(title, *signals.values(), description=description, action=action, width=width, large=large)
+        for (title, signals, description, action), width in zip(_GROUPS, widths, strict=True)
     )

@@ -24,7 +24,7 @@ PAGE = Page(
                 *(depth.first_position, depth.next_position_accepted),
                 costs.draft_cost,
                 worst=(economics.shorter_gain,),
-                says="How long each model's drafts are, and what another K would gain, at the costs c and v.",
+                description="How long each model's drafts are, and what another K would gain, at the costs c and v.",
                 action="Where a gain is above 1 + thresholds.gain, try that K.",
             ),
             *trends(economics.best_k, depth.alpha_hat),

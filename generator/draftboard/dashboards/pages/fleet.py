@@ -40,7 +40,8 @@ PAGE = Page(
                     capacity.kv_cache_usage: ("capacity", "How full is its KV cache, and do requests wait?"),
                     fleet.engine_standing: ("overview", "Does speculation pay for its model?"),
                 },
-                says="The current state of each engine; a figure links to the page that explains it for this engine.",
+                description="The current state of each engine; a figure links to the page that explains it for this "
+                "engine.",
                 action="Start at the top: the worst rows come first.",
                 height=18,
             ),

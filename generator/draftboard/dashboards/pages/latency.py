@@ -28,8 +28,8 @@ PAGE = Page(
                 *(requests.request_rate, requests.error_ratio, first_token.p99),
                 *(per_token.p50, per_token.p99, per_token.tail, end_to_end.p99, users.measured_speedup),
                 worst=(per_token.p99,),
-                says="How long each model's requests take, and how many fail; percentiles are estimated within a "
-                "bucket.",
+                description="How long each model's requests take, and how many fail; percentiles are estimated within "
+                "a bucket.",
                 action="Where P99 is far above P50, look at the graphs of that latency.",
             ),
             *distributions(first_token, per_token, end_to_end),
@@ -41,7 +41,7 @@ PAGE = Page(
                 *(slo.attainment, slo.budget_left, slo.burn_now),
                 *(slo.burning_fast, slo.burning_slowly, slo.time_left),
                 worst=(slo.budget_left,),
-                says="Share of requests that met each SLO in its window, and what is left of its error budget.",
+                description="Share of requests that met each SLO in its window, and what is left of its error budget.",
                 action="Act now on a fast burn, today on a slow one.",
             ),
             *trends(slo.error_ratio_now, slo.budget_left),
@@ -77,7 +77,7 @@ PAGE = Page(
                 "Share of samples below the first bound",
                 *(each.unresolved for each in (first_token, per_token, step, end_to_end, *_PARTS)),
                 worst=(per_token.unresolved,),
-                says="Share of samples under each histogram's first bound, where a percentile is unknown.",
+                description="Share of samples under each histogram's first bound, where a percentile is unknown.",
                 action="Where it is large, use finer buckets: vLLM's --custom-histogram-buckets (0.32 and newer).",
             ),
             collapsed=True,

@@ -37,7 +37,8 @@ PAGE = Page(
                 worst=(decisions.standing, economics.expected_speedup),
                 filled=(decisions.standing,),
                 gauges=(economics.expected_speedup,),
-                says="Where each model stands, what to do, how much faster speculation makes it, and what that saves.",
+                description="Where each model stands, what to do, how much faster speculation makes it, and what that "
+                "saves.",
                 action="Start at the top: the worst rows come first.",
             ),
         ),
@@ -58,7 +59,7 @@ PAGE = Page(
                 *(acceptance.acceptance_length, traffic.drafts_in_window),
                 *(depth.configured_k, economics.best_k, economics.best_speedup),
                 worst=(economics.affordable_inflation,),
-                says="What a decode step yields, what it must yield to break even, and from which drafts.",
+                description="What a decode step yields, what it must yield to break even, and from which drafts.",
                 action="Where it yields less, shorten K or change the drafter.",
             ),
             *trends(acceptance.tokens_per_step, costs.step_cost, acceptance.acceptance_length),
@@ -71,7 +72,7 @@ PAGE = Page(
             totals(
                 traffic.accepted_tokens,
                 traffic.wasted_tokens,
-                says="Drafted tokens per second that the target model accepted, and that it rejected.",
+                description="Drafted tokens per second that the target model accepted, and that it rejected.",
             ),
             *trends(traffic.drafts, acceptance.draft_efficiency, acceptance.draft_length),
             collapsed=True,

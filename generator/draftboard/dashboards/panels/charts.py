@@ -44,7 +44,7 @@ def scatter(context: Context, across: Signal, up: Signal) -> Built:
         targets=queried.targets(form="table"),
         size=(12, 10),
         title=f"{up.title} over {over}",
-        says=f"{up.title} by {over}: a point for each moment, a colour for each model.",
+        description=f"{up.title} by {over}: a point for each moment, a colour for each model.",
         action=up.action,
         transformations=transformations.frames({ref: signal.title for ref, signal in queried.signals.items()}),
     )

@@ -76,7 +76,7 @@ def percentile(context: Context, latency: Latency) -> Built:
         shows=(latency.mean, latency.p50, latency.p95, latency.p99),
         exemplars=True,
         title=chosen.title,
-        says=chosen.description,
+        description=chosen.description,
         action=chosen.action,
     )
 
@@ -113,7 +113,7 @@ def _graph(
 
 
 @kind
-def totals(context: Context, *signals: Signal, width: int = 12, says: str = "") -> Built:
+def totals(context: Context, *signals: Signal, width: int = 12, description: str = "") -> Built:
     """Signals of one unit, summed over all that is selected and stacked: by their own labels, if any."""
     queried, settings = queries(context, partial(_total, context), *signals), context.settings
     first = next(iter(queried.signals.values()), signals[0])
@@ -125,7 +125,7 @@ def totals(context: Context, *signals: Signal, width: int = 12, says: str = "") 
         style=style | fields.soft_range(first, settings),
         size=(width, 8),
         overrides=fields.colours_of(first),
-        says=says,
+        description=description,
     )
 
 

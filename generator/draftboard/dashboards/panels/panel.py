@@ -85,7 +85,7 @@ class Queries:
         least: int = 1,
         shows: tuple[Signal, ...] = (),
         title: str = "",
-        says: str = "",
+        description: str = "",
         action: str = "",
         style: dict[str, Any] | None = None,
         options: dict[str, Any] | None = None,
@@ -110,7 +110,7 @@ class Queries:
         of_raw = {"interval": step} | ({"exemplar": True} if exemplars else {})
         rest |= {
             "title": title or " and ".join(signal.title for signal in shows),
-            "description": _description(self.context, shows, says, action),
+            "description": _description(self.context, shows, description, action),
             "dataSource": DATASOURCE,
             "interval": step,
             "targets": [target | (of_raw if raw else {}) for target in targets],
@@ -133,14 +133,14 @@ def queries(context: Context, promql: Callable[[Signal], str], *signals: Signal)
     )
 
 
-def _description(context: Context, signals: Sequence[Signal], says: str, action: str) -> str:
+def _description(context: Context, signals: Sequence[Signal], description: str, action: str) -> str:
     """What the panel says, what to do, and the metrics that it reads: as many as there is room for."""
-    text = f"{says or signals[0].described(context.settings)} {action or signals[0].action}"
+    text = f"{description or signals[0].described(context.settings)} {action or signals[0].action}"
     read = (name for signal in signals for name in metrics_of(signal, context.scope(signal.levels[-1])))
     metrics = [f"`{name}`" for name in dict.fromkeys(read)]
     for count in range(len(metrics), 0, -1):
         more = f" and {len(metrics) - count} more" if count < len(metrics) else ""
-        description = f"{text}\n\nMetrics: {', '.join(metrics[:count])}{more}"
-        if len(description) <= LONGEST:
-            return description
+        with_metrics = f"{text}\n\nMetrics: {', '.join(metrics[:count])}{more}"
+        if len(with_metrics) <= LONGEST:
+            return with_metrics
     return text

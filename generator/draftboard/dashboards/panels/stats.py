@@ -32,7 +32,13 @@ def stat(context: Context, signal: Signal) -> Built:
 
 @kind
 def tiles(
-    context: Context, title: str, *signals: Signal, width: int, large: bool = False, says: str = "", action: str = ""
+    context: Context,
+    title: str,
+    *signals: Signal,
+    width: int,
+    large: bool = False,
+    description: str = "",
+    action: str = "",
 ) -> Built:
     """Numbers side by side, each of which has its own colour where somebody should act."""
     queried, settings = queries(context, context.promql(Level.FLEET, instant=True), *signals), context.settings
@@ -42,7 +48,7 @@ def tiles(
     return queried.panel(
         "stat",
         title=title,
-        says=says,
+        description=description,
         action=action,
         fields=fields.by_threshold(first, settings, fields.ON_TILES) | {"noValue": fields.NO_VALUE},
         targets=[query(expr, ref, legend=one.short, instant=True) for ref, one, expr in queried.shown],
