@@ -462,13 +462,13 @@ def test_a_page_of_the_v0_engine_gets_no_number_of_today(saved: Save) -> None:
 def test_ray_s_names_are_told(saved: Save) -> None:
     text = LOAD.read_text().replace("vllm:", "ray_vllm_")
     found = report(Lifetime(saved(text)))
-    assert any("Ray Serve names its series" in note for note in found.notes)
+    assert any("Ray Serve has series names of its own" in note for note in found.notes)
     assert spoken(only(found)).acceptance == pytest.approx(506 / 8942)
 
 
 def test_a_lifetime_is_called_one_and_has_no_rates() -> None:
     found = report(Lifetime(LOAD))
-    assert "a collapse too" in found.notes[0]
+    assert "hide recent changes" in found.notes[0]
     assert found.seconds is None
     model = only(found)
     assert (model.traffic.generation_tokens, spoken(model).wasted_tokens) == (None, None)

@@ -81,7 +81,7 @@ def test_engines_are_told_where_asked_for(capsys: pytest.CaptureFixture[str]) ->
 def test_a_saved_page_by_itself_is_called_a_lifetime(capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = run(LOAD, capsys=capsys)
     assert out.startswith("one saved page: totals since the server started: ")
-    assert "they hide what happened lately" in out
+    assert "hide recent changes" in out
 
 
 def test_without_speculation_the_report_says_so(capsys: pytest.CaptureFixture[str]) -> None:

@@ -90,11 +90,11 @@ class Dialect:
 
     @cached_property
     def _by_spelling(self) -> Mapping[str, tuple[tuple[Metric, Spelling], ...]]:
-        found: dict[str, list[tuple[Metric, Spelling]]] = {}
+        result: dict[str, list[tuple[Metric, Spelling]]] = {}
         for part in (part for metric in (self.spellings or {}) for part in metric.parts):
             if spelling := self.spelled(part):
-                found.setdefault(spelling.name, []).append((part, spelling))
-        return {name: tuple(pairs) for name, pairs in found.items()}
+                result.setdefault(spelling.name, []).append((part, spelling))
+        return {name: tuple(pairs) for name, pairs in result.items()}
 
     @cached_property
     def exported(self) -> frozenset[str]:

@@ -86,10 +86,10 @@ class Line(NamedTuple):
 
 def lines(*kinds: type) -> tuple[Line, ...]:
     """The lines of these classes, in order."""
-    found: list[Line] = []
+    result: list[Line] = []
     for kind in kinds:
         for name, of in bound(kind).items():
             if of.shown is LINE:
-                after = (place for place, line in enumerate(found, start=1) if line.of.signal is of.after)
-                found.insert(next(after, len(found)), Line(kind, name, of))
-    return tuple(found)
+                after = (place for place, line in enumerate(result, start=1) if line.of.signal is of.after)
+                result.insert(next(after, len(result)), Line(kind, name, of))
+    return tuple(result)

@@ -81,9 +81,9 @@ def _numbers(model: ModelReport, settings: Settings) -> Table:
 
 def _ranges(signal: Signal, assumed: Expectation) -> Iterator[tuple[Cell, ...]]:
     """The line of a number that rests on costs: a range in its place, where there is one."""
-    found = {economics.expected_speedup: assumed.speedup, economics.needed_per_step: assumed.step_cost}.get(signal)
-    if found:
-        yield signal.title, str(found), Text(signal.unit.words)
+    result = {economics.expected_speedup: assumed.speedup, economics.needed_per_step: assumed.step_cost}.get(signal)
+    if result:
+        yield signal.title, str(result), Text(signal.unit.words)
 
 
 def numbers_of(model: ModelReport, settings: Settings) -> list[tuple[Signal, float | None]]:
@@ -98,14 +98,16 @@ def numbers_of(model: ModelReport, settings: Settings) -> list[tuple[Signal, flo
     ]
 
 
-def _by_length(found: Speculation, settings: Settings, *, judged: bool) -> Iterator[Table]:
+def _by_length(speculation: Speculation, settings: Settings, *, judged: bool) -> Iterator[Table]:
     """For 0 to K accepted tokens: exactly so many, at least so many, given one less, speedup with k = so many."""
-    if not found.survival:
+    if not speculation.survival:
         return
     rows: list[tuple[Cell, ...]] = []
-    shares = zip_longest(found.accepted_length_share, (1.0, *found.survival), (None, *found.conditional_acceptance))
+    shares = zip_longest(
+        speculation.accepted_length_share, (1.0, *speculation.survival), (None, *speculation.conditional_acceptance)
+    )
     for length, (exactly, least, given) in enumerate(shares):
-        speedup = _speedup_at(length, found, settings, judged=judged)
+        speedup = _speedup_at(length, speculation, settings, judged=judged)
         shown = worded(depth.accepted_length_share, exactly), worded(depth.survival, least)
         bar = Bar(least or 0.0 if length else 0.0)
         rows.append((str(length), *shown, bar, worded(depth.conditional_acceptance, given), speedup))
@@ -113,13 +115,13 @@ def _by_length(found: Speculation, settings: Settings, *, judged: bool) -> Itera
     yield Table(headings, tuple(rows), title="How deep drafts are accepted")
 
 
-def _speedup_at(length: int, found: Speculation, settings: Settings, *, judged: bool) -> Text:
-    if found.assumed:
-        ranges = found.assumed.speedup_at
+def _speedup_at(length: int, speculation: Speculation, settings: Settings, *, judged: bool) -> Text:
+    if speculation.assumed:
+        ranges = speculation.assumed.speedup_at
         return Text(str(ranges[length - 1]) if 0 < length <= len(ranges) else NOTHING)
-    gain = found.speedup_at[length - 1] if 0 < length <= len(found.speedup_at) else None
+    gain = speculation.speedup_at[length - 1] if 0 < length <= len(speculation.speedup_at) else None
     step = economics.speedup_at.step_of(gain, settings) if judged and gain is not None else None
-    best = " (best)" if length == found.best_k else ""
+    best = " (best)" if length == speculation.best_k else ""
     return Text(worded(economics.speedup_at, gain) + best, step.status if step else Status.NEUTRAL)
 
 
@@ -133,8 +135,8 @@ def _cells(name: str, time: Latency) -> tuple[str, ...]:
     family = FELT[name]
     under = f"< {worded(family.mean, time.resolution)}"
     percentiles = ((family.p50, time.p50), (family.p95, time.p95), (family.p99, time.p99))
-    told = (worded(signal, value) if value else under for signal, value in percentiles)
-    return (worded(family.mean, time.mean), *told, f"{time.count:,.0f}")
+    text = (worded(signal, value) if value else under for signal, value in percentiles)
+    return (worded(family.mean, time.mean), *text, f"{time.count:,.0f}")
 
 
 def _engines(model: ModelReport) -> Table:
@@ -142,11 +144,11 @@ def _engines(model: ModelReport) -> Table:
     titles = (*(signal.title for signal in shown.values()), "To others", traffic.drafts.title)
     rows: list[tuple[Cell, ...]] = []
     for one in model.engines:
-        told = Text(verdict_of(one), status_of(one))
+        says = Text(verdict_of(one), status_of(one))
         numbers = (worded(signal, getattr(one.speculation, name, None)) for name, signal in shown.items())
         to_others = worded(comparison.length_to_others, one.length_to_others)
         counted = f"{one.sample.drafts:,.0f}" if one.sample else NOTHING
-        rows.append((one.engine or NOTHING, one.server, told, *numbers, to_others, counted))
+        rows.append((one.engine or NOTHING, one.server, says, *numbers, to_others, counted))
     return Table(columns("Engine", "Server", verdict.title, numbers=titles), tuple(rows), title="Engines")
 
 
@@ -160,17 +162,17 @@ def time_in_words(seconds: float | None, until: float | None) -> tuple[str, ...]
 def named(model: ModelReport) -> str:
     """A model's name, with what tells it from others."""
     further = (model.method or "", *(f"{name}={text}" for name, text in sorted(model.labels.items())))
-    told = ", ".join(filter(None, further))
-    return (model.model or "a server that names no model") + (f" ({told})" if told else "")
+    text = ", ".join(filter(None, further))
+    return (model.model or "a server that names no model") + (f" ({text})" if text else "")
 
 
 def verdict_of(entry: Judged) -> str:
     """Verdict and advice in words, or why there is none, or the state where nothing was drafted."""
-    found = entry.verdict
-    says = f"no verdict: {found.withheld}" if found.withheld else found.headline or found.says
-    told = ": ".join(filter(None, (says, found.advice)))
+    result = entry.verdict
+    says = f"no verdict: {result.withheld}" if result.withheld else result.headline or result.says
+    text = ": ".join(filter(None, (says, result.advice)))
     # A server that is down now may have drafted within the time.
-    return told if told and entry.state == STATES["drafting"].says else ", ".join(filter(None, (entry.state, told)))
+    return text if text and entry.state == STATES["drafting"].says else ", ".join(filter(None, (entry.state, text)))
 
 
 def warnings(model: ModelReport) -> list[str]:
@@ -188,5 +190,5 @@ def _load(model: ModelReport) -> Iterator[str]:
 
 def status_of(entry: Judged) -> Status:
     """What the verdict means, or the state where there is none."""
-    told = entry.verdict.says or entry.verdict.withheld or entry.state
-    return next((code.status for code in (*verdict.codes, *state.codes, UNCLEAR) if code.says == told), Status.WARN)
+    text = entry.verdict.says or entry.verdict.withheld or entry.state
+    return next((code.status for code in (*verdict.codes, *state.codes, UNCLEAR) if code.says == text), Status.WARN)

@@ -121,8 +121,8 @@ class _Answer:
             else ()
         )
         change = self.changes.get(kept(key, Level.SERVICE.labels(self.settings)))
-        found = model_report(case, model, method, labels=labels, engines=engines, parts=own, notes=notes)
-        return replace(found, last_change=change if change and _led_to(change, key, self.settings) else None)
+        result = model_report(case, model, method, labels=labels, engines=engines, parts=own, notes=notes)
+        return replace(result, last_change=change if change and _led_to(change, key, self.settings) else None)
 
     def _engines(self, model: Numbers, engines: Reader) -> Iterator[EngineReport]:
         names = self.settings.labels
@@ -133,10 +133,10 @@ class _Answer:
     @cached_property
     def _keys_of_engines(self) -> dict[Labels, list[Labels]]:
         """By model, so that a fleet of many models is gone through once."""
-        found: dict[Labels, list[Labels]] = {}
+        result: dict[Labels, list[Labels]] = {}
         for key in self.engines.keys(*_KEYS) if self.engines else ():
-            found.setdefault(self._model_of(key), []).append(key)
-        return found
+            result.setdefault(self._model_of(key), []).append(key)
+        return result
 
     def _case(self, numbers: Numbers, name: str) -> Case:
         """With the identities that an engine, or any engine of a model, breaks."""

@@ -48,8 +48,8 @@ def engine_report(
     own, together = case.numbers.value(traffic.drafts) or 0.0, model.value(traffic.drafts) or 0.0
     # Estimates of a rate add up to their sum but for the last digits: less than one draft is nobody's.
     to_others = case.numbers.value(length_to_others) if own and together - own >= 1 else None
-    found = {"engine": engine, "server": server, "length_to_others": to_others, "notes": notes}
-    return objects.EngineReport(**vars(judge(case)) | found)
+    result = {"engine": engine, "server": server, "length_to_others": to_others, "notes": notes}
+    return objects.EngineReport(**vars(judge(case)) | result)
 
 
 def model_report(
@@ -64,7 +64,7 @@ def model_report(
 ) -> objects.ModelReport:
     """A model's entry, of its engines together."""
     judged = judge(case)
-    found = {
+    result = {
         "model": model,
         "method": method or None,
         "labels": labels or {},
@@ -82,7 +82,7 @@ def model_report(
             *_of_requests(case),
         ),
     }
-    return objects.ModelReport(**vars(judged) | found)
+    return objects.ModelReport(**vars(judged) | result)
 
 
 def missing_of_dialect(dialect: Dialect) -> Iterator[str]:
@@ -116,10 +116,10 @@ def _of_outliers(engines: Sequence[objects.EngineReport], settings: Settings) ->
 
 def _of_method(judged: objects.Judged, method: str, settings: Settings) -> list[str]:
     """Assumptions that the verdict rests on for want of a better source."""
-    found = judged.speculation
-    if found is None or not step_speedup.exists(settings):
+    result = judged.speculation
+    if result is None or not step_speedup.exists(settings):
         return []
-    notes, assumed = [], f"so c = {found.draft_cost:g} is assumed"
+    notes, assumed = [], f"so c = {result.draft_cost:g} is assumed"
     if settings.draft_cost.is_assumed:
         if not method:
             notes.append("the drafting method is unknown: name it with --method")
@@ -127,7 +127,7 @@ def _of_method(judged: objects.Judged, method: str, settings: Settings) -> list[
         notes.append(f"the drafting method is unknown, {assumed}: name it with --method")
     elif method not in settings.draft_cost.by_method:
         notes.append(f"no cost is known for {method}, {assumed}: settings, draft_cost.by_method")
-    length, k = found.draft_length, found.configured_k
+    length, k = result.draft_length, result.configured_k
     if length is not None and k is not None and length < settings.thresholds.full_drafts * k:
         of_k = f"{length:.2f} of K = {k} tokens"
         notes.append(f"drafts hold {of_k}: late positions read low, for few drafts get there")
@@ -154,15 +154,15 @@ def judge(case: Case) -> objects.Judged:
         now = V0_ENGINE
     elif sample is None and any(numbers.by(signal) for signal in _COUNTERS.values()) and not numbers.by(traffic.drafts):
         now = UNCOUNTED
-    found = verdict_of(case) if sample else objects.Verdict(says=None, advice=None, reasons=(now.reason,))
+    result = verdict_of(case) if sample else objects.Verdict(says=None, advice=None, reasons=(now.reason,))
     dialect = case.settings.dialect
     known = ((dialect.spelled(metric), signal) for metric, signal in _COUNTERS.items())
     missing = [spelling.name for spelling, signal in known if spelling and not numbers.by(signal)]
     return objects.Judged(
         state=now.code.says,
-        verdict=found,
+        verdict=result,
         sample=sample,
-        speculation=_speculation(case, found) if sample else None,
+        speculation=_speculation(case, result) if sample else None,
         latency=objects.Latencies(**{name: _latency(numbers, name) for name in FELT}),
         traffic=_traffic(case),
         notes=tuple(_FILTERED.format(name=name) for name in missing) if sample else (),
@@ -184,14 +184,14 @@ def _sample(case: Case) -> objects.Sample | None:
 
 
 def _speculation(case: Case, verdict: objects.Verdict) -> objects.Speculation:
-    found = values(objects.Speculation, case.numbers, case.seconds)
-    found["survival"] = found["survival"][: case.settings.max_draft_tokens]
-    found |= {name: int(k) for name in ("best_k", "configured_k", "lowest_k") if (k := found[name]) is not None}
-    share = found["acceptance"]
-    found["band"] = (
+    result = values(objects.Speculation, case.numbers, case.seconds)
+    result["survival"] = result["survival"][: case.settings.max_draft_tokens]
+    result |= {name: int(k) for name in ("best_k", "configured_k", "lowest_k") if (k := result[name]) is not None}
+    share = result["acceptance"]
+    result["band"] = (
         acceptance.step_of(share, case.settings).says if verdict.says is not None and share is not None else None
     )
-    return objects.Speculation(**found, assumed=assumed_of(case) if verdict.basis == ASSUMED else None)
+    return objects.Speculation(**result, assumed=assumed_of(case) if verdict.basis == ASSUMED else None)
 
 
 def _traffic(case: Case) -> objects.Traffic:
@@ -230,9 +230,9 @@ def broken_identities(numbers: Numbers, engine: str) -> tuple[objects.Broken, ..
 
 def missing_positions(numbers: Numbers, engine: str) -> tuple[objects.Broken, ...]:
     """A position below a present one that is not counted: neither K nor survival can be derived then."""
-    there = {int(position) for position in numbers.by(traffic.accepted_tokens_per_pos)}
-    deepest = max(there, default=0)
-    if not (missing := len(set(range(deepest)) - there)):
+    positions = {int(position) for position in numbers.by(traffic.accepted_tokens_per_pos)}
+    deepest = max(positions, default=0)
+    if not (missing := len(set(range(deepest)) - positions)):
         return ()
     says = f"position {deepest} is counted without {missing} of the {deepest} positions before it"
     return (objects.Broken(identity="positions_missing", says=says, error=missing / (deepest + 1), engine=engine),)

@@ -39,10 +39,10 @@ def _drawn(models: list[ModelReport], settings: Settings) -> Any:  # noqa: ANN40
     return figure
 
 
-def _decay(axes: Any, found: Speculation) -> None:  # noqa: ANN401
-    positions = range(len(found.survival))
-    axes.bar(positions, found.survival, color="#7aa6d6", label=survival.title)
-    given = found.conditional_acceptance
+def _decay(axes: Any, speculation: Speculation) -> None:  # noqa: ANN401
+    positions = range(len(speculation.survival))
+    axes.bar(positions, speculation.survival, color="#7aa6d6", label=survival.title)
+    given = speculation.conditional_acceptance
     axes.plot(range(len(given)), given, "o-", color="#d1495b", label=conditional_acceptance.title)
     axes.set_xlabel("position in the draft")
     axes.set_xticks(positions)
@@ -51,15 +51,15 @@ def _decay(axes: Any, found: Speculation) -> None:  # noqa: ANN401
     axes.legend(loc="upper right", frameon=False)
 
 
-def _gain(axes: Any, found: Speculation, settings: Settings) -> None:  # noqa: ANN401
-    ks = range(1, len(found.speedup_at) + 1)
-    axes.plot(ks, found.speedup_at, "o-", color="#2e7d4f", label=speedup_at.title)
-    if found.best_k and found.speedup_at:
-        best = found.speedup_at[found.best_k - 1]
-        axes.plot(found.best_k, best, "o", markersize=11, color="#2e7d4f", label=f"best k: {found.best_k}")
+def _gain(axes: Any, speculation: Speculation, settings: Settings) -> None:  # noqa: ANN401
+    ks = range(1, len(speculation.speedup_at) + 1)
+    axes.plot(ks, speculation.speedup_at, "o-", color="#2e7d4f", label=speedup_at.title)
+    if speculation.best_k and speculation.speedup_at:
+        best = speculation.speedup_at[speculation.best_k - 1]
+        axes.plot(speculation.best_k, best, "o", markersize=11, color="#2e7d4f", label=f"best k: {speculation.best_k}")
     axes.axhline(BREAK_EVEN, color="#d1495b", linestyle="--", linewidth=1, label="break-even")
     axes.axhline(settings.thresholds.pays_clearly, color="#999999", linestyle=":", linewidth=1, label="pays")
-    axes.set_xlabel(f"k, drafted tokens a step (c = {found.draft_cost:g}, v = {found.verify_inflation:g})")
+    axes.set_xlabel(f"k, drafted tokens a step (c = {speculation.draft_cost:g}, v = {speculation.verify_inflation:g})")
     axes.set_ylabel(f"{speedup_at.unit.words}")
     axes.set_xticks(ks)
     axes.legend(loc="best", frameon=False)

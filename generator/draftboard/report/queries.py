@@ -34,7 +34,7 @@ from draftboard.signals.integrity import identity_error
 from draftboard.signals.latency import FELT
 from draftboard.signals.users import measured_speedup, speedup_high, speedup_low, speedup_uncertainty
 
-_ASKED = dict.fromkeys(
+_BASE = dict.fromkeys(
     (
         *(traffic.drafts, traffic.draft_tokens, traffic.accepted_tokens, traffic.accepted_tokens_per_pos),
         *(traffic.decode_steps, traffic.first_tokens, draft_tokens_per_pos, state, configured_k, lowest_k),
@@ -81,7 +81,7 @@ class Queries:
             return {}
         # A scrape more, from which the first one of the part counts: each increase is in one part.
         scope = self._scope(Level.MODEL, Duration(step + scrape))
-        start, found = self.at - (count - 1) * step, dict[Labels, list[dict[str, float]]]()
+        start, result = self.at - (count - 1) * step, dict[Labels, list[dict[str, float]]]()
         for name, metric in COUNTED.items():
             expression = rate(metric)
             if not exists(expression, scope):
@@ -89,12 +89,12 @@ class Queries:
             for labels, series in self._known(
                 self.client.query_range(promql_of(expression, scope), start, self.at, step)
             ):
-                counted = found.setdefault(
+                counted = result.setdefault(
                     frozenset(labels.items()), [dict.fromkeys(COUNTED, 0.0) for _ in range(count)]
                 )
                 for moment, value in series.samples:
                     counted[round((moment - start) / step)][name] = value * step if math.isfinite(value) else 0.0
-        return {labels: tuple(Part(**each) for each in counted) for labels, counted in found.items()}
+        return {labels: tuple(Part(**each) for each in counted) for labels, counted in result.items()}
 
     def ask(self, levels: tuple[Level, ...], parts: Parts, progress: Progress) -> Counts:
         """Ask for every base signal at some levels."""
@@ -102,21 +102,21 @@ class Queries:
         asked = [
             (signal, level)
             for level in levels
-            for signal in (*_ASKED, *(remembered if level is Level.MODEL else ()))
+            for signal in (*_BASE, *(remembered if level is Level.MODEL else ()))
             if signal.exists(self.settings)
         ]
         answers: dict[tuple[str, Level], Vector] = {(acceptance_change.name, Level.MODEL): {}}
         for done, (signal, level) in enumerate(asked):
             progress("asking Prometheus", done, len(asked))
             factor = self.span.seconds if signal.per_second else 1.0
-            found = self._values(signal, signal, level)
-            answers[signal.name, level] = {labels: value * factor for labels, value in found.items()}
+            result = self._values(signal, signal, level)
+            answers[signal.name, level] = {labels: value * factor for labels, value in result.items()}
         measured = answers.get((measured_speedup.name, Level.MODEL), {})
         intervals = speedups(parts, measured, self.settings)
         if len(intervals) < len(measured):
             intervals = self._recorded_intervals(measured) | intervals
-        answers[speedup_low.name, Level.MODEL] = {labels: found.low for labels, found in intervals.items()}
-        answers[speedup_high.name, Level.MODEL] = {labels: found.high for labels, found in intervals.items()}
+        answers[speedup_low.name, Level.MODEL] = {labels: result.low for labels, result in intervals.items()}
+        answers[speedup_high.name, Level.MODEL] = {labels: result.high for labels, result in intervals.items()}
         return Counts(self.settings, answers=answers)
 
     def _recorded_intervals(self, measured: Vector) -> dict[Labels, Estimate]:
@@ -137,15 +137,15 @@ class Queries:
     def _values(self, signal: Signal, expression: Expr, level: Level) -> dict[Labels, float]:
         """By labels."""
         own = signal.by[0] if signal.by else ""
-        found: dict[Labels, float] = {}
+        result: dict[Labels, float] = {}
         for labels, series in self._known(self.client.query(promql_of(expression, self._scope(level)), self.at)):
             text, value = labels.get(own, ""), series.samples[0][1]
             if own in _NUMBERS and not _NUMBERS[own].fullmatch(text):
                 what = f"{signal.title}: the label {own} is {text[:60]!r}, not a number"
                 raise DraftboardError(f"{self.client.url}: {what}")
             if math.isfinite(value):
-                found[frozenset(labels.items())] = value
-        return found
+                result[frozenset(labels.items())] = value
+        return result
 
     def _known(self, answer: Iterable[Series]) -> Iterator[tuple[dict[str, str], Series]]:
         """Of the model that is asked for: a selector cannot leave out series that do not carry the model's label."""
@@ -154,25 +154,25 @@ class Queries:
             if self.model and labels.get(self.settings.labels.model_name) != self.model:
                 continue
             names = self.settings.labels
-            told = self._told.get(self._model_in(labels), set())
+            drafting = self._drafting.get(self._model_in(labels), set())
             # Engines that no label tells apart and that draft in several ways have no way to name.
-            values = next(iter(told)) if len(told) == 1 else (self.method, "")
+            values = next(iter(drafting)) if len(drafting) == 1 else (self.method, "")
             for name, text in zip((names.spec_method, names.spec_verification), values, strict=True):
                 if text:
                     labels.setdefault(name, text)
             yield labels, series
 
     @cached_property
-    def _told(self) -> dict[Labels, set[tuple[str, str]]]:
+    def _drafting(self) -> dict[Labels, set[tuple[str, str]]]:
         """By model: values of the labels of the method and of verification, as the engines' plugins tell."""
         info = Function("last_over_time", Raw(probe.INFO, Window.RATE))
-        found: dict[Labels, set[tuple[str, str]]] = {}
+        result: dict[Labels, set[tuple[str, str]]] = {}
         for series in self.client.query(
             promql_of(over_level("max", info, *_OF_INFO), self._scope(Level.MODEL)), self.at
         ):
-            told = drafting_of(series.labels, self.settings, self.method)
-            found.setdefault(self._model_in(series.labels), set()).add(told)
-        return found
+            drafting = drafting_of(series.labels, self.settings, self.method)
+            result.setdefault(self._model_in(series.labels), set()).add(drafting)
+        return result
 
     def _model_in(self, labels: Mapping[str, str]) -> Labels:
         return kept(frozenset(labels.items()), self.settings.labels.model_level)

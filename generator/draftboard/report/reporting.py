@@ -32,11 +32,10 @@ from draftboard.signals import Level
 from draftboard.signals.decisions import STATES
 
 _LIFETIME = (
-    "These are totals since the server started: they hide what happened lately, a collapse too. Read the page twice "
-    "to see now."
+    "These are totals since the server started, which hide recent changes. Save the page twice to see the time between."
 )
 _UNREAD = (
-    "{engine} names its series its own way: dashboards and rules see them only if built with `[series] "
+    "{engine} has series names of its own: dashboards and rules read them only if built with `[series] "
     'dialect = "{name}"`'
 )
 _NOTHING = f"no series of an engine that Draftboard knows: looked for names that begin with {LOOKED_FOR}"
@@ -74,7 +73,7 @@ def read(
     settings: Settings,
     method: str = "",
     *,
-    progress: Progress = lambda *_: None,
+    progress: Progress = no_progress,
     sleep: Callable[[float], None] = time.sleep,
 ) -> "Reading":
     """Read servers twice or more within their window, or saved pages; DraftboardError where one cannot be read."""
@@ -147,7 +146,7 @@ class Reading:
 
     @cached_property
     def settings(self) -> Settings:
-        """The same for the dialect of the pages; DraftboardError where they have several that cannot be joined."""
+        """Settings for the dialect of the pages; DraftboardError where they have several that cannot be joined."""
         spoken = {page.dialect: page for page in self.pages if page.dialect}
         if len(spoken) > 1 and any(dialect.spellings for dialect in spoken):
             engines = ", ".join(f"{page.source}: {dialect.engine}" for dialect, page in spoken.items())
@@ -207,18 +206,18 @@ class Reading:
         several = len({tally.source for tally in tallies}) > 1
         names = [_named(tally, several=several) for tally in tallies]
         cases = [self._case([tally], Level.ENGINE, name) for tally, name in zip(tallies, names, strict=True)]
-        together = self._case(tallies, Level.MODEL, broken=tuple(one for case in cases for one in case.broken))
+        whole = self._case(tallies, Level.MODEL, broken=tuple(one for case in cases for one in case.broken))
         engines = (
-            engine_report(case, together.numbers, tally.engine, tally.source, _notes(tally))
+            engine_report(case, whole.numbers, tally.engine, tally.source, _notes(tally))
             for tally, case in zip(tallies, cases, strict=True)
         )
         notes = (f"{name} {note}" for tally, name in zip(tallies, names, strict=True) for note in _notes(tally))
         model, names_of = next((tally.model for tally in tallies), ""), self.settings.labels
         method, verification = (
-            value_of(together.numbers.labels, label) for label in (names_of.spec_method, names_of.spec_verification)
+            value_of(whole.numbers.labels, label) for label in (names_of.spec_method, names_of.spec_verification)
         )
         return model_report(
-            *(together, model, method or self.method),
+            *(whole, model, method or self.method),
             labels={names_of.spec_verification: verification} if verification else {},
             notes=tuple(notes),
             engines=tuple(engines),

@@ -35,9 +35,9 @@ def load_report(path: Path) -> Report:
     for leaf in _leaves(asdict(report)):
         if isinstance(leaf, str):
             if not leaf.isprintable():
-                raise DraftboardError(f"{path}: holds text with control characters, which could redraw the terminal")
+                raise DraftboardError(f"{path}: contains control characters, which could change the terminal")
         elif abs(leaf) > _LARGEST:
-            raise DraftboardError(f"{path}: holds a number over {_LARGEST:g}, which no server ever counts")
+            raise DraftboardError(f"{path}: value out of range (> {_LARGEST:g})")
     if report.taken_at is not None and not 0 <= report.taken_at <= _LATEST:
         raise DraftboardError(f"{path}: taken_at: {report.taken_at:g} is not a time in Unix seconds")
     if report.schema_version != SCHEMA_VERSION:

@@ -30,8 +30,8 @@ _SUMS: Mapping[str, Callable[[Part], tuple[float, float]]] = {
 
 def ratios(parts: Sequence[Part]) -> dict[str, Ratio]:
     """By the signal's name, what parts enough have counted."""
-    found = {name: Ratio.of([sums(part) for part in parts]) for name, sums in _SUMS.items()}
-    return {name: ratio for name, ratio in found.items() if ratio}
+    result = {name: Ratio.of([sums(part) for part in parts]) for name, sums in _SUMS.items()}
+    return {name: ratio for name, ratio in result.items() if ratio}
 
 
 def why_none(parts: Sequence[Part], origin: Origin) -> str:
@@ -48,12 +48,12 @@ def why_none(parts: Sequence[Part], origin: Origin) -> str:
 
 def speedups(parts: Parts, measured: Collection[Labels], settings: Settings) -> dict[Labels, Estimate]:
     """Of the variants whose speedup is measured, their own, as far as both sides' scatter is known."""
-    found = {}
+    result = {}
     for variant in measured:
         before, after = (ratios(one).get(per_token.mean.name) for one in _sides(parts, variant, settings))
         if before and after:
-            found[variant] = before.over(after)
-    return found
+            result[variant] = before.over(after)
+    return result
 
 
 def why_not(parts: Parts, variant: Labels, settings: Settings) -> str:

@@ -73,7 +73,7 @@ def verdict_of(case: Case) -> objects.Verdict:
         reasons=tuple(
             filled(reason, case)
             for reason in (
-                chosen.reason + _told(case, chosen),
+                chosen.reason + _interval_in_words(case, chosen),
                 *_margin(case),
                 *((advised.reason,) if advised else ()),
                 *_of_best_k(case),
@@ -118,20 +118,20 @@ def _of_ranges(case: Case, expected: objects.Expectation, advised: Choice | None
 
 def _length(expected: objects.Expectation, says: Ruling) -> tuple[str | None, str]:
     """Advice on K, and its reason."""
-    found = expected.length
-    if says is Ruling.UNCLEAR and (found is None or found.change is Change.KEEP):
+    advised_length = expected.length
+    if says is Ruling.UNCLEAR and (advised_length is None or advised_length.change is Change.KEEP):
         return None, ""
-    if found is None:
+    if advised_length is None:
         return None, "Which K is best depends on what a step costs: measure it before you change K"
-    advised = _BY_LENGTH[found.change]
-    if found.change in {Change.SHORTER, Change.LONGER}:
-        return advised, f"K = {found.k} is expected to be {found.gain} times as fast as now"
-    if found.change is Change.OFF:
+    advised = _BY_LENGTH[advised_length.change]
+    if advised_length.change in {Change.SHORTER, Change.LONGER}:
+        return advised, f"K = {advised_length.k} is expected to be {advised_length.gain} times as fast as now"
+    if advised_length.change is Change.OFF:
         return advised, "No K is expected to reach what plain decoding gives, at any of these costs"
     return advised, "No other K is expected to gain, at any of these costs"
 
 
-def _told(case: Case, chosen: Choice) -> str:
+def _interval_in_words(case: Case, chosen: Choice) -> str:
     interval = interval_of(case) if chosen.basis == MEASURED else None
     return f" (95 %: {interval.low:.2f} to {interval.high:.2f})" if interval else ""
 
@@ -151,11 +151,11 @@ def _margin(case: Case) -> tuple[str, ...]:
 def _of_best_k(case: Case) -> tuple[str, ...]:
     """Of a best k under K."""
     best, gain = case.numbers.value(best_k), case.numbers.value(shorter_gain)
-    told = "{best_k.title} is {best_k}, the smallest within {thresholds.gain:.0%} of that"
-    return () if best is None or gain is None or gain <= value(LEAST_GAIN, case.settings) else (told,)
+    template = "{best_k.title} is {best_k}, the smallest within {thresholds.gain:.0%} of that"
+    return () if best is None or gain is None or gain <= value(LEAST_GAIN, case.settings) else (template,)
 
 
-class _Said:
+class _Value:
     def __init__(self, signal: Signal, value: float | None) -> None:
         self.title, self.within = signal.title, within(signal.title)
         self._signal, self._value = signal, value
@@ -167,7 +167,7 @@ class _Said:
 def filled(template: str, case: Case) -> str:
     """A template of reasons with its fields filled in: signals by name, `thresholds` and `least` of the settings."""
     names = {field.partition(".")[0] for _, field, _, _ in Formatter().parse(template) if field} & _BY_NAME.keys()
-    values = {name: _Said(_BY_NAME[name], case.numbers.value(_BY_NAME[name])) for name in names}
+    values = {name: _Value(_BY_NAME[name], case.numbers.value(_BY_NAME[name])) for name in names}
     settings = case.settings
     known = {"thresholds": settings.thresholds, "least": settings.traffic}
     return template.format(**values, **known)

@@ -152,15 +152,15 @@ def firings(replay: Replay) -> list[Firing]:
     evaluations = [replay.start + index * replay.step for index in range(count)]
     rules = (rule for group in alerting_groups(replay.settings) for rule in group.rules)
     summaries = {alert.name: alert.summary for alert in ALERTS}  # Those of rules are templates.
-    found = []
+    result = []
     for rule in (rule for rule in rules if isinstance(rule, AlertingRule) and rule.alert != WATCHDOG):
         of_rule = rule.alert, rule.labels["severity"], summaries[rule.alert]
         for series in replay.client.query_range(rule.expr, replay.start, replay.end, replay.step):
             values = dict(series.samples)
             labels = {name: value for name, value in series.labels.items() if name != "__name__"}
             for since, until in stretches(values, evaluations, rule.pending_period, rule.keep_firing_for):
-                found.append(Firing(*of_rule, labels, since, until, values[since]))
-    return sorted(found, key=lambda firing: (firing.since, firing.alert, sorted(firing.labels.items())))
+                result.append(Firing(*of_rule, labels, since, until, values[since]))
+    return sorted(result, key=lambda firing: (firing.since, firing.alert, sorted(firing.labels.items())))
 
 
 def stretches(
@@ -196,7 +196,7 @@ def summary(story: Story) -> Document:
     begun, ended = (datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S") for at in (start, story.end))
     clock = partial(_clock, start)
     alerts = tuple(
-        (clock(one.since), clock(one.until), one.severity, one.alert, f"{one.value:.3g}", _named(one.labels))
+        (clock(one.since), clock(one.until), one.severity, one.alert, f"{one.value:.3g}", _in_words(one.labels))
         for one in story.firings
     )
     headings = columns("From", "To", "Severity", "Alert", numbers=["Value"]) + columns("Of")
@@ -221,7 +221,7 @@ def summary(story: Story) -> Document:
 def _chapter(chapter: Chapter, start: float) -> Iterator[Block]:
     drafted = any(moment.drafts for moment in chapter.moments)
     states = ", ".join(dict.fromkeys(moment.state for moment in chapter.moments))
-    yield Heading(_named(chapter.model), Text("" if drafted else f"no drafts in all this time ({states})"))
+    yield Heading(_in_words(chapter.model), Text("" if drafted else f"no drafts in all this time ({states})"))
 
     def table(question: str, headings: tuple[Column, ...], rows: Sequence[tuple[Cell, ...]]) -> Table:
         times = ((_clock(start, moment.at),) for moment in chapter.moments)
@@ -251,7 +251,7 @@ def _numbers(moment: Moment, signals: Sequence[Signal]) -> tuple[Cell, ...]:
     return tuple(worded(signal, moment.numbers[signal.name]) for signal in signals)
 
 
-def _named(labels: dict[str, str]) -> str:
+def _in_words(labels: dict[str, str]) -> str:
     return " ".join(value for _, value in sorted(labels.items()))
 
 

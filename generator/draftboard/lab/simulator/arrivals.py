@@ -104,11 +104,11 @@ class Arrivals:
         fully = self._chance.random(count) < of["fully_cached"]
         # A whole number of blocks is found in the cache, and always one token is left to compute.
         prompt = np.where(fully, np.maximum((prompt - 1) // size, 1) * size + 1, prompt)
-        found = np.where(fully, prompt - 1, (prompt - 1) * of["cached"]).astype(int) // size * size
+        hits = np.where(fully, prompt - 1, (prompt - 1) * of["cached"]).astype(int) // size * size
         batch["kind"] = kind
         batch["first"] = np.nan
         batch["prompt"] = prompt
-        batch["cached"] = prompt - 1 if self._server.kv_transfer else found
+        batch["cached"] = prompt - 1 if self._server.kv_transfer else hits
         batch["wanted"] = np.minimum(answer, of["max_tokens"])
         batch["cut"] = answer > of["max_tokens"]
         # Drawn where it matters, so that no other scenario's numbers depend on it.

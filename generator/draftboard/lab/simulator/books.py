@@ -46,14 +46,14 @@ class Child:
 
 def children(server: Server) -> tuple[Child, ...]:
     """All that a server exposes, family by family."""
-    found: list[Child] = []
+    result: list[Child] = []
     absent = {Presence.SPECULATING: not server.speculates, Presence.ONE_PROCESS: server.engines > 1}
     for metric in (metric for metric in PAGE if not absent.get(metric.presence)):
         for labels in _labels(metric, server):
-            start = found[-1].at.stop if found else 0
+            start = result[-1].at.stop if result else 0
             series = tuple(_series(metric, labels))
-            found.append(Child(metric, labels, slice(start, start + len(series)), series))
-    return tuple(found)
+            result.append(Child(metric, labels, slice(start, start + len(series)), series))
+    return tuple(result)
 
 
 def _series(metric: Metric, labels: dict[str, str]) -> Iterator[tuple[str, dict[str, str]]]:
@@ -175,8 +175,8 @@ class Books:
         for metric, all_samples, all_times in self._noted.values():
             samples, times = np.concatenate(all_samples), np.concatenate(all_times)
             row = self._row[self._at[metric.name, ""]]
-            found = np.bincount(np.searchsorted(metric.buckets, samples), times, minlength=len(metric.buckets) + 1)
-            row[:-2] += np.cumsum(found)
+            result = np.bincount(np.searchsorted(metric.buckets, samples), times, minlength=len(metric.buckets) + 1)
+            row[:-2] += np.cumsum(result)
             row[-2] += times.sum()
             row[-1] += samples @ times
         self._noted.clear()

@@ -33,8 +33,8 @@ class BurstyText:
         Requests (rows) do steps (columns): of so many tokens, by such draws from 0 to 1, where the request moves.
         """
         row = verified[..., None] * _KINDS + _EVERY_KIND
-        found = self._up_to.searchsorted(row + drawn[..., None], side="right") - row * self._outcomes
-        depth, after = np.divmod(found, _KINDS)
+        outcome = self._up_to.searchsorted(row + drawn[..., None], side="right") - row * self._outcomes
+        depth, after = np.divmod(outcome, _KINDS)
         after = _joined(np.where(moves[..., None], after, _EVERY_KIND))
         begun = easy.astype(int)[:, None, None]
         ends = np.take_along_axis(after, np.broadcast_to(begun, (*verified.shape, 1)), axis=2)

@@ -26,13 +26,13 @@ class Target:
 def targets(scenario: Scenario, seed: int) -> tuple[Target, ...]:
     """Every server of the scenario. The same seed and scenario make the same numbers."""
     placed = [(server, number) for server in scenario.server for number in range(server.instances)]
-    found = []
+    result = []
     for index, (server, number) in enumerate(placed):
         labels = {"job": "vllm", "instance": f"vllm-{index}:8000", "spec_method": server.method} | server.labels
         variant = {"variant": server.variant} if server.variant else {}
         events = tuple(event for event in scenario.event if event.concerns(server, number))
-        found.append(Target(server, labels | variant, events, seed, index))
-    return tuple(found)
+        result.append(Target(server, labels | variant, events, seed, index))
+    return tuple(result)
 
 
 class Instance:

@@ -151,7 +151,7 @@ class Server(Table):
         return _COSTS.by_method.get(self.method, _COSTS.default) if self.draft_cost is None else self.draft_cost
 
     def without_speculation(self) -> "Server":
-        """The same server, started without its speculative configuration."""
+        """This server, started without its speculative configuration."""
         return self.model_copy(update={"method": _METHODS.baseline, "k": None, "coverage": 1.0, "draft_lengths": ()})
 
     @field_validator("labels")
@@ -250,7 +250,7 @@ class Scenario(Table):
         return self
 
     def scaled(self, *, engines: int | None = None, models: int = 1) -> "Scenario":
-        """The same scenario with so many engines of each kind of server, for so many models."""
+        """This scenario with so many engines of each kind of server, for so many models."""
         suffixes = ["", *(f"-{number}" for number in range(2, models + 1))]
         servers, events = [], []
         for suffix in suffixes:
