@@ -1,4 +1,4 @@
-"""What an alert is: a signal, the range of it that is worth a notification, least traffic, pending period, severity."""
+"""What an alert is: a signal, its range that is worth a notification, minimum traffic, pending period, severity."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -34,19 +34,19 @@ class Policy:
 
 @dataclass(frozen=True, kw_only=True)
 class Alert:
-    """Fires while its signal lies in a band or beyond it, under the guard's traffic."""
+    """Fires while its signal lies in a threshold range or beyond it, and the guard holds."""
 
     name: str
     signal: Signal
-    beyond: str  # The band or code of the signal, by name. Limit and direction follow from it.
+    beyond: str  # A range or code of the signal, by name. Threshold and direction follow from it.
     for_: str  # The pending period: how long its condition must hold before it fires.
     keep_firing_for: str = "0s"  # Bridges short recoveries of a value that moves around its limit.
     severity: Severity = "warning"
     """`critical` pages: users wait now, and a person can act. `warning` is work for the day, `info` is advice; `none`
     reaches nobody."""
     level: Level = Level.MODEL
-    guard: Expr | None = judged  # Least traffic worth a judgement; None where silence itself is the finding.
-    watched: Expr | None = None  # The part of the signal that is watched, where not all of it is.
+    guard: Expr | None = judged  # Minimum traffic for a judgement; None where no traffic is itself the fault.
+    watched: Expr | None = None  # What the alert watches instead of the whole signal.
     when: str
     """Completes "Fires when ...": a template of settings and `${limit}`, the threshold in the signal's unit."""
     summary: str
@@ -66,9 +66,9 @@ class Alert:
         return enabled and self.signal.exists(settings) and exists(watched, Scope(settings, self.level))
 
     def threshold(self, settings: Settings) -> tuple[Literal["<", ">", "=="], Quantity | float]:
-        """The comparison that finds values in the band or beyond it: under its upper bound, or over its lower bound.
+        """The comparison that finds values in the range or beyond it: below its upper bound, or above its lower bound.
 
-        Under, for the lowest band, and for any but the highest of a signal that should be high.
+        Below, for the lowest range, and for any but the highest of a signal that should be high.
         """
         codes = {code.name or code.says: code.value for code in self.signal.codes}
         if self.beyond in codes:
