@@ -17,6 +17,10 @@ case " $* " in
     *" compose version "*) echo "${COMPOSE_VERSION-2.40.3}" ;;
     *" version --format "*) echo "${ENGINE_VERSION-28.2.2}" ;;
     *" config --services "*) echo "$ENABLED" ;;
+    *" --format {{.Service}}"*) echo "$STATES" ;;
+    *" logs "*) echo "$LOGS" ;;
+    *" df "*) echo "Filesystem 1024-blocks Used Available Capacity Mounted on"; echo "$DISK" ;;
+    *" up "*) exit "${UP-0}" ;;
     *" ps --all "*) echo "$THERE" ;;
     *" ps --quiet "*) echo "id" ;;
     *" port "*) echo "127.0.0.1:1234" ;;
@@ -42,7 +46,12 @@ def project(tmp_path: Path) -> Path:
 
 
 def make(project: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    started = {"ENABLED": "prometheus alertmanager grafana", "THERE": "", "CALLS": str(project / "calls")}
+    started = {
+        "ENABLED": "prometheus alertmanager grafana",
+        "THERE": "",
+        "DISK": "/dev/vda 100 1 99 1% /",
+        "CALLS": str(project / "calls"),
+    }
     return subprocess.run(
         ["make", "--no-print-directory", *words],
         cwd=project,
@@ -57,7 +66,7 @@ def make(project: Path, *words: str, **variables: str) -> subprocess.CompletedPr
 def calls(project: Path, *verbs: str) -> list[str]:
     """How Docker was called, of those calls that contain one of the verbs as a word."""
     lines = (project / "calls").read_text().splitlines() if (project / "calls").exists() else []
-    return [line.removeprefix("called: ") for line in lines if {*verbs} & {*line.split()}]
+    return [line.removeprefix("called: ") for line in lines if {*verbs} & {*line.split()} and " df " not in line]
 
 
 def ran(project: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -345,3 +354,24 @@ def test_of_all_tests_those_of_a_group_share_a_worker_and_what_it_makes(request:
     if not getattr(request.config.option, "loadgroup", False):
         pytest.skip("no groups without --dist loadgroup")
     assert request.node.nodeid.endswith("@together")
+
+
+def test_what_ended_at_a_start_says_why(project: Path) -> None:
+    states = "prometheus 0 running healthy\nvolume-owner 2 exited \nalertmanager 1 restarting "
+    done = make(project, "up-demo", UP="1", STATES=states, LOGS="own.sh: a reason")
+    assert done.returncode
+    assert [line for line in done.stderr.splitlines() if line.startswith("stack.py")] == [
+        "stack.py: volume-owner: own.sh: a reason",
+        "stack.py: alertmanager: own.sh: a reason",
+    ]
+
+
+def test_a_damaged_file_that_was_set_aside_is_named(project: Path) -> None:
+    done = ran(project, "up-demo", LOGS="time=now level=INFO\nstart.sh: /alertmanager/nflog was damaged")
+    assert done.stderr.splitlines() == ["stack.py: alertmanager: /alertmanager/nflog was damaged"]
+
+
+@pytest.mark.parametrize(("free", "warned"), [(4, True), (5, False)])
+def test_a_disk_that_is_nearly_full_is_named(project: Path, free: int, warned: bool) -> None:
+    done = ran(project, "up-demo", DISK=f"/dev/vda {100 * 1024} 1 {free * 1024} 1% /")
+    assert ("has 4 MB left" in done.stderr) is warned

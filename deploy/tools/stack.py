@@ -33,16 +33,10 @@ RELOADED = {
     "alertmanager": ("amtool", "check-config", "/etc/alertmanager/alertmanager.yml"),
 }
 # The port in the container of each service that a browser or a client opens.
-PAGES = {
-    "grafana": 3000,
-    "prometheus": 9090,
-    "alertmanager": 9093,
-    "vllm": 8000,
-    "vllm-baseline": 8000,
-    "simulator": 8000,
-}
-PORTS = ("VLLM_PORT", "BASELINE_PORT", "GRAFANA_PORT", "PROMETHEUS_PORT", "ALERTMANAGER_PORT")
+PAGES = {"grafana": 3000, "prometheus": 9090, "vllm": 8000, "vllm-baseline": 8000, "simulator": 8000}
+PORTS = ("VLLM_PORT", "BASELINE_PORT", "GRAFANA_PORT", "PROMETHEUS_PORT")
 HIGHEST_PORT = 65535
+LEAST_FREE = 0.05  # of the disk that holds the samples
 # What Prometheus and vLLM's start script accept. With anything else they restart again and again.
 FORMATS = {
     "RETENTION_TIME": (r"(\d+(ms|[smhdwy]))+", "a duration such as 45d"),
@@ -105,13 +99,40 @@ class Stack:
         if unused := sorted(there - started):
             self.run("rm", "--stop", "--force", *unused, COMPOSE_PROFILES="*")
         before = self.containers()
-        self.run("up", "--detach", *words)
+        try:
+            self.run("up", "--detach", *words)
+        except subprocess.CalledProcessError:
+            self.explain()
+            raise
         # Compose looks at the configuration of a container, not into the files that it mounts.
         after = self.containers()
         self.reload([name for name in RELOADED if before[name] and before[name] == after[name]])
         for name in (name for name in PAGES if name in started):
             print(f"{name:13} http://{self.run('port', name, str(PAGES[name]), read=True).strip()}")
         print("Grafana's user is admin, its password is in deploy/secrets/grafana_admin_password.")
+        self.warn()
+
+    def explain(self) -> None:
+        """Print the last words of containers that ended or are unhealthy, which Compose only names."""
+        listed = self.run("ps", "--all", "--format", "{{.Service}} {{.ExitCode}} {{.State}} {{.Health}}", read=True)
+        for name, code, *state in (line.split() for line in listed.splitlines()):
+            if code != "0" or {"restarting", "unhealthy"} & {*state}:
+                for line in self.run("logs", "--no-log-prefix", "--tail", "3", name, read=True).splitlines():
+                    print(f"stack.py: {name}: {line}", file=sys.stderr)
+
+    def warn(self) -> None:
+        """Print what was set aside at a start, and how little room the samples have."""
+        for line in self.run("logs", "--no-log-prefix", "--since", "10m", "alertmanager", read=True).splitlines():
+            if line.startswith("start.sh: "):
+                print(f"stack.py: alertmanager: {line.removeprefix('start.sh: ')}", file=sys.stderr)
+        disk = self.run("exec", "-T", "prometheus", "df", "-P", "/prometheus", read=True).splitlines()
+        size, _, free = map(int, disk[-1].split()[1:4])
+        if free < LEAST_FREE * size:
+            print(
+                f"stack.py: the disk of Prometheus' volume has {free // 1024} MB left. When it is full, no sample is "
+                "stored. Free space, or lower RETENTION_SIZE in deploy/.env",
+                file=sys.stderr,
+            )
 
     def containers(self) -> dict[str, str]:
         """The ids of running containers, of services that can be reloaded."""

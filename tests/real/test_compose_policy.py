@@ -31,14 +31,7 @@ EXCUSED: dict[str, dict[Any, str]] = {
         "load": "as for vllm, for the tokenizer",
     },
 }
-REACHABLE = {
-    "alertmanager": "9093",
-    "grafana": "3000",
-    "prometheus": "9090",
-    "simulator": "8000",
-    "vllm": "8000",
-    "vllm-baseline": "8001",
-}
+REACHABLE = {"grafana": "3000", "prometheus": "9090", "simulator": "8000", "vllm": "8000", "vllm-baseline": "8001"}
 STORAGE = {"prometheus": "tsdb.path", "alertmanager": "path"}
 LOOPBACK = "--web.listen-address=127.0.0.1:0"
 CAPABILITIES = {"volume-owner": ["CHOWN"]}

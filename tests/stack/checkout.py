@@ -17,13 +17,10 @@ from support.vllm_server import free_port
 from support.waiting import until
 
 # The variable of the published port of each service.
-PORTS = {
-    "simulator": "VLLM_PORT",
-    "vllm": "VLLM_PORT",
-    "grafana": "GRAFANA_PORT",
-    "prometheus": "PROMETHEUS_PORT",
-    "alertmanager": "ALERTMANAGER_PORT",
-}
+PORTS = {"simulator": "VLLM_PORT", "vllm": "VLLM_PORT", "grafana": "GRAFANA_PORT", "prometheus": "PROMETHEUS_PORT"}
+
+# The port of each service that publishes none, in its container: this machine reaches Docker's networks.
+INSIDE = {"alertmanager": "9093"}
 
 
 @dataclass(frozen=True)
@@ -95,7 +92,11 @@ class Checkout:
         assert "NoNewPrivs:\t1" in status
 
     def url(self, service: str, path: str = "") -> str:
-        return f"http://127.0.0.1:{self.ports[PORTS[service]]}{path}"
+        """The address of a service: on its published port, or in its container."""
+        if service in PORTS:
+            return f"http://127.0.0.1:{self.ports[PORTS[service]]}{path}"
+        inside = self.inspect(service, "{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}").split()[0]
+        return f"http://{inside}:{INSIDE[service]}{path}"
 
     def asked(self, service: str, path: str) -> httpx.Response:
         """What a service answers on its published port."""

@@ -9,6 +9,8 @@ from draftboard.lab.listening import Listener, answering
 from stack.engine import Engine, engine
 from stack.stand_ins import build_stand_ins, images
 
+NETWORK = "draftboard-test-receiver"
+
 
 @pytest.fixture(scope="session")
 def docker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
@@ -23,7 +25,12 @@ def docker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
 @pytest.fixture(scope="module")
 def webhook(docker: Engine) -> Iterator[tuple[Receiver, str]]:
     """A receiver on this machine's side of Docker's bridge."""
-    bridge = docker.docker("network", "inspect", "bridge", "--format", "{{(index .IPAM.Config 0).Gateway}}")
+    # A network of its own: Docker's has no address before its first container, where there was no docker0.
+    docker.docker("network", "create", NETWORK)
+    bridge = docker.docker("network", "inspect", NETWORK, "--format", "{{(index .IPAM.Config 0).Gateway}}")
     receiver = Receiver()
-    with Listener(bridge, 0, receiver) as server, answering([server]):
-        yield receiver, f"http://{bridge}:{server.server_port}/"
+    try:
+        with Listener(bridge, 0, receiver) as server, answering([server]):
+            yield receiver, f"http://{bridge}:{server.server_port}/"
+    finally:
+        docker.docker("network", "rm", NETWORK)

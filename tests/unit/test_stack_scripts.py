@@ -286,6 +286,58 @@ def test_a_new_volume_gets_the_owner_and_a_volume_of_another_user_is_an_error(fo
     for _ in range(2):
         assert run("volumes/own.sh", folder, variables).returncode == 0
         assert (folder / "volumes/prometheus").stat().st_uid == int(mine)
+    (folder / "volumes/prometheus/01BLOCK").mkdir()
+    (folder / "volumes/prometheus/01BLOCK/meta.json").touch()
+    os.chown(folder / "volumes/prometheus/01BLOCK/meta.json", *(4242, 4242) if os.getuid() == 0 else (-1, -1))
     done = run("volumes/own.sh", folder, {**variables, "OWNER": "4243:4243"})
     assert done.returncode == 2
-    assert f"the volume of prometheus belongs to user {mine}" in done.stderr
+    assert f"prometheus belongs to user {mine}" in done.stderr
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root changes owners")
+@pytest.mark.parametrize(("user", "code"), [(0, 0), (4244, 2)])
+def test_what_root_restored_in_a_volume_gets_the_owner_and_what_another_user_owns_is_named(
+    folder: Path, user: int, code: int
+) -> None:
+    restored = folder / "volumes/prometheus/wal/00000001"
+    restored.parent.mkdir(parents=True)
+    restored.touch()
+    for path in (folder / "volumes/prometheus", restored.parent):
+        os.chown(path, 4242, 4242)
+    os.chown(restored, user, user)
+    done = run("volumes/own.sh", folder, {"VOLUMES": str(folder / "volumes"), "OWNER": "4242:4242"})
+    assert done.returncode == code
+    assert (str(restored) in done.stderr) is bool(code)
+    assert restored.stat().st_uid == (user or 4242)
+
+
+DAMAGED = {"nflog": "error creating notification log", "silences": "error creating silence"}
+
+
+def alertmanager(folder: Path) -> Path:
+    """A program that ends, as Alertmanager does, where one of its files is damaged."""
+    program = folder / "alertmanager"
+    tried = 'grep -qs damaged "$storage/{}" && {{ echo "{}" >&2; exit 1; }}'
+    lines = (tried.format(*one) for one in DAMAGED.items())
+    program.write_text(
+        "\n".join(
+            ["#!/bin/sh", "for word; do case $word in --storage.path=*) storage=${word#*=} ;; esac; done", *lines]
+        )
+        + '\necho "$@"\n'
+    )
+    program.chmod(0o755)
+    return program
+
+
+@pytest.mark.parametrize("damaged", [(), ("nflog",), ("silences",), ("nflog", "silences")])
+def test_damaged_files_of_alertmanager_are_set_aside_and_named(folder: Path, damaged: tuple[str, ...]) -> None:
+    storage = folder / "storage"
+    storage.mkdir()
+    for name in DAMAGED:
+        (storage / name).write_text("damaged" if name in damaged else "whole")
+    done = run("alertmanager/start.sh", folder, {"STORAGE": str(storage)}, str(alertmanager(folder)), "--a")
+    assert (done.returncode, done.stdout) == (0, f"--a --storage.path={storage}\n")
+    assert {path.name for path in storage.iterdir() if "damaged-" not in path.name} == DAMAGED.keys() - {*damaged}
+    assert {path.name.split(".")[0] for path in storage.glob("*.damaged-*")} == {*damaged}
+    named = [line.split()[1] for line in done.stderr.splitlines()]
+    assert named == [f"{storage}/{name}" for name in damaged]
