@@ -7,6 +7,9 @@ DRAFTBOARD := $(BIN)/draftboard
 PREFIX ?= $(HOME)/.local
 # Python compiles what is imported; to compile all that is installed takes longer than to install it.
 INSTALL := $(BIN)/pip install --quiet --no-compile --constraint constraints.txt
+# With the hashes of constraints.txt pip takes no folder beside packages: what the project needs comes first.
+NEEDS = $(PYTHON) tests/scripts/needs.py
+ITSELF := $(BIN)/pip install --quiet --no-compile --no-deps --no-build-isolation --editable .
 TOOLS := .tools
 # Grafana's published front end: what npm installs for tests/grafana, and the browser that runs it.
 GRAFANA := tests/grafana/node_modules/.package-lock.json
@@ -43,7 +46,7 @@ export PROMETHEUS PROMTOOL ALERTMANAGER AMTOOL DOCKER_COMPOSE VICTORIA_METRICS V
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo install dist test test-dist test-docs test-long test-vllm test-wheel test-grafana test-kubernetes test-stack test-stack-vllm \
-	test-victoria test-cluster docs pictures recording unit lint format typecheck \
+	test-victoria test-cluster docs pictures recording unit lint format typecheck test-floors constraints \
 	mutate detect false-alarms costs intervals schemas bench bench-simulator check-chromium optional-tools tools clean
 
 include deploy/stack.mk
@@ -124,6 +127,19 @@ format: $(VENV)/.dev ## Format the code and fix style
 typecheck: $(VENV)/.dev ## Check types with mypy --strict
 	$(BIN)/mypy
 
+# Python of the lowest versions, and of the highest.
+LOWEST ?= python3.11
+HIGHEST ?= python3.13
+
+test-floors: $(VENV)/.floors ## Run the unit tests with lowest and highest versions
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tests/scripts/floors.py lowest $(LOWEST)
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tests/scripts/floors.py highest $(HIGHEST)
+
+constraints: $(VENV)/.floors ## Write the newest allowed versions and their hashes
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11.5 --generate-hashes --no-annotate --no-header \
+		--all-extras --group dev --group dist --group docs --group kubernetes --group floors pyproject.toml \
+		--custom-compile-command "make constraints" --output-file constraints.txt
+
 build check: $(VENV)/.runtime
 
 mutate: $(VENV)/.dev $(FETCHED) ## Check that the promtool cases detect every change of a rule
@@ -179,23 +195,23 @@ clean: ## Remove .venv, .tools and all caches
 $(VENV)/.pip: constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is required: make PYTHON=python3.12 ..." if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
-	$(INSTALL) 'pip>=25.1'
+	sed -n '/^pip==/,/[^\\]$$/p' constraints.txt | $(BIN)/pip install --quiet --require-hashes --requirement /dev/stdin
 	@touch $@
 
 $(VENV)/.runtime: $(VENV)/.pip pyproject.toml
-	$(INSTALL) --editable .
+	$(NEEDS) | $(INSTALL) --requirement /dev/stdin && $(ITSELF)
 	@touch $@
 
 $(VENV)/.demo: $(VENV)/.pip pyproject.toml
-	$(INSTALL) --editable '.[lab]'
+	$(NEEDS) lab | $(INSTALL) --requirement /dev/stdin && $(ITSELF)
 	@touch $(VENV)/.runtime $@
 
 $(VENV)/.installed: $(VENV)/.pip pyproject.toml
-	$(INSTALL) --editable '.[calibrate,plots,lab]'
+	$(NEEDS) calibrate plots lab | $(INSTALL) --requirement /dev/stdin && $(ITSELF)
 	@touch $(VENV)/.runtime $(VENV)/.demo $@
 
 $(VENV)/.dev: $(VENV)/.pip pyproject.toml
-	$(INSTALL) --editable '.[calibrate,plots,lab]' --group dev
+	$(NEEDS) calibrate plots lab | $(INSTALL) --requirement /dev/stdin --group dev && $(ITSELF)
 	@touch $(VENV)/.runtime $(VENV)/.demo $(VENV)/.installed $@
 
 $(KUBERNETES): $(VENV)/.pip pyproject.toml
@@ -205,6 +221,10 @@ $(KUBERNETES): $(VENV)/.pip pyproject.toml
 
 $(VENV)/.dist: $(VENV)/.dev
 	$(INSTALL) --group dist
+	@touch $@
+
+$(VENV)/.floors: $(VENV)/.dev
+	$(INSTALL) --group floors
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.dev

@@ -14,6 +14,7 @@ import pytest
 
 from conftest import ROOT, program
 from draftboard import __version__
+from scripts.needs import needs
 from support.wheels import PIP, tracked
 
 pytestmark = pytest.mark.dist
@@ -107,8 +108,9 @@ def test_the_wheel_works_in_an_empty_environment_and_builds_the_same_files(
     (wheel,) = dist.glob("*.whl")
     said(sys.executable, "-m", "venv", "--without-pip", tmp_path / "environment", cwd=tmp_path)
     draftboard = tmp_path / "environment/bin/draftboard"
-    install = ("install", "--no-compile", "--constraint", ROOT / "constraints.txt", wheel)
-    said(*PIP, f"--python={draftboard.parent / 'python'}", *install, cwd=tmp_path)
+    install = (*PIP, f"--python={draftboard.parent / 'python'}", "install", "--no-compile")
+    said(*install, "--constraint", ROOT / "constraints.txt", *needs(), cwd=tmp_path)
+    said(*install, "--no-deps", wheel, cwd=tmp_path)
     assert said(draftboard, "--version", cwd=tmp_path).strip().endswith(f" {__version__}")
     said(draftboard, "check", "--out", unpacked, cwd=tmp_path)
     assert "Draft acceptance" in said(draftboard, "report", ROOT / "tests/data/v0.32.0-ngram-load.prom", cwd=tmp_path)
@@ -123,6 +125,10 @@ def test_the_sbom_lists_what_the_wheel_needs_and_nothing_of_this_machine(dist: P
     listed = {component["name"].lower().replace("_", "-") for component in bom["components"]}
     assert {"click", "grafanalib", "httpx", "jinja2", "prometheus-client", "pydantic", "pyyaml", "rich"} <= listed
     assert not {"pytest", "mypy", "hatchling", "pip", "draftboard"} & listed
+    assert {"numpy", "scipy", "statsmodels", "matplotlib"} <= listed, "its extras too"
+    assert {"prom/prometheus", "vllm/vllm-openai", "grafana/grafana"} <= listed, "and the images of the stack"
+    packages = [component for component in bom["components"] if component["type"] == "library"]
+    assert [component["name"] for component in packages if not component["hashes"]] == []
     assert "/tmp/" not in text
     assert str(ROOT) not in text
 

@@ -9,6 +9,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,11 +17,15 @@ import tarfile
 import tempfile
 from pathlib import Path
 
+import yaml
+
 from draftboard import __version__
+from scripts.needs import needs
 
 ROOT = Path(__file__).parent.parent.parent
 ARCHIVE = f"draftboard-monitoring-{__version__}"
 SUMS = "SHA256SUMS"
+EXTRAS = ("calibrate", "lab", "plots")
 
 
 def main() -> None:
@@ -79,7 +84,9 @@ def _installed(wheel: Path, environment: Path) -> None:
     """An environment of the wheel and what it needs, in the tested versions."""
     _run("venv", "--without-pip", environment)
     options = ("--quiet", "--disable-pip-version-check", f"--python={environment / 'bin/python'}")
-    _run("pip", *options, "install", "--no-compile", "--constraint", ROOT / "constraints.txt", wheel)
+    install = (*options, "install", "--no-compile")
+    _run("pip", *install, "--constraint", ROOT / "constraints.txt", *needs(*EXTRAS))
+    _run("pip", *install, "--no-deps", wheel)
 
 
 def _list(environment: Path, source: Path, into: Path) -> None:
@@ -88,9 +95,35 @@ def _list(environment: Path, source: Path, into: Path) -> None:
     options = ("--output-reproducible", "--output-format=JSON", f"--output-file={into}", described)
     _run("cyclonedx_py", "environment", *options, environment / "bin/python")
     found = json.loads(into.read_text())
+    hashes = _hashes()
+    for one in found["components"]:
+        name = f"{one['name'].lower().replace('_', '-').replace('.', '-')}=={one['version']}"
+        one["hashes"] = [{"alg": "SHA-256", "content": content} for content in hashes.get(name, ())]
+    found["components"] += _images(source)
     # pyproject.toml has no version of its own.
     found["metadata"]["component"] |= {"version": __version__, "purl": f"pkg:pypi/draftboard@{__version__}"}
     into.write_text(json.dumps(found, indent=2) + "\n")
+
+
+def _hashes() -> dict[str, list[str]]:
+    """SHA-256 of the files of each package in the tested version."""
+    text = (ROOT / "constraints.txt").read_text()
+    blocks = re.findall(r"(?m)^([\w.-]+==[^\s;]+)(.*(?:\n .*)*)", text)
+    return {name.lower(): re.findall("sha256:([0-9a-f]{64})", hashes) for name, hashes in blocks}
+
+
+def _images(source: Path) -> list[dict[str, object]]:
+    """The images of the stack, by digest where they are pinned by it."""
+    found = []
+    for image in yaml.safe_load((source / "deploy/docker-compose.yml").read_text())["x-images"].values():
+        name, _, digest = re.sub(r"^\$\{\w+:-|\}$", "", image).partition("@")
+        path, _, tag = name.rpartition(":")
+        content = [{"alg": "SHA-256", "content": digest.removeprefix("sha256:")}] if digest else []
+        purl = f"pkg:docker/{path}@{tag}"
+        found.append(
+            {"type": "container", "bom-ref": purl, "name": path, "version": tag, "purl": purl, "hashes": content}
+        )
+    return found
 
 
 def _packed(folder: Path, epoch: int) -> bytes:

@@ -1,4 +1,4 @@
-"""Volumes that are damaged, restored or of another user, and hostile servers and pages: what the stack does with them."""
+"""Volumes that are damaged, restored or of another user, hostile servers and pages: what the stack does with them."""
 
 import threading
 import time
@@ -32,15 +32,9 @@ class Churning(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         number = next(Churning.page)
-        lines = [
-            f'{name}_{number}{{model_name="m",a_{number}="{line}-{number}"}} 1'
-            for name, lines in (("vllm:num_requests_running", 0), ("own", NEW_SERIES // 2))
-            for line in range(lines)
-        ]
-        lines += [
-            f'vllm:num_requests_running{{model_name="m",engine="0",user="{line}-{number}"}} 1'
-            for line in range(NEW_SERIES // 2)
-        ]
+        new = [f'{number}-{line}"}} 1' for line in range(NEW_SERIES // 2)]
+        lines = [f'own_{number}{{model_name="m",a_{number}="{one}' for one in new]
+        lines += [f'vllm:num_requests_running{{model_name="m",engine="0",user="{one}' for one in new]
         self.send_response(200)
         self.send_header("Content-Type", "text/plain; version=0.0.4")
         self.end_headers()
@@ -95,7 +89,7 @@ def test_new_series_in_each_scrape_leave_prometheus_as_it_is(stack: Checkout) ->
 
 def test_files_that_root_left_in_a_volume_are_given_to_the_owner(stack: Checkout) -> None:
     stack.made("down")
-    in_volume(stack, SAMPLES, "mkdir -p wal && touch wal/00000099 && chown -R 0:0 .")
+    in_volume(stack, SAMPLES, "chown -R 0:0 .")
     stack.made("up")
     stack.until_healthy(*SERVICES)
     assert in_volume(stack, SAMPLES, "find . -user 0") == ""
@@ -126,12 +120,8 @@ def test_a_restored_backup_has_the_samples_from_before(stack: Checkout) -> None:
     """As docs/operate/scale.md says, with the image that is there."""
     until(lambda: stack.prometheus("query?query=count_over_time(up[1h])")["result"], "samples")
     before = time.time()
-    stack.docker.docker("stop", stack.container("prometheus"))
-    in_volume(stack, SAMPLES, "tar czf /tmp/all.tgz -C /data . && cp /tmp/all.tgz /data/../data/backup.tgz")
     stack.made("down")
-    in_volume(
-        stack, SAMPLES, "mkdir /tmp/new && tar xzf backup.tgz -C /tmp/new && rm -rf /data/* && cp -r /tmp/new/. /data"
-    )
+    in_volume(stack, SAMPLES, "tar czf /tmp/all.tgz . && rm -rf /data/* && tar xzf /tmp/all.tgz && chown -R 0:0 .")
     stack.made("up")
     stack.until_healthy(*SERVICES)
     query = f"query?time={before}&query=count(up)"

@@ -50,6 +50,7 @@ def test_the_simulators_image_runs_as_nobody_and_has_a_health_check() -> None:
     assert re.search(r"(?m)^USER 65534:65534$", text)
     assert "HEALTHCHECK CMD" in text
     assert "--constraint constraints.txt" in text
+    assert "--require-hashes" in text
 
 
 def test_the_simulators_image_is_given_all_that_it_copies_and_no_more() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT
+from scripts.needs import needs
 from support.wheels import IGNORED, PIP, Run, built, tracked
 
 
@@ -30,8 +31,9 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A virtual environment that holds the wheel with its extra `lab`, and nothing else."""
     folder = tmp_path_factory.mktemp("environment")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
-    install: list[str | Path] = ["install", "--no-compile", "--constraint", ROOT / "constraints.txt", f"{wheel}[lab]"]
-    subprocess.run([*PIP, f"--python={folder / 'bin/python'}", *install], check=True)
+    install = [*PIP, f"--python={folder / 'bin/python'}", "install", "--no-compile"]
+    subprocess.run([*install, "--constraint", ROOT / "constraints.txt", *needs("lab")], check=True)
+    subprocess.run([*install, "--no-deps", wheel], check=True)
     return folder
 
 
