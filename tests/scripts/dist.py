@@ -114,7 +114,7 @@ def _hashes() -> dict[str, list[str]]:
 
 def _images(source: Path) -> list[dict[str, object]]:
     """The images of the stack, by digest where they are pinned by it."""
-    found = []
+    found: list[dict[str, object]] = []
     for image in yaml.safe_load((source / "deploy/docker-compose.yml").read_text())["x-images"].values():
         name, _, digest = re.sub(r"^\$\{\w+:-|\}$", "", image).partition("@")
         path, _, tag = name.rpartition(":")
