@@ -152,7 +152,7 @@ detect: $(VENV)/.dev $(FETCHED) ## Measure how soon alerts tell; write it to doc
 false-alarms: $(VENV)/.dev ## Simulate months of steady traffic, count alerts that fire
 	PYTHONPATH=tests $(BIN)/python -m scripts.false_alarms
 
-costs: $(VENV)/.dev ## Fit the costs that are assumed to the published measurements
+costs: $(VENV)/.dev ## Fit the assumed costs to published measurements
 	PYTHONPATH=tests $(BIN)/python -m scripts.costs
 
 intervals: $(VENV)/.dev ## Count how often the intervals of calibrate hold the truth
