@@ -129,11 +129,12 @@ typecheck: $(VENV)/.dev ## Check types with mypy --strict
 
 # Python of the lowest versions, and of the highest.
 LOWEST ?= python3.11
-HIGHEST ?= python3.13
+HIGHEST ?= python3.13 $(shell command -v python3.14)
 
 test-floors: $(VENV)/.floors ## Run the unit tests with lowest and highest versions
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tests/scripts/floors.py lowest $(LOWEST)
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tests/scripts/floors.py highest $(HIGHEST)
+	set -e; for python in $(HIGHEST); do \
+		PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tests/scripts/floors.py highest $$python; done
 
 constraints: $(VENV)/.floors ## Write the newest allowed versions and their hashes
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11.5 --generate-hashes --no-annotate --no-header \

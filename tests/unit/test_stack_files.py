@@ -129,3 +129,12 @@ def test_every_variable_of_the_stack_is_explained_and_the_required_ones_are_set(
     assert (
         set(re.findall(r"\$\{(\w+):\?", text)) - {"STACK_UID", "STACK_GID"} <= variables(DEPLOY / ".env.example").keys()
     )
+
+
+def test_each_promise_of_security_names_a_test_that_exists() -> None:
+    named = re.findall(r"`(tests/[\w/.]+)`", (ROOT / "SECURITY.md").read_text())
+    assert len(named) > 10
+    assert [path for path in named if not (ROOT / path).exists()] == []
+    files = {path.name for path in (ROOT / "tests").rglob("test_*.py")}
+    in_model = re.findall(r"`(test_\w+)`", (ROOT / "docs/contribute/threats.md").read_text())
+    assert [name for name in in_model if f"{name}.py" not in files] == []

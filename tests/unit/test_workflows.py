@@ -25,11 +25,13 @@ def test_every_action_is_pinned_to_a_commit_and_names_its_release(path: Any) -> 
 
 def test_each_step_to_a_release_waits_for_the_one_before(jobs: dict[str, Any]) -> None:
     assert {name: job.get("needs") for name, job in jobs.items()} == {
-        "build": None,
+        "test": None,
+        "build": "test",
         "attest": "build",
         "pypi": "attest",
         "files": "pypi",
     }
+    assert "make test" in [step.get("run") for step in jobs["test"]["steps"]]
     commands = [step["run"] for step in jobs["build"]["steps"] if "run" in step]
     assert commands[0] == 'make dist "TAG=$GITHUB_REF_NAME"'
     assert commands[-1] == "make test-dist"
