@@ -15,7 +15,7 @@ pytestmark = pytest.mark.prometheus
 TOO_SHORT = "the run lasts ten minutes: there is no hour or day before it"
 FEW_WINDOWS = "the run's models are measured for less than ten windows"
 ONE_ENGINE = "each model of the run has one engine"
-ELSEWHERE = "the run ends with another standing of its models"
+ELSEWHERE = "the run ends with another health of its models"
 ONE_CONFIGURATION = "the run's servers keep their configuration"
 NOT_LOADED = "a replay evaluates alerts by itself, so that Prometheus holds no ALERTS"
 NO_GPU = "the run has no GPU"
@@ -31,8 +31,8 @@ ROOM = "the run's model is tiny, and so is its KV cache's use"
 EMPTY_BY_DEFAULT = {
     **dict.fromkeys(("Firing alerts", "Firing alerts B", "annotation Firing alerts"), NOT_LOADED),
     **dict.fromkeys(("Alerts by severity", "Alerts by severity B", "Alerts by severity C"), NOT_LOADED),
-    **dict.fromkeys((f"Standing over time {row}" for row in "BCEFGHJ"), ELSEWHERE),
-    "Standing over time": ELSEWHERE,
+    **dict.fromkeys((f"Health over time {row}" for row in "BCEFGHJ"), ELSEWHERE),
+    "Health over time": ELSEWHERE,
     **dict.fromkeys(("annotation Changes of K", "annotation New methods"), ONE_CONFIGURATION),
     "Acceptance vs. earlier": TOO_SHORT,
     "Acceptance length vs. its own past": TOO_SHORT,
@@ -64,10 +64,10 @@ EMPTY_BY_DEFAULT = {
     **dict.fromkeys(("service:vllm_http_failures:rate5m", "service:vllm_slo_unserved:rate5m"), NO_ERROR),
     **dict.fromkeys(("VLLMHTTPErrors", "Share of failed requests"), NO_ERROR),
     **dict.fromkeys(
-        ("VLLMModelDown", "VLLMTargetDown", "Servers down", "Engines that were not well B"),
+        ("VLLMModelDown", "VLLMTargetDown", "Servers down", "Unhealthy engines B"),
         "the outage falls between two evaluations",
     ),
-    "Engines that were not well": "every engine is well at the end",
+    "Unhealthy engines": "every engine is healthy at the end",
     **dict.fromkeys(
         (
             *(
@@ -128,8 +128,8 @@ EMPTY_BY_DEFAULT = {
 }
 # The demo's short windows give the run a past and a queue to resolve, and its settings an n-gram that does not pay.
 SHOWN_IN_THE_DEMO = {
-    "Standing over time H",
-    *("VLLMModelDown", "VLLMTargetDown", "Servers down", "Engines that were not well B"),
+    "Health over time H",
+    *("VLLMModelDown", "VLLMTargetDown", "Servers down", "Unhealthy engines B"),
     "SpecDecodeNotPaying",
     *("Queue time: P99 over P50", "model:vllm_request_queue_time_seconds:p99_over_p50_rate5m"),
 }
@@ -137,7 +137,7 @@ EMPTY_IN_THE_DEMO = {
     re.sub(r"(rate|min|count|increase)5m$", r"\g<1>1m", name).replace("change1d", "change5m"): reason
     for name, reason in EMPTY_BY_DEFAULT.items()
     if reason != TOO_SHORT and name not in SHOWN_IN_THE_DEMO
-} | {"Standing over time D": ELSEWHERE}
+} | {"Health over time D": ELSEWHERE}
 
 
 def expressions(files: Mapping[str, str], rate_interval: str) -> dict[tuple[str, str], str]:

@@ -169,7 +169,10 @@ def test_signals_lists_each_with_question_record_panel_alert_and_promql(capsys: 
     assert code == 0
     (block,) = (block for block in out.split("\n\n") if block.startswith("acceptance "))
     heading, question, *_ = block.splitlines()
-    assert (heading, question) == ("acceptance  Draft acceptance [ratio, better: higher]", "Is drafting paying off?")
+    assert (heading, question) == (
+        "acceptance  Draft acceptance [ratio, better: higher]",
+        "How many drafted tokens are accepted?",
+    )
     told = " ".join(block.split())
     assert "Accepted / drafted tokens, without the bonus token" in told
     assert "If it fell at the same K, look at workload and drafter" in told

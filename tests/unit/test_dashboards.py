@@ -341,7 +341,7 @@ def test_a_row_of_raw_series_names_what_only_the_recording_rules_can_show(
             assert path in files
             assert set(titles.split("; ")) <= {signal.title for signal in ALL}
     first_screen = dict(grafana.notes(documents["draftboard-overview-raw"]))[""]
-    assert "Standing; Next step; " in first_screen
+    assert "Health; Next step; " in first_screen
 
 
 def test_raw_series_show_how_much_is_accepted_how_deep_and_how_long_users_wait(panels: Panels) -> None:
@@ -531,10 +531,10 @@ def test_a_table_keeps_the_time_until_its_columns_are_merged(panels: Panels) -> 
 @pytest.mark.parametrize(
     ("where", "worst", "falling"),
     [
-        ("draftboard-overview: Standing and next step by model", ["Expected", "Standing"], [False, False]),
+        ("draftboard-overview: Health and next step by model", ["Expected", "Health"], [False, False]),
         ("draftboard-latency: Latency by model", ["TPOT P99"], [True]),
         ("draftboard-depth: Draft length by model", ["Gain of best k"], [True]),
-        ("draftboard-fleet: Engines by standing", ["Margin", "Standing"], [False, False]),
+        ("draftboard-fleet: Engines by health", ["Margin", "Health"], [False, False]),
         ("draftboard-compare: Variants by measured speedup", ["Measured"], [True]),
         ("draftboard-overview: Firing alerts", ["Since", "Severity"], [True, False]),
     ],
@@ -595,7 +595,7 @@ def test_states_over_time_are_coloured_by_their_words_alone(panels: Panels) -> N
 
 
 def test_rows_of_standings_are_sorted_by_badness(panels: Panels) -> None:
-    panel = dict(panels)["draftboard-overview: Standing over time"]
+    panel = dict(panels)["draftboard-overview: Health over time"]
     asked = [re.fullmatch(r"(.+)\nand \(\1 @ end\(\) == (\d)\)", target["expr"]) for target in panel["targets"]]
     assert [int(one[2]) for one in asked if one] == list(range(len(STANDING.codes)))
 
@@ -603,7 +603,7 @@ def test_rows_of_standings_are_sorted_by_badness(panels: Panels) -> None:
 def test_a_tile_is_coloured_from_one_on_where_somebody_should_act(panels: Panels) -> None:
     red, yellow = COLOURS[Status.BAD], COLOURS[Status.WARN]
     for page in ("overview", "status"):
-        tiles = dict(panels)[f"draftboard-{page}: Models by standing"]
+        tiles = dict(panels)[f"draftboard-{page}: Models by health"]
         own = {
             one["matcher"]["options"]: one["properties"][0]["value"]["steps"]
             for one in tiles["fieldConfig"]["overrides"]
@@ -653,7 +653,7 @@ def test_a_tile_on_the_wall_turns_red_beyond_its_slo_and_not_without_one() -> No
 def test_the_saving_is_money_where_a_price_is_set() -> None:
     files = render(Settings.model_validate({"cost": {"price_per_gpu_hour": 2.5, "currency": "EUR"}}))
     overview = json.loads(files["dashboards/draftboard-overview.json"])
-    (table,) = (one for one in grafana.panels(overview) if one["title"] == "Standing and next step by model")
+    (table,) = (one for one in grafana.panels(overview) if one["title"] == "Health and next step by model")
     last = table["targets"][-1]["refId"]
     assert table["transformations"][-1]["options"]["renameByName"][f"Value #{last}"] == "EUR/h saved"
     assert table["targets"][-1]["expr"].count("expected_speedup") == 0
@@ -850,7 +850,7 @@ def test_a_row_of_the_slo_table_begins_with_the_slo(panels: Panels) -> None:
 
 def test_engines_that_are_not_well_now_stand_above_those_that_are_well_again(settings: Settings) -> None:
     fleet = json.loads(render(settings)["dashboards/draftboard-fleet.json"])
-    (panel,) = (one for one in grafana.panels(fleet) if one["title"] == "Engines that were not well")
+    (panel,) = (one for one in grafana.panels(fleet) if one["title"] == "Unhealthy engines")
     lasting, over = (target["expr"] for target in panel["targets"])
     at_end = "engine:vllm_spec_decode_state:enum_rate5m"
     assert re.search(rf"\nand\b.*{at_end}.* @ end\(\)", lasting, re.DOTALL)

@@ -341,7 +341,7 @@ def test_drafts_without_a_token_are_called_that_and_not_even(saved: Save) -> Non
     assert (model.verdict.says, model.verdict.advice) == (None, None)
     assert model.verdict.withheld == "drafts hold no tokens"
     assert len(model.verdict.reasons) == 1
-    assert model.verdict.reasons[0].startswith("Not one token was drafted")
+    assert model.verdict.reasons[0].startswith("No token was drafted")
 
 
 def test_a_best_k_that_gains_nothing_is_no_reason(saved: Save) -> None:
@@ -493,7 +493,7 @@ def test_engines_that_come_and_go_are_told(saved: Save) -> None:
     before, after = saved(common + page(engine="1"), "before"), saved(common + page(engine="2"), "after")
     found = report(Pages(before, after))
     assert only(found).notes[0] == "engine 2 appeared in between"
-    assert found.notes == ("m engine 1: gone before the second reading; what it counted is missing here",)
+    assert found.notes == ("m engine 1: missing in the second scrape; its counts are excluded",)
 
 
 def test_running_servers_are_read_twice_and_added_up() -> None:

@@ -38,8 +38,8 @@ UNLIKE = {
 }
 UNLIKE_PANELS = dict.fromkeys(
     (
-        "draftboard-overview: Standing and next step by model C",
-        "draftboard-overview: Standing and next step by model F",
+        "draftboard-overview: Health and next step by model C",
+        "draftboard-overview: Health and next step by model F",
         "draftboard-compare: Variants by measured speedup A",
         "draftboard-compare: Measured speedup A",
         "draftboard-compare: Step latency by batch A",

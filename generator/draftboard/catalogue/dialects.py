@@ -164,7 +164,7 @@ LLAMA_CPP = Dialect(
     lacks=_OF_VLLMS_SERVER,
     has_models=False,
     reports="acceptance, acceptance length, survival by position, K, tokens and queue, counted when a request ends",
-    omits=f"the model's name, latencies, the KV cache, how requests end, {_NO_STEPS}; and whether speculation is off",
+    omits=f"the model's name, latencies, the KV cache, finish reasons, {_NO_STEPS}; and whether speculation is off",
 )
 _DRAFTED_BY_POSITION = "trtllm_spec_decode_drafted_tokens_total"
 _DRAFTED = Metric(
@@ -229,10 +229,10 @@ SGLANG = Dialect(
         unit="ratio",
         meaning="Acceptance of the engine's last interval: accepted tokens over the configured K, for each draft.",
     ),
-    reports="acceptance and acceptance length, as means of what each engine says of its last interval; tokens, queue, "
+    reports="acceptance and acceptance length, as means of each engine's gauge over its last interval; tokens, queue, "
     "KV cache, time to first token and end-to-end latency",
     misleading=frozenset({"unfinished", "errors", "error_ratio", "cut_off"}),
-    omits=f"drafted and accepted tokens, survival by position, K, the time per output token, why requests end, "
+    omits="drafted and accepted tokens, survival by position, K, the time per output token, finish reasons, "
     f"{_NO_STEPS}",
 )
 DIALECTS: dict[str, Dialect] = {

@@ -47,7 +47,7 @@ def _of_request(name: str, meaning: str, help_: str) -> Histogram:
 
 END_TO_END_LATENCY = _of_request(
     "vllm:e2e_request_latency_seconds",
-    "From arrival to the last token, of finished requests; one that its client gave up is missing.",
+    "From arrival to the last token, of finished requests; without requests that clients abandoned.",
     "Histogram of e2e request latency in seconds.",
 )
 QUEUE_TIME = _of_request(
@@ -74,7 +74,7 @@ STEP_TOKENS = Histogram(
     name="vllm:iteration_tokens_total",
     unit="tokens",
     counts="steps",
-    meaning="Tokens that one engine step worked on, over all its requests: computed of prompts, and generated.",
+    meaning="Tokens that one engine step processed, over all its requests: prompt tokens and generated tokens.",
     help="Histogram of number of tokens per engine_step.",
     buckets=(1.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 2048.0, 4096.0, 8192.0, 16384.0),
     custom="iteration_tokens",

@@ -28,7 +28,7 @@ _COMMANDS = {
     "init": ("files:init", "Write a settings file with every default as a comment."),
     "build": ("files:build", "Write dashboards, rules and the stack's configuration."),
     "check": ("files:check", "Compare files on disk with a build; exit 1 if they differ."),
-    "signals": ("files:signals", "List signals: what each says, what to do, PromQL."),
+    "signals": ("files:signals", "List signals with description, action and PromQL."),
     "stack": ("stack:stack", "Write the Docker Compose stack to a folder."),
     "replay": ("lab:replay_command", "Evaluate the rules over a recording."),
     "demo": ("lab:demo", "Replay ten minutes of a real vLLM, then drill an alert."),

@@ -44,7 +44,7 @@ method_option = click.option(
 @shared.access_options()
 @shared.config_option
 @shared.output_options
-@click.option("--plot", type=FILE, metavar="FILE.svg|png", help="Also draw decay and speedup into a file.")
+@click.option("--plot", type=FILE, metavar="FILE.svg|png", help="Also draw survival and speedup to a file.")
 @shared.force_option
 def report_command(
     *,

@@ -20,7 +20,7 @@ _STATUSES: dict[str | None, Status] = {code.says: code.status for code in CODES}
 _NOTE = (
     "Measured speedup is mean time per output token, baseline / candidate. Percentiles are estimates within a "
     "histogram bucket: a smaller change is not significant. Only runs under the same load are comparable. 95 % "
-    "intervals rest on the scatter between parts of each run: what differs from run to run is not in them."
+    "intervals rest on the variation within each run: they do not cover differences between runs."
 )
 
 

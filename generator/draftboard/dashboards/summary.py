@@ -5,7 +5,7 @@ from draftboard.signals.standings import ALERTS, ENGINES, MODELS
 
 _GROUPS = (
     (
-        "Models by standing",
+        "Models by health",
         MODELS,
         "Models for which speculation costs more than it saves, is about even or pays, and all others.",
         "Start with those that cost more.",

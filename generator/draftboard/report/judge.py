@@ -24,8 +24,8 @@ from draftboard.status import Status
 V0_ENGINE = Choice(
     Code(-1, "vLLM's V0 engine", Status.WARN),
     traffic.drafts,
-    "it does not count drafts, so there is no mean acceptance length, and its ratio counts tokens behind a rejection, "
-    "too: vLLM 0.10 and newer export what is needed",
+    "it does not count drafts, so there is no mean acceptance length, and its ratio includes tokens after a rejection: "
+    "vLLM 0.10 and newer export the needed counters",
 )
 UNCOUNTED = Choice(
     Code(-2, "drafts are not counted", Status.WARN),
@@ -33,7 +33,7 @@ UNCOUNTED = Choice(
     f"{speculation.DRAFTS.name} is not exposed, though other counters of speculation are: is it filtered out "
     "(metric_relabel_configs)?",
 )
-_FILTERED = "{name} is not exposed, so that what rests on it is not known: is it filtered out (metric_relabel_configs)?"
+_FILTERED = "{name} is not exposed, so figures that need it are missing: is it filtered out (metric_relabel_configs)?"
 _COUNTERS = {
     speculation.DRAFT_TOKENS: traffic.draft_tokens,
     speculation.ACCEPTED_TOKENS: traffic.accepted_tokens,

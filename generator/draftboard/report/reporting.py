@@ -192,7 +192,7 @@ class Reading:
             *(f"{source}: {STATES['silent'].says}" for source in silent),
             *(f"{page.source}: {_NOTHING}" for page in self.pages if not spoken and not page.dialect),
             *(f"{page.source}: {words}" for page in self.pages for words in self._of_dialect(page.dialect)),
-            *(f"{name}: gone before the second reading; what it counted is missing here" for name in self.grown.gone),
+            *(f"{name}: missing in the second scrape; its counts are excluded" for name in self.grown.gone),
         )
 
     def _of_dialect(self, dialect: Dialect | None) -> Iterator[str]:

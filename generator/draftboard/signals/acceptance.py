@@ -26,7 +26,7 @@ acceptance = Signal(
     name="acceptance",
     title="Draft acceptance",
     short="Accepted",
-    question="Is drafting paying off?",
+    question="How many drafted tokens are accepted?",
     description="Accepted / drafted tokens, without the bonus token; it falls as K grows, so it does not compare "
     "models of different K.",
     action="If it fell at the same K, look at workload and drafter; else judge by acceptance length.",
@@ -34,7 +34,7 @@ acceptance = Signal(
     better=Better.HIGHER,
     expr=_from_counters_or_gauge(accepted_tokens / draft_tokens, MetricOfDialect("rate")),
     in_dialects={
-        "sglang": "Mean of what each engine says of its last interval: accepted tokens / K of each draft. A mean of "
+        "sglang": "Mean of each engine's gauge over its last interval: accepted tokens / K of each draft. A mean of "
         "engines, not a ratio of sums: it weighs idle and busy engines alike."
     },
     record="vllm_spec_decode_acceptance:ratio_rate{window}",
@@ -60,7 +60,7 @@ acceptance_length = Signal(
     better=Better.HIGHER,
     expr=_from_counters_or_gauge(1 + accepted_tokens / drafts, MetricOfDialect("length")),
     in_dialects={
-        "sglang": "Mean of what each engine says of its last interval, with the bonus token. A mean of engines, not a "
+        "sglang": "Mean of each engine's gauge over its last interval, with the bonus token. A mean of engines, not a "
         "ratio of sums: it weighs idle and busy engines alike."
     },
     record="vllm_spec_decode_acceptance_length:mean_rate{window}",
@@ -73,7 +73,7 @@ draft_length = Signal(
     short="Drafted",
     question="How many tokens does a draft have?",
     description="Drafted tokens / drafts: with n-gram and suffix often below the configured K.",
-    action="If a drafter's is below K, look for a K that follows the load or drafts voided by a grammar.",
+    action="If a drafter's is below K, look for K by batch size, or drafts rejected by a grammar.",
     unit=Unit.TOKENS,
     expr=draft_tokens / drafts,
     record="vllm_spec_decode_draft_length:mean_rate{window}",
@@ -121,7 +121,7 @@ share_from_drafts = Signal(
     title="Output from drafts",
     question="How much of the output came from the drafter?",
     description="Accepted / generated tokens: the share of the output that was drafted.",
-    action="Use it to see how much depends on the drafter; whether that pays, the expected speedup tells.",
+    action="Use it to see how much depends on the drafter; the expected speedup shows whether that pays.",
     note="Slightly too high where a stop or max_tokens cuts tokens off, because accepted tokens are counted before.",
     better=Better.HIGHER,
     expr=accepted_tokens / generation_tokens,

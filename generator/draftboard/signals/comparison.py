@@ -63,9 +63,9 @@ acceptance_change = Signal(
     description="Draft acceptance now / earlier (rules.compare_with, by default 1h), within the positions "
     "drafted both times.",
     action="If it dropped, look at workload and drafter: a shorter K does not help.",
-    note="Where K has changed: tokens accepted a draft within the positions that both had, now / earlier. "
-    "Shown with enough drafts now and earlier, unless verification is adaptive: acceptance then "
-    "follows the load. The axis ends at 200 %.",
+    note="If K has changed: accepted tokens per draft within the positions that both K have, now / earlier. Shown with "
+    "enough drafts now and earlier, unless verification is adaptive: acceptance then follows the load. The axis "
+    "ends at 200 %.",
     better=Better.HIGHER,
     # Acceptance falls as K grows, which is no drop.
     expr=first_of(
@@ -86,7 +86,7 @@ length_baseline = Signal(
     question="What is normal for this model?",
     description="Mean of the mean acceptance length over the model's own past (rules.baseline, by default 1d).",
     action="Use it as what is normal for this model.",
-    note="Without the latest part of that past. Shown if enough of it has samples, K was the same and "
+    note="Excludes the latest part of that range. Shown if enough of the range has samples, K was constant and "
     "verification is not adaptive.",
     unit=Unit.TOKENS,
     # Where K was always what it is.
@@ -106,10 +106,10 @@ _least_deviation = Setting("thresholds.deviation_floor") * length_baseline
 length_deviation = Signal(
     name="length_deviation",
     title="Acceptance length, long-term standard deviation",
-    question="How much does this model usually vary?",
+    question="How much does the acceptance length of this model vary?",
     description="Standard deviation of the mean acceptance length over the model's own past, but at least a "
     "small share of the mean.",
-    action="Use it to tell how large a drop is unusual for this model.",
+    action="Use it to see which drops are unusual for this model.",
     unit=Unit.TOKENS,
     expr=first_of(_past("stddev_over_time", acceptance_length) > _least_deviation, _least_deviation),
     record="vllm_spec_decode_acceptance_length:stddev{baseline}_mean_rate{window}",

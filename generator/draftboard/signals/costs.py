@@ -92,18 +92,18 @@ step_cost = Signal(
     name="step_cost",
     title="Measured step cost",
     question="How much longer does a step take than without speculation?",
-    description="Mean step latency / that of the model's baseline in such batches within rules.baseline_steps (by "
-    "default 3d): tokens a step at which the load breaks even.",
+    description="Mean step latency / that of the model's baseline at this batch size within rules.baseline_steps (by "
+    "default 3d): the tokens per step at which the load breaks even.",
     action="Compare with tokens per decode step: below it, shorten K.",
-    note="In plain steps, over all decode steps. Such batches: of as many running requests per engine, rounded up to a "
-    "power of two. Of pure decode steps where both run Draftboard's plugin for vLLM; else prefills share steps and "
-    "lengthen them on both sides: compare under prompts of like length.",
+    note="In plain steps, over all decode steps. Batch size: running requests per engine, rounded up to a power of "
+    "two. Pure decode steps where both run Draftboard's plugin for vLLM; otherwise prefills lengthen steps on both "
+    "sides: compare under prompts of similar length.",
     unit=Unit.STEPS,
     better=Better.LOWER,
     # A question asked once cannot compute days of a past.
     expr=If(Evaluator.ONCE, AsRecorded(Ref("step_cost")), _step_cost),
     record="vllm_step_cost:ratio_rate{window}",
-    empty="no baseline of this model had batches of this size",
+    empty="no baseline of this model had this batch size",
     decimals=2,
 )
 
@@ -119,11 +119,11 @@ verify_inflation = Signal(
     title="Verify inflation",
     short="Verify v",
     question="What does a verify step cost?",
-    description="v: time of a verify step / one plain step, measured where the model's baseline had such batches, else "
-    "that of the settings at the present batch.",
+    description="v: time of a verify step / one plain step, measured where the model's baseline had this batch size, "
+    "otherwise from the settings.",
     action="Run a baseline to measure it, or set draft_cost.verify_inflation by batch.",
-    note="Measured: (step cost - share of steps without a draft) / coverage - mean draft length x c. The time of a "
-    "step does not tell c from v: with too high a c this v is under 1, and their sum is right nevertheless.",
+    note="Measured: (step cost - share of steps without a draft) / coverage - mean draft length x c. Step time alone "
+    "does not separate c and v: if c is too high, this v falls below 1, but their sum stays right.",
     unit=Unit.STEPS,
     better=Better.LOWER,
     expr=If(KEEPS_A_PAST, first_of(_measured, _by_settings), _by_settings),

@@ -86,9 +86,9 @@ STATES = Decision(
         "not drafting": Choice(
             Code(3, "serving without drafting", Status.STUCK, "not-drafting"),
             (generation_tokens > 0) & drafts,
-            "tokens were generated without a single draft: no text repeats (n-gram, suffix), or K is 0 under load",
+            "tokens were generated without drafts: no text repeats (n-gram, suffix), or K is 0 under load",
         ),
-        "idle": Choice(Code(2, "idle", Status.QUIET), drafts, "nothing was generated, so there is nothing to judge"),
+        "idle": Choice(Code(2, "idle", Status.QUIET), drafts, "no tokens were generated"),
         "off": Choice(
             Code(1, "speculation off", Status.OFF),
             generation_tokens,
@@ -149,7 +149,7 @@ VERDICT = Decision(
         "contradiction": Choice(
             Code(6, "counters contradict each other", Status.ODD),
             drafts & contradicting,
-            "Nothing can be judged by counters that contradict each other",
+            "The counters contradict each other, so there is no verdict",
         ),
         "few": Choice(
             Code(7, "not enough drafts", Status.QUIET),
@@ -159,7 +159,7 @@ VERDICT = Decision(
         "empty": Choice(
             Code(9, "drafts hold no tokens", Status.ODD),
             (drafts > 0) & draft_tokens.equals(0),
-            "Not one token was drafted: is every draft voided by a grammar, or does a counter stand still?",
+            "No token was drafted: a grammar rejects every draft, or a counter does not increase",
         ),
         **_by_bands(users.measured_speedup, MEASURED, 3, _BY_USERS, is_in=users.speedup_is),
         **_by_bands(
@@ -176,8 +176,8 @@ VERDICT = Decision(
         "unknown": Choice(
             Code(8, "decode steps are unknown", Status.ODD),
             drafts > 0,
-            "The share of steps with a draft follows from inter_token_latency_seconds, generated and drafted tokens: "
-            "one of them is not exposed",
+            "The share of steps with a draft needs inter_token_latency_seconds, generated and drafted tokens, of which "
+            "one is not exposed",
         ),
     }
 )
@@ -192,19 +192,19 @@ ADVICE = Decision(
         "adaptive": Choice(
             Code(8, "none: verification is adaptive", Status.QUIET),
             adaptive,
-            "A step may verify fewer than K tokens, so positions tell the load, not the drafter: measure against a "
-            "baseline",
+            "A step may verify fewer than K tokens, so positions depend on the load, not on the drafter: measure "
+            "against a baseline",
         ),
         "workload": Choice(
             Code(5, "look at what changed", Status.WARN),
             acceptance_change < Setting("thresholds.drop"),
             "{acceptance_change.title} is {acceptance_change}, under {thresholds.drop:.0%}: workload or drafter "
-            "changed, and no K mends that",
+            "changed; changing K will not help",
         ),
         "mixed": Choice(
             Code(6, "none: K differs", Status.ODD),
             k_differs,
-            "K differs: {lowest_k} and {configured_k}, so that positions mix drafts of several lengths. Ask again "
+            "K differs: {lowest_k} and {configured_k}, so positions mix drafts of several lengths. Repeat the report "
             "when all engines have had one K for a whole window",
         ),
         "unfit": Choice(
@@ -249,7 +249,7 @@ ADVICE = Decision(
 verdict = Signal(
     name="verdict",
     title="Verdict",
-    question="Is it paying off?",
+    question="Does speculation pay for this model?",
     description="Measured speedup against a baseline at like load, where there is one; else the expected speedup: with "
     "step times measured in batches of the same size, with calibrated costs, or with assumed ones.",
     action="Where speculation costs more than it saves, follow the advice.",
@@ -279,13 +279,12 @@ advice = Signal(
 state = Signal(
     name="state",
     title="Speculation state",
-    question="Is it drafting, and if not, why?",
+    question="Does the engine draft, and if not, why?",
     description="Whether an engine drafts, and if not, why; for a model, the state of its busiest engine.",
-    action="If it is down, bring it back; if it serves without drafting, check K and method.",
-    note="Down: the target does not answer. Starting: it is new and has not answered yet. Speculation "
-    "off: no speculative series. Idle: nothing is generated. Serving without drafting: tokens, but "
-    "no drafts. Answers without vLLM metrics: labelled as vLLM, but started with "
-    "--disable-log-stats.",
+    action="If it is down, restart it; if it serves without drafting, check K and method.",
+    note="Down: the target does not answer. Starting: it is new and has not answered yet. Speculation off: no "
+    "speculative series. Idle: no tokens are generated. Serving without drafting: tokens, but no drafts. Answers "
+    "without vLLM metrics: labelled as vLLM, but started with --disable-log-stats.",
     unit=Unit.CODE,
     expr=over_level("max", STATES.expr.at(Level.ENGINE)),
     record="vllm_spec_decode_state:enum_rate{window}",
@@ -329,8 +328,8 @@ STANDING = Decision(
 )
 standing = Signal(
     name="standing",
-    title="Standing",
-    question="Which model needs somebody?",
+    title="Health",
+    question="Which model needs attention?",
     description="State and verdict of each model in one word, worst first: down, costs more, not drafting, about even, "
     "unclear, pays, few drafts, idle, off, starting.",
     action="Act on red and amber, from the top.",
@@ -349,9 +348,9 @@ for _code in STATES.codes:
 engines_by_state = Signal(
     name="engines_by_state",
     title="Engines by state",
-    question="How many engines are doing what?",
+    question="How many engines are in each state?",
     description="Number of engines in each speculation state.",
-    action="Bring back those that are down; check K and method of those that serve without drafting.",
+    action="Restart those that are down; check K and method of those that serve without drafting.",
     unit=Unit.ENGINES,
     expr=_counts,
     record="vllm_spec_decode_engines:count_rate{window}",
@@ -365,7 +364,7 @@ target_up = Signal(
     title="Servers up",
     question="Can the server be reached?",
     description="1 if the target answered a scrape lately (rules.down_after, by default 2m30s) or is new, else 0.",
-    action="If it is 0, read the server's log, and check the way from Prometheus to it.",
+    action="If it is 0, read the server's log, and check the network from Prometheus to it.",
     note="Covers targets that have exposed vLLM metrics or have a method label.",
     unit=Unit.CODE,
     better=Better.HIGHER,
@@ -380,7 +379,7 @@ servers_down = Signal(
     title="Servers down",
     question="Which share of a model's servers is down?",
     description="Servers that do not answer / all servers of the model that are scrape targets.",
-    action="Bring them back, or add servers before the others are overloaded.",
+    action="Restart them, or add servers before the others are overloaded.",
     better=Better.LOWER,
     expr=over_level("avg", first_of(constant(1, known_down), constant(0, known.at(Level.TARGET)))),
     record="vllm_servers_down:ratio",
@@ -392,9 +391,8 @@ gone = Signal(
     name="gone",
     title="Models without a server",
     question="Has a model lost its last server?",
-    description="1 for a model that was served while servers are remembered (rules.remember, by default 1h), and "
-    "has not one scrape target left.",
-    action="Restore the deployment, or label its servers scale_to_zero if they may go away.",
+    description="1 for a model that was served within rules.remember (by default 1h) and has no scrape target left.",
+    action="Restore the deployment, or label its servers scale_to_zero if they may disappear.",
     note="Servers with the label scale_to_zero are not expected to stay.",
     unit=Unit.CODE,
     better=Better.LOWER,

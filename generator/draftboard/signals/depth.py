@@ -32,8 +32,8 @@ from draftboard.signals.traffic import BOTH_LEVELS, accepted_tokens, accepted_to
 
 EACH_MODEL = ignoring("k", group="left")  # One number of a model for all its k.
 BURSTS = (
-    "Below K it is a lower bound: where easy text comes in stretches, long drafts pass it in few steps, so that hard "
-    "text weighs more than it would with short ones."
+    "Below K it is a lower bound: long drafts pass easy text in few steps, so hard text weighs more than it would with "
+    "short drafts."
 )
 
 
@@ -64,9 +64,9 @@ drafting = Signal(
     title="Drafting by engine",
     question="How does each engine draft?",
     description="Method, K and whether verification is adaptive, as vLLM resolved its configuration at start.",
-    action="Where the method is another than the label of it, change the label.",
-    note="Of engines with Draftboard's plugin for vLLM. With adaptive verification no one reports how many tokens were "
-    "verified: acceptance, positions and lengths then follow the load.",
+    action="If the method differs from the label, fix the label.",
+    note="Only engines with Draftboard's plugin for vLLM. Under adaptive verification vLLM does not export how many "
+    "tokens it verified: acceptance, positions and lengths then depend on the load.",
     unit=Unit.CODE,
     expr=over_level("max", Raw(probe.INFO), *probe.INFO.own_labels),
     levels=(Level.ENGINE,),
@@ -91,7 +91,7 @@ _all_by_position = draft_tokens_per_pos.sum("position") >= (1 - Setting("thresho
 current_k = Signal(
     name="current_k",
     title="K of an engine",
-    question="How long can a draft of this engine be now?",
+    question="How many tokens may this engine draft?",
     description="Number of positions that the engine counts: its num_speculative_tokens.",
     action="Give all engines of a model one K: else their positions cannot be compared.",
     unit=Unit.TOKENS,
@@ -104,11 +104,10 @@ current_k = Signal(
 lowest_k = Signal(
     name="lowest_k",
     title="Lowest K",
-    question="Do all engines draft to the same length?",
+    question="Do all engines have the same K?",
     description="The least K of the engines within the window.",
     action="If it is below the configured K, wait until the rollout ends, or give all engines one K.",
-    note="Where it is under the configured K, the engines differ or K has changed, and positions mix "
-    "drafts of two lengths.",
+    note="Below the configured K, engines differ or K has changed, and positions mix drafts of two lengths.",
     unit=Unit.TOKENS,
     expr=over_level("min", Extreme("min", current_k).at(Level.ENGINE)),
     record="vllm_spec_decode_lowest_k:count_rate{window}",
@@ -151,7 +150,7 @@ _ONE_K = "Not shown where K differs between engines or changed within the window
 survival = Signal(
     name="survival",
     title="Survival by position",
-    question="How deep are drafts accepted?",
+    question="Up to which position are drafts accepted?",
     description="Share of drafts accepted at least this deep, from position 0 on: cumulative, so do not multiply "
     "positions.",
     action="Shorten K where late positions are rarely accepted; if position 0 is low, look at the drafter.",
@@ -181,11 +180,11 @@ at_least_accepted = Signal(
 conditional_acceptance = Signal(
     name="conditional_acceptance",
     title="Conditional acceptance by position",
-    question="At which position does acceptance break off?",
+    question="At which position does acceptance drop?",
     description="Of the drafts accepted up to this position, the share accepted at it: nearly flat for a good drafter.",
-    action="If it falls off a cliff, set K to the position of the cliff.",
-    note="Low if drafts are shorter than K: a draft that ended before a position counts as rejected at it. No counter "
-    "tells how many drafts were accepted so far and went on.",
+    action="If it drops sharply at a position, set K to that position.",
+    note="Low if drafts are shorter than K: a draft that ended before a position counts as rejected at it. vLLM has no "
+    "counter of drafts that reach a position.",
     better=Better.HIGHER,
     # Position i is tried once i tokens were accepted.
     expr=survival / renamed(at_least_accepted, "position", "accepted"),
@@ -196,11 +195,10 @@ acceptance_by_position = Signal(
     name="acceptance_by_position",
     title="Acceptance by position",
     question="Which share of the tokens drafted at a position is accepted?",
-    description="Accepted / drafted tokens of each position; without the plugin for vLLM survival, which is the least "
-    "that it can be.",
-    action="If it hardly falls where survival does, drafts end there: look for why they are short, not at the drafter.",
-    note="With the plugin in all engines of a model it is right for drafts of any length and any mix of K; survival is "
-    "as right where all drafts have K tokens.",
+    description="Accepted / drafted tokens of each position; without the plugin for vLLM: survival, its lower bound.",
+    action="If it stays flat where survival falls, drafts end there: find out why they are short.",
+    note="Exact for drafts of any length and any mix of K if all engines of the model run the plugin; without it, "
+    "exact only if all drafts have K tokens.",
     better=Better.HIGHER,
     # A draft that does not reach a position says nothing of it, so that engines of another K do not blend.
     expr=over_level(
@@ -252,8 +250,8 @@ tokens_per_step_at = Signal(
     name="tokens_per_step_at",
     title="Tokens per step at each k",
     question="What would a shorter draft have yielded?",
-    description="1 + share of drafts accepted in each position below k: the least that drafts of k tokens yield "
-    "for the same traffic.",
+    description="1 + survival summed over the positions below k: a lower bound of what drafts of k tokens yield for "
+    "this traffic.",
     action="Choose k by the expected speedup, which counts what drafts cost.",
     note=f"For each k up to the lowest K. {BURSTS}",
     unit=Unit.TOKENS,
@@ -270,10 +268,10 @@ _at_most_the_mean = first_of(
 draft_length_at = Signal(
     name="draft_length_at",
     title="Mean draft length at each k",
-    question="How many tokens would drafts of up to k have?",
+    question="How long would drafts of at most k tokens be?",
     description="Tokens drafted in the first k positions / drafts; without the plugin for vLLM k, or the mean draft "
     "where that is shorter.",
-    action="Where it stays flat as k grows, drafts end by themselves, and a larger K costs and brings little.",
+    action="Where it stays flat as k grows, drafts end early: a larger K has little cost and little gain.",
     note="For each k up to the lowest K. Exact for drafts of any length where all engines of a model run Draftboard's "
     "plugin; otherwise too high where drafts are shorter than K.",
     unit=Unit.TOKENS,

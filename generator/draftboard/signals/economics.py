@@ -71,8 +71,8 @@ needed_per_step = Signal(
     name="needed_per_step",
     title="Break-even tokens per step",
     short="Break-even",
-    question="How much must a decode step yield?",
-    description="Coverage x break-even length + share of steps without a draft: tokens a step at which the load "
+    question="How many tokens must a decode step yield to break even?",
+    description="Coverage x break-even length + share of steps without a draft: tokens per step at which the load "
     "breaks even, at the costs c and v.",
     action="Compare with tokens per decode step.",
     note=ESTIMATE,
@@ -108,12 +108,12 @@ affordable_inflation = Signal(
     name="affordable_inflation",
     title="Affordable verify step",
     short="Affordable v",
-    question="How much slower may a verify step be before speculation loses?",
+    question="How much slower may a verify step be before speculation stops paying?",
     description="The verify inflation v at which the load is as fast as without speculation, in plain steps, at the "
     "draft cost c.",
     action="Compare with the verify inflation: near it there is no margin, so shorten K or change the drafter.",
-    note="(Tokens per decode step - share of steps without a draft) / coverage - mean draft length x c. "
-    "The margin of the verdict: it rests on the draft cost, and on no v.",
+    note="(Tokens per decode step - share of steps without a draft) / coverage - mean draft length x c. The margin of "
+    "the verdict: it depends on c, but not on v.",
     unit=Unit.STEPS,
     better=Better.HIGHER,
     expr=(tokens_per_step - plain_share) / coverage - draft_length * draft_cost,
@@ -138,8 +138,8 @@ speedup_at = _speedup(
     name="speedup_at",
     title="Expected speedup at each k",
     question="Which draft length would be fastest?",
-    description="Expected speedup at each k up to K, at the costs c and v, if the same share of tokens came from "
-    "drafts of k tokens.",
+    description="Expected speedup at each k up to K, at costs c and v, if drafts of k tokens yielded an equal share of "
+    "tokens.",
     action="Try the smallest k near the top; below K the values are lower bounds.",
     note=f"{BURSTS} {ESTIMATE}",
     expr=_speedup_at(_step_at),
@@ -151,7 +151,7 @@ best_speedup = _speedup(
     name="best_speedup",
     title="Highest expected speedup",
     short="Best speedup",
-    question="What would the fastest k gain?",
+    question="How fast would the best k be?",
     description="The highest of the expected speedups at each k, at the costs c and v: below K a lower bound.",
     action="If it is well above the expected speedup, try the best k.",
     note=f"{BURSTS} {ESTIMATE}",
@@ -195,7 +195,7 @@ shorter_gain = _gain(
     title="Gain of the best k",
     short="Gain of best k",
     question="Would a shorter draft be faster?",
-    description="Highest expected speedup of any k up to K / that of now, at the costs c and v: a lower bound.",
+    description="Highest expected speedup of any k up to K / the current one, at costs c and v: a lower bound.",
     action="Above 1 + thresholds.gain, try the best k as K.",
     note=f"{BURSTS} {ESTIMATE}",
     expr=best_speedup / expected_speedup & _full,

@@ -35,7 +35,7 @@ restarts = Signal(
     name="restarts",
     title="Restarts",
     question="Has a server restarted?",
-    description="Process starts or counter resets while a server is remembered (rules.remember, by default 1h).",
+    description="Process starts or counter resets within rules.remember (by default 1h).",
     action="If it was not planned, read the server's log from before it.",
     note="An elastic scale-up resets all counters, too. A server that returns as another instance counts as new.",
     unit=Unit.RESTARTS,
@@ -54,11 +54,11 @@ _failures = of_servers("max", _failed & (_answered < Setting("thresholds.answere
 interruptions = Signal(
     name="interruptions",
     title="Interruptions",
-    question="Does a server fail again and again?",
+    question="Is a server flapping?",
     description="Restarts, or times that a server stopped answering scrapes, within rules.remember (by default "
     "1h): the larger number.",
     action="If it grows, read the server's log: memory, a failing probe, a change.",
-    note="Of a server that answers nearly all scrapes, restarts only.",
+    note="For a server that answers nearly all scrapes, only restarts count.",
     unit=Unit.RESTARTS,
     better=Better.LOWER,
     expr=over_level("max", first_of(_failures >= restarts, restarts)),

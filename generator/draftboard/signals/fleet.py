@@ -62,14 +62,14 @@ STANDING_OF_ENGINE = Decision(
 )
 engine_standing = Signal(
     name="engine_standing",
-    title="Standing of an engine",
-    short="Standing",
-    question="Which engine needs somebody?",
+    title="Health of an engine",
+    short="Health",
+    question="Which engine needs attention?",
     description="State of each engine; of one that drafts, whether its acceptance length is below break-even, or "
     "behind that of the model's other engines.",
     action="Act on red and amber, from the top.",
-    note="Stuck: it holds requests and generates nothing. The verdict on a model counts all its decode steps, and "
-    "what users measure.",
+    note="Stuck: it has running requests and generates nothing. The verdict on a model counts all its decode steps, "
+    "and what users measure.",
     unit=Unit.CODE,
     expr=STANDING_OF_ENGINE.expr,
     levels=(Level.ENGINE,),
@@ -78,15 +78,15 @@ engine_standing = Signal(
 )
 not_well = Signal(
     name="not_well",
-    title="Engines that were not well",
-    question="Which engine was not well, and when?",
-    description="Engines that were down, stuck, not drafting or without vLLM metrics, while they were; a gap is well.",
+    title="Unhealthy engines",
+    question="Which engine was unhealthy, and when?",
+    description="Engines that were down, stuck, not drafting or without vLLM metrics; a gap means healthy.",
     action="Look for what several of them share: a machine, a time, a model.",
     unit=Unit.CODE,
     expr=NOT_WELL.expr,
     levels=(Level.ENGINE,),
     codes=NOT_WELL.codes,
-    empty="every engine was well",
+    empty="every engine was healthy",
 )
 
 
@@ -98,7 +98,7 @@ def _spread(signal: Signal, *, action: str) -> Signal:
         name=f"{signal.name}_spread",
         title=f"{signal.title} over engines",
         question=f"How far apart are the engines of a model in {within(signal.title)}?",
-        description=f"{signal.title}: P10, P50 and P90 of the engines of a model, each of which counts alike.",
+        description=f"{signal.title}: P10, P50 and P90 of the engines of a model, unweighted.",
         action=action,
         unit=signal.unit,
         better=signal.better,
@@ -113,7 +113,7 @@ def _spread(signal: Signal, *, action: str) -> Signal:
 SPREADS = {
     signal.name: _spread(signal, action=action)
     for signal, action in (
-        (acceptance.acceptance_length, "If they are far apart, look at routing: some engines have other text."),
+        (acceptance.acceptance_length, "If they are far apart, check routing: some engines get different text."),
         (traffic.generation_tokens, "If they are far apart, look at routing, and at GPUs that differ."),
         (capacity.kv_cache_usage, "If they are far apart, route requests to the engines with room."),
         (per_token.p99, "If they are far apart, look for a slow GPU or host among the table's worst."),

@@ -32,13 +32,13 @@ _ERRORS = {
 _SPECULATING = (Match(METHOD, "!=", ""), Match(METHOD, "!=", Setting("methods.baseline")))
 identity_error = Signal(
     name="identity_error",
-    title="Counter identities",
+    title="Counter consistency",
     question="Do the counters agree with each other?",
-    description="Relative error of an identity that vLLM's counters hold exactly: 0 or less is right, rounding "
-    "causes small errors.",
+    description="Relative difference between counters that must agree: 0 or less is right, and rounding causes small "
+    "differences.",
     action="If it is large, look for mixed or dropped samples: one address for several servers, drop rules, old files.",
-    note="Positions add up to accepted tokens; accepted tokens <= drafted tokens; first positions <= "
-    "drafts; no position above the one before. New series cause small errors, too.",
+    note="Positions add up to accepted tokens; accepted tokens <= drafted tokens; first positions <= drafts; no "
+    "position above the one before. New series cause small differences, too.",
     better=Better.LOWER,
     expr=merged("identity", _ERRORS),
     record="vllm_spec_decode_identity_error:ratio_rate{window}",

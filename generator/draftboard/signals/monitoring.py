@@ -174,7 +174,7 @@ disk_free = Signal(
     name="disk_free",
     title="Disk space left",
     question="How full are the disks?",
-    description="Share of a disk that users may still write, by node-exporter; not of media that nobody writes.",
+    description="Share of a disk that is free for users, by node-exporter; without read-only disks that never change.",
     action="Remove weights and images that nobody uses, or enlarge the disk.",
     better=Better.HIGHER,
     expr=(_available / _of_disk(around.DISK_SIZE)).combined("unless", _never_written),
@@ -203,7 +203,7 @@ disk_left = Signal(
     description="Share of a disk that is left; below thresholds.disk_low the share in a day if it goes on as in "
     f"the last {_LATELY}.",
     action="Remove weights and images that nobody uses, or enlarge the disk.",
-    note=f"Where the last {_NOW} agree. Negative where the disk is full before.",
+    note=f"Extrapolated only if the last {_NOW} agree. Negative if the disk is full within a day.",
     better=Better.HIGHER,
     expr=over_level("min", first_of(disk_free < _LIMIT, _fills, disk_free), "device"),
     levels=_MONITOR,

@@ -67,9 +67,8 @@ def _known_by_records() -> Expr:
 known = Signal(
     name="known",
     title="Servers known",
-    question="Which servers does Prometheus know as vLLM servers, and which model does each serve?",
-    description="1 for each target that has exposed vLLM series, with the model that it served last, for as long "
-    "as it is a target.",
+    question="Which targets are vLLM servers, and which model does each serve?",
+    description="1 for each scrape target that has exposed vLLM series, with the model that it served last.",
     action="Compare with your deployment: a server that is missing here is not watched.",
     note="A server that fails stays known, however long it is down.",
     unit=Unit.CODE,

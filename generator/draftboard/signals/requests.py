@@ -103,11 +103,11 @@ _started = InWindow(rate(latency.TIME_TO_FIRST_TOKEN.count))
 unfinished = Signal(
     name="unfinished",
     title="Unfinished requests",
-    question="Do clients give up while they are being answered?",
-    description="(Requests with a first token - finished - running) / requests with a first token: at least so "
-    "many were given up by clients.",
+    question="Do clients disconnect before the response ends?",
+    description="(Requests with a first token - finished - running) / requests with a first token: a lower bound of "
+    "those that clients abandoned.",
     action="If it is high, find who closes the connection: often a timeout.",
-    note='Within the window. vLLM counts them nowhere: finished_reason="abort" stays 0, and HTTP counts them as 2xx.',
+    note='Within the window. vLLM does not count them: finished_reason="abort" stays 0, and HTTP counts them as 2xx.',
     better=Better.LOWER,
     expr=((_started - InWindow(request_rate) - requests_running) / _started)
     & (_started >= Setting("traffic.requests_to_judge")),
@@ -270,8 +270,8 @@ http_failure_ratio = Signal(
 )
 cut_off = Signal(
     name="cut_off",
-    title="Truncated answers",
-    question="Do answers run into their limit?",
+    title="Truncated responses",
+    question="Do responses reach their length limit?",
     description="Share of finished requests that end at their length limit, or that vLLM ended because they "
     "repeat themselves.",
     action="If it is high, check max_tokens, and look for repetition loops.",
@@ -285,11 +285,11 @@ _only_first_tokens = rate(serving.GENERATION_TOKENS, by=()) <= _first_tokens * 1
 unanswered = Signal(
     name="unanswered",
     title="Unanswered requests",
-    question="Do requests come in, and none is answered?",
+    question="Does a server accept requests but finish none?",
     description="Requests in the window that were accepted or received a first token, on a server that finished "
     "none and generated nothing more.",
     action="Remove the server from rotation, and restart it.",
-    note="Accepted: HTTP 2xx. Clients gave up on them.",
+    note="Accepted: HTTP 2xx. Their clients disconnected.",
     unit=Unit.REQUESTS,
     better=Better.LOWER,
     expr=first_of(*(asked >= Setting("traffic.requests_unanswered") for asked in _asked))

@@ -172,7 +172,7 @@ unserved = _signal(
     question="How many requests failed before an engine counted them?",
     description="Requests per second answered with 5xx outside the engines; while no server answers, as many as "
     "came in the hour before on average.",
-    action="Look at the servers and the way to them.",
+    action="Check the servers and the network to them.",
     note="Not the errors and rejections of an engine.",
     unit=Unit.REQUESTS_PER_SECOND,
     better=Better.LOWER,

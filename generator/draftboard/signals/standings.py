@@ -106,7 +106,7 @@ ENGINES = _named(
     _engines(title, what, counted, status)
     for title, what, counted, status in (
         ("down", "do not answer", _engines_counted(_engines_in("down")), Status.DOWN),
-        ("stuck", "hold requests and generate nothing", _engines_counted(requests.stuck_engines), Status.DOWN),
+        ("stuck", "have running requests and generate nothing", _engines_counted(requests.stuck_engines), Status.DOWN),
         (
             "not drafting",
             "serve without drafting or vLLM metrics",
@@ -115,7 +115,7 @@ ENGINES = _named(
         ),
         (
             "fine",
-            "draft, idle, start or are to do without",
+            "draft, are idle, start, or are baselines",
             # By its state, an engine that is stuck is idle.
             _engines_counted(_engines_in("drafting", "idle", "off", "starting"))
             - _engines_counted(requests.stuck_engines),
@@ -134,8 +134,8 @@ ALERTS = _named(
 )
 _FIRST_STEPS = Decision(
     {
-        "down": Choice(Code(20, "bring it back", Status.DOWN), _standing("down")),
-        "not drafting": Choice(Code(21, "find out why nothing is drafted", Status.STUCK), _standing("not drafting")),
+        "down": Choice(Code(20, "restart it", Status.DOWN), _standing("down")),
+        "not drafting": Choice(Code(21, "find out why it does not draft", Status.STUCK), _standing("not drafting")),
         "unclear": Choice(Code(22, "run draftboard doctor", Status.ODD), _standing("unclear")),
     }
 )
@@ -143,7 +143,8 @@ next_step = Signal(
     name="next_step",
     title="Next step",
     question="What should be done first?",
-    description="What a model needs that is down, does not draft or has unclear counters; of others the advice on K.",
+    description="What to do for a model that is down, does not draft or has contradicting counters; for others the "
+    "advice on K.",
     action="Take it as the start of a search.",
     unit=Unit.CODE,
     expr=first_of(_FIRST_STEPS.expr, decisions.advice),
@@ -179,8 +180,8 @@ _PRICED = IsSet("cost.price_per_gpu_hour")
 _FORMULA = "(Measured speedup - 1) x engines that draft x GPUs of an engine"
 _ACTION = "Where it is negative, draft less or turn it off."
 _NOTE = (
-    "What plain decoding would need on top for as many tokens per second in batches like these. It holds at load: "
-    "servers that idle save nothing. Only from a measured speedup; without a baseline there is none."
+    "GPUs that plain decoding would need in addition for equal tokens per second at this batch size. Valid under load: "
+    "idle servers save nothing. Only from a measured speedup; without a baseline there is none."
 )
 
 
@@ -216,7 +217,7 @@ _latest = Function("timestamp", If(Evaluator.RECORDS, _STANDING, Raw(serving.GEN
 data_age = Signal(
     name="data_age",
     title="Data age",
-    question="How old is what is shown?",
+    question="How old are the figures?",
     description="Time since the newest sample of any model.",
     action="If it is above rules.down_after (by default 2m30s), look at Prometheus and its rules.",
     unit=Unit.SECONDS,

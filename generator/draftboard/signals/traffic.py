@@ -56,8 +56,8 @@ drafts_in_window = Signal(
     name="drafts_in_window",
     title="Drafts in the window",
     short="Drafts",
-    question="On how many drafts does a judgement rest?",
-    description="Drafts verified within the window of the rates: under traffic.drafts_to_judge nothing is judged.",
+    question="On how many drafts does a verdict rest?",
+    description="Drafts verified within the window of the rates: below traffic.drafts_to_judge there is no verdict.",
     action="If there are too few, wait for traffic, or lengthen rules.window.",
     unit=Unit.DRAFTS,
     expr=InWindow(drafts),
@@ -92,7 +92,7 @@ generation_tokens = rate_of(
     "generation_tokens",
     "Generated tokens",
     "How many tokens are generated?",
-    "Use it as the load behind every ratio.",
+    "Use it as the load when you compare ratios.",
     short="Tokens/s",
 )
 decode_steps = rate_of(
@@ -110,7 +110,7 @@ first_tokens = rate_of(
     "first_tokens",
     "First tokens",
     "How many requests received their first token?",
-    "Compare with finished requests: clients gave up on what is neither finished nor running.",
+    "Compare with finished requests: the difference, without running requests, was abandoned by clients.",
     description="Per second: requests that received their first token.",
     unit=Unit.REQUESTS_PER_SECOND,
 )

@@ -106,12 +106,11 @@ speedup_uncertainty = Signal(
     name="measured_speedup_uncertainty",
     title="Uncertainty of the measured speedup",
     short="Uncertainty",
-    question="How far may chance have moved the measured speedup?",
-    description="By its scatter over 12 windows; the 95 % interval is speedup / (1 + this) to speedup x (1 + this).",
-    action="Where the interval holds 1, measure longer.",
-    note="It rests on the changes between windows (rules.window) that follow each other: one step, as of a "
-    "sudden slowdown, hardly widens it. Chance of one window, not what other prompts or machines would give. Shown "
-    "with nine of the twelve changes.",
+    question="How much does the measured speedup vary by chance?",
+    description="By its variation over 12 windows; the 95 % interval is speedup / (1 + this) to speedup x (1 + this).",
+    action="Where the interval contains 1, measure longer.",
+    note="It rests on changes between successive windows (rules.window); a sudden slowdown hardly widens it. It covers "
+    "chance within one window, not other prompts or machines. Shown with nine of the twelve changes.",
     better=Better.LOWER,
     # A question asked once does not compute an hour of a past.
     expr=If(Evaluator.ONCE, AsRecorded(Ref("measured_speedup_uncertainty")), _uncertainty),
@@ -124,8 +123,8 @@ speedup_low = Signal(
     title="Measured speedup, low end",
     short="Low",
     question="How low may the measured speedup be?",
-    description="Lower end of the 95 % interval of the measured speedup, by its scatter over twelve windows.",
-    action="Where the interval holds 1, measure longer before you decide.",
+    description="Lower end of the 95 % interval of the measured speedup, from its variation over twelve windows.",
+    action="Where the interval contains 1, measure longer before you decide.",
     unit=Unit.TIMES,
     better=Better.HIGHER,
     expr=measured_speedup.per(_beyond),
@@ -138,7 +137,7 @@ speedup_high = replace(
     title="Measured speedup, high end",
     short="High",
     question="How high may the measured speedup be?",
-    description="Upper end of the 95 % interval of the measured speedup, by its scatter over twelve windows.",
+    description="Upper end of the 95 % interval of the measured speedup, from its variation over twelve windows.",
     expr=measured_speedup * _beyond,
 )
 

@@ -13,7 +13,7 @@ ranked_speedup = replace(
     users.measured_speedup,
     name="ranked_speedup",
     title="Measured speedup, or none",
-    question="Which way to draft gains most?",
+    question="Which drafting method is fastest?",
     description="The measured speedup of each variant, and none of a variant without a baseline at like load.",
     action="Take the variant whose low end is above the next one's high end.",
     # Grafana sorts no rows without a value.
@@ -38,8 +38,8 @@ step_cost_by_batch = Signal(
     name="step_cost_by_batch",
     title="Measured step cost by batch",
     question="How much longer does a step take than the baseline's, at each batch?",
-    description="Mean step latency over that of the model's baseline, at each batch that both had: from there on up "
-    "a step must yield more tokens.",
+    description="Mean step latency / that of the model's baseline, at each batch size that both had: the tokens per "
+    "step at which the load breaks even.",
     action="Draft less at the batches where the cost is above tokens per decode step.",
     note=f"{_DAYS} Of pure decode steps where both run Draftboard's plugin for vLLM.",
     unit=Unit.STEPS,
@@ -55,9 +55,9 @@ verify_inflation_by_batch = Signal(
     title="Verify inflation by batch",
     question="What does a verify step cost at each batch?",
     description="v at each batch: (measured step cost - share of steps without a draft) / coverage - draft length x c, "
-    "with coverage and draft length of now.",
+    "with the current coverage and draft length.",
     action="Set draft_cost.verify_inflation by batch to it, or run draftboard calibrate.",
-    note=f"{_DAYS} The time of a step does not tell c from v.",
+    note=f"{_DAYS} Step time alone does not separate c and v.",
     unit=Unit.STEPS,
     better=Better.LOWER,
     expr=AtLeast(step_cost_by_batch, 1)
@@ -80,7 +80,7 @@ tokens_per_engine = Signal(
     short="Tokens/s, engine",
     question="How much does each engine of a variant generate?",
     description="Generated tokens per second / engines that answer.",
-    action="Compare it at like load: clients who send less get less.",
+    action="Compare at like load: throughput depends on the clients.",
     unit=Unit.TOKENS_PER_SECOND,
     expr=traffic.generation_tokens / _answering,
 )
@@ -91,7 +91,7 @@ cost_of_tokens = Signal(
     question="What do a million generated tokens cost?",
     description="Price of an engine's hour, a variable of the page, / tokens that an engine generates in an hour.",
     action="Compare variants at like load: an idle engine costs as much as a busy one.",
-    note="At the throughput of now; the price is that of all GPUs of one engine.",
+    note="At the current throughput; the price covers all GPUs of one engine.",
     unit=Unit.PRICE,
     better=Better.LOWER,
     expr=Parameter("price", Setting("cost.price_per_engine_hour")) / (tokens_per_engine * _MILLIONS_AN_HOUR),

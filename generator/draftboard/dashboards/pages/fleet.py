@@ -28,7 +28,7 @@ PAGE = Page(
             "",
             *summary(9, 8, 7),
             table(
-                "Engines by standing",
+                "Engines by health",
                 *(fleet.engine_standing, acceptance.acceptance_length, fleet.length_margin),
                 *(depth.first_position, depth.last_position),
                 *(traffic.generation_tokens, capacity.kv_cache_usage, latency.per_token.p99),
