@@ -46,7 +46,7 @@ export PROMETHEUS PROMTOOL ALERTMANAGER AMTOOL DOCKER_COMPOSE VICTORIA_METRICS V
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo install dist test test-dist test-docs test-long test-vllm test-wheel test-grafana test-kubernetes test-stack test-stack-vllm \
-	test-victoria test-cluster docs pictures recording unit lint format typecheck test-floors constraints \
+	test-victoria test-cluster docs pictures recording quick unit lint format typecheck test-floors constraints \
 	mutate detect false-alarms costs intervals schemas bench bench-simulator check-chromium optional-tools tools clean
 
 include deploy/stack.mk
@@ -64,6 +64,9 @@ test: ## Run lint, type checks and all tests, with a real Prometheus
 	@$(MAKE) --no-print-directory --jobs=4 lint typecheck optional-tools "OPTIONAL=$(OPTIONAL)" \
 		$(filter %/prometheus,$(FETCHED))
 	$(BIN)/pytest -n auto --dist loadgroup --no-loadscope-reorder -m "not long"
+
+quick: $(VENV)/.dev ## Run the tests nearest to what has changed
+	PYTHONPATH=tests $(BIN)/python -m scripts.quick
 
 unit: $(VENV)/.dev ## Run tests/unit, without Prometheus
 	$(BIN)/pytest -n auto --dist loadgroup --no-loadscope-reorder -m "not prometheus and not long" tests/unit
