@@ -12,13 +12,14 @@ from draftboard.build import render, write
 from draftboard.build.files import ALERTING, RECORDING
 from draftboard.rulers import RULERS, Ruler
 from draftboard.settings import Settings
+from support import cases
 from support.rulefiles import groups as all_groups
-from support.rulefiles import loaded, needed, prepared, rules
+from support.rulefiles import loaded, needed, rules
 
 pytestmark = pytest.mark.prometheus
 
 ROOT = Path(__file__).parent.parent
-PATHS = sorted((ROOT / "tests/rules").glob("*.test.yaml"))
+PATHS = cases.paths()
 WITH_KEYS_OF_THEIR_OWN: set[Ruler] = {"thanos", "vmalert"}
 # Their value is 1 or absent: there is no boundary to stand on.
 WITHOUT_A_BOUNDARY = {"SpecDecodeMetricsMissing", "DraftboardWatchdog"}
@@ -69,20 +70,28 @@ def tested(settings: Settings) -> dict[str, str]:
     return {path: render(settings)[path] for path in (RECORDING, ALERTING)}
 
 
-@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.name.removesuffix(".test.yaml"))
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.name.removesuffix(".cases.yaml"))
 def test_cases(path: Path, promtool: Path, tested: dict[str, str], tmp_path: Path) -> None:
     """promtool evaluates every rule at every time, so it gets those alone that the cases ask for."""
-    cases = prepared(path.read_text(), "rules.yaml", (group["name"] for group in all_groups(tested)))
-    chosen = {name: text for name, text in tested.items() if name in path.read_text()}
-    (tmp_path / "rules.yaml").write_text(json.dumps({"groups": needed(chosen, cases)}))
-    (tmp_path / path.name).write_text(cases)
-    run(promtool, "test", "rules", tmp_path / path.name)
+    document = cases.read(path)
+    chosen = {name: text for name, text in tested.items() if name in document["rule_files"]}
+    (tmp_path / "rules.yaml").write_text(json.dumps({"groups": needed(chosen, cases.text(document))}))
+
+    def failure(tests: list[dict[str, Any]]) -> str:
+        file = tmp_path / path.name
+        file.write_text(cases.for_promtool(document | {"tests": tests}, "rules.yaml", all_groups(tested)))
+        done = subprocess.run([promtool, "test", "rules", file], capture_output=True, text=True, check=False)
+        return done.stdout + done.stderr if done.returncode else ""
+
+    if failed := failure(document["tests"]):  # promtool names the case of a failed alert, and of a failed query none
+        each = {cases.where(path, case["name"]): failure([case]) for case in document["tests"]}
+        pytest.fail("\n".join(f"{name}\n{said}" for name, said in each.items() if said) or failed, pytrace=False)
 
 
 @pytest.fixture(scope="module")
 def groups() -> list[dict[str, Any]]:
     """All groups of cases, each of which has a name."""
-    found = [(path.name, group) for path in PATHS for group in loaded(path.read_text())["tests"]]
+    found = [(path.name, group) for path in PATHS for group in cases.read(path)["tests"]]
     assert [path for path, group in found if not group.get("name")] == []
     return [group for _, group in found]
 

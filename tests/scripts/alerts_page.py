@@ -10,13 +10,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-
 from draftboard.alerts import SUBJECTS, WATCHDOG, Alert, load
 from draftboard.build import render
 from draftboard.build.files import ALERTING, RECORDING
 from draftboard.durations import Duration
 from draftboard.settings import Settings, Severity
+from support import cases
 from support.rulefiles import needed
 
 ROOT = Path(__file__).parents[2]
@@ -138,15 +137,13 @@ def minutes_to_tell(alert: str, scrape: int, promtool: Path, files: Mapping[str,
 
     The story begins STEP after an evaluation, so that scrapes every minute are seen late.
     """
-    story, path = STORIES[alert], ROOT / f"tests/rules/alert-{alert}.test.yaml"
-    text = path.read_text()
-    document = yaml.load(text, yaml.BaseLoader)  # noqa: S506  (all is text: 0x9 is no number)
+    story, document = STORIES[alert], cases.read(cases.FOLDER / f"alert-{alert}.cases.yaml")
     (group,) = (group for group in document["tests"] if group["name"].startswith(story.beginning))
     interval = Duration.parse(group.get("interval", document["evaluation_interval"])).seconds
     end = story.cause + LONGEST
     firing = f'alertname="{alert}",alertstate="firing",{story.where}'
     first = f"min(min_over_time(timestamp(ALERTS{{{firing}}})[{end + 1}m:1m]))"
-    rules = needed({name: rules for name, rules in files.items() if name in text}, alert)
+    rules = needed({name: rules for name, rules in files.items() if name in document["rule_files"]}, alert)
     test = {
         "rule_files": ["rules.yaml"],
         "evaluation_interval": "1m",

@@ -36,13 +36,12 @@ from rich.progress import Progress, TimeElapsedColumn
 
 from draftboard.build import render
 from draftboard.settings import load
-from support.rulefiles import prepared
+from support import cases
 
 ROOT = Path(__file__).parents[2]
 EQUIVALENTS = Path(__file__).with_name("mutation_equivalents.yaml")
 KNOWN = ROOT / ".mutation_cache"
 ONE_OF_MANY = {"GOGC": "400", "GOMAXPROCS": "1"}  # for a promtool among others, with little memory to collect
-TEXTS = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 RULES = "rules.yaml"
 RULE_FILES = ("alerts/recording.rules.yaml", "alerts/alerting.rules.yaml")
 
@@ -101,10 +100,14 @@ class Case:
 
     file: Path
     name: str
-    text: str  # all of the file that concerns this entry
+    document: dict[str, Any] = field(hash=False)  # all of the file that concerns this entry
     words: frozenset[str]
     patterns: frozenset[str]  # of names
     rule_files: frozenset[str]
+
+    @functools.cached_property
+    def text(self) -> str:
+        return cases.text(self.document)
 
     @property
     def key(self) -> str:
@@ -112,16 +115,17 @@ class Case:
 
 
 def load_cases() -> Iterator[Case]:
-    for path in sorted((ROOT / "tests/rules").glob("*.test.yaml")):
-        if "exp_annotations" in path.read_text():
+    for path in cases.paths():
+        document = cases.read(path)
+        if "exp_annotations" in cases.text(document):
             continue  # It compares messages, not what rules compute.
-        document = yaml.load(path.read_text(), TEXTS)  # noqa: S506  (all its values are text)
         for entry in document["tests"]:
-            words = words_of(json.dumps(entry).replace(r"\n", " "))  # the break of a line is no part of a word
+            only = document | {"tests": [entry]}
             asked = " ".join(test["expr"] for test in entry.get("promql_expr_test", ()))
             patterns = frozenset(re.findall(r'__name__=~"([^"]+)"', asked))
-            loaded = frozenset(file.removeprefix("../../") for file in document["rule_files"])
-            yield Case(path, entry["name"], json.dumps(document | {"tests": entry}), words, patterns, loaded)
+            yield Case(
+                path, entry["name"], only, words_of(cases.text(only)), patterns, frozenset(document["rule_files"])
+            )
 
 
 @functools.cache
@@ -246,7 +250,7 @@ class Runner:
 
     def __init__(self, promtool: Path, folder: Path, rules: dict[str, Rule], known: Known) -> None:
         self.promtool, self.folder, self.rules, self.known = promtool, folder, rules, known
-        self.order = dict.fromkeys(rule.group for rule in rules.values())
+        self.order = [{"name": group} for group in dict.fromkeys(rule.group for rule in rules.values())]
         self.version = subprocess.run([promtool, "--version"], capture_output=True, text=True, check=True).stdout
         self.testing: dict[str, list[Case]] = {name: [] for name in rules}
         for case in load_cases():
@@ -277,8 +281,8 @@ class Runner:
         folder.mkdir(exist_ok=True)
         (folder / RULES).write_text(content)
         file = folder / case.file.name
-        file.write_text(prepared(case.file.read_text(), RULES, self.order))
-        command: list[str | Path] = [self.promtool, "test", "rules", f"--run=^{re.escape(case.name)}$", file]
+        file.write_text(cases.for_promtool(case.document, RULES, self.order))
+        command: list[str | Path] = [self.promtool, "test", "rules", file]
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | ONE_OF_MANY)
         rejected = "could not parse expression" in done.stdout + done.stderr
         return "rejected" if rejected else "failed" if done.returncode else "passed"
@@ -292,7 +296,7 @@ class Runner:
             self.known[key] = self.run(case, content)
             self.known[duration] = f"{time.monotonic() - start:.3f}"
         self.seconds[case.key] = float(self.known[duration])
-        return "" if self.known[key] == "passed" else f"{case.file.name}: {case.name}"
+        return "" if self.known[key] == "passed" else cases.where(case.file, case.name)
 
     def outcome(self, mutant: Rule) -> str:
         """`killed`, `survived` or `rejected`: first by what killed it before, then by what kills most a second."""
@@ -316,12 +320,12 @@ class Runner:
     def judge(self, todo: list[Rule], console: Console) -> dict[Rule, str]:
         """The outcome of every mutant, on all cores."""
         outcomes: dict[Rule, str] = {}
-        cases = {case.key: case for mutant in todo for case in self.testing[mutant.name]}
+        needed = {case.key: case for mutant in todo for case in self.testing[mutant.name]}
         bar = Progress(
             *Progress.get_default_columns(), TimeElapsedColumn(), console=console, disable=not console.is_terminal
         )
         with bar, ThreadPoolExecutor((os.cpu_count() or 1) + 1) as pool:  # one waits for the disk
-            if failures := list(filter(None, pool.map(self.baseline, cases.values()))):
+            if failures := list(filter(None, pool.map(self.baseline, needed.values()))):
                 sys.exit("These fail on the rules as they are:\n" + "\n".join(failures))
             task = bar.add_task("mutants", total=len(todo))
             futures = {pool.submit(self.outcome, mutant): mutant for mutant in todo}

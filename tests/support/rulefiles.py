@@ -2,7 +2,7 @@
 
 import functools
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import promql_parser
@@ -42,16 +42,17 @@ def needed(files: Mapping[str, str], asked: str) -> list[dict[str, Any]]:
 
     Messages are part of an alert only where the text expects one: promtool would compare them in every case.
     """
+    left_out = () if "exp_annotations" in asked else ("annotations",)
     reads: dict[str, set[str]] = {}
     for rule in rules(files):
-        reads.setdefault(_name(rule), set()).update(records_in(rule["expr"]))
+        messages = " ".join(rule.get("annotations", {}).values()) if not left_out else ""
+        reads.setdefault(_name(rule), set()).update(records_in(rule["expr"]), re.findall(r"\w+:\w+:\w+", messages))
     wanted: set[str] = set()
     patterns = set(re.findall(r'__name__=~"([^"]+)"', asked))
     left = {name for name in reads if name in asked or any(re.fullmatch(pattern, name) for pattern in patterns)}
     while left:
         wanted |= left
         left = {record for name in left for record in reads.get(name, ())} - wanted
-    left_out = () if "exp_annotations" in asked else ("annotations",)
     return [
         group
         | {
@@ -63,14 +64,6 @@ def needed(files: Mapping[str, str], asked: str) -> list[dict[str, Any]]:
         }
         for group in groups(files)
     ]
-
-
-def prepared(cases: str, rule_file: str, order: Iterable[str]) -> str:
-    """A file of cases on other rules; without an order of their groups, promtool evaluates them in any."""
-    head = f"rule_files: [{rule_file}]\ngroup_eval_order: [{', '.join(order)}]"
-    text, found = re.subn("^rule_files: .*$", head, cases, flags=re.MULTILINE)
-    assert found == 1
-    return text
 
 
 def _name(rule: Rule) -> str:

@@ -43,8 +43,8 @@ PARTS: dict[str, Callable[[Alert], bool]] = {
         not template(alert).is_file()
         or bool(re.search(r"^\$\{policy\} [A-Z].+\.$", template(alert).read_text(), re.MULTILINE))
     ),
-    "promtool cases, tests/rules/alert-{name}.test.yaml": lambda alert: (
-        ROOT / f"tests/rules/alert-{alert.name}.test.yaml"
+    "promtool cases, tests/rules/alert-{name}.cases.yaml": lambda alert: (
+        ROOT / f"tests/rules/alert-{alert.name}.cases.yaml"
     ).is_file(),
     "a guard of least traffic, or its name in UNGUARDED of this test": lambda alert: (
         (alert.guard is None) == (alert.name in UNGUARDED)
