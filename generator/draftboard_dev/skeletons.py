@@ -63,8 +63,8 @@ def signal(root: Path, name: str, family: str) -> Files:
     text = (root / path).read_text()
     expression = next(key for key in plain if re.search(rf"^{key} = ", text, re.MULTILINE))
     values = {"name": name, "expression": expression, "record": f"vllm_{name}:ratio_rate"}
-    case = _filled("records.test.yaml", **values, window=Settings().rules.rate_window)
-    return {path: text + _filled("signal.py", **values), f"tests/rules/records-{name}.test.yaml": case}
+    case = _filled("records.cases.yaml", **values, window=Settings().rules.rate_window)
+    return {path: text + _filled("signal.py", **values), f"tests/rules/records-{name}.cases.yaml": case}
 
 
 def alert(root: Path, name: str, signal_name: str, beyond: str) -> Files:
@@ -89,7 +89,7 @@ def alert(root: Path, name: str, signal_name: str, beyond: str) -> Files:
     return {
         path: edit.imported(text, f"from draftboard.signals import {Level.__name__}, {module}"),
         f"{_SOURCE}/alerts/runbooks/{name}.md.j2": _filled("runbook.md", **values),
-        f"tests/rules/alert-{name}.test.yaml": _filled("alert.test.yaml", **values),
+        f"tests/rules/alert-{name}.cases.yaml": _filled("alert.cases.yaml", **values),
     }
 
 

@@ -100,6 +100,13 @@ def test_intervals_are_no_longer_than_chance_and_correlation_ask_for() -> None:
     assert many.error < few.error / 3
 
 
+@pytest.mark.parametrize(("repeated", "longer"), [(2, 2.0), (5, 1 + 14 / 20), (7, 1 + 14 / 28)])
+def test_an_interval_is_that_of_its_sums_of_deviations(repeated: int, longer: float) -> None:
+    """Deviations of +1, +1, -1, -1 sum to 1, 2, 1, 0, whose squares are 1.5 on average; Lobato's quantile is 45.4."""
+    parts = [(11.0, 1.0), (11.0, 1.0), (9.0, 1.0), (9.0, 1.0)] * repeated
+    assert ratio(parts).error == pytest.approx(longer * math.sqrt(45.4 * 1.5) / len(parts))
+
+
 def test_a_drift_over_all_parts_is_told_by_a_wide_interval() -> None:
     found = ratio([(float(part), 1.0) for part in range(1, PARTS + 1)])
     shuffled = random.Random(1).sample(range(1, PARTS + 1), PARTS)

@@ -17,12 +17,12 @@ from draftboard_dev.skeletons import MARK
 EVERY = {
     "signal queue_time_share --family requests": (
         "generator/draftboard/signals/requests.py",
-        "tests/rules/records-queue_time_share.test.yaml",
+        "tests/rules/records-queue_time_share.cases.yaml",
     ),
     "alert VLLMQueueTimeLong --signal rejection_ratio --beyond rejected": (
         "generator/draftboard/alerts/serving.py",
         "generator/draftboard/alerts/runbooks/VLLMQueueTimeLong.md.j2",
-        "tests/rules/alert-VLLMQueueTimeLong.test.yaml",
+        "tests/rules/alert-VLLMQueueTimeLong.cases.yaml",
     ),
     "page queue": ("generator/draftboard/dashboards/pages/queue.py",),
     "metric vllm:spec_decode_num_skipped_total --label reason": ("generator/draftboard/catalogue/speculation.py",),
