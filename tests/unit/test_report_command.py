@@ -20,7 +20,7 @@ from draftboard.output import Described, as_json, as_markdown, show
 from draftboard.reading import Lifetime, Pages, Reader, Servers, counts_of, lifetime, load
 from draftboard.report import ModelReport, Report, Speculation, document, load_report, report, schema
 from draftboard.report.bound import LINE, FromSignal, bound, lines, values
-from draftboard.report.objects import Traffic
+from draftboard.report.numbers import Traffic
 from draftboard.settings import Settings
 from draftboard.signals import Level
 from draftboard.signals.acceptance import acceptance, acceptance_length, draft_length

@@ -8,7 +8,7 @@ import pytest
 from draftboard.reading import Lifetime
 from draftboard.report import ModelReport, Report, report, verdict_of
 from draftboard.report.document import document, status_of
-from draftboard.report.objects import Expectation
+from draftboard.report.numbers import Expectation
 from draftboard.settings import Settings
 from draftboard.status import Status
 from support.known import known

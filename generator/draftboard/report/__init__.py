@@ -2,7 +2,8 @@
 
 from draftboard.report.document import document, named, status_of, time_in_words, verdict_of, warnings
 from draftboard.report.judge import broken_identities
-from draftboard.report.objects import ModelReport, Origin, Part, Report, Sample, Sampling, Speculation, Verdict
+from draftboard.report.numbers import Part, Sample, Speculation
+from draftboard.report.objects import ModelReport, Origin, Report, Sampling, Verdict
 from draftboard.report.plot import draw
 from draftboard.report.reporting import Reading, judged, of_pages, read, report, report_each
 from draftboard.report.saved import load_report, schema

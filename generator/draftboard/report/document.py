@@ -8,7 +8,8 @@ from draftboard.catalogue.dialects import DIALECTS
 from draftboard.history import quoted
 from draftboard.output import Bar, Block, Bullets, Cell, Document, Heading, Note, Sentence, Table, Text, columns
 from draftboard.report.bound import LOAD, bound
-from draftboard.report.objects import LINES, Expectation, Judged, Latency, ModelReport, Report, Speculation, Traffic
+from draftboard.report.numbers import Expectation, Latency, Speculation, Traffic
+from draftboard.report.objects import LINES, Judged, ModelReport, Report
 from draftboard.report.verdict import UNCLEAR
 from draftboard.settings import Settings
 from draftboard.signals import Signal, acceptance, comparison, depth, economics, traffic

@@ -5,7 +5,7 @@ from draftboard.expr.vector import value_of
 from draftboard.quantity import Setting, value
 from draftboard.reading import Numbers
 from draftboard.report.bound import per
-from draftboard.report.objects import Expectation
+from draftboard.report.numbers import Expectation
 from draftboard.signals.acceptance import acceptance_length, coverage, draft_length, tokens_per_step
 from draftboard.signals.capacity import batch, engines, prompt_tokens
 from draftboard.signals.costs import decode_batch

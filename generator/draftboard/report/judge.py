@@ -7,6 +7,7 @@ from draftboard.catalogue.dialects import Dialect
 from draftboard.reading import Numbers
 from draftboard.report import objects
 from draftboard.report.bound import per, values
+from draftboard.report.numbers import Latencies, Latency, Part, Sample, Speculation, Traffic
 from draftboard.report.verdict import Case, assumed_of, filled, interval_of, verdict_of
 from draftboard.settings import Settings
 from draftboard.signals import traffic
@@ -59,7 +60,7 @@ def model_report(
     *,
     labels: dict[str, str] | None = None,
     engines: tuple[objects.EngineReport, ...] = (),
-    parts: tuple[objects.Part, ...] = (),
+    parts: tuple[Part, ...] = (),
     notes: tuple[str, ...] = (),
 ) -> objects.ModelReport:
     """A model's entry, of its engines together."""
@@ -163,18 +164,18 @@ def judge(case: Case) -> objects.Judged:
         verdict=result,
         sample=sample,
         speculation=_speculation(case, result) if sample else None,
-        latency=objects.Latencies(**{name: _latency(numbers, name) for name in FELT}),
+        latency=Latencies(**{name: _latency(numbers, name) for name in FELT}),
         traffic=_traffic(case),
         notes=tuple(_FILTERED.format(name=name) for name in missing) if sample else (),
     )
 
 
-def _sample(case: Case) -> objects.Sample | None:
+def _sample(case: Case) -> Sample | None:
     """The four counters, where anything was drafted."""
     numbers = case.numbers
     if not (counted := numbers.value(traffic.drafts)):
         return None
-    return objects.Sample(
+    return Sample(
         drafts=counted,
         draft_tokens=numbers.value(traffic.draft_tokens),
         accepted_tokens=numbers.value(traffic.accepted_tokens),
@@ -183,22 +184,22 @@ def _sample(case: Case) -> objects.Sample | None:
     )
 
 
-def _speculation(case: Case, verdict: objects.Verdict) -> objects.Speculation:
-    result = values(objects.Speculation, case.numbers, case.seconds)
+def _speculation(case: Case, verdict: objects.Verdict) -> Speculation:
+    result = values(Speculation, case.numbers, case.seconds)
     result["survival"] = result["survival"][: case.settings.max_draft_tokens]
     result |= {name: int(k) for name in ("best_k", "configured_k", "lowest_k") if (k := result[name]) is not None}
     share = result["acceptance"]
     result["band"] = (
         acceptance.step_of(share, case.settings).says if verdict.says is not None and share is not None else None
     )
-    return objects.Speculation(**result, assumed=assumed_of(case) if verdict.basis == ASSUMED else None)
+    return Speculation(**result, assumed=assumed_of(case) if verdict.basis == ASSUMED else None)
 
 
-def _traffic(case: Case) -> objects.Traffic:
+def _traffic(case: Case) -> Traffic:
     numbers = case.numbers
     answered, generated = numbers.value(traffic.first_tokens), numbers.value(traffic.generation_tokens)
-    return objects.Traffic(
-        **values(objects.Traffic, numbers, case.seconds),
+    return Traffic(
+        **values(Traffic, numbers, case.seconds),
         prompt_length=per(numbers.value(prompt_tokens), answered),
         answer_length=per(generated, answered),
         generated=generated,
@@ -206,7 +207,7 @@ def _traffic(case: Case) -> objects.Traffic:
     )
 
 
-def _latency(numbers: Numbers, name: str) -> objects.Latency | None:
+def _latency(numbers: Numbers, name: str) -> Latency | None:
     family = FELT[name]
     buckets = numbers.by(family.buckets)
     count = max(buckets.values(), default=0.0)
@@ -215,7 +216,7 @@ def _latency(numbers: Numbers, name: str) -> objects.Latency | None:
         return None
     mean, unresolved = numbers.value(family.mean) or 0.0, numbers.value(family.unresolved) or 0.0
     first = float(next(iter(buckets)))
-    return objects.Latency(count=count, mean=mean, p50=p50, p95=p95, p99=p99, resolution=first, unresolved=unresolved)
+    return Latency(count=count, mean=mean, p50=p50, p95=p95, p99=p99, resolution=first, unresolved=unresolved)
 
 
 def broken_identities(numbers: Numbers, engine: str) -> tuple[objects.Broken, ...]:

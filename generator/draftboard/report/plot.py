@@ -7,7 +7,8 @@ from draftboard import pictures
 from draftboard.errors import DraftboardError
 from draftboard.output import escape
 from draftboard.report.document import named
-from draftboard.report.objects import ModelReport, Report, Speculation
+from draftboard.report.numbers import Speculation
+from draftboard.report.objects import ModelReport, Report
 from draftboard.settings import Settings
 from draftboard.signals.depth import conditional_acceptance, survival
 from draftboard.signals.economics import BREAK_EVEN, speedup_at

@@ -22,7 +22,7 @@ from draftboard.prometheus import Client, Series
 from draftboard.quantity import Setting
 from draftboard.reading import drafting_of, of_model
 from draftboard.report.bound import LINE, bound
-from draftboard.report.objects import COUNTED, Part, Traffic
+from draftboard.report.numbers import COUNTED, Part, Traffic
 from draftboard.report.scatter import SCRAPES, Parts, speedups
 from draftboard.settings import Settings
 from draftboard.signals import Edition, Level, Scope, Signal, traffic

@@ -15,17 +15,8 @@ from draftboard.intervals import PARTS
 from draftboard.output import Progress, no_progress
 from draftboard.report.from_prometheus import of_prometheus
 from draftboard.report.judge import broken_identities, engine_report, judge, missing_of_dialect, model_report
-from draftboard.report.objects import (
-    COUNTED,
-    SCHEMA_VERSION,
-    Broken,
-    Judged,
-    ModelReport,
-    Origin,
-    Part,
-    Report,
-    Sampling,
-)
+from draftboard.report.numbers import COUNTED, Part
+from draftboard.report.objects import SCHEMA_VERSION, Broken, Judged, ModelReport, Origin, Report, Sampling
 from draftboard.report.verdict import Case
 from draftboard.settings import Settings
 from draftboard.signals import Level

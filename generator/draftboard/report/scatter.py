@@ -6,7 +6,8 @@ from operator import attrgetter
 
 from draftboard.expr.vector import Labels, kept, value_of
 from draftboard.intervals import LEAST, Estimate, Ratio
-from draftboard.report.objects import Origin, Part
+from draftboard.report.numbers import Part
+from draftboard.report.objects import Origin
 from draftboard.settings import Settings
 from draftboard.signals.acceptance import acceptance, acceptance_length
 from draftboard.signals.latency import per_token

@@ -9,6 +9,7 @@ from draftboard.quantity import value
 from draftboard.reading import Numbers
 from draftboard.report import objects
 from draftboard.report.expectation import expectation_of
+from draftboard.report.numbers import Expectation
 from draftboard.settings import Settings
 from draftboard.signals import ALL, Signal
 from draftboard.signals.acceptance import tokens_per_step
@@ -83,12 +84,12 @@ def verdict_of(case: Case) -> objects.Verdict:
     )
 
 
-def assumed_of(case: Case) -> objects.Expectation | None:
+def assumed_of(case: Case) -> Expectation | None:
     """Ranges from published measurements, where the settings hold nothing but assumed costs."""
     return expectation_of(case.numbers, case.seconds) if case.settings.draft_cost.is_assumed else None
 
 
-def _of_ranges(case: Case, expected: objects.Expectation, advised: Choice | None) -> objects.Verdict:
+def _of_ranges(case: Case, expected: Expectation, advised: Choice | None) -> objects.Verdict:
     """What holds in all of the range of the costs."""
     speedup, step_cost = expected.speedup, expected.step_cost
     if speedup is None or step_cost is None:
@@ -116,7 +117,7 @@ def _of_ranges(case: Case, expected: objects.Expectation, advised: Choice | None
     )
 
 
-def _length(expected: objects.Expectation, says: Ruling) -> tuple[str | None, str]:
+def _length(expected: Expectation, says: Ruling) -> tuple[str | None, str]:
     """Advice on K, and its reason."""
     advised_length = expected.length
     if says is Ruling.UNCLEAR and (advised_length is None or advised_length.change is Change.KEEP):
