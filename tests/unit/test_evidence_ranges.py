@@ -59,7 +59,7 @@ def test_numbers_that_agree_are_not_refuted() -> None:
         speedup=Range(0.9, 1.3),
         step_cost=Range(1.8, 2.2),
         expected=Range(1.0, 2.0),
-        arm=Lengths(prompt=772, answer=40),
+        variant=Lengths(prompt=772, answer=40),
         baseline=Lengths(prompt=600, answer=40),
     )
     assert not list(refutations(fair, TOLERANCE))
@@ -71,11 +71,11 @@ def test_numbers_that_agree_are_not_refuted() -> None:
     [
         # Each was seen live, as a verdict.
         (
-            Measured(arm=Lengths(prompt=39, answer=12), baseline=Lengths(prompt=39, answer=40)),
+            Measured(variant=Lengths(prompt=39, answer=12), baseline=Lengths(prompt=39, answer=40)),
             ["the variants are not alike: answers of 12 against 40 tokens"],
         ),
         (
-            Measured(arm=Lengths(prompt=39), baseline=Lengths(prompt=1027)),
+            Measured(variant=Lengths(prompt=39), baseline=Lengths(prompt=1027)),
             ["the variants are not alike: prompts of 39 against 1,027 tokens"],
         ),
         (
@@ -102,5 +102,5 @@ def test_what_cannot_be_at_once_is_refuted(found: Measured, said: list[str]) -> 
 
 @pytest.mark.parametrize(("answer", "refuted"), [(70.0, False), (69.0, True)])
 def test_lengths_may_differ_by_the_tolerance(answer: float, refuted: bool) -> None:
-    found = Measured(arm=Lengths(answer=answer), baseline=Lengths(answer=100))
+    found = Measured(variant=Lengths(answer=answer), baseline=Lengths(answer=100))
     assert bool(list(refutations(found, TOLERANCE))) is refuted

@@ -19,17 +19,17 @@ class Lengths:
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """What is known of an arm with speculation and of its baseline, each independent of the others."""
+    """What is known of a variant with speculation and of its baseline, each independent of the others."""
 
     tokens_per_step: float | None = None
-    """Tokens that a decode step of the arm yields."""
+    """Tokens that a decode step of the variant yields."""
     speedup: Range | None = None
-    """Measured: interval of the baseline's time per output token over the arm's."""
+    """Measured: interval of the baseline's time per output token over the variant's."""
     step_cost: Range | None = None
-    """Measured: interval of the arm's step time over the baseline's."""
+    """Measured: interval of the variant's step time over the baseline's."""
     expected: Range | None = None
     """The speedup that costs measured elsewhere let one expect, as those of a calibration."""
-    arm: Lengths = Lengths()
+    variant: Lengths = Lengths()
     baseline: Lengths = Lengths()
 
 
@@ -37,7 +37,7 @@ def refutations(found: Measured, tolerance: float) -> Iterator[str]:
     """Each contradiction in a sentence; lengths may differ by the share `tolerance` of the longer."""
     tokens, speedup, cost = found.tokens_per_step, found.speedup, found.step_cost
     for what in ("prompt", "answer"):
-        own, other = getattr(found.arm, what), getattr(found.baseline, what)
+        own, other = getattr(found.variant, what), getattr(found.baseline, what)
         if own is not None and other is not None and min(own, other) < (1 - tolerance) * max(own, other):
             yield f"the variants are not alike: {what}s of {own:,.0f} against {other:,.0f} tokens"
     if speedup and tokens and speedup.low > tokens:

@@ -112,7 +112,8 @@ class _Answer:
         """The entry of a model."""
         names, labels = self.settings.labels, dict(key)
         method, model = labels.pop(names.spec_method, ""), labels.pop(names.model_name, "")
-        case = self._case(self.models.of(key), "its engines together")
+        baselines = self._baselines.get(kept(key, (*names.scope, names.model_name)), ())
+        case = replace(self._case(self.models.of(key), "its engines together"), baselines=baselines)
         engines = tuple(self._engines(case.numbers, self.engines)) if self.engines else ()
         own = self.parts.get(key, ())
         notes = (
@@ -123,6 +124,16 @@ class _Answer:
         change = self.changes.get(kept(key, Level.SERVICE.labels(self.settings)))
         result = model_report(case, model, method, labels=labels, engines=engines, parts=own, notes=notes)
         return replace(result, last_change=change if change and _led_to(change, key, self.settings) else None)
+
+    @cached_property
+    def _baselines(self) -> dict[Labels, tuple[Numbers, ...]]:
+        """The numbers of servers without speculation, by model."""
+        names, found = self.settings.labels, dict[Labels, tuple[Numbers, ...]]()
+        for key in self.models.keys(traffic.generation_tokens):
+            if value_of(key, names.spec_method) == self.settings.methods.baseline:
+                model = kept(key, (*names.scope, names.model_name))
+                found[model] = (*found.get(model, ()), self.models.of(key))
+        return found
 
     def _engines(self, model: Numbers, engines: Reader) -> Iterator[EngineReport]:
         names = self.settings.labels

@@ -8,12 +8,13 @@ from draftboard.intervals import Estimate
 from draftboard.quantity import value
 from draftboard.reading import Numbers
 from draftboard.report import objects
+from draftboard.report.contradiction import contradictions
 from draftboard.report.expectation import expectation_of
 from draftboard.report.numbers import Expectation
 from draftboard.settings import Settings
 from draftboard.signals import ALL, Signal
 from draftboard.signals.acceptance import tokens_per_step
-from draftboard.signals.decisions import ADVICE, ASSUMED, MEASURED, VERDICT, Choice, advice, verdict
+from draftboard.signals.decisions import ADVICE, ASSUMED, BY_STEPS, MEASURED, VERDICT, Choice, advice, verdict
 from draftboard.signals.economics import LEAST_GAIN, affordable_inflation, best_k, shorter_gain
 from draftboard.signals.signal import Code, within, worded
 from draftboard.signals.users import measured_speedup, speedup_high, speedup_low
@@ -25,6 +26,8 @@ _BY_LENGTH: dict[str, str] = {
     "drafter": ADVICE["drafter"].says,
 }
 """Advice that rests on costs, or names the drafter where costs are not known to allow better."""
+REFUTED = "measurements contradict each other"
+"""Where numbers of one page disprove what was measured against the baseline."""
 UNCLEAR = Code(-3, f"unclear ({ASSUMED})", Status.ODD)
 """Where the expected speedup may be on both sides of 1."""
 _SAYS: dict[Ruling, str] = {
@@ -42,6 +45,7 @@ class Case:
     seconds: float | None = None  # How long was counted; None where nobody knows: then there are no rates.
     broken: tuple[objects.Broken, ...] = ()  # Identities of its counters that do not hold.
     v0: bool = False  # Whether vLLM's V0 engine exposes it.
+    baselines: tuple[Numbers, ...] = ()  # Of the model's servers without speculation.
 
     @property
     def settings(self) -> Settings:
@@ -65,6 +69,11 @@ def verdict_of(case: Case) -> objects.Verdict:
         return objects.Verdict(
             says=None, advice=None, reasons=(filled(chosen.reason, case),), withheld=chosen.code.says
         )
+    if chosen.basis in {MEASURED, BY_STEPS} and (
+        found := contradictions(case.numbers, interval_of(case), case.baselines)
+    ):
+        reasons = tuple(f"{one[0].upper()}{one[1:]}" for one in found)
+        return objects.Verdict(says=None, advice=None, reasons=reasons, withheld=REFUTED)
     advised = ADVICE.of(case.numbers.value(advice))
     if chosen.basis == ASSUMED and (expected := assumed_of(case)):
         return _of_ranges(case, expected, advised)

@@ -110,6 +110,8 @@ _BY_COSTS = _EXPECTED + "(c {draft_cost:g} and v {verify_inflation:.3g} are {bas
 _BY_STEPS = _EXPECTED + "(a step takes {step_cost} times the baseline's, in batches of the same size)"
 MEASURED = "measured"
 """The basis of a verdict that rests on users' own times."""
+BY_STEPS = "measured by steps"
+"""The basis of a verdict that rests on step times in batches of the baseline's size."""
 ASSUMED = "assumed"
 """The basis of a verdict that rests on costs that nobody measured."""
 _BY_USERS = "{measured_speedup.title} {measured_speedup} against the baseline at like load"
@@ -163,7 +165,7 @@ VERDICT = Decision(
         ),
         **_by_bands(users.measured_speedup, MEASURED, 3, _BY_USERS, is_in=users.speedup_is),
         **_by_bands(
-            *(economics.expected_speedup, "measured by steps", 10, _BY_STEPS),
+            *(economics.expected_speedup, BY_STEPS, 10, _BY_STEPS),
             where=enough_drafts & step_cost,
             possible=KEEPS_A_PAST,
         ),
@@ -181,7 +183,7 @@ VERDICT = Decision(
         ),
     }
 )
-_EXPECTATIONS = ("measured by steps", "calibrated", ASSUMED)
+_EXPECTATIONS = (BY_STEPS, "calibrated", ASSUMED)
 ADVICE = Decision(
     {
         "slower": Choice(
