@@ -19,7 +19,7 @@ from draftboard.expr.resolve import expanded, matcher, metric_of
 from draftboard.expr.to_promql import definition, promql_of
 from draftboard.expr.vector import Labels, Vector, dropped, kept
 from draftboard.prometheus import Client
-from draftboard.quantity import number_text, span_text
+from draftboard.quantity import Quantity, number_text, span_text
 from draftboard.reading import Recorded
 from draftboard.report import Reading
 from draftboard.settings import Settings
@@ -218,7 +218,7 @@ class _Explaining:
         used = dict.fromkeys(one for node in _own_nodes(expression, scope) for one in settings_in(node))
         for setting in used:
             held = setting.of(self.settings)
-            if held is None and isinstance(setting.otherwise, nodes.Quantity):
+            if held is None and isinstance(setting.otherwise, Quantity):
                 held = span_text(setting, self.settings)
             text = number_text(setting, self.settings) if isinstance(held, (int, float)) else str(held)
             yield Used(setting.path, text)

@@ -5,26 +5,9 @@ from dataclasses import fields, is_dataclass
 from functools import lru_cache, singledispatch
 
 from draftboard.catalogue import Metric
-from draftboard.expr.nodes import (
-    AsRecorded,
-    At,
-    AtEnd,
-    Before,
-    Binary,
-    ByLabel,
-    Expr,
-    FirstOf,
-    If,
-    Numbers,
-    OfDeclared,
-    Over,
-    PrefixSums,
-    Raw,
-    Recorded,
-    Ref,
-    Successor,
-)
-from draftboard.expr.resolve import expanded, metric_of, record_name, signal_named
+from draftboard.expr import nodes
+from draftboard.expr.nodes import Expr, Recorded
+from draftboard.expr.resolve import expanded, metric_of, record_name, rescoped, signal_named
 from draftboard.expr.scope import Level, Scope
 from draftboard.quantity import Quantity, Setting, settings_of
 
@@ -42,40 +25,19 @@ def _(node: Recorded, scope: Scope) -> Iterator[tuple[Expr, Scope]]:
     yield node.expr, scope
 
 
-@operands.register(If)
-@operands.register(Ref)
-@operands.register(OfDeclared)
-@operands.register(ByLabel)
-@operands.register(Successor)
-@operands.register(Numbers)
-@operands.register(PrefixSums)
-def _(node: Expr, scope: Scope) -> Iterator[tuple[Expr, Scope]]:
+@operands.register
+def _(node: nodes.StandIn, scope: Scope) -> Iterator[tuple[Expr, Scope]]:
     if stands_for := expanded(node, scope):
         yield stands_for, scope
 
 
 @operands.register
-def _(node: At, scope: Scope) -> Iterator[tuple[Expr, Scope]]:
-    yield node.argument, scope.at(node.level)
+def _(node: nodes.Rescoped, scope: Scope) -> Iterator[tuple[Expr, Scope]]:
+    yield node.argument, rescoped(node, scope)
 
 
 @operands.register
-def _(node: Over, scope: Scope) -> Iterator[tuple[Expr, Scope]]:
-    yield node.argument, scope.over(node.span)
-
-
-@operands.register
-def _(node: AtEnd, scope: Scope) -> Iterator[tuple[Expr, Scope]]:
-    yield node.argument, scope.at_end()
-
-
-@operands.register
-def _(node: AsRecorded, scope: Scope) -> Iterator[tuple[Expr, Scope]]:
-    yield node.argument, scope.by_rules()
-
-
-@operands.register
-def _(node: Before, scope: Scope) -> Iterator[tuple[Expr, Scope]]:  # noqa: ARG001
+def _(node: nodes.Before, scope: Scope) -> Iterator[tuple[Expr, Scope]]:  # noqa: ARG001
     yield from ()  # Its own record, which is made of the rest.
 
 
@@ -97,30 +59,30 @@ def _stays_empty(node: Expr, missing: frozenset[str], scope: Scope, carried: fro
 
 
 @_stays_empty.register
-def _(node: Raw, missing: frozenset[str], scope: Scope, carried: frozenset[str]) -> bool:  # noqa: ARG001
+def _(node: nodes.Raw, missing: frozenset[str], scope: Scope, carried: frozenset[str]) -> bool:  # noqa: ARG001
     return metric_of(node, scope).name in missing
 
 
 @_stays_empty.register
-def _(node: Binary, missing: frozenset[str], scope: Scope, carried: frozenset[str]) -> bool:
+def _(node: nodes.Binary, missing: frozenset[str], scope: Scope, carried: frozenset[str]) -> bool:
     left = _stays_empty(node.left, missing, scope, carried)
     decided = node.operator == "unless" or left != (node.operator == "or")
     return left if decided else _stays_empty(node.right, missing, scope, carried)
 
 
 @_stays_empty.register
-def _(node: FirstOf, missing: frozenset[str], scope: Scope, carried: frozenset[str]) -> bool:
+def _(node: nodes.FirstOf, missing: frozenset[str], scope: Scope, carried: frozenset[str]) -> bool:
     return all(_stays_empty(one, missing, scope, carried) for one in node.alternatives)
 
 
 @_stays_empty.register
-def _(node: If, missing: frozenset[str], scope: Scope, carried: frozenset[str]) -> bool:
+def _(node: nodes.If, missing: frozenset[str], scope: Scope, carried: frozenset[str]) -> bool:
     chosen = expanded(node, scope)
     return chosen is None or _stays_empty(chosen, missing, scope, carried)
 
 
 @_stays_empty.register
-def _(node: Before, missing: frozenset[str], scope: Scope, carried: frozenset[str]) -> bool:
+def _(node: nodes.Before, missing: frozenset[str], scope: Scope, carried: frozenset[str]) -> bool:
     name = node.signal.name
     return name in carried or _stays_empty(signal_named(name), missing, scope, carried | {name})
 
@@ -144,9 +106,9 @@ def metrics_of(expression: Expr, scope: Scope, *, recorded: bool = True) -> tupl
     names: dict[str, None] = {}
     visited: set[tuple[Recorded, Level]] = set()
 
-    def read(leaves: Iterable[tuple[Raw | Recorded, Scope]]) -> None:
+    def read(leaves: Iterable[tuple[nodes.Raw | Recorded, Scope]]) -> None:
         for leaf, seen in leaves:
-            if isinstance(leaf, Raw):
+            if isinstance(leaf, nodes.Raw):
                 names.update(dict.fromkeys(_family(metric_of(leaf, seen), seen)))
             elif (leaf, seen.level) not in visited and (recorded or not record_name(leaf, seen)):
                 visited.add((leaf, seen.level))
@@ -161,7 +123,7 @@ def signals_of(expression: Expr, scope: Scope) -> tuple[Recorded, ...]:
     return tuple(dict.fromkeys(leaf for leaf, _ in leaves_of(expression, scope) if isinstance(leaf, Recorded)))
 
 
-def leaves_of(expression: Expr, scope: Scope) -> tuple[tuple[Raw | Recorded, Scope], ...]:
+def leaves_of(expression: Expr, scope: Scope) -> tuple[tuple[nodes.Raw | Recorded, Scope], ...]:
     """Raw series and signals that it is made of directly, in the order of reading, each with its scope."""
     return (
         _leaves_of_signal(expression, scope) if isinstance(expression, Recorded) else tuple(_leaves(expression, scope))
@@ -169,12 +131,12 @@ def leaves_of(expression: Expr, scope: Scope) -> tuple[tuple[Raw | Recorded, Sco
 
 
 @lru_cache(maxsize=20_000)
-def _leaves_of_signal(signal: Recorded, scope: Scope) -> tuple[tuple[Raw | Recorded, Scope], ...]:
+def _leaves_of_signal(signal: Recorded, scope: Scope) -> tuple[tuple[nodes.Raw | Recorded, Scope], ...]:
     return tuple(_leaves(signal.expr, scope))
 
 
-def _leaves(node: Expr, scope: Scope) -> Iterator[tuple[Raw | Recorded, Scope]]:
-    if isinstance(node, (Raw, Recorded)):
+def _leaves(node: Expr, scope: Scope) -> Iterator[tuple[nodes.Raw | Recorded, Scope]]:
+    if isinstance(node, (nodes.Raw, Recorded)):
         yield node, scope
     else:
         for part, seen in operands(node, scope):

@@ -3,43 +3,8 @@
 from functools import singledispatch
 
 from draftboard.catalogue import Metric
-from draftboard.expr import promql
-from draftboard.expr.nodes import (
-    AtLevel,
-    Bound,
-    ByLabel,
-    Condition,
-    Evaluator,
-    Expr,
-    FirstOf,
-    Function,
-    If,
-    InDialect,
-    IsSet,
-    Label,
-    LabelReplace,
-    Labels,
-    LabelsOfLevel,
-    LabelsOfMetric,
-    Match,
-    MetricOfDialect,
-    Names,
-    Not,
-    Number,
-    Numbers,
-    OfDeclared,
-    Pattern,
-    PrefixSums,
-    Raw,
-    Recorded,
-    Ref,
-    Select,
-    Successor,
-    UpTo,
-    constant,
-    labelled,
-    merged,
-)
+from draftboard.expr import nodes, promql
+from draftboard.expr.nodes import Expr, Recorded
 from draftboard.expr.scope import Edition, Matcher, Scope
 from draftboard.quantity import Quantity, Setting, value
 
@@ -64,35 +29,35 @@ def record_name(signal: Recorded, scope: Scope, *, past: bool = False) -> str | 
     return record if record and scope.reads(record, past=past) else None
 
 
-def names(labels: Names, scope: Scope) -> tuple[str, ...]:
+def names(labels: nodes.Names, scope: Scope) -> tuple[str, ...]:
     """The labels, by the names that the settings give them."""
     return tuple(name for label in labels for name in _names(label, scope))
 
 
-def _names(label: str | Labels | LabelsOfLevel | LabelsOfMetric, scope: Scope) -> tuple[str, ...]:
-    if isinstance(label, LabelsOfLevel):
+def _names(label: str | nodes.Labels | nodes.LabelsOfLevel | nodes.LabelsOfMetric, scope: Scope) -> tuple[str, ...]:
+    if isinstance(label, nodes.LabelsOfLevel):
         return scope.labels
-    if isinstance(label, LabelsOfMetric):
+    if isinstance(label, nodes.LabelsOfMetric):
         return scope.carried(label.metric)
-    if isinstance(label, Labels):
+    if isinstance(label, nodes.Labels):
         held: str | tuple[str, ...] = getattr(scope.settings.labels, label.field)
         return (held,) if isinstance(held, str) else held
     return (label,)
 
 
-def name(label: Label, scope: Scope) -> str:
+def name(label: nodes.Label, scope: Scope) -> str:
     """One label's name."""
     (found,) = _names(label, scope)
     return found
 
 
-def matcher(match: Match, scope: Scope) -> Matcher:
+def matcher(match: nodes.Match, scope: Scope) -> Matcher:
     """A matcher on raw series."""
     pattern = match.pattern.of(scope.settings) if isinstance(match.pattern, Setting) else match.pattern
     return Matcher(name(match.label, scope), match.operator, pattern)
 
 
-def selected(node: Select, scope: Scope) -> Scope:
+def selected(node: nodes.Select, scope: Scope) -> Scope:
     """The scope of what is selected; where no value is excluded, as it was."""
     accepted = tuple(one for pattern in node.values for one in _patterns(pattern, scope))
     if node.negated and not accepted:
@@ -100,10 +65,27 @@ def selected(node: Select, scope: Scope) -> Scope:
     return scope.where(Matcher.of(name(node.label, scope), *accepted, negated=node.negated))
 
 
-def _patterns(pattern: Pattern, scope: Scope) -> tuple[str, ...]:
-    if isinstance(pattern, UpTo):
+def rescoped(node: nodes.Rescoped, scope: Scope) -> Scope:
+    """The scope in which its argument is evaluated."""
+    match node:
+        case nodes.At():
+            return scope.at(node.level)
+        case nodes.Ago():
+            return scope.ago(node.span)
+        case nodes.Over():
+            return scope.over(node.span)
+        case nodes.AtEnd():
+            return scope.at_end()
+        case nodes.AsRecorded():
+            return scope.by_rules()
+        case _:
+            raise TypeError(f"{type(node).__name__} has no scope of its own")
+
+
+def _patterns(pattern: nodes.Pattern, scope: Scope) -> tuple[str, ...]:
+    if isinstance(pattern, nodes.UpTo):
         return (up_to(whole(pattern.largest, scope)),)
-    if isinstance(pattern, Bound):
+    if isinstance(pattern, nodes.Bound):
         return (either_spelling(value(pattern.seconds, scope.settings)),)
     if isinstance(pattern, Setting):
         held: str | tuple[str, ...] = pattern.of(scope.settings)
@@ -130,7 +112,7 @@ def whole(quantity: Quantity | int, scope: Scope) -> int:
     return int(value(quantity, scope.settings))
 
 
-def metric_of(node: Raw, scope: Scope) -> Metric:
+def metric_of(node: nodes.Raw, scope: Scope) -> Metric:
     """The metric that is read; of a dialect, its own."""
     if isinstance(node.metric, Metric):
         return node.metric
@@ -140,32 +122,32 @@ def metric_of(node: Raw, scope: Scope) -> Metric:
     return own
 
 
-def _of_dialect(metric: MetricOfDialect, scope: Scope) -> Metric | None:
+def _of_dialect(metric: nodes.MetricOfDialect, scope: Scope) -> Metric | None:
     own: Metric | None = getattr(scope.settings.dialect, metric.field)
     return own
 
 
 _EDITIONS = {
-    Evaluator.RECORDS: {edition for edition in Edition if edition.reads_records},
-    Evaluator.RECORD_PANEL: {Edition.RECORDS},
-    Evaluator.RAW_PANEL: {Edition.RAW},
-    Evaluator.ONCE: {Edition.ASKED},
+    nodes.Evaluator.RECORDS: {edition for edition in Edition if edition.reads_records},
+    nodes.Evaluator.RECORD_PANEL: {Edition.RECORDS},
+    nodes.Evaluator.RAW_PANEL: {Edition.RAW},
+    nodes.Evaluator.ONCE: {Edition.ASKED},
 }
 
 
-def holds(condition: Condition, scope: Scope) -> bool:
+def holds(condition: nodes.Condition, scope: Scope) -> bool:
     """Whether a condition holds, seen from a scope."""
     match condition:
-        case Not():
+        case nodes.Not():
             return not holds(condition.condition, scope)
-        case AtLevel():
+        case nodes.AtLevel():
             return scope.level is condition.level
-        case IsSet():
+        case nodes.IsSet():
             held = Setting(condition.path).of(scope.settings)
             return condition.key in held if condition.key else held not in (None, False, {}, ())
-        case InDialect():
+        case nodes.InDialect():
             return _of_dialect(condition.metric, scope) is not None
-        case Evaluator():
+        case nodes.Evaluator():
             return scope.edition in _EDITIONS[condition]
 
 
@@ -179,51 +161,53 @@ def expanded(node: Expr, scope: Scope) -> Expr | None:  # noqa: ARG001
 
 
 @expanded.register
-def _(node: If, scope: Scope) -> Expr | None:
+def _(node: nodes.If, scope: Scope) -> Expr | None:
     return node.then if holds(node.condition, scope) else node.otherwise
 
 
 @expanded.register
-def _(node: Ref, scope: Scope) -> Expr:  # noqa: ARG001
+def _(node: nodes.Ref, scope: Scope) -> Expr:  # noqa: ARG001
     return signal_named(node.name)
 
 
 @expanded.register
-def _(node: OfDeclared, scope: Scope) -> Expr:
-    return merged(node.label, {name: part for name, part in node.parts if name in scope.settings.slo.declared})
+def _(node: nodes.OfDeclared, scope: Scope) -> Expr:
+    return nodes.merged(node.label, {name: part for name, part in node.parts if name in scope.settings.slo.declared})
 
 
 @expanded.register
-def _(node: ByLabel, scope: Scope) -> Expr:
+def _(node: nodes.ByLabel, scope: Scope) -> Expr:
     """Values of the label for which the table says the same share a branch."""
     by_number: dict[float, list[str]] = {}
     for one, number in sorted(node.table.of(scope.settings).items()):
         by_number.setdefault(number, []).append(one)
-    known = [constant(number, node.like.where(node.label, *ones)) for number, ones in sorted(by_number.items())]
-    return FirstOf((*known, constant(node.default, node.like)))
+    known = [nodes.constant(number, node.like.where(node.label, *ones)) for number, ones in sorted(by_number.items())]
+    return nodes.FirstOf((*known, nodes.constant(node.default, node.like)))
 
 
 @expanded.register
-def _(node: Successor, scope: Scope) -> Expr:
+def _(node: nodes.Successor, scope: Scope) -> Expr:
     # PromQL has no arithmetic on label values: the last digit is rewritten, and numbers that end in 9 carry.
     argument, largest = node.argument, whole(node.largest, scope)
     for digit in range(min(largest, 8) + 1):
-        argument = LabelReplace(argument, node.label, f"${{1}}{digit + 1}", node.source, f"(.*){digit}")
+        argument = nodes.LabelReplace(argument, node.label, f"${{1}}{digit + 1}", node.source, f"(.*){digit}")
     for nines in range(9, largest + 1, 10):
-        argument = LabelReplace(argument, node.label, str(nines + 1), node.source, str(nines))
+        argument = nodes.LabelReplace(argument, node.label, str(nines + 1), node.source, str(nines))
     return argument
 
 
 @expanded.register
-def _(node: Numbers, scope: Scope) -> Expr:
+def _(node: nodes.Numbers, scope: Scope) -> Expr:
     last = whole(node.last, scope)
-    return merged(node.label, {str(n): Function("vector", Number(n)) for n in range(node.first, last + 1)})
+    return nodes.merged(
+        node.label, {str(n): nodes.Function("vector", nodes.Number(n)) for n in range(node.first, last + 1)}
+    )
 
 
 @expanded.register
-def _(node: PrefixSums, scope: Scope) -> Expr:
+def _(node: nodes.PrefixSums, scope: Scope) -> Expr:
     sums = (
-        labelled(node.argument.where(node.over, up_to(k - 1)).sum(node.over), node.label, str(k))
+        nodes.labelled(node.argument.where(node.over, up_to(k - 1)).sum(node.over), node.label, str(k))
         for k in range(1, whole(node.most, scope) + 1)
     )
-    return FirstOf(tuple(sums))
+    return nodes.FirstOf(tuple(sums))

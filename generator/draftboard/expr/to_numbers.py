@@ -9,42 +9,10 @@ from dataclasses import replace
 from functools import singledispatch
 from itertools import pairwise
 
-from draftboard.expr import vector
+from draftboard.expr import nodes, vector
 from draftboard.expr.counts import Counts, View
-from draftboard.expr.nodes import (
-    Aggregate,
-    Ago,
-    AsRecorded,
-    At,
-    AtLeast,
-    Before,
-    Binary,
-    Carrying,
-    Constant,
-    CountValues,
-    Expr,
-    Extreme,
-    FirstOf,
-    Function,
-    Interpolated,
-    InWindow,
-    LabelJoin,
-    LabelReplace,
-    Matching,
-    Now,
-    Number,
-    Over,
-    OverTime,
-    Parameter,
-    Quantile,
-    Raw,
-    Recorded,
-    RecordOf,
-    Reduce,
-    Select,
-    Spread,
-)
-from draftboard.expr.resolve import expanded, matcher, metric_of, name, names, selected
+from draftboard.expr.nodes import Expr, Recorded
+from draftboard.expr.resolve import expanded, matcher, metric_of, name, names, rescoped, selected
 from draftboard.expr.scope import Edition, Level, Scope
 from draftboard.expr.vector import NOTHING, Key, Labels, Vector
 from draftboard.quantity import value
@@ -75,29 +43,29 @@ def _(node: Recorded, view: View) -> Vector:
 
 
 @to_numbers.register
-def _(node: Number, view: View) -> float:
+def _(node: nodes.Number, view: View) -> float:
     return value(node.value, view.scope.settings)
 
 
 @to_numbers.register
-def _(node: Parameter, view: View) -> float:
+def _(node: nodes.Parameter, view: View) -> float:
     return value(node.default, view.scope.settings)
 
 
 @to_numbers.register
-def _(node: Binary, view: View) -> Vector | float:
+def _(node: nodes.Binary, view: View) -> Vector | float:
     left, right = to_numbers(node.left, view), to_numbers(node.right, view)
     return vector.combined(left, node.operator, right, _key(node.matching, view.scope), node.matching.group)
 
 
-def _key(matching: Matching, scope: Scope) -> Key:
+def _key(matching: nodes.Matching, scope: Scope) -> Key:
     """The labels that must be equal."""
     labels, pick = names(matching.labels, scope), vector.kept if matching.just else vector.dropped
     return lambda one: pick(one, labels)
 
 
 @to_numbers.register
-def _(node: Raw, view: View) -> Vector:
+def _(node: nodes.Raw, view: View) -> Vector:
     metric = metric_of(node, view.scope)
     carried = names(node.chosen_by, view.scope) if node.chosen_by else view.scope.carried(metric)
     matchers = tuple(matcher(match, view.scope) for match in node.matchers)
@@ -117,7 +85,7 @@ _OF_ONE_WINDOW: Mapping[str, Callable[[float], float]] = {
 
 
 @to_numbers.register
-def _(node: Function, view: View) -> Vector:
+def _(node: nodes.Function, view: View) -> Vector:
     argument = to_numbers(node.argument, view)
     if node.name == "vector" and not isinstance(argument, Mapping):
         return {frozenset(): argument}
@@ -128,18 +96,18 @@ def _(node: Function, view: View) -> Vector:
 
 
 @to_numbers.register
-def _(node: Quantile, view: View) -> Vector:
-    share = node.share.value if isinstance(node.share, Number) else node.share.default
+def _(node: nodes.Quantile, view: View) -> Vector:
+    share = node.share.value if isinstance(node.share, nodes.Number) else node.share.default
     return vector.quantile(value(share, view.scope.settings), _vector(node.buckets, view))
 
 
 @to_numbers.register
-def _(node: AtLeast, view: View) -> Vector:
+def _(node: nodes.AtLeast, view: View) -> Vector:
     return {labels: max(number, node.least) for labels, number in _vector(node.argument, view).items()}
 
 
 @to_numbers.register
-def _(node: Interpolated, view: View) -> Vector:
+def _(node: nodes.Interpolated, view: View) -> Vector:
     points = node.points.of(view.scope.settings)
     return {labels: _interpolated(points, number) for labels, number in _vector(node.argument, view).items()}
 
@@ -153,48 +121,48 @@ def _interpolated(points: Sequence[tuple[float, float]], at: float) -> float:
 
 
 @to_numbers.register
-def _(node: Constant, view: View) -> Vector:
+def _(node: nodes.Constant, view: View) -> Vector:
     return dict.fromkeys(_vector(node.like, view), value(node.value, view.scope.settings))
 
 
 @to_numbers.register
-def _(node: Aggregate, view: View) -> Vector:
+def _(node: nodes.Aggregate, view: View) -> Vector:
     by = names(node.by, view.scope)
     return vector.aggregated(node.how, _vector(node.argument, view), lambda labels: vector.kept(labels, by))
 
 
 @to_numbers.register
-def _(node: Spread, view: View) -> Vector:
+def _(node: nodes.Spread, view: View) -> Vector:
     by = names(node.by, view.scope)
     return vector.spread(node.share, _vector(node.argument, view), lambda labels: vector.kept(labels, by))
 
 
 @to_numbers.register
-def _(node: Reduce, view: View) -> Vector:
+def _(node: nodes.Reduce, view: View) -> Vector:
     return vector.aggregated(
         node.how, _vector(node.argument, view), lambda labels: vector.dropped(labels, (node.label,))
     )
 
 
 @to_numbers.register
-def _(node: FirstOf, view: View) -> Vector:
+def _(node: nodes.FirstOf, view: View) -> Vector:
     return vector.first_of(_vector(one, view) for one in node.alternatives)
 
 
 @to_numbers.register
-def _(node: Select, view: View) -> Vector | float:
+def _(node: nodes.Select, view: View) -> Vector | float:
     return to_numbers(node.argument, view.through(selected(node, view.scope)))
 
 
 @to_numbers.register
-def _(node: LabelReplace, view: View) -> Vector:
+def _(node: nodes.LabelReplace, view: View) -> Vector:
     label, source = name(node.label, view.scope), name(node.source, view.scope)
     pattern = node.pattern.replace(r"\\", "\\")
     return vector.relabelled(_vector(node.argument, view), label, node.replacement, source, pattern)
 
 
 @to_numbers.register
-def _(node: LabelJoin, view: View) -> Vector:
+def _(node: nodes.LabelJoin, view: View) -> Vector:
     label, sources = name(node.label, view.scope), names(node.sources, view.scope)
     argument = _vector(node.argument, view)
     joined = {each: node.separator.join(vector.value_of(each, one) for one in sources) for each in argument}
@@ -202,7 +170,7 @@ def _(node: LabelJoin, view: View) -> Vector:
 
 
 @to_numbers.register
-def _(node: Carrying, view: View) -> Vector:
+def _(node: nodes.Carrying, view: View) -> Vector:
     by, label = names(node.by, view.scope), name(node.label, view.scope)
     partners = {vector.kept(one, by): vector.value_of(one, label) for one in _vector(node.other, view)}
     keyed = ((each, vector.kept(each, by), number) for each, number in _vector(node.argument, view).items())
@@ -210,7 +178,7 @@ def _(node: Carrying, view: View) -> Vector:
 
 
 @to_numbers.register
-def _(node: CountValues, view: View) -> Vector:
+def _(node: nodes.CountValues, view: View) -> Vector:
     counts: dict[Labels, float] = {}
     for labels, number in _vector(node.argument, view).items():
         group = vector.with_label(vector.kept(labels, view.scope.labels), node.label, f"{number:g}")
@@ -219,33 +187,28 @@ def _(node: CountValues, view: View) -> Vector:
 
 
 @to_numbers.register
-def _(node: At, view: View) -> Vector | float:
-    return to_numbers(node.argument, view.through(view.scope.at(node.level)))
+def _(node: nodes.Rescoped, view: View) -> Vector | float:
+    return to_numbers(node.argument, view.through(rescoped(node, view.scope)))
 
 
 @to_numbers.register
-def _(node: Over, view: View) -> Vector | float:
-    return to_numbers(node.argument, view.through(view.scope.over(node.span)))
-
-
-@to_numbers.register
-def _(node: InWindow, view: View) -> Vector | float:
+def _(node: nodes.InWindow, view: View) -> Vector | float:
     return to_numbers(node.rate, view)
 
 
 @to_numbers.register
-def _(node: Extreme, view: View) -> Vector:
+def _(node: nodes.Extreme, view: View) -> Vector:
     now = _vector(node.signal, view)
     then = _vector(node.signal, view.earlier) if view.earlier else NOTHING
     among = min if node.how == "min" else max
     return {labels: among(number, then.get(labels, number)) for labels, number in now.items()}
 
 
-@to_numbers.register(Now)
-@to_numbers.register(Ago)
-@to_numbers.register(OverTime)
-@to_numbers.register(Before)
-@to_numbers.register(AsRecorded)
-@to_numbers.register(RecordOf)
+@to_numbers.register(nodes.Now)
+@to_numbers.register(nodes.Ago)
+@to_numbers.register(nodes.OverTime)
+@to_numbers.register(nodes.Before)
+@to_numbers.register(nodes.AsRecorded)
+@to_numbers.register(nodes.RecordOf)
 def _(node: Expr, view: View) -> Vector:  # noqa: ARG001
     return NOTHING

@@ -3,45 +3,20 @@
 from functools import lru_cache, singledispatch
 from itertools import pairwise
 
-from draftboard.expr import promql
-from draftboard.expr.nodes import (
-    Aggregate,
-    Ago,
-    AsRecorded,
-    At,
-    AtEnd,
-    AtLeast,
-    Before,
-    Binary,
-    Carrying,
-    Constant,
-    CountValues,
-    Expr,
-    Extreme,
-    FirstOf,
-    Function,
-    If,
-    Interpolated,
-    InWindow,
-    LabelJoin,
-    LabelReplace,
-    Matching,
-    Now,
-    Number,
-    Over,
-    OverTime,
-    Parameter,
-    Quantile,
-    Raw,
-    Recorded,
-    RecordOf,
-    Reduce,
-    Select,
-    Spread,
-    Window,
-)
+from draftboard.expr import nodes, promql
+from draftboard.expr.nodes import Expr, Recorded
 from draftboard.expr.reads import exists
-from draftboard.expr.resolve import expanded, matcher, metric_of, name, names, record_name, selected, signal_named
+from draftboard.expr.resolve import (
+    expanded,
+    matcher,
+    metric_of,
+    name,
+    names,
+    record_name,
+    rescoped,
+    selected,
+    signal_named,
+)
 from draftboard.expr.scope import Edition, Level, Scope
 from draftboard.quantity import EVALUATION, RATE_WINDOW, Quantity, number_text, span_text
 
@@ -89,22 +64,22 @@ def _of_signal(signal: Recorded, scope: Scope) -> str:
 
 
 @to_promql.register
-def _(node: Number, scope: Scope) -> str:
+def _(node: nodes.Number, scope: Scope) -> str:
     return number_text(node.value, scope.settings)
 
 
 @to_promql.register
-def _(node: Parameter, scope: Scope) -> str:
+def _(node: nodes.Parameter, scope: Scope) -> str:
     return f"${node.name}" if scope.edition.on_dashboard else number_text(node.default, scope.settings)
 
 
 @to_promql.register
-def _(_: Now, scope: Scope) -> str:  # noqa: ARG001
+def _(_: nodes.Now, scope: Scope) -> str:  # noqa: ARG001
     return "time()"
 
 
 @to_promql.register
-def _(node: Binary, scope: Scope) -> str:
+def _(node: nodes.Binary, scope: Scope) -> str:
     if node.operator in {"or", "unless"} and not exists(node.right, scope):
         return to_promql(node.left, scope)
     if node.operator == "or" and not exists(node.left, scope):
@@ -113,14 +88,14 @@ def _(node: Binary, scope: Scope) -> str:
     return promql.binary(left, node.operator, right, _matching(node.matching, scope))
 
 
-def _matching(matching: Matching, scope: Scope) -> str:
+def _matching(matching: nodes.Matching, scope: Scope) -> str:
     labels, group = names(matching.labels, scope), f" group_{matching.group} ()" if matching.group else ""
     by = "on" if matching.just else "ignoring"
     return f"{by} ({', '.join(labels)}){group}" if matching.just or labels else ""
 
 
 @to_promql.register
-def _(node: Raw, scope: Scope) -> str:
+def _(node: nodes.Raw, scope: Scope) -> str:
     window = _window(node, scope)
     text = scope.raw(
         metric_of(node, scope),
@@ -131,15 +106,15 @@ def _(node: Raw, scope: Scope) -> str:
     return text if window else _under_our_labels(text, node, scope)
 
 
-def _window(node: Raw, scope: Scope) -> str:
+def _window(node: nodes.Raw, scope: Scope) -> str:
     if node.window is None:
         return ""
-    if node.window is Window.RATE:
+    if node.window is nodes.Window.RATE:
         return scope.window
-    return span_text(scope.span or RATE_WINDOW if node.window is Window.FIXED else node.window, scope.settings)
+    return span_text(scope.span or RATE_WINDOW if node.window is nodes.Window.FIXED else node.window, scope.settings)
 
 
-def _under_our_labels(text: str, node: Raw, scope: Scope) -> str:
+def _under_our_labels(text: str, node: nodes.Raw, scope: Scope) -> str:
     """The PromQL of samples with the labels that vLLM gives them."""
     spelling = scope.settings.dialect.spelled(metric_of(node, scope))
     for ours, theirs in spelling.labels.items() if spelling else ():
@@ -149,31 +124,31 @@ def _under_our_labels(text: str, node: Raw, scope: Scope) -> str:
 
 
 @to_promql.register
-def _(node: RecordOf, scope: Scope) -> str:
+def _(node: nodes.RecordOf, scope: Scope) -> str:
     record = node.name.replace("{}", f"${{{node.parameter}}}")
     return scope.series(f"{scope.level.value}:{record}{scope.window}", scope.labels)
 
 
 @to_promql.register
-def _(node: Function, scope: Scope) -> str:
+def _(node: nodes.Function, scope: Scope) -> str:
     text = promql.call(node.name, to_promql(node.argument, scope))
     # A range has no labels to replace, what is made of it has.
-    ranged = isinstance(node.argument, Raw) and node.argument.window
-    return _under_our_labels(text, node.argument, scope) if isinstance(node.argument, Raw) and ranged else text
+    ranged = isinstance(node.argument, nodes.Raw) and node.argument.window
+    return _under_our_labels(text, node.argument, scope) if isinstance(node.argument, nodes.Raw) and ranged else text
 
 
 @to_promql.register
-def _(node: Quantile, scope: Scope) -> str:
+def _(node: nodes.Quantile, scope: Scope) -> str:
     return promql.call("histogram_quantile", to_promql(node.share, scope), to_promql(node.buckets, scope))
 
 
 @to_promql.register
-def _(node: AtLeast, scope: Scope) -> str:
+def _(node: nodes.AtLeast, scope: Scope) -> str:
     return promql.call("clamp_min", to_promql(node.argument, scope), promql.number(node.least))
 
 
 @to_promql.register
-def _(node: Interpolated, scope: Scope) -> str:
+def _(node: nodes.Interpolated, scope: Scope) -> str:
     points, argument = node.points.of(scope.settings), to_promql(node.argument, scope)
     text: str = promql.constant(promql.number(points[0][1]), argument)
     for (start, low), (end, high) in pairwise(points):
@@ -184,54 +159,54 @@ def _(node: Interpolated, scope: Scope) -> str:
 
 
 @to_promql.register
-def _(node: Constant, scope: Scope) -> str:
+def _(node: nodes.Constant, scope: Scope) -> str:
     return promql.constant(number_text(node.value, scope.settings), to_promql(node.like, scope))
 
 
 @to_promql.register
-def _(node: Aggregate, scope: Scope) -> str:
+def _(node: nodes.Aggregate, scope: Scope) -> str:
     return promql.aggregate(node.how, names(node.by, scope), to_promql(node.argument, scope))
 
 
 @to_promql.register
-def _(node: Spread, scope: Scope) -> str:
+def _(node: nodes.Spread, scope: Scope) -> str:
     share = promql.number(node.share)
     return promql.aggregate("quantile", names(node.by, scope), share, to_promql(node.argument, scope))
 
 
 @to_promql.register
-def _(node: Reduce, scope: Scope) -> str:
+def _(node: nodes.Reduce, scope: Scope) -> str:
     return promql.call(f"{node.how} without ({node.label}) ", to_promql(node.argument, scope))
 
 
 @to_promql.register
-def _(node: FirstOf, scope: Scope) -> str:
+def _(node: nodes.FirstOf, scope: Scope) -> str:
     """Without alternatives that cannot have a sample here."""
-    possible = [one for one in node.alternatives if not isinstance(one, If) or expanded(one, scope)]
+    possible = [one for one in node.alternatives if not isinstance(one, nodes.If) or expanded(one, scope)]
     existing = [one for one in possible if exists(one, scope)]
     return promql.first_of(*(to_promql(one, scope) for one in existing or possible))
 
 
 @to_promql.register
-def _(node: Select, scope: Scope) -> str:
+def _(node: nodes.Select, scope: Scope) -> str:
     seen = selected(node, scope)
     return scope.selected(to_promql(node.argument, seen), *seen.only[len(scope.only) :])
 
 
 @to_promql.register
-def _(node: LabelReplace, scope: Scope) -> str:
+def _(node: nodes.LabelReplace, scope: Scope) -> str:
     parts = (name(node.label, scope), node.replacement, name(node.source, scope), node.pattern)
     return promql.call("label_replace", to_promql(node.argument, scope), *(f'"{part}"' for part in parts))
 
 
 @to_promql.register
-def _(node: LabelJoin, scope: Scope) -> str:
+def _(node: nodes.LabelJoin, scope: Scope) -> str:
     parts = (name(node.label, scope), node.separator, *names(node.sources, scope))
     return promql.call("label_join", to_promql(node.argument, scope), *(f'"{part}"' for part in parts))
 
 
 @to_promql.register
-def _(node: Carrying, scope: Scope) -> str:
+def _(node: nodes.Carrying, scope: Scope) -> str:
     by = names(node.by, scope)
     partners = promql.aggregate("topk", by, "1", to_promql(node.other, scope))
     matching = f"on ({', '.join(by)}) group_left ({name(node.label, scope)})"
@@ -239,37 +214,17 @@ def _(node: Carrying, scope: Scope) -> str:
 
 
 @to_promql.register
-def _(node: CountValues, scope: Scope) -> str:
+def _(node: nodes.CountValues, scope: Scope) -> str:
     return promql.aggregate("count_values", scope.labels, f'"{node.label}"', to_promql(node.argument, scope))
 
 
 @to_promql.register
-def _(node: At, scope: Scope) -> str:
-    return to_promql(node.argument, scope.at(node.level))
+def _(node: nodes.Rescoped, scope: Scope) -> str:
+    return to_promql(node.argument, rescoped(node, scope))
 
 
 @to_promql.register
-def _(node: Over, scope: Scope) -> str:
-    return to_promql(node.argument, scope.over(node.span))
-
-
-@to_promql.register
-def _(node: AtEnd, scope: Scope) -> str:
-    return to_promql(node.argument, scope.at_end())
-
-
-@to_promql.register
-def _(node: AsRecorded, scope: Scope) -> str:
-    return to_promql(node.argument, scope.by_rules())
-
-
-@to_promql.register
-def _(node: Ago, scope: Scope) -> str:
-    return to_promql(node.argument, scope.ago(node.span))
-
-
-@to_promql.register
-def _(node: OverTime, scope: Scope) -> str:
+def _(node: nodes.OverTime, scope: Scope) -> str:
     settings = scope.settings
     span, past = span_text(node.span, settings), scope.ago(node.offset)
     record = record_selector(node.argument, past, span) if isinstance(node.argument, Recorded) else None
@@ -281,12 +236,12 @@ def _(node: OverTime, scope: Scope) -> str:
 
 
 @to_promql.register
-def _(node: Before, scope: Scope) -> str:
-    return to_promql(OverTime(node.function, signal_named(node.signal.name), node.span), scope)
+def _(node: nodes.Before, scope: Scope) -> str:
+    return to_promql(nodes.OverTime(node.function, signal_named(node.signal.name), node.span), scope)
 
 
 @to_promql.register
-def _(node: InWindow, scope: Scope) -> str:
+def _(node: nodes.InWindow, scope: Scope) -> str:
     window = scope.span or RATE_WINDOW
     # Grafana's window is of another length, by zoom.
     seen = scope.over(window) if scope.edition is Edition.RAW else scope
@@ -295,7 +250,7 @@ def _(node: InWindow, scope: Scope) -> str:
 
 
 @to_promql.register
-def _(node: Extreme, scope: Scope) -> str:
+def _(node: nodes.Extreme, scope: Scope) -> str:
     # One evaluation more: what changed since the last one before the window is still counted in rates.
     span = EVALUATION + scope.span if scope.span else RATE_WINDOW + EVALUATION
     function = f"{node.how}_over_time"
@@ -303,4 +258,4 @@ def _(node: Extreme, scope: Scope) -> str:
         pace = span_text(EVALUATION, scope.settings)
         subquery = promql.subquery(to_promql(node.signal, scope), span_text(span, scope.settings), pace, "0s")
         return promql.call(function, subquery)
-    return to_promql(OverTime(function, node.signal, span), scope)
+    return to_promql(nodes.OverTime(function, node.signal, span), scope)
