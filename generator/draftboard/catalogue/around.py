@@ -70,7 +70,7 @@ ALERTS_FOR_STATE = Metric(
 )
 
 
-def _beside(presence: Presence, *own_labels: str) -> Callable[..., Metric]:
+def _exporter_series(presence: Presence, *own_labels: str) -> Callable[..., Metric]:
     """A series of another program than vLLM: name, unit, meaning; a gauge unless said otherwise."""
 
     def metric(name: str, unit: str, meaning: str, kind: Kind = Kind.GAUGE) -> Metric:
@@ -87,75 +87,75 @@ def _beside(presence: Presence, *own_labels: str) -> Callable[..., Metric]:
     return metric
 
 
-_of_gpu = _beside(Presence.GPU_EXPORTER, "gpu")
-GPU_UTILISATION = _of_gpu(
+_gpu_series = _exporter_series(Presence.GPU_EXPORTER, "gpu")
+GPU_UTILISATION = _gpu_series(
     "DCGM_FI_DEV_GPU_UTIL",
     "percent",
     "Share of time in which any kernel ran on the GPU; it does not say how much of the GPU was used.",
 )
-GPU_MEMORY_USED = _of_gpu(
+GPU_MEMORY_USED = _gpu_series(
     "DCGM_FI_DEV_FB_USED", "MiB", "GPU memory in use; vLLM allocates its KV cache at start, so it is high from then on."
 )
-GPU_POWER = _of_gpu("DCGM_FI_DEV_POWER_USAGE", "watts", "Power that the GPU draws.")
-GPU_XID = _of_gpu(
+GPU_POWER = _gpu_series("DCGM_FI_DEV_POWER_USAGE", "watts", "Power that the GPU draws.")
+GPU_XID = _gpu_series(
     "DCGM_FI_DEV_XID_ERRORS", "code", "Code of the GPU's last XID error, as in NVIDIA's list; 0 if there was none."
 )
 
-_of_group = _beside(Presence.OF_PROMETHEUS, "rule_group")
-RULE_GROUPS = _of_group(
+_rule_group_series = _exporter_series(Presence.OF_PROMETHEUS, "rule_group")
+RULE_GROUPS = _rule_group_series(
     "prometheus_rule_group_interval_seconds", "seconds", "Time between two evaluations of a rule group."
 )
-RULES_FAILED = _of_group(
+RULES_FAILED = _rule_group_series(
     "prometheus_rule_evaluation_failures_total", "evaluations", "Rules whose evaluation failed.", Kind.COUNTER
 )
-RULES_MISSED = _of_group(
+RULES_MISSED = _rule_group_series(
     "prometheus_rule_group_iterations_missed_total",
     "evaluations",
     "Evaluations of a rule group left out because the one before took too long.",
     Kind.COUNTER,
 )
-_of_prometheus = _beside(Presence.OF_PROMETHEUS)
-ALERTMANAGERS = _of_prometheus(
+_prometheus_series = _exporter_series(Presence.OF_PROMETHEUS)
+ALERTMANAGERS = _prometheus_series(
     "prometheus_notifications_alertmanagers_discovered", "servers", "Alertmanagers that Prometheus sends alerts to."
 )
-ALERTS_DROPPED = _of_prometheus(
+ALERTS_DROPPED = _prometheus_series(
     "prometheus_notifications_dropped_total", "alerts", "Alerts that reached no Alertmanager.", Kind.COUNTER
 )
-ALERTS_REFUSED = _beside(Presence.OF_PROMETHEUS, "alertmanager")(
+ALERTS_REFUSED = _exporter_series(Presence.OF_PROMETHEUS, "alertmanager")(
     "prometheus_notifications_errors_total",
     "alerts",
     "Alerts that did not reach one of the Alertmanagers.",
     Kind.COUNTER,
 )
-WAL_CORRUPTIONS = _of_prometheus(
+WAL_CORRUPTIONS = _prometheus_series(
     "prometheus_tsdb_wal_corruptions_total",
     "corruptions",
     "Corrupt places found in the write-ahead log, most of them at start.",
     Kind.COUNTER,
 )
-WAL_WRITES_FAILED = _of_prometheus(
+WAL_WRITES_FAILED = _prometheus_series(
     "prometheus_tsdb_wal_writes_failed_total", "writes", "Failed writes to the write-ahead log.", Kind.COUNTER
 )
-WAL_TRUNCATIONS_FAILED = _of_prometheus(
+WAL_TRUNCATIONS_FAILED = _prometheus_series(
     "prometheus_tsdb_wal_truncations_failed_total",
     "truncations",
     "Failed truncations of the write-ahead log, which grows meanwhile.",
     Kind.COUNTER,
 )
-COMPACTIONS_FAILED = _of_prometheus(
+COMPACTIONS_FAILED = _prometheus_series(
     "prometheus_tsdb_compactions_failed_total", "compactions", "Failed compactions of the storage.", Kind.COUNTER
 )
-NOTIFICATIONS_FAILED = _beside(Presence.OF_ALERTMANAGER, "integration", "reason")(
+NOTIFICATIONS_FAILED = _exporter_series(Presence.OF_ALERTMANAGER, "integration", "reason")(
     "alertmanager_notifications_failed_total",
     "notifications",
     "Notifications that Alertmanager gave up after its retries, by kind of receiver.",
     Kind.COUNTER,
 )
-ALERTMANAGER_BUILD = _beside(Presence.OF_ALERTMANAGER)(
+ALERTMANAGER_BUILD = _exporter_series(Presence.OF_ALERTMANAGER)(
     "alertmanager_build_info", "bool", "1 of each Alertmanager, with its version in labels."
 )
 
-_of_disk = _beside(Presence.NODE_EXPORTER, "device", "fstype", "mountpoint")
-DISK_AVAILABLE = _of_disk("node_filesystem_avail_bytes", "bytes", "Bytes of a disk that users may still write.")
-DISK_SIZE = _of_disk("node_filesystem_size_bytes", "bytes", "Size of a disk.")
-DISK_READ_ONLY = _of_disk("node_filesystem_readonly", "bool", "1 where a disk is mounted read-only.")
+_disk_series = _exporter_series(Presence.NODE_EXPORTER, "device", "fstype", "mountpoint")
+DISK_AVAILABLE = _disk_series("node_filesystem_avail_bytes", "bytes", "Bytes of a disk that users may still write.")
+DISK_SIZE = _disk_series("node_filesystem_size_bytes", "bytes", "Size of a disk.")
+DISK_READ_ONLY = _disk_series("node_filesystem_readonly", "bool", "1 where a disk is mounted read-only.")

@@ -41,31 +41,31 @@ TIME_PER_OUTPUT_TOKEN = Histogram(
 )
 
 
-def _of_request(name: str, meaning: str, help_: str) -> Histogram:
+def _request_histogram(name: str, meaning: str, help_: str) -> Histogram:
     return Histogram(name=name, meaning=meaning, help=help_, buckets=_PER_REQUEST, custom="request_latency")
 
 
-END_TO_END_LATENCY = _of_request(
+END_TO_END_LATENCY = _request_histogram(
     "vllm:e2e_request_latency_seconds",
     "From arrival to the last token, of finished requests; without requests that clients abandoned.",
     "Histogram of e2e request latency in seconds.",
 )
-QUEUE_TIME = _of_request(
+QUEUE_TIME = _request_histogram(
     "vllm:request_queue_time_seconds",
     "From first queued to first scheduled, of finished requests.",
     "Histogram of time spent in WAITING phase for request.",
 )
-INFERENCE_TIME = _of_request(
+INFERENCE_TIME = _request_histogram(
     "vllm:request_inference_time_seconds",
     "From first scheduled to the last token: prefill and decode, of finished requests.",
     "Histogram of time spent in RUNNING phase for request.",
 )
-PREFILL_TIME = _of_request(
+PREFILL_TIME = _request_histogram(
     "vllm:request_prefill_time_seconds",
     "From first scheduled to the first token, of finished requests.",
     "Histogram of time spent in PREFILL phase for request.",
 )
-DECODE_TIME = _of_request(
+DECODE_TIME = _request_histogram(
     "vllm:request_decode_time_seconds",
     "From the first token to the last, of finished requests.",
     "Histogram of time spent in DECODE phase for request.",

@@ -23,14 +23,14 @@ DRAFT_TOKENS_PER_POS = Metric(
     presence=Presence.PROBE,
     own_labels=("position",),
 )
-_of_steps = partial(Metric, presence=Presence.PROBE, own_labels=("batch", "k"))
-DECODE_STEPS = _of_steps(
+_step_counter = partial(Metric, presence=Presence.PROBE, own_labels=("batch", "k"))
+DECODE_STEPS = _step_counter(
     name="draftboard_spec_decode_steps_total",
     unit="steps",
     meaning="Pure decode steps of an engine, each once, by the size of its batch and the length of its drafts.",
     help="Pure decode steps.",
 )
-DECODE_STEP_SECONDS = _of_steps(
+DECODE_STEP_SECONDS = _step_counter(
     name="draftboard_spec_decode_step_seconds_total",
     unit="seconds",
     meaning="Time of pure decode steps, on the clock of the engine.",

@@ -138,7 +138,7 @@ def examine_config(text: str, settings: Settings, release: Release = UNKNOWN) ->
         raise DraftboardError(f"--speculative-config: {error}; {fix}") from None
     alive = names.revived(config, release)
     findings = (
-        *names.of_release(release, names.needed(alive)),
+        *names.release_findings(release, names.needed(alive)),
         *names.spelling(config, release),
         *configuration.meaning(config, settings, release),
     )
@@ -156,7 +156,7 @@ def examine_command(text: str, settings: Settings, release: Release = UNKNOWN) -
     speculates = any(argument.value != "" for argument in line.all(_WHOLE, *SHORTHANDS))
     alive = _fitting(names.revived(whole, release), sizes[0])
     needed = names.needed(alive, [argument.flag for argument in line.arguments])
-    findings = [*names.of_release(release, needed)] if whole or needed else []
+    findings = [*names.release_findings(release, needed)] if whole or needed else []
     findings += [*_words(line), *_flags(line, release), *mistakes]
     findings += names.spelling(config or {}, release)
     if moved or (speculates and config is not None):

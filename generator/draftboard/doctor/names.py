@@ -90,17 +90,17 @@ def spelling(config: Config, release: Release) -> Iterator[Finding]:
     """Keys and words that the release does not have, or will not have for long."""
     for key in config:
         if not is_known(key, release):
-            yield _of_key(key, release)
+            yield _key_finding(key, release)
         elif key not in _KEYS and not release.has(_HYPHENS):
             where = f"{SPECULATIVE_CONFIG} {shown(key)}"
             yield not_there(where, "hyphens in keys", _HYPHENS, release, f'write "{plainly(key)}"')
     for key in CHOICES:
         value = next((config[name] for name in config if plainly(name) == key), None)
         if isinstance(value, str):
-            yield from _of_choice(key, value, release)
+            yield from _choice_findings(key, value, release)
 
 
-def _of_key(key: str, release: Release) -> Finding:
+def _key_finding(key: str, release: Release) -> Finding:
     where, known = f"{SPECULATIVE_CONFIG} {shown(key)}", plainly(key)
     if known in DEAD_KEYS:
         return Finding.of("gone", where, who=who_has(_KEYS.get(known)), fix=fix_of(known, DEAD_KEYS[known], release))
@@ -111,7 +111,7 @@ def _of_key(key: str, release: Release) -> Finding:
     return Finding.of("unknown-key", where, oldest=OLDEST, newest=NEWEST, fix=fix)
 
 
-def _of_choice(key: str, value: str, release: Release) -> Iterator[Finding]:
+def _choice_findings(key: str, value: str, release: Release) -> Iterator[Finding]:
     where, table = f"{SPECULATIVE_CONFIG} {key}", CHOICES[key]
     has = [word for word in release.among(METHODS if key == "method" else table) if word != SYNTHETIC]
     meant = nearest(value, has)
@@ -154,7 +154,7 @@ def needed(config: Config, flags: Iterable[str] = ()) -> dict[str, Span]:
     return {name: span for name, span in names.items() if span != Span(OLDEST, NEWEST)}
 
 
-def of_release(release: Release, needed: Mapping[str, Span]) -> Iterator[Finding]:
+def release_findings(release: Release, needed: Mapping[str, Span]) -> Iterator[Finding]:
     """What the checks are for, where that is not the very release that runs."""
     values = {"oldest": OLDEST, "newest": NEWEST, "version": release.version, "read_as": release.read_as}
     if release.version:

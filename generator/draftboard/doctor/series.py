@@ -136,12 +136,9 @@ def _causes(servers: Sequence[Server], settings: Settings, release: Release) -> 
     yield "silent", [server for server in answering if not server.dialect], OF_ENGINES, {"looked_for": LOOKED_FOR}
     reporting = [server for server in answering if server.dialect is settings.dialect]
     if reporting and settings.dialect.spellings:
-        yield (
-            "partial-dialect",
-            reporting,
-            (),
-            {key: getattr(settings.dialect, key) for key in ("engine", "reports", "omits")},
-        )
+        dialect = settings.dialect
+        values = {"engine": dialect.engine, "reports": dialect.reports, "omits": dialect.omits}
+        yield "partial-dialect", reporting, (), values
     elif reporting:
         yield from _releases(reporting, release)
     if reporting:

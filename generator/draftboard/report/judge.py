@@ -78,9 +78,9 @@ def model_report(
         "notes": (
             *judged.notes,
             *notes,
-            *_of_outliers(engines, case.settings),
-            *_of_method(judged, method, case.settings),
-            *_of_requests(case),
+            *_outlier_notes(engines, case.settings),
+            *_assumption_notes(judged, method, case.settings),
+            *_unfinished_notes(case),
         ),
     }
     return objects.ModelReport(**vars(judged) | result)
@@ -104,7 +104,7 @@ def _by_request(engines: Sequence[objects.EngineReport]) -> float | None:
     return sum(weight * share for weight, share in judged) / requests
 
 
-def _of_outliers(engines: Sequence[objects.EngineReport], settings: Settings) -> list[str]:
+def _outlier_notes(engines: Sequence[objects.EngineReport], settings: Settings) -> list[str]:
     """Engines that accept less than their siblings, where there are drafts enough to say so."""
     judged = [(one, one.length_to_others) for one in engines if one.verdict.says is not None]
     return [
@@ -115,7 +115,7 @@ def _of_outliers(engines: Sequence[objects.EngineReport], settings: Settings) ->
     ]
 
 
-def _of_method(judged: objects.Judged, method: str, settings: Settings) -> list[str]:
+def _assumption_notes(judged: objects.Judged, method: str, settings: Settings) -> list[str]:
     """Assumptions that the verdict rests on for want of a better source."""
     result = judged.speculation
     if result is None or not step_speedup.exists(settings):
@@ -135,7 +135,7 @@ def _of_method(judged: objects.Judged, method: str, settings: Settings) -> list[
     return notes
 
 
-def _of_requests(case: Case) -> list[str]:
+def _unfinished_notes(case: Case) -> list[str]:
     """That clients give up, which vLLM counts nowhere."""
     share = case.numbers.value(unfinished)
     if share is None or share <= case.settings.thresholds.unfinished:

@@ -182,11 +182,11 @@ class Reading:
         return (
             *(f"{source}: {STATES['silent'].says}" for source in silent),
             *(f"{page.source}: {_NOTHING}" for page in self.pages if not spoken and not page.dialect),
-            *(f"{page.source}: {words}" for page in self.pages for words in self._of_dialect(page.dialect)),
+            *(f"{page.source}: {words}" for page in self.pages for words in self._dialect_notes(page.dialect)),
             *(f"{name}: missing in the second scrape; its counts are excluded" for name in self.grown.gone),
         )
 
-    def _of_dialect(self, dialect: Dialect | None) -> Iterator[str]:
+    def _dialect_notes(self, dialect: Dialect | None) -> Iterator[str]:
         if dialect is None:
             return
         if dialect is not self.built_for.dialect:
