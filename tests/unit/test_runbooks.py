@@ -182,11 +182,12 @@ def test_commands_of_draftboard_have_options_that_exist(alert: Alert, files: dic
 
 
 @of_every_alert
-def test_the_head_says_what_the_rule_does(alert: Alert, files: dict[str, str], settings: Settings) -> None:
+def test_the_head_says_what_the_rule_and_the_list_of_alerts_do(alert: Alert, files: dict[str, str]) -> None:
     found, rule = Runbook.of(alert, files), rule_of(files, alert.name)
-    severity = rule["labels"]["severity"]
-    assert found.title == alert.name
-    assert found.fires == f"Fires when {alert.fires_when(settings)}. For: {rule['for']}. Severity: `{severity}`."
+    head = re.fullmatch(r"Fires when (.+)\. For: (\w+)\. Severity: `(\w+)`\.", found.fires)
+    assert head is not None
+    assert (found.title, head[2], head[3]) == (rule["alert"], rule["for"], rule["labels"]["severity"])
+    assert f"(runbooks/{alert.name}.md) | {head[1]} |" in files["alerts/README.md"]
 
 
 def with_records(files: dict[str, str], alert: Alert) -> list[str]:
