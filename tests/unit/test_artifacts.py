@@ -19,7 +19,7 @@ def files(committed: dict[str, str]) -> dict[str, str]:
 
 
 def test_the_committed_files_are_what_the_code_writes(files: dict[str, str]) -> None:
-    """Written by another process, with other hashes of strings: the same settings give the same bytes."""
+    """Another process wrote them, with other hashes of strings: equal settings give equal bytes."""
     assert [f"{one.path} {one.what}" for one in compare(files, ROOT)] == [], "run: make build"
 
 
