@@ -62,11 +62,11 @@ def importers(modules: set[str], files: Iterable[Path]) -> dict[Path, float]:
 
 
 def near(module: str) -> list[Path]:
-    """Tests named after the module or its room, and those that import most from it; then those of what imports it."""
-    *_, room, stem = module.split(".")
+    """Tests named after the module or its package, and those that import most of it; then those of its importers."""
+    names = zip((1.0, 0.5), reversed(module.split(".")[1:]), strict=False)
     found: dict[Path, float] = {}
     seen, modules = set[str](), {module}
-    ring = {path: bonus for name, bonus in ((room, 0.5), (stem, 1.0)) for path in unit_tests() if name in path.stem}
+    ring = {path: bonus for bonus, name in sorted((*names,)) for path in unit_tests() if name in path.stem}
     while modules and len(found) < MOST:
         ring |= {path: share + ring.get(path, 0) for path, share in importers(modules, unit_tests()).items()}
         found |= {path: ring[path] for path in sorted(ring.keys() - found, key=lambda path: (-ring[path], path))}
