@@ -28,7 +28,7 @@ from draftboard.lab.simulator.serve import serving
 from draftboard.prometheus import Client, Server, stop
 from draftboard.settings import Settings
 from draftboard.signals import Scope
-from draftboard.signals.decisions import state
+from draftboard.signals.states import state
 from support import shell as shells
 from support.costed import Costed
 from support.documented import Shown, shape, shown

@@ -8,7 +8,7 @@ import pytest
 
 from conftest import ROOT
 from draftboard.settings import Settings
-from draftboard.signals.decisions import STANDING
+from draftboard.signals.health import STANDING
 from grafana.reading import colour, fields, none_of, panels
 from grafana.views import Json, View
 

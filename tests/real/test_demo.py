@@ -26,9 +26,9 @@ from draftboard.output import as_json, show
 from draftboard.reading import Recorded
 from draftboard.settings import Settings, load
 from draftboard.signals import Edition, Scope, Signal
-from draftboard.signals.decisions import VERDICT, verdict
 from draftboard.signals.economics import expected_speedup
 from draftboard.signals.users import measured_speedup
+from draftboard.signals.verdicts import VERDICT, verdict
 from draftboard.status import Status
 
 pytestmark = pytest.mark.prometheus

@@ -30,7 +30,7 @@ from draftboard.reading import Recorded
 from draftboard.report import report
 from draftboard.settings import Settings
 from draftboard.signals import Level
-from draftboard.signals.decisions import state
+from draftboard.signals.states import state
 from support.dialects import page_of
 from support.loopback import answering, page
 

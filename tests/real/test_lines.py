@@ -9,7 +9,7 @@ import pytest
 from conftest import program
 from draftboard.prometheus import Client, Promtool, Server
 from draftboard.settings import Settings
-from draftboard.signals.decisions import STANDING
+from draftboard.signals.health import STANDING
 from support import grafana
 
 pytestmark = pytest.mark.prometheus

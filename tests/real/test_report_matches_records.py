@@ -18,8 +18,8 @@ from draftboard.report.objects import LINES
 from draftboard.settings import Settings
 from draftboard.signals import Scope, Signal
 from draftboard.signals.acceptance import tokens_per_step
+from draftboard.signals.advice import ADVICE, advice
 from draftboard.signals.costs import verify_inflation
-from draftboard.signals.decisions import ADVICE, advice, state, verdict
 from draftboard.signals.depth import (
     accepted_length_share,
     conditional_acceptance,
@@ -30,7 +30,9 @@ from draftboard.signals.depth import (
 from draftboard.signals.economics import best_k, expected_speedup, speedup_at
 from draftboard.signals.latency import FELT
 from draftboard.signals.requests import request_rate
+from draftboard.signals.states import state
 from draftboard.signals.traffic import generation_tokens, wasted_tokens
+from draftboard.signals.verdicts import verdict
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("demo_run")]
 

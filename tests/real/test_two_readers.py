@@ -29,19 +29,22 @@ from draftboard.expr.vector import Labels, Vector
 from draftboard.prometheus import Client, Promtool, Server
 from draftboard.settings import load
 from draftboard.signals import ALL, Signal, fleet, standings
+from draftboard.signals.advice import ADVICE, advice
 from draftboard.signals.capacity import queue_growth
 from draftboard.signals.comparison import acceptance_change, length_anomaly, length_baseline, length_deviation
 from draftboard.signals.costs import step_cost
-from draftboard.signals.decisions import ADVICE, STATES, VERDICT, advice, gone, standing, state, verdict
 from draftboard.signals.depth import each_k
 from draftboard.signals.economics import best_k, speedup_at
 from draftboard.signals.events import alert_age, alert_severity, firing_alerts, interruptions, restarts
+from draftboard.signals.health import standing
 from draftboard.signals.monitoring import notifications_failed, records_missing, storage_failures
 from draftboard.signals.requests import cut_off, stuck, stuck_engines
 from draftboard.signals.slo import BURNS, ERROR_RATIOS, attainment, budget_left, burning_fast, burning_slowly, time_left
 from draftboard.signals.standings import data_age
+from draftboard.signals.states import STATES, gone, state
 from draftboard.signals.steps import step_time_change
 from draftboard.signals.users import speedup_high, speedup_low, speedup_uncertainty, tail_change
+from draftboard.signals.verdicts import VERDICT, verdict
 from draftboard.signals.versus import cost_of_tokens, step_cost_by_batch, verify_inflation_by_batch
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("two_readers")]

@@ -19,7 +19,7 @@ from draftboard.durations import Duration
 from draftboard.quantity import value
 from draftboard.settings import Settings, load
 from draftboard.signals import ALL, Edition
-from draftboard.signals.decisions import STANDING
+from draftboard.signals.health import STANDING
 from draftboard.signals.latency import per_token
 from draftboard.status import Status
 from support import catalogue, grafana

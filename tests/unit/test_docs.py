@@ -11,7 +11,7 @@ from conftest import ROOT
 from draftboard.catalogue.removed import REMOVED
 from draftboard.settings import Settings
 from draftboard.signals import ALL
-from draftboard.signals.decisions import ADVICE
+from draftboard.signals.advice import ADVICE
 from scripts.site.links import REPOSITORY, for_site
 
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "alerts").rglob("*.md")])

@@ -11,10 +11,12 @@ from draftboard.expr.to_promql import definition, promql_of
 from draftboard.quantity import value
 from draftboard.settings import Settings
 from draftboard.signals import ALL, Edition, Level, Scope, Signal
-from draftboard.signals.decisions import standing, state, verdict
 from draftboard.signals.depth import first_position
 from draftboard.signals.economics import with_a_drafter
+from draftboard.signals.health import standing
 from draftboard.signals.signal import Better, Unit
+from draftboard.signals.states import state
+from draftboard.signals.verdicts import verdict
 from draftboard.status import Status
 
 ROOT = Path(__file__).parent.parent.parent

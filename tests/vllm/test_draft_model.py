@@ -12,7 +12,7 @@ from draftboard.report import ModelReport
 from draftboard.report.document import numbers_of
 from draftboard.report.objects import LINES
 from draftboard.settings import Settings
-from draftboard.signals.decisions import ADVICE, VERDICT, advice, verdict
+from draftboard.signals.advice import ADVICE, advice
 from draftboard.signals.depth import (
     accepted_length_share,
     conditional_acceptance,
@@ -22,6 +22,7 @@ from draftboard.signals.depth import (
     tokens_per_step_at,
 )
 from draftboard.signals.economics import best_k, speedup_at
+from draftboard.signals.verdicts import VERDICT, verdict
 from support.known import known
 from support.measured import Measure
 from support.scraped import Scraper, scraping

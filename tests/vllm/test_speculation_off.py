@@ -5,7 +5,7 @@ import pytest
 from conftest import ROOT
 from draftboard import reading
 from draftboard import report as report_room
-from draftboard.signals.decisions import STATES
+from draftboard.signals.states import STATES
 from support.vllm_commands import draftboard
 from support.vllm_server import Vllm
 

@@ -7,7 +7,7 @@ import pytest
 
 from conftest import ROOT
 from draftboard.settings import Settings
-from draftboard.signals.decisions import ADVICE
+from draftboard.signals.advice import ADVICE
 from support.vllm_commands import draftboard
 from support.vllm_interval import Interval, assert_counts, assert_possible, interval
 from support.vllm_server import PER_REQUEST, Start

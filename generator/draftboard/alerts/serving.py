@@ -1,7 +1,7 @@
 """Alerts on serving: those that mean users without answers page by default."""
 
 from draftboard.alerts.alert import LEAST_REQUESTS, Alert, enough_requests, enough_tokens
-from draftboard.signals import Level, capacity, decisions, events, requests, slo, steps, users
+from draftboard.signals import Level, capacity, events, requests, slo, states, steps, users
 
 _enough_arrivals = requests.requests_rejected.sum("reason") + requests.request_rate > LEAST_REQUESTS
 """Rejected requests are traffic too, even where none is served."""
@@ -15,7 +15,7 @@ _BURNS = (
 ON_SERVING = (
     Alert(
         name="VLLMModelDown",
-        signal=decisions.servers_down,
+        signal=states.servers_down,
         beyond="too-many-down",
         for_="1m",
         severity="critical",
@@ -28,7 +28,7 @@ ON_SERVING = (
     ),
     Alert(
         name="VLLMModelGone",
-        signal=decisions.gone,
+        signal=states.gone,
         beyond="gone",
         for_="5m",
         severity="critical",
@@ -42,7 +42,7 @@ ON_SERVING = (
     ),
     Alert(
         name="VLLMTargetDown",
-        signal=decisions.target_up,
+        signal=states.target_up,
         beyond="down",
         for_="1m",
         level=Level.TARGET,

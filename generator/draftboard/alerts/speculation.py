@@ -3,7 +3,7 @@
 from draftboard.alerts.alert import LEAST_REQUESTS, Alert, enough_requests, enough_tokens
 from draftboard.expr.nodes import InWindow
 from draftboard.quantity import Setting
-from draftboard.signals import Level, acceptance, comparison, decisions, economics, integrity, requests
+from draftboard.signals import Level, acceptance, comparison, economics, integrity, requests, states, verdicts
 from draftboard.signals.integrity import judged
 from draftboard.signals.traffic import enough_drafts
 
@@ -16,7 +16,7 @@ ON_SPECULATION = (
         beyond="loses",
         for_="30m",
         keep_firing_for="15m",
-        guard=decisions.loses & enough_requests,
+        guard=verdicts.loses & enough_requests,
         when="the expected speedup is below ${limit}, with enough drafts and requests, consistent counters and no "
         "measured speedup",
         summary="Speculative decoding is expected to cost more than it saves.",
@@ -81,7 +81,7 @@ ON_SPECULATION = (
     ),
     Alert(
         name="SpecDecodeInactive",
-        signal=decisions.state,
+        signal=states.state,
         beyond="not-drafting",
         for_="30m",
         severity="info",

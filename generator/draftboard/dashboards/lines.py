@@ -13,8 +13,9 @@ from draftboard.expr.scope import Edition, Level, Scope
 from draftboard.expr.to_promql import promql_of
 from draftboard.quantity import Setting, smallest
 from draftboard.signals import Signal
-from draftboard.signals.decisions import STANDING, standing, state
+from draftboard.signals.health import STANDING, standing
 from draftboard.signals.signal import Better, within
+from draftboard.signals.states import state
 from draftboard.signals.traffic import drafts, generation_tokens
 
 LINES, SLO = "lines", "slo"

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from draftboard.dashboards.panels import Panel
 from draftboard.signals import Edition, Signal
-from draftboard.signals.decisions import standing
+from draftboard.signals.health import standing
 
 
 @dataclass(frozen=True)

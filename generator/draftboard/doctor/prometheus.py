@@ -21,8 +21,8 @@ from draftboard.expr.to_promql import promql_of
 from draftboard.prometheus import Client, LoadedRule, Series, Target
 from draftboard.settings import Settings
 from draftboard.signals import Level, Scope, latency
-from draftboard.signals.decisions import state
 from draftboard.signals.signal import within
+from draftboard.signals.states import state
 from draftboard.signals.users import measured_speedup
 
 _FILES = "alerts/recording.rules.yaml and alerts/alerting.rules.yaml"

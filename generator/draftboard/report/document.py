@@ -13,9 +13,10 @@ from draftboard.report.objects import LINES, Judged, ModelReport, Report
 from draftboard.report.verdict import UNCLEAR
 from draftboard.settings import Settings
 from draftboard.signals import Signal, acceptance, comparison, depth, economics, traffic
-from draftboard.signals.decisions import STATES, state, verdict
 from draftboard.signals.latency import FELT
 from draftboard.signals.signal import NOTHING, within, worded
+from draftboard.signals.states import STATES, state
+from draftboard.signals.verdicts import verdict
 from draftboard.status import Status
 
 _REST = (

@@ -14,12 +14,14 @@ from draftboard.signals import traffic
 from draftboard.signals.acceptance import acceptance, acceptance_length
 from draftboard.signals.capacity import prompt_tokens
 from draftboard.signals.comparison import length_to_others
-from draftboard.signals.decisions import ASSUMED, STATES, Choice, state
+from draftboard.signals.decision import Choice
 from draftboard.signals.economics import step_speedup
 from draftboard.signals.integrity import IDENTITIES, identity_error
 from draftboard.signals.latency import FELT
 from draftboard.signals.requests import request_rate, unfinished
 from draftboard.signals.signal import Code, within, worded
+from draftboard.signals.states import STATES, state
+from draftboard.signals.verdicts import ASSUMED
 from draftboard.status import Status
 
 V0_ENGINE = Choice(

@@ -20,7 +20,7 @@ from draftboard.report.objects import SCHEMA_VERSION, Broken, Judged, ModelRepor
 from draftboard.report.verdict import Case
 from draftboard.settings import Settings
 from draftboard.signals import Level
-from draftboard.signals.decisions import STATES
+from draftboard.signals.states import STATES
 
 _LIFETIME = (
     "These are totals since the server started, which hide recent changes. Save the page twice to see the time between."

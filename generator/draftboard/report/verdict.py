@@ -14,10 +14,12 @@ from draftboard.report.numbers import Expectation
 from draftboard.settings import Settings
 from draftboard.signals import ALL, Signal
 from draftboard.signals.acceptance import tokens_per_step
-from draftboard.signals.decisions import ADVICE, ASSUMED, BY_STEPS, MEASURED, VERDICT, Choice, advice, verdict
+from draftboard.signals.advice import ADVICE, advice
+from draftboard.signals.decision import Choice
 from draftboard.signals.economics import LEAST_GAIN, affordable_inflation, best_k, shorter_gain
 from draftboard.signals.signal import Code, within, worded
 from draftboard.signals.users import measured_speedup, speedup_high, speedup_low
+from draftboard.signals.verdicts import ASSUMED, BY_STEPS, MEASURED, VERDICT, verdict
 from draftboard.status import Status
 
 _BY_NAME = {signal.name: signal for signal in ALL}

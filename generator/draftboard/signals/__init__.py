@@ -6,15 +6,16 @@ from types import ModuleType
 from draftboard.expr.scope import Edition, Level, Scope
 from draftboard.signals import (
     acceptance,
+    advice,
     capacity,
     comparison,
     costs,
-    decisions,
     depth,
     economics,
     events,
     fleet,
     gpu,
+    health,
     integrity,
     latency,
     monitoring,
@@ -22,9 +23,11 @@ from draftboard.signals import (
     requests,
     slo,
     standings,
+    states,
     steps,
     traffic,
     users,
+    verdicts,
     versus,
 )
 from draftboard.signals.signal import Signal
@@ -44,13 +47,8 @@ def _of(*modules: ModuleType) -> tuple[Signal, ...]:
 
 
 FAMILIES: dict[str, tuple[Signal, ...]] = {
-    "speculation": tuple(
-        signal
-        for signal in _of(
-            *(presence, traffic, acceptance, depth, comparison, steps, costs),
-            *(economics, integrity, decisions, events),
-        )
-        if signal not in {decisions.verdict, decisions.advice, decisions.standing}
+    "speculation": _of(
+        *(presence, traffic, acceptance, depth, comparison, steps, costs), *(economics, integrity, states, events)
     ),
     "requests": _of(requests, capacity),
     "objectives": _of(slo),
@@ -66,7 +64,7 @@ FAMILIES: dict[str, tuple[Signal, ...]] = {
     "latency-prefill": latency.prefill.signals,
     "latency-decode": latency.decode.signals,
     "latency-inference": latency.inference.signals,
-    "verdict": (decisions.verdict, decisions.advice, decisions.standing),
+    "verdict": (verdicts.verdict, advice.advice, health.standing),
     "standings": _of(standings, fleet, versus),
     "gpu": _of(gpu),
     "monitoring": _of(monitoring),

@@ -5,11 +5,12 @@ from functools import partial
 from draftboard.expr.nodes import LEVEL, Binary, Expr, Spread, merged
 from draftboard.expr.scope import Level
 from draftboard.quantity import Setting
-from draftboard.signals import acceptance, capacity, comparison, costs, decisions, requests, traffic
+from draftboard.signals import acceptance, capacity, comparison, costs, requests, states, traffic
 from draftboard.signals.comparison import BESIDE
-from draftboard.signals.decisions import STATES, Choice, Decision
+from draftboard.signals.decision import Choice, Decision
 from draftboard.signals.latency import per_token
 from draftboard.signals.signal import Better, Code, Signal, Unit, good_from, within
+from draftboard.signals.states import STATES
 from draftboard.signals.traffic import enough_drafts
 from draftboard.status import Status
 
@@ -39,10 +40,10 @@ length_margin = Signal(
 )
 _drafts_enough = length_margin & enough_drafts
 _NOT_WELL = {
-    "down": Choice(Code(0, "down", Status.DOWN), STATES.any_of(decisions.state, "down")),
+    "down": Choice(Code(0, "down", Status.DOWN), STATES.any_of(states.state, "down")),
     "stuck": Choice(Code(1, "stuck", Status.HUNG), requests.stuck),
-    "not drafting": Choice(Code(2, "not drafting", Status.STUCK), STATES.any_of(decisions.state, "not drafting")),
-    "silent": Choice(Code(3, "no vLLM metrics", Status.ODD), STATES.any_of(decisions.state, "silent")),
+    "not drafting": Choice(Code(2, "not drafting", Status.STUCK), STATES.any_of(states.state, "not drafting")),
+    "silent": Choice(Code(3, "no vLLM metrics", Status.ODD), STATES.any_of(states.state, "silent")),
 }
 NOT_WELL = Decision(_NOT_WELL)
 # Codes in order of badness, so that the least is the worst. Drafts that are judged outlive the state by a window.
@@ -54,10 +55,10 @@ STANDING_OF_ENGINE = Decision(
             Code(5, "behind the others", Status.WARN), comparison.length_to_others < Setting("thresholds.outlier")
         ),
         "above": Choice(Code(6, "above break-even", Status.GOOD), _drafts_enough),
-        "few drafts": Choice(Code(7, "few drafts", Status.QUIET), STATES.any_of(decisions.state, "drafting")),
-        "idle": Choice(Code(8, "idle", Status.QUIET), STATES.any_of(decisions.state, "idle")),
-        "off": Choice(Code(9, "off", Status.OFF), STATES.any_of(decisions.state, "off")),
-        "starting": Choice(Code(10, "starting", Status.STARTING), STATES.any_of(decisions.state, "starting")),
+        "few drafts": Choice(Code(7, "few drafts", Status.QUIET), STATES.any_of(states.state, "drafting")),
+        "idle": Choice(Code(8, "idle", Status.QUIET), STATES.any_of(states.state, "idle")),
+        "off": Choice(Code(9, "off", Status.OFF), STATES.any_of(states.state, "off")),
+        "starting": Choice(Code(10, "starting", Status.STARTING), STATES.any_of(states.state, "starting")),
     }
 )
 engine_standing = Signal(

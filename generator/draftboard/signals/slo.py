@@ -33,7 +33,7 @@ from draftboard.expr.nodes import (
 from draftboard.expr.scope import Level
 from draftboard.quantity import EVALUATION, Setting
 from draftboard.settings.objectives import BURN_WINDOWS, FAST, HISTOGRAMS, SLO_NAMES, SLOW, Pace, SloName
-from draftboard.signals import decisions, requests
+from draftboard.signals import requests, states
 from draftboard.signals.presence import REMEMBERED
 from draftboard.signals.signal import Band, Better, Signal, Unit, good_under
 from draftboard.status import Status
@@ -80,7 +80,7 @@ def _unserved() -> Expr:
     refused = first_of((answered - _failed) > 0, answered.combined("unless", _failed))
     # The record of an outage holds what was usual, and so does its mean, however long it lasts.
     usual = Before(Ref("slo_events"), REMEMBERED, "avg_over_time")
-    nobody = first_of(decisions.servers_down.equals(1), decisions.gone)
+    nobody = first_of(states.servers_down.equals(1), states.gone)
     # What was counted before the outage still counts within the window of a rate.
     lost = (usual.where("slo", "errors").sum("slo") & nobody).combined("unless", _ended > 0)
     return If(Evaluator.RECORDS, merged("source", {"refused": refused, "lost": lost}).sum("source"), refused)

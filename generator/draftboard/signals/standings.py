@@ -23,12 +23,16 @@ from draftboard.expr.nodes import (
 )
 from draftboard.expr.scope import Level
 from draftboard.quantity import SILENCE, Setting
-from draftboard.signals import decisions, events, requests, users
-from draftboard.signals.decisions import ADVICE, STANDING, STATES, VERDICT, Choice, Decision
+from draftboard.signals import advice, events, health, requests, states, users, verdicts
+from draftboard.signals.advice import ADVICE
+from draftboard.signals.decision import Choice, Decision
+from draftboard.signals.health import STANDING
 from draftboard.signals.signal import Band, Better, Code, Signal, Unit, good_under
+from draftboard.signals.states import STATES
+from draftboard.signals.verdicts import VERDICT
 from draftboard.status import Status
 
-_STANDING = decisions.standing.at(Level.MODEL)
+_STANDING = health.standing.at(Level.MODEL)
 _JUDGED = ("costs more", "about even", "pays")
 
 
@@ -45,9 +49,9 @@ def _not_judged() -> Expr:
 
 def _engines_in(*rows: str) -> Expr:
     """Each model's engines in some states: their number where that is recorded, else one by one."""
-    states, engines = tuple(STATES[row] for row in rows), decisions.state.at(Level.ENGINE)
-    recorded = decisions.engines_by_state.where("state", *(state.says for state in states)).sum("state")
-    each = first_of(*(engines.equals(state.value) for state in states))
+    codes, engines = tuple(STATES[row] for row in rows), states.state.at(Level.ENGINE)
+    recorded = states.engines_by_state.where("state", *(code.says for code in codes)).sum("state")
+    each = first_of(*(engines.equals(code.value) for code in codes))
     return If(Evaluator.RECORDS, recorded, over_level("count", each))
 
 
@@ -65,7 +69,7 @@ def _counted(how: str, which: Expr, among: Expr) -> Expr:
 
 
 def _engines_counted(which: Expr) -> Expr:
-    return _counted("sum", which, decisions.state)
+    return _counted("sum", which, states.state)
 
 
 def _tile(title: str, what: str, counted: Expr, status: Status = Status.NEUTRAL, *, unit: Unit, empty: str) -> Signal:
@@ -90,8 +94,8 @@ def _named(tiles: Iterable[Signal]) -> dict[str, Signal]:
     return {tile.short: tile for tile in tiles}
 
 
-_models = partial(_tile, unit=Unit.MODELS, empty=decisions.standing.empty)
-_engines = partial(_tile, unit=Unit.ENGINES, empty=decisions.state.empty)
+_models = partial(_tile, unit=Unit.MODELS, empty=health.standing.empty)
+_engines = partial(_tile, unit=Unit.ENGINES, empty=states.state.empty)
 _alerts = partial(_tile, unit=Unit.ALERTS, empty="no alerting rules are loaded")
 MODELS = _named(
     _models(title, what, _counted("count", which, _STANDING), status)
@@ -147,7 +151,7 @@ next_step = Signal(
     "advice on K.",
     action="Take it as the start of a search.",
     unit=Unit.CODE,
-    expr=first_of(_FIRST_STEPS.expr, decisions.advice),
+    expr=first_of(_FIRST_STEPS.expr, advice.advice),
     codes=(*ADVICE.codes, *_FIRST_STEPS.codes),
     empty="no verdict",
 )
@@ -158,7 +162,7 @@ verdict_basis = Signal(
     description="Whether a verdict is measured against a baseline or rests on assumed costs; none if withheld.",
     action="Where it is assumed, run a baseline to measure.",
     unit=Unit.CODE,
-    expr=decisions.verdict,
+    expr=verdicts.verdict,
     codes=tuple(
         Code(choice.code.value, choice.basis or "none", Status.NEUTRAL)
         for choice in sorted(VERDICT.choices.values(), key=lambda choice: choice.code.value)

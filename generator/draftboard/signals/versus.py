@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from draftboard.expr.nodes import AsRecorded, AtLeast, Evaluator, If, Parameter, constant, first_of, ignoring
 from draftboard.quantity import Setting
-from draftboard.signals import acceptance, capacity, costs, decisions, steps, traffic, users
-from draftboard.signals.decisions import STATES
+from draftboard.signals import acceptance, capacity, costs, health, states, steps, traffic, users
 from draftboard.signals.signal import Better, Code, Signal, Unit
+from draftboard.signals.states import STATES
 from draftboard.status import Status
 
 ranked_speedup = replace(
@@ -17,7 +17,7 @@ ranked_speedup = replace(
     description="The measured speedup of each variant, and none of a variant without a baseline at like load.",
     action="Take the variant whose low end is above the next one's high end.",
     # Grafana sorts no rows without a value.
-    expr=first_of(users.measured_speedup, constant(0, decisions.standing)),
+    expr=first_of(users.measured_speedup, constant(0, health.standing)),
     codes=(Code(0, "\N{EN DASH}", Status.QUIET),),
     record=None,
 )
@@ -70,7 +70,7 @@ verify_inflation_by_batch = Signal(
 )
 
 
-_recorded = decisions.engines_by_state.where(
+_recorded = states.engines_by_state.where(
     "state", *(STATES[row].says for row in ("drafting", "not drafting", "idle", "off"))
 ).sum("state")
 _answering = If(Evaluator.RECORDS, _recorded, capacity.engines)

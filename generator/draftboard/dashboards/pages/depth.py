@@ -2,7 +2,7 @@
 
 from draftboard.dashboards.page import Page, row
 from draftboard.dashboards.panels import bars, listing, table, timeline, trend, trends
-from draftboard.signals import Level, acceptance, comparison, costs, decisions, depth, economics, integrity, traffic
+from draftboard.signals import Level, acceptance, comparison, costs, depth, economics, integrity, states, traffic
 
 PAGE = Page(
     question="Up to which position are drafts accepted, and how long should they be?",
@@ -36,7 +36,7 @@ PAGE = Page(
         ),
         row(
             "Is one engine different?",
-            timeline(decisions.state, level=Level.ENGINE),
+            timeline(states.state, level=Level.ENGINE),
             trend(comparison.length_to_others, level=Level.ENGINE),
             *trends(
                 *(acceptance.acceptance_length, traffic.drafts, depth.current_k),

@@ -9,11 +9,11 @@ from draftboard.signals import (
     acceptance,
     capacity,
     comparison,
-    decisions,
     depth,
     fleet,
     latency,
     requests,
+    states,
     steps,
     traffic,
 )
@@ -48,7 +48,7 @@ PAGE = Page(
         ),
         row(
             "Which engines were unhealthy, and when?",
-            totals(decisions.engines_by_state, width=24),
+            totals(states.engines_by_state, width=24),
             timeline(fleet.not_well, lasting_first=True),
         ),
         row(

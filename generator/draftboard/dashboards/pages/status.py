@@ -3,7 +3,7 @@
 from draftboard.dashboards.page import Page, row
 from draftboard.dashboards.panels import tiles, wall
 from draftboard.dashboards.summary import summary
-from draftboard.signals import Edition, capacity, decisions, latency, requests, standings
+from draftboard.signals import Edition, capacity, health, latency, requests, standings
 
 PAGE = Page(
     question="Is every model healthy? For a wall screen: open it with ?kiosk.",
@@ -15,7 +15,7 @@ PAGE = Page(
             *summary(8, 7, 6, large=True),
             tiles(standings.data_age.title, standings.data_age, width=3, large=True),
             *wall(
-                *(decisions.standing, latency.per_token.p99, capacity.kv_cache_usage, requests.requests_waiting),
+                *(health.standing, latency.per_token.p99, capacity.kv_cache_usage, requests.requests_waiting),
                 widths=(11, 5, 4, 4),
                 height=22,
             ),

@@ -29,14 +29,16 @@ from draftboard.rules import AlertingRule, alerting_groups
 from draftboard.settings import Settings
 from draftboard.signals import Scope, Signal
 from draftboard.signals.acceptance import acceptance, acceptance_length, draft_length, tokens_per_step
-from draftboard.signals.decisions import advice, state, verdict
+from draftboard.signals.advice import advice
 from draftboard.signals.depth import survival
 from draftboard.signals.economics import best_k, expected_speedup, needed_per_step
 from draftboard.signals.latency import end_to_end, first_token, per_token, step
 from draftboard.signals.requests import request_rate, requests_waiting
 from draftboard.signals.signal import NOTHING, worded
+from draftboard.signals.states import state
 from draftboard.signals.traffic import drafts
 from draftboard.signals.users import measured_speedup
+from draftboard.signals.verdicts import verdict
 
 _MOST_MOMENTS = 60
 _SPEEDUP = (tokens_per_step, needed_per_step, expected_speedup, measured_speedup)

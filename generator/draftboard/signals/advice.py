@@ -1,0 +1,95 @@
+"""What to change: the first change that the numbers suggest."""
+
+from draftboard.expr.nodes import InWindow, first_of
+from draftboard.quantity import Setting
+from draftboard.signals import economics, users
+from draftboard.signals.acceptance import acceptance
+from draftboard.signals.comparison import acceptance_change
+from draftboard.signals.decision import Choice, Decision
+from draftboard.signals.depth import adaptive, configured_k, first_position, k_differs
+from draftboard.signals.integrity import judged
+from draftboard.signals.signal import Code, Signal, Unit
+from draftboard.signals.traffic import draft_tokens
+from draftboard.status import Status
+
+ADVICE = Decision(
+    {
+        "slower": Choice(
+            Code(7, "draft less under load, or turn it off", Status.BAD),
+            users.speedup_is["slower"],
+            "{measured_speedup.title} is {measured_speedup}: users wait longer",
+        ),
+        "adaptive": Choice(
+            Code(8, "none: verification is adaptive", Status.QUIET),
+            adaptive,
+            "A step may verify fewer than K tokens, so positions depend on the load, not on the drafter: measure "
+            "against a baseline",
+        ),
+        "workload": Choice(
+            Code(5, "look at what changed", Status.WARN),
+            acceptance_change < Setting("thresholds.drop"),
+            "{acceptance_change.title} is {acceptance_change}, under {thresholds.drop:.0%}: workload or drafter "
+            "changed; changing K will not help",
+        ),
+        "mixed": Choice(
+            Code(6, "none: K differs", Status.ODD),
+            k_differs,
+            "K differs: {lowest_k} and {configured_k}, so positions mix drafts of several lengths. Repeat the report "
+            "when all engines have had one K for a whole window",
+        ),
+        "unfit": Choice(
+            Code(9, "the drafter does not fit", Status.BAD),
+            (economics.with_a_drafter(acceptance) < Setting("thresholds.unfit"))
+            & (InWindow(draft_tokens) >= Setting("traffic.draft_tokens_to_judge_fit")),
+            "{acceptance.title} is {acceptance}, under {thresholds.unfit:.0%}: a drafter of another model, another "
+            "tokenizer, or weights that were not loaded",
+        ),
+        "shorter": Choice(
+            Code(2, "try a shorter K", Status.WARN),
+            # What is lost at every k by counters of this K may be a gain at a shorter one: try that first.
+            first_of(economics.too_long, (economics.best_speedup < economics.BREAK_EVEN) & (configured_k > 1)),
+            "{best_speedup.title} of any k is {best_speedup} (a lower bound), now it is {expected_speedup}",
+        ),
+        "drafter": Choice(
+            Code(3, "look at the drafter", Status.WARN),
+            economics.with_a_drafter(first_position) < Setting("thresholds.first_position"),
+            "{first_position.title} is {first_position}, under {thresholds.first_position:.0%}: this drafter "
+            "is misaligned with its target",
+        ),
+        "off": Choice(
+            Code(4, "turn it off, or change the drafter", Status.BAD),
+            (economics.best_speedup < economics.BREAK_EVEN).combined(
+                "unless", users.measured_speedup >= economics.BREAK_EVEN
+            ),
+            f"Even K = 1 is not expected to reach {economics.BREAK_EVEN:g}, what plain decoding gives",
+        ),
+        "longer": Choice(
+            Code(1, "try a longer K", Status.ODD),
+            economics.too_short,
+            "One more token is expected to make it {longer_gain} times as fast as now, if it is accepted as often as "
+            "the last one (extrapolated)",
+        ),
+        "keep": Choice(
+            Code(0, "keep", Status.GOOD),
+            economics.best_speedup,
+            "No other k is expected to gain more than {thresholds.gain:.0%}",
+        ),
+    }
+)
+
+advice = Signal(
+    name="advice",
+    title="Advice",
+    question="What should be changed?",
+    description="The first change that the numbers suggest: rules of thumb, a starting point for a search.",
+    action="Try it on one server, and compare that one with the others.",
+    note="The first that holds: users wait longer than with the baseline; acceptance dropped (check "
+    "workload and drafter, not K); the drafter does not fit; another K gains, shorter before longer; "
+    "a drafter misses the first position; K = 1 does not pay; else keep. None where K differs, "
+    "verification is adaptive or drafts are too few.",
+    unit=Unit.CODE,
+    expr=ADVICE.expr & judged,
+    record="vllm_spec_decode_advice:enum_rate{window}",
+    codes=ADVICE.codes,
+    empty="no verdict",
+)

@@ -1,0 +1,118 @@
+"""Whether servers are down, idle or drafting, and how many of a model are in each state."""
+
+from draftboard.expr.nodes import CountValues, Expr, LabelReplace, constant, first_of, over_level
+from draftboard.expr.scope import Level
+from draftboard.quantity import Setting
+from draftboard.signals.decision import Choice, Decision
+from draftboard.signals.presence import down, expected, known, known_down, scraped, silent, starting
+from draftboard.signals.signal import Better, Code, Signal, Unit, good_under
+from draftboard.signals.traffic import BOTH_LEVELS, drafts, generation_tokens
+from draftboard.status import Status
+
+# A rate outlives its target by a window, so that `down` is asked first.
+STATES = Decision(
+    {
+        "down": Choice(Code(0, "down", Status.DOWN), down, "the server does not answer"),
+        "drafting": Choice(Code(4, "drafting", Status.NEUTRAL), drafts > 0),
+        "not drafting": Choice(
+            Code(3, "serving without drafting", Status.STUCK, "not-drafting"),
+            (generation_tokens > 0) & drafts,
+            "tokens were generated without drafts: no text repeats (n-gram, suffix), or K is 0 under load",
+        ),
+        "idle": Choice(Code(2, "idle", Status.QUIET), drafts, "no tokens were generated"),
+        "off": Choice(
+            Code(1, "speculation off", Status.OFF),
+            generation_tokens,
+            "no series of speculation is exposed: the server was started without a speculative configuration",
+        ),
+        "silent": Choice(
+            Code(5, "answers without vLLM metrics", Status.ODD),
+            silent,
+            "no vLLM series is exposed: started with --disable-log-stats, or not a vLLM server",
+        ),
+        "starting": Choice(Code(6, "starting", Status.STARTING), starting, "the server has not answered yet"),
+    }
+)
+
+state = Signal(
+    name="state",
+    title="Speculation state",
+    question="Does the engine draft, and if not, why?",
+    description="Whether an engine drafts, and if not, why; for a model, the state of its busiest engine.",
+    action="If it is down, restart it; if it serves without drafting, check K and method.",
+    note="Down: the target does not answer. Starting: it is new and has not answered yet. Speculation off: no "
+    "speculative series. Idle: no tokens are generated. Serving without drafting: tokens, but no drafts. Answers "
+    "without vLLM metrics: labelled as vLLM, but started with --disable-log-stats.",
+    unit=Unit.CODE,
+    expr=over_level("max", STATES.expr.at(Level.ENGINE)),
+    record="vllm_spec_decode_state:enum_rate{window}",
+    levels=BOTH_LEVELS,
+    rollup="max",
+    codes=STATES.codes,
+    empty="no vLLM target is scraped",
+)
+
+_counts: Expr = CountValues("state", state.at(Level.ENGINE))
+for _code in STATES.codes:
+    _counts = LabelReplace(_counts, "state", _code.says, "state", str(_code.value))
+
+engines_by_state = Signal(
+    name="engines_by_state",
+    title="Engines by state",
+    question="How many engines are in each state?",
+    description="Number of engines in each speculation state.",
+    action="Restart those that are down; check K and method of those that serve without drafting.",
+    unit=Unit.ENGINES,
+    expr=_counts,
+    record="vllm_spec_decode_engines:count_rate{window}",
+    by=("state",),
+    kinds=tuple((code.says, code.status) for code in STATES.codes),
+    empty="no vLLM target is scraped",
+    decimals=0,
+)
+
+target_up = Signal(
+    name="target_up",
+    title="Servers up",
+    question="Can the server be reached?",
+    description="1 if the target answered a scrape lately (rules.down_after, by default 2m30s) or is new, else 0.",
+    action="If it is 0, read the server's log, and check the network from Prometheus to it.",
+    note="Covers targets that have exposed vLLM metrics or have a method label.",
+    unit=Unit.CODE,
+    better=Better.HIGHER,
+    expr=over_level("min", state.at(Level.ENGINE).combined("> bool", STATES["down"].value)),
+    record="vllm_up:bool",
+    levels=(Level.TARGET,),
+    codes=(STATES["down"], Code(1, "answers, or starts", Status.GOOD)),
+    empty="no vLLM target is scraped",
+)
+
+servers_down = Signal(
+    name="servers_down",
+    title="Servers down",
+    question="Which share of a model's servers is down?",
+    description="Servers that do not answer / all servers of the model that are scrape targets.",
+    action="Restart them, or add servers before the others are overloaded.",
+    better=Better.LOWER,
+    expr=over_level("avg", first_of(constant(1, known_down), constant(0, known.at(Level.TARGET)))),
+    record="vllm_servers_down:ratio",
+    levels=(Level.SERVICE,),
+    bands=good_under(Setting("thresholds.servers_down"), good="few", beyond="too-many-down", status=Status.BAD),
+    empty="no vLLM target is scraped",
+)
+
+gone = Signal(
+    name="gone",
+    title="Models without a server",
+    question="Has a model lost its last server?",
+    description="1 for a model that was served within rules.remember (by default 1h) and has no scrape target left.",
+    action="Restore the deployment, or label its servers scale_to_zero if they may disappear.",
+    note="Servers with the label scale_to_zero are not expected to stay.",
+    unit=Unit.CODE,
+    better=Better.LOWER,
+    expr=over_level("group", expected).combined("unless", over_level("group", scraped)),
+    record="vllm_gone:bool",
+    levels=(Level.SERVICE,),
+    codes=(Code(1, "gone", Status.BAD),),
+    empty="every model has a server",
+)
