@@ -100,21 +100,21 @@ def shown(value: object) -> str:
 def document(diagnosis: Diagnosis) -> Document:
     """For each examination a table of findings, then what stays empty and what to copy."""
     blocks: list[Block] = []
-    for one in diagnosis.examinations:
-        ordered = [finding for severity in Severity for finding in one.findings if finding.severity is severity]
+    for examination in diagnosis.examinations:
+        ordered = [finding for severity in Severity for finding in examination.findings if finding.severity is severity]
         bad = Counter(finding.severity for finding in ordered if finding.severity is not Severity.NOTE)
         says = ", ".join(f"{count} {severity.value}{'s' * (count > 1)}" for severity, count in bad.items())
         worst = _STATUS[next(iter(bad))] if bad else Status.GOOD
         rows = ((Text(f.severity.value, _STATUS[f.severity]), f.where, f.what, f.fix) for f in ordered)
         table = Table(columns("", "Where", "What", "What to do"), tuple(rows))
-        blocks += [Heading(one.looked_at, Text(says or "all well", worst)), table]
-        for finding in one.findings:
+        blocks += [Heading(examination.looked_at, Text(says or "all well", worst)), table]
+        for finding in examination.findings:
             if kinds := {kind: names for kind, names in vars(finding.empty).items() if names}:
                 where = " (--json has all)"
                 lines = (f"{len(names)} {kind}: {shortened(names, 6, where)}" for kind, names in kinds.items())
                 blocks += [Sentence(f"Stays empty ({finding.where}: {finding.what}):"), Bullets(tuple(lines))]
-        for paste in dict.fromkeys(finding.paste for finding in one.findings if finding.paste):
+        for paste in dict.fromkeys(finding.paste for finding in examination.findings if finding.paste):
             blocks += [Sentence("To copy:"), Verbatim(paste)]
-        if one.write_instead:
-            blocks += [Sentence("Write instead:"), Verbatim(one.write_instead)]
+        if examination.write_instead:
+            blocks += [Sentence("Write instead:"), Verbatim(examination.write_instead)]
     return Document.of(blocks)

@@ -216,13 +216,13 @@ def fastest(script: Scenario, expected: Expected, alert: Alert, settings: Settin
 
 def _latest(script: Scenario) -> int:
     """Seconds of the scenario until the last alert must have fired."""
-    return max(one.since.seconds + one.within.seconds for one in script.expect)
+    return max(expected.since.seconds + expected.within.seconds for expected in script.expect)
 
 
 def _require_possible(name: str, script: Scenario, settings: Settings, speed: float) -> None:
     """Raise DraftboardError where an alert cannot fire, rather than wait for it."""
     alerts = {alert.name: alert for alert in of_settings(settings)}
-    speeds = {one.alert: fastest(script, one, alerts[one.alert], settings) for one in script.expect}
+    speeds = {expected.alert: fastest(script, expected, alerts[expected.alert], settings) for expected in script.expect}
     slowest = min(speeds, key=speeds.__getitem__)
     if speed <= speeds[slowest]:
         return
@@ -239,18 +239,20 @@ def rehearse(
 ) -> Drill:
     """Run simulator, Prometheus, Alertmanager and a webhook until every expected alert has arrived, or is overdue."""
     script, settings = find(scenario), settings.speaking(DIALECTS["vllm"])  # As the simulator does.
-    if not (expected := script.expect):
+    if not script.expect:
         raise DraftboardError(f"{scenario}: expects no alert, so there is nothing to drill: add an [[expect]]")
-    names = {one.alert for one in expected}
+    names = {expected.alert for expected in script.expect}
     if missing := sorted(names - {alert.name for alert in of_settings(settings)}):
         raise DraftboardError(f"{scenario}: expects {missing[0]}, which needs an objective: declare it under [slo]")
     _require_possible(scenario, script, settings, speed)
+
+    allowed = names | {WATCHDOG}
 
     def all_arrived(arrivals: tuple[Arrival, ...]) -> bool:
         return names <= {arrival.name for arrival in arrivals}
 
     def another_arrived(arrivals: tuple[Arrival, ...]) -> bool:
-        return not {arrival.name for arrival in arrivals} <= names | {WATCHDOG}
+        return not {arrival.name for arrival in arrivals} <= allowed
 
     with (
         tempfile.TemporaryDirectory(prefix="draftboard-drill-") as temporary,
@@ -263,33 +265,30 @@ def rehearse(
         wiring.start_simulator(scenario, speed=speed)
         began = time.time()
         progress("waiting for the alerts", 1, 3)
-        timeout = max(_LEAST_SECONDS, _MARGIN * _latest(script) / speed)
-        receiver.wait_for(all_arrived, timeout)
+        receiver.wait_for(all_arrived, max(_LEAST_SECONDS, _MARGIN * _latest(script) / speed))
         progress("waiting for the end", 2, 3)  # no other alert may arrive
-        rest = began + script.duration.seconds / speed - time.time()
-        receiver.wait_for(another_arrived, rest)
+        receiver.wait_for(another_arrived, began + script.duration.seconds / speed - time.time())
     first = {arrival.name: arrival for arrival in reversed(receiver.arrivals)}
-    deliveries = tuple(
-        _delivery(one.alert, first.get(one.alert), began + one.since.seconds / speed) for one in expected
-    )
-    others = tuple(sorted(first.keys() - names - {WATCHDOG}))
+    deliveries = tuple(_delivery(alert, first.get(alert.alert), began, speed) for alert in script.expect)
+    others = tuple(sorted(first.keys() - allowed))
     return Drill(scenario, speed, deliveries, others, passed=not others and first.keys() >= names)
 
 
-def _delivery(alert: str, arrival: Arrival | None, caused: float) -> Delivery:
+def _delivery(expected: Expected, arrival: Arrival | None, began: float, speed: float) -> Delivery:
     if arrival is None:
-        return Delivery(alert)
+        return Delivery(expected.alert)
+    after = arrival.at - began - expected.since.seconds / speed
     says, runbook = (arrival.annotations.get(name, "") for name in ("description", "runbook_url"))
-    return Delivery(alert, round(arrival.at - caused, 1), arrival.receiver, says, runbook)
+    return Delivery(expected.alert, round(after, 1), arrival.receiver, says, runbook)
 
 
 def shown(drill: Drill) -> Document:
     """A line for each expected alert, and the unexpected ones."""
     rows = tuple(
-        (one.alert, "-", "-", "It did not arrive in time.")
-        if one.after_seconds is None
-        else (one.alert, f"receiver {one.receiver}", f"{one.after_seconds:.1f} s", one.says)
-        for one in drill.told
+        (delivery.alert, "-", "-", "It did not arrive in time.")
+        if delivery.after_seconds is None
+        else (delivery.alert, f"receiver {delivery.receiver}", f"{delivery.after_seconds:.1f} s", delivery.says)
+        for delivery in drill.told
     )
     headings = columns("Alert", "Reached", numbers=["After"]) + columns("Says")
     unexpected = tuple(f"{name} arrived too, which the scenario does not expect." for name in drill.others)

@@ -145,12 +145,12 @@ def _engines(model: ModelReport) -> Table:
     shown = {name: of.signal for name, of in bound(Speculation).items() if of.by_engine}
     titles = (*(signal.title for signal in shown.values()), "To others", traffic.drafts.title)
     rows: list[tuple[Cell, ...]] = []
-    for one in model.engines:
-        says = Text(verdict_of(one), status_of(one))
-        numbers = (worded(signal, getattr(one.speculation, name, None)) for name, signal in shown.items())
-        to_others = worded(comparison.length_to_others, one.length_to_others)
-        counted = f"{one.sample.drafts:,.0f}" if one.sample else NOTHING
-        rows.append((one.engine or NOTHING, one.server, says, *numbers, to_others, counted))
+    for engine in model.engines:
+        says = Text(verdict_of(engine), status_of(engine))
+        numbers = (worded(signal, getattr(engine.speculation, name, None)) for name, signal in shown.items())
+        to_others = worded(comparison.length_to_others, engine.length_to_others)
+        counted = f"{engine.sample.drafts:,.0f}" if engine.sample else NOTHING
+        rows.append((engine.engine or NOTHING, engine.server, says, *numbers, to_others, counted))
     return Table(columns("Engine", "Server", verdict.title, numbers=titles), tuple(rows), title="Engines")
 
 
@@ -179,7 +179,9 @@ def verdict_of(entry: Judged) -> str:
 
 def warnings(model: ModelReport) -> list[str]:
     """What speaks against all of its numbers."""
-    return [f"Do not trust these numbers: {one.says} ({one.engine}, by {one.error:.1%})" for one in model.broken]
+    return [
+        f"Do not trust these numbers: {broken.says} ({broken.engine}, by {broken.error:.1%})" for broken in model.broken
+    ]
 
 
 def _load(model: ModelReport) -> Iterator[str]:

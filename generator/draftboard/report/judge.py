@@ -96,9 +96,9 @@ def missing_of_dialect(dialect: Dialect) -> Iterator[str]:
 
 def _by_request(engines: Sequence[objects.EngineReport]) -> float | None:
     judged = [
-        (one.traffic.requests or 0.0, one.speculation.acceptance)
-        for one in engines
-        if one.speculation and one.speculation.acceptance is not None
+        (engine.traffic.requests or 0.0, engine.speculation.acceptance)
+        for engine in engines
+        if engine.speculation and engine.speculation.acceptance is not None
     ]
     requests = sum(weight for weight, _ in judged)
     if len(judged) < 2 or not requests:  # noqa: PLR2004
@@ -108,11 +108,11 @@ def _by_request(engines: Sequence[objects.EngineReport]) -> float | None:
 
 def _outlier_notes(engines: Sequence[objects.EngineReport], settings: Settings) -> list[str]:
     """Engines that accept less than their siblings, where there are drafts enough to say so."""
-    judged = [(one, one.length_to_others) for one in engines if one.verdict.says is not None]
+    judged = [(engine, engine.length_to_others) for engine in engines if engine.verdict.says is not None]
     return [
-        f"engine {one.engine} of {one.server} is an outlier: its {within(acceptance_length.title)} is "
+        f"engine {engine.engine} of {engine.server} is an outlier: its {within(acceptance_length.title)} is "
         f"{worded(length_to_others, to_others)} of the other engines'"
-        for one, to_others in judged
+        for engine, to_others in judged
         if to_others is not None and to_others < settings.thresholds.outlier
     ]
 

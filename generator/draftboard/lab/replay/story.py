@@ -198,8 +198,15 @@ def summary(story: Story) -> Document:
     begun, ended = (datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S") for at in (start, story.end))
     clock = partial(_clock, start)
     alerts = tuple(
-        (clock(one.since), clock(one.until), one.severity, one.alert, f"{one.value:.3g}", _in_words(one.labels))
-        for one in story.firings
+        (
+            clock(firing.since),
+            clock(firing.until),
+            firing.severity,
+            firing.alert,
+            f"{firing.value:.3g}",
+            _in_words(firing.labels),
+        )
+        for firing in story.firings
     )
     headings = columns("From", "To", "Severity", "Alert", numbers=["Value"]) + columns("Of")
     meanings = dict.fromkeys(f"{firing.alert}: {firing.summary}" for firing in story.firings)
