@@ -76,6 +76,7 @@ local inJson(text) =
       cut_off: 0.5,
       disk_left: 0.05,
       disk_low: 0.4,
+      new_series: 500,
       acceptance: {
         fair: 0.4,
         healthy: 0.6,
@@ -134,6 +135,7 @@ local inJson(text) =
     '(1 / (1 - thresholds.load))': number((1 / (1 - thresholds.load))),
     '(1.25 * -thresholds.anomaly)': number((1.25 * -thresholds.anomaly)),
     '(1.25 * thresholds.interruptions)': number((1.25 * thresholds.interruptions)),
+    '(1.25 * thresholds.new_series)': number((1.25 * thresholds.new_series)),
     '(1.25 * thresholds.preemptions)': number((1.25 * thresholds.preemptions)),
     '(1.25 * thresholds.queue_growth)': number((1.25 * thresholds.queue_growth)),
     '(1.25 * thresholds.slow_steps)': number((1.25 * thresholds.slow_steps)),
@@ -189,6 +191,7 @@ local inJson(text) =
     'thresholds.inconsistent': number(thresholds.inconsistent),
     'thresholds.interruptions': number(thresholds.interruptions),
     'thresholds.kv_cache': number(thresholds.kv_cache),
+    'thresholds.new_series': number(thresholds.new_series),
     'thresholds.outlier': number(thresholds.outlier),
     'thresholds.pays_clearly': number(thresholds.pays_clearly),
     'thresholds.preemptions': number(thresholds.preemptions),

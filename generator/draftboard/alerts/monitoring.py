@@ -87,6 +87,19 @@ ON_MONITORING = (
         dashboard="capacity",
     ),
     Alert(
+        name="DraftboardSeriesChurn",
+        signal=monitoring.new_series,
+        beyond="churning",
+        for_="3m",
+        level=Level.MONITOR,
+        guard=None,
+        when="each scrape of a server adds more than ${limit} new series",
+        summary="A server adds new series with each scrape.",
+        description="${who} adds ${value} new series with each scrape, by the label {{ $labels.label }}. They fill the "
+        "memory of Prometheus, and then no alert fires.",
+        dashboard="capacity",
+    ),
+    Alert(
         name=WATCHDOG,
         signal=monitoring.heartbeat,
         beyond="evaluated",

@@ -50,6 +50,14 @@ UP = Metric(
     presence=Presence.PROMETHEUS,
     owner=Owner.TARGET,
 )
+SERIES_ADDED = Metric(
+    name="scrape_series_added",
+    kind=Kind.GAUGE,
+    unit="series",
+    meaning="Series of the target's last page that the page before did not have.",
+    presence=Presence.PROMETHEUS,
+    owner=Owner.EXPORTER,
+)
 ALERTS = Metric(
     name="ALERTS",
     kind=Kind.GAUGE,

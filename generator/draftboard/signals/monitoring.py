@@ -6,6 +6,8 @@ Their alerts read raw series, so that they fire where records are missing; the h
 from draftboard.catalogue import Metric, around, serving
 from draftboard.durations import Duration
 from draftboard.expr.nodes import (
+    LEVEL,
+    Aggregate,
     Expr,
     Function,
     InWindow,
@@ -21,7 +23,7 @@ from draftboard.expr.nodes import (
     rate,
 )
 from draftboard.expr.scope import Level
-from draftboard.quantity import Setting
+from draftboard.quantity import SILENCE, Setting
 from draftboard.signals import requests
 from draftboard.signals.presence import REMEMBERED
 from draftboard.signals.signal import Better, Code, Signal, Unit, good_from, good_under
@@ -158,6 +160,42 @@ storage_failures = Signal(
     levels=_MONITOR,
     bands=good_under(0, good="none", beyond="failed"),
     empty="Prometheus is not scraped",
+)
+
+
+def _distinct(label: str) -> Expr:
+    """How many values of a label the engines of a target had lately."""
+    lately = Function("last_over_time", Raw(serving.REQUESTS_RUNNING, SILENCE))
+    return over_level("count", Aggregate("group", (LEVEL, Labels(label)), lately))
+
+
+_MANY = 50
+"""Values of a label on one server: more than any server has engines or adapters."""
+_added = over_level("sum", Function("avg_over_time", Raw(around.SERIES_ADDED, SILENCE)))
+
+
+def _due_to(label: str) -> Expr:
+    churning = _added.combined("and", _distinct(label) > _MANY, _SAME_PROGRAM)
+    return labelled(churning, "label", label)
+
+
+new_series = Signal(
+    name="new_series",
+    title="New series per scrape",
+    question="Does a server fill the memory of Prometheus?",
+    description="Mean number of series that a scrape of a target adds, with the label that has many values; `other` "
+    "where no label of engines has.",
+    action="List the models that servers may report in stack.scrape.models, or stop scraping the server.",
+    unit=Unit.SERIES,
+    better=Better.LOWER,
+    expr=_due_to("model_name")
+    .combined("or", _due_to("engine"), _SAME_PROGRAM)
+    .combined("or", labelled(_added, "label", "other"), _SAME_PROGRAM),
+    record="scrape_series_added:mean",
+    levels=_MONITOR,
+    by=("label",),
+    bands=good_under(Setting("thresholds.new_series"), good="steady", beyond="churning"),
+    empty="nothing is scraped",
 )
 
 

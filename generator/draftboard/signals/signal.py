@@ -46,6 +46,7 @@ class Unit(Enum):
     EVALUATIONS = ("short", "evaluations")
     NOTIFICATIONS = ("short", "notifications")
     FAILURES = ("short", "failures")
+    SERIES = ("short", "series")
     MODELS = ("short", "models")
     ALERTS = ("short", "alerts")
     GPUS = ("short", "GPUs")

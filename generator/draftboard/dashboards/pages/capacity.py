@@ -41,7 +41,7 @@ PAGE = Page(
         row(
             "Does the monitoring itself work?",
             *trends(monitoring.rules_failed, monitoring.notifications_failed),
-            trend(monitoring.storage_failures, width=24),
+            *trends(monitoring.storage_failures, monitoring.new_series),
             *trends(monitoring.disk_left, monitoring.disk_free),
             collapsed=True,
         ),
