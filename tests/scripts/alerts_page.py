@@ -95,6 +95,7 @@ STORIES = {
     "DraftboardNotificationsFail": Story("failures at every", 5),
     "DraftboardStorageFails": Story("each kind", 5),
     "DraftboardDiskFilling": Story("less than 5 %", 5, 'instance="low:9100"'),
+    "DraftboardSeriesChurn": Story("more than 500 new series", 4, 'instance="churns"'),
     "DraftboardWatchdog": Story("without a single series", 0),
 }
 

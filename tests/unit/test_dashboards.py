@@ -34,7 +34,7 @@ READ_AS_THEY_ARE = (
     r"alertmanager_)"
 )
 # No server to choose.
-BESIDE = r"^(DCGM_|prometheus_|alertmanager_|node_|monitor:)"
+BESIDE = r"^(DCGM_|prometheus_|alertmanager_|node_|scrape_|monitor:)"
 # Restarts are counted while a server is remembered; SLOs have windows of their own.
 OWN_WINDOWS = {"resets": {"1h"}, "increase": {"15m", "1h"}, "rate": {"30m", "1h", "2h", "6h", "1d", "3d", "30d"}}
 # What is counted within the rules' window, however far Grafana is zoomed out.

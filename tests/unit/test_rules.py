@@ -73,7 +73,7 @@ def test_every_record_is_made_once_and_named_level_metric_operations(files: dict
     assert len(made) == len(set(made))
     for name in made:
         assert re.fullmatch(
-            r"(engine|model|service|target):(vllm|draftboard_spec)_[a-z0-9_]+:[a-z0-9_]+|monitor:node_[a-z_]+:ratio|"
+            r"(engine|model|service|target):(vllm|draftboard_spec)_[a-z0-9_]+:[a-z0-9_]+|monitor:(node|scrape)_[a-z_]+:(ratio|mean)|"
             r"fleet:draftboard_heartbeat:bool",
             name,
         ), name
@@ -116,6 +116,12 @@ def test_the_level_in_a_record_s_name_is_what_its_expression_keeps(files: dict[s
                 allowed += (
                     [{*labels.scope, labels.model_name}]
                     if re.search("measured_speedup|step_cost", rule["record"])
+                    else []
+                )
+                # The values of a label are counted.
+                allowed += (
+                    [{*labels.target, label} for label in (labels.model_name, labels.engine)]
+                    if "series_added" in rule["record"]
                     else []
                 )
                 assert kept in allowed, rule["record"]

@@ -8,8 +8,10 @@ from draftboard.durations import Duration
 from draftboard.expr.nodes import (
     LEVEL,
     Aggregate,
+    Evaluator,
     Expr,
     Function,
+    If,
     InWindow,
     Labels,
     Raw,
@@ -179,6 +181,11 @@ def _due_to(label: str) -> Expr:
     return labelled(churning, "label", label)
 
 
+_named = (
+    _due_to("model_name")
+    .combined("or", _due_to("engine"), _SAME_PROGRAM)
+    .combined("or", labelled(_added, "label", "other"), _SAME_PROGRAM)
+)
 new_series = Signal(
     name="new_series",
     title="New series per scrape",
@@ -188,9 +195,7 @@ new_series = Signal(
     action="List the models that servers may report in stack.scrape.models, or stop scraping the server.",
     unit=Unit.SERIES,
     better=Better.LOWER,
-    expr=_due_to("model_name")
-    .combined("or", _due_to("engine"), _SAME_PROGRAM)
-    .combined("or", labelled(_added, "label", "other"), _SAME_PROGRAM),
+    expr=If(Evaluator.RECORDS, _named, labelled(_added, "label", "other")),
     record="scrape_series_added:mean",
     levels=_MONITOR,
     by=("label",),
