@@ -14,7 +14,7 @@ from draftboard.build.files import ALERTING, RECORDING
 from draftboard.expr.vector import kept
 from draftboard.reading import Numbers, Reader, counts_of, labels_of, lifetime, load
 from draftboard.settings import Settings
-from draftboard.signals import ALL, Level, acceptance, depth
+from draftboard.signals import ALL, Level, acceptance, depth, drafting
 from draftboard.signals.signal import Signal
 from support.dialects import OTHERS, built_for, page_of
 
@@ -24,7 +24,7 @@ WINDOW = Settings().rules.rate_window
 MINUTES = 10
 DIGITS = 6
 OF_EVERY_ENGINE = {acceptance.acceptance.name, acceptance.acceptance_length.name, "drafts", "requests_running"}
-OF_POSITIONS = {depth.survival.name, depth.configured_k.name, depth.first_position.name}
+OF_POSITIONS = {depth.survival.name, drafting.configured_k.name, depth.first_position.name}
 
 
 def input_series(text: str) -> list[dict[str, str]]:

@@ -20,13 +20,8 @@ from draftboard.signals import Scope, Signal
 from draftboard.signals.acceptance import tokens_per_step
 from draftboard.signals.advice import ADVICE, advice
 from draftboard.signals.costs import verify_inflation
-from draftboard.signals.depth import (
-    accepted_length_share,
-    conditional_acceptance,
-    configured_k,
-    survival,
-    tokens_per_step_at,
-)
+from draftboard.signals.depth import accepted_length_share, conditional_acceptance, survival, tokens_per_step_at
+from draftboard.signals.drafting import configured_k
 from draftboard.signals.economics import best_k, expected_speedup, speedup_at
 from draftboard.signals.latency import FELT
 from draftboard.signals.requests import request_rate

@@ -38,8 +38,9 @@ from draftboard.signals.economics import best_k, speedup_at
 from draftboard.signals.events import alert_age, alert_severity, firing_alerts, interruptions, restarts
 from draftboard.signals.health import standing
 from draftboard.signals.monitoring import notifications_failed, records_missing, storage_failures
-from draftboard.signals.requests import cut_off, stuck, stuck_engines
+from draftboard.signals.requests import cut_off
 from draftboard.signals.slo import BURNS, ERROR_RATIOS, attainment, budget_left, burning_fast, burning_slowly, time_left
+from draftboard.signals.stalls import stuck, stuck_engines
 from draftboard.signals.standings import data_age
 from draftboard.signals.states import STATES, gone, state
 from draftboard.signals.steps import step_time_change

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs
 
 from draftboard.settings import Settings
 from draftboard.signals import Level, acceptance, requests, traffic
-from draftboard.signals.depth import configured_k, lowest_k
+from draftboard.signals.drafting import configured_k, lowest_k
 from draftboard.signals.events import restarts
 from draftboard.signals.latency import per_token
 from draftboard.signals.steps import pure_step_time_by_batch, step_time_by_batch

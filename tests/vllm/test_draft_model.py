@@ -13,14 +13,8 @@ from draftboard.report.document import numbers_of
 from draftboard.report.objects import LINES
 from draftboard.settings import Settings
 from draftboard.signals.advice import ADVICE, advice
-from draftboard.signals.depth import (
-    accepted_length_share,
-    conditional_acceptance,
-    configured_k,
-    lowest_k,
-    survival,
-    tokens_per_step_at,
-)
+from draftboard.signals.depth import accepted_length_share, conditional_acceptance, survival, tokens_per_step_at
+from draftboard.signals.drafting import configured_k, lowest_k
 from draftboard.signals.economics import best_k, speedup_at
 from draftboard.signals.verdicts import VERDICT, verdict
 from support.known import known

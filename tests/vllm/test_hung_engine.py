@@ -12,7 +12,7 @@ import pytest
 from draftboard.catalogue import Metric, around, latency, serving
 from draftboard.reading import Page, read
 from draftboard.settings import Settings, load
-from draftboard.signals.requests import GENERATING
+from draftboard.signals.responses import GENERATING
 from support.hung import ROUTES, ask, healthy, stopped
 from support.scraped import Scraper, scraping
 from support.vllm_server import SPECULATION, Start, Vllm, free_port

@@ -1,7 +1,7 @@
 """Alerts on serving: those that mean users without answers page by default."""
 
 from draftboard.alerts.alert import LEAST_REQUESTS, Alert, enough_requests, enough_tokens
-from draftboard.signals import Level, capacity, events, requests, slo, states, steps, users
+from draftboard.signals import Level, capacity, events, requests, responses, slo, stalls, states, steps, users
 
 _enough_arrivals = requests.requests_rejected.sum("reason") + requests.request_rate > LEAST_REQUESTS
 """Rejected requests are traffic too, even where none is served."""
@@ -70,7 +70,7 @@ ON_SERVING = (
     ),
     Alert(
         name="VLLMEngineStuck",
-        signal=requests.stuck,
+        signal=stalls.stuck,
         beyond="stuck",
         for_="2m",
         severity="critical",
@@ -84,7 +84,7 @@ ON_SERVING = (
     ),
     Alert(
         name="VLLMRequestsUnanswered",
-        signal=requests.unanswered,
+        signal=stalls.unanswered,
         beyond="unanswered",
         for_="3m",
         severity="critical",
@@ -127,14 +127,14 @@ ON_SERVING = (
     ),
     Alert(
         name="VLLMHTTPErrors",
-        signal=requests.http_failure_ratio,
+        signal=responses.http_failure_ratio,
         beyond="too-many-errors",
         for_="5m",
         keep_firing_for="10m",
         severity="critical",
         level=Level.SERVICE,
         guard=None,  # What is watched asks for enough requests.
-        watched=requests.lately_or_in_an_hour(requests.http_failures, requests.http_responses),
+        watched=requests.lately_or_in_an_hour(responses.http_failures, responses.http_responses),
         when="more than ${limit} of the HTTP responses of a model's servers are 5xx",
         summary="A vLLM servers answer with 5xx.",
         description="${who}: ${value} of the HTTP responses are 5xx.",

@@ -19,7 +19,7 @@ from draftboard.expr.to_promql import promql_of, record_selector
 from draftboard.quantity import EVALUATION, PACE, span_text
 from draftboard.settings import Settings
 from draftboard.signals import Edition, Signal
-from draftboard.signals.depth import configured_k, current_k, lowest_k
+from draftboard.signals.drafting import configured_k, current_k, lowest_k
 from draftboard.signals.events import firing_alerts, restarts
 from draftboard.signals.presence import REMEMBERED
 from draftboard.signals.traffic import generation_tokens

@@ -9,7 +9,8 @@ from draftboard.report.numbers import Expectation
 from draftboard.signals.acceptance import acceptance_length, coverage, draft_length, tokens_per_step
 from draftboard.signals.capacity import batch, engines, prompt_tokens
 from draftboard.signals.costs import decode_batch
-from draftboard.signals.depth import configured_k, draft_length_at, next_position_accepted, tokens_per_step_at
+from draftboard.signals.depth import draft_length_at, next_position_accepted, tokens_per_step_at
+from draftboard.signals.drafting import configured_k
 from draftboard.signals.economics import LEAST_GAIN
 from draftboard.signals.latency import FELT
 from draftboard.signals.traffic import decode_steps, first_tokens

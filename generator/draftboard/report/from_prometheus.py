@@ -24,7 +24,7 @@ from draftboard.report.verdict import Case
 from draftboard.settings import Settings
 from draftboard.signals import Level, traffic
 from draftboard.signals.comparison import acceptance_change
-from draftboard.signals.depth import configured_k, lowest_k
+from draftboard.signals.drafting import configured_k, lowest_k
 from draftboard.signals.integrity import IDENTITIES
 from draftboard.signals.states import state
 from draftboard.signals.users import measured_speedup, speedup_low

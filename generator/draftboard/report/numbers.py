@@ -7,7 +7,7 @@ from draftboard.catalogue import Metric, latency, speculation
 from draftboard.evidence import LengthAdvice, Range
 from draftboard.output import Described
 from draftboard.report.bound import LINE, LOAD, FromSignal, annotated, per
-from draftboard.signals import acceptance, capacity, costs, depth, economics, requests, traffic
+from draftboard.signals import acceptance, capacity, costs, depth, drafting, economics, requests, traffic
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +66,7 @@ class Speculation(Described):
     acceptance_length: Annotated[float | None, FromSignal(acceptance.acceptance_length, LINE, by_engine=True)]
     break_even: Annotated[float | None, FromSignal(economics.break_even, LINE)]
     draft_length: Annotated[float | None, FromSignal(acceptance.draft_length, LINE)]
-    configured_k: Annotated[int | None, FromSignal(depth.configured_k, LINE)]
+    configured_k: Annotated[int | None, FromSignal(drafting.configured_k, LINE)]
     best_k: Annotated[int | None, FromSignal(economics.best_k, LINE)]
     best_speedup: Annotated[float | None, FromSignal(economics.best_speedup, LINE)]
     longer_gain: Annotated[float | None, FromSignal(economics.longer_gain, LINE)]
@@ -74,7 +74,7 @@ class Speculation(Described):
     wasted_tokens: Annotated[float | None, FromSignal(traffic.wasted_tokens, LINE)]
     step_cost: Annotated[float | None, FromSignal(costs.step_cost, LINE, if_known=True)] = None
     """Measured: a decode step over the baseline's in batches of the same size; only of a Prometheus with the rules."""
-    lowest_k: Annotated[int | None, FromSignal(depth.lowest_k)]
+    lowest_k: Annotated[int | None, FromSignal(drafting.lowest_k)]
     """Under configured_k where K differs between engines or changed: then positions are not judged."""
     draft_cost: Annotated[float, FromSignal(economics.draft_cost)]
     verify_inflation: Annotated[float, FromSignal(economics.verify_inflation)]

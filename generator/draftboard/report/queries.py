@@ -28,7 +28,7 @@ from draftboard.settings import Settings
 from draftboard.signals import Edition, Level, Scope, Signal, traffic
 from draftboard.signals.comparison import acceptance_change
 from draftboard.signals.costs import step_cost
-from draftboard.signals.depth import configured_k, draft_tokens_per_pos, lowest_k
+from draftboard.signals.drafting import configured_k, draft_tokens_per_pos, lowest_k
 from draftboard.signals.integrity import identity_error
 from draftboard.signals.latency import FELT
 from draftboard.signals.states import state

@@ -11,6 +11,7 @@ from draftboard.signals import (
     comparison,
     costs,
     depth,
+    drafting,
     economics,
     events,
     fleet,
@@ -21,7 +22,10 @@ from draftboard.signals import (
     monitoring,
     presence,
     requests,
+    responses,
     slo,
+    slo_events,
+    stalls,
     standings,
     states,
     steps,
@@ -48,10 +52,11 @@ def _of(*modules: ModuleType) -> tuple[Signal, ...]:
 
 FAMILIES: dict[str, tuple[Signal, ...]] = {
     "speculation": _of(
-        *(presence, traffic, acceptance, depth, comparison, steps, costs), *(economics, integrity, states, events)
+        *(presence, traffic, acceptance, drafting, depth, comparison, steps, costs),
+        *(economics, integrity, states, events),
     ),
-    "requests": _of(requests, capacity),
-    "objectives": _of(slo),
+    "requests": _of(requests, responses, stalls, capacity),
+    "objectives": _of(slo_events, slo),
     "latency-first-token": latency.first_token.signals,
     "latency-per-token": (
         *latency.per_token.signals,

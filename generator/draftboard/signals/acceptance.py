@@ -2,7 +2,6 @@
 
 from draftboard.expr.nodes import Expr, If, InDialect, MetricOfDialect, over_level
 from draftboard.quantity import Setting
-from draftboard.signals.requests import over_window
 from draftboard.signals.signal import Band, Better, Signal, Unit
 from draftboard.signals.traffic import (
     BOTH_LEVELS,
@@ -12,6 +11,7 @@ from draftboard.signals.traffic import (
     drafts,
     first_tokens,
     generation_tokens,
+    over_window,
 )
 from draftboard.status import Status
 

@@ -6,7 +6,8 @@ from draftboard.signals import economics, users
 from draftboard.signals.acceptance import acceptance
 from draftboard.signals.comparison import acceptance_change
 from draftboard.signals.decision import Choice, Decision
-from draftboard.signals.depth import adaptive, configured_k, first_position, k_differs
+from draftboard.signals.depth import first_position
+from draftboard.signals.drafting import adaptive, configured_k, k_differs
 from draftboard.signals.integrity import judged
 from draftboard.signals.signal import Code, Signal, Unit
 from draftboard.signals.traffic import draft_tokens

@@ -23,9 +23,9 @@ from draftboard.expr.nodes import (
 from draftboard.expr.scope import Level
 from draftboard.quantity import RATE_WINDOW, Setting
 from draftboard.signals.latency import distribution_of
-from draftboard.signals.requests import over_window, request_rate
+from draftboard.signals.requests import request_rate
 from draftboard.signals.signal import Better, Signal, Unit, good_under
-from draftboard.signals.traffic import BOTH_LEVELS, SILENT, rate_of
+from draftboard.signals.traffic import BOTH_LEVELS, SILENT, over_window, rate_of
 
 _waiting_at_each = over_level("avg", over_window("avg_over_time", serving.REQUESTS_WAITING))
 

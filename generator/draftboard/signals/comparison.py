@@ -6,7 +6,8 @@ from draftboard.expr.nodes import Binary, Expr, InWindow, Labels, Matching, Over
 from draftboard.expr.scope import Level
 from draftboard.quantity import EVALUATION, Quantity, Setting, ceil
 from draftboard.signals.acceptance import acceptance, acceptance_length
-from draftboard.signals.depth import EACH_MODEL, adaptive, configured_k, each_k, k_differs, lowest_k, tokens_per_step_at
+from draftboard.signals.depth import EACH_MODEL, each_k, tokens_per_step_at
+from draftboard.signals.drafting import adaptive, configured_k, k_differs, lowest_k
 from draftboard.signals.signal import Better, Signal, Unit, good_from
 from draftboard.signals.traffic import LEAST_DRAFTS, accepted_tokens, drafts, enough_drafts
 

@@ -1,18 +1,10 @@
-"""How deep drafts are accepted: by position, by accepted length, and what a shorter draft would have yielded."""
+"""How deep drafts are accepted, by position and by draft length."""
 
-from draftboard.catalogue import probe, speculation
 from draftboard.expr.nodes import (
-    Evaluator,
     Expr,
-    Extreme,
-    If,
-    InDialect,
     InWindow,
-    Labels,
-    MetricOfDialect,
     Numbers,
     PrefixSums,
-    Raw,
     Successor,
     UpTo,
     constant,
@@ -21,21 +13,19 @@ from draftboard.expr.nodes import (
     labelled,
     on,
     over_level,
-    rate,
     renamed,
 )
-from draftboard.expr.scope import Level
 from draftboard.quantity import Setting
 from draftboard.signals.acceptance import draft_length
+from draftboard.signals.drafting import adaptive, counted_by_position, draft_tokens_per_pos, lowest_k, of_one_k
 from draftboard.signals.signal import Better, Signal, Unit, good_from
-from draftboard.signals.traffic import BOTH_LEVELS, accepted_tokens, accepted_tokens_per_pos, draft_tokens, drafts
+from draftboard.signals.traffic import BOTH_LEVELS, accepted_tokens, accepted_tokens_per_pos, drafts
 
 EACH_MODEL = ignoring("k", group="left")  # One number of a model for all its k.
 BURSTS = (
     "Below K it is a lower bound: long drafts pass easy text in few steps, so hard text weighs more than it would with "
     "short drafts."
 )
-
 
 _LONGEST = Setting("max_draft_tokens")
 
@@ -53,97 +43,6 @@ def _judged(signal: Signal) -> Expr:
 def _within_each_k(by_position: Signal) -> Expr:
     """Sum of a signal by position over the first k positions, for every k."""
     return PrefixSums(by_position, "position", "k", _LONGEST)
-
-
-_OF_DIALECT = MetricOfDialect("drafted_by_position")
-_by_position = If(InDialect(_OF_DIALECT), Raw(_OF_DIALECT), Raw(speculation.ACCEPTED_TOKENS_PER_POS))
-# Raw series are one for each position of an engine already, for what aggregates them later.
-_positions = If(Evaluator.RAW_PANEL, _by_position, over_level("max", _by_position, "position"))
-drafting = Signal(
-    name="drafting",
-    title="Drafting by engine",
-    question="How does each engine draft?",
-    description="Method, K and whether verification is adaptive, as vLLM resolved its configuration at start.",
-    action="If the method differs from the label, fix the label.",
-    note="Only engines with Draftboard's plugin for vLLM. Under adaptive verification vLLM does not export how many "
-    "tokens it verified: acceptance, positions and lengths then depend on the load.",
-    unit=Unit.CODE,
-    expr=over_level("max", Raw(probe.INFO), *probe.INFO.own_labels),
-    levels=(Level.ENGINE,),
-    by=probe.INFO.own_labels,
-    empty="no server has the plugin for vLLM",
-)
-draft_tokens_per_pos = Signal(
-    name="draft_tokens_per_pos",
-    title="Drafted tokens by position",
-    question="How many drafts reach this position?",
-    description="Per second: draft tokens by position, which is the number of drafts that are longer than it.",
-    action="Shorten K where few drafts are that long.",
-    note="Of engines with Draftboard's plugin for vLLM.",
-    unit=Unit.TOKENS_PER_SECOND,
-    expr=rate(probe.DRAFT_TOKENS_PER_POS),
-    record="draftboard_spec_draft_tokens_per_pos:rate{window}",
-    by=("position",),
-    empty="no plugin, or speculation is off",
-)
-_all_by_position = draft_tokens_per_pos.sum("position") >= (1 - Setting("thresholds.inconsistent")) * draft_tokens
-"""Where the plugin runs in every engine: it then counts by position all that vLLM counts."""
-current_k = Signal(
-    name="current_k",
-    title="K of an engine",
-    question="How many tokens may this engine draft?",
-    description="Number of positions that the engine counts: its num_speculative_tokens.",
-    action="Give all engines of a model one K: else their positions cannot be compared.",
-    unit=Unit.TOKENS,
-    expr=_positions.count("position"),
-    record="vllm_spec_decode_k:count",
-    levels=(Level.ENGINE,),
-    empty="speculation is off",
-    decimals=0,
-)
-lowest_k = Signal(
-    name="lowest_k",
-    title="Lowest K",
-    question="Do all engines have the same K?",
-    description="The least K of the engines within the window.",
-    action="If it is below the configured K, wait until the rollout ends, or give all engines one K.",
-    note="Below the configured K, engines differ or K has changed, and positions mix drafts of two lengths.",
-    unit=Unit.TOKENS,
-    expr=over_level("min", Extreme("min", current_k).at(Level.ENGINE)),
-    record="vllm_spec_decode_lowest_k:count_rate{window}",
-    levels=BOTH_LEVELS,
-    empty="speculation is off",
-    decimals=0,
-)
-configured_k = Signal(
-    name="configured_k",
-    title="Configured K",
-    question="How long can a draft be?",
-    description="The greatest K (num_speculative_tokens) of the engines within the window.",
-    action="Compare with the best k.",
-    unit=Unit.TOKENS,
-    expr=over_level("max", Extreme("max", current_k).at(Level.ENGINE)),
-    record="vllm_spec_decode_configured_k:count_rate{window}",
-    levels=BOTH_LEVELS,
-    empty="speculation is off",
-    decimals=0,
-)
-k_differs = configured_k > lowest_k
-"""Where drafts of several lengths are counted together."""
-_VERIFICATION, _ADAPTIVE = Labels("spec_verification"), Setting("methods.adaptive")
-adaptive = drafts.where(_VERIFICATION, _ADAPTIVE)
-"""Where a step may verify fewer tokens than were drafted."""
-
-
-def of_one_k(figure: Expr, *labels: str) -> Expr:
-    """A figure with these labels beyond the level's, where every draft had K tokens to be verified.
-
-    Elsewhere positions measure the mix of lengths, or the load, rather than the drafter.
-    """
-    fixed = figure.combined("unless", k_differs, ignoring(*labels))
-    others = fixed.combined("unless", adaptive, ignoring(*labels))
-    # Of raw series the matcher is shorter than another rate.
-    return If(Evaluator.RAW_PANEL, fixed.without(_VERIFICATION, _ADAPTIVE), others)
 
 
 _ONE_K = "Not shown where K differs between engines or changed within the window, or verification is adaptive."
@@ -205,9 +104,9 @@ acceptance_by_position = Signal(
         "max",
         first_of(
             (accepted_tokens_per_pos / draft_tokens_per_pos)
-            .combined("and", _all_by_position, ignoring("position"))
+            .combined("and", counted_by_position, ignoring("position"))
             .combined("unless", adaptive, ignoring("position")),
-            survival.combined("unless", _all_by_position, ignoring("position")),
+            survival.combined("unless", counted_by_position, ignoring("position")),
         ),
         "position",
     ),
@@ -276,7 +175,7 @@ draft_length_at = Signal(
     "plugin; otherwise too high where drafts are shorter than K.",
     unit=Unit.TOKENS,
     expr=over_level(
-        "max", first_of(_counted_at.combined("and", _all_by_position, ignoring("k")), _at_most_the_mean), "k"
+        "max", first_of(_counted_at.combined("and", counted_by_position, ignoring("k")), _at_most_the_mean), "k"
     ),
     record="vllm_spec_decode_draft_length_at:mean_rate{window}",
     by=("k",),

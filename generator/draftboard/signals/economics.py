@@ -16,13 +16,12 @@ from draftboard.signals.depth import (
     BURSTS,
     EACH_MODEL,
     backed_depth,
-    configured_k,
     draft_length_at,
     each_k,
     next_position_accepted,
-    of_one_k,
     tokens_per_step_at,
 )
+from draftboard.signals.drafting import configured_k, of_one_k
 from draftboard.signals.signal import Band, Better, Signal, Unit, good_under
 from draftboard.status import Status
 

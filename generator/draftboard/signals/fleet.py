@@ -5,7 +5,7 @@ from functools import partial
 from draftboard.expr.nodes import LEVEL, Binary, Expr, Spread, merged
 from draftboard.expr.scope import Level
 from draftboard.quantity import Setting
-from draftboard.signals import acceptance, capacity, comparison, costs, requests, states, traffic
+from draftboard.signals import acceptance, capacity, comparison, costs, stalls, states, traffic
 from draftboard.signals.comparison import BESIDE
 from draftboard.signals.decision import Choice, Decision
 from draftboard.signals.latency import per_token
@@ -41,7 +41,7 @@ length_margin = Signal(
 _drafts_enough = length_margin & enough_drafts
 _NOT_WELL = {
     "down": Choice(Code(0, "down", Status.DOWN), STATES.any_of(states.state, "down")),
-    "stuck": Choice(Code(1, "stuck", Status.HUNG), requests.stuck),
+    "stuck": Choice(Code(1, "stuck", Status.HUNG), stalls.stuck),
     "not drafting": Choice(Code(2, "not drafting", Status.STUCK), STATES.any_of(states.state, "not drafting")),
     "silent": Choice(Code(3, "no vLLM metrics", Status.ODD), STATES.any_of(states.state, "silent")),
 }

@@ -1,94 +1,20 @@
 """Error ratios, the error budget, and its burn rate: over a long window, and still over a short one.
 
 Words and records are those of Sloth: SLI error, error budget, burn rate, error budget remaining. They live at the level
-of a service, so that neither another way to draft nor a relabelling starts a fresh budget.
+of a service, so that neither another drafting method nor a relabelling starts a fresh budget.
 """
 
-from collections.abc import Callable
-from functools import partial
-
-from draftboard.catalogue import serving
 from draftboard.durations import Duration
-from draftboard.expr.nodes import (
-    Before,
-    Bound,
-    Evaluator,
-    Expr,
-    FirstOf,
-    If,
-    IsSet,
-    OfDeclared,
-    Over,
-    OverTime,
-    Ref,
-    Span,
-    constant,
-    first_of,
-    ignoring,
-    merged,
-    over_level,
-    rate_of_all,
-    rate_of_each,
-)
-from draftboard.expr.scope import Level
+from draftboard.expr.nodes import Evaluator, Expr, FirstOf, If, Over, OverTime, Span, constant
 from draftboard.quantity import EVALUATION, Setting
-from draftboard.settings.objectives import BURN_WINDOWS, FAST, HISTOGRAMS, SLO_NAMES, SLOW, Pace, SloName
-from draftboard.signals import requests, states
-from draftboard.signals.presence import REMEMBERED
+from draftboard.settings.objectives import BURN_WINDOWS, FAST, SLOW, Pace
 from draftboard.signals.signal import Band, Better, Signal, Unit, good_under
+from draftboard.signals.slo_events import bad_events, budget, events, slo_signal
 from draftboard.status import Status
 
-_signal = partial(Signal, by=("slo",), levels=(Level.SERVICE,), enabled=IsSet("slo.declared"))
 _WINDOW = Setting("slo.window")
 _IDLE = "no request in the window"
 _SLACK = 0.01  # Sums of rates are not exact: as many bad events as asked for are enough.
-
-
-def _each(part: Callable[[SloName], Expr]) -> Expr:
-    return OfDeclared("slo", tuple((name, part(name)) for name in SLO_NAMES))
-
-
-def _events(name: SloName) -> Expr:
-    if name == "errors":
-        return _with_unserved(_ended)
-    # A server without a bucket at the threshold cannot tell: it is left out, not counted as late.
-    every = rate_of_each(HISTOGRAMS[name].count)
-    return over_level("sum", every.combined("and", _in_time(name), ignoring("le")))
-
-
-def _bad_events(name: SloName) -> Expr:
-    if name == "errors":
-        return _with_unserved(_failed)
-    return _events(name) - over_level("sum", _in_time(name))
-
-
-_ended = rate_of_all(serving.REQUESTS_FINISHED, serving.ADMISSION_REJECTIONS)
-_failed = first_of(
-    _ended.where("finished_reason", "error"),
-    constant(0, rate_of_all(serving.REQUESTS_FINISHED)),  # Old releases count neither.
-)
-
-
-def _with_unserved(counted: Expr) -> Expr:
-    return merged("source", {"engine": counted, "unserved": unserved}).sum("source")
-
-
-def _unserved() -> Expr:
-    """What the engines' counters miss: other 5xx, and while no server answers, what came in the hour before."""
-    # An error and a rejection inside the engine are a 5xx as well.
-    answered = requests.http_failures
-    refused = first_of((answered - _failed) > 0, answered.combined("unless", _failed))
-    # The record of an outage holds what was usual, and so does its mean, however long it lasts.
-    usual = Before(Ref("slo_events"), REMEMBERED, "avg_over_time")
-    nobody = first_of(states.servers_down.equals(1), states.gone)
-    # What was counted before the outage still counts within the window of a rate.
-    lost = (usual.where("slo", "errors").sum("slo") & nobody).combined("unless", _ended > 0)
-    return If(Evaluator.RECORDS, merged("source", {"refused": refused, "lost": lost}).sum("source"), refused)
-
-
-def _in_time(name: SloName) -> Expr:
-    within = rate_of_each(HISTOGRAMS[name].bucket)
-    return within.where("le", Bound(Setting(f"slo.thresholds.{name}")))
 
 
 def _summed(signal: Signal, span: Span) -> Expr:
@@ -102,7 +28,7 @@ def _missed(span: Span) -> Expr:
 
 
 def _error_ratio(span: Duration) -> Signal:
-    return _signal(
+    return slo_signal(
         name=f"error_ratio_{span}",
         title=f"SLO misses over {span}",
         question=f"Which share of requests missed the SLO in {span}?",
@@ -117,7 +43,7 @@ def _error_ratio(span: Duration) -> Signal:
 
 
 def _burn(pace: Pace) -> Signal:
-    return _signal(
+    return slo_signal(
         name=f"burn_{pace.long}",
         title=f"Burn rate over {pace.long}",
         question=f"How fast was the error budget spent in {pace.long}?",
@@ -160,63 +86,7 @@ def _burning(paces: tuple[Pace, ...]) -> Expr:
 
 
 _BURNING_BANDS = good_under(0, good="lasts", beyond="burns", status=Status.BAD)
-
-
-def _allowed(name: SloName) -> Expr:
-    return constant(Setting(f"slo.declared.{name}.allowed"), _events(name))
-
-
-unserved = _signal(
-    name="slo_unserved",
-    title="Unserved requests",
-    question="How many requests failed before an engine counted them?",
-    description="Requests per second answered with 5xx outside the engines; while no server answers, as many as "
-    "came in the hour before on average.",
-    action="Check the servers and the network to them.",
-    note="Not the errors and rejections of an engine.",
-    unit=Unit.REQUESTS_PER_SECOND,
-    better=Better.LOWER,
-    expr=_unserved(),
-    record="vllm_slo_unserved:rate{window}",
-    by=(),
-    enabled=IsSet("slo.declared", "errors"),
-    empty="every request reached an engine",
-)
-events = _signal(
-    name="slo_events",
-    title="Requests covered by an SLO",
-    question="How many requests does an SLO cover?",
-    description="Requests per second that an SLO covers.",
-    action="Use it as the load behind the share that missed the SLO.",
-    unit=Unit.REQUESTS_PER_SECOND,
-    expr=_each(_events),
-    record="vllm_slo_events:rate{window}",
-    empty="no vLLM series",
-)
-bad_events = _signal(
-    name="slo_bad_events",
-    title="Requests outside an SLO",
-    question="How many requests missed an SLO?",
-    description="Requests per second that took longer than the SLO allows, failed, were rejected or found no server.",
-    action="See which SLO is missed, then look at that latency or at errors.",
-    unit=Unit.REQUESTS_PER_SECOND,
-    better=Better.LOWER,
-    expr=_each(_bad_events),
-    record="vllm_slo_bad_events:rate{window}",
-    empty="no vLLM series, or the histogram has no bucket at the threshold: declare the servers' bounds",
-)
-budget = _signal(
-    name="error_budget",
-    title="Error budget",
-    question="Which share of requests may miss the SLO?",
-    description="1 - objective of the SLO: the share of requests that may miss it.",
-    action="Compare with the share that misses it.",
-    expr=_each(_allowed),
-    record="vllm_slo_error_budget:ratio",
-    empty="no vLLM series",
-    decimals=2,
-)
-error_ratio_now = _signal(
+error_ratio_now = slo_signal(
     name="error_ratio_now",
     title="SLO misses",
     question="Which share of requests misses the SLO?",
@@ -229,7 +99,7 @@ error_ratio_now = _signal(
     empty=_IDLE,
     decimals=2,
 )
-burn_now = _signal(
+burn_now = slo_signal(
     name="burn_now",
     title="Burn rate",
     question="How fast is the error budget spent?",
@@ -245,7 +115,7 @@ burn_now = _signal(
 )
 ERROR_RATIOS = {str(span): _error_ratio(span) for span in BURN_WINDOWS}
 BURNS = {str(pace.long): _burn(pace) for pace in (*FAST, *SLOW)}
-burning_fast = _signal(
+burning_fast = slo_signal(
     name="burning_fast",
     title="Fast burn of the error budget",
     short="Fast burn",
@@ -262,7 +132,7 @@ burning_fast = _signal(
     empty="no fast burn",
     decimals=1,
 )
-burning_slowly = _signal(
+burning_slowly = slo_signal(
     name="burning_slowly",
     title="Slow burn of the error budget",
     short="Slow burn",
@@ -279,7 +149,7 @@ burning_slowly = _signal(
     empty="no slow burn",
     decimals=1,
 )
-attainment = _signal(
+attainment = slo_signal(
     name="slo_attainment",
     title="SLO attainment",
     question="Which share of requests met the SLO in its window?",
@@ -292,7 +162,7 @@ attainment = _signal(
     empty="no request in the window of the SLO",
     decimals=2,
 )
-budget_left = _signal(
+budget_left = slo_signal(
     name="error_budget_remaining",
     title="Error budget remaining",
     question="How much of the error budget is left?",
@@ -307,7 +177,7 @@ budget_left = _signal(
     empty="no request in the window of the SLO",
     least=-1,
 )
-time_left = _signal(
+time_left = slo_signal(
     name="error_budget_lasts",
     title="Time to exhaustion of the error budget",
     short="Lasts",

@@ -23,7 +23,7 @@ from draftboard.expr.nodes import (
 )
 from draftboard.expr.scope import Level
 from draftboard.quantity import SILENCE, Setting
-from draftboard.signals import advice, events, health, requests, states, users, verdicts
+from draftboard.signals import advice, events, health, stalls, states, users, verdicts
 from draftboard.signals.advice import ADVICE
 from draftboard.signals.decision import Choice, Decision
 from draftboard.signals.health import STANDING
@@ -110,7 +110,7 @@ ENGINES = _named(
     _engines(title, what, counted, status)
     for title, what, counted, status in (
         ("down", "do not answer", _engines_counted(_engines_in("down")), Status.DOWN),
-        ("stuck", "have running requests and generate nothing", _engines_counted(requests.stuck_engines), Status.DOWN),
+        ("stuck", "have running requests and generate nothing", _engines_counted(stalls.stuck_engines), Status.DOWN),
         (
             "not drafting",
             "serve without drafting or vLLM metrics",
@@ -122,7 +122,7 @@ ENGINES = _named(
             "draft, are idle, start, or are baselines",
             # By its state, an engine that is stuck is idle.
             _engines_counted(_engines_in("drafting", "idle", "off", "starting"))
-            - _engines_counted(requests.stuck_engines),
+            - _engines_counted(stalls.stuck_engines),
             Status.NEUTRAL,
         ),
     )

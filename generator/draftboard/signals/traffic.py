@@ -1,7 +1,7 @@
 """How much is drafted, accepted and generated: the counters as rates, from which every ratio is made."""
 
 from draftboard.catalogue import Metric, latency, serving, speculation
-from draftboard.expr.nodes import InWindow, rate
+from draftboard.expr.nodes import Expr, Function, InWindow, MetricOfDialect, Raw, Window, rate
 from draftboard.expr.scope import Level
 from draftboard.quantity import Setting
 from draftboard.signals.signal import Better, Signal, Unit, within
@@ -42,6 +42,11 @@ def rate_of(
         rollup="sum",
         empty=empty or ("speculation is off" if "spec_decode" in record else SILENT),
     )
+
+
+def over_window(function: str, gauge: Metric | MetricOfDialect) -> Expr:
+    """Over the window of rates, also on panels, whose own window may hold no scrape; over a question's, where asked."""
+    return Function(function, Raw(gauge, Window.FIXED))
 
 
 drafts = rate_of(

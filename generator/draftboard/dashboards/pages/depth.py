@@ -2,7 +2,18 @@
 
 from draftboard.dashboards.page import Page, row
 from draftboard.dashboards.panels import bars, listing, table, timeline, trend, trends
-from draftboard.signals import Level, acceptance, comparison, costs, depth, economics, integrity, states, traffic
+from draftboard.signals import (
+    Level,
+    acceptance,
+    comparison,
+    costs,
+    depth,
+    drafting,
+    economics,
+    integrity,
+    states,
+    traffic,
+)
 
 PAGE = Page(
     question="Up to which position are drafts accepted, and how long should they be?",
@@ -19,7 +30,7 @@ PAGE = Page(
             *bars(economics.speedup_at, economics.what_if_speedup),
             table(
                 "Draft length by model",
-                *(depth.lowest_k, depth.configured_k, acceptance.draft_length, economics.best_k),
+                *(drafting.lowest_k, drafting.configured_k, acceptance.draft_length, economics.best_k),
                 *(economics.shorter_gain, economics.longer_gain),
                 *(depth.first_position, depth.next_position_accepted),
                 costs.draft_cost,
@@ -39,12 +50,12 @@ PAGE = Page(
             timeline(states.state, level=Level.ENGINE),
             trend(comparison.length_to_others, level=Level.ENGINE),
             *trends(
-                *(acceptance.acceptance_length, traffic.drafts, depth.current_k),
+                *(acceptance.acceptance_length, traffic.drafts, drafting.current_k),
                 level=Level.ENGINE,
                 worst=acceptance.acceptance_length,
             ),
             trend(integrity.identity_error, level=Level.ENGINE, width=24),
-            listing(depth.drafting),
+            listing(drafting.drafting),
             collapsed=True,
         ),
     ),

@@ -12,7 +12,7 @@ from draftboard.dashboards.panels import (
     trend,
     trends,
 )
-from draftboard.signals import Level, events, requests, slo, states, steps, users
+from draftboard.signals import Level, events, requests, responses, slo, stalls, states, steps, users
 from draftboard.signals.latency import decode, end_to_end, first_token, inference, per_token, prefill, queue, step
 
 _PARTS = (queue, prefill, decode, inference)
@@ -54,14 +54,14 @@ PAGE = Page(
         row(
             "Are requests answered?",
             *trends(requests.request_rate, requests.unfinished),
-            *failures(requests.error_ratio, requests.stuck, states.servers_down, width=8),
+            *failures(requests.error_ratio, stalls.stuck, states.servers_down, width=8),
             totals(requests.requests_finished),
-            totals(requests.http_requests),
+            totals(responses.http_requests),
             trend(requests.cut_off, width=24),
         ),
         row(
             "Which servers fail, and when?",
-            *failures(requests.http_error_ratio, requests.unanswered, events.interruptions, width=8),
+            *failures(responses.http_error_ratio, stalls.unanswered, events.interruptions, width=8),
             timeline(states.target_up),
             collapsed=True,
         ),
