@@ -87,7 +87,7 @@ class Thresholds(Table):
     """Free share of a disk, now or within a day, below which it is filling up. Heuristic."""
     disk_low: Share = 0.4
     """Free share of a disk, below which its growth is extrapolated. Above, growth is a download. Heuristic."""
-    new_series: AboveZero = 500
+    new_series: AboveZero = 500.0
     """New series a scrape of one target, as a mean, above which they churn: a page of vLLM has about 450. Heuristic."""
     foreign: Share = 0.01
     """Largest share of tokens generated during a sweep that none of its responses explains: those of other traffic."""
