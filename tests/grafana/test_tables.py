@@ -8,7 +8,7 @@ import pytest
 
 from conftest import ROOT
 from draftboard.settings import Settings
-from draftboard.signals.health import STANDING
+from draftboard.signals.health import HEALTH
 from grafana.reading import colour, fields, none_of, panels
 from grafana.views import Json, View
 
@@ -65,7 +65,7 @@ def test_a_missing_value_has_the_colour_of_text(wide: list[View]) -> None:
     none_of(problems())
 
 
-STANDINGS = [code.says for code in STANDING.codes]
+HEALTH_WORDS = [code.says for code in HEALTH.codes]
 SEVERITIES = ["critical", "warning", "info"]
 
 
@@ -80,7 +80,7 @@ def test_tables_begin_with_the_worst(wide: list[View]) -> None:
             _, *rows = panel["drawn"]["rows"] or [[]]
             if not panel["sorted"]:
                 yield f"{view.where(panel)}: no order is set"
-            for words in (STANDINGS, SEVERITIES):
+            for words in (HEALTH_WORDS, SEVERITIES):
                 ranks = _ranked(rows, words)
                 if ranks != sorted(ranks):
                     yield f"{view.where(panel)}: {[words[rank] for rank in ranks]}"

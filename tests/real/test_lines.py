@@ -9,13 +9,13 @@ import pytest
 from conftest import program
 from draftboard.prometheus import Client, Promtool, Server
 from draftboard.settings import Settings
-from draftboard.signals.health import STANDING
+from draftboard.signals.health import HEALTH
 from support import grafana
 
 pytestmark = pytest.mark.prometheus
 
 END, PACE, HOURS = 1_800_000_000, 60, 3
-COSTS, PAYS, OFF = (STANDING[name].value for name in ("costs more", "pays", "off"))
+COSTS, PAYS, OFF = (HEALTH[name].value for name in ("costs more", "pays", "off"))
 # Standing and drafts per second, by model: seven cost more than they save, the rest pay or do not draft.
 MODELS = {
     **{f"costs-{n}": (COSTS, 10 + n) for n in range(7)},
@@ -29,13 +29,13 @@ LEFT = END - 1800  # When the model that has gone left.
 def _samples() -> Iterator[str]:
     times = range(END - HOURS * 3600, END + PACE, PACE)
     for metric, value in (
-        ("model:vllm_spec_decode_standing:enum_rate5m", lambda standing, _: standing),
+        ("model:vllm_spec_decode_standing:enum_rate5m", lambda health, _: health),
         ("model:vllm_spec_decode_drafts:rate5m", lambda _, drafts: drafts),
         ("model:vllm_spec_decode_acceptance_length:mean_rate5m", lambda _, drafts: drafts and 2.5),
     ):
         yield f"# TYPE {metric} gauge"
-        for model, (standing, drafts) in MODELS.items():
-            shown = value(standing, drafts)
+        for model, (health, drafts) in MODELS.items():
+            shown = value(health, drafts)
             for time in times if shown is not None else ():
                 if model != GONE or time < LEFT:
                     yield f'{metric}{{job="vllm",model_name="org/{model}",spec_method="eagle3"}} {shown} {time}'

@@ -28,7 +28,7 @@ from draftboard.expr.to_promql import promql_of
 from draftboard.expr.vector import Labels, Vector
 from draftboard.prometheus import Client, Promtool, Server
 from draftboard.settings import load
-from draftboard.signals import ALL, Signal, fleet, standings
+from draftboard.signals import ALL, Signal, fleet, overview
 from draftboard.signals.advice import ADVICE, advice
 from draftboard.signals.capacity import queue_growth
 from draftboard.signals.comparison import acceptance_change, length_anomaly, length_baseline, length_deviation
@@ -36,12 +36,12 @@ from draftboard.signals.costs import step_cost
 from draftboard.signals.depth import each_k
 from draftboard.signals.economics import best_k, speedup_at
 from draftboard.signals.events import alert_age, alert_severity, firing_alerts, interruptions, restarts
-from draftboard.signals.health import standing
+from draftboard.signals.health import health
 from draftboard.signals.monitoring import notifications_failed, records_missing, storage_failures
+from draftboard.signals.overview import data_age
 from draftboard.signals.requests import cut_off
 from draftboard.signals.slo import BURNS, ERROR_RATIOS, attainment, budget_left, burning_fast, burning_slowly, time_left
 from draftboard.signals.stalls import stuck, stuck_engines
-from draftboard.signals.standings import data_age
 from draftboard.signals.states import STATES, gone, state
 from draftboard.signals.steps import step_time_change
 from draftboard.signals.users import speedup_high, speedup_low, speedup_uncertainty, tail_change
@@ -63,7 +63,7 @@ LONGER_THAN_A_WINDOW: set[Signal] = {
     *BURNS.values(),
 }
 """Ask when samples were taken, how the window came to be, or of longer ones: counts know nothing of that."""
-REST_ON_THEM = {standings.ENGINES["stuck"], standings.ENGINES["fine"], fleet.engine_standing, fleet.not_well}
+REST_ON_THEM = {overview.ENGINES["stuck"], overview.ENGINES["fine"], fleet.engine_health, fleet.unhealthy}
 SPEEDUPS = ("loses", "even", "pays")
 Series = tuple[str, Labels]
 
@@ -235,7 +235,7 @@ CASES = [
     for level in signal.levels
     if signal not in LONGER_THAN_A_WINDOW | REST_ON_THEM | {best_k, cost_of_tokens}  # Counts know no hour.
 ]
-MADE_OF_VERDICTS = {advice, standing, standings.next_step, *standings.MODELS.values()}
+MADE_OF_VERDICTS = {advice, health, overview.next_step, *overview.MODELS.values()}
 """From raw series, each takes Prometheus ten seconds of a processor or more."""
 PARAMETERS = [
     pytest.param(
@@ -278,7 +278,7 @@ def test_the_made_up_fleet_shows_what_signals_distinguish(counts: Counts) -> Non
     assert max(values_of(each_k, counts).values()) == 11
     asks_the_past = {acceptance_change, length_baseline, length_deviation, length_anomaly, tail_change, queue_growth}
     asks_the_past |= {speedup_uncertainty, speedup_low, speedup_high, step_cost_by_batch, verify_inflation_by_batch}
-    of_alerts = {firing_alerts, alert_age, alert_severity, *standings.ALERTS.values()}
+    of_alerts = {firing_alerts, alert_age, alert_severity, *overview.ALERTS.values()}
     none_here = asks_the_past | of_alerts | {step_time_change, step_cost, records_missing, gone, cut_off}
     assert {signal for signal, level in CASES if not values_of(signal, counts, level)} == none_here
 

@@ -19,7 +19,7 @@ from draftboard.durations import Duration
 from draftboard.quantity import value
 from draftboard.settings import Settings, load
 from draftboard.signals import ALL, Edition
-from draftboard.signals.health import STANDING
+from draftboard.signals.health import HEALTH
 from draftboard.signals.latency import per_token
 from draftboard.status import Status
 from support import catalogue, grafana
@@ -471,7 +471,7 @@ def test_every_signal_is_shown_or_serves_another_that_is(settings: Settings) -> 
     unseen = {entry.name for entry in inventory(settings).signals if not entry.panels}
     served = {
         "draft_tokens",  # shown as accepted and wasted
-        *("verdict", "advice"),  # shown as standing, basis and next step
+        *("verdict", "advice"),  # shown as health, basis and next step
         "firing_alerts",  # counted and listed by severity
         "decode_steps",  # divisor of coverage and tokens per step
         "first_tokens",  # subtracted in tokens per step
@@ -594,10 +594,10 @@ def test_states_over_time_are_coloured_by_their_words_alone(panels: Panels) -> N
         assert all(re.fullmatch("#[0-9A-F]{6}", colour) for colour in colours), where
 
 
-def test_rows_of_standings_are_sorted_by_badness(panels: Panels) -> None:
+def test_rows_of_health_are_sorted_by_badness(panels: Panels) -> None:
     panel = dict(panels)["draftboard-overview: Health over time"]
     asked = [re.fullmatch(r"(.+)\nand \(\1 @ end\(\) == (\d)\)", target["expr"]) for target in panel["targets"]]
-    assert [int(one[2]) for one in asked if one] == list(range(len(STANDING.codes)))
+    assert [int(one[2]) for one in asked if one] == list(range(len(HEALTH.codes)))
 
 
 def test_a_tile_is_coloured_from_one_on_where_somebody_should_act(panels: Panels) -> None:

@@ -68,19 +68,19 @@ def test_a_collapsed_row_holds_its_panels() -> None:
 
 
 def test_a_row_without_a_panel_is_left_out_and_what_raw_series_cannot_afford_is_named() -> None:
-    rows = (row("Which standing?", trend(health.standing)), row("How much?", trend(traffic.drafts, width=24)))
+    rows = (row("Which health?", trend(health.health)), row("How much?", trend(traffic.drafts, width=24)))
     page = Page(question="", rows=rows)
     assert [*grafana.rows(build("mine", page, Settings(), Edition.RECORDS).document)] == [one.question for one in rows]
     raw = build("mine", page, Settings(), Edition.RAW).document
     ((question, text),) = grafana.notes(raw)
-    assert (question, text.rpartition(": ")[2]) == ("Which standing?", f"{health.standing.title}.")
+    assert (question, text.rpartition(": ")[2]) == ("Which health?", f"{health.health.title}.")
     without = Settings.model_validate({"series": {"dialect": "sglang"}})
     percentile = row("How long?", trend(per_token.p99))
     assert build("mine", Page(question="", rows=(percentile,)), without, Edition.RECORDS).document["panels"] == []
 
 
 def test_panels_side_by_side_fill_the_line_where_a_neighbour_is_left_out() -> None:
-    page = Page(question="", rows=(row("", trend(health.standing), trend(traffic.drafts)),))
+    page = Page(question="", rows=(row("", trend(health.health), trend(traffic.drafts)),))
     raw = build("mine", page, Settings(), Edition.RAW).document
     assert [panel["gridPos"]["w"] for panel in raw["panels"]] == [24, 24], "the panel, and the note below"
 

@@ -13,7 +13,7 @@ from draftboard.settings import Settings
 from draftboard.signals import ALL, Edition, Level, Scope, Signal
 from draftboard.signals.depth import first_position
 from draftboard.signals.economics import with_a_drafter
-from draftboard.signals.health import standing
+from draftboard.signals.health import health
 from draftboard.signals.signal import Better, Unit
 from draftboard.signals.states import state
 from draftboard.signals.verdicts import verdict
@@ -161,16 +161,16 @@ def test_the_bands_of_acceptance_meet_at_their_bounds(settings: Settings) -> Non
     ]  # fmt: skip
 
 
-def test_every_state_and_every_verdict_is_part_of_exactly_one_standing() -> None:
+def test_every_state_and_every_verdict_is_part_of_exactly_one_health() -> None:
     settings = Settings.model_validate({"draft_cost": {"calibrated": ["eagle3"]}})
-    text = definition(standing, Scope(settings))
+    text = definition(health, Scope(settings))
     for signal in (state, verdict):
         named = re.findall(rf"{signal.record_name(Level.MODEL, settings)} == (\d+)", text)
-        # A model has a state whenever it is a target, so that all states together leave no standing open.
+        # A model has a state whenever it is a target, so that all states together leave no model without health.
         assert sorted(map(int, named)) == [code.value for code in signal.codes]
-    assert [code.value for code in standing.codes] == list(range(len(standing.codes)))
-    bad = [code.says for code in standing.codes if code.status in {Status.DOWN, Status.BAD, Status.STUCK, Status.WARN}]
-    assert [code.says for code in standing.codes][: len(bad)] == bad == [
+    assert [code.value for code in health.codes] == list(range(len(health.codes)))
+    bad = [code.says for code in health.codes if code.status in {Status.DOWN, Status.BAD, Status.STUCK, Status.WARN}]
+    assert [code.says for code in health.codes][: len(bad)] == bad == [
         "down", "costs more", "not drafting", "about even",
     ]  # fmt: skip
 

@@ -13,7 +13,7 @@ from draftboard.expr.scope import Edition, Level, Scope
 from draftboard.expr.to_promql import promql_of
 from draftboard.quantity import Setting, smallest
 from draftboard.signals import Signal
-from draftboard.signals.health import STANDING, standing
+from draftboard.signals.health import HEALTH, health
 from draftboard.signals.signal import Better, within
 from draftboard.signals.states import state
 from draftboard.signals.traffic import drafts, generation_tokens
@@ -92,14 +92,14 @@ class Lines:
     def _ranking_of_models(self, end: Scope) -> _Ranking:
         if self.edition is Edition.RAW:
             return _Ranking(_latest(self._work, end), end.labels)
-        if self.worst is not standing:
+        if self.worst is not health:
             values = [_latest(self.worst, end)] if exists(self.worst, end) else []
             return _Ranking(
-                promql.first_of(*values, promql.constant(promql.number(_LAST), promql_of(standing, end))), end.labels
+                promql.first_of(*values, promql.constant(promql.number(_LAST), promql_of(health, end))), end.labels
             )
         # Of equals the busiest comes first.
-        ranked = _latest(standing + expr(1).per(1 + self._work), end)
-        idle = standing < STANDING["off"].value if self.drafting else standing
+        ranked = _latest(health + expr(1).per(1 + self._work), end)
+        idle = health < HEALTH["off"].value if self.drafting else health
         return _Ranking(promql.first_of(ranked, promql_of(idle + 1, end)), end.labels, lowest=True)
 
     @property

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from draftboard.dashboards.panels import Panel
 from draftboard.signals import Edition, Signal
-from draftboard.signals.health import standing
+from draftboard.signals.health import health
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Page:
     question: str
     """What it answers."""
     rows: tuple[Row, ...]
-    worst: Signal = standing
+    worst: Signal = health
     """Ranks the models that graphs draw."""
     drafting: bool = False
     """Whether it is about models that draft, not about all."""

@@ -1,7 +1,7 @@
 """The tiles with which pages begin: how many models, engines and alerts are in which state."""
 
 from draftboard.dashboards.panels import Panel, tiles
-from draftboard.signals.standings import ALERTS, ENGINES, MODELS
+from draftboard.signals.overview import ALERTS, ENGINES, MODELS
 
 _GROUPS = (
     (

@@ -39,17 +39,17 @@ length_margin = Signal(
     least=None,
 )
 _drafts_enough = length_margin & enough_drafts
-_NOT_WELL = {
+_UNHEALTHY = {
     "down": Choice(Code(0, "down", Status.DOWN), STATES.any_of(states.state, "down")),
     "stuck": Choice(Code(1, "stuck", Status.HUNG), stalls.stuck),
     "not drafting": Choice(Code(2, "not drafting", Status.STUCK), STATES.any_of(states.state, "not drafting")),
     "silent": Choice(Code(3, "no vLLM metrics", Status.ODD), STATES.any_of(states.state, "silent")),
 }
-NOT_WELL = Decision(_NOT_WELL)
+UNHEALTHY = Decision(_UNHEALTHY)
 # Codes in order of badness, so that the least is the worst. Drafts that are judged outlive the state by a window.
-STANDING_OF_ENGINE = Decision(
+HEALTH_OF_ENGINE = Decision(
     {
-        **_NOT_WELL,
+        **_UNHEALTHY,
         "below": Choice(Code(4, "below break-even", Status.BAD), _drafts_enough < 0),
         "behind": Choice(
             Code(5, "behind the others", Status.WARN), comparison.length_to_others < Setting("thresholds.outlier")
@@ -61,8 +61,8 @@ STANDING_OF_ENGINE = Decision(
         "starting": Choice(Code(10, "starting", Status.STARTING), STATES.any_of(states.state, "starting")),
     }
 )
-engine_standing = Signal(
-    name="engine_standing",
+engine_health = Signal(
+    name="engine_health",
     title="Health of an engine",
     short="Health",
     question="Which engine needs attention?",
@@ -72,21 +72,21 @@ engine_standing = Signal(
     note="Stuck: it has running requests and generates nothing. The verdict on a model counts all its decode steps, "
     "and what users measure.",
     unit=Unit.CODE,
-    expr=STANDING_OF_ENGINE.expr,
+    expr=HEALTH_OF_ENGINE.expr,
     levels=(Level.ENGINE,),
-    codes=STANDING_OF_ENGINE.codes,
+    codes=HEALTH_OF_ENGINE.codes,
     empty="no vLLM target is scraped",
 )
-not_well = Signal(
-    name="not_well",
+unhealthy = Signal(
+    name="unhealthy",
     title="Unhealthy engines",
     question="Which engine was unhealthy, and when?",
     description="Engines that were down, stuck, not drafting or without vLLM metrics; a gap means healthy.",
     action="Look for what several of them share: a machine, a time, a model.",
     unit=Unit.CODE,
-    expr=NOT_WELL.expr,
+    expr=UNHEALTHY.expr,
     levels=(Level.ENGINE,),
-    codes=NOT_WELL.codes,
+    codes=UNHEALTHY.codes,
     empty="every engine was healthy",
 )
 

@@ -8,7 +8,7 @@ from draftboard.signals.verdicts import VERDICT, verdict, verdict_is
 from draftboard.status import Status
 
 # Codes in order of badness, so that the least is the worst.
-STANDING = Decision(
+HEALTH = Decision(
     {
         "down": Choice(Code(0, "down", Status.DOWN), STATES.any_of(state, "down")),
         "costs more": Choice(Code(1, "costs more", Status.BAD), verdict_is("loses", "slower")),
@@ -30,8 +30,8 @@ STANDING = Decision(
     }
 )
 
-standing = Signal(
-    name="standing",
+health = Signal(
+    name="health",
     title="Health",
     question="Which model needs attention?",
     description="State and verdict of each model in one word, worst first: down, costs more, not drafting, about even, "
@@ -40,8 +40,8 @@ standing = Signal(
     note="Unclear: the counters contradict each other, are incomplete, or are not exposed. A verdict counts in any "
     "state but down.",
     unit=Unit.CODE,
-    expr=STANDING.expr,
+    expr=HEALTH.expr,
     record="vllm_spec_decode_standing:enum_rate{window}",
-    codes=STANDING.codes,
+    codes=HEALTH.codes,
     empty="no vLLM target is scraped",
 )

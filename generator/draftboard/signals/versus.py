@@ -17,7 +17,7 @@ ranked_speedup = replace(
     description="The measured speedup of each variant, and none of a variant without a baseline at like load.",
     action="Take the variant whose low end is above the next one's high end.",
     # Grafana sorts no rows without a value.
-    expr=first_of(users.measured_speedup, constant(0, health.standing)),
+    expr=first_of(users.measured_speedup, constant(0, health.health)),
     codes=(Code(0, "\N{EN DASH}", Status.QUIET),),
     record=None,
 )

@@ -29,16 +29,16 @@ PAGE = Page(
             *summary(9, 8, 7),
             table(
                 "Engines by health",
-                *(fleet.engine_standing, acceptance.acceptance_length, fleet.length_margin),
+                *(fleet.engine_health, acceptance.acceptance_length, fleet.length_margin),
                 *(depth.first_position, depth.last_position),
                 *(traffic.generation_tokens, capacity.kv_cache_usage, latency.per_token.p99),
-                worst=(fleet.engine_standing, fleet.length_margin),
-                filled=(fleet.engine_standing,),
+                worst=(fleet.engine_health, fleet.length_margin),
+                filled=(fleet.engine_health,),
                 linked={
                     acceptance.acceptance_length: ("depth", "Up to which position are its drafts accepted?"),
                     latency.per_token.p99: ("latency", "Where does its time go?"),
                     capacity.kv_cache_usage: ("capacity", "How full is its KV cache, and do requests wait?"),
-                    fleet.engine_standing: ("overview", "Does speculation pay for its model?"),
+                    fleet.engine_health: ("overview", "Does speculation pay for its model?"),
                 },
                 description="The current state of each engine; a figure links to the page that explains it for this "
                 "engine.",
@@ -49,7 +49,7 @@ PAGE = Page(
         row(
             "Which engines were unhealthy, and when?",
             totals(states.engines_by_state, width=24),
-            timeline(fleet.not_well, lasting_first=True),
+            timeline(fleet.unhealthy, lasting_first=True),
         ),
         row(
             "Which engines are worst?",

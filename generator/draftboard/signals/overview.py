@@ -1,4 +1,4 @@
-"""What the first page tells beside each model's standing: totals, what to do next, and what speculation saves."""
+"""What the first page tells beside each model's health: totals, what to do next, and what speculation saves."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -26,24 +26,24 @@ from draftboard.quantity import SILENCE, Setting
 from draftboard.signals import advice, events, health, stalls, states, users, verdicts
 from draftboard.signals.advice import ADVICE
 from draftboard.signals.decision import Choice, Decision
-from draftboard.signals.health import STANDING
+from draftboard.signals.health import HEALTH
 from draftboard.signals.signal import Band, Better, Code, Signal, Unit, good_under
 from draftboard.signals.states import STATES
 from draftboard.signals.verdicts import VERDICT
 from draftboard.status import Status
 
-_STANDING = health.standing.at(Level.MODEL)
+_HEALTH = health.health.at(Level.MODEL)
 _JUDGED = ("costs more", "about even", "pays")
 
 
-def _standing(row: str) -> Expr:
-    return _STANDING.equals(STANDING[row].value)
+def _is(row: str) -> Expr:
+    return _HEALTH.equals(HEALTH[row].value)
 
 
 def _not_judged() -> Expr:
-    found = _STANDING
+    found = _HEALTH
     for row in _JUDGED:
-        found = found.combined("!=", STANDING[row].value)
+        found = found.combined("!=", HEALTH[row].value)
     return found
 
 
@@ -94,15 +94,15 @@ def _named(tiles: Iterable[Signal]) -> dict[str, Signal]:
     return {tile.short: tile for tile in tiles}
 
 
-_models = partial(_tile, unit=Unit.MODELS, empty=health.standing.empty)
+_models = partial(_tile, unit=Unit.MODELS, empty=health.health.empty)
 _engines = partial(_tile, unit=Unit.ENGINES, empty=states.state.empty)
 _alerts = partial(_tile, unit=Unit.ALERTS, empty="no alerting rules are loaded")
 MODELS = _named(
-    _models(title, what, _counted("count", which, _STANDING), status)
+    _models(title, what, _counted("count", which, _HEALTH), status)
     for title, what, which, status in (
-        ("cost more", "cost more than they save", _standing("costs more"), Status.BAD),
-        ("about even", "are about even", _standing("about even"), Status.WARN),
-        ("pay", "pay", _standing("pays"), Status.NEUTRAL),
+        ("cost more", "cost more than they save", _is("costs more"), Status.BAD),
+        ("about even", "are about even", _is("about even"), Status.WARN),
+        ("pay", "pay", _is("pays"), Status.NEUTRAL),
         ("not judged", "do not draft, or not enough to be judged", _not_judged(), Status.NEUTRAL),
     )
 )
@@ -138,9 +138,9 @@ ALERTS = _named(
 )
 _FIRST_STEPS = Decision(
     {
-        "down": Choice(Code(20, "restart it", Status.DOWN), _standing("down")),
-        "not drafting": Choice(Code(21, "find out why it does not draft", Status.STUCK), _standing("not drafting")),
-        "unclear": Choice(Code(22, "run draftboard doctor", Status.ODD), _standing("unclear")),
+        "down": Choice(Code(20, "restart it", Status.DOWN), _is("down")),
+        "not drafting": Choice(Code(21, "find out why it does not draft", Status.STUCK), _is("not drafting")),
+        "unclear": Choice(Code(22, "run draftboard doctor", Status.ODD), _is("unclear")),
     }
 )
 next_step = Signal(
@@ -217,7 +217,7 @@ money_saved = _saving(
 )
 
 
-_latest = Function("timestamp", If(Evaluator.RECORDS, _STANDING, Raw(serving.GENERATION_TOKENS)))
+_latest = Function("timestamp", If(Evaluator.RECORDS, _HEALTH, Raw(serving.GENERATION_TOKENS)))
 data_age = Signal(
     name="data_age",
     title="Data age",
