@@ -211,7 +211,7 @@ class Scope:
         """
         matchers = [matcher for matcher in (self.settings.selector,) if scraped and matcher]
         if self.edition.on_dashboard:
-            # Each label that dashboards filter by has a variable of its name. A service is all its arms, and the
+            # Each label that dashboards filter by has a variable of its name. A service is all its variants, and the
             # monitoring is no server to choose.
             names = self.settings.labels
             left_out = names.variant_labels if self.every_variant or self.level is Level.SERVICE else ()

@@ -23,7 +23,7 @@ from draftboard.expr.nodes import (
 from draftboard.quantity import Setting
 from draftboard.signals import capacity
 from draftboard.signals.acceptance import coverage, draft_length
-from draftboard.signals.arms import METHOD, of_baseline, of_speculating
+from draftboard.signals.baseline import METHOD, of_baseline, of_speculating
 from draftboard.signals.signal import Better, Signal, Unit
 from draftboard.signals.steps import pure_step_time_by_batch, step_time_by_batch
 from draftboard.signals.traffic import decode_steps, drafts

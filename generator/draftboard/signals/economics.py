@@ -10,7 +10,7 @@ from functools import partial
 from draftboard.expr.nodes import AtLeast, Expr, Parameter, ignoring
 from draftboard.quantity import Setting
 from draftboard.signals.acceptance import acceptance_length, coverage, draft_length, tokens_per_step
-from draftboard.signals.arms import METHOD
+from draftboard.signals.baseline import METHOD
 from draftboard.signals.costs import draft_cost, plain_share, verify_inflation
 from draftboard.signals.depth import (
     BURSTS,

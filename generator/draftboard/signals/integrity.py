@@ -4,7 +4,7 @@ from draftboard.catalogue import speculation
 from draftboard.expr.nodes import Function, Match, merged, over_level, renamed
 from draftboard.expr.scope import Level
 from draftboard.quantity import Setting
-from draftboard.signals.arms import METHOD
+from draftboard.signals.baseline import METHOD
 from draftboard.signals.depth import next_position
 from draftboard.signals.presence import answers_without, of_servers
 from draftboard.signals.signal import Better, Code, Signal, Unit, good_under

@@ -20,7 +20,7 @@ from draftboard.expr.nodes import (
 )
 from draftboard.expr.scope import Level
 from draftboard.quantity import EVALUATION, SILENCE, Quantity, Setting
-from draftboard.signals.arms import METHOD
+from draftboard.signals.baseline import METHOD
 from draftboard.signals.signal import Code, Signal, Unit
 from draftboard.status import Status
 

@@ -27,7 +27,7 @@ from draftboard.expr.to_numbers import values_of
 from draftboard.intervals import Estimate
 from draftboard.quantity import RATE_WINDOW, Quantity, Setting
 from draftboard.settings import Settings
-from draftboard.signals.arms import METHOD, of_speculating
+from draftboard.signals.baseline import METHOD, of_speculating
 from draftboard.signals.comparison import usual
 from draftboard.signals.latency import per_token
 from draftboard.signals.signal import Band, Better, Signal, Unit, good_under
@@ -62,7 +62,7 @@ _enough = Setting("traffic.requests_per_second")
 _baseline_time = _of_baseline("sum", "rate", _TIME.sum).per(_of_baseline("sum", "rate", _TIME.count) > _enough)
 _alike_load = _alike("avg_over_time", serving.REQUESTS_RUNNING) | _alike("rate", _TIME.count)
 """Clients keep so many requests in flight or send so many a second; a faster server changes the other one."""
-_arms = of_speculating(per_token.mean)
+_speculating = of_speculating(per_token.mean)
 
 
 _SPEEDUP_BANDS = (
@@ -85,7 +85,7 @@ measured_speedup = Signal(
     "many finished per second.",
     unit=Unit.TIMES,
     better=Better.HIGHER,
-    expr=_baseline_time.ratio(_arms, on(*_MODEL, group="right")) & _alike_load,
+    expr=_baseline_time.ratio(_speculating, on(*_MODEL, group="right")) & _alike_load,
     record="vllm_measured_speedup:ratio_rate{window}",
     bands=_SPEEDUP_BANDS,
     empty="no baseline of this model serves enough requests under a similar load",

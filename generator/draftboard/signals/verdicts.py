@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from draftboard.expr.nodes import Condition, Expr, IsSet
 from draftboard.quantity import Setting
 from draftboard.signals import economics, users
-from draftboard.signals.arms import METHOD
+from draftboard.signals.baseline import METHOD
 from draftboard.signals.costs import KEEPS_A_PAST, step_cost
 from draftboard.signals.decision import Choice, Decision
 from draftboard.signals.integrity import contradicting

@@ -22,7 +22,7 @@ ranked_speedup = replace(
     record=None,
 )
 _MILLIONS_AN_HOUR = 0.0036  # Of one a second.
-_EACH_ARM = ignoring("batch", group="left")
+_EACH_VARIANT = ignoring("batch", group="left")
 _DAYS = "Means of rules.baseline_steps (by default 3d), so that variants compare whose batches differed in time."
 
 
@@ -61,9 +61,9 @@ verify_inflation_by_batch = Signal(
     unit=Unit.STEPS,
     better=Better.LOWER,
     expr=AtLeast(step_cost_by_batch, 1)
-    .combined("-", costs.plain_share, _EACH_ARM)
-    .ratio(acceptance.coverage, _EACH_ARM)
-    .combined("-", acceptance.draft_length * costs.draft_cost, _EACH_ARM),
+    .combined("-", costs.plain_share, _EACH_VARIANT)
+    .ratio(acceptance.coverage, _EACH_VARIANT)
+    .combined("-", acceptance.draft_length * costs.draft_cost, _EACH_VARIANT),
     by=("batch",),
     empty=step_cost_by_batch.empty,
     decimals=2,
