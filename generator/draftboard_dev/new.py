@@ -78,4 +78,4 @@ def _write(files: Files) -> None:
         for number, line in enumerate((root / path).read_text().splitlines(), start=1):
             if MARK in line:
                 click.echo(f"  {number}: {line.strip()}")
-    click.echo("Fill in these lines, then `make build schemas unit`: red tests name what is missing.")
+    click.echo("Fill in these lines, then `make build schemas quick`: red tests name what is missing.")
