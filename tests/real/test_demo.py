@@ -171,7 +171,7 @@ def judged(signal: Signal, values: dict[int, float], settings: Settings) -> dict
 @of_kept
 def test_a_curve_fitted_on_the_first_half_gives_the_measured_verdict_of_the_second(demo_run: Replay) -> None:
     pytest.importorskip("statsmodels")
-    curve = Scope(fitted_on(demo_run, BUSY // 2), edition=Edition.ASKED, span=Duration(60))
+    curve = Scope(fitted_on(demo_run, BUSY // 2), edition=Edition.ONCE, span=Duration(60))
     every_minute, every_scrape = range(240, BUSY, 60), range(BUSY // 2, BUSY, 5)
     expected = judged(expected_speedup, of_ngram(demo_run, curve, expected_speedup, every_scrape), curve.settings)
     verdicts = of_ngram(demo_run, Scope(demo_run.settings), verdict, every_minute)

@@ -221,7 +221,7 @@ def counts(made_up: dict[Series, tuple[Metric, int]]) -> Counts:
 
 def asked_of(client: Client, signal: Signal, level: Level) -> Vector:
     """Its PromQL's values: a rate as the growth over the window."""
-    scope = Scope(SETTINGS, level, Edition.ASKED, span=Duration(SPAN))
+    scope = Scope(SETTINGS, level, Edition.ONCE, span=Duration(SPAN))
     factor = SPAN if signal.per_second else 1
     return {
         frozenset(series.labels.items()): series.samples[0][1] * factor

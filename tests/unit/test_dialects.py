@@ -124,7 +124,7 @@ def test_gauges_of_an_engine_are_neither_summed_nor_rated_and_say_so() -> None:
     for signal, gauge in ((acceptance.acceptance_length, SGLANG.length), (acceptance.acceptance, SGLANG.rate)):
         assert gauge
         assert gauge.kind is Kind.GAUGE
-        text = promql_of(signal, Scope(settings, Level.MODEL, Edition.ASKED))
+        text = promql_of(signal, Scope(settings, Level.MODEL, Edition.ONCE))
         assert re.search(rf"avg by [^{{}}]+\(\s*avg_over_time\({gauge.name}", text)
         assert "not a ratio of sums" in signal.described(settings)
         assert "not a ratio of sums" not in signal.described(Settings())
@@ -290,7 +290,7 @@ def test_what_no_series_of_a_dialect_tells_is_one_line() -> None:
     with pytest.raises(
         DraftboardError, match=r'SGLang does not export vllm:.*, which this needs: .*dialect = "sglang"'
     ):
-        promql_of(acceptance.coverage, Scope(built_for("sglang"), Level.MODEL, Edition.ASKED))
+        promql_of(acceptance.coverage, Scope(built_for("sglang"), Level.MODEL, Edition.ONCE))
 
 
 @pytest.mark.parametrize("dialect", IN_PART)

@@ -91,7 +91,7 @@ def test_a_scope_never_answers_with_a_record_of_another_window() -> None:
     with pytest.raises(ValueError, match="records keep rates over 5m, not over 1h"):
         RULES.over(Duration(3600))
     assert promql_of(acceptance, RULES.over(Duration(300))) == promql_of(acceptance, RULES)
-    asked = Scope(SETTINGS, edition=Edition.ASKED).over(Duration(3600))
+    asked = Scope(SETTINGS, edition=Edition.ONCE).over(Duration(3600))
     assert "[1h]" in promql_of(acceptance, asked)
 
 

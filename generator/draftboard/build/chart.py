@@ -49,8 +49,12 @@ def _of_operator(settings: Settings, keep: str) -> list[scraping.Relabeling]:
     """Steps of relabelling under the operator's keys, but for the labels to keep: they depend on the chart's values."""
     scrape = settings.stack.scrape.model_copy(update={"keep": keep})
     with_keep = settings.model_copy(update={"stack": settings.stack.model_copy(update={"scrape": scrape})})
-    steps = (one for one in scraping.relabelings(with_keep) if one["action"] != "labelkeep")
-    return [{re.sub("_(.)", lambda found: found[1].upper(), key): of for key, of in one.items()} for one in steps]
+    steps = (step for step in scraping.relabelings(with_keep) if step["action"] != "labelkeep")
+    return [{re.sub("_(.)", _upper, key): of for key, of in step.items()} for step in steps]
+
+
+def _upper(letter: re.Match[str]) -> str:
+    return letter[1].upper()
 
 
 def _selected(selector: str, without: Collection[str]) -> dict[str, str]:

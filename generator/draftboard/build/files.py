@@ -45,7 +45,7 @@ alias amtool='docker compose --file deploy/docker-compose.yml exec alertmanager 
 
 
 class Rendered(Mapping[str, str]):
-    """Texts by path, each made when it is first asked for."""
+    """Texts by path, each rendered when it is first read."""
 
     def __init__(self, makers: Mapping[str, Callable[[], str]]) -> None:
         self._makers = {path: cache(make) for path, make in makers.items()}
@@ -188,5 +188,5 @@ def _read(path: Path) -> str | None:
 
 def left_over(files: Mapping[str, str], out: Path) -> list[str]:
     """Files below `out` that an earlier version or other settings generated, and these do not."""
-    found = (str(path.relative_to(out)) for pattern in _PATTERNS for path in out.glob(pattern))
-    return sorted(set(found) - set(files))
+    paths = (str(path.relative_to(out)) for pattern in _PATTERNS for path in out.glob(pattern))
+    return sorted(set(paths) - set(files))

@@ -53,8 +53,8 @@ class Inventory(Described):
 
     def matching(self, words: Collection[str]) -> "Inventory":
         """Those signals whose names, question, metrics, records or alerts contain every word, in any case."""
-        found = tuple(entry for entry in self.signals if all(word.lower() in entry.sought for word in words))
-        return replace(self, signals=found)
+        entries = tuple(entry for entry in self.signals if all(word.lower() in entry.sought for word in words))
+        return replace(self, signals=entries)
 
 
 def inventory(settings: Settings) -> Inventory:

@@ -35,22 +35,22 @@ def files(settings: Settings, made_by: str) -> dict[str, Callable[[], str]]:
     placeholders = Placeholders(config.keys() - {*_TEXTS})
     links = settings.links.model_copy(update={"grafana": "⟦links.grafana⟧", "runbooks": "⟦links.runbooks⟧"})
     opened = settings.model_copy(update={"selector": "⟦selector⟧", "links": links}).opened(placeholders)
-    made: dict[str, Callable[[], Mapping[str, Any]]] = {
+    makers: dict[str, Callable[[], Mapping[str, Any]]] = {
         f"{_FOLDER}/recording.json": lambda: {"//": made_by} | document(recording_groups(opened)),
         f"{_FOLDER}/alerting.json": lambda: {"//": made_by} | document(alerting_groups(opened)),
     }
     pages = dashboards(opened, Edition.RECORDS)
-    made |= {f"{_FOLDER}/dashboards/{uid}.json": partial(_page, page) for uid, page in pages.items()}
-    texts = {path: cache(partial(_json, make, opened)) for path, make in made.items()}
+    makers |= {f"{_FOLDER}/dashboards/{uid}.json": partial(_page, page) for uid, page in pages.items()}
+    texts = {path: cache(partial(_json, make, opened)) for path, make in makers.items()}
 
     def entry() -> str:
         for text in texts.values():
             text()  # Whatever is written leaves its placeholder.
         read = placeholders.read | {
-            one.path
+            setting.path
             for path, quantity in _DERIVED.items()
             if path in placeholders.read
-            for one in settings_of(quantity)
+            for setting in settings_of(quantity)
         }
         return environment.get_template("mixin.libsonnet.j2").render(
             made_by=made_by,
@@ -109,7 +109,7 @@ def _values(table: Table, path: str) -> Iterator[tuple[str, str]]:
 
 
 def _others(config: Collection[str]) -> str:
-    """Jsonnet of the top names of settings that are not there; any other name may be another mixin's."""
+    """Jsonnet of the top names of settings that do not exist; any other name may be another mixin's."""
     return json.dumps(sorted(Settings.model_fields.keys() - {path.partition(".")[0] for path in config}))
 
 

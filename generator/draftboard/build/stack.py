@@ -68,8 +68,8 @@ def inhibitions(settings: Settings) -> Iterator[Inhibition]:
 
 
 def _silences(cause: Alert, alert: Alert, settings: Settings) -> bool:
-    """Whether the cause is told to somebody, and is less severe by design only: not by what settings raise or lower."""
+    """Whether the cause notifies, and is less severe by design only: not by what settings raise or lower."""
     rank = SEVERITIES.index
-    told, other = (rank(one.policy(settings).severity) for one in (cause, alert))
-    as_designed = told >= rank(cause.severity) and other <= rank(alert.severity)
-    return told > rank("none") and (told >= other or as_designed)
+    of_cause, of_alert = (rank(each.policy(settings).severity) for each in (cause, alert))
+    as_designed = of_cause >= rank(cause.severity) and of_alert <= rank(alert.severity)
+    return of_cause > rank("none") and (of_cause >= of_alert or as_designed)

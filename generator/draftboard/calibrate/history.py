@@ -45,7 +45,7 @@ def of_history(
     span, window = source.span or WEEK, settings.rules.rate_window
     if span.seconds < window.seconds:
         raise DraftboardError(f"--range {span} is shorter than the window of rates, {window}")
-    scope = of_model(Scope(settings, Level.ENGINE, Edition.ASKED, span=window), source.model)
+    scope = of_model(Scope(settings, Level.ENGINE, Edition.ONCE, span=window), source.model)
     past = Past(at - span.seconds + window.seconds, at, window.seconds)
     counts_by_key: dict[_Key, _Counts] = {}
     with Client(source.url, source.access) as client:

@@ -52,7 +52,7 @@ def of_prometheus(
     at = time.time() if source.at is None else source.at
     with Client(source.url, source.access) as client:
         recorded = FromPrometheus(client, settings, at, Edition.RULES)
-        edition = Edition.RULES if recorded.of(traffic.generation_tokens, Level.MODEL) else Edition.ASKED
+        edition = Edition.RULES if recorded.of(traffic.generation_tokens, Level.MODEL) else Edition.ONCE
         values = FromPrometheus(client, settings, at, edition)
         return _explained(name, settings, values, source=client.url, at=at, depth=depth, only=only)
 

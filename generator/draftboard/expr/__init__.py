@@ -1,1 +1,1 @@
-"""What a signal asks."""
+"""Expressions as plain data, and the functions that read them."""

@@ -16,7 +16,7 @@ class Counts:
     settings: Settings
     series: Mapping[str, Vector] = field(default_factory=dict)  # By the name of the metric.
     answers: Mapping[tuple[str, Level], Vector] = field(default_factory=dict)
-    """What a Prometheus answered, by the signal's name and level. Rates are growth here, too."""
+    """Results of a Prometheus, by the signal's name and level. Rates are growth here, too."""
     earlier: "Counts | None" = None  # At the beginning of the window, as far as that is known.
     read_before: dict[tuple[str, Level], Vector] = field(default_factory=dict, repr=False)
     """Values of signals, each computed once."""
@@ -30,12 +30,12 @@ class View:
     counts: Counts
 
     def through(self, scope: Scope) -> "View":
-        """The same counts from another scope."""
+        """These counts, seen from another scope."""
         return replace(self, scope=scope)
 
     @property
     def earlier(self) -> "View | None":
-        """The same view at the beginning of the window."""
+        """This view at the beginning of the window."""
         return replace(self, counts=self.counts.earlier) if self.counts.earlier else None
 
     def once(self, name: str, compute: Callable[[], Vector]) -> Vector:
@@ -45,11 +45,11 @@ class View:
             counts.read_before[key] = compute()
         return counts.answers[key] if key in counts.answers else counts.read_before[key]
 
-    def selected(self, found: Vector, carried: tuple[str, ...], extra: Sequence[Matcher] = ()) -> Vector:
+    def selected(self, elements: Vector, carried: tuple[str, ...], extra: Sequence[Matcher] = ()) -> Vector:
         """The elements that fit the scope's matchers, as far as such series carry their labels."""
         matchers = (*self.scope.selecting(carried), *extra)
         return {
             labels: value
-            for labels, value in found.items()
+            for labels, value in elements.items()
             if all(matcher.fits(vector.value_of(labels, matcher.label)) for matcher in matchers)
         }

@@ -72,7 +72,7 @@ def _(node: nodes.Binary, missing: frozenset[str], scope: Scope, carried: frozen
 
 @_stays_empty.register
 def _(node: nodes.FirstOf, missing: frozenset[str], scope: Scope, carried: frozenset[str]) -> bool:
-    return all(_stays_empty(one, missing, scope, carried) for one in node.alternatives)
+    return all(_stays_empty(alternative, missing, scope, carried) for alternative in node.alternatives)
 
 
 @_stays_empty.register
@@ -151,13 +151,13 @@ def _family(metric: Metric, scope: Scope) -> Iterator[str]:
 def settings_in(node: Expr) -> tuple[Setting, ...]:
     """The settings that a node holds itself, without those of its operands."""
     held = (getattr(node, part.name) for part in fields(node))  # type: ignore[arg-type]
-    return tuple(dict.fromkeys(one for each in held for one in _settings_in(each)))
+    return tuple(dict.fromkeys(setting for each in held for setting in _settings_in(each)))
 
 
 def _settings_in(held: object) -> Iterator[Setting]:
     if isinstance(held, Quantity):
         yield from settings_of(held)
     elif isinstance(held, tuple):
-        yield from (one for each in held for one in _settings_in(each))
+        yield from (setting for each in held for setting in _settings_in(each))
     elif is_dataclass(held) and not isinstance(held, (Expr, Metric, type)):
-        yield from (one for part in fields(held) for one in _settings_in(getattr(held, part.name)))
+        yield from (setting for part in fields(held) for setting in _settings_in(getattr(held, part.name)))

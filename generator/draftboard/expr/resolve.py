@@ -47,8 +47,8 @@ def _names(label: str | nodes.Labels | nodes.LabelsOfLevel | nodes.LabelsOfMetri
 
 def name(label: nodes.Label, scope: Scope) -> str:
     """One label's name."""
-    (found,) = _names(label, scope)
-    return found
+    (only,) = _names(label, scope)
+    return only
 
 
 def matcher(match: nodes.Match, scope: Scope) -> Matcher:
@@ -131,7 +131,7 @@ _EDITIONS = {
     nodes.Evaluator.RECORDS: {edition for edition in Edition if edition.reads_records},
     nodes.Evaluator.RECORD_PANEL: {Edition.RECORDS},
     nodes.Evaluator.RAW_PANEL: {Edition.RAW},
-    nodes.Evaluator.ONCE: {Edition.ASKED},
+    nodes.Evaluator.ONCE: {Edition.ONCE},
 }
 
 
@@ -179,9 +179,11 @@ def _(node: nodes.OfDeclared, scope: Scope) -> Expr:
 def _(node: nodes.ByLabel, scope: Scope) -> Expr:
     """Values of the label for which the table says the same share a branch."""
     by_number: dict[float, list[str]] = {}
-    for one, number in sorted(node.table.of(scope.settings).items()):
-        by_number.setdefault(number, []).append(one)
-    known = [nodes.constant(number, node.like.where(node.label, *ones)) for number, ones in sorted(by_number.items())]
+    for pattern, number in sorted(node.table.of(scope.settings).items()):
+        by_number.setdefault(number, []).append(pattern)
+    known = [
+        nodes.constant(number, node.like.where(node.label, *patterns)) for number, patterns in sorted(by_number.items())
+    ]
     return nodes.FirstOf((*known, nodes.constant(node.default, node.like)))
 
 

@@ -38,7 +38,7 @@ class Edition(Enum):
     RULES = "rules"  # The rule evaluator: records where there are any, raw series otherwise, a fixed window.
     RECORDS = "records"  # A panel that reads records, filtered by the dashboard's variables.
     RAW = "raw"  # A panel that reads raw series only, in Grafana's own window: needs no rules.
-    ASKED = "asked"  # A question asked once: raw series only, in a window of its own.
+    ONCE = "once"  # A single evaluation: raw series only, in a window of its own.
 
     @property
     def on_dashboard(self) -> bool:
@@ -78,10 +78,10 @@ class Matcher:
         return f'{self.label}{self.operator}"{self.pattern}"'
 
     def fits(self, value: str) -> bool:
-        """Whether a label's value is selected; a label that is not there has the value ""."""
+        """Whether a label's value is selected; a label that does not exist has the value ""."""
         exact = self.operator in {"=", "!="}
-        found = value == self.pattern if exact else re.fullmatch(self.pattern, value) is not None
-        return found != self.operator.startswith("!")
+        equal = value == self.pattern if exact else re.fullmatch(self.pattern, value) is not None
+        return equal != self.operator.startswith("!")
 
 
 @dataclass(frozen=True)
@@ -221,7 +221,7 @@ class Scope:
             also = {label: f"|${variable}" for label, variable in self.beside}
             matchers += [f'{label}=~"${label}{also.get(label, absent)}"' for label in filters if label in carried]
         chosen = (*self.selecting(carried), *extra)
-        matchers += [replace(one, label=labels.get(one.label, one.label)).text for one in chosen]
+        matchers += [replace(matcher, label=labels.get(matcher.label, matcher.label)).text for matcher in chosen]
         offset = "0s" if self.offset is None else span_text(self.offset, self.settings)
         return promql.selector(name, matchers, window=window, offset=offset, at_end=self.ended)
 

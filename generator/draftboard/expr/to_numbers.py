@@ -6,7 +6,7 @@ What looks at the past (`Ago`, `OverTime`, `Before`) has no value in counts, whi
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import singledispatch
+from functools import partial, singledispatch
 from itertools import pairwise
 
 from draftboard.expr import nodes, vector
@@ -20,7 +20,7 @@ from draftboard.quantity import value
 
 def values_of(expression: Expr, counts: Counts, level: Level = Level.MODEL) -> Vector:
     """The values of an expression, by the labels of the level and its own."""
-    return vector.as_vector(to_numbers(expression, View(Scope(counts.settings, level, Edition.ASKED), counts)))
+    return vector.as_vector(to_numbers(expression, View(Scope(counts.settings, level, Edition.ONCE), counts)))
 
 
 @singledispatch
@@ -59,9 +59,9 @@ def _(node: nodes.Binary, view: View) -> Vector | float:
 
 
 def _key(matching: nodes.Matching, scope: Scope) -> Key:
-    """The labels that must be equal."""
+    """What two elements must have in common to match."""
     labels, pick = names(matching.labels, scope), vector.kept if matching.just else vector.dropped
-    return lambda one: pick(one, labels)
+    return partial(pick, names=labels)
 
 
 @to_numbers.register
@@ -125,28 +125,28 @@ def _(node: nodes.Constant, view: View) -> Vector:
     return dict.fromkeys(_vector(node.like, view), value(node.value, view.scope.settings))
 
 
+def _only(labels: nodes.Names, view: View) -> Key:
+    return partial(vector.kept, names=names(labels, view.scope))
+
+
 @to_numbers.register
 def _(node: nodes.Aggregate, view: View) -> Vector:
-    by = names(node.by, view.scope)
-    return vector.aggregated(node.how, _vector(node.argument, view), lambda labels: vector.kept(labels, by))
+    return vector.aggregated(node.how, _vector(node.argument, view), _only(node.by, view))
 
 
 @to_numbers.register
 def _(node: nodes.Spread, view: View) -> Vector:
-    by = names(node.by, view.scope)
-    return vector.spread(node.share, _vector(node.argument, view), lambda labels: vector.kept(labels, by))
+    return vector.spread(node.share, _vector(node.argument, view), _only(node.by, view))
 
 
 @to_numbers.register
 def _(node: nodes.Reduce, view: View) -> Vector:
-    return vector.aggregated(
-        node.how, _vector(node.argument, view), lambda labels: vector.dropped(labels, (node.label,))
-    )
+    return vector.aggregated(node.how, _vector(node.argument, view), partial(vector.dropped, names=(node.label,)))
 
 
 @to_numbers.register
 def _(node: nodes.FirstOf, view: View) -> Vector:
-    return vector.first_of(_vector(one, view) for one in node.alternatives)
+    return vector.first_of(_vector(alternative, view) for alternative in node.alternatives)
 
 
 @to_numbers.register
@@ -165,14 +165,14 @@ def _(node: nodes.LabelReplace, view: View) -> Vector:
 def _(node: nodes.LabelJoin, view: View) -> Vector:
     label, sources = name(node.label, view.scope), names(node.sources, view.scope)
     argument = _vector(node.argument, view)
-    joined = {each: node.separator.join(vector.value_of(each, one) for one in sources) for each in argument}
+    joined = {each: node.separator.join(vector.value_of(each, source) for source in sources) for each in argument}
     return {vector.with_label(labels, label, joined[labels]): number for labels, number in argument.items()}
 
 
 @to_numbers.register
 def _(node: nodes.Carrying, view: View) -> Vector:
     by, label = names(node.by, view.scope), name(node.label, view.scope)
-    partners = {vector.kept(one, by): vector.value_of(one, label) for one in _vector(node.other, view)}
+    partners = {vector.kept(partner, by): vector.value_of(partner, label) for partner in _vector(node.other, view)}
     keyed = ((each, vector.kept(each, by), number) for each, number in _vector(node.argument, view).items())
     return {vector.with_label(each, label, partners[key]): number for each, key, number in keyed if key in partners}
 

@@ -182,9 +182,9 @@ def _(node: nodes.Reduce, scope: Scope) -> str:
 @to_promql.register
 def _(node: nodes.FirstOf, scope: Scope) -> str:
     """Without alternatives that cannot have a sample here."""
-    possible = [one for one in node.alternatives if not isinstance(one, nodes.If) or expanded(one, scope)]
-    existing = [one for one in possible if exists(one, scope)]
-    return promql.first_of(*(to_promql(one, scope) for one in existing or possible))
+    possible = [each for each in node.alternatives if not isinstance(each, nodes.If) or expanded(each, scope)]
+    existing = [each for each in possible if exists(each, scope)]
+    return promql.first_of(*(to_promql(each, scope) for each in existing or possible))
 
 
 @to_promql.register

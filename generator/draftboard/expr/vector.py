@@ -5,6 +5,7 @@ import operator
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import accumulate
+from statistics import fmean
 from typing import Literal
 
 Labels = frozenset[tuple[str, str]]
@@ -14,15 +15,15 @@ Group = Literal["", "left", "right"]  # The side that may have several partners 
 NOTHING: Vector = {}
 
 
-def as_vector(found: Vector | float) -> Vector:
+def as_vector(operand: Vector | float) -> Vector:
     """The vector itself; of a number, the one element without labels."""
-    return found if isinstance(found, Mapping) else {frozenset(): float(found)}
+    return operand if isinstance(operand, Mapping) else {frozenset(): float(operand)}
 
 
-def required(found: Vector | float) -> Vector:
+def required(operand: Vector | float) -> Vector:
     """The vector; TypeError for a number."""
-    if isinstance(found, Mapping):
-        return found
+    if isinstance(operand, Mapping):
+        return operand
     raise TypeError("a number stands where a vector is needed")
 
 
@@ -37,7 +38,7 @@ def dropped(labels: Labels, names: Collection[str]) -> Labels:
 
 
 def value_of(labels: Labels, name: str) -> str:
-    """A label's value; "" where it is not there."""
+    """A label's value; "" where it does not exist."""
     return next((value for label, value in labels if label == name), "")
 
 
@@ -49,7 +50,7 @@ def with_label(labels: Labels, name: str, value: str) -> Labels:
 
 _AGGREGATIONS: Mapping[str, Callable[[list[float]], float]] = {
     "sum": math.fsum,
-    "avg": lambda values: math.fsum(values) / len(values),
+    "avg": fmean,
     "min": min,
     "max": max,
     "count": lambda values: float(len(values)),
@@ -82,11 +83,11 @@ def _ranked(share: float, ordered: list[float]) -> float:
 
 def first_of(vectors: Iterable[Vector]) -> Vector:
     """`a or b or ...`: each element from the first vector that has its labels."""
-    found: dict[Labels, float] = {}
+    result: dict[Labels, float] = {}
     for vector in vectors:
         for labels, value in vector.items():
-            found.setdefault(labels, value)
-    return found
+            result.setdefault(labels, value)
+    return result
 
 
 def _divided(left: float, right: float) -> float:
@@ -130,20 +131,20 @@ def _scaled(left: Vector, how: str, right: float) -> Vector:
     return _compared(((labels, value, right) for labels, value in left.items()), how)
 
 
-def _compared(found: Iterable[tuple[Labels, float, float]], how: str) -> Vector:
+def _compared(pairs: Iterable[tuple[Labels, float, float]], how: str) -> Vector:
     """The elements for which a comparison holds; with `bool`, 1 or 0 for all of them."""
     holds = _COMPARISONS[how.removesuffix(" bool")]
     if how.endswith(" bool"):
-        return {labels: float(holds(left, right)) for labels, left, right in found}
-    return {labels: left for labels, left, right in found if holds(left, right)}
+        return {labels: float(holds(left, right)) for labels, left, right in pairs}
+    return {labels: left for labels, left, right in pairs if holds(left, right)}
 
 
 def _set(left: Vector, how: str, right: Vector, key: Key) -> Vector:
     if how == "or":
-        there = {key(labels) for labels in left}
-        return {**left, **{labels: value for labels, value in right.items() if key(labels) not in there}}
-    there = {key(labels) for labels in right}
-    return {labels: value for labels, value in left.items() if (key(labels) in there) == (how == "and")}
+        keys = {key(labels) for labels in left}
+        return {**left, **{labels: value for labels, value in right.items() if key(labels) not in keys}}
+    keys = {key(labels) for labels in right}
+    return {labels: value for labels, value in left.items() if (key(labels) in keys) == (how == "and")}
 
 
 def _grouped(left: Vector, how: str, right: Vector, key: Key, group: Group) -> Vector:
@@ -168,11 +169,11 @@ def _grouped(left: Vector, how: str, right: Vector, key: Key, group: Group) -> V
 def relabelled(vector: Vector, label: str, replacement: str, source: str, pattern: str) -> Vector:
     """`label_replace`: where the source label matches whole, the label becomes the replacement ($1 or ${1} in it)."""
     compiled, template = re.compile(pattern), re.sub(r"\$\{?(\d+)\}?", r"\\g<\1>", replacement)
-    found: dict[Labels, float] = {}
+    result: dict[Labels, float] = {}
     for labels, value in vector.items():
         match = compiled.fullmatch(value_of(labels, source) if source else "")
-        found[with_label(labels, label, match.expand(template)) if match else labels] = value
-    return found
+        result[with_label(labels, label, match.expand(template)) if match else labels] = value
+    return result
 
 
 def quantile(share: float, buckets: Vector) -> Vector:
@@ -182,8 +183,8 @@ def quantile(share: float, buckets: Vector) -> Vector:
         bounds = histograms.setdefault(dropped(labels, ("le",)), {})
         bound = float(value_of(labels, "le"))
         bounds[bound] = bounds.get(bound, 0.0) + count
-    found = {labels: _quantile(share, bounds) for labels, bounds in histograms.items()}
-    return {labels: value for labels, value in found.items() if value is not None}
+    result = {labels: _quantile(share, bounds) for labels, bounds in histograms.items()}
+    return {labels: value for labels, value in result.items() if value is not None}
 
 
 def _quantile(share: float, counts: Mapping[float, float]) -> float | None:

@@ -178,4 +178,4 @@ class Queries:
         return kept(frozenset(labels.items()), self.settings.labels.model_level)
 
     def _scope(self, level: Level, span: Duration | None = None) -> Scope:
-        return of_model(Scope(self.settings, level, Edition.ASKED, span=span or self.span), self.model)
+        return of_model(Scope(self.settings, level, Edition.ONCE, span=span or self.span), self.model)

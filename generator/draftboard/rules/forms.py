@@ -78,9 +78,9 @@ def as_yaml(document: Mapping[str, Any]) -> str:
 
 
 def document(groups: Iterable[Group], ruler: Ruler = "prometheus", *, name: str = "rules") -> dict[str, Any]:
-    """The same as data."""
+    """The content of a rule file, as data."""
     form = _FORMS[ruler]
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         "groups": [
             {**_entry(group, form), **form.besides, "rules": [_entry(rule, form) for rule in group.rules]}
             for group in groups
@@ -88,8 +88,8 @@ def document(groups: Iterable[Group], ruler: Ruler = "prometheus", *, name: str 
     }
     if form.resource:
         head = {"apiVersion": "monitoring.googleapis.com/v1", "kind": form.resource}
-        found = {**head, "metadata": {"name": f"draftboard-{name}"}, "spec": found}
-    return found
+        result = {**head, "metadata": {"name": f"draftboard-{name}"}, "spec": result}
+    return result
 
 
 def _entry(entry: Group | RecordingRule | AlertingRule, form: _Form) -> dict[str, Any]:

@@ -28,17 +28,17 @@ def recording_groups(settings: Settings, ruler: Ruler = "prometheus") -> tuple[G
             for level in sorted(signal.levels, key=list(Level).index)  # engines before the models that sum them
             if (record := signal.record_name(level, settings))
         ]
-        families.setdefault(_EVALUATED_WITH.get(name, name), []).extend(one.rule for one in of_family)
+        families.setdefault(_EVALUATED_WITH.get(name, name), []).extend(definition.rule for definition in of_family)
         definitions += of_family
-    defined = [one.rule for one in definitions]
+    defined = [definition.rule for definition in definitions]
     written = {rule.record: rule for rule in (defined if ruler in IN_ORDER else in_few_links(definitions))}
     cut = [(name, tuple(group)) for name, family in families.items() for group in packed(family)]
-    made, numbers = dict[str, tuple[RecordingRule, ...]](), Counter[str]()
+    named, numbers = dict[str, tuple[RecordingRule, ...]](), Counter[str]()
     for place in in_order([group for _, group in cut], defined):
         name, group = cut[place]
         numbers[name] += 1
-        made[f"{name}-{numbers[name]}" if numbers[name] > 1 else name] = tuple(written[rule.record] for rule in group)
-    return _groups(made, settings)
+        named[f"{name}-{numbers[name]}" if numbers[name] > 1 else name] = tuple(written[rule.record] for rule in group)
+    return _groups(named, settings)
 
 
 def alerting_groups(settings: Settings, *, by_grafana: bool = False) -> tuple[Group, ...]:

@@ -65,12 +65,12 @@ def in_few_links(definitions: Iterable[Recordable]) -> Iterator[RecordingRule]:
 
     What goes on from its own past hardly ever changes, so that it is no link; what is too long at every link, stays.
     """
-    found = list(definitions)
-    by_name = {one.rule.record for one in found if one.rule.record in records_in(one.rule.expr)}
-    read = {record: below - by_name for record, below in reads(one.rule for one in found).items()}
+    records = list(definitions)
+    by_name = {one.rule.record for one in records if one.rule.record in records_in(one.rule.expr)}
+    read = {record: below - by_name for record, below in reads(one.rule for one in records).items()}
     below, above = depths(read), _heights(read)
     links: dict[str, int] = {}
-    for one in found:
+    for one in records:
         record = one.rule.record
         first = _first_link(below[record], above[record], reads_series=one.reads_series)
         for link in range(first, LINKS + 1):
@@ -93,8 +93,8 @@ def _first_link(below: int, above: int, *, reads_series: bool) -> int:
 
 def _heights(read: Mapping[str, AbstractSet[str]]) -> dict[str, int]:
     """Number of records in a row above each record."""
-    found = dict.fromkeys(read, 0)
+    heights = dict.fromkeys(read, 0)
     for record in reversed(list(read)):
         for below in read[record]:
-            found[below] = max(found[below], found[record] + 1)
-    return found
+            heights[below] = max(heights[below], heights[record] + 1)
+    return heights

@@ -37,17 +37,17 @@ def managed_records(settings: Settings) -> str:
 
 
 def _provisioned(groups: Iterable[Group], settings: Settings) -> str:
-    made = [
+    provisioned = [
         {
             "orgId": 1,
             "name": group.name,
             "folder": settings.managed.folder,
             "interval": str(group.interval),
-            "rules": [rule for one in group.rules if (rule := _rule(one, group, settings))],
+            "rules": [rule for each in group.rules if (rule := _rule(each, group, settings))],
         }
         for group in groups
     ]
-    return as_yaml({"apiVersion": 1, "groups": made})
+    return as_yaml({"apiVersion": 1, "groups": provisioned})
 
 
 def _rule(rule: RecordingRule | AlertingRule, group: Group, settings: Settings) -> dict[str, Any] | None:
@@ -99,6 +99,6 @@ def _conditions() -> Iterable[dict[str, Any]]:
         (_ANY, {"type": "math", "expression": every}),
         (_CONDITION, {"type": "threshold", "expression": _ANY, "conditions": above}),
     ):
-        made = {"datasource": {"type": _EXPRESSIONS, "uid": _EXPRESSIONS}, **model, "refId": ref}
+        query = {"datasource": {"type": _EXPRESSIONS, "uid": _EXPRESSIONS}, **model, "refId": ref}
         none = {"from": 0, "to": 0}
-        yield {"refId": ref, "relativeTimeRange": none, "datasourceUid": _EXPRESSIONS, "model": made}
+        yield {"refId": ref, "relativeTimeRange": none, "datasourceUid": _EXPRESSIONS, "model": query}

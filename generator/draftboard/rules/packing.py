@@ -24,18 +24,18 @@ def records_in(expr: str) -> frozenset[str]:
 
 def reads(rules: Iterable[RecordingRule]) -> dict[str, frozenset[str]]:
     """Of each record the ones before it that it reads; of itself and of those behind it, a record reads the past."""
-    found: dict[str, frozenset[str]] = {}
+    result: dict[str, frozenset[str]] = {}
     for rule in rules:
-        found[rule.record] = records_in(rule.expr) & found.keys()
-    return found
+        result[rule.record] = records_in(rule.expr) & result.keys()
+    return result
 
 
 def depths(read: Mapping[str, AbstractSet[str]]) -> dict[str, int]:
     """Number of records in a row below each record."""
-    found: dict[str, int] = {}
+    result: dict[str, int] = {}
     for record, below in read.items():
-        found[record] = max((found[one] + 1 for one in below), default=0)
-    return found
+        result[record] = max((result[earlier] + 1 for earlier in below), default=0)
+    return result
 
 
 def packed(rules: Sequence[RecordingRule], longest: int = LONGEST) -> list[list[RecordingRule]]:

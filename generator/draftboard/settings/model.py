@@ -127,7 +127,7 @@ class Settings(Table):
 
     @property
     def left_open(self) -> LeftOpen | None:
-        """How quantities are written in texts that are made for settings still to come; None where they have values."""
+        """How texts write quantities of settings that are still open; None where settings have values."""
         return self._left_open
 
     def opened(self, left_open: LeftOpen) -> "Settings":
@@ -148,7 +148,7 @@ class Settings(Table):
         return DIALECTS[self.series.dialect]
 
     def speaking(self, dialect: Dialect) -> "Settings":
-        """The same settings for series of another dialect."""
+        """These settings, for series of another dialect."""
         return self if dialect is self.dialect else self.model_copy(update={"series": Series(dialect=dialect.name)})
 
     @model_validator(mode="after")

@@ -84,6 +84,6 @@ class Rules(Table):
             f"compare_with = {past} is out of range: from evaluation_interval, {evaluation}, to baseline, "
             f"{self.baseline}": not evaluation <= past <= self.baseline,
         }
-        if found := [words for words, wrong in mistakes.items() if wrong]:
-            raise ValueError(found[0])
+        if messages := [words for words, wrong in mistakes.items() if wrong]:
+            raise ValueError(messages[0])
         return self

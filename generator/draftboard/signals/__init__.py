@@ -1,4 +1,4 @@
-"""The heart: one Signal per operator's question. `ALL` holds every one, each after those it is made of."""
+"""All signals, one for each question of an operator. `ALL` has them in order, each after those that it reads."""
 
 from collections.abc import Iterator
 from types import ModuleType
@@ -46,7 +46,7 @@ def _signals_in(part: object) -> Iterator[Signal]:
 
 def _of(*modules: ModuleType) -> tuple[Signal, ...]:
     return tuple(
-        dict.fromkeys(found for module in modules for part in vars(module).values() for found in _signals_in(part))
+        dict.fromkeys(signal for module in modules for part in vars(module).values() for signal in _signals_in(part))
     )
 
 
@@ -74,6 +74,6 @@ FAMILIES: dict[str, tuple[Signal, ...]] = {
     "gpu": _of(gpu),
     "monitoring": _of(monitoring),
 }
-"""Signals that are made of each other. Of another family they read only which servers are known; the verdict and the
-objectives weigh what other families say."""
+"""Signals that read each other. Of another family they read only which servers are known; the verdict and the
+objectives read all families."""
 ALL: tuple[Signal, ...] = tuple(signal for family in FAMILIES.values() for signal in family)

@@ -25,7 +25,7 @@ from draftboard.signals import capacity
 from draftboard.signals.acceptance import coverage, draft_length
 from draftboard.signals.baseline import METHOD, of_baseline, of_speculating
 from draftboard.signals.signal import Better, Signal, Unit
-from draftboard.signals.steps import pure_step_time_by_batch, step_time_by_batch
+from draftboard.signals.steps import STEP_TIMES_BY_BATCH
 from draftboard.signals.traffic import decode_steps, drafts
 
 _IS_CURVE = IsSet("draft_cost.inflation_is_curve")
@@ -80,14 +80,8 @@ def against_baseline(step_time: Signal, figure: Expr) -> Expr:
     return of_speculating(figure).ratio(plain, on(*_MODEL_AND_BATCH, group="left"))
 
 
-def _itself() -> Signal:
-    return step_cost
-
-
-# Either both sides without prefills or both with them. One series, whatever the batch, as all other figures of a model.
-_step_cost = first_of(*(against_baseline(one, one) for one in (pure_step_time_by_batch, step_time_by_batch))).max(
-    "batch"
-)
+# One series, whatever the batch, as all other figures of a model.
+_step_cost = first_of(*(against_baseline(step_time, step_time) for step_time in STEP_TIMES_BY_BATCH)).max("batch")
 step_cost = Signal(
     name="step_cost",
     title="Measured step cost",
@@ -100,7 +94,7 @@ step_cost = Signal(
     "sides: compare under prompts of similar length.",
     unit=Unit.STEPS,
     better=Better.LOWER,
-    # A question asked once cannot compute days of a past.
+    # A single evaluation cannot compute days of a past.
     expr=If(Evaluator.ONCE, AsRecorded(Ref("step_cost")), _step_cost),
     record="vllm_step_cost:ratio_rate{window}",
     empty="no baseline of this model had this batch size",

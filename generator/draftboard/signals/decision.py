@@ -1,6 +1,7 @@
 """Tables of conditions: the first row that holds decides."""
 
 from dataclasses import dataclass
+from operator import attrgetter
 
 from draftboard.expr.nodes import Condition, Expr, FirstOf, If, constant
 from draftboard.signals.signal import Code
@@ -42,7 +43,7 @@ class Decision:
     @property
     def codes(self) -> tuple[Code, ...]:
         """All codes, in order of their values."""
-        return tuple(sorted((choice.code for choice in self.choices.values()), key=lambda code: code.value))
+        return tuple(sorted((choice.code for choice in self.choices.values()), key=attrgetter("value")))
 
     def __getitem__(self, name: str) -> Code:
         """The code of a row."""

@@ -1,4 +1,4 @@
-"""Whether the numbers can be trusted: identities that vLLM's counters hold, and series that ought to be there."""
+"""Whether the numbers can be trusted: identities that vLLM's counters hold, and series that should exist."""
 
 from draftboard.catalogue import speculation
 from draftboard.expr.nodes import Function, Match, merged, over_level, renamed

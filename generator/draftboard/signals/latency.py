@@ -16,7 +16,7 @@ QUANTILE = "quantile"
 BELOW_RESOLUTION = Code(0, "below resolution", Status.QUIET)
 """Stands for a quantile that lies under the histogram's first bound, where an estimate would be made up."""
 _UNDER_THE_AXIS = replace(BELOW_RESOLUTION, value=-1)
-"""The same in a graph: its line leaves the graph, where 0 would be drawn as a time."""
+"""`BELOW_RESOLUTION` in a graph: its line leaves the graph, where 0 would be drawn as a time."""
 
 
 def _under_the_axis(percentile: Expr) -> Expr:
@@ -24,7 +24,7 @@ def _under_the_axis(percentile: Expr) -> Expr:
 
 
 def as_line(signal: Signal) -> Signal:
-    """The same for a graph: where a percentile is below the resolution it is under the axis, and no 0."""
+    """A percentile as it is drawn in a graph: below the resolution it is under the axis, not 0."""
     if BELOW_RESOLUTION not in signal.codes:
         return signal
     drawn = _under_the_axis(signal)

@@ -1,6 +1,6 @@
-"""Whether anybody is watching: rules, records, notifications, storage and disks of the monitoring itself.
+"""Whether the monitoring works: rules, records, notifications, storage and disks of the monitoring itself.
 
-Their alerts read raw series, so that they fire where records are missing; the heartbeat tells that they are there.
+Their alerts read raw series, so that they fire where records are missing; the heartbeat shows that they exist.
 """
 
 from draftboard.catalogue import Metric, around, serving

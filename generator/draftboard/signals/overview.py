@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from functools import partial
+from operator import attrgetter
 
 from draftboard.catalogue import serving
 from draftboard.expr.nodes import (
@@ -41,10 +42,10 @@ def _is(row: str) -> Expr:
 
 
 def _not_judged() -> Expr:
-    found = _HEALTH
+    others = _HEALTH
     for row in _JUDGED:
-        found = found.combined("!=", HEALTH[row].value)
-    return found
+        others = others.combined("!=", HEALTH[row].value)
+    return others
 
 
 def _engines_in(*rows: str) -> Expr:
@@ -165,7 +166,7 @@ verdict_basis = Signal(
     expr=verdicts.verdict,
     codes=tuple(
         Code(choice.code.value, choice.basis or "none", Status.NEUTRAL)
-        for choice in sorted(VERDICT.choices.values(), key=lambda choice: choice.code.value)
+        for choice in sorted(VERDICT.choices.values(), key=attrgetter("code.value"))
     ),
     empty="no verdict",
 )

@@ -1,4 +1,4 @@
-"""Which servers are there: those that answer, that ought to answer, and that answer without what they should expose."""
+"""Which servers are up, which are expected to be, and which are up without the series that they should expose."""
 
 from draftboard.catalogue import Metric, around, serving
 from draftboard.expr.nodes import (
@@ -100,7 +100,7 @@ down = first_of(
 """Engines of a target that does not answer, or that target itself where they are forgotten; and labelled targets that
 ought to have answered by now."""
 starting = Aggregate("max", (_TARGET_SERIES,), _never_seen)
-"""Those that have never answered; the ones that ought to have are down, which is asked before."""
+"""Those that have never answered; those expected to answer are down, which is evaluated first."""
 silent = Aggregate("max", (_TARGET_SERIES,), answers_without(serving.REQUESTS_RUNNING, _LABELLED))
 """Labelled targets that answer, but say nothing of an engine."""
 

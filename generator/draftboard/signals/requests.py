@@ -127,8 +127,8 @@ def lately_or_in_an_hour(bad: Signal, every: Signal) -> Expr:
 
 def _more_than_chance(bad: Expr, every: Expr) -> Expr:
     """A ratio of two numbers, where enough are bad, and more than chance makes."""
-    few = Setting("traffic.errors_to_judge")
-    return ((bad >= few) & (bad > _by_chance(every))) / every
+    enough = Setting("traffic.errors_to_judge")
+    return ((bad >= enough) & (bad > _by_chance(every))) / every
 
 
 def _by_chance(every: Expr) -> Expr:

@@ -14,7 +14,7 @@ from draftboard.status import Status
 
 _WINDOW = Setting("slo.window")
 _IDLE = "no request in the window"
-_SLACK = 0.01  # Sums of rates are not exact: as many bad events as asked for are enough.
+_SLACK = 0.01  # Sums of rates are not exact: as many bad events as the setting are enough.
 
 
 def _summed(signal: Signal, span: Span) -> Expr:

@@ -9,7 +9,7 @@ from draftboard.signals.signal import Better, Code, Signal, Unit, good_under
 from draftboard.signals.traffic import BOTH_LEVELS, drafts, generation_tokens
 from draftboard.status import Status
 
-# A rate outlives its target by a window, so that `down` is asked first.
+# A rate outlives its target by a window, so `down` comes first.
 STATES = Decision(
     {
         "down": Choice(Code(0, "down", Status.DOWN), down, "the server does not answer"),

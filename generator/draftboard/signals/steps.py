@@ -42,6 +42,8 @@ pure_step_time_by_batch = Signal(
     by=("batch",),
     empty="no plugin, or not enough pure decode steps",
 )
+STEP_TIMES_BY_BATCH = (pure_step_time_by_batch, step_time_by_batch)
+"""From the most exact: two servers compare by one of them, so both without prefills or both with them."""
 step_time_change = Signal(
     name="step_time_change",
     title="Step latency vs. its own past",

@@ -45,7 +45,7 @@ def rate_of(
 
 
 def over_window(function: str, gauge: Metric | MetricOfDialect) -> Expr:
-    """Over the window of rates, also on panels, whose own window may hold no scrape; over a question's, where asked."""
+    """Over the window of rates or of a single evaluation; on panels too, whose own window may hold no scrape."""
     return Function(function, Raw(gauge, Window.FIXED))
 
 

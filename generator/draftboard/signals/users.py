@@ -112,7 +112,7 @@ speedup_uncertainty = Signal(
     note="It rests on changes between successive windows (rules.window); a sudden slowdown hardly widens it. It covers "
     "chance within one window, not other prompts or machines. Shown with nine of the twelve changes.",
     better=Better.LOWER,
-    # A question asked once does not compute an hour of a past.
+    # A single evaluation does not compute an hour of a past.
     expr=If(Evaluator.ONCE, AsRecorded(Ref("measured_speedup_uncertainty")), _uncertainty),
     record="vllm_measured_speedup:uncertainty_rate{window}",
     empty="no measured speedup, or for less than ten windows",

@@ -27,10 +27,7 @@ _DAYS = "Means of rules.baseline_steps (by default 3d), so that variants compare
 
 
 _by_days = first_of(
-    *(
-        costs.against_baseline(one, costs.remembered(one))
-        for one in (steps.pure_step_time_by_batch, steps.step_time_by_batch)
-    )
+    *(costs.against_baseline(step_time, costs.remembered(step_time)) for step_time in steps.STEP_TIMES_BY_BATCH)
 )
 
 
@@ -44,7 +41,7 @@ step_cost_by_batch = Signal(
     note=f"{_DAYS} Of pure decode steps where both run Draftboard's plugin for vLLM.",
     unit=Unit.STEPS,
     better=Better.LOWER,
-    # A question asked once cannot compute days of a past.
+    # A single evaluation cannot compute days of a past.
     expr=If(Evaluator.ONCE, AsRecorded(_by_days), _by_days),
     by=("batch",),
     empty="no baseline of this model had batches of a size that its other servers had",
