@@ -30,14 +30,20 @@ from draftboard.prometheus import Client, Promtool, Server
 from draftboard.settings import load
 from draftboard.signals import ALL, Signal, fleet, overview
 from draftboard.signals.advice import ADVICE, advice
-from draftboard.signals.capacity import queue_growth
+from draftboard.signals.capacity import queue_growth, queue_wait
 from draftboard.signals.comparison import acceptance_change, length_anomaly, length_baseline, length_deviation
 from draftboard.signals.costs import step_cost
 from draftboard.signals.depth import each_k
 from draftboard.signals.economics import best_k, speedup_at
 from draftboard.signals.events import alert_age, alert_severity, firing_alerts, interruptions, restarts
 from draftboard.signals.health import health
-from draftboard.signals.monitoring import notifications_failed, records_missing, storage_failures
+from draftboard.signals.monitoring import (
+    heartbeat,
+    notifications_failed,
+    records_missing,
+    samples_stopped,
+    storage_failures,
+)
 from draftboard.signals.overview import data_age
 from draftboard.signals.requests import cut_off
 from draftboard.signals.slo import BURNS, ERROR_RATIOS, attainment, budget_left, burning_fast, burning_slowly, time_left
@@ -59,6 +65,7 @@ TARGET = {"job", "instance", "spec_method", "spec_verification"}
 LONGER_THAN_A_WINDOW: set[Signal] = {
     *(restarts, attainment, budget_left, burning_fast, burning_slowly, time_left),
     *(notifications_failed, storage_failures, interruptions, stuck, stuck_engines, data_age),
+    *(heartbeat, samples_stopped, queue_wait),
     *ERROR_RATIOS.values(),
     *BURNS.values(),
 }

@@ -26,7 +26,7 @@ TEMPLATES = ROOT / "generator/draftboard/alerts/runbooks"
 UNGUARDED = {
     *("SpecDecodeMetricsMissing", "VLLMModelDown", "VLLMModelGone", "VLLMTargetDown", "VLLMTargetFlapping"),
     *("VLLMEngineStuck", "VLLMRequestsUnanswered", "VLLMRequestsAbandoned", "VLLMErrors", "VLLMHTTPErrors"),
-    "VLLMQueueGrowing",
+    *("VLLMQueueGrowing", "VLLMUsersWait"),
     *(alert.name for alert in ON_MONITORING),
     *("VLLMErrorBudgetBurnsFast", "VLLMErrorBudgetBurnsSlowly"),
 }

@@ -41,7 +41,8 @@ OPTIONS_OF_OTHERS = {
         --use-v2-block-manager""",
     "llama.cpp and SGLang": "--enable-metrics --metrics",
     "Prometheus, Alertmanager and Thanos": """
-        --data.maintenance-interval --query.max-samples --query.replica-label --web.enable-remote-write-receiver""",
+        --data.maintenance-interval --query.max-samples --query.replica-label --rules.alert.for-grace-period
+        --web.enable-remote-write-receiver""",
     "Docker, Helm and kubectl": "--from-file --profile --set",
 }
 """Options that texts name without their command."""

@@ -4,6 +4,8 @@ from draftboard.alerts.alert import Alert
 from draftboard.signals import Level, monitoring
 from draftboard.signals.events import WATCHDOG
 
+SAMPLES_STOPPED = "DraftboardSamplesStopped"
+"""While it fires, the end of any other alert means nothing: nobody is notified of it."""
 ON_MONITORING = (
     Alert(
         name="DraftboardRulesFail",
@@ -19,6 +21,20 @@ ON_MONITORING = (
         description="${who}: ${value} evaluations in rule group {{ $labels.rule_group }} failed or were missed within "
         "${rules.rate_window}. Alerts that depend on them do not fire.",
         dashboard="capacity",
+    ),
+    Alert(
+        name=SAMPLES_STOPPED,
+        signal=monitoring.samples_stopped,
+        beyond="stopped",
+        for_="1m",
+        severity="critical",
+        level=Level.FLEET,
+        guard=None,
+        when="targets were scraped within ${rules.remember}, and no sample of any target arrives",
+        summary="No samples arrive.",
+        description="No sample of any target arrives. Alerts that were firing have not been resolved: their state is "
+        "unknown until samples arrive.",
+        dashboard="status",
     ),
     Alert(
         name="DraftboardRecordsMissing",

@@ -134,13 +134,13 @@ ON_SERVING = (
         severity="critical",
         level=Level.SERVICE,
         guard=None,  # What is watched asks for enough requests.
-        watched=requests.lately_or_in_an_hour(responses.http_failures, responses.http_responses),
-        when="more than ${limit} of the HTTP responses of a model's servers are 5xx",
+        watched=requests.lately_or_in_an_hour(responses.http_faults, responses.http_responses),
+        when="more than ${limit} of the HTTP responses of a model's servers are 5xx, other than requests rejected by a "
+        "queue limit",
         summary="A vLLM servers answer with 5xx.",
-        description="${who}: ${value} of the HTTP responses are 5xx.",
+        description="${who}: ${value} of the HTTP responses are 5xx, not counting requests rejected by a queue limit.",
         dashboard="latency",
-        # What still counts within the window of a rate; and 503 by design.
-        inhibited_by=("VLLMModelDown", "VLLMAdmissionRejected"),
+        inhibited_by=("VLLMModelDown",),  # What still counts within the window of a rate.
     ),
     Alert(
         name="VLLMAdmissionRejected",
@@ -223,6 +223,19 @@ ON_SERVING = (
         description="${who}: ${value} preemptions per finished request. Prompts of preempted requests are computed "
         "again.",
         dashboard="capacity",
+    ),
+    Alert(
+        name="VLLMUsersWait",
+        signal=capacity.queue_wait,
+        beyond="long",
+        for_="10m",
+        keep_firing_for="5m",
+        guard=None,  # Requests that wait are the traffic.
+        when="a request that arrives is estimated to wait more than ${limit} seconds in the queue",
+        summary="Users wait long for their first token.",
+        description="${who}: a request that arrives now waits about ${value} s in the queue.",
+        dashboard="capacity",
+        inhibited_by=("VLLMEngineStuck", "VLLMRequestsUnanswered"),
     ),
     Alert(
         name="VLLMQueueGrowing",

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from draftboard.alerts import WATCHDOG, Alert, of_settings
+from draftboard.alerts import SAMPLES_STOPPED, SUBJECTS, WATCHDOG, Alert, of_settings
 from draftboard.build.scraping import relabelings
 from draftboard.build.templating import environment
 from draftboard.durations import Duration
@@ -59,17 +59,32 @@ def inhibitions(settings: Settings) -> Iterator[Inhibition]:
     for cause in alerts:
         by_labels: dict[tuple[str, ...], list[str]] = {}
         for alert in alerts:
-            if cause.name in alert.inhibited_by and _silences(cause, alert, settings):
+            if cause.name in _causes(alert) and _silences(cause, alert, settings):
                 # A label that only one of them has would never be equal.
                 shared = tuple(label for label in carried(cause) if label in carried(alert))
                 by_labels.setdefault(shared, []).append(alert.name)
         for equal, names in by_labels.items():
-            yield Inhibition(cause.name, tuple(names), equal)
+            # What stopped is all samples of a Prometheus, which the widest label of its alerts names.
+            of_prometheus = settings.labels.scope[:1] if cause.name == SAMPLES_STOPPED else equal
+            yield Inhibition(cause.name, tuple(names), of_prometheus)
+
+
+def _causes(alert: Alert) -> tuple[str, ...]:
+    """Without samples no alert on servers is right, nor is its end."""
+    on_servers = alert not in SUBJECTS["monitoring"]
+    return (*alert.inhibited_by, SAMPLES_STOPPED) if on_servers else alert.inhibited_by
 
 
 def _silences(cause: Alert, alert: Alert, settings: Settings) -> bool:
+<<<<<<< HEAD
+    """Whether somebody is notified of the cause, with no less urgency: a warning never silences a page."""
+    rank = SEVERITIES.index
+    of_cause, of_alert = (rank(one.policy(settings).severity) for one in (cause, alert))
+    return rank("none") < of_cause >= of_alert
+=======
     """Whether the cause notifies, and is less severe by design only: not by what settings raise or lower."""
     rank = SEVERITIES.index
     of_cause, of_alert = (rank(each.policy(settings).severity) for each in (cause, alert))
     as_designed = of_cause >= rank(cause.severity) and of_alert <= rank(alert.severity)
     return of_cause > rank("none") and (of_cause >= of_alert or as_designed)
+>>>>>>> hub/main

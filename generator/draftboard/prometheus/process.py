@@ -97,6 +97,7 @@ class Server:
     folder: Path
     lookback: Duration
     configuration: str = "global: {}\n"  # scrapes nothing; paths in it are relative to the folder
+    flags: tuple[str, ...] = ()
 
     @property
     def storage(self) -> Path:
@@ -125,6 +126,7 @@ class Server:
                 "--storage.tsdb.retention.time=100y",  # a recording may be old
                 "--web.listen-address=127.0.0.1:0",
                 f"--query.lookback-delta={self.lookback}",
+                *self.flags,
             ),
             ready=READY,
             help=_obtained("Prometheus 3.5", "PROMETHEUS"),

@@ -82,7 +82,7 @@ class Notify(Table):
     """Delay of a notification about changes to a group."""
     group_interval_critical: Positive = Duration(60)
     """Delay of changes to critical alerts. An outage that begins and ends within it is not sent."""
-    repeat_critical: Positive = Duration(4 * 3600)
+    repeat_critical: Positive = Duration(1800)
     """Interval at which critical alerts that still fire are sent again."""
     repeat_others: Positive = Duration(24 * 3600)
     heartbeat_interval: Positive = Duration(300)

@@ -66,6 +66,8 @@ class Thresholds(Table):
     """Preemptions per finished request, above which too many prompts are computed twice. Heuristic."""
     queue_growth: AboveZero = 1.0
     """Increase of waiting requests per engine within one window, above which the queue grows. Heuristic."""
+    queue_wait: AboveZero = 30.0
+    """Longest estimated wait in the queue, in seconds: users leave a chat that shows nothing for longer. Heuristic."""
     errors: Share = 0.05
     """Largest share of finished requests with an error, and of HTTP responses with 5xx. Heuristic."""
     chance: AboveZero = 4.0

@@ -10,6 +10,7 @@ from draftboard.expr.nodes import (
     Function,
     InWindow,
     LabelsOfMetric,
+    OverTime,
     Raw,
     constant,
     expr,
@@ -23,7 +24,7 @@ from draftboard.expr.nodes import (
 from draftboard.expr.scope import Level
 from draftboard.quantity import RATE_WINDOW, Setting
 from draftboard.signals.latency import distribution_of
-from draftboard.signals.requests import request_rate
+from draftboard.signals.requests import request_rate, requests_waiting
 from draftboard.signals.signal import Better, Signal, Unit, good_under
 from draftboard.signals.traffic import BOTH_LEVELS, SILENT, over_window, rate_of
 
@@ -90,6 +91,24 @@ queue_growth = Signal(
     decimals=1,
     empty=SILENT,
     least=None,
+)
+_waiting_in_all = OverTime("avg_over_time", requests_waiting, RATE_WINDOW)
+queue_wait = Signal(
+    name="queue_wait",
+    title="Estimated wait in the queue",
+    short="Wait",
+    question="How long will a request wait that arrives now?",
+    description="Waiting requests / requests that got their first token per second, by Little's law: infinite while "
+    "requests wait and none gets a token.",
+    action="If it is long, add engines or admit fewer requests.",
+    note="Of the window of the rates. A mean: requests that the scheduler prefers wait less. The queue-time histogram "
+    "holds only requests that have left the queue.",
+    unit=Unit.SECONDS,
+    better=Better.LOWER,
+    expr=(_waiting_in_all >= 1).per(rate(latency.TIME_TO_FIRST_TOKEN.count)),
+    record="vllm_queue_wait:seconds_rate{window}",
+    bands=good_under(Setting("thresholds.queue_wait"), good="short", beyond="long"),
+    empty="no request waits",
 )
 kv_cache_usage = Signal(
     name="kv_cache_usage",

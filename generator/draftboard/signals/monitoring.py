@@ -14,10 +14,10 @@ from draftboard.expr.nodes import (
     If,
     InWindow,
     Labels,
+    Now,
     Raw,
     Span,
     constant,
-    expr,
     first_of,
     labelled,
     on,
@@ -25,7 +25,7 @@ from draftboard.expr.nodes import (
     rate,
 )
 from draftboard.expr.scope import Level
-from draftboard.quantity import SILENCE, Setting
+from draftboard.quantity import SCRAPE, SILENCE, Setting, largest
 from draftboard.signals import requests
 from draftboard.signals.presence import REMEMBERED
 from draftboard.signals.signal import Better, Code, Signal, Unit, good_from, good_under
@@ -51,18 +51,37 @@ def _increase(metric: Metric, span: Span, *by: str) -> Expr:
     return over_level("sum", Function("increase", Raw(metric, span)), *by)
 
 
+# The newest sample of any target, which is as old as its scrape interval at most; Prometheus' own is a minute.
+_FRESH = largest(SCRAPE * 5 // 2, 90)
+_arriving = over_level("group", Function("timestamp", Raw(around.UP)) > Now() - _FRESH)
 heartbeat = Signal(
     name="heartbeat",
     title="Heartbeat",
-    question="Are the rules evaluated, and do alerts arrive?",
-    description="Always 1: if its alert stops arriving, Prometheus, its rules or Alertmanager are down.",
+    question="Do samples arrive, are the rules evaluated, and do alerts arrive?",
+    description="1 while samples of any target arrive: if its alert stops, scraping, remote write, the rules or "
+    "Alertmanager have failed.",
     action="Let a dead man's switch watch it.",
     unit=Unit.CODE,
-    expr=Function("vector", expr(1)),
+    expr=_arriving,
     record="draftboard_heartbeat:bool",
     levels=(Level.FLEET,),
     codes=(Code(1, "evaluated", Status.GOOD),),
-    empty="no rules are evaluated",
+    empty="no sample arrives, or no rules are evaluated",
+)
+samples_stopped = Signal(
+    name="samples_stopped",
+    title="Samples stopped",
+    question="Have all samples stopped?",
+    description="1 where targets were scraped within rules.remember (by default 1h) and no sample of any target "
+    "arrives now.",
+    action="Look at scraping and at remote write: until samples arrive no other alert is right.",
+    note="A target that is down still has samples: 0 of up.",
+    unit=Unit.CODE,
+    better=Better.LOWER,
+    expr=over_level("group", Function("present_over_time", Raw(around.UP, REMEMBERED))).combined("unless", _arriving),
+    levels=(Level.FLEET,),
+    codes=(Code(1, "stopped", Status.BAD),),
+    empty="samples arrive",
 )
 rules_failed = Signal(
     name="rules_failed",

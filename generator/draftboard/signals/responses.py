@@ -1,7 +1,7 @@
 """What HTTP servers respond, by class of status."""
 
-from draftboard.catalogue import around
-from draftboard.expr.nodes import AtLevel, If, Ref, ignoring, over_level, rate_of_each
+from draftboard.catalogue import around, serving
+from draftboard.expr.nodes import AtLeast, AtLevel, If, Ref, first_of, ignoring, over_level, rate, rate_of_each
 from draftboard.expr.scope import Level
 from draftboard.signals.presence import of_servers
 from draftboard.signals.requests import ERROR_BANDS
@@ -60,6 +60,22 @@ http_failures = Signal(
     better=Better.LOWER,
     expr=http_requests.where("status", "5xx").sum("status"),
     record="vllm_http_failures:rate{window}",
+    levels=(Level.SERVICE,),
+    empty="no HTTP error",
+)
+http_faults = Signal(
+    name="http_faults",
+    title="HTTP server errors without rejections",
+    question="How many HTTP requests fail on the server's side, other than by a queue limit?",
+    description="HTTP responses per second that are 5xx, less the requests that a limit of the queue rejected.",
+    action="Read the servers' logs.",
+    note="A rejected request is answered with 503. Releases before 0.32 count no rejections, and have no such limit.",
+    unit=Unit.REQUESTS_PER_SECOND,
+    better=Better.LOWER,
+    expr=over_level(
+        "sum", first_of(AtLeast(http_failures - rate(serving.ADMISSION_REJECTIONS, by=()), 0), http_failures)
+    ),
+    record="vllm_http_faults:rate{window}",
     levels=(Level.SERVICE,),
     empty="no HTTP error",
 )

@@ -191,7 +191,7 @@ class Signal(Recorded):
             return None
         if if_exists and not self.exists(settings):
             return None
-        spans = {name: span_text(span, settings) for name, span in _SPANS.items()}
+        spans = {name: span_text(span, settings) for name, span in _SPANS.items() if f"{{{name}}}" in self.record}
         return f"{level.value}:{self.record.format(**spans)}"
 
     def bands_in(self, settings: Settings) -> tuple[Band, ...]:

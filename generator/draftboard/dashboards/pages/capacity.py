@@ -16,8 +16,9 @@ PAGE = Page(
             totals(capacity.waiting_by_reason),
             totals(requests.requests_rejected),
             trend(capacity.queue_growth),
+            trend(capacity.queue_wait),
             *failures(requests.rejection_ratio, capacity.preemptions_per_request),
-            trend(capacity.preemptions),
+            trend(capacity.preemptions, width=24),
         ),
         row(
             "Does speculation pay at this load?",
