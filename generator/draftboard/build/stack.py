@@ -76,15 +76,7 @@ def _causes(alert: Alert) -> tuple[str, ...]:
 
 
 def _silences(cause: Alert, alert: Alert, settings: Settings) -> bool:
-<<<<<<< HEAD
     """Whether somebody is notified of the cause, with no less urgency: a warning never silences a page."""
     rank = SEVERITIES.index
     of_cause, of_alert = (rank(one.policy(settings).severity) for one in (cause, alert))
     return rank("none") < of_cause >= of_alert
-=======
-    """Whether the cause notifies, and is less severe by design only: not by what settings raise or lower."""
-    rank = SEVERITIES.index
-    of_cause, of_alert = (rank(each.policy(settings).severity) for each in (cause, alert))
-    as_designed = of_cause >= rank(cause.severity) and of_alert <= rank(alert.severity)
-    return of_cause > rank("none") and (of_cause >= of_alert or as_designed)
->>>>>>> hub/main
