@@ -44,7 +44,7 @@ def _blocks(report: Report, settings: Settings, *, engines: bool) -> Iterator[Bl
     origin = f"{report.origin}: {', '.join(report.sources)}"
     yield Sentence(", ".join((origin, *time_in_words(report.seconds, report.taken_at))), Status.QUIET)
     for model in report.models:
-        yield Heading(named(model), Text(verdict_of(model), status_of(model)))
+        yield Heading(named(model), _headline(model))
         yield Bullets(tuple(warnings(model)), Status.BAD)
         yield Bullets(model.verdict.reasons)
         yield Bullets(model.notes, Status.WARN)
@@ -61,6 +61,12 @@ def _blocks(report: Report, settings: Settings, *, engines: bool) -> Iterator[Bl
     yield Bullets(report.notes, Status.WARN)
     if any(model.speculation for model in report.models) and economics.step_speedup.exists(settings):
         yield Note(_REST)
+
+
+def _headline(model: ModelReport) -> Text:
+    """Whether users wait, then whether speculation pays."""
+    waits, pays = model.waiting.says, verdict_of(model)
+    return Text(f"{waits}; {pays}", Status.BAD) if waits else Text(pays, status_of(model))
 
 
 def _numbers(model: ModelReport, settings: Settings) -> Table:

@@ -18,7 +18,7 @@ from draftboard.signals.decision import Choice
 from draftboard.signals.economics import step_speedup
 from draftboard.signals.integrity import IDENTITIES, identity_error
 from draftboard.signals.latency import FELT
-from draftboard.signals.requests import request_rate, unfinished
+from draftboard.signals.requests import request_rate, requests_running, requests_waiting, unfinished
 from draftboard.signals.signal import Code, within, worded
 from draftboard.signals.states import STATES, state
 from draftboard.signals.verdicts import ASSUMED
@@ -161,13 +161,15 @@ def judge(case: Case) -> objects.Judged:
     dialect = case.settings.dialect
     known = ((dialect.spelled(metric), signal) for metric, signal in _COUNTERS.items())
     missing = [spelling.name for spelling, signal in known if spelling and not numbers.by(signal)]
+    latency = Latencies(**{name: _latency(numbers, name) for name in FELT})
     return objects.Judged(
         state=now.code.says,
         verdict=result,
         sample=sample,
         speculation=_speculation(case, result) if sample else None,
-        latency=Latencies(**{name: _latency(numbers, name) for name in FELT}),
+        latency=latency,
         traffic=_traffic(case),
+        waiting=_waiting(case, latency.first_token),
         notes=tuple(_FILTERED.format(name=name) for name in missing) if sample else (),
     )
 
@@ -206,6 +208,22 @@ def _traffic(case: Case) -> Traffic:
         answer_length=per(generated, answered),
         generated=generated,
         requests=numbers.value(request_rate),
+    )
+
+
+def _waiting(case: Case, first_token: Latency | None) -> objects.Waiting:
+    """Users wait where more requests queue than run, or where first tokens are late."""
+    waiting, running = case.numbers.value(requests_waiting), case.numbers.value(requests_running)
+    late = first_token is not None and first_token.mean > case.settings.thresholds.late_first_token
+    parts = (
+        f"{waiting:,.0f} in the queue" if waiting and waiting > (running or 0.0) else "",
+        f"first token after {first_token.mean:,.0f} s" if first_token and late else "",
+    )
+    says = ", ".join(filter(None, parts))
+    return objects.Waiting(
+        requests=waiting,
+        first_token=first_token.mean if first_token else None,
+        says=f"users wait: {says}" if says else None,
     )
 
 

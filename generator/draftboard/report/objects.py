@@ -60,6 +60,18 @@ class Verdict(Described):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Waiting(Described):
+    """Whether users wait, whatever speculation yields."""
+
+    requests: float | None = None
+    """Requests in the queue, at the end."""
+    first_token: float | None = None
+    """Mean time to first token, in seconds."""
+    says: str | None = None
+    """For what users wait; None where they do not, or where neither number is known."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Judged(Described):
     """A model or an engine."""
 
@@ -74,6 +86,8 @@ class Judged(Described):
     traffic: Traffic
     notes: tuple[str, ...]
     """What must be known to read the numbers: restarts, foreign names, old releases."""
+    waiting: Waiting = Waiting()
+    """Beside the verdict: a gain in decoding helps nobody who is still in the queue."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -64,6 +64,8 @@ class Thresholds(Table):
     """Share of the KV cache in use, above which the next long request may preempt another. Heuristic."""
     preemptions: Share = 0.1
     """Preemptions per finished request, above which too many prompts are computed twice. Heuristic."""
+    late_first_token: AboveZero = 10.0
+    """Mean time to first token in seconds, above which a report says before its verdict that users wait. Heuristic."""
     queue_growth: AboveZero = 1.0
     """Increase of waiting requests per engine within one window, above which the queue grows. Heuristic."""
     queue_wait: AboveZero = 30.0
