@@ -21,6 +21,8 @@ from draftboard.settings import Settings
 from draftboard.signals import ALL, traffic
 from support.command_line import run
 
+GIVEN = Settings.model_validate({"draft_cost": {"default": 0.1}})
+"""Costs as somebody has set them: from assumed ones, reports judge a range and rules one number."""
 DATA = Path(__file__).parents[1] / "data"
 LOADED = DATA / "v0.32.0-ngram-load.prom"
 BEFORE, AFTER = DATA / "v0.32.0-ngram-pair-before.prom", DATA / "v0.32.0-ngram-pair-after.prom"
@@ -32,7 +34,7 @@ EVERY = sorted(
 
 def explained(name: str, page: Path = LOADED, depth: int = 1) -> dict[str, Step]:
     """The steps of the only series, by name."""
-    reading = read(Lifetime(page), Settings(), "ngram")
+    reading = read(Lifetime(page), GIVEN, "ngram")
     (series,) = of_reading(name, reading, depth=depth).series
     return {step.name: step for step in series.steps}
 
@@ -55,7 +57,7 @@ def test_the_row_that_holds_is_what_the_report_says_and_no_later_row_is_evaluate
     rows = explained("verdict", page)["verdict"].rows
     held = [number for number, row in enumerate(rows) if row.holds]
     assert all(row.holds is False and row.because for row in rows[: held[0] if held else None])
-    (model,) = report(Lifetime(page), Settings(), method="ngram").models
+    (model,) = report(Lifetime(page), GIVEN, method="ngram").models
     if held:
         assert [row.holds for row in rows[held[0] + 1 :]] == [None] * (len(rows) - held[0] - 1)
         assert rows[held[0]].says == model.verdict.says
