@@ -161,7 +161,7 @@ def test_a_mistake_is_one_line_that_names_the_key_the_value_and_what_is_allowed(
     assert error.startswith(f"{tmp_path / 'draftboard.toml'}: ")
     assert message in error
     assert "\n" not in error
-    assert len(error) < 900
+    assert len(error) - len(str(tmp_path)) < 900
 
 
 def test_a_threshold_may_be_any_bound_that_the_servers_were_given(tmp_path: Path) -> None:
