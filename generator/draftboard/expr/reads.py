@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import fields, is_dataclass
-from functools import lru_cache, singledispatch
+from functools import lru_cache
 
 from draftboard.catalogue import Metric
 from draftboard.expr import nodes
@@ -12,33 +12,23 @@ from draftboard.expr.scope import Level, Scope
 from draftboard.quantity import Quantity, Setting, settings_of
 
 
-@singledispatch
 def operands(node: Expr, scope: Scope) -> Iterator[tuple[Expr, Scope]]:
     """The expressions that a node is made of, each with the scope from which it is seen."""
-    for part in fields(node):  # type: ignore[arg-type]  # Every node is a dataclass.
-        held = getattr(node, part.name)
-        yield from ((one, scope) for one in (held if isinstance(held, tuple) else (held,)) if isinstance(one, Expr))
-
-
-@operands.register
-def _(node: Recorded, scope: Scope) -> Iterator[tuple[Expr, Scope]]:
-    yield node.expr, scope
-
-
-@operands.register
-def _(node: nodes.StandIn, scope: Scope) -> Iterator[tuple[Expr, Scope]]:
-    if stands_for := expanded(node, scope):
-        yield stands_for, scope
-
-
-@operands.register
-def _(node: nodes.Rescoped, scope: Scope) -> Iterator[tuple[Expr, Scope]]:
-    yield node.argument, rescoped(node, scope)
-
-
-@operands.register
-def _(node: nodes.Before, scope: Scope) -> Iterator[tuple[Expr, Scope]]:  # noqa: ARG001
-    yield from ()  # Its own record, which is made of the rest.
+    match node:
+        case Recorded():
+            yield node.expr, scope
+        case nodes.StandIn():
+            if stands_for := expanded(node, scope):
+                yield stands_for, scope
+        case nodes.Rescoped():
+            yield node.argument, rescoped(node, scope)
+        case nodes.Before():
+            pass  # Its own record, which is made of the rest.
+        case _:
+            for field in fields(node):  # type: ignore[arg-type]  # Every node is a dataclass.
+                held = getattr(node, field.name)
+                parts = held if isinstance(held, tuple) else (held,)
+                yield from ((part, scope) for part in parts if isinstance(part, Expr))
 
 
 def exists(expression: Expr, scope: Scope) -> bool:
@@ -52,45 +42,29 @@ def stays_empty(expression: Expr, missing: Collection[str], scope: Scope) -> boo
     return _stays_empty(expression, frozenset(missing), scope, frozenset())
 
 
-@singledispatch
 def _stays_empty(node: Expr, missing: frozenset[str], scope: Scope, carried: frozenset[str]) -> bool:
     """`carried` names the signals whose own past has been looked at: it has no sample that its present never had."""
-    return any(_stays_empty(part, missing, seen, carried) for part, seen in operands(node, scope))
 
+    def empty(part: Expr, seen: Scope) -> bool:
+        return _stays_empty(part, missing, seen, carried)
 
-@_stays_empty.register
-def _(node: nodes.Raw, missing: frozenset[str], scope: Scope, carried: frozenset[str]) -> bool:  # noqa: ARG001
-    return metric_of(node, scope).name in missing
-
-
-@_stays_empty.register
-def _(node: nodes.Binary, missing: frozenset[str], scope: Scope, carried: frozenset[str]) -> bool:
-    left = _stays_empty(node.left, missing, scope, carried)
-    decided = node.operator == "unless" or left != (node.operator == "or")
-    return left if decided else _stays_empty(node.right, missing, scope, carried)
-
-
-@_stays_empty.register
-def _(node: nodes.FirstOf, missing: frozenset[str], scope: Scope, carried: frozenset[str]) -> bool:
-    return all(_stays_empty(alternative, missing, scope, carried) for alternative in node.alternatives)
-
-
-@_stays_empty.register
-def _(node: nodes.If, missing: frozenset[str], scope: Scope, carried: frozenset[str]) -> bool:
-    chosen = expanded(node, scope)
-    return chosen is None or _stays_empty(chosen, missing, scope, carried)
-
-
-@_stays_empty.register
-def _(node: nodes.Before, missing: frozenset[str], scope: Scope, carried: frozenset[str]) -> bool:
-    name = node.signal.name
-    return name in carried or _stays_empty(signal_named(name), missing, scope, carried | {name})
-
-
-@_stays_empty.register
-def _(node: Recorded, missing: frozenset[str], scope: Scope, carried: frozenset[str]) -> bool:
-    plain = Scope(scope.settings, scope.level, scope.edition)  # Nothing else changes which series are read.
-    return _signal_stays_empty(node, missing, plain, carried)
+    match node:
+        case nodes.Raw():
+            return metric_of(node, scope).name in missing
+        case nodes.Binary():
+            left = empty(node.left, scope)
+            decided = node.operator == "unless" or left != (node.operator == "or")
+            return left if decided else empty(node.right, scope)
+        case nodes.FirstOf() | nodes.If():
+            return all(empty(part, seen) for part, seen in operands(node, scope))
+        case nodes.Before():
+            name = node.signal.name
+            return name in carried or _stays_empty(signal_named(name), missing, scope, carried | {name})
+        case Recorded():
+            plain = Scope(scope.settings, scope.level, scope.edition)  # Nothing else changes which series are read.
+            return _signal_stays_empty(node, missing, plain, carried)
+        case _:
+            return any(empty(part, seen) for part, seen in operands(node, scope))
 
 
 @lru_cache(maxsize=20_000)
