@@ -53,7 +53,7 @@ def test_every_signal_and_alert_has_words_in_every_dialect_where_it_exists(diale
 
 
 @pytest.mark.parametrize("page", [LOADED, DATA / "v0.32.0-ngram-idle.prom", DATA / "v0.32.0-eagle-unfit.prom"])
-def test_the_row_that_holds_is_what_the_report_says_and_no_later_row_is_evaluated(page: Path) -> None:
+def test_the_row_that_holds_is_the_verdict_and_no_later_row_is_evaluated(page: Path) -> None:
     rows = explained("verdict", page)["verdict"].rows
     held = [number for number, row in enumerate(rows) if row.holds]
     assert all(row.holds is False and row.because for row in rows[: held[0] if held else None])

@@ -58,7 +58,11 @@ def test_exactly_four_scrapes_are_enough(tmp_path: Path) -> None:
     [
         ("windw = 1", "unknown key 'windw'; known here: selector, max_draft_tokens, labels,"),
         ("[rules]\nwindow_size = 1", "unknown key 'rules.window_size'; known here: scrape_interval, window,"),
-        ('[alerts.NoSuchAlert]\nfor = "1m"', "unknown alert 'NoSuchAlert' in [alerts]; known: SpecDecodeNotPaying,"),
+        ('[alerts.NoSuchAlert]\nfor = "1m"', "unknown alert 'NoSuchAlert' in [alerts]: alerts/README.md lists all"),
+        (
+            '[alerts.VLLMModelsDown]\nfor = "1m"',
+            "unknown alert 'VLLMModelsDown' in [alerts]: did you mean VLLMModelDown?",
+        ),
         ('[alerts."a b"]\nfor = "1m"', "= 'a b' must be the name of an alert: letters only"),
         (
             '[alerts.SpecDecodeInactive]\nhold = "1m"',

@@ -1,5 +1,6 @@
 """The alerts: what each watches, when it fires, how urgent it is; and the runbook of each, a template of its name."""
 
+from difflib import get_close_matches
 from pathlib import Path
 
 from draftboard import settings
@@ -36,5 +37,7 @@ def load(path: Path | None) -> settings.Settings:
     loaded, known = settings.load(path), [alert.name for alert in ALERTS]
     for name in loaded.alerts:
         if name not in known:
-            raise DraftboardError(f"{path}: unknown alert {name!r} in [alerts]; known: {', '.join(known)}")
+            near = get_close_matches(name, known, n=1, cutoff=0.6)
+            hint = f"did you mean {near[0]}?" if near else "alerts/README.md lists all"
+            raise DraftboardError(f"{path}: unknown alert {name!r} in [alerts]: {hint}")
     return loaded

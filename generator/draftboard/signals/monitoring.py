@@ -51,8 +51,8 @@ def _increase(metric: Metric, span: Span, *by: str) -> Expr:
     return over_level("sum", Function("increase", Raw(metric, span)), *by)
 
 
-# The newest sample of any target, which is as old as its scrape interval at most; Prometheus' own is a minute.
-_FRESH = largest(SCRAPE * 5 // 2, 90)
+# The newest sample of any target is as old as its scrape interval at most, by default of Prometheus a minute.
+_FRESH = largest(SCRAPE * 3 // 2, 90)
 _arriving = over_level("group", Function("timestamp", Raw(around.UP)) > Now() - _FRESH)
 heartbeat = Signal(
     name="heartbeat",
