@@ -52,7 +52,7 @@ def test_a_report_of_hostile_models_is_words(
     assert (code, err) == (0, "")
     assert_harmless(out)
     # Of each model one heading, and no line beside that a server wrote.
-    headings = [line for line in out.splitlines() if re.search(r"\(ngram\)(:|  )\s*unclear", line)]
+    headings = re.findall(r"\(ngram\)", out)
     assert len(headings) == len(READABLE)
 
 

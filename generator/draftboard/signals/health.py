@@ -21,7 +21,7 @@ HEALTH = Decision(
         # The verdict follows the state by an evaluation.
         "few drafts": Choice(
             Code(6, "few drafts", Status.QUIET),
-            first_of(VERDICT.any_of(verdict, "few"), STATES.any_of(state, "drafting")),
+            first_of(VERDICT.any_of(verdict, "few drafts"), STATES.any_of(state, "drafting")),
         ),
         "not drafting": Choice(Code(2, "not drafting", Status.STUCK), STATES.any_of(state, "not drafting")),
         "idle": Choice(Code(7, "idle", Status.QUIET), STATES.any_of(state, "idle")),

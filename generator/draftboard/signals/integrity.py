@@ -51,7 +51,7 @@ identity_error = Signal(
 contradicting = over_level("max", (identity_error > Setting("thresholds.inconsistent")).at(Level.ENGINE))
 """Where an identity of the counters is broken, of any engine."""
 judged = enough_drafts.combined("unless", contradicting).combined("unless", draft_tokens.equals(0))
-"""Where there are enough drafts for a judgement, with tokens in them, by counters that do not contradict each other."""
+"""Where there are enough drafts for a verdict, with tokens in them, by counters that do not contradict each other."""
 metrics_missing = Signal(
     name="metrics_missing",
     title="Speculative metrics missing",

@@ -195,29 +195,29 @@ _MANY = 50
 _added = over_level("sum", Function("avg_over_time", Raw(around.SERIES_ADDED, SILENCE)))
 
 
-def _due_to(label: str) -> Expr:
+def _due_to(label: str, name: str) -> Expr:
     churning = _added.combined("and", _distinct(label) > _MANY, _SAME_PROGRAM)
-    return labelled(churning, "label", label)
+    return labelled(churning, "about", name)
 
 
 _named = (
-    _due_to("model_name")
-    .combined("or", _due_to("engine"), _SAME_PROGRAM)
-    .combined("or", labelled(_added, "label", "other"), _SAME_PROGRAM)
+    _due_to("model_name", "model")
+    .combined("or", _due_to("engine", "engine"), _SAME_PROGRAM)
+    .combined("or", labelled(_added, "about", "other"), _SAME_PROGRAM)
 )
 new_series = Signal(
     name="new_series",
     title="New series per scrape",
     question="Does a server fill the memory of Prometheus?",
-    description="Mean number of series that a scrape of a target adds, with the label that has many values; `other` "
-    "where no label of engines has.",
+    description="Mean number of series that a scrape of a target adds, and whether models or engines have many names; "
+    "`other` where neither has.",
     action="List the models that servers may report in stack.scrape.models, or stop scraping the server.",
     unit=Unit.SERIES,
     better=Better.LOWER,
-    expr=If(Evaluator.RECORDS, _named, labelled(_added, "label", "other")),
+    expr=If(Evaluator.RECORDS, _named, labelled(_added, "about", "other")),
     record="scrape_series_added:mean",
     levels=_MONITOR,
-    by=("label",),
+    by=("about",),
     bands=good_under(Setting("thresholds.new_series"), good="steady", beyond="churning"),
     empty="nothing is scraped",
 )

@@ -51,7 +51,7 @@ requests_finished = replace(
         unit=Unit.REQUESTS_PER_SECOND,
         kinds=(("stop", Status.GOOD), ("length", Status.BEST), ("repetition", Status.ODD), ("error", Status.BAD)),
     ),
-    # vLLM never counts one, whatever its clients do: a 0 there would read as if nobody gave up.
+    # vLLM never counts one, whatever its clients do: a 0 would read as if no client disconnected.
     expr=rate(serving.REQUESTS_FINISHED).without("finished_reason", "abort"),
 )
 request_rate = Signal(

@@ -212,7 +212,7 @@ class Signal(Recorded):
 
 
 NOTHING = "-"
-_FEW = 100  # Below it, a number has three digits.
+_THREE_DIGITS = 100  # Numbers below it are printed with three digits.
 
 
 def worded(signal: Signal, number: float | None) -> str:
@@ -225,6 +225,6 @@ def worded(signal: Signal, number: float | None) -> str:
         return f"{number:.1%}"
     if signal.unit is Unit.SECONDS:
         return f"{number * 1000:.1f} ms" if number < 1 else f"{number:.2f} s"
-    if signal.decimals is None and 0 < abs(number) < _FEW:
+    if signal.decimals is None and 0 < abs(number) < _THREE_DIGITS:
         return f"{number:.3g}"
     return f"{number:,.{signal.decimals or 0}f}"

@@ -4,6 +4,8 @@ Words and records are those of Sloth: SLI error, error budget, burn rate, error 
 of a service, so that neither another drafting method nor a relabelling starts a fresh budget.
 """
 
+from dataclasses import replace
+
 from draftboard.durations import Duration
 from draftboard.expr.nodes import Evaluator, Expr, FirstOf, If, Over, OverTime, Span, constant
 from draftboard.quantity import EVALUATION, Setting
@@ -85,7 +87,6 @@ def _burning(paces: tuple[Pace, ...]) -> Expr:
     return FirstOf(tuple(_burns_at(pace) for pace in paces))
 
 
-_BURNING_BANDS = good_under(0, good="lasts", beyond="burns", status=Status.BAD)
 error_ratio_now = slo_signal(
     name="error_ratio_now",
     title="SLO misses",
@@ -128,11 +129,12 @@ burning_fast = slo_signal(
     better=Better.LOWER,
     expr=_burning(FAST),
     record="vllm_slo_burning_fast:ratio",
-    bands=_BURNING_BANDS,
+    bands=good_under(0, good="lasts", beyond="burns", status=Status.BAD),
     empty="no fast burn",
     decimals=1,
 )
-burning_slowly = slo_signal(
+burning_slowly = replace(
+    burning_fast,
     name="burning_slowly",
     title="Slow burn of the error budget",
     short="Slow burn",
@@ -140,14 +142,9 @@ burning_slowly = slo_signal(
     description="Burn rate over the long window, if it spends 10 % of the error budget in one day or in three, "
     "and continues.",
     action="Act today: the budget is exhausted before its window ends.",
-    note="Shown if enough requests missed the SLO.",
-    unit=Unit.TIMES_SUSTAINABLE,
-    better=Better.LOWER,
     expr=_burning(SLOW),
     record="vllm_slo_burning_slowly:ratio",
-    bands=_BURNING_BANDS,
     empty="no slow burn",
-    decimals=1,
 )
 attainment = slo_signal(
     name="slo_attainment",

@@ -65,7 +65,7 @@ VERDICT = Decision(
             drafts & contradicting,
             "The counters contradict each other, so there is no verdict",
         ),
-        "few": Choice(
+        "few drafts": Choice(
             Code(7, "not enough drafts", Status.QUIET),
             (drafts > 0).combined("unless", enough_drafts),
             "Not enough drafts ({drafts_in_window} of {least.drafts_to_judge:g})",

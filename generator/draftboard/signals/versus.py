@@ -1,4 +1,4 @@
-"""One way to draft against another: what a step costs by batch beside the baseline's, and what its tokens cost."""
+"""One variant against another: what a step costs by batch beside the baseline's, and what its tokens cost."""
 
 from dataclasses import replace
 
