@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from draftboard.durations import Duration
 from draftboard.output.markdown import as_markdown
-from draftboard.reading import Lifetime
+from draftboard.reading import Lifetime, Pages
 from draftboard.report import Report, report
 from draftboard.report.document import document
 from draftboard.settings import Settings
@@ -62,3 +63,18 @@ def test_the_bound_of_a_late_first_token_is_a_setting(tmp_path: Path) -> None:
     settings = Settings.model_validate({"thresholds": {"late_first_token": 4}})
     (model,) = report(Lifetime(path), settings, method="eagle3").models
     assert model.waiting.says == "users wait: first token after 5 s"
+
+
+@pytest.mark.parametrize(
+    ("answered", "says"),
+    [(60, None), (4, "users wait: 5 in the queue for about 75 s"), (0, "users wait: 5 in the queue for about 300 s")],
+)
+def test_a_queue_shorter_than_the_batch_that_hardly_moves_is_told(
+    tmp_path: Path, answered: float, says: str | None
+) -> None:
+    queue = 'vllm:num_requests_waiting{engine="0",model_name="m"} 5\n'
+    before, after = tmp_path / "before.prom", tmp_path / "after.prom"
+    before.write_text(page((0, 0, 0), drafts=0, started=10, running=64) + queue)
+    after.write_text(page((950, 900, 850), drafts=1000, started=10 + answered, running=64) + queue)
+    (model,) = report(Pages(before, after, Duration(60)), method="eagle3").models
+    assert model.waiting.says == says

@@ -212,16 +212,21 @@ def _traffic(case: Case) -> Traffic:
 
 
 def _waiting(case: Case, first_token: Latency | None) -> objects.Waiting:
-    """Users wait where more requests queue than run, or where first tokens are late."""
-    waiting, running = case.numbers.value(requests_waiting), case.numbers.value(requests_running)
-    late = first_token is not None and first_token.mean > case.settings.thresholds.late_first_token
+    """Users wait where more requests queue than run, where the queue moves slowly, or where first tokens are late."""
+    numbers, thresholds = case.numbers, case.settings.thresholds
+    waiting, answered = numbers.value(requests_waiting) or 0.0, numbers.value(traffic.first_tokens)
+    # By Little's law, as the record of the wait in the queue; of a window without a first token at least so much.
+    wait = waiting * case.seconds / max(answered, 1.0) if case.seconds and answered is not None else 0.0
+    slow = wait > thresholds.queue_wait
+    long = waiting > (numbers.value(requests_running) or 0.0)
+    late = first_token is not None and first_token.mean > thresholds.late_first_token
     parts = (
-        f"{waiting:,.0f} in the queue" if waiting and waiting > (running or 0.0) else "",
+        f"{waiting:,.0f} in the queue{f' for about {wait:,.0f} s' if slow else ''}" if slow or long else "",
         f"first token after {first_token.mean:,.0f} s" if first_token and late else "",
     )
     says = ", ".join(filter(None, parts))
     return objects.Waiting(
-        requests=waiting,
+        requests=numbers.value(requests_waiting),
         first_token=first_token.mean if first_token else None,
         says=f"users wait: {says}" if says else None,
     )
