@@ -4,12 +4,14 @@ import ast
 import operator
 import re
 from pathlib import Path
+from statistics import median
 
 import pytest
 
 from conftest import ROOT
 from draftboard.doctor import examine_command
 from draftboard.durations import Duration
+from draftboard.evidence.measurements import published
 from draftboard.plan import theory
 from draftboard.plan.vram import Gpus, Model, plan_vram
 from draftboard.reading import Lifetime, Pages
@@ -179,3 +181,13 @@ def test_a_draft_model_has_a_cache_of_its_own() -> None:
 def test_copied_flags_are_named(flag: str) -> None:
     found = examine_command(f"vllm serve M {flag}", Settings())
     assert any(flag.split(maxsplit=1)[0] in one.where for one in found.findings)
+
+
+def test_small_costs_promise_more_than_was_measured() -> None:
+    rows = published().measurement
+    promised = {row: row.tokens_per_step / (1 + 0.05 * row.drafted) for row in rows}
+    beyond = [speedup / row.speedup for row, speedup in promised.items()]
+    assert (len(rows), min(beyond) > 1) == (64, True)
+    assert median(beyond) == pytest.approx(1.59, abs=0.005)
+    slower = [row for row in rows if row.speedup < 1]
+    assert (len(slower), sum(promised[row] > 1 for row in slower)) == (26, 19)
