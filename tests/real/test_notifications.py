@@ -250,26 +250,48 @@ def test_servers_of_two_clusters_and_of_two_models_are_messages_of_their_own(con
     }
 
 
-def test_a_warning_that_explains_a_page_is_told_and_the_page_of_another_model_too(configured: Configured) -> None:
-    """Requests that a queue limit rejects by design are 503s."""
+def test_a_page_that_explains_another_arrives_and_so_does_the_page_of_another_model(configured: Configured) -> None:
     delivery = configured()
     pages = [firing("VLLMHTTPErrors", model_name=model) for model in ("llama", "qwen")]
-    cause = firing("VLLMAdmissionRejected", severity="warning", model_name="llama", spec_method="eagle3")
+    cause = firing("VLLMModelDown", model_name="llama")
     delivery.post(cause, *pages)
     delivery.inbox.until_titles(2)
     assert delivery.held_back() == {"VLLMHTTPErrors"}
-    told = {"WARNING: VLLMAdmissionRejected of llama eagle3", "CRITICAL: VLLMHTTPErrors of qwen"}
-    assert set(delivery.inbox.titles) == told
+    assert set(delivery.inbox.titles) == {"CRITICAL: VLLMModelDown of llama", "CRITICAL: VLLMHTTPErrors of qwen"}
 
     delivery.post(over(cause))
+    delivery.inbox.until(
+        lambda: any("VLLMHTTPErrors" in title and "llama" in title for title in delivery.inbox.titles), "the page"
+    )
+
+
+def test_a_warning_holds_back_no_page(configured: Configured) -> None:
+    """Requests that a queue limit rejects by design are 503s, and failures beside them are failures."""
+    delivery = configured()
+    delivery.post(
+        firing("VLLMAdmissionRejected", severity="warning", model_name="llama"),
+        firing("VLLMHTTPErrors", model_name="llama"),
+    )
     delivery.inbox.until(lambda: "CRITICAL: VLLMHTTPErrors of llama" in delivery.inbox.titles, "the page")
+    assert delivery.held_back() == set()
+
+
+def test_while_no_samples_arrive_neither_an_outage_nor_its_end_is_sent(configured: Configured) -> None:
+    """The rules see no target any more: an outage ends for them, whatever users see."""
+    delivery, alert = configured(), outage()
+    delivery.post(alert)
+    delivery.inbox.until_titles(1)
+    delivery.post(firing("DraftboardSamplesStopped"))
+    delivery.inbox.until(lambda: len(delivery.inbox.titles) > 1, "that samples stopped")
+    delivery.post(over(alert), firing("DraftboardRulesFail", instance="prometheus:9090"))
+    delivery.inbox.until(lambda: any("RulesFail" in title for title in delivery.inbox.titles), "a later alert")
+    assert OUTAGE_OVER not in delivery.inbox.titles
 
 
 def test_a_cause_that_settings_made_an_info_holds_back_no_page(configured: Configured) -> None:
-    delivery = configured(alerts={"VLLMAdmissionRejected": {"severity": "info"}})
+    delivery = configured(alerts={"VLLMModelDown": {"severity": "info"}})
     delivery.post(
-        firing("VLLMAdmissionRejected", severity="info", model_name="llama"),
-        firing("VLLMHTTPErrors", model_name="llama"),
+        firing("VLLMModelDown", severity="info", model_name="llama"), firing("VLLMHTTPErrors", model_name="llama")
     )
     delivery.inbox.until(lambda: "CRITICAL: VLLMHTTPErrors of llama" in delivery.inbox.titles, "the page")
     assert delivery.held_back() == set()
