@@ -98,7 +98,7 @@ def test_a_mistake_in_the_settings_is_one_line_and_exit_code_2(
 
 
 @pytest.mark.parametrize("command", [("build",), ("report", "host:1"), ("replay", "nowhere.om")], ids=" ".join)
-def test_an_unknown_alert_in_the_settings_is_one_line_that_names_the_known_ones(
+def test_an_unknown_alert_in_the_settings_is_one_line_that_names_the_list_of_all(
     command: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -106,7 +106,7 @@ def test_an_unknown_alert_in_the_settings_is_one_line_that_names_the_known_ones(
     Path("own.toml").write_text('[alerts.NoSuchAlert]\nseverity = "info"\n')
     code, out, err = run(*command, "--config", "own.toml", capsys=capsys)
     assert (code, out) == (2, "")
-    assert err.startswith("draftboard: own.toml: unknown alert 'NoSuchAlert' in [alerts]; known: SpecDecodeNotPaying, ")
+    assert err.startswith("draftboard: own.toml: unknown alert 'NoSuchAlert' in [alerts]: alerts/README.md lists all\n")
     assert err.count("\n") == 1
 
 
