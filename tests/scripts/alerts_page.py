@@ -87,16 +87,18 @@ STORIES = {
     "VLLMSpeculationSlowsUsers": Story("exactly 0.95", 0),
     "VLLMKVCachePressure": Story("exactly 90 %", 0),
     "VLLMPreemptions": Story("exactly one preemption", 0),
+    "VLLMUsersWait": Story("requests that wait while none", 0, 'model_name="llama"'),
     "VLLMQueueGrowing": Story("exactly one request more", 0),
     "VLLMStepsSlow": Story("a restart ends it", 150),
     "DraftboardRulesFail": Story("failures and missed", 5),
+    "DraftboardSamplesStopped": Story("samples that stop", 10),
     "DraftboardRecordsMissing": Story("one engine of two", 20),
     "DraftboardAlertmanagerDown": Story("no Alertmanager", 5),
     "DraftboardNotificationsFail": Story("failures at every", 5),
     "DraftboardStorageFails": Story("each kind", 5),
     "DraftboardDiskFilling": Story("less than 5 %", 5, 'instance="low:9100"'),
     "DraftboardSeriesChurn": Story("more than 500 new series", 4, 'instance="churns"'),
-    "DraftboardWatchdog": Story("without a single series", 0),
+    "DraftboardWatchdog": Story("servers that are idle", 0),
 }
 
 
@@ -138,8 +140,13 @@ def minutes_to_tell(alert: str, scrape: int, promtool: Path, files: Mapping[str,
 
     The story begins STEP after an evaluation, so that scrapes every minute are seen late.
     """
-    story, document = STORIES[alert], cases.read(cases.FOLDER / f"alert-{alert}.cases.yaml")
-    (group,) = (group for group in document["tests"] if group["name"].startswith(story.beginning))
+    story, files_of_alert = STORIES[alert], cases.FOLDER.glob(f"alert-{alert}*.cases.yaml")
+    ((document, group),) = (
+        (document, group)
+        for document in map(cases.read, files_of_alert)
+        for group in document["tests"]
+        if group["name"].startswith(story.beginning)
+    )
     interval = Duration.parse(group.get("interval", document["evaluation_interval"])).seconds
     end = story.cause + LONGEST
     firing = f'alertname="{alert}",alertstate="firing",{story.where}'
