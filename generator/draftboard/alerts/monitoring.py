@@ -123,9 +123,9 @@ ON_MONITORING = (
         severity="none",  # Inhibitions of others, such as kube-prometheus' of infos, leave it alone.
         level=Level.FLEET,
         guard=None,
-        when="the rules are evaluated, which is always",
+        when="samples arrive and the rules are evaluated",
         summary="Alerting works.",
-        description="Rules are evaluated and alerts arrive. A dead man's switch that stops receiving this alert must "
+        description="Samples arrive, rules are evaluated and alerts arrive. A dead man's switch that stops receiving this alert must "
         "page.",
         dashboard="overview",
     ),
