@@ -125,8 +125,8 @@ ON_MONITORING = (
         guard=None,
         when="samples arrive and the rules are evaluated",
         summary="Alerting works.",
-        description="Samples arrive, rules are evaluated and alerts arrive. A dead man's switch that stops receiving this alert must "
-        "page.",
+        description="Samples arrive, rules are evaluated and alerts arrive. A dead man's switch that stops receiving "
+        "this alert must page.",
         dashboard="overview",
     ),
 )
