@@ -111,8 +111,8 @@ ON_MONITORING = (
         guard=None,
         when="each scrape of a server adds more than ${limit} new series",
         summary="A server adds new series with each scrape.",
-        description="${who} adds ${value} new series with each scrape, by the label of {{ $labels.about }}. They fill "
-        "the memory of Prometheus, and then no alert fires.",
+        description="${who} adds ${value} new series with each scrape. What is new: {{ $labels.about }}. They fill the "
+        "memory of Prometheus, and then no alert fires.",
         dashboard="capacity",
     ),
     Alert(

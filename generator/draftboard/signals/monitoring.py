@@ -201,8 +201,8 @@ def _due_to(label: str, name: str) -> Expr:
 
 
 _named = (
-    _due_to("model_name", "model")
-    .combined("or", _due_to("engine", "engine"), _SAME_PROGRAM)
+    _due_to("model_name", "models")
+    .combined("or", _due_to("engine", "engines"), _SAME_PROGRAM)
     .combined("or", labelled(_added, "about", "other"), _SAME_PROGRAM)
 )
 new_series = Signal(

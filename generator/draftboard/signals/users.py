@@ -77,7 +77,7 @@ measured_speedup = Signal(
     title="Measured speedup",
     short="Measured",
     question="Do users get their tokens sooner than without speculation?",
-    description="Mean time per output token of the model's baseline servers / that of this variant, at similar load: "
+    description="Mean time per output token of the model's baseline servers / that of this variant at similar load: "
     "a measurement.",
     action="Below 1 users wait longer: draft less under load, or turn it off.",
     note="Unlike the expected speedup. Shown if a target of the same model is labelled as baseline, "
