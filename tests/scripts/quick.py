@@ -96,8 +96,8 @@ def tests_of(changed: Path) -> Iterator[str]:
 
 
 def changed_files() -> list[Path]:
-    """Files changed since the last commit; of a clean checkout, by the last commit."""
-    since = (("diff", "--name-only", "HEAD"), ("ls-files", "--others", "--exclude-standard"))
+    """Files changed since the last commit, new ones first; of a clean checkout, by the last commit."""
+    since = (("ls-files", "--others", "--exclude-standard"), ("diff", "--name-only", "HEAD"))
     for commands in (since, [("diff", "--name-only", "HEAD~1", "HEAD")]):
         git = (
             subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True) for words in commands
@@ -111,6 +111,7 @@ class Nearest:
     """A plugin of pytest: files in the order given, until the budget is spent."""
 
     def __init__(self, tests: list[str]) -> None:
+        self.stopped = False  # No failure: pytest ends with another code when a test has failed.
         self._files = [test.partition("::")[0] for test in tests]
 
     @pytest.hookimpl(trylast=True)  # after the conftest, which begins with the longest
@@ -119,7 +120,8 @@ class Nearest:
 
     def pytest_runtest_teardown(self, item: pytest.Item) -> None:
         if time.process_time() > BUDGET:
-            item.session.shouldstop = f"{BUDGET} CPU seconds; the others: make unit"
+            self.stopped = True
+            item.session.shouldstop = f"{BUDGET} CPU seconds are spent. The other tests: make unit"
 
 
 def main() -> int:
@@ -128,7 +130,8 @@ def main() -> int:
     if not tests:
         print("No unit test is near what has changed: make unit")  # noqa: T201
         return 0
-    return pytest.main(["-q", "-x", *tests], plugins=[Nearest(tests)])
+    ended = pytest.main(["-q", "-x", *tests], plugins=[nearest := Nearest(tests)])
+    return pytest.ExitCode.OK if nearest.stopped and ended == pytest.ExitCode.INTERRUPTED else ended
 
 
 if __name__ == "__main__":

@@ -91,6 +91,14 @@ def test_settings_stand_with_their_values() -> None:
     assert "123 [traffic.drafts_to_judge]" in series.steps[0].rows[1].because
 
 
+def test_a_limit_stands_in_the_unit_of_its_signal_and_a_code_by_its_meaning() -> None:
+    condition = explained("SpecDecodeNotPaying")["SpecDecodeNotPaying"].formula
+    assert "= costs more than it saves (assumed)" in condition
+    assert "> 30.00 s [thresholds.queue_wait]" in explained("VLLMUsersWait")["VLLMUsersWait"].formula
+    because = [row.because for row in explained("verdict")["verdict"].rows]
+    assert any("> 5.0% [thresholds.inconsistent]" in words for words in because)
+
+
 def test_depth_0_explains_one_signal_and_each_signal_stands_once() -> None:
     assert [*explained("verdict", depth=0)] == ["verdict"]
     reading = read(Lifetime(LOADED), Settings(), "ngram")

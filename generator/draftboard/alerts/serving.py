@@ -137,7 +137,7 @@ ON_SERVING = (
         watched=requests.lately_or_in_an_hour(responses.http_faults, responses.http_responses),
         when="more than ${limit} of the HTTP responses of a model's servers are 5xx, other than requests rejected by a "
         "queue limit",
-        summary="A vLLM servers answer with 5xx.",
+        summary="vLLM servers answer with 5xx.",
         description="${who}: ${value} of the HTTP responses are 5xx, not counting requests rejected by a queue limit.",
         dashboard="latency",
         inhibited_by=("VLLMModelDown",),  # What still counts within the window of a rate.

@@ -9,16 +9,18 @@ from draftboard.expr.reads import exists
 from draftboard.expr.resolve import expanded, matcher, metric_of, selected, signal_named
 from draftboard.expr.scope import Scope
 from draftboard.expr.to_jsonnet import jsonnet
-from draftboard.quantity import Quantity, duration, number_text, settings_of
+from draftboard.quantity import Quantity, duration, number_text, settings_of, value
 from draftboard.signals import Signal
+from draftboard.signals.signal import worded
 
 Shown = Callable[[Signal, Scope], str]
 """The value of a signal in words, seen from a scope."""
-_OPERATORS = {"and": "and", "or": "or else", "unless": "unless", "== bool": "=", "> bool": ">", "< bool": "<"}
+_OPERATORS = {"or": "or else", "==": "=", "== bool": "=", "> bool": ">", "< bool": "<"}
+_COMPARISONS = ("==", "!=", "<", ">", "<=", ">=", "== bool", "> bool", "< bool")
 _PRECEDENCE = (
     dict.fromkeys(("or",), 0)
     | dict.fromkeys(("and", "unless"), 1)
-    | dict.fromkeys(("==", "!=", "<", ">", "<=", ">=", "== bool", "> bool", "< bool"), 2)
+    | dict.fromkeys(_COMPARISONS, 2)
     | dict.fromkeys(("+", "-"), 3)
     | dict.fromkeys(("*", "/"), 4)
     | {"^": 5}
@@ -38,7 +40,15 @@ def in_words(node: Expr, scope: Scope, shown: Shown) -> str:
 
 def quantity(amount: Quantity | float, scope: Scope) -> str:
     """A number; of settings the expression of their paths and the value."""
-    text = number_text(amount, scope.settings)
+    return _with_settings(amount, number_text(amount, scope.settings))
+
+
+def _limit(signal: Signal, amount: Quantity | float, scope: Scope) -> str:
+    """What a signal is compared with, in its unit; of codes the meaning."""
+    return _with_settings(amount, worded(signal, value(amount, scope.settings)))
+
+
+def _with_settings(amount: Quantity | float, text: str) -> str:
     if not isinstance(amount, Quantity) or not settings_of(amount):
         return text
     calculated = jsonnet(amount)
@@ -77,8 +87,11 @@ def _(node: nodes.Binary, scope: Scope, shown: Shown) -> str:
     own, divisor = _PRECEDENCE[node.operator], node.right
     if node.operator == "/" and isinstance(divisor, nodes.Binary) and divisor.right == nodes.Number(0):
         divisor = divisor.left  # Every ratio needs traffic.
-    # What stands to the right of these belongs together.
-    right = _operand(divisor, own + (node.operator in {"-", "/", "unless"}), scope, shown)
+    if node.operator in _COMPARISONS and isinstance(node.left, Signal) and isinstance(divisor, nodes.Number):
+        right = _limit(node.left, divisor.value, scope)
+    else:
+        # What stands to the right of these belongs together.
+        right = _operand(divisor, own + (node.operator in {"-", "/", "unless"}), scope, shown)
     operator = _OPERATORS.get(node.operator, node.operator)
     return f"{_operand(node.left, own, scope, shown)} {operator} {right}"
 
