@@ -15,7 +15,7 @@ from draftboard.explain.words import in_words
 from draftboard.expr import nodes
 from draftboard.expr.nodes import Expr, InWindow, over_level
 from draftboard.expr.reads import exists, leaves_of, operands, settings_in
-from draftboard.expr.resolve import expanded, matcher, metric_of
+from draftboard.expr.resolve import alternatives, matcher, metric_of
 from draftboard.expr.to_promql import definition, promql_of
 from draftboard.expr.vector import Labels, Vector, dropped, kept
 from draftboard.prometheus import Client
@@ -137,7 +137,7 @@ class _Explaining:
         return f"{worded(signal, found[0])} to {self._worded(signal, found[-1])}, {len(found)} series"
 
     def _worded(self, signal: Signal, value: float) -> str:
-        """Counts hold the growth of what a Prometheus tells as a rate."""
+        """The value with "/s" where it is a rate of Prometheus: counts hold the growth in the window instead."""
         return worded(signal, value) + ("/s" if signal.per_second and self.values.rates else "")
 
     def _tree(self, signal: Signal, scope: Scope, depth: int, seen: set[str]) -> Iterator[Step]:
@@ -175,10 +175,8 @@ class _Explaining:
 
     def _alert(self, alert: Alert, scope: Scope) -> Step:
         condition = alert.watched_condition(self.settings)
-        held, pending = (
-            _agreeing(self.values.of(condition, scope.level), self.key),
-            alert.policy(self.settings).pending_period,
-        )
+        held = _agreeing(self.values.of(condition, scope.level), self.key)
+        pending = alert.policy(self.settings).pending_period
         return Step(
             name=alert.name,
             depth=0,
@@ -238,8 +236,7 @@ class _Explaining:
 def _decision(expression: Expr, scope: Scope) -> list[tuple[nodes.Constant, Scope]]:
     """The rows of a decision, in their order: a constant each; nothing where the expression is none."""
     if isinstance(expression, nodes.FirstOf):
-        chosen = [expanded(one, scope) if isinstance(one, nodes.If) else one for one in expression.alternatives]
-        rows = [one for one in chosen if one is not None]
+        rows = alternatives(expression, scope)
         constants = [(one, scope) for one in rows if isinstance(one, nodes.Constant)]
         return constants if len(constants) == len(rows) > 1 else []
     if isinstance(expression, nodes.Binary) and expression.operator == "and":

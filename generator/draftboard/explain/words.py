@@ -6,7 +6,7 @@ from functools import singledispatch
 from draftboard.expr import nodes
 from draftboard.expr.nodes import Expr
 from draftboard.expr.reads import exists
-from draftboard.expr.resolve import expanded, matcher, metric_of, selected, signal_named
+from draftboard.expr.resolve import alternatives, expanded, matcher, metric_of, selected, signal_named
 from draftboard.expr.scope import Scope
 from draftboard.expr.to_jsonnet import jsonnet
 from draftboard.quantity import Quantity, duration, number_text, settings_of, value
@@ -116,8 +116,7 @@ def _(node: nodes.Select, scope: Scope, shown: Shown) -> str:
 
 @in_words.register
 def _(node: nodes.FirstOf, scope: Scope, shown: Shown) -> str:
-    chosen = (expanded(one, scope) if isinstance(one, nodes.If) else one for one in node.alternatives)
-    return ", or else ".join(in_words(one, scope, shown) for one in chosen if one and exists(one, scope))
+    return ", or else ".join(in_words(one, scope, shown) for one in alternatives(node, scope) if exists(one, scope))
 
 
 @in_words.register

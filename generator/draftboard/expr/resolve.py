@@ -160,6 +160,12 @@ def expanded(node: Expr, scope: Scope) -> Expr | None:  # noqa: ARG001
     raise TypeError(f"{type(node).__name__} is no node that stands for another")
 
 
+def alternatives(node: nodes.FirstOf, scope: Scope) -> list[Expr]:
+    """The alternatives whose conditions hold in the scope, in their order; each as what it stands for."""
+    found = (expanded(one, scope) if isinstance(one, nodes.If) else one for one in node.alternatives)
+    return [one for one in found if one is not None]
+
+
 @expanded.register
 def _(node: nodes.If, scope: Scope) -> Expr | None:
     return node.then if holds(node.condition, scope) else node.otherwise

@@ -7,6 +7,7 @@ from draftboard.expr import nodes, promql
 from draftboard.expr.nodes import Expr, Recorded
 from draftboard.expr.reads import exists
 from draftboard.expr.resolve import (
+    alternatives,
     expanded,
     matcher,
     metric_of,
@@ -182,7 +183,7 @@ def _(node: nodes.Reduce, scope: Scope) -> str:
 @to_promql.register
 def _(node: nodes.FirstOf, scope: Scope) -> str:
     """Without alternatives that cannot have a sample here."""
-    possible = [each for each in node.alternatives if not isinstance(each, nodes.If) or expanded(each, scope)]
+    possible = alternatives(node, scope)
     existing = [each for each in possible if exists(each, scope)]
     return promql.first_of(*(to_promql(each, scope) for each in existing or possible))
 
