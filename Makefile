@@ -7,6 +7,9 @@ DRAFTBOARD := $(BIN)/draftboard
 PREFIX ?= $(HOME)/.local
 # Python compiles what is imported; to compile all that is installed takes longer than to install it.
 INSTALL := $(BIN)/pip install --quiet --no-compile --constraint constraints.txt
+# Of pip's words offline, the last line speaks of conflicting dependencies.
+UNLESS_OFFLINE = 2>$(VENV)/pip.log || { echo "Python packages were not installed: is a package index within reach? \
+PIP_INDEX_URL names a mirror. What pip says is in $(VENV)/pip.log" >&2; exit 2; }
 # With the hashes of constraints.txt pip takes no folder beside packages: what the project needs comes first.
 NEEDS = $(PYTHON) tests/scripts/needs.py
 ITSELF := $(BIN)/pip install --quiet --no-compile --no-deps --no-build-isolation --editable .
@@ -45,18 +48,23 @@ export PROMETHEUS PROMTOOL ALERTMANAGER AMTOOL DOCKER_COMPOSE VICTORIA_METRICS V
 # The tests start Python a hundred times: what it has compiled is kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo install dist test test-dist test-docs test-long test-vllm test-wheel test-grafana test-kubernetes test-stack test-stack-vllm \
+.PHONY: demo install dist test test-dist test-docs test-long test-vllm test-dialects test-wheel test-grafana test-kubernetes test-stack test-stack-vllm \
 	test-victoria test-cluster docs pictures recording quick unit lint format typecheck test-floors constraints \
-	mutate detect false-alarms costs intervals schemas bench bench-simulator check-chromium optional-tools tools clean
+	image push-image mutate detect false-alarms costs intervals schemas bench bench-simulator check-chromium optional-tools tools clean
 
 include deploy/stack.mk
 
 demo: $(VENV)/.demo $(FETCHED) ## Replay a recorded run, then drill a live alert
-	@$(DRAFTBOARD) demo $(if $(KEEP),--keep)
+	@$(DRAFTBOARD) demo $(if $(KEEP),--keep) $(if $(DETAILS),--details)
 
-install: $(VENV)/.installed ## Put draftboard on PATH: a link in PREFIX/bin (~/.local)
+install: $(VENV)/.installed ## Put draftboard on PATH, a link in PREFIX/bin (~/.local)
 	@mkdir -p "$(PREFIX)/bin"
 	@ln -sf "$(CURDIR)/$(DRAFTBOARD)" "$(PREFIX)/bin/draftboard"
+	@for place in bash:bash-completion/completions/draftboard zsh:zsh/site-functions/_draftboard \
+		fish:fish/vendor_completions.d/draftboard.fish; do \
+		file="$(PREFIX)/share/$${place#*:}"; mkdir -p "$${file%/*}"; \
+		_DRAFTBOARD_COMPLETE="$${place%%:*}_source" $(DRAFTBOARD) > "$$file" || exit; \
+	done
 	@echo "$(PREFIX)/bin/draftboard runs from $(CURDIR)."
 	@case ":$$PATH:" in *":$(PREFIX)/bin:"*) ;; *) echo "Add $(PREFIX)/bin to PATH." ;; esac
 
@@ -77,6 +85,10 @@ test-long: $(VENV)/.dev $(FETCHED) ## Replay every scenario, build settings at r
 test-vllm: $(VENV)/.dev $(FETCHED) ## Compare the commands with a real vLLM on the CPU (3.5 GB)
 	@$(PYTHON) tests/scripts/install_vllm.py .venv-vllm
 	$(BIN)/pytest tests/vllm
+
+test-dialects: $(VENV)/.dev $(FETCHED) $(FETCHED_VICTORIA) ## Compare the commands with a real llama.cpp, and over OTLP
+	@$(PYTHON) tests/scripts/install_llama.py .llama
+	$(BIN)/pytest tests/dialects
 
 test-wheel: $(VENV)/.dev $(FETCHED) $(FETCHED_COMPOSE) ## Install the wheel and use it in an empty folder
 	$(BIN)/pytest tests/wheel
@@ -172,6 +184,17 @@ dist: $(VENV)/.dist ## Write a release to build/dist (TAG=v1.2.3: of no other)
 build/dist/SHA256SUMS:
 	@$(MAKE) --no-print-directory dist
 
+IMAGE ?= draftboard:local
+BUILD_IMAGE = --file deploy/simulator/Dockerfile --target cli --build-arg EXTRAS=mcp --tag $(IMAGE) \
+	--build-arg PYTHON_IMAGE=$(shell sed -n 's/.*&python-image //p' deploy/docker-compose.yml)
+
+image: ## Build an image of the command line (IMAGE=draftboard:local)
+	docker build $(BUILD_IMAGE) .
+
+push-image: ## Build it for amd64 and arm64, and push it
+	docker buildx create --use
+	docker buildx build --platform linux/amd64,linux/arm64 $(BUILD_IMAGE) --push .
+
 schemas: $(VENV)/.dev ## Write the JSON Schemas of all commands to docs/schemas/
 	PYTHONPATH=tests $(BIN)/python -m scripts.schemas
 
@@ -199,23 +222,23 @@ clean: ## Remove .venv, .tools and all caches
 $(VENV)/.pip: constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is required: make PYTHON=python3.12 ..." if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
-	sed -n '/^pip==/,/[^\\]$$/p' constraints.txt | $(BIN)/pip install --quiet --require-hashes --requirement /dev/stdin
+	@{ sed -n '/^pip==/,/[^\\]$$/p' constraints.txt | $(BIN)/pip install --quiet --require-hashes --requirement /dev/stdin; } $(UNLESS_OFFLINE)
 	@touch $@
 
 $(VENV)/.runtime: $(VENV)/.pip pyproject.toml
-	$(NEEDS) | $(INSTALL) --requirement /dev/stdin && $(ITSELF)
+	@{ $(NEEDS) | $(INSTALL) --requirement /dev/stdin && $(ITSELF); } $(UNLESS_OFFLINE)
 	@touch $@
 
 $(VENV)/.demo: $(VENV)/.pip pyproject.toml
-	$(NEEDS) lab | $(INSTALL) --requirement /dev/stdin && $(ITSELF)
+	@{ $(NEEDS) lab | $(INSTALL) --requirement /dev/stdin && $(ITSELF); } $(UNLESS_OFFLINE)
 	@touch $(VENV)/.runtime $@
 
 $(VENV)/.installed: $(VENV)/.pip pyproject.toml
-	$(NEEDS) calibrate plots lab | $(INSTALL) --requirement /dev/stdin && $(ITSELF)
+	@{ $(NEEDS) calibrate lab mcp otlp plots top | $(INSTALL) --requirement /dev/stdin && $(ITSELF); } $(UNLESS_OFFLINE)
 	@touch $(VENV)/.runtime $(VENV)/.demo $@
 
 $(VENV)/.dev: $(VENV)/.pip pyproject.toml
-	$(NEEDS) calibrate plots lab | $(INSTALL) --requirement /dev/stdin --group dev && $(ITSELF)
+	@{ $(NEEDS) calibrate lab mcp otlp plots top | $(INSTALL) --requirement /dev/stdin --group dev && $(ITSELF); } $(UNLESS_OFFLINE)
 	@touch $(VENV)/.runtime $(VENV)/.demo $(VENV)/.installed $@
 
 $(KUBERNETES): $(VENV)/.pip pyproject.toml

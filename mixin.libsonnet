@@ -59,17 +59,20 @@ local inJson(text) =
       full_drafts: 0.9,
       outlier: 0.75,
       inconsistent: 0.05,
+      lens_coverage: 0.9,
       slower: 0.95,
       tail: 1.5,
       slow_steps: 1.5,
       load: 0.2,
       kv_cache: 0.9,
       preemptions: 0.1,
+      late_first_token: 10,
       queue_growth: 1,
       queue_wait: 30,
       errors: 0.05,
       chance: 4,
       unfinished: 0.2,
+      refused: 0.9,
       rejections: 0.01,
       interruptions: 2,
       answered: 0.95,
@@ -115,7 +118,7 @@ local inJson(text) =
     if std.isObject(defaults[name])
     for key in std.objectFields($._config[name])
     if !std.objectHas(defaults[name], key)
-  ] + [name for name in std.objectFields($._config) if std.member(["alerts", "all_alerts", "buckets", "cost", "draft_cost", "labels", "managed", "max_draft_tokens", "methods", "planning", "series", "slo", "stack"], name)],
+  ] + [name for name in std.objectFields($._config) if std.member(["alerts", "all_alerts", "buckets", "cost", "draft_cost", "labels", "managed", "max_draft_tokens", "methods", "planning", "runbooks", "series", "severities", "slo", "stack"], name)],
   assert std.length(unknown) == 0 : 'not in _config: ' + std.join(', ', unknown) + '; run `draftboard build` with it',
 
   local selector = $._config.selector,
@@ -129,7 +132,9 @@ local inJson(text) =
   local values = {
     'links.grafana': if links.grafana == null then '' else inJson(links.grafana),
     'links.runbooks': inJson(links.runbooks),
+    '((thresholds.drop + 1) / 2)': number(((thresholds.drop + 1) / 2)),
     '(1 + thresholds.gain)': number((1 + thresholds.gain)),
+    '(1 + thresholds.load)': number((1 + thresholds.load)),
     '(1 - thresholds.gain)': number((1 - thresholds.gain)),
     '(1 - thresholds.inconsistent)': number((1 - thresholds.inconsistent)),
     '(1 - thresholds.load)': number((1 - thresholds.load)),
@@ -152,6 +157,8 @@ local inJson(text) =
     'span:(rules.evaluation_interval * 3)': span((rules.evaluation_interval * 3)),
     'span:(rules.remember + std.min(rules.remember, std.floor(dashboards.time_range / 2)))': span((rules.remember + std.min(rules.remember, std.floor(dashboards.time_range / 2)))),
     'span:(rules.window * 12)': span((rules.window * 12)),
+    'span:(rules.window * 2)': span((rules.window * 2)),
+    'span:(rules.window * 3)': span((rules.window * 3)),
     'span:(rules.window + rules.evaluation_interval)': span((rules.window + rules.evaluation_interval)),
     'span:(std.min(rules.remember, std.floor(dashboards.time_range / 2)) + 21600)': span((std.min(rules.remember, std.floor(dashboards.time_range / 2)) + 21600)),
     'span:(std.min(rules.remember, std.floor(dashboards.time_range / 2)) + 900)': span((std.min(rules.remember, std.floor(dashboards.time_range / 2)) + 900)),
@@ -194,12 +201,16 @@ local inJson(text) =
     'thresholds.inconsistent': number(thresholds.inconsistent),
     'thresholds.interruptions': number(thresholds.interruptions),
     'thresholds.kv_cache': number(thresholds.kv_cache),
+    'thresholds.late_first_token': number(thresholds.late_first_token),
+    'thresholds.lens_coverage': number(thresholds.lens_coverage),
+    'thresholds.load': number(thresholds.load),
     'thresholds.new_series': number(thresholds.new_series),
     'thresholds.outlier': number(thresholds.outlier),
     'thresholds.pays_clearly': number(thresholds.pays_clearly),
     'thresholds.preemptions': number(thresholds.preemptions),
     'thresholds.queue_growth': number(thresholds.queue_growth),
     'thresholds.queue_wait': number(thresholds.queue_wait),
+    'thresholds.refused': number(thresholds.refused),
     'thresholds.rejections': number(thresholds.rejections),
     'thresholds.servers_down': number(thresholds.servers_down),
     'thresholds.slow_steps': number(thresholds.slow_steps),
@@ -232,7 +243,7 @@ local inJson(text) =
   local filled(text) =
     local placeholders = std.set([std.split(part, '⟧')[0] for part in std.split(text, '⟦')[1:]]);
     std.parseJson(std.foldl(replaced, placeholders, text)),
-  local linked(rule) = rule {
+  local linked(rule) = if 'record' in rule then rule else rule {
     annotations: {
       [name]: rule.annotations[name]
       for name in std.objectFields(rule.annotations)

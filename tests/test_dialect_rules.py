@@ -16,12 +16,15 @@ from draftboard.reading import Numbers, Reader, counts_of, labels_of, lifetime, 
 from draftboard.settings import Settings
 from draftboard.signals import ALL, Level, acceptance, depth, drafting
 from draftboard.signals.signal import Signal
+from support import cases
 from support.dialects import OTHERS, built_for, page_of
+from support.rulefiles import groups, needed
 
 pytestmark = pytest.mark.prometheus
 TARGET = {"job": "vllm", "instance": "gpu-1:8000"}
 WINDOW = Settings().rules.rate_window
 MINUTES = 10
+CASES = sorted((cases.FOLDER / "dialects").glob("*.cases.yaml"))
 DIGITS = 6
 OF_EVERY_ENGINE = {acceptance.acceptance.name, acceptance.acceptance_length.name, "drafts", "requests_running"}
 OF_POSITIONS = {depth.survival.name, drafting.configured_k.name, depth.first_position.name}
@@ -70,7 +73,7 @@ def test_rules_record_of_a_page_what_is_computed_from_it(dialect: str, promtool:
         for signal in ALL
         if numbers.by(signal) and "le" not in signal.by
     }
-    cases = [expected(signal, record, numbers) for signal, record in recorded.items() if record]
+    wanted = [expected(signal, record, numbers) for signal, record in recorded.items() if record]
     names = {signal.name for signal, record in recorded.items() if record}
     assert names >= OF_EVERY_ENGINE | (OF_POSITIONS if dialect != "sglang" else set())
     test = {
@@ -78,10 +81,23 @@ def test_rules_record_of_a_page_what_is_computed_from_it(dialect: str, promtool:
         "evaluation_interval": "1m",
         "fuzzy_compare": True,
         "tests": [
-            {"interval": "1m", "input_series": input_series(page_of(dialect).read_text()), "promql_expr_test": cases}
+            {"interval": "1m", "input_series": input_series(page_of(dialect).read_text()), "promql_expr_test": wanted}
         ],
     }
     (tmp_path / "cases.yaml").write_text(json.dumps(test))
+    command = [str(promtool), "test", "rules", str(tmp_path / "cases.yaml")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.name.removesuffix(".cases.yaml"))
+def test_cases_of_a_dialect(path: Path, promtool: Path, tmp_path: Path) -> None:
+    document = cases.read(path)
+    made = render(built_for(document["dialect"]))
+    texts = {name: made[name] for name in (RECORDING, ALERTING)}
+    (tmp_path / "rules.yaml").write_text(json.dumps({"groups": needed(texts, cases.text(document))}))
+    promtools = {name: value for name, value in document.items() if name != "dialect"}
+    (tmp_path / "cases.yaml").write_text(cases.for_promtool(promtools, "rules.yaml", groups(texts)))
     command = [str(promtool), "test", "rules", str(tmp_path / "cases.yaml")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

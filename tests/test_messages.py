@@ -1,19 +1,29 @@
 """The texts of alerts, as promtool expands them."""
 
 import subprocess
+import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+import httpx
+import promql_parser
 import pytest
 import yaml
 
-from conftest import ROOT
+from conftest import ROOT, program
 from draftboard import __version__
 from draftboard.build import render
 from draftboard.build.files import ALERTING
+from draftboard.durations import Duration
+from draftboard.prometheus import Promtool, Server
 from draftboard.settings import Settings
+from support.hostile import ENCODABLE, escaped
+from support.waiting import until
 
 pytestmark = pytest.mark.prometheus
+
+COMMAND = "docker compose --file deploy/docker-compose.yml exec prometheus promtool query instant http://127.0.0.1:9090"
 
 
 def run(promtool: Path, folder: Path, cases: str, files: Mapping[str, str]) -> None:
@@ -28,6 +38,7 @@ def run(promtool: Path, folder: Path, cases: str, files: Mapping[str, str]) -> N
 
 def test_messages_say_where(promtool: Path, tmp_path: Path, files: dict[str, str]) -> None:
     cases = (ROOT / "tests/rules/messages.yaml").read_text().replace("VERSION", __version__)
+    cases = cases.replace("PROMTOOL", COMMAND)
     run(promtool, tmp_path, cases, files)
 
 
@@ -46,6 +57,7 @@ def test_links_renamed_labels_and_additions_are_expanded(promtool: Path, tmp_pat
     document = {
         "labels": {"scope": ["region", "tenant"], "job": "service", "instance": "pod"},
         "links": {"grafana": "https://g.example", "runbooks": "https://r.example"},
+        "runbooks": {"platform": "host", "prometheus": "https://p.example"},
         "all_alerts": {"labels": {"team": "llm", "tier": "1"}, "annotations": {"desk": "ask {{ $labels.pod }}"}},
         "alerts": {"VLLMTargetDown": {"labels": {"tier": "2"}, "annotations": {"chat": "#gpu"}}},
     }
@@ -57,8 +69,51 @@ def test_links_renamed_labels_and_additions_are_expanded(promtool: Path, tmp_pat
             "description": f"{who} does not answer scrapes. Its requests fail, or other servers answer them later.",
             "runbook_url": "https://r.example/VLLMTargetDown.md",
             "dashboard_url": "https://g.example/d/draftboard-latency?var-service=vllm&var-pod=gpu%2F1+a%26b&var-region=eu",
+            "command": "promtool query instant https://p.example "
+            """'target:vllm_up:bool{region="eu",service="vllm",pod="gpu/1 a&b"}'""",
             "desk": "ask gpu/1 a&b",
             "chat": "#gpu",
         },
     )
     run(promtool, tmp_path, cases, render(Settings.model_validate(document)))
+
+
+HOSTILE = sorted({text for text in ENCODABLE.values() if text})
+
+
+def test_no_label_leaves_its_place_in_the_command(promtool: Path, tmp_path: Path) -> None:
+    """Prometheus expands the annotation, a shell splits it: promtool gets one query, of exactly that label."""
+    rules = yaml.safe_load(render(Settings.model_validate({"runbooks": {"platform": "host"}}))[ALERTING])
+    (annotation,) = (
+        rule["annotations"]["command"]
+        for group in rules["groups"]
+        for rule in group["rules"]
+        if rule.get("alert") == "VLLMModelDown"
+    )
+    one = {"alert": "Hostile", "expr": "hostile", "annotations": {"command": annotation}}
+    (tmp_path / "prometheus.yml").write_text("global: {evaluation_interval: 1s}\nrule_files: [rules.yml]\n")
+    (tmp_path / "rules.yml").write_text(yaml.safe_dump({"groups": [{"name": "one", "rules": [one]}]}))
+    now = time.time()
+    exposed = (f'hostile{{model_name="{escaped(name)}"}} 1 {now:.0f}\n' for name in HOSTILE)
+    (tmp_path / "samples.om").write_text(f"{''.join(exposed)}# EOF\n", encoding="utf-8")
+    Promtool(promtool).load_openmetrics(tmp_path / "samples.om", tmp_path / "data")
+    server = Server(program("prometheus"), tmp_path, Duration(3600), (tmp_path / "prometheus.yml").read_text())
+
+    def firing(url: str) -> list[dict[str, Any]]:
+        found = httpx.get(f"{url}/api/v1/alerts", trust_env=False).json()["data"]["alerts"]
+        return list(found)
+
+    with server.running() as url:
+        until(lambda: len(firing(url)) == len(HOSTILE), "an alert for each name")
+        for alert in firing(url):
+            command, name = alert["annotations"]["command"], alert["labels"]["model_name"]
+            done = subprocess.run(
+                ["sh", "-c", command.replace("promtool", "printf '%s\\0'", 1)], capture_output=True, check=True
+            )
+            *before, query, end = done.stdout.decode().split("\0")
+            assert (before[:2], end, done.stderr) == (["query", "instant"], "", b""), command
+            assert query.isprintable(), query
+            selector = promql_parser.parse(query)
+            assert isinstance(selector, promql_parser.VectorSelector), query
+            (matcher,) = selector.matchers.matchers
+            assert (matcher.name, matcher.value) == ("model_name", name), command

@@ -1,5 +1,6 @@
 """The rules before a real promtool: its lint, and the cases of every record and alert."""
 
+import copy
 import json
 import re
 import subprocess
@@ -86,6 +87,29 @@ def test_cases(path: Path, promtool: Path, tested: dict[str, str], tmp_path: Pat
     if failed := failure(document["tests"]):  # promtool names the case of a failed alert, and of a failed query none
         each = {cases.where(path, case["name"]): failure([case]) for case in document["tests"]}
         pytest.fail("\n".join(f"{name}\n{said}" for name, said in each.items() if said) or failed, pytrace=False)
+
+
+@pytest.fixture(scope="module")
+def of_teams() -> dict[str, str]:
+    """The files of settings whose scope has one label more."""
+    return {**render(Settings.model_validate({"labels": {"scope": ["cluster", "namespace", "team"]}}))}
+
+
+@pytest.mark.parametrize("alert", ["SpecDecodeInactive", "VLLMModelDown", "VLLMHTTPErrors"])
+def test_a_label_of_the_scope_reaches_alerts(
+    alert: str, promtool: Path, of_teams: dict[str, str], tmp_path: Path
+) -> None:
+    document = copy.deepcopy(cases.read(cases.FOLDER / f"alert-{alert}.cases.yaml"))
+    for case in document["tests"]:
+        for series in case["input_series"]:
+            series["series"] = series["series"].replace("{", '{team="blue",')
+        for expected in (one for test in case.get("alert_rule_test", ()) for one in test["exp_alerts"]):
+            expected["exp_labels"]["team"] = "blue"
+        case.pop("promql_expr_test", None)
+    chosen = {name: of_teams[name] for name in document["rule_files"]}
+    (tmp_path / "rules.yaml").write_text(json.dumps({"groups": needed(chosen, cases.text(document))}))
+    (tmp_path / "test.yaml").write_text(cases.for_promtool(document, "rules.yaml", all_groups(chosen)))
+    run(promtool, "test", "rules", tmp_path / "test.yaml")
 
 
 @pytest.fixture(scope="module")

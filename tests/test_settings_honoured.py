@@ -13,7 +13,7 @@ import pytest
 from pydantic import ValidationError
 
 from conftest import OBJECTIVES
-from draftboard.alerts import ALERTS
+from draftboard.alerts import ALERTS, runbook
 from draftboard.build import files as build_files
 from draftboard.build import render
 from draftboard.catalogue import latency
@@ -213,6 +213,11 @@ def fits(accepted: float, config: Path, capsys: pytest.CaptureFixture[str]) -> b
     return "does not fit" not in said("doctor", saved, "--json", "--config", config, capsys=capsys)
 
 
+def runbooks(config: Path, _: pytest.CaptureFixture[str]) -> list[str]:
+    settings = load(config)
+    return [runbook(alert, settings) for alert in ALERTS if alert.exists(settings)]
+
+
 ANSWERS: dict[str, Callable[[Path, pytest.CaptureFixture[str]], object]] = {
     "traffic.drafts_to_judge": reported,
     "thresholds.late_first_token": waits,
@@ -220,12 +225,13 @@ ANSWERS: dict[str, Callable[[Path, pytest.CaptureFixture[str]], object]] = {
     "traffic.requests_to_compare_tails": partial(compared, baseline=150, candidate=150),
     "thresholds.load": partial(compared, baseline=200, candidate=260),
     "thresholds.foreign": swept,
+    **{f"runbooks.{name}": runbooks for name in Settings().runbooks.model_dump()},
     "thresholds.unfit": partial(fits, 101),
     "traffic.draft_tokens_to_judge_fit": partial(fits, 1),
     **{f"planning.{name}": planned for name in Settings().planning.model_dump()},
     **{f"buckets.{name}": examined for name in Settings().buckets.model_dump()},
 }
-"""Settings that no generated file depends on, with the command whose answer does."""
+"""Settings that only runbooks print or that no generated file depends on, with what does."""
 
 
 @pytest.fixture
@@ -287,8 +293,12 @@ def asked_in(runbook: str) -> str:
 
 
 def defaults_in(files: Mapping[str, str]) -> set[str]:
-    """Of runbooks only the queries count: their prose may speak of a job or an engine."""
-    texts = [asked_in(text) if path.endswith(".md") else AS_SERVERS_WRITE.sub("", text) for path, text in files.items()]
+    """Of runbooks only the queries count: their prose may speak of a job or an engine. A chart names its project."""
+    texts = [
+        asked_in(text) if path.endswith(".md") else AS_SERVERS_WRITE.sub("", text)
+        for path, text in files.items()
+        if not path.endswith("Chart.yaml")
+    ]
     return {word for text in texts for found in DEFAULTS.findall(text) for word in found if word}
 
 

@@ -138,6 +138,7 @@ MESSAGE: dict[str, Any] = {
                 "description": "llama (eagle3): 7% of requests end in an error.",
                 "runbook_url": "https://example.com/VLLMErrors.md",
                 "dashboard_url": "https://grafana.example/d/draftboard-latency",
+                "command": "promtool query instant http://127.0.0.1:9090 'up{job=\"vllm\"}'",
             },
             "startsAt": "2026-11-21T12:00:00Z",
             "endsAt": "2026-11-21T12:30:00Z",
@@ -208,6 +209,7 @@ def test_the_text_has_links_to_runbook_and_dashboard(tmp_path: Path) -> None:
         "llama (eagle3): 7% of requests end in an error.\n"
         "What to do: https://example.com/VLLMErrors.md\n"
         "Dashboard: https://grafana.example/d/draftboard-latency\n"
+        "Now: promtool query instant http://127.0.0.1:9090 'up{job=\"vllm\"}'\n"
         "\n"
         f"VLLMErrors: over since 2026-11-21 12:30:00 UTC. {SUMMARY}"
     )

@@ -10,16 +10,15 @@ Exit status: 0 success; 2 something to correct first (one line on stderr); else 
 """
 
 import argparse
-import ipaddress
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
-DEPLOY = Path(__file__).parent.parent
+from environment import DEPLOY, StackError, check_variables, warn_of_retention
+
 PROJECT, DEMO_PROJECT = "draftboard", "draftboard-demo"
 DEMO = {"COMPOSE_PROFILES": "demo", "BUILD_FOLDER": ".."}
 LEAST_COMPOSE = (2, 24)
@@ -34,19 +33,7 @@ RELOADED = {
 }
 # The port in the container of each service that a browser or a client opens.
 PAGES = {"grafana": 3000, "prometheus": 9090, "vllm": 8000, "vllm-baseline": 8000, "simulator": 8000}
-PORTS = ("VLLM_PORT", "BASELINE_PORT", "GRAFANA_PORT", "PROMETHEUS_PORT")
-HIGHEST_PORT = 65535
 LEAST_FREE = 0.05  # of the disk that holds the samples
-# What Prometheus and vLLM's start script accept. With anything else they restart again and again.
-FORMATS = {
-    "RETENTION_TIME": (r"(\d+(ms|[smhdwy]))+", "a duration such as 45d"),
-    "RETENTION_SIZE": (r"\d+[KMGTPE]?B", "a size such as 20GB"),
-    "VLLM_PROBE": ("on|off", "on or off"),
-}
-
-
-class StackError(Exception):
-    """Something to correct first; the text is one line."""
 
 
 def main() -> int:
@@ -63,7 +50,10 @@ def main() -> int:
             return 0
         stack = Stack(DEMO, ("--project-name", DEMO_PROJECT)) if asked.demo else Stack({}, env_files(asked.example))
         if not asked.demo:
-            check_variables(variables(asked.example))
+            found = variables(asked.example)
+            check_variables(found)
+            check_settings(found.get("BUILD_FOLDER", ""))
+            warn_of_retention(found)
         if asked.command == "reload":
             stack.reload(list(RELOADED))
         else:
@@ -219,32 +209,6 @@ def check_secrets() -> None:
             raise StackError(f"deploy/secrets/{name} is missing. Run: make secrets") from None
         if empty:
             raise StackError(f"deploy/secrets/{name} is empty. Remove it and run: make secrets")
-
-
-def check_variables(found: Mapping[str, str]) -> None:
-    """What the containers would only tell in their logs."""
-    if found.get("STACK_UID") == "0":
-        raise StackError("STACK_UID=0: containers must not run as root. Remove the line and run: make secrets")
-    bound = found.get("BIND_ADDRESS", "")
-    if bound and not is_address(bound):
-        raise StackError(f"BIND_ADDRESS={bound} is not an IP address, such as 192.0.2.7 or [2001:db8::7]")
-    for name in PORTS:
-        port = found.get(name, "")
-        if port and not (port.isdecimal() and 1 <= int(port) <= HIGHEST_PORT):
-            raise StackError(f"{name}={port} is not a port from 1 to {HIGHEST_PORT}")
-    for name, (pattern, example) in FORMATS.items():
-        if found.get(name) and not re.fullmatch(pattern, found[name]):
-            raise StackError(f"{name}={found[name]} is not {example}")
-    check_settings(found.get("BUILD_FOLDER", ""))
-
-
-def is_address(text: str) -> bool:
-    """Whether it is an IP address as Compose takes it: IPv6 in brackets."""
-    bare = text.removeprefix("[").removesuffix("]")
-    try:
-        return (ipaddress.ip_address(bare).version == 6) == (text == f"[{bare}]")  # noqa: PLR2004
-    except ValueError:
-        return False
 
 
 def check_settings(build_folder: str) -> None:

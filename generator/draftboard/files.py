@@ -68,7 +68,7 @@ def whole(target: Path, what: str) -> Iterator[Path]:
 def read_toml(path: Path, what: str) -> dict[str, Any]:
     """The file as TOML; DraftboardError where it cannot be read, is too large, or is not TOML."""
     try:
-        return tomllib.loads(saved_bytes(path, f"{what} file", pipes=True).decode())
+        return tomllib.loads(saved_bytes(path, f"{what} file", pipes=True).decode("utf-8-sig"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise DraftboardError(f"{path}: not valid TOML: {_one_line(error)}") from None
 

@@ -145,7 +145,7 @@ def dialect(root: Path, name: str, engine: str, prefix: str) -> Files:
     least = [one.name.removeprefix("vllm:") for one in LEAST]
     values = {"name": name, "constant": constant, "engine": engine, "prefix": prefix, "least": least}
     text = edit.listed((root / path).read_text(), "DIALECTS", constant)
-    row = f"| {engine} | `{name}` | {MARK}: what works | {MARK}: what does not |\n"
+    row = f"| {engine} | `{name}` | **not run** | {MARK}: what works | {MARK}: what does not |\n"
     table = edit.row((root / docs).read_text(), "| engine | `dialect` |", row)
     return {
         path: edit.before(text, "DIALECTS", _filled("dialect.py", **values)),

@@ -72,7 +72,7 @@ def test_around_minute_two_the_run_lost_what_the_readme_says(demo_run: Replay) -
 def test_parts_of_the_range_are_the_range(demo_run: Replay) -> None:
     for side in recorded(two_minutes(demo_run), ARMS, demo_run.settings):
         assert len(side.model.parts) == 12, "of two scrapes each"
-        assert sum(part.requests for part in side.model.parts) == pytest.approx(side.requests, rel=0.05)
+        assert sum(part.requests for part in side.model.parts) == pytest.approx(side.samples, rel=0.05)
         assert sum(part.drafts for part in side.model.parts) == pytest.approx(side.drafts, rel=0.05)
 
 

@@ -255,8 +255,11 @@ def test_mounted_files_exist_or_are_generated(services: dict[str, Any]) -> None:
             assert mount["type"] != "bind" or source.exists() or source.name in made, source
 
 
-def test_what_a_reload_reads_is_mounted_as_folders_and_checked_before(services: dict[str, Any]) -> None:
+def test_what_a_reload_reads_is_mounted_as_folders_and_checked_before(
+    services: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A container keeps the old content of a mounted file that is replaced."""
+    monkeypatch.syspath_prepend(DEPLOY / "tools")
     script = runpy.run_path(str(DEPLOY / "tools/stack.py"))
     checked = {check[-1] for check in script["RELOADED"].values()}
     read = set()

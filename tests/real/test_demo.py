@@ -21,7 +21,7 @@ from draftboard.cli import main
 from draftboard.durations import Duration
 from draftboard.expr.scope import Matcher
 from draftboard.expr.to_promql import promql_of
-from draftboard.lab.replay import Replay, story_of, summary
+from draftboard.lab.replay import Replay, brief, story_of, summary
 from draftboard.output import as_json, show
 from draftboard.reading import Recorded
 from draftboard.settings import Settings, load
@@ -78,14 +78,13 @@ def test_the_drop_at_high_load_is_seen_and_named_by_programs_named_relative_to_w
     assert any(line.split() == ["02:00", "1.24", "1.51", "0.82", "0.82"] for line in lines)
     fired = [found[1] for line in lines if (found := re.search(r"^ \d\d:\d\d .* ((SpecDecode|VLLM)\w+) ", line))]
     assert fired == [
-        "SpecDecodeAcceptanceDrop",
         "VLLMSpeculationSlowsUsers",
+        "SpecDecodeAcceptanceDrop",
         "SpecDecodeLengthAnomaly",
         # Both servers: twenty clients are more than either has slots for.
         "VLLMQueueGrowing",
         "VLLMQueueGrowing",
-        # One of two servers is half of the model.
-        "VLLMModelDown",
+        # One of two servers is down, and nobody waits at the other: no page.
         "VLLMTargetDown",
         "SpecDecodeNotPaying",
     ]
@@ -112,6 +111,20 @@ def test_every_number_and_word_is_whole_on_a_narrow_terminal(demo_run: Replay, w
 
     assert max(map(len, printed(width).splitlines())) <= width
     assert words(printed(200)) <= words(printed(width)) | {""}
+
+
+@of_kept
+def test_the_brief_story_fits_a_screen_of_100_columns_and_says_when_it_did_not_pay(demo_run: Replay) -> None:
+    paper = io.StringIO()
+    show(brief(story_of(demo_run)), Console(width=100, file=paper))
+    lines = paper.getvalue().splitlines()
+    assert max(map(len, lines)) <= 100
+    assert len(lines) <= 45
+    told = [line for line in lines if re.match(r" 0[123]:00 +[\d,]+ +\d", line)]
+    assert ["users wait less" in line for line in told] == [True, False, False]
+    assert ["users wait longer" in line for line in told] == [False, True, True]
+    assert any("SpecDecodeAcceptanceDrop" in line for line in lines)
+    assert any(line.split() == ["08:00", "0", "-", "-", "-", "idle"] for line in lines)
 
 
 @of_kept

@@ -43,9 +43,10 @@ def twins(replay: Replay, chosen: dict[str, str]) -> list[tuple[str, str, str]]:
     window = str(replay.settings.rules.rate_window)
     found = []
     for path, raw in files.items():
-        if "standalone" not in path:
+        twin = path.replace("standalone/", "").replace("-raw.json", ".json")
+        if "standalone" not in path or twin not in files:
             continue
-        records = files[path.replace("standalone/", "").replace("-raw.json", ".json")]
+        records = files[twin]
         for row, panels in grafana.rows(raw).items():
             for panel, target in ((one, target) for one in panels for target in one["targets"]):
                 expr = shown(grafana.rows(records)[row], panel["title"], target["refId"])

@@ -15,7 +15,6 @@ pytestmark = pytest.mark.prometheus
 TOO_SHORT = "the run lasts ten minutes: there is no hour or day before it"
 FEW_WINDOWS = "the run's models are measured for less than ten windows"
 ONE_ENGINE = "each model of the run has one engine"
-ELSEWHERE = "the run ends with another health of its models"
 ONE_CONFIGURATION = "the run's servers keep their configuration"
 NOT_LOADED = "a replay evaluates alerts by itself, so that Prometheus holds no ALERTS"
 NO_GPU = "the run has no GPU"
@@ -29,10 +28,9 @@ ROOM = "the run's model is tiny, and so is its KV cache's use"
 
 # Panels (by title), records and alerts that have no sample under the settings of the committed files.
 EMPTY_BY_DEFAULT = {
-    **dict.fromkeys(("Firing alerts", "Firing alerts B", "annotation Firing alerts"), NOT_LOADED),
-    **dict.fromkeys(("Alerts by severity", "Alerts by severity B", "Alerts by severity C"), NOT_LOADED),
-    **dict.fromkeys((f"Health over time {row}" for row in "BCEFGHJ"), ELSEWHERE),
-    "Health over time": ELSEWHERE,
+    "Needs somebody first no_target": "the run has a target",
+    "Models, worst first next_gain": "drafts of the run are often shorter than K",
+    **dict.fromkeys(("Firing alerts alert_age", "annotation Firing alerts", "Alerts by severity"), NOT_LOADED),
     **dict.fromkeys(("annotation Changes of K", "annotation New methods"), ONE_CONFIGURATION),
     "Acceptance vs. earlier": TOO_SHORT,
     "Acceptance length vs. its own past": TOO_SHORT,
@@ -43,8 +41,9 @@ EMPTY_BY_DEFAULT = {
     "model:vllm_spec_decode_acceptance_length:zscore1d_mean_rate5m": TOO_SHORT,
     **dict.fromkeys(
         (
-            *(f"Variants by measured speedup {ref}" for ref in "BC"),
-            "Uncertainty of the measured speedup",
+            *(f"Variants by measured speedup measured_speedup_{end}" for end in ("low", "high")),
+            *(f"Best variant best_measured_speedup_{end}" for end in ("low", "high")),
+            *("Certainty intervals_apart", "Certainty lead"),
             "model:vllm_measured_speedup:uncertainty_rate5m",
         ),
         FEW_WINDOWS,
@@ -68,11 +67,8 @@ EMPTY_BY_DEFAULT = {
     **dict.fromkeys(("New series per scrape", "monitor:scrape_series_added:mean"), NOT_SCRAPED),
     "DraftboardSeriesChurn": NOT_SCRAPED,
     **dict.fromkeys(("VLLMHTTPErrors", "Share of failed requests"), NO_ERROR),
-    **dict.fromkeys(
-        ("VLLMModelDown", "VLLMTargetDown", "Servers down", "Unhealthy engines B"),
-        "the outage falls between two evaluations",
-    ),
-    "Unhealthy engines": "every engine is healthy at the end",
+    **dict.fromkeys(("VLLMModelDown", "VLLMTargetDown", "Servers down"), "the outage falls between two evaluations"),
+    "Engines that needed somebody lasting": "every engine is healthy at the end",
     **dict.fromkeys(
         (
             *(
@@ -88,13 +84,16 @@ EMPTY_BY_DEFAULT = {
         "every request of the run is answered, and no server leaves",
     ),
     **dict.fromkeys(("VLLMAdmissionRejected", "Share of rejected requests"), "the run's queue has no limit"),
-    **dict.fromkeys((f"{PROMISES} D", "service:vllm_slo_burning_fast:ratio", "VLLMErrorBudgetBurnsFast"), KEPT),
-    **dict.fromkeys((f"{PROMISES} E", "service:vllm_slo_burning_slowly:ratio", "VLLMErrorBudgetBurnsSlowly"), KEPT),
-    **dict.fromkeys((f"{PROMISES} F", "service:vllm_slo_error_budget_lasts:seconds"), KEPT),
+    **dict.fromkeys(
+        (f"{PROMISES} burning_fast", "service:vllm_slo_burning_fast:ratio", "VLLMErrorBudgetBurnsFast"), KEPT
+    ),
+    **dict.fromkeys(
+        (f"{PROMISES} burning_slowly", "service:vllm_slo_burning_slowly:ratio", "VLLMErrorBudgetBurnsSlowly"), KEPT
+    ),
+    **dict.fromkeys((f"{PROMISES} error_budget_lasts", "service:vllm_slo_error_budget_lasts:seconds"), KEPT),
     **dict.fromkeys(
         (
-            *("Latency by model F", "Time per output token: P99 over P50", "Step latency: P99 over P50"),
-            *("Queue time: P99 over P50", "Prefill time: P99 over P50", "Latency tail vs. its own past"),
+            *("Time per output token: P99 over P50", "Latency tail vs. its own past"),
             "model:vllm_request_time_per_output_token_seconds:p99_over_p50_rate5m",
             "model:vllm_request_time_per_output_token_seconds:tail_change1d_rate5m",
             "model:vllm_inter_token_latency_seconds:p99_over_p50_rate5m",
@@ -129,20 +128,37 @@ EMPTY_BY_DEFAULT = {
         ),
         "no server of the run has the plugin",
     ),
+    **dict.fromkeys(
+        (
+            "model:draftboard_spec_lens_coverage:ratio_rate5m",
+            "model:draftboard_spec_class_share:ratio_rate5m",
+            "model:draftboard_spec_class_acceptance:ratio_rate5m",
+            "model:draftboard_spec_class_length:mean_rate5m",
+            *("Classes of requests", "Coverage of the lens", "Draft acceptance by class"),
+        ),
+        "no server of the run has the lens",
+    ),
+    **dict.fromkeys(
+        (
+            *("target:vllm_server_outlier:bool", "VLLMServerOutlier"),
+            *("service:vllm_silent:bool", "service:vllm_unserved:bool", "VLLMUsersUnserved"),
+            *("VLLMModelFlapping", "SpecDecodeAcceptanceDecline"),
+        ),
+        "the run has one server of each method, for ten minutes, and its users are served",
+    ),
     "DraftboardRecordsMissing": "a replay has the records of its series",
 }
 # The demo's short windows give the run a past and a queue to resolve, and its settings an n-gram that does not pay.
 SHOWN_IN_THE_DEMO = {
-    "Health over time H",
-    *("VLLMModelDown", "VLLMTargetDown", "Servers down", "Unhealthy engines B"),
+    *("VLLMTargetDown", "Servers down"),
     "SpecDecodeNotPaying",
-    *("Queue time: P99 over P50", "model:vllm_request_queue_time_seconds:p99_over_p50_rate5m"),
+    "model:vllm_request_queue_time_seconds:p99_over_p50_rate5m",
 }
 EMPTY_IN_THE_DEMO = {
     re.sub(r"(rate|min|count|increase)5m$", r"\g<1>1m", name).replace("change1d", "change5m"): reason
     for name, reason in EMPTY_BY_DEFAULT.items()
     if reason != TOO_SHORT and name not in SHOWN_IN_THE_DEMO
-} | {"Health over time D": ELSEWHERE}
+}
 
 
 def expressions(files: Mapping[str, str], rate_interval: str) -> dict[tuple[str, str], str]:
@@ -163,7 +179,7 @@ def check_all(replay: Replay, empty: Mapping[str, str]) -> None:
     unexpected, used = [], set()
     for (path, name), expr in expressions(files, str(replay.settings.rules.rate_window)).items():
         answer = replay.client.query_range(expr, replay.start, replay.end, replay.step)
-        listed = next((key for key in (name, name.removesuffix(" A")) if key in empty), None)
+        listed = next((key for key in (name, name.rpartition(" ")[0]) if key in empty), None)
         if bool(answer) == (listed is not None):
             unexpected.append(f"{path}: {name}: {'has samples, but is listed as empty' if answer else 'no sample'}")
         used.add(listed)

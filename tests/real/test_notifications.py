@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from email.message import EmailMessage
 from pathlib import Path
 from subprocess import Popen
 from typing import Any
@@ -25,6 +26,8 @@ from draftboard.lab.listening import Listener, answering, respond
 from draftboard.prometheus import start_alertmanager, stop
 from draftboard.settings import Settings
 from support.hostile import ENCODABLE
+from support.mail import receiving_mail
+from support.waiting import until
 
 pytestmark = pytest.mark.prometheus
 
@@ -53,6 +56,7 @@ class Inbox:
 
     def __init__(self) -> None:
         self.messages: tuple[tuple[str, Any], ...] = ()
+        self.mails: tuple[EmailMessage, ...] = ()
         self._news = threading.Condition()
 
     def __call__(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
@@ -131,9 +135,12 @@ def _delivering(folder: Path, document: dict[str, Any], extra: str, pagerduty: b
         secrets["alert_webhook_url"] = f"{url}/webhook"
         secrets["pagerduty_routing_key"] = "key"
         notify = {**CHANNELS, **SOON, **document.pop("notify", {})}
-        settings = Settings.model_validate({"stack": {"secrets": str(folder), "notify": notify}, **document})
+        email = {"email": mail} if (mail := document.pop("email", None)) else {}
+        settings = Settings.model_validate({"stack": {"secrets": str(folder), "notify": notify, **email}, **document})
         configuration = yaml.safe_load(stack.text(stack.ALERTMANAGER, settings, ""))
         configuration["inhibit_rules"] = (configuration["inhibit_rules"] or []) + (yaml.safe_load(extra) or [])
+        if settings.stack.email:
+            configuration["global"]["smtp_require_tls"] = False
         if pagerduty:
             configuration["global"]["pagerduty_url"] = f"{url}/pagerduty"
         texts = {"alertmanager.yml": yaml.safe_dump(configuration), **secrets}
@@ -412,28 +419,68 @@ def test_the_component_of_several_servers_without_a_model_is_their_job(configure
 EVERYWHERE = ["webhook", "slack", "pagerduty"]
 
 
-def told_of(inbox: Inbox, status: str, count: int) -> bool:
-    """Whether every receiver has had so many messages of a status: one alert is one message."""
+def counted(inbox: Inbox, status: str) -> dict[str, int]:
+    """By receiver: messages of a status. One alert is one message."""
     kinds = {
         "webhook": [told["status"] for told in inbox.to("webhook")],
         "slack": ["resolved" if title.startswith("Resolved") else "firing" for title in inbox.titles],
         "pagerduty": [event["event_action"] for event in inbox.to("pagerduty")],
     }
-    return all(sum(bool(re.fullmatch(status, one)) for one in found) >= count for found in kinds.values())
+    return {name: sum(bool(re.fullmatch(status, one)) for one in found) for name, found in kinds.items()}
+
+
+def told_of(inbox: Inbox, status: str, count: int) -> bool:
+    """Whether every receiver has had so many messages of a status."""
+    return min(counted(inbox, status).values()) >= count
+
+
+def test_an_outage_whose_predecessors_end_was_lost_reaches_every_receiver_within_a_repeat(
+    configured: Configured,
+) -> None:
+    """Alertmanager is down across a recovery: Prometheus stops to repeat the end after 15 minutes."""
+    soon = {"group_wait": "1s", "group_interval_critical": "1s", "repeat_critical": "3s"}
+    delivery = configured(pagerduty=True, notify={"critical": EVERYWHERE, **soon})
+    delivery.post(outage())
+    delivery.inbox.until(lambda: told_of(delivery.inbox, "firing|trigger", 1), "the outage everywhere")
+    delivery.restart()
+    before = counted(delivery.inbox, "firing|trigger")
+    delivery.post(outage())
+    delivery.inbox.until(
+        lambda: all(count > before[name] for name, count in counted(delivery.inbox, "firing|trigger").items()),
+        "the second outage everywhere",
+    )
+    assert sum(counted(delivery.inbox, "[Rr]esolved?").values()) == 0
 
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Inbox]:
     """What each receiver was told of alerts whose model and text are hostile."""
-    names = sorted({text for text in ENCODABLE.values() if text})
-    notify, folder = {"notify": {"critical": EVERYWHERE}}, tmp_path_factory.mktemp("hostile")
-    with _delivering(folder, notify, "", pagerduty=True) as delivery:
-        alerts = [firing(f"VLLMErrors{number}", model_name=name) for number, name in enumerate(names)]
-        delivery.post(*alerts)
-        delivery.inbox.until(lambda: told_of(delivery.inbox, "firing|trigger", len(names)), "every alert everywhere")
-        delivery.post(*map(over, alerts))
-        delivery.inbox.until(lambda: told_of(delivery.inbox, "[Rr]esolved?", len(names)), "every end everywhere")
-        yield delivery.inbox
+    names, mails = sorted({text for text in ENCODABLE.values() if text}), list[EmailMessage]()
+    with receiving_mail(mails.append) as place:
+        email = {"to": "oncall@example.com", "sender": "draftboard@example.com", "smarthost": place}
+        document = {"notify": {"critical": [*EVERYWHERE, "email"]}, "email": email}
+        with _delivering(tmp_path_factory.mktemp("hostile"), document, "", pagerduty=True) as delivery:
+            alerts = [firing(f"VLLMErrors{number}", model_name=name) for number, name in enumerate(names)]
+            delivery.post(*alerts)
+            delivery.inbox.until(lambda: told_of(delivery.inbox, "firing|trigger", len(names)), "every alert")
+            delivery.post(*map(over, alerts))
+            delivery.inbox.until(lambda: told_of(delivery.inbox, "[Rr]esolved?", len(names)), "every end")
+            until(lambda: len(mails) >= 2 * len(names), "every mail")
+            delivery.inbox.mails = tuple(mails)
+            yield delivery.inbox
+
+
+MAIL_HEADERS = {"content-type", "date", "from", "message-id", "mime-version", "subject", "to"}
+
+
+def test_no_label_adds_a_header_a_part_or_a_line_to_the_subject_of_a_mail(hostile: Inbox) -> None:
+    for mail in hostile.mails:
+        assert {name.lower() for name in mail} == MAIL_HEADERS, mail.as_string()
+        assert len(list(mail)) == len(MAIL_HEADERS), mail.as_string()
+        assert mail["To"] == "oncall@example.com"
+        assert re.match("(CRITICAL|Resolved): VLLMErrors", mail["Subject"]), mail["Subject"]
+        (part,) = mail.iter_parts() if mail.is_multipart() else (mail,)
+        assert part.get_content_type() == "text/plain"
 
 
 def test_slack_is_given_no_mention_and_no_link_of_a_server(hostile: Inbox) -> None:

@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, program
+from draftboard.alerts.platforms import platforms
 from draftboard.lab.replay import Replay
 from draftboard.lab.simulator import find
 from draftboard.lab.simulator.fleet import targets
 from draftboard.lab.simulator.serve import serving
 from draftboard.prometheus import start_alertmanager, stop
+from draftboard.settings.runbooks import Runbooks
 from support import shell as shells
 from support.composed import OWNER
 from support.runbooks import commands
@@ -22,9 +24,14 @@ from support.vllm_server import free_port
 
 pytestmark = pytest.mark.prometheus
 
-FIRST = re.compile(r"^## First\n(.+?)^## ", re.DOTALL | re.MULTILINE)
+FIRST = re.compile(r"^## One or several\?\n(.+?)^## How", re.DOTALL | re.MULTILINE)
+INSIDE = re.compile(
+    "docker compose --file deploy/docker-compose.yml exec (prometheus|alertmanager) (?=promtool|amtool)"
+)
+"""What runs a program in its container. It is tried by itself: here the program is on PATH."""
 PAGES = [path.read_text() for path in sorted((ROOT / "alerts/runbooks").glob("*.md"))]
-TYPED = sorted({command for page in PAGES for command in commands("".join(FIRST.findall(page)))})
+WHOLE = sorted({command for page in PAGES for command in commands("".join(FIRST.findall(page)))})
+TYPED = sorted({INSIDE.sub("", command) for command in WHOLE})
 NO_RECEIVER = "route: {receiver: nobody}\nreceivers: [{name: nobody}]\n"
 
 
@@ -102,7 +109,8 @@ def alertmanager(tmp_path: Path) -> Iterator[str]:
 
 
 def test_alertmanager_is_asked_and_takes_every_silence(alertmanager: str, shell: Shell) -> None:
-    silences = [command for page in PAGES for command in commands(page) if command.startswith("amtool silence add ")]
+    every = (INSIDE.sub("", command) for page in PAGES for command in commands(page))
+    silences = [command for command in every if command.startswith("amtool silence add ")]
     assert len(silences) == len(PAGES)
     for command in (*of("amtool "), *silences):
         done = typed(moved(command, "http://127.0.0.1:9093", alertmanager), shell)
@@ -111,6 +119,19 @@ def test_alertmanager_is_asked_and_takes_every_silence(alertmanager: str, shell:
 
 def test_compose_knows_the_options_and_services_of_its_commands(shell: Shell) -> None:
     variables = {"MODEL": "m", "SPEC_METHOD": "ngram", "COMPOSE_PROFILES": "gpu", "DOCKER_HOST": "tcp://127.0.0.1:1"}
-    for command in of("docker compose "):
+    composed = [command for command in WHOLE if command.startswith("docker compose ")]
+    assert {words[4] for words in map(str.split, composed)} == {"exec", "logs"}
+    for command in composed:
         done = typed(command, {**shell, **OWNER, **variables})
         assert "Cannot connect to the Docker daemon" in done.stderr, command
+
+
+@pytest.mark.skipif(not shutil.which("kubectl"), reason="kubectl is not installed")
+def test_kubectl_knows_the_options_of_its_commands(shell: Shell) -> None:
+    on_kubernetes = next(one for one in platforms(Runbooks(platform="kubernetes")).values())
+    within = [f"{beginning} true" for beginning in on_kubernetes.inside.values()]
+    logs = [on_kubernetes.logs("vllm", 100), on_kubernetes.logs_since("prometheus", "30m")]
+    nowhere = "--server=http://127.0.0.1:1"
+    for command in (*within, *logs):
+        done = typed(command.replace("kubectl", f"kubectl {nowhere}", 1), shell)
+        assert "The connection to the server 127.0.0.1:1 was refused" in done.stderr, command

@@ -28,14 +28,17 @@ from draftboard.expr.to_promql import promql_of
 from draftboard.expr.vector import Labels, Vector
 from draftboard.prometheus import Client, Promtool, Server
 from draftboard.settings import load
-from draftboard.signals import ALL, Signal, fleet, overview
+from draftboard.signals import ALL, Signal, overview
 from draftboard.signals.advice import ADVICE, advice
 from draftboard.signals.capacity import queue_growth, queue_wait
+from draftboard.signals.classes import lens_coverage
 from draftboard.signals.comparison import acceptance_change, length_anomaly, length_baseline, length_deviation
 from draftboard.signals.costs import step_cost
+from draftboard.signals.decline import acceptance_at_start, acceptance_decline, acceptance_of_hour
 from draftboard.signals.depth import each_k
 from draftboard.signals.economics import best_k, speedup_at
-from draftboard.signals.events import alert_age, alert_severity, firing_alerts, interruptions, restarts
+from draftboard.signals.events import alert_age, firing_alerts, interruptions, replacements, restarts
+from draftboard.signals.health import SIGNALS as OF_HEALTH
 from draftboard.signals.health import health
 from draftboard.signals.monitoring import (
     heartbeat,
@@ -46,13 +49,23 @@ from draftboard.signals.monitoring import (
 )
 from draftboard.signals.overview import data_age
 from draftboard.signals.requests import cut_off
+from draftboard.signals.siblings import server_outlier
+from draftboard.signals.silence import silence, unserved
 from draftboard.signals.slo import BURNS, ERROR_RATIOS, attainment, budget_left, burning_fast, burning_slowly, time_left
 from draftboard.signals.stalls import stuck, stuck_engines
 from draftboard.signals.states import STATES, gone, state
 from draftboard.signals.steps import step_time_change
 from draftboard.signals.users import speedup_high, speedup_low, speedup_uncertainty, tail_change
 from draftboard.signals.verdicts import VERDICT, verdict
-from draftboard.signals.versus import cost_of_tokens, step_cost_by_batch, verify_inflation_by_batch
+from draftboard.signals.versus import (
+    best_high,
+    best_low,
+    cost_of_tokens,
+    intervals_apart,
+    load_spread,
+    step_cost_by_batch,
+    verify_inflation_by_batch,
+)
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("two_readers")]
 
@@ -66,11 +79,17 @@ LONGER_THAN_A_WINDOW: set[Signal] = {
     *(restarts, attainment, budget_left, burning_fast, burning_slowly, time_left),
     *(notifications_failed, storage_failures, interruptions, stuck, stuck_engines, data_age),
     *(heartbeat, samples_stopped, queue_wait),
+    *(replacements, acceptance_of_hour, acceptance_at_start),
     *ERROR_RATIOS.values(),
     *BURNS.values(),
 }
 """Ask when samples were taken, how the window came to be, or of longer ones: counts know nothing of that."""
-REST_ON_THEM = {overview.ENGINES["stuck"], overview.ENGINES["fine"], fleet.engine_health, fleet.unhealthy}
+REST_ON_THEM = {
+    *overview.ENGINES.values(),
+    *overview.MODELS.values(),
+    *(overview.next_step, overview.next_k, overview.next_gain),
+    *OF_HEALTH,
+}
 SPEEDUPS = ("loses", "even", "pays")
 Series = tuple[str, Labels]
 
@@ -285,9 +304,14 @@ def test_the_made_up_fleet_shows_what_signals_distinguish(counts: Counts) -> Non
     assert max(values_of(each_k, counts).values()) == 11
     asks_the_past = {acceptance_change, length_baseline, length_deviation, length_anomaly, tail_change, queue_growth}
     asks_the_past |= {speedup_uncertainty, speedup_low, speedup_high, step_cost_by_batch, verify_inflation_by_batch}
-    of_alerts = {firing_alerts, alert_age, alert_severity, *overview.ALERTS.values()}
-    none_here = asks_the_past | of_alerts | {step_time_change, step_cost, records_missing, gone, cut_off}
-    assert {signal for signal, level in CASES if not values_of(signal, counts, level)} == none_here
+    asks_the_past |= {acceptance_decline, silence, unserved, best_low, best_high, intervals_apart}
+    of_alerts = {firing_alerts, alert_age, *overview.ALERTS.values()}
+    # No engine has the lens, and no model two servers that serve alike.
+    of_lens = {lens_coverage, *(signal for signal in ALL if signal.name.startswith("class_"))}
+    none_here = asks_the_past | of_alerts | of_lens | {server_outlier, load_spread}
+    none_here |= {step_time_change, step_cost, records_missing, gone, cut_off}
+    found = {signal for signal, level in CASES if not values_of(signal, counts, level)}
+    assert {signal.name for signal in found} == {signal.name for signal in none_here}
 
 
 @pytest.mark.parametrize("signal", sorted(LONGER_THAN_A_WINDOW, key=attrgetter("name")), ids=attrgetter("name"))

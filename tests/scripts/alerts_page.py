@@ -67,6 +67,7 @@ STORIES = {
     "SpecDecodeNotPaying": Story("length just under", 0),
     "SpecDecodeAcceptanceDrop": Story("a drop to just under", 62),
     "SpecDecodeLengthAnomaly": Story("exactly three deviations", 420, 'model_name="llama"'),
+    "SpecDecodeAcceptanceDecline": Story("a steady leak", 720),
     "SpecDecodeEngineOutlier": Story("just under 75 percent", 0),
     "SpecDecodeSuspiciouslyHigh": Story("just over 98 percent", 0),
     "SpecDecodeInactive": Story("tokens without drafts", 0),
@@ -74,6 +75,9 @@ STORIES = {
     "SpecDecodeMetricsInconsistent": Story("an identity that is off by over", 0),
     "VLLMModelDown": Story("an outage is told", 9),
     "VLLMModelGone": Story("a model that is away for exactly", 9, 'model_name="long"'),
+    "VLLMUsersUnserved": Story("probes that all fail", 9, 'model_name="m"'),
+    "VLLMModelFlapping": Story("exactly two replacements", 39, 'model_name="m"'),  # The third replacement.
+    "VLLMServerOutlier": Story("a server that ends requests", 0),
     "VLLMTargetDown": Story("a server that stops answering", 9),
     "VLLMTargetFlapping": Story("it resolves half an hour", 29),  # The third restart.
     "VLLMEngineStuck": Story("scrapes every 60s", 39),

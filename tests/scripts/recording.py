@@ -1,19 +1,16 @@
-"""Draw what `make demo` prints as docs/pictures/demo.svg, without the tables that repeat it by depth and by latency."""
+"""Draw what `make demo` prints as docs/pictures/demo.svg."""
 
 import io
-import os
-import re
-import subprocess
-import sys
 
 from rich.console import Console
-from rich.text import Text
 
-from conftest import ROOT, program
+from conftest import DEMO_SETTINGS, RECORDING, ROOT, program
+from draftboard.lab import drill, replay
+from draftboard.output import show
+from draftboard.settings import load
 
 PICTURE = ROOT / "docs/pictures/demo.svg"
-WIDTH = 116
-SHOWN = ("Does it pay?", "How much?", "Alerts that would have fired", "From counter to webhook")
+WIDTH = 100
 # Rich's own frame fetches a font.
 FRAME = """\
 <svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
@@ -35,33 +32,19 @@ font-size: {char_height}px; line-height: {line_height}px; }}
 """
 
 
-def printed() -> str:
-    """What the demo prints into a terminal that knows colours."""
-    programs = {name.upper(): str(program(name)) for name in ("prometheus", "promtool", "alertmanager")}
-    done = subprocess.run(
-        [sys.executable, "-m", "draftboard", "demo"],
-        check=True,
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, **programs, "FORCE_COLOR": "1", "TERM": "xterm-256color", "COLUMNS": str(WIDTH)},
-    )
-    return done.stdout
-
-
-def shown(text: str) -> Text:
-    """The first section of each name, up to the sentences below its table."""
-    lines = Text.from_ansi(text).split(allow_blank=True)
-    found = Text("$ make demo\n\n")
-    for name in SHOWN:
-        start = next(number for number, line in enumerate(lines) if line.plain.strip() == name)
-        end = start + 2
-        while end < len(lines) and re.match(r"$| [^ ]| {10}", lines[end].plain.rstrip()) and lines[end].plain.strip():
-            end += 1
-        found.append_text(Text("\n").join(lines[start:end])).append("\n\n")
-    return found
+def draw(console: Console) -> None:
+    """Print both parts of the demo, each on real programs."""
+    console.print("$ make demo\n", highlight=False)
+    prometheus, promtool, alertmanager = map(program, ("prometheus", "promtool", "alertmanager"))
+    with replay.replaying(RECORDING, load(DEMO_SETTINGS), prometheus=prometheus, promtool=promtool) as replayed:
+        show(replay.brief(replay.story_of(replayed)), console)
+    console.print()
+    settings, programs = load(DEMO_SETTINGS.with_name("drill.toml")), drill.Programs(prometheus, alertmanager)
+    scenario = str(DEMO_SETTINGS.with_name("drafter-breaks.toml"))
+    show(drill.shown(drill.rehearse(scenario, settings, programs, speed=60.0)), console)
 
 
 if __name__ == "__main__":
-    console = Console(record=True, width=WIDTH, file=io.StringIO())
-    console.print(shown(printed()), end="", no_wrap=True, overflow="ellipsis")
-    PICTURE.write_text(console.export_svg(title="make demo", code_format=FRAME, unique_id="demo"))
+    paper = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True, color_system="truecolor")
+    draw(paper)
+    PICTURE.write_text(paper.export_svg(title="make demo", code_format=FRAME, unique_id="demo"))

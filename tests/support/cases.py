@@ -15,6 +15,7 @@ from typing import Any
 
 import yaml
 
+from draftboard import __version__
 from support.rulefiles import loaded
 
 ROOT = Path(__file__).parents[2]
@@ -91,7 +92,8 @@ class _Tables:
     """The tables of a file: its names, its labels for each kind of table, and its alert."""
 
     def __init__(self, names: Mapping[str, str], labels: Mapping[str, Any], alert: str) -> None:
-        self._names = loaded((FOLDER / "names.yaml").read_text()) | names
+        own = {"this_release": f"release={__version__}"}
+        self._names = loaded((FOLDER / "names.yaml").read_text()) | own | names
         self._labels, self._alert = labels, alert
 
     def expand(self, case: dict[str, Any]) -> None:

@@ -65,6 +65,6 @@ def substituted(
     values = {"__rate_interval": rate_interval, "__interval": interval}
     for variable in dashboard["templating"]["list"]:
         current = variable["current"].get("value")
-        values[variable["name"]] = variable["allValue"] if current == ["$__all"] else current
+        values[variable["name"]] = variable.get("allValue", current) if current in (None, ["$__all"]) else current
     values |= chosen or {}
     return re.sub(r"\$(?:(\w+)|\{(\w+)\})", lambda found: values.get(found[1] or found[2], found[0]), expr)

@@ -108,15 +108,31 @@ def vllm(base: Any = StatLoggerBase, stats: Any = SpecDecodingStats) -> Abstract
 @contextmanager
 def imported(base: Any = StatLoggerBase, stats: Any = SpecDecodingStats) -> Iterator[ModuleType]:
     """The module, as of a process that has just imported it; afterwards its metrics are gone."""
-    spec = importlib.util.spec_from_file_location("draftboard_probe", FOLDER / "draftboard_probe.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
     with vllm(base, stats):
-        spec.loader.exec_module(module)
+        module = _loaded("draftboard_probe")
     yield module
     for metric in metrics(module):
         REGISTRY.unregister(metric)
+
+
+@contextmanager
+def lens_imported() -> Iterator[ModuleType]:
+    """The module of the lens alone, which needs nothing of vLLM; afterwards its metrics are gone."""
+    module = _loaded("draftboard_lens")
+    try:
+        yield module
+    finally:
+        for metric in metrics(module):
+            REGISTRY.unregister(metric)
+
+
+def _loaded(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def metrics(module: ModuleType) -> Iterator[MetricWrapperBase]:

@@ -13,5 +13,5 @@ def commands(text: str) -> list[str]:
 
 def queries(typed: Iterable[str]) -> list[str]:
     """The PromQL that these commands ask."""
-    asked = (shlex.split(command) for command in typed if command.startswith("promtool query "))
+    asked = (shlex.split(command) for command in typed if "promtool query " in command)
     return [words[-1] for words in asked]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from draftboard.catalogue import latency
+from draftboard.catalogue import latency, serving
 from draftboard.compare import Side
 from draftboard.reading import Growth
 from draftboard.report import Part, Reading, Sampling
@@ -31,10 +31,15 @@ def ran(
     labels: Mapping[str, str] | None = None,
     engines: int = 1,
     parts: int = 0,
+    waiting: float = 0,
+    first_token: float = 0.04,
+    queued: float = 0,
 ) -> Side:
     """A run whose finished requests took so long a token; without an acceptance nothing was drafted.
 
     Every engine counts the same. Requests belong to so many parts of the time in turn, and drafts are spread evenly.
+
+    Answers wait `queued` seconds before their first token.
 
     Drafts are accepted whole or not at all, so that any acceptance can be had exactly.
     """
@@ -47,14 +52,15 @@ def ran(
         prompts=float(prompts * requests),
         requests=float(requests),
         times={
-            latency.TIME_TO_FIRST_TOKEN: [0.04] * requests,
+            latency.TIME_TO_FIRST_TOKEN: [first_token] * requests,
             latency.TIME_PER_OUTPUT_TOKEN: times,
             latency.STEP_LATENCY: [step] * round(steps),
-            latency.END_TO_END_LATENCY: [time * answers for time in times],
+            latency.END_TO_END_LATENCY: [queued + time * answers for time in times],
         },
         model=model,
     )
-    tallies = tuple(replace(counted, engine=str(number)) for number in range(engines))
+    queue = {**counted.gauges, (serving.REQUESTS_WAITING.name, ()): waiting}
+    tallies = tuple(replace(counted, engine=str(number), gauges=queue) for number in range(engines))
     report = Reading([], Growth(tallies, seconds), Settings(), method).report()
     in_parts = tuple(
         Part(

@@ -150,9 +150,9 @@ class Reading:
         """As many as the rate stands for in its window."""
         return np.asarray(self.rate(grown) * self.settings.rules.rate_window.seconds)
 
-    def in_an_hour(self, grown: Values) -> Values:
-        """What the rates of an hour's evaluations add up to."""
-        return np.asarray(self.rate(_summed(grown, 60)) * MINUTE)
+    def in_hours(self, grown: Values, hours: int) -> Values:
+        """What the rates of the evaluations of some hours add up to."""
+        return np.asarray(self.rate(_summed(grown, 60 * hours)) * MINUTE)
 
     def before(self, values: Values) -> Values:
         """As it was before."""
@@ -253,9 +253,13 @@ def _error_ratio(model: Reading) -> tuple[Values, Flags]:
         return np.where((bad >= least) & (bad > by_chance(every)), _ratio(bad, every), np.nan)
 
     bad, every = model.in_window(model.counts.errors), model.in_window(model.counts.requests)
-    lately, few_come = ratio(bad, every), every * bounds.errors <= by_chance(every)
-    of_hour = ratio(model.in_an_hour(model.counts.errors), model.in_an_hour(model.counts.requests))
-    value = np.where(np.isfinite(lately), lately, np.where(few_come & (bad > 0), of_hour, np.nan))
+    few_come = every * bounds.errors <= by_chance(every)
+    bad_in_hour, in_hour = (model.in_hours(of, 1) for of in (model.counts.errors, model.counts.requests))
+    bad_in_hours, in_hours = (model.in_hours(of, 6) for of in (model.counts.errors, model.counts.requests))
+    of_hour = np.where(few_come & (bad > 0), ratio(bad_in_hour, in_hour), np.nan)
+    of_hours = np.where((bad_in_hour > 0) & (in_hour < least), ratio(bad_in_hours, in_hours), np.nan)
+    lately = ratio(bad, every)
+    value = np.where(np.isfinite(lately), lately, np.where(np.isfinite(of_hour), of_hour, of_hours))
     return value, np.ones(value.shape, bool)
 
 

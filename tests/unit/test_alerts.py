@@ -24,9 +24,9 @@ ROOT = Path(__file__).parents[2]
 TEMPLATES = ROOT / "generator/draftboard/alerts/runbooks"
 # Alerts whose subject is silence itself or the monitoring, and those whose signal asks for enough requests.
 UNGUARDED = {
-    *("SpecDecodeMetricsMissing", "VLLMModelDown", "VLLMModelGone", "VLLMTargetDown", "VLLMTargetFlapping"),
+    *("SpecDecodeMetricsMissing", "VLLMModelGone", "VLLMTargetDown", "VLLMTargetFlapping"),
     *("VLLMEngineStuck", "VLLMRequestsUnanswered", "VLLMRequestsAbandoned", "VLLMErrors", "VLLMHTTPErrors"),
-    *("VLLMQueueGrowing", "VLLMUsersWait"),
+    *("VLLMQueueGrowing", "VLLMUsersWait", "VLLMUsersUnserved", "VLLMModelFlapping", "VLLMServerOutlier"),
     *(alert.name for alert in ON_MONITORING),
     *("VLLMErrorBudgetBurnsFast", "VLLMErrorBudgetBurnsSlowly"),
 }

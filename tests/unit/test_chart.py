@@ -54,8 +54,17 @@ def endpoint(objects: list[Object]) -> Object:
     return dict(found)
 
 
+KUBECTL = "kubectl exec --namespace monitoring services/prometheus-operated --container prometheus --"
+
+
 def built_groups(name: str) -> Any:
-    return yaml.load((ROOT / f"alerts/{name}.rules.yaml").read_text(), yaml.CSafeLoader)["groups"]
+    """Those beside the chart, but for commands: the chart's readers type kubectl."""
+    groups = yaml.load((ROOT / f"alerts/{name}.rules.yaml").read_text(), yaml.CSafeLoader)["groups"]
+    for rule in (rule for group in groups for rule in group["rules"] if "alert" in rule):
+        beginning, _, query = rule["annotations"]["command"].partition(" promtool query")
+        assert beginning == "docker compose --file deploy/docker-compose.yml exec prometheus"
+        rule["annotations"]["command"] = f"{KUBECTL} promtool query{query}"
+    return groups
 
 
 def test_there_are_presets_for_three_stacks() -> None:
@@ -65,7 +74,7 @@ def test_there_are_presets_for_three_stacks() -> None:
 @pytest.mark.parametrize("path", PRESETS, ids=lambda path: path.stem)
 def test_a_preset_is_linted_and_each_object_is_taken_by_kubernetes_and_the_operator(path: Path) -> None:
     report = helm.lint(charts.FOLDER, preset(path), strict=True)
-    assert [one["error"] for one in report["messages"]] == ["icon is recommended"]
+    assert report["messages"] == []
     objects = rendered(preset(path))
     assert kinds(objects) == {"ConfigMap": DASHBOARDS, "PodMonitor": 1, "PrometheusRule": 2}
     assert {one["metadata"]["name"]: refused(one) for one in objects if refused(one)} == {}
@@ -106,8 +115,8 @@ def test_an_object_with_a_mistake_is_not_taken(values: Object, at: str, value: o
 
 def test_the_rules_are_the_built_ones() -> None:
     assert groups(rendered(RULES)) == {
-        "monitoring-draftboard-alerting": built_groups("alerting"),
-        "monitoring-draftboard-recording": built_groups("recording"),
+        "draftboard-alerting": built_groups("alerting"),
+        "draftboard-recording": built_groups("recording"),
     }
 
 
@@ -150,12 +159,12 @@ def test_what_is_switched_off_is_gone(values: Object, left: dict[str, int]) -> N
 
 
 def test_an_alert_can_be_left_out_and_runbooks_can_be_elsewhere() -> None:
-    built = {rule["alert"]: rule for group in built_groups("alerting") for rule in group["rules"]}
+    built = {rule["alert"]: rule for group in built_groups("alerting") for rule in group["rules"] if "alert" in rule}
     left_out = ["DraftboardWatchdog", "SpecDecodeNotPaying"]
     values = {"recording": False, "without": left_out, "runbooks": "https://wiki.example/runs", "labels": {"team": "a"}}
     (one,) = rendered(only(rules=values, labels={"release": "b"}))
     assert one["metadata"]["labels"].items() >= {"team": "a", "release": "b"}.items()
-    kept = {rule["alert"]: rule for group in one["spec"]["groups"] for rule in group["rules"]}
+    kept = {rule["alert"]: rule for group in one["spec"]["groups"] for rule in group["rules"] if "alert" in rule}
     assert kept.keys() == built.keys() - {*left_out}
     for name, rule in kept.items():
         assert rule["annotations"]["runbook_url"] == f"https://wiki.example/runs/{name}.md"
@@ -230,10 +239,14 @@ def test_odd_names_of_releases_and_namespaces_are_taken(release: str, namespace:
     assert {one["metadata"]["namespace"] for one in objects} == {namespace}
 
 
-def test_releases_in_one_namespace_do_not_clash() -> None:
+def test_monitors_of_releases_in_one_namespace_do_not_clash_and_their_rules_do() -> None:
+    """Rules that are installed twice alert twice: Helm refuses an object that another release has."""
     releases = ("draftboard", "a", "a-draftboard", "draftboard-draftboard")
     objects = [one for release in releases for one in rendered(WITHOUT_DASHBOARDS, release=release)]
-    assert len({(one["kind"], one["metadata"]["name"]) for one in objects}) == len(objects)
+    names = [one["metadata"]["name"] for one in objects if one["kind"] == "PodMonitor"]
+    assert len({*names}) == len(names) == len(releases)
+    rules = {one["metadata"]["name"] for one in objects if one["kind"] == "PrometheusRule"}
+    assert rules == {"draftboard-alerting", "draftboard-recording"}
 
 
 def test_dashboards_of_releases_are_objects_of_their_own() -> None:
@@ -371,3 +384,46 @@ def test_the_defaults_rename_nothing() -> None:
     values = Settings().labels
     targets = {one.get("targetLabel") for one in endpoint(rendered(SCRAPE))["relabelings"]}
     assert targets == {values.job, values.host, *values.variant_labels, values.scale_to_zero}
+
+
+def test_labels_annotations_and_severities_of_alerts_are_the_users() -> None:
+    values = {
+        "additionalRuleLabels": {"team": "llm"},
+        "additionalRuleAnnotations": {"contact": "#llm"},
+        "annotations": {"argocd.argoproj.io/sync-wave": "2"},
+        "severities": {"critical": "page"},
+        "recording": False,
+    }
+    (one,) = rendered(only(rules=values))
+    assert one["metadata"]["annotations"] == values["annotations"]
+    alerts = [rule for group in one["spec"]["groups"] for rule in group["rules"] if "alert" in rule]
+    built = {rule["alert"]: rule for group in built_groups("alerting") for rule in group["rules"] if "alert" in rule}
+    for alert in alerts:
+        usual = built[alert["alert"]]["labels"]["severity"]
+        assert alert["labels"]["severity"] == ("page" if usual == "critical" else usual)
+        assert (alert["labels"]["team"], alert["annotations"]["contact"]) == ("llm", "#llm")
+        assert alert["annotations"]["summary"] == built[alert["alert"]]["annotations"]["summary"]
+    assert "page" in {alert["labels"]["severity"] for alert in alerts}
+
+
+@pytest.mark.parametrize("kind", ["PodMonitor", "ServiceMonitor"])
+def test_the_endpoint_has_tls_authorization_and_further_relabelling(kind: str) -> None:
+    further: Object = {
+        "scheme": "https",
+        "tlsConfig": {"ca": {"secret": {"name": "ca", "key": "ca.crt"}}},
+        "authorization": {"credentials": {"name": "token", "key": "token"}},
+    }
+    steps: Object = {
+        "relabelings": [{"targetLabel": "cluster", "replacement": "eu-1"}],
+        "metricRelabelings": [{"sourceLabels": ["le"], "regex": "0.001", "action": "drop"}],
+    }
+    (one,) = rendered(only(scrape={"kind": kind} | further | steps))
+    (endpoint,) = one["spec"].get("podMetricsEndpoints") or one["spec"]["endpoints"]
+    assert {name: endpoint[name] for name in further} == further
+    assert endpoint["relabelings"][-1] == steps["relabelings"][0]
+    assert endpoint["metricRelabelings"][0] == steps["metricRelabelings"][0]
+
+
+def test_the_selector_is_the_label_that_the_pods_have() -> None:
+    (one,) = rendered(only(scrape={"kind": "PodMonitor", "podLabels": {"spec_method": "my.org/spec-method"}}))
+    assert one["spec"]["selector"] == {"matchExpressions": [{"key": "my.org/spec-method", "operator": "Exists"}]}

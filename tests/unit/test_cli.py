@@ -165,7 +165,7 @@ def test_the_default_output_is_the_current_folder_even_in_the_repository_of_anot
 
 
 def test_signals_lists_each_with_question_record_panel_alert_and_promql(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = run("signals", capsys=capsys)
+    code, out, _ = run("signals", "acceptance", capsys=capsys)
     assert code == 0
     (block,) = (block for block in out.split("\n\n") if block.startswith("acceptance "))
     heading, question, *_ = block.splitlines()
@@ -182,6 +182,14 @@ def test_signals_lists_each_with_question_record_panel_alert_and_promql(capsys: 
     assert "- panel: draftboard-overview: Draft acceptance" in block
     assert "- alert: SpecDecodeSuspiciouslyHigh" in block
     assert "\nmodel:vllm_spec_decode_accepted_tokens:rate5m / (" in block
+
+
+def test_signals_without_a_word_are_an_index_of_one_line_each(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run("signals", capsys=capsys)
+    listed = [line.split()[0] for line in out.splitlines() if re.match(r" [a-z_0-9]+ ", line)]
+    _, described, _ = run("signals", "--json", capsys=capsys)
+    assert listed == [entry["name"] for entry in json.loads(described)["signals"]]
+    assert len(out.splitlines()) <= len(listed) + 5
 
 
 def test_signals_as_json_hold_the_same(capsys: pytest.CaptureFixture[str]) -> None:

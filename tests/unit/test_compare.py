@@ -12,7 +12,7 @@ from draftboard.compare import Comparison, Side, compare, document
 from draftboard.compare.comparing import APART, LESS, MIXED, TOGETHER
 from draftboard.compare.objects import Group, Row
 from draftboard.errors import DraftboardError
-from draftboard.output import Table
+from draftboard.output import Table, as_markdown
 from draftboard.report import Origin
 from draftboard.settings import Settings
 from support.known import known
@@ -65,15 +65,42 @@ def test_against_a_baseline_that_speculates_no_v_is_implied() -> None:
 
 
 def test_cost_of_a_million_tokens_is_the_price_of_the_gpus_over_what_they_generate() -> None:
-    found = compare(PLAIN, ran(times=[0.02] * 240, acceptance=0.5), gpu_hour_price=2.5, gpus=4)
+    plain, fast = ran(times=[0.04] * 200, waiting=9), ran(times=[0.02] * 240, acceptance=0.5, waiting=3)
+    found = compare(plain, fast, gpu_hour_price=2.5, gpus=4)
     assert found.cost
     assert found.cost.baseline == pytest.approx(2.5 * 4 / (200 * 3600) * 1e6)
     assert found.cost.candidate == pytest.approx(2.5 * 4 / (240 * 3600) * 1e6)
-    assert found.measured.saving == pytest.approx(1 - 1 / 2)
+    assert found.measured.saving == pytest.approx(1 - 1 / 1.2)
+
+
+@pytest.mark.parametrize("waiting", [(0, 0), (9, 0), (0, 9)])
+def test_throughput_that_clients_asked_for_saves_nothing_and_has_no_price(waiting: tuple[float, float]) -> None:
+    before, after = waiting
+    plain, fast = ran(times=[0.04] * 200, waiting=before), ran(times=[0.02] * 240, acceptance=0.5, waiting=after)
+    found = compare(plain, fast, gpu_hour_price=2.5)
+    assert found.measured.saving is None
+    assert found.cost
+    assert (found.cost.baseline, found.cost.candidate) == (None, None)
+
+
+def test_tokens_that_come_sooner_in_answers_that_do_not_are_no_gain_of_users() -> None:
+    # An eighth of the token time is gained, and lost in the queue.
+    plain = ran(times=[0.04] * 200)
+    slow = ran(times=[0.035] * 200, acceptance=0.5, queued=0.51, first_token=0.55)
+    found = compare(plain, slow)
+    assert found.verdict.says == "tokens come sooner, answers do not"
+    assert found.verdict.reasons[-2:] == (
+        "End-to-end latency: mean 4.01 s against 4.00 s",
+        "First tokens come later: mean 550.0 ms against 40.0 ms",
+    )
+    assert "tokens come sooner, answers do not: measured speedup 1.14" in as_markdown(document(found, Settings()))
+    quick = ran(times=[0.035] * 200, acceptance=0.5, queued=0.49)
+    assert compare(plain, quick).verdict.says == "users wait less"
+    assert compare(slow, plain).verdict.says == "users wait longer"
 
 
 def test_a_slowdown_is_a_negative_saving() -> None:
-    found = compare(ran(times=[0.028] * 200), ran(times=[0.04] * 200, acceptance=0.1))
+    found = compare(ran(times=[0.028] * 200, waiting=1), ran(times=[0.04] * 140, acceptance=0.1, waiting=1))
     assert found.measured.speedup == pytest.approx(0.7)
     assert found.measured.saving == pytest.approx(1 - 1 / 0.7)
     assert known(found.measured.saving) < 0
@@ -97,11 +124,12 @@ def test_more_throughput_while_users_wait_longer_is_said() -> None:
 
 def test_requests_that_no_longer_fit_make_tokens_dearer_though_each_comes_sooner() -> None:
     # The draft model's weights and KV leave room for fewer requests at once.
-    found = compare(ran(times=[0.036] * 200), ran(times=[0.03] * 160, acceptance=0.5), gpu_hour_price=2.0)
+    plain, fast = ran(times=[0.036] * 200, waiting=1), ran(times=[0.03] * 160, acceptance=0.5, waiting=1)
+    found = compare(plain, fast, gpu_hour_price=2.0)
     assert found.cost
     assert found.cost.baseline
     assert found.cost.candidate == pytest.approx(found.cost.baseline / 0.8)
-    assert found.measured.saving == pytest.approx(1 - 1 / 1.2)
+    assert found.measured.saving == pytest.approx(1 - 1 / 0.8)
     assert found.verdict.reasons[-1].startswith(
         "Throughput per engine is 0.80 times the baseline's, but each user waits less: fewer requests fit"
     )
@@ -129,7 +157,7 @@ def test_values_below_resolution_are_said_so_and_not_compared() -> None:
     fast = row(found, "per_token_p50")
     assert (fast.candidate.value, fast.candidate.under, fast.ratio) == (None, 0.01, None)
     (printed,) = [cells for cells in printed_rows(found) if cells[0].strip() == fast.title]
-    assert printed[2:] == ("< 10.0 ms", "not compared")
+    assert printed[2:] == ("< 10 ms", "not compared")
     assert row(found, "per_token_mean").ratio == pytest.approx(1 / 8)
     assert found.tail.of == "per_token"
 
@@ -193,7 +221,7 @@ def test_a_third_run_of_homogeneous_work_tells_whether_the_mixture_is_the_reason
 def test_a_median_below_resolution_is_known_to_have_gained_by_where_resolution_ends() -> None:
     found = compare(PLAIN, ran(times=mixed(0.005, TAIL_SLOW), acceptance=0.5)).tail
     assert (found.says, found.of) == (MIXED.says, "per_token")
-    assert "P50 37.5 ms to < 10.0 ms" in found.reasons[0]
+    assert "P50 25 to 50 ms to < 10 ms" in found.reasons[0]
 
 
 def test_where_time_per_token_is_not_resolved_whole_answers_tell() -> None:
@@ -372,7 +400,8 @@ def test_the_cost_of_unlike_numbers_of_engines_is_refused_even_if_forced() -> No
 
 
 def test_the_cost_of_several_engines_is_that_of_all_their_gpus() -> None:
-    found = compare(ran(times=QUIET, engines=3), ran(times=QUIET, engines=3), gpu_hour_price=2.5, gpus=4).cost
+    busy = ran(times=QUIET, engines=3, waiting=1)
+    found = compare(busy, busy, gpu_hour_price=2.5, gpus=4).cost
     assert found
     assert found.baseline == pytest.approx(2.5 * 4 * 3 / (3 * 200 * 3600) * 1e6)
 
@@ -380,8 +409,9 @@ def test_the_cost_of_several_engines_is_that_of_all_their_gpus() -> None:
 def test_engines_of_unlike_gpus_are_not_alike_and_save_nothing() -> None:
     with pytest.raises(DraftboardError, match="not comparable: 2 against 1 GPUs per engine"):
         compare(PLAIN, FAST, baseline_gpus=2)
-    assert compare(PLAIN, FAST, baseline_gpus=2, force=True).measured.saving is None
-    assert compare(PLAIN, FAST, baseline_gpus=2, gpus=2).measured.saving
+    busy = ran(waiting=1)
+    assert compare(busy, busy, baseline_gpus=2, force=True).measured.saving is None
+    assert compare(busy, busy, baseline_gpus=2, gpus=2).measured.saving == 0
     with pytest.raises(DraftboardError, match="1 engine with 2 GPUs each against 1 engine with 1 GPU each"):
         compare(PLAIN, FAST, baseline_gpus=2, force=True, gpu_hour_price=2)
 
@@ -444,7 +474,7 @@ def test_what_is_not_known_of_both_is_said_to_be_unchecked() -> None:
 def test_a_run_against_itself_neither_gains_nor_loses(
     *, times: list[float], acceptance: float | None, drafts: int, step: float, per_step: float, seconds: float
 ) -> None:
-    run = ran(times, acceptance=acceptance, drafts=drafts, step=step, per_step=per_step, seconds=seconds)
+    run = ran(times, acceptance=acceptance, drafts=drafts, step=step, per_step=per_step, seconds=seconds, waiting=1)
     drop = 0 if acceptance is not None else None
     found = compare(run, run, max_drop_pp=drop, min_speedup=1, gpu_hour_price=1)
     assert found.measured.speedup == 1

@@ -32,8 +32,8 @@ from support.runs import ran
 run = partial(command_line.run, "compare")
 
 ROOT = Path(__file__).parent.parent.parent
-PLAIN = ran(times=[0.04] * 200)
-FAST = ran(times=[0.02] * 200, acceptance=0.5, method="eagle3")
+PLAIN = ran(times=[0.04] * 200, waiting=1)
+FAST = ran(times=[0.02] * 200, acceptance=0.5, method="eagle3", waiting=1)
 FAST_JSON = as_json(FAST.report)
 SECOND_MINUTE = (1795248913.0, 1795248973.0)
 
@@ -82,7 +82,7 @@ def test_the_recorded_run_lost_by_drafting_in_its_second_minute(
     measured = found["measured"]
     assert 0.79 <= measured["speedup"] <= 0.83
     assert measured["speedup_by_steps"] == pytest.approx(measured["speedup"], abs=0.03)
-    assert measured["saving"] == pytest.approx(1 - 1 / measured["speedup"])
+    assert measured["saving"] is None, "clients sent at a rate that both could serve"
     assert measured["implied_v"] == pytest.approx(measured["step_cost"] - 3.6 * 0.01, abs=0.01)
     assert found["verdict"]["says"] == "users wait longer"
     assert found["unlike"] == []
@@ -111,7 +111,7 @@ def test_verdicts_and_gates_come_before_the_numbers(
     assert "Tail  P99 in line with the median" in lines
     assert "Gate --min-speedup 1.5  met: measured speedup 2.000" in lines
     assert "\x1b" not in out
-    for told in ("11.11 / 11.11", "50.0%", "-50.0%", "200 requests", "1,000 drafts", "Generated tokens, tokens/s"):
+    for told in ("11.11 / 11.11", "0.0%", "-50.0%", "200 requests", "1,000 drafts", "Generated tokens, tokens/s"):
         assert told in out, told
 
 

@@ -103,7 +103,7 @@ def test_the_readme_repeats_the_figures_of_the_demo() -> None:
         assert f" {figure}" in drawn
     (arrived,) = re.findall(r"receiver warning +(\d+\.\d s)", DEMO)
     assert f"reaches the webhook after {arrived} of" in README
-    assert f" {arrived} " in drawn
+    assert f">{arrived}<" in drawn
 
 
 def test_the_demos_picture_fetches_nothing() -> None:

@@ -9,13 +9,15 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from draftboard.catalogue import CATALOGUE, RECORDED, Presence, around, latency, serving, speculation
+from draftboard.catalogue.metric import release_numbers
 from draftboard.catalogue.removed import REMOVED
 from draftboard.doctor.finding import Examination, Finding, Severity
 from draftboard.doctor.pages import examine_pages
 from draftboard.doctor.series import NAMES, Reader, Server, all_readers, missing_series, silenced_by
 from draftboard.errors import DraftboardError
 from draftboard.expr.reads import metrics_of
-from draftboard.reading import Page, read
+from draftboard.reading import Lifetime, Page, read
+from draftboard.report import report
 from draftboard.settings import Settings
 from draftboard.signals.acceptance import acceptance, draft_efficiency
 from support.pages import page as one_engine
@@ -80,7 +82,7 @@ def test_of_two_servers_the_one_that_speculates_keeps_the_panels_filled() -> Non
 
 def test_a_page_without_any_engine_is_one_without_statistics() -> None:
     examination = examined(without(LOAD, "vllm:"))
-    assert "--disable-log-stats" in about(examination, "exposes no vllm: series").fix
+    assert "--disable-log-stats" in about(examination, "exposes no series of an engine").fix
 
 
 @pytest.mark.parametrize("prefix", ["ray_vllm_", "ray_vllm:"])
@@ -91,11 +93,17 @@ def test_names_of_ray_are_a_problem_with_the_relabelling_and_what_stays_empty(pr
 
 
 def test_an_old_server_is_a_warning_with_the_release_that_has_all_series() -> None:
-    old = without(LOAD, serving.ADMISSION_REJECTIONS.name, latency.TIME_PER_OUTPUT_TOKEN.name)
+    old = without(LOAD, *(one.name for one in CATALOGUE if release_numbers(one.since) >= (0, 11, 0)))
     found = about(examined(old), "older than vLLM 0.32.0")
-    assert latency.TIME_PER_OUTPUT_TOKEN.name in found.what
-    assert found.fix == "update vLLM to 0.32.0 or newer"
+    assert found.fix.startswith("update vLLM to 0.32.0 or newer")
     assert "model:vllm_request_time_per_output_token_seconds:p99_rate5m" in found.empty.records
+
+
+@pytest.mark.parametrize("dropped", [latency.TIME_PER_OUTPUT_TOKEN.name, "vllm:e2e_request_latency_seconds_bucket"])
+def test_what_a_newer_series_shows_to_be_dropped_is_not_called_old(dropped: str) -> None:
+    examination = examined(without(LOAD, dropped))
+    assert dropped in about(examination, "a proxy drops them").what
+    assert not [one for one in examination.findings if "older than" in one.what]
 
 
 @pytest.mark.parametrize(
@@ -226,9 +234,14 @@ def test_a_head_that_does_not_fit_is_a_problem_with_its_likely_causes() -> None:
     ],
 )
 def test_a_drafter_does_not_fit_under_a_share_and_from_a_number_of_drafted_tokens(
-    accepted: float, drafts: float, kind: str
+    accepted: float, drafts: float, kind: str, tmp_path: Path
 ) -> None:
-    assert about(examined(one_engine([accepted], drafts=drafts)), kind)
+    """As the report says of the same page."""
+    text = one_engine([accepted], drafts=drafts)
+    assert about(examined(text), kind)
+    (tmp_path / "page.prom").write_text(text)
+    (model,) = report(Lifetime(tmp_path / "page.prom"), Settings(), method="eagle3").models
+    assert (model.verdict.advice == "the drafter does not fit") == (kind == "does not fit")
 
 
 @pytest.mark.parametrize("text", [LOAD, UNFIT], ids=["low", "does not fit"])

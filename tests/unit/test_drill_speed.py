@@ -8,8 +8,10 @@ import pytest
 from conftest import OBJECTIVES, ROOT
 from draftboard.alerts import of_settings
 from draftboard.cli import main
-from draftboard.lab.drill import fastest
+from draftboard.durations import Duration
+from draftboard.lab.drill import Drill, fastest
 from draftboard.lab.simulator import find, names
+from draftboard.output import Progress
 from draftboard.settings import Settings, load
 
 DEMO = ROOT / "deploy/demo/drill.toml"
@@ -52,3 +54,25 @@ def test_a_drill_that_cannot_succeed_is_one_line_before_anything_is_started(
     assert (ended.value.code, out, err.count("\n")) == (2, "", 1)
     assert err.startswith("draftboard: drafter-broken: SpecDecodeAcceptanceDrop cannot fire at --speed 60: ")
     assert "(its pending period is 15m): take --speed 4.6 or less, or --config with shorter times" in err
+
+
+def test_a_drill_says_in_a_pipe_how_long_it_takes_and_each_of_its_steps(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def rehearse(*_given: object, speed: float, progress: Progress) -> Drill:
+        progress("starting", 0, 2)
+        progress("waiting", 1, 2)
+        return Drill("restart", speed, (), (), passed=True)
+
+    monkeypatch.setattr("draftboard.lab.drill.rehearse", rehearse)
+    programs = [f"--{name}-program={tmp_path / 'absent'}" for name in ("prometheus", "alertmanager")]
+    with pytest.raises(SystemExit) as ended:
+        main(["drill", "drafter-broken", "--speed", "2", *programs])
+    lasts = Duration(find("drafter-broken").duration.seconds // 2)
+    told = capsys.readouterr().err.splitlines()
+    assert not ended.value.code
+    assert told == [
+        f"drafter-broken: takes about {lasts} at --speed 2",
+        "starting (0 of 2 steps done)",
+        "waiting (1 of 2 steps done)",
+    ]

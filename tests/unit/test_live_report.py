@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler
-from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -539,12 +538,66 @@ def test_the_time_of_running_servers_is_counted_in_parts_too() -> None:
     assert [part.drafts for part in model.parts] == [*[0] * 6, *[5] * 3, 10, *[5] * 9]
 
 
-def test_readings_that_take_long_do_not_lengthen_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
-    waits: list[float] = []
-    monkeypatch.setattr("draftboard.report.reporting.time", SimpleNamespace(monotonic=count().__next__))
-    with answering(answer(LOAD.read_text())) as place:
-        report(Servers((place,), Duration(30)), sleep=waits.append)
-    assert sum(waits) == pytest.approx(30 - 19), "the readings between the first and the last take a second each"
+class Clock:
+    """Time passes by waiting and by answering."""
+
+    now = 0.0
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        times = SimpleNamespace(monotonic=lambda: self.now)
+        monkeypatch.setattr("draftboard.reading.watching.time", times)
+        monkeypatch.setattr("draftboard.reading.fetch.time", SimpleNamespace(time=lambda: 1e9 + self.now))
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds * 1.01  # wakes late
+
+    def answers(self, text: str, seconds: float, status: int = 200) -> Answer:
+        def answered(request: BaseHTTPRequestHandler) -> None:
+            self.now += seconds
+            answer(text, status)(request)
+
+        return answered
+
+
+def test_the_window_that_is_asked_for_is_had(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    with answering(clock.answers(LOAD.read_text(), 1.2)) as place:
+        assert report(Servers((place,), Duration(60)), sleep=clock.sleep).seconds == pytest.approx(60, abs=0.1)
+
+
+def test_servers_that_fail_are_listed_and_do_not_lengthen_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    with answering(clock.answers("", 20, status=503)) as failing, answering(answer(LOAD.read_text())) as place:
+        found = report(Servers((failing, place), Duration(30)), sleep=clock.sleep)
+    assert found.seconds == pytest.approx(30, abs=0.1)
+    assert found.sources == (f"http://{place}/metrics",)
+    assert found.notes == (f"http://{failing}/metrics: no page of metrics (HTTP 503) (left out)",)
+    assert only(found).model == "tiny"
+
+
+def test_a_server_that_dies_in_the_window_is_listed_and_costs_the_others_no_part() -> None:
+    passed = 0
+
+    def later(_: float) -> None:
+        nonlocal passed
+        passed += 1
+
+    def dying(request: BaseHTTPRequestHandler) -> None:
+        answer(LOAD.read_text(), 200 if passed < 50 else 500)(request)
+
+    with answering(dying) as one, answering(answer(LOAD.read_text())) as two:
+        found = report(Servers((one, two)), sleep=later)
+    assert len(only(found).parts) == 20
+    assert found.notes == (f"http://{one}/metrics: no page of metrics (HTTP 500) (left out)",)
+
+
+def test_servers_that_all_fail_are_an_error() -> None:
+    with (
+        answering(answer("", 500)) as one,
+        answering(answer("", 404)) as two,
+        pytest.raises(DraftboardError, match=f"{one}.*500"),
+    ):
+        report(Servers((one, two)), sleep=lambda _: None)
 
 
 def test_a_server_can_be_named_by_its_address_alone() -> None:

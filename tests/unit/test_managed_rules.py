@@ -59,7 +59,7 @@ def in_grafana(text: str) -> str:
 def test_each_alert_has_the_expression_pending_period_labels_and_texts_of_the_rules(
     alerts: list[Json], settings: Settings
 ) -> None:
-    expected = {rule["alert"]: rule for rule in of_rulers(settings, ALERTING)}
+    expected = {rule["alert"]: rule for rule in of_rulers(settings, ALERTING) if "alert" in rule}
     made = {rule["title"]: rule for rule in alerts}
     assert expected.keys() - made.keys() == {"DraftboardAlertmanagerDown", "DraftboardNotificationsFail"}
     for name, rule in made.items():

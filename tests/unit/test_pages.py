@@ -87,7 +87,7 @@ def test_panels_side_by_side_fill_the_line_where_a_neighbour_is_left_out() -> No
 
 def test_only_variables_that_a_query_uses_are_offered() -> None:
     plain = Page(question="", rows=(row("", totals(traffic.drafts, width=24)),))
-    assert not offered(plain) & {"lines", "quantile", "draft_cost"}
+    assert not offered(plain) & {"lines", "draft_cost"}
     assert offered(replace(plain, rows=(row("", trend(traffic.drafts, width=24)),))) >= {"lines"}
     assert not offered(plain) & {"instance", "engine", "baseline"}
     by_engine = trend(traffic.drafts, level=Level.ENGINE, width=24)

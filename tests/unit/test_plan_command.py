@@ -146,7 +146,7 @@ def test_tokenizers_are_read_from_files(tmp_path: Path, capsys: pytest.CaptureFi
             ("cost", "--tokens-per-second", "1", "--speculative-tokens-per-second", "2", "--lost-concurrency", ".1"),
             "measured throughput already includes the loss",
         ),
-        (("decide", "--method", "draftmodel"), "method 'draftmodel' is unknown"),
+        (("decide", "--method", "drafted"), "method 'drafted' is unknown"),
         (("decide", "--alpha", ".5", "--survival", ".5"), "give either --alpha or --survival"),
         (("decide", "--temperature", "nan"), "temperature = nan"),
         (("decide", "--target-tokenizer", "/nowhere.json"), "/nowhere.json: cannot read the tokenizer"),

@@ -57,7 +57,7 @@ def test_the_verdict_and_its_reasons_come_first(capsys: pytest.CaptureFixture[st
     assert reason.strip().startswith("- Tokens per decode step")
     assert "It pays while a step costs under 1.11 plain ones" in advice
     assert "\x1b" not in out
-    for told in ("5.7%", "poor", "14.4%", "0.54 to 0.99", "< 10.0 ms", "Load: 84.8 tokens/s, 1 requests/s"):
+    for told in ("5.7%", "poor", "14.4%", "0.54 to 0.99", "< 10 ms", "Load: 84.8 tokens/s, 1 requests/s"):
         assert told in out, told
     assert "Engines" not in out
 
@@ -68,7 +68,7 @@ def test_nothing_is_cut_off_however_wide_the_terminal_is(width: int) -> None:
     assert max(map(len, text.splitlines())) <= width
     if width >= 80:
         assert "…" not in text
-        for told in ("Mean acceptance length", "If reached", "Time per output token", "< 10.0 ms"):
+        for told in ("Mean acceptance length", "If reached", "Time per output", "< 10 ms"):
             assert told in text, told
 
 
@@ -117,7 +117,7 @@ def test_markdown_has_the_same_words(capsys: pytest.CaptureFixture[str]) -> None
     assert "## tiny (ngram): unclear: pays while a step costs under 1.11 plain ones" in out
     assert "| Draft acceptance | 5.7% | poor |" in out
     assert "| 4 | 0.9% | 0.9% | 57.9% | 0.45 to 1.02 |" in out
-    assert r"| Time per output token | 3.3 ms | \< 10.0 ms |" in out
+    assert r"| Time per output token | 3.3 ms | \< 10 ms |" in out
     for line in out.splitlines()[1:]:
         assert line.startswith(("#", "-", "|", "Load: ", "*")) or not line
 
@@ -285,7 +285,9 @@ def test_without_matplotlib_only_the_plot_is_missing(
         ((), "give a server"),
         (("--before", LOAD), "require each other"),
         (("--before", IDLE, "--after", LOAD, "host:1"), "cannot be combined with server or page arguments"),
-        ((LOAD, DP2), "a saved page cannot be combined"),
+        ((LOAD, DP2), "neither is of a model that the other serves without speculation"),
+        ((LOAD, "host:1"), "no addresses beside them"),
+        ((LOAD, DP2, IDLE), "give one saved page, or that of a server and that of its baseline"),
         (("--prometheus", "host:9090", LOAD), "--prometheus cannot be combined with server or page arguments"),
         (("host:1", "--model", "m"), "--model requires --prometheus"),
         (("host:1", "--window", "soon"), "must be a duration"),

@@ -108,7 +108,7 @@ def test_an_unknown_method_and_long_prompts_widen_the_range_and_are_named(judged
     prompts = f"vllm:prompt_tokens_total{labels} 50000\n"
     for model, why in (
         (judged(DEEP, ""), "the drafting method is unknown"),
-        (judged(DEEP, "frog"), "the method frog is unknown"),
+        (judged(DEEP, "custom_class"), "the method custom_class is unknown"),
         (judged(DEEP, further=prompts), "prompts of over 16,384 tokens make verifying slower"),
     ):
         assert known(assumed(model).speedup).low < usual.low

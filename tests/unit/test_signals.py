@@ -21,6 +21,7 @@ from draftboard.status import Status
 
 ROOT = Path(__file__).parent.parent.parent
 # What matters of these is their labels, or a code in somebody else's list.
+NEEDS_SOMEBODY = {Status.DOWN, Status.HUNG, Status.BAD, Status.STUCK, Status.WARN}
 WITHOUT_WORDS = {"firing_alerts", "drafting", "kv_cache_capacity"}
 PUBLIC = {
     # Names that users write into their own queries: they change only with a line in CHANGELOG.
@@ -68,9 +69,11 @@ def test_the_public_record_names_are_there(settings: Settings) -> None:
 
 
 def test_no_two_signals_have_the_same_name_title_question_description_or_record() -> None:
-    for aspect in ("name", "title", "question", "description", "record"):
+    for aspect in ("name", "title", "question", "description"):
         said = [value for signal in ALL if (value := getattr(signal, aspect)) is not None]
         assert [value for value in said if said.count(value) > 1] == []
+    records = [(level, signal.record) for signal in ALL if signal.record for level in signal.levels]
+    assert [record for record in records if records.count(record) > 1] == []
 
 
 def test_no_two_signals_have_the_same_expression(settings: Settings) -> None:
@@ -169,9 +172,10 @@ def test_every_state_and_every_verdict_is_part_of_exactly_one_health() -> None:
         # A model has a state whenever it is a target, so that all states together leave no model without health.
         assert sorted(map(int, named)) == [code.value for code in signal.codes]
     assert [code.value for code in health.codes] == list(range(len(health.codes)))
-    bad = [code.says for code in health.codes if code.status in {Status.DOWN, Status.BAD, Status.STUCK, Status.WARN}]
+    bad = [code.says for code in health.codes if code.status in NEEDS_SOMEBODY]
     assert [code.says for code in health.codes][: len(bad)] == bad == [
-        "down", "costs more", "not drafting", "about even",
+        "gone", "down", "servers down", "stuck", "requests fail", "users wait", "critical alert", "costs more",
+        "below break-even", "lost its drafter", "warning", "behind the others", "not drafting", "about even",
     ]  # fmt: skip
 
 

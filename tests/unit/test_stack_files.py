@@ -39,9 +39,10 @@ def test_the_committed_files_are_what_the_settings_of_the_stack_build(committed:
 @pytest.mark.parametrize("path", sorted(DEPLOY.rglob("*Dockerfile")), ids=lambda path: path.name)
 def test_an_image_is_built_on_a_pinned_one_and_adds_nothing_from_elsewhere(path: Path) -> None:
     text = path.read_text()
-    bases = re.findall(r"(?m)^FROM (\S+)$", text)
-    assert bases
-    assert all(base == "${PYTHON_IMAGE}" or re.search(r":v?\d[\w.-]+$", base) for base in bases)
+    stages = re.findall(r"(?m)^FROM (\S+)(?: AS (\S+))?$", text)
+    assert stages
+    own = {"${PYTHON_IMAGE}", *(name for _, name in stages)}
+    assert all(base in own or re.search(r":v?\d[\w.-]+$", base) for base, _ in stages)
     assert not re.search(r"(?m)^ADD |curl|wget|sudo|:latest", text)
 
 

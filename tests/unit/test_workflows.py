@@ -30,6 +30,8 @@ def test_each_step_to_a_release_waits_for_the_one_before(jobs: dict[str, Any]) -
         "attest": "build",
         "pypi": "attest",
         "files": "pypi",
+        "chart": "files",
+        "image": "files",
     }
     assert "make test" in [step.get("run") for step in jobs["test"]["steps"]]
     commands = [step["run"] for step in jobs["build"]["steps"] if "run" in step]

@@ -38,8 +38,8 @@ UNLIKE = {
 }
 UNLIKE_PANELS = dict.fromkeys(
     (
-        "draftboard-overview: Health and next step by model C",
-        "draftboard-overview: Health and next step by model F",
+        "draftboard-overview: Models, worst first F",
+        "draftboard-overview: Speedup, measured or expected A",
         "draftboard-compare: Variants by measured speedup A",
         "draftboard-compare: Measured speedup A",
         "draftboard-compare: Step latency by batch A",

@@ -218,3 +218,12 @@ class Probe(StatLoggerBase):
 for _name in getattr(Probe, "__abstractmethods__", ()):
     setattr(Probe, _name, lambda *_, **__: None)
 abc.update_abstractmethods(Probe)
+
+
+def __getattr__(name: str) -> Any:
+    """`draftboard_probe.Lens`, as vLLM's option --middleware names it: without that option nothing of it is loaded."""
+    if name != "Lens":
+        raise AttributeError(name)
+    from draftboard_lens import Lens  # noqa: PLC0415
+
+    return Lens

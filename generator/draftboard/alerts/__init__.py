@@ -8,6 +8,7 @@ from draftboard.alerts.alert import Alert
 from draftboard.alerts.annotations import annotations
 from draftboard.alerts.monitoring import ON_MONITORING, SAMPLES_STOPPED
 from draftboard.alerts.runbook import runbook
+from draftboard.alerts.servers import ON_SERVERS
 from draftboard.alerts.serving import ON_SERVING
 from draftboard.alerts.speculation import ON_SPECULATION
 from draftboard.errors import DraftboardError
@@ -15,6 +16,7 @@ from draftboard.signals.events import WATCHDOG
 
 SUBJECTS: dict[str, tuple[Alert, ...]] = {
     "speculation": ON_SPECULATION,
+    "servers": ON_SERVERS,
     "serving": ON_SERVING,
     "monitoring": ON_MONITORING,
 }

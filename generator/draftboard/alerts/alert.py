@@ -4,23 +4,26 @@ from dataclasses import dataclass
 from typing import Literal
 
 from draftboard.alerts.templating import filled
+from draftboard.catalogue import around, serving
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
-from draftboard.expr.nodes import Expr, ignoring
+from draftboard.expr.nodes import Expr, If, InDialect, Match, Raw, first_of, ignoring, over_level
 from draftboard.expr.reads import exists
 from draftboard.expr.to_promql import promql_of
 from draftboard.quantity import Quantity, Setting, value
 from draftboard.settings import Overlay, Settings, Severity
 from draftboard.signals import Level, Scope, Signal
+from draftboard.signals.events import FIRING
 from draftboard.signals.integrity import judged
 from draftboard.signals.requests import request_rate
 from draftboard.signals.signal import Better, Unit
 from draftboard.signals.traffic import generation_tokens
 
 LEAST_REQUESTS = Setting("traffic.requests_per_second")
-# Enough of each for a ratio of them.
+COUNTS_REQUESTS = InDialect(serving.REQUESTS_FINISHED)
+# Enough of each for a ratio of them; where requests are not counted, their tokens are.
 enough_tokens = generation_tokens > Setting("traffic.tokens_per_second")
-enough_requests = request_rate > LEAST_REQUESTS
+enough_requests = If(COUNTS_REQUESTS, request_rate > LEAST_REQUESTS, enough_tokens)
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,7 @@ class Alert:
     level: Level = Level.MODEL
     guard: Expr | None = judged  # Minimum traffic for a judgement; None where no traffic is itself the fault.
     watched: Expr | None = None  # What the alert watches instead of the whole signal.
+    until: Quantity | None = None  # Once it fires, until the signal is back across this instead of its threshold.
     when: str
     """Completes "Fires when ...": a template of settings and `${limit}`, the threshold in the signal's unit."""
     summary: str
@@ -92,7 +96,12 @@ class Alert:
     def watched_condition(self, settings: Settings) -> Expr:
         """The expression that the alert watches: it has a value where the condition holds."""
         operator, limit = self.threshold(settings)
-        return self._guarded((self.watched or self.signal).combined(operator, limit))
+        condition = self._guarded((self.watched or self.signal).combined(operator, limit))
+        if self.until is None:
+            return condition
+        own = Raw(around.ALERTS, matchers=(Match("alertname", "=", self.name), FIRING))
+        still = over_level("max", self.signal).combined(operator, self.until)
+        return first_of(condition, still & over_level("group", own))
 
     def _guarded(self, condition: Expr) -> Expr:
         return condition.combined("and", self.guard, ignoring(*self.signal.by)) if self.guard else condition

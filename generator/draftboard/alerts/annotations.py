@@ -1,6 +1,7 @@
 """The annotations of an alert: what a notification says, as a template that Prometheus or Grafana fills in."""
 
 from draftboard.alerts.alert import Alert
+from draftboard.alerts.platforms import platforms
 from draftboard.alerts.templating import environment, filled
 from draftboard.settings import Settings
 from draftboard.signals.signal import Unit
@@ -12,7 +13,7 @@ _FORMATS = dict.fromkeys((Unit.RATIO, Unit.TIMES, Unit.TIMES_NOW), "humanizePerc
 
 
 def annotations(alert: Alert, settings: Settings, *, by_grafana: bool = False) -> dict[str, str]:
-    """Summary, description and links, by name.
+    """Summary, description, links, and a command that asks for the value now, by name.
 
     Grafana's templates have neither external labels nor queries.
     """
@@ -26,13 +27,17 @@ def annotations(alert: Alert, settings: Settings, *, by_grafana: bool = False) -
             "format": _FORMATS.get(alert.signal.unit, "humanize"),
             "beside_record": alert.beside and not by_grafana and alert.beside.record_name(alert.level, settings),
             "beside_labels": (*carried, *alert.signal.by),
+            "record": alert.signal.record_name(alert.level, settings),
+            "alert": alert.name,
         }
     )
-    parts = {name: str(vars(module)[name]) for name in ("about", "who", "value", "beside", "variables")}
+    parts = {name: str(vars(module)[name]) for name in ("about", "who", "value", "beside", "variables", "query")}
+    promtool = next(iter(platforms(settings.runbooks).values())).run("promtool")
     made = {
         "summary": alert.summary.removesuffix(".") + parts["about"],
         "description": filled(alert.description, alert.name, settings, **parts),
         "runbook_url": f"{settings.links.runbooks}/{alert.name}.md",
+        "command": f"{promtool} query instant {settings.runbooks.prometheus} '{parts['query']}'",
     }
     if settings.links.grafana:
         made["dashboard_url"] = f"{settings.links.grafana}/d/draftboard-{alert.dashboard}{parts['variables']}"

@@ -28,9 +28,9 @@ ON_MONITORING = (
         beyond="stopped",
         for_="1m",
         severity="critical",
-        level=Level.FLEET,
+        level=Level.SCOPE,
         guard=None,
-        when="targets were scraped within ${rules.remember}, and no sample of any target arrives",
+        when="targets of a cluster were scraped within ${rules.remember}, and no sample of any of them arrives",
         summary="No samples arrive.",
         description="No sample of any target arrives. Alerts that were firing have not been resolved: their state is "
         "unknown until samples arrive.",

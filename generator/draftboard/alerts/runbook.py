@@ -6,8 +6,10 @@ There `${...}` holds, besides every setting:
 - `${title.acceptance}`: the title of a signal;
 - `${MODEL}`, `${HOST}`: matchers for one model or one server, as in `${model.acceptance}${MODEL}`;
 - `${pace["6h"]}`: the burn rate that fires over a window;
-- `${prometheus}`, `${alertmanager}`, `${server}`, `${compose}`: the compose stack, for commands that work as typed;
-  `${elsewhere}`: what to type for another server;
+- `${prometheus}`, `${alertmanager}`, `${server}`: addresses, for commands that work as typed; `${elsewhere}`: what to
+  type for another server; `${compose}`: `docker compose` with its file;
+- `${logs("vllm", 100)}`, `${logs_since("vllm", "1h")}`, `${inside.vllm}`: commands on the reader's platform.
+  `promtool` and `amtool` at the start of a line are run as the platform runs them;
 - what `runbook.md.j2` defines: `${judged}`, the drafts and counters that a judgement takes; `${policy}`, `${rebuild}`
   and `${silence("2h", "rollout")}` for the last section.
 """
@@ -18,6 +20,7 @@ from dataclasses import dataclass
 from jinja2 import TemplateError, TemplateNotFound
 
 from draftboard.alerts.alert import Alert
+from draftboard.alerts.platforms import COMPOSE, platforms
 from draftboard.alerts.templating import environment
 from draftboard.catalogue.dialects import VLLM
 from draftboard.errors import DraftboardError
@@ -26,13 +29,7 @@ from draftboard.settings.objectives import FAST, SLOW
 from draftboard.signals import ALL, Level
 
 _SIGNALS = {signal.name: signal for signal in ALL}
-_STACK = {
-    "prometheus": "http://127.0.0.1:9090",
-    "alertmanager": "http://127.0.0.1:9093",
-    "server": "http://127.0.0.1:8000",
-    "compose": "docker compose --file deploy/docker-compose.yml",
-    "elsewhere": "For another server, use the alert's `instance`.",
-}
+_ELSEWHERE = "For another server, use the alert's `instance`."
 
 
 @dataclass(frozen=True)
@@ -54,10 +51,17 @@ def runbook(alert: Alert, settings: Settings) -> str:
     """The runbook of an alert; a template that names what does not exist is a DraftboardError."""
     labels = settings.labels
     names = {labels.model_name: "MODEL", labels.instance: "HOST:8000"}
+    commands = platforms(settings.runbooks)
+    here = next(iter(commands.values()))
     own = [f'{label}="{name}"' for label, name in names.items() if label in alert.level.labels(settings)]
     try:
         text = environment.get_template("runbook.md.j2").render(
-            dict(settings) | _STACK | vars(alert.policy(settings)),
+            dict(settings) | dict(settings.runbooks) | vars(here) | vars(alert.policy(settings)),
+            compose=COMPOSE,
+            elsewhere=_ELSEWHERE,
+            logs=here.logs,
+            logs_since=here.logs_since,
+            platforms=list(commands.values()),
             **{level.value: _Records(level, settings) for level in Level},
             name=alert.name,
             when=alert.fires_when(settings),
@@ -74,4 +78,5 @@ def runbook(alert: Alert, settings: Settings) -> str:
     def in_dialect(series: re.Match[str]) -> str:
         return settings.dialect.named(series[0])
 
+    text = re.sub(r"^(?:promtool|amtool)(?= )", lambda program: here.run(program[0]), text, flags=re.MULTILINE)
     return re.sub(rf"{VLLM}\w+", in_dialect, text)

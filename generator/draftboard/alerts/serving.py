@@ -1,10 +1,17 @@
 """Alerts on serving: those that mean users without answers page by default."""
 
 from draftboard.alerts.alert import LEAST_REQUESTS, Alert, enough_requests, enough_tokens
-from draftboard.signals import Level, capacity, events, requests, responses, slo, stalls, states, steps, users
+from draftboard.expr.nodes import ByLabel, If, IsSet, Labels
+from draftboard.quantity import Setting
+from draftboard.signals import Level, capacity, requests, responses, slo, steps, users
 
 _enough_arrivals = requests.requests_rejected.sum("reason") + requests.request_rate > LEAST_REQUESTS
 """Rejected requests are traffic too, even where none is served."""
+
+_CANCELLED = Setting("thresholds.unfinished_of_model")
+_by_design = ByLabel(_CANCELLED, Setting("thresholds.unfinished"), Labels("model_name"), requests.unfinished)
+_ON_ERRORS = Setting("thresholds.errors") / 2
+"""A page on errors ends below it: what moves around the limit is one page."""
 
 _BURNS = (
     "${who}: the error budget of the SLO {{ $labels.slo }} burns at ${value} times the sustainable rate"
@@ -14,96 +21,13 @@ _BURNS = (
 
 ON_SERVING = (
     Alert(
-        name="VLLMModelDown",
-        signal=states.servers_down,
-        beyond="too-many-down",
-        for_="1m",
-        severity="critical",
-        level=Level.SERVICE,
-        guard=None,
-        when="more than ${limit} of the servers of a model do not answer",
-        summary="Servers of a model do not answer.",
-        description="${who}: ${value} of its servers do not answer scrapes. The others may be overloaded.",
-        dashboard="latency",
-    ),
-    Alert(
-        name="VLLMModelGone",
-        signal=states.gone,
-        beyond="gone",
-        for_="5m",
-        severity="critical",
-        level=Level.SERVICE,
-        guard=None,
-        when="a model that was served within ${rules.remember} has no scrape target left",
-        summary="A model has no server left.",
-        description="${who} was served within the last ${rules.remember}. None of its servers is a scrape target any "
-        "more.",
-        dashboard="latency",
-    ),
-    Alert(
-        name="VLLMTargetDown",
-        signal=states.target_up,
-        beyond="down",
-        for_="1m",
-        level=Level.TARGET,
-        guard=None,
-        when="a server has not answered scrapes for ${rules.silence}",
-        summary="A vLLM server does not answer.",
-        description="${who} does not answer scrapes. Its requests fail, or other servers answer them later.",
-        dashboard="latency",
-        # Of many servers one message; a crash loop is one trouble.
-        inhibited_by=("VLLMModelDown", "VLLMTargetFlapping"),
-    ),
-    Alert(
-        name="VLLMTargetFlapping",
-        signal=events.interruptions,
-        beyond="flapping",
-        for_="1m",
-        keep_firing_for="30m",
-        level=Level.TARGET,
-        guard=None,
-        when="a server restarts or stops answering more than ${limit} times within ${rules.remember}",
-        summary="A vLLM server is flapping.",
-        description="${who} restarted or stopped answering ${value} times within ${rules.remember}. Each time, "
-        "requests in flight are lost.",
-        dashboard="latency",
-    ),
-    Alert(
-        name="VLLMEngineStuck",
-        signal=stalls.stuck,
-        beyond="stuck",
-        for_="2m",
-        severity="critical",
-        level=Level.ENGINE,
-        guard=None,
-        when="an engine has running requests, but generates no token and computes no prompt for ${rules.rate_window}",
-        summary="An engine is stuck.",
-        description="${who} holds ${value} running requests and has generated no token for ${rules.rate_window}. Its "
-        "health check may still pass.",
-        dashboard="latency",
-    ),
-    Alert(
-        name="VLLMRequestsUnanswered",
-        signal=stalls.unanswered,
-        beyond="unanswered",
-        for_="3m",
-        severity="critical",
-        level=Level.TARGET,
-        guard=None,
-        when="a server accepts requests, but finishes none for ${rules.rate_window}",
-        summary="A vLLM server accepts requests but answers none.",
-        description="${who} accepted ${value} requests within ${rules.rate_window} but finished none. Clients time "
-        "out.",
-        dashboard="latency",
-        inhibited_by=("VLLMEngineStuck",),  # The engine that holds them.
-    ),
-    Alert(
         name="VLLMRequestsAbandoned",
         signal=requests.unfinished,
         beyond="given-up",
         for_="10m",
         keep_firing_for="10m",
         guard=None,  # The signal itself asks for enough requests.
+        watched=If(IsSet(_CANCELLED.path), requests.unfinished > _by_design, requests.unfinished),
         when="more than ${limit} of the requests that received a first token never finish",
         summary="Clients abandon requests.",
         description="${who}: ${value} of the requests that received a first token never finish. No error counter shows "
@@ -119,7 +43,8 @@ ON_SERVING = (
         keep_firing_for="10m",
         severity="critical",
         guard=None,  # What is watched asks for enough requests.
-        watched=requests.lately_or_in_an_hour(requests.errors, requests.request_rate),
+        watched=requests.lately_or_in_hours(requests.errors, requests.request_rate),
+        until=_ON_ERRORS,
         when="more than ${limit} of finished requests end in an error",
         summary="Requests fail inside the engine.",
         description="${who}: ${value} of finished requests ended in an error inside the engine.",
@@ -134,7 +59,8 @@ ON_SERVING = (
         severity="critical",
         level=Level.SERVICE,
         guard=None,  # What is watched asks for enough requests.
-        watched=requests.lately_or_in_an_hour(responses.http_faults, responses.http_responses),
+        watched=requests.lately_or_in_hours(responses.http_faults, responses.http_responses),
+        until=_ON_ERRORS,
         when="more than ${limit} of the HTTP responses of a model's servers are 5xx, other than requests rejected by a "
         "queue limit",
         summary="vLLM servers answer with 5xx.",

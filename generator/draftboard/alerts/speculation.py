@@ -1,13 +1,19 @@
 """Alerts on speculation: none is about latency or outage, so none pages by default."""
 
-from draftboard.alerts.alert import LEAST_REQUESTS, Alert, enough_requests, enough_tokens
-from draftboard.expr.nodes import InWindow
+from draftboard.alerts.alert import COUNTS_REQUESTS, LEAST_REQUESTS, Alert, enough_requests, enough_tokens
+from draftboard.expr.nodes import If, InWindow, Labels
 from draftboard.quantity import Setting
-from draftboard.signals import Level, acceptance, comparison, economics, integrity, requests, states, verdicts
+from draftboard.signals import Level, acceptance, comparison, decline, economics, integrity, requests, states, verdicts
 from draftboard.signals.integrity import judged
 from draftboard.signals.traffic import enough_drafts
 
-_enough_to_compare = InWindow(requests.request_rate) >= Setting("traffic.requests_to_compare")
+# What text repeats changes from request to request: without a usual day, a drop of lookups is no drop.
+_unknown_lookup = judged.where(Labels("spec_method"), Setting("methods.lookup")).combined(
+    "unless", comparison.length_anomaly
+)
+_enough_to_compare = If(
+    COUNTS_REQUESTS, InWindow(requests.request_rate) >= Setting("traffic.requests_to_compare"), enough_drafts
+)
 _as_usual = comparison.length_anomaly > (-Setting("thresholds.usual"))
 ON_SPECULATION = (
     Alert(
@@ -31,7 +37,8 @@ ON_SPECULATION = (
         beyond="dropped",
         for_="15m",
         keep_firing_for="10m",
-        guard=judged.combined("unless", _as_usual) & (_enough_to_compare & _enough_to_compare.ago(comparison.BEFORE)),
+        guard=judged.combined("unless", _as_usual).combined("unless", _unknown_lookup)
+        & (_enough_to_compare & _enough_to_compare.ago(comparison.BEFORE)),
         when="draft acceptance is below ${limit} of its value ${rules.compare_with} ago, within the positions drafted "
         "at both times",
         summary="Draft acceptance has dropped.",
@@ -54,13 +61,32 @@ ON_SPECULATION = (
         inhibited_by=("SpecDecodeAcceptanceDrop",),  # The same drop, seen against a day instead of an hour.
     ),
     Alert(
+        name="SpecDecodeAcceptanceDecline",
+        signal=decline.acceptance_decline,
+        beyond="declined",
+        for_="1h",
+        keep_firing_for="1h",
+        when="an hour's draft acceptance is below ${limit} of that after the last restart, and lower than yesterday at "
+        "the same hour; or below ${limit} of that of the same hour a week ago",
+        summary="Draft acceptance declines slowly.",
+        description="${who}: draft acceptance has declined to ${value} of what it was after the last restart, or a "
+        "week ago. Restart one engine and compare it with the others.",
+        dashboard="overview",
+        inhibited_by=("SpecDecodeAcceptanceDrop",),
+    ),
+    Alert(
         name="SpecDecodeEngineOutlier",
         signal=comparison.length_to_others,
         beyond="outlier",
         for_="15m",
         keep_firing_for="10m",
         level=Level.ENGINE,
-        guard=judged & (enough_requests & (comparison.other_engines(requests.request_rate) > LEAST_REQUESTS)),
+        guard=judged
+        & If(
+            COUNTS_REQUESTS,
+            enough_requests & (comparison.other_engines(requests.request_rate) > LEAST_REQUESTS),
+            enough_tokens,  # The signal itself asks for drafts of the others.
+        ),
         when="the mean acceptance length of an engine is below ${limit} of that of the model's other engines",
         summary="One engine accepts far fewer draft tokens than the others.",
         description="${who}: its mean acceptance length is ${value} of that of the model's other engines.",
@@ -72,11 +98,13 @@ ON_SPECULATION = (
         beyond="suspicious",
         for_="30m",
         keep_firing_for="10m",
-        guard=judged & (requests.cut_off > Setting("thresholds.cut_off")),  # A loop goes on.
-        when="draft acceptance is above ${limit}, and most answers reach their length limit: often a repetition loop",
+        # A loop goes on; where finish reasons are not counted, only acceptance tells.
+        guard=If(COUNTS_REQUESTS, judged & (requests.cut_off > Setting("thresholds.cut_off")), judged),
+        when="draft acceptance is above ${limit}, and most answers reach their length limit, where finish reasons are "
+        "counted: often a repetition loop",
         summary="Nearly every draft token is accepted.",
-        description="${who}: draft acceptance is ${value}, and most answers reach their length limit. That is often a "
-        "repetition loop.",
+        description="${who}: draft acceptance is ${value}. That is often a repetition loop, in which most answers "
+        "reach their length limit.",
         dashboard="overview",
     ),
     Alert(

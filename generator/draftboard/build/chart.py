@@ -14,7 +14,7 @@ RECORDING = f"{FOLDER}/files/recording.yaml"
 ALERTING = f"{FOLDER}/files/alerting.yaml"
 DASHBOARDS = f"{FOLDER}/files/dashboards"
 _FILES = (
-    *("Chart.yaml", "values.yaml", "values.schema.json"),
+    *("Chart.yaml", "README.md", "values.yaml", "values.schema.json"),
     *(f"templates/{name}" for name in ("_helpers.tpl", "NOTES.txt", "rules.yaml", "scrape.yaml", "dashboards.yaml")),
     *(f"presets/{name}.yaml" for name in ("kube-prometheus-stack", "vllm-production-stack", "llm-d")),
 )
@@ -43,6 +43,11 @@ def text(path: str, settings: Settings, made_by: str) -> str:
         relabelings={keep: _of_operator(settings, keep) for keep in ("known", "everything")},
         known_labels=[*scraping.known_labels(settings), *_OF_OPERATOR],
     )
+
+
+def on_kubernetes(settings: Settings) -> Settings:
+    """The settings, for readers who type kubectl."""
+    return settings.model_copy(update={"runbooks": settings.runbooks.model_copy(update={"platform": "kubernetes"})})
 
 
 def _of_operator(settings: Settings, keep: str) -> list[scraping.Relabeling]:

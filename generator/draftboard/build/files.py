@@ -10,7 +10,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from draftboard.alerts import Alert, by_subject, of_settings, runbook
-from draftboard.build import chart, mixin, stack
+from draftboard.build import chart, mixin, rollouts, stack
 from draftboard.dashboards import Dashboard, dashboards
 from draftboard.errors import DraftboardError
 from draftboard.files import whole
@@ -34,14 +34,9 @@ _MADE_BY = "Made by `draftboard build`: edit the generator or your settings, not
 _OWN = re.compile(r'`draftboard build`|"uid": ?"draftboard-')
 """What every generated file contains, whatever version made it."""
 _TYPED = """\
-A runbook begins with what the alert means and three commands, typed in the repository's folder on the host of the
-compose stack; elsewhere replace the addresses. After `make tools`, `promtool` and `amtool` are in `.tools/bin`;
-they are also in the containers:
-
-```sh
-alias promtool='docker compose --file deploy/docker-compose.yml exec prometheus promtool'
-alias amtool='docker compose --file deploy/docker-compose.yml exec alertmanager amtool'
-```"""
+A runbook begins with what the alert means, whether it is one or several, and three commands, typed in the repository's
+folder. Commands are those of the platform that `[runbooks]` names in the settings; a table has the others.
+"""
 
 
 class Rendered(Mapping[str, str]):
@@ -91,8 +86,9 @@ def _makers(settings: Settings) -> dict[str, Callable[[], str]]:
         **mixin.files(settings, _MADE_BY),
         **{path: partial(stack.text, path, settings, _MADE_BY) for path in stack.TEMPLATES},
         **{path: partial(chart.text, path, settings, _MADE_BY) for path in chart.TEMPLATES},
+        **{path: partial(rollouts.text, path, settings, _MADE_BY) for path in rollouts.paths(settings)},
         chart.RECORDING: partial(rules, "recording", "prometheus"),
-        chart.ALERTING: partial(rules, "alerting", "prometheus"),
+        chart.ALERTING: partial(_rules, chart.on_kubernetes(settings), "alerting", "prometheus"),
         **{f"{chart.DASHBOARDS}/{uid}.json": text for uid, text in imports[Edition.RECORDS].items()},
     }
 

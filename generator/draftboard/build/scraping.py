@@ -31,7 +31,8 @@ def known_series(settings: Settings) -> list[str]:
     dialect = settings.dialect
     names = {name for part in _of_servers() for name in dialect.written(part)} | {metric.name for metric in dialect.own}
     # `draftboard doctor` recognises by them what the settings do not name, and what is too old.
-    names |= {name for one in DIALECTS.values() for name in one.written(serving.REQUESTS_RUNNING)}
+    names |= {name for one in DIALECTS.values() for name in one.written(one.seen_by)}
+    names |= {dialect.sign for dialect in DIALECTS.values() if dialect.sign}
     return sorted(names | {f"{old.name}(_count)?" for old in removed.REMOVED})
 
 

@@ -36,7 +36,7 @@ def text(path: str, settings: Settings, made_by: str) -> str:
         # Five checks a beat: one just before the next beat must not delay it by a whole interval.
         heartbeat_check=(settings.stack.notify.heartbeat_interval // 5).at_least(Duration(1)),
         inhibitions=tuple(inhibitions(settings)),
-        severities=SEVERITIES[::-1],
+        receivers=SEVERITIES[::-1],
     )
 
 
@@ -65,7 +65,7 @@ def inhibitions(settings: Settings) -> Iterator[Inhibition]:
                 by_labels.setdefault(shared, []).append(alert.name)
         for equal, names in by_labels.items():
             # What stopped is all samples of a Prometheus, which the widest label of its alerts names.
-            of_prometheus = settings.labels.scope[:1] if cause.name == SAMPLES_STOPPED else equal
+            of_prometheus = settings.labels.widest if cause.name == SAMPLES_STOPPED else equal
             yield Inhibition(cause.name, tuple(names), of_prometheus)
 
 

@@ -5,12 +5,12 @@ documentation; those of the monitoring, pages of Prometheus, Alertmanager and no
 entry here and nowhere else.
 """
 
-from draftboard.catalogue import around, latency, probe, serving, speculation
+from draftboard.catalogue import around, latency, lens, probe, serving, speculation
 from draftboard.catalogue.metric import ELSEWHERE, OLDEST, RECORDED, Histogram, Kind, Metric, Owner, Presence
 
 CATALOGUE = tuple(
     metric
-    for module in (speculation, serving, latency, probe, around)
+    for module in (speculation, serving, latency, probe, lens, around)
     for metric in vars(module).values()
     if isinstance(metric, Metric)
 )

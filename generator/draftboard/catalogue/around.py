@@ -162,6 +162,9 @@ NOTIFICATIONS_FAILED = _exporter_series(Presence.OF_ALERTMANAGER, "integration",
 ALERTMANAGER_BUILD = _exporter_series(Presence.OF_ALERTMANAGER)(
     "alertmanager_build_info", "bool", "1 of each Alertmanager, with its version in labels."
 )
+PROBE_SUCCESS = _exporter_series(Presence.PROBED)(
+    "probe_success", "bool", "1 when the last probe of the blackbox exporter succeeded, else 0."
+)
 
 _disk_series = _exporter_series(Presence.NODE_EXPORTER, "device", "fstype", "mountpoint")
 DISK_AVAILABLE = _disk_series("node_filesystem_avail_bytes", "bytes", "Bytes of a disk that users may still write.")

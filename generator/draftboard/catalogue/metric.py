@@ -34,10 +34,17 @@ class Presence(Enum):
     OF_PROMETHEUS = "where the Prometheus that evaluates the rules is scraped"
     OF_ALERTMANAGER = "where Alertmanager is scraped"
     NODE_EXPORTER = "where node-exporter runs"
+    PROBED = "where the blackbox exporter probes a model"
     PROBE = "where vLLM loads Draftboard's plugin"
+    COUNTED = "from the first increment on"
+    BUSY = "while requests run"
+    DRAFTED = "from the first response that drafted"
 
 
-ELSEWHERE = frozenset(Presence) - {Presence.ALWAYS, Presence.SPECULATING, Presence.HTTP, Presence.ONE_PROCESS}
+ELSEWHERE = frozenset(
+    {Presence.PROMETHEUS, Presence.GPU_EXPORTER, Presence.OF_PROMETHEUS, Presence.OF_ALERTMANAGER}
+    | {Presence.NODE_EXPORTER, Presence.PROBED, Presence.PROBE}
+)
 """Of series that no server of vLLM exposes."""
 
 

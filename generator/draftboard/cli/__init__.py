@@ -24,12 +24,16 @@ _COMMANDS = {
     "sweep": ("sweep:sweep_command", "Measure speculation at several temperatures."),
     "calibrate": ("calibrate:calibrate_command", "Measure draft costs by batch size against a baseline."),
     "history": ("history:history_command", "List past changes, and whether each helped."),
+    "experiment": ("experiment:experiment", "Plan and read an experiment on one fleet."),
+    "alerts": ("alerts:alerts", "Print the notifications that you would have had."),
     "plan": ("plan:plan", "Plan draft length, memory, cost and K by batch size."),
     "init": ("files:init", "Write a settings file with every default as a comment."),
     "build": ("files:build", "Write dashboards, rules and the stack's configuration."),
     "check": ("files:check", "Compare files on disk with a build; exit 1 if they differ."),
     "signals": ("files:signals", "List signals with description, action and PromQL."),
     "stack": ("stack:stack", "Write the Docker Compose stack to a folder."),
+    "serve": ("serve:serve_command", "Answer an assistant (Model Context Protocol)."),
+    "top": ("top:top_command", "Show every model live in the terminal."),
     "replay": ("lab:replay_command", "Evaluate the rules over a recording."),
     "demo": ("lab:demo", "Replay ten minutes of a real vLLM, then drill an alert."),
     "simulate": ("lab:simulate", "Serve or record simulated vLLM /metrics pages."),
@@ -118,6 +122,11 @@ def _terminated(number: int, _frame: object) -> None:
 
 def main(arguments: list[str] | None = None) -> Any:  # noqa: ANN401  (click's own)
     """Run a command. A user's mistake is one line and exit code 2; on SIGTERM a command ends what it started."""
+    if sys.stderr is None:  # closed by the caller, as in `2>&-`
+        sys.stderr = io.StringIO()
+    if sys.stdout is None:
+        print_line("draftboard: standard output is closed: redirect it to a file or to /dev/null", err=True)
+        raise SystemExit(2)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="draftboard")

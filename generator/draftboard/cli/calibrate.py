@@ -89,6 +89,7 @@ def calibrate_command(
     from draftboard.files import require_new
     from draftboard.pictures import require_drawable
     from draftboard.reading import Recorded
+    from draftboard.settings import spelled
 
     require(plot or fragment or not force, "--force requires --write or --plot: it replaces those files")
     given = {name: value for name, value in load_options.items() if value is not None}
@@ -105,6 +106,7 @@ def calibrate_command(
         require_drawable(plot)
     room.require_statsmodels()
     settings = load(config)
+    method = spelled(method, settings) or method
     with screen.progress_bar() as progress:
         if prometheus is not None:
             source = Recorded(prometheus, span, model, at, Access.from_files(token_file, ca_file))

@@ -22,7 +22,7 @@ _WINDOW = Duration(10)
 @click.option("--vllm-version", metavar="VERSION", help="Release of vLLM to check for. Default: a SOURCE's own.")
 @shared.config_option
 @shared.access_options()
-@shared.json_options
+@shared.output_options
 def doctor_command(
     *,
     sources: tuple[str, ...],
@@ -38,8 +38,8 @@ def doctor_command(
 ) -> None:
     """Find what is missing or wrong, and how to correct it.
 
-    SOURCE is the address of a vLLM server, or a saved /metrics page. Exit codes: 0 no problem, 1 problems or warnings,
-    2 nothing could be examined.
+    SOURCE is the address of a vLLM server, a saved /metrics page, or a YAML file with command lines of vLLM (Compose,
+    Kubernetes, Helm values). Exit codes: 0 no problem, 1 problems or warnings, 2 nothing could be examined.
     """
     from draftboard import doctor
     from draftboard.access import Access
@@ -52,11 +52,15 @@ def doctor_command(
     shared.require(window is None or sources, "--window requires a SOURCE")
     shared.require(reads or not (token_file or ca_file), "--token-file and --ca-file require a SOURCE or --prometheus")
     settings, access, examinations = load(config), Access.from_files(token_file, ca_file), []
+    manifests = [source for source in sources if doctor.is_manifest(source)]
+    sources = tuple(source for source in sources if source not in manifests)
     release = doctor.release_of(vllm_version, sources, access)
     if speculative_config is not None:
         examinations.append(doctor.examine_config(speculative_config, settings, release))
     if command is not None:
         examinations.append(doctor.examine_command(command, settings, release))
+    for manifest in manifests:
+        examinations += doctor.examine_manifest(Path(manifest), settings, release)
     if prometheus is not None:
         with Client(prometheus, access) as client:
             examinations.append(doctor.examine_prometheus(client, settings, time.time() if at is None else at, release))

@@ -94,9 +94,10 @@ def check(config: Path | None, out: Path | None, ruler: Ruler | None) -> None:
 @config_option
 @json_options
 def signals(words: tuple[str, ...], config: Path | None) -> None:
-    """List signals: meaning, action, metrics, record, panels, alerts, PromQL.
+    """List signals: without WORDS, name and title of each.
 
-    With WORDS, list those whose name, question, metrics, records or alerts contain every word.
+    With WORDS, print meaning, action, metrics, record, panels, alerts and PromQL of those whose name, question,
+    metrics, records or alerts contain every word.
     """
     from draftboard.alerts import load
     from draftboard.build import inventory
@@ -104,7 +105,17 @@ def signals(words: tuple[str, ...], config: Path | None) -> None:
     listed = inventory(load(config)).matching(words)
     if not listed.signals:
         raise DraftboardError(f"no signal contains {' and '.join(words)}: `draftboard signals` lists all")
-    print_result(listed, partial(_listed, listed))
+    print_result(listed, partial(_listed if words else _index, listed))
+
+
+def _index(listed: "Inventory") -> "Document":
+    from draftboard.output import Document, Note, Table, columns
+
+    rows = tuple((entry.name, entry.title, entry.unit) for entry in listed.signals)
+    note = (
+        "draftboard signals WORD: meaning, action, metrics, records, panels, alerts and PromQL of those with the word."
+    )
+    return Document.of((Table(columns("Signal", "Title", "Unit"), rows), Note(note)))
 
 
 def _listed(listed: "Inventory") -> "Document":

@@ -1,5 +1,6 @@
 """`replay`, `drill`, `demo` and `simulate`: rules and alerts, tested without a GPU."""
 
+import math
 import signal
 import tempfile
 import threading
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
 @click.option("--keep", is_flag=True, help="Leave Prometheus running on loopback, with recording and records.")
 @shared.program_option("prometheus")
 @shared.program_option("promtool")
-def replay_command(recording: Path, config: Path | None, *, keep: bool, prometheus: Path, promtool: Path) -> None:
+def replay_command(
+    recording: Path, config: Path | None, *, keep: bool, prometheus: Path, promtool: Path, details: bool = True
+) -> None:
     """Evaluate the rules over RECORDING and print each model's verdicts and the alerts that would have fired.
 
     RECORDING is OpenMetrics text with timestamps, such as `promtool tsdb dump-openmetrics` writes; it may be compressed
@@ -46,7 +49,7 @@ def replay_command(recording: Path, config: Path | None, *, keep: bool, promethe
         ) as replayed,
     ):
         story = replay.story_of(replayed)
-    shared.print_result(story, partial(replay.summary, story))
+    shared.print_result(story, partial(replay.summary if details else replay.brief, story))
     if folder:
         pid, url = replay.leave_running(folder, settings, prometheus)
         shared.print_line(
@@ -70,9 +73,17 @@ def drill_command(scenario: str, config: Path | None, *, speed: float, prometheu
     from draftboard.alerts import load
     from draftboard.cli import screen
     from draftboard.lab import drill
+    from draftboard.lab.simulator import find
 
     settings, programs = load(config), drill.Programs(prometheus, alertmanager)
-    with screen.progress_bar() as progress:
+    with screen.progress_bar(piped=True) as bar:
+
+        def progress(what: str, done: int, total: int) -> None:
+            if not done:
+                lasts = Duration(math.ceil(find(scenario).duration.seconds / speed))
+                shared.print_line(f"{scenario}: takes about {lasts} at --speed {speed:g}", err=True)
+            bar(what, done, total)
+
         outcome = drill.rehearse(scenario, settings, programs, speed=speed, progress=progress)
     shared.print_result(outcome, partial(drill.shown, outcome))
     if not outcome.passed:
@@ -84,15 +95,18 @@ _RECORDED = _DEMO / "run-v0.32.0-ngram-vs-baseline.om.gz"
 
 
 @click.command("demo")
+@click.option("--details", is_flag=True, help="Print every table of the replay.")
 @click.option("--keep", is_flag=True, help="Leave Prometheus running on loopback, with recording and records.")
 @shared.program_option("prometheus")
 @shared.program_option("promtool")
 @shared.program_option("alertmanager")
 @click.pass_context
-def demo(context: click.Context, *, keep: bool, prometheus: Path, promtool: Path, alertmanager: Path) -> None:
+def demo(
+    context: click.Context, *, details: bool, keep: bool, prometheus: Path, promtool: Path, alertmanager: Path
+) -> None:
     """Replay ten minutes of a real vLLM, then drill an alert."""
     optional_module("draftboard.lab.simulator.fleet", why="demo needs", extra="lab")
-    recorded = {"config": _DEMO / "draftboard.toml", "keep": keep, "promtool": promtool}
+    recorded = {"config": _DEMO / "draftboard.toml", "keep": keep, "promtool": promtool, "details": details}
     context.invoke(replay_command, recording=_RECORDED, prometheus=prometheus, **recorded)
     click.echo()
     drilled = {"config": _DEMO / "drill.toml", "speed": 60.0, "alertmanager": alertmanager}

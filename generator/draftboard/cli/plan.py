@@ -12,7 +12,7 @@ from draftboard import plan as plans
 from draftboard.alerts import load
 from draftboard.cli.shared import FILE, Command, config_option, json_options, print_result
 from draftboard.errors import DraftboardError
-from draftboard.settings import Settings
+from draftboard.settings import Settings, method_of
 
 _Given = dict[str, Any]
 _LONGEST_TEXT = 4_000
@@ -185,8 +185,8 @@ def vram(given: _Given) -> plans.basis.Plan:
 @_printed
 def decide(given: _Given) -> plans.basis.Plan:
     """Check whether to speculate; missing input is unknown."""
-    settings, method = load(given["config"]), given["method"] or plans.basis.DRAFT_MODEL
-    plans.basis.cost_ratio(settings, None, method)  # refuses a mistyped method, which would skip checks
+    settings = load(given["config"])
+    method = method_of(given["method"] or "", settings) or plans.basis.DRAFT_MODEL
     if given["draft_params"] is None and method in settings.methods.lookup:
         given["draft_params"] = 0.0
     room = None if None in map(given.get, ("draft_params", *_SIZES)) else _vram(settings, given)

@@ -1,8 +1,11 @@
 """`report`: whether speculation pays now, by a running vLLM, saved pages or a Prometheus."""
 
+import sys
+import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -11,10 +14,14 @@ from draftboard.cli.shared import FILE, Number, require
 from draftboard.durations import READING, Duration
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from draftboard.access import Access
     from draftboard.reading import Lifetime, Pages, Servers, Source
+    from draftboard.report import Report
 
 
+_PAGES = 2  # A server and its baseline.
 sources_argument = click.argument("sources", nargs=-1, metavar="[URL|PAGE]...")
 window_option = shared.duration_option(
     "--window", words=f"Sampling window of servers (default {READING}), or time between two saved pages."
@@ -46,6 +53,8 @@ method_option = click.option(
 @shared.output_options
 @click.option("--plot", type=FILE, metavar="FILE.svg|png", help="Also draw survival and speedup to a file.")
 @shared.force_option
+@shared.duration_option("--every", words="With --json: print a line for each model, again and again, this far apart.")
+@click.option("--otlp", is_flag=True, help="With --every: also send each line as an OpenTelemetry log record.")
 def report_command(
     *,
     sources: tuple[str, ...],
@@ -63,21 +72,27 @@ def report_command(
     config: Path | None,
     plot: Path | None,
     force: bool,
+    every: Duration | None,
+    otlp: bool,
     **sampling: float | None,
 ) -> None:
     """Report whether speculation pays, why, and what to change.
 
     URL is a running server, as host:port or in full; several are reported together. PAGE is a saved page: it covers
-    all the time since its server started.
+    all the time since its server started. A server without speculation beside one of its model that speculates is its
+    baseline, and measures it.
     """
     from draftboard.access import Access
     from draftboard.alerts import load
     from draftboard.cli import screen
     from draftboard.files import require_new
     from draftboard.pictures import require_drawable
-    from draftboard.reading import Recorded, Servers
-    from draftboard.report import Sampling, document, draw, report
+    from draftboard.reading import Lifetime, Pages, Recorded, Servers
+    from draftboard.report import Sampling, document, draw, report, telemetry
 
+    require(not every or shared.prints_json(), "--every requires --json")
+    require(every or not otlp, "--otlp requires --every")
+    require(not (every and (plot or at is not None)), "--every excludes --plot and --at")
     require(plot or not force, "--force requires --plot: it replaces that file")
     if plot:
         require_new(plot, force=force)
@@ -94,11 +109,36 @@ def report_command(
         needless = (token_file or ca_file) and not isinstance(source, Servers)
         require(not needless, "--token-file and --ca-file apply to servers, not to saved pages")
     requests = Sampling(**sampling)
+    if every:
+        require(not isinstance(source, Pages | Lifetime), "--every requires servers or --prometheus")
+        look = partial(report, source, settings, method=method, engines=engines, sampling=requests)
+        _repeat(look, every, send=telemetry.sender() if otlp else None)
     with screen.progress_bar() as progress:
         result = report(source, settings, method=method, engines=engines, sampling=requests, progress=progress)
     shared.print_result(result, partial(document, result, settings, engines=engines))
     if plot:
         draw(result, settings, plot)
+
+
+def _repeat(look: "Callable[[], Report]", every: Duration, send: "Callable[[Report], None] | None") -> NoReturn:
+    """Print each model of each report as a line of JSON, a report of it alone; a failure is a line on stderr."""
+    from draftboard import output
+    from draftboard.errors import DraftboardError
+
+    while True:
+        begun = time.monotonic()
+        try:
+            latest = look()
+        except DraftboardError as error:
+            shared.print_line(f"draftboard: {error}", err=True)
+        else:
+            for model in latest.models:
+                one = replace(latest, models=(model,))
+                click.echo(output.as_json(one, indent=None))
+                if send:
+                    send(one)
+            sys.stdout.flush()
+        time.sleep(max(0.0, begun + every.seconds - time.monotonic()))
 
 
 def source_of_pages(
@@ -116,8 +156,8 @@ def source_of_pages(
     if not saved:
         return Servers(sources, window or READING, access)
     require(
-        len(sources) == 1,
-        "a saved page cannot be combined with others: give two pages of one server as --before and --after",
+        len(saved) == len(sources) <= _PAGES,
+        "give one saved page, or that of a server and that of its baseline, and no addresses beside them",
     )
     require(not window, "--window applies to servers, or to --before and --after: a single page has no window")
-    return Lifetime(Path(saved[0]))
+    return Lifetime(*map(Path, saved))

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from rich import markup, progress
 from rich.console import Console
 
+from draftboard.cli.shared import print_line
 from draftboard.output import Progress, escape
 
 
@@ -21,12 +22,14 @@ def console() -> Console:
 
 
 @contextmanager
-def progress_bar() -> Iterator[Progress]:
-    """A progress bar on a terminal, nothing elsewhere."""
+def progress_bar(*, piped: bool = False) -> Iterator[Progress]:
+    """A progress bar on a terminal; elsewhere nothing, or a line on stderr for each call where `piped` asks for it."""
     with progress.Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task("")
 
         def update(what: str, done: int, total: int) -> None:
+            if piped and bar.disable:
+                print_line(f"{what} ({done} of {total} steps done)", err=True)
             bar.update(task, description=markup.escape(escape.terminal(what)), completed=done, total=total)
 
         yield update

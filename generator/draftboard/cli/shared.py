@@ -52,6 +52,11 @@ def output_options(command: Command) -> Command:
     return json_options(_flag("--markdown", "Print Markdown.", _choose_form)(command))
 
 
+def prints_json() -> bool:
+    """Whether the command was called with `--json`."""
+    return click.get_current_context().meta.get(_FORM) == "json"
+
+
 def print_result(result: object, document: "Callable[[], Document]") -> None:
     """Print a command's result in the form that its options choose: a document for people unless they choose JSON."""
     from draftboard import output
@@ -105,11 +110,11 @@ def _program(_context: click.Context, _option: click.Parameter, given: str) -> P
     return Path(fetched or shutil.which(given) or given).absolute()
 
 
-def program_option(name: str) -> Callable[[Command], Command]:
+def program_option(name: str, into: str = "") -> Callable[[Command], Command]:
     """A program: as given, else from the environment, else as fetched by `make tools`, else from PATH."""
     return click.option(
         f"--{name}-program",
-        name,
+        into or name,
         envvar=name.upper(),
         default=name,
         show_envvar=True,

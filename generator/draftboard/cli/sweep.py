@@ -12,6 +12,7 @@ from draftboard.access import API_KEY, Access
 from draftboard.alerts import load
 from draftboard.cli import screen, shared
 from draftboard.durations import Duration
+from draftboard.settings import method_of
 from draftboard.sweep import BUILT_IN, Plan, document, read_prompts, sweep
 
 _TEMPERATURE, _MOST_TEMPERATURES = shared.Number(0, 2), 20
@@ -73,6 +74,7 @@ def sweep_command(
     """
     settings, access = load(config), Access.of_api_server(token_file, ca_file)
     text = read_prompts(prompts) if prompts else BUILT_IN
+    planned["method"] = method_of(planned["method"], settings)
     plan = Plan(server=url, prompts=text, timeout=timeout.seconds, access=access, **planned)
     with screen.progress_bar() as progress:
         result = sweep(plan, settings, progress=progress)

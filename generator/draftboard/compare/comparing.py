@@ -4,12 +4,12 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from draftboard.compare.gates import drop_gate, interval_in_words, speedup_gate, too_few
+from draftboard.compare.gates import drop_gate, interval_in_words, speedup_gate, too_few, too_few_samples
 from draftboard.compare.objects import Comparison, Cost, Measured, Row, Tail, Value, Variant, Verdict
-from draftboard.compare.rows import groups, in_words, value_of
+from draftboard.compare.rows import apart, groups, in_words, value_of
 from draftboard.compare.sides import Side, Sides, conditions, engines_in_words, over, trend
 from draftboard.errors import DraftboardError
-from draftboard.report import named, warnings, why_none
+from draftboard.report import SOONER, Felt, named, warnings, why_none
 from draftboard.settings import Settings
 from draftboard.signals.acceptance import coverage, draft_length, tokens_per_step
 from draftboard.signals.economics import break_even, expected_speedup
@@ -20,6 +20,7 @@ from draftboard.status import Status
 
 _DEFAULTS = Settings()
 _MEAN = "model.latency.per_token.mean"
+_WAITING = "model.traffic.requests_waiting"
 _WHOLE = 0.99  # Coverage from which nearly every step drafts.
 MIXED = Code(3, "mixed workload: median better, P99 worse", Status.WARN)
 APART = Code(2, "P99 further above the median, and not better", Status.WARN)
@@ -31,6 +32,11 @@ _COARSE = (
     f"P50 or P99 of {' and '.join(within(FELT[name].title) for name in _JUDGED_BY)} is below the histogram's "
     "resolution: use finer buckets (--custom-histogram-buckets, vLLM 0.32 and newer)"
 )
+_NO_PERCENTILES = "the engine exports no percentiles"
+_BY_SAMPLE: Mapping[str, tuple[str, ...]] = {
+    "requests": (),
+    "tokens": ("The engine does not count requests: times are judged by tokens, acceptance by drafts",),
+}
 _NEXT = (
     "Run the same load on the candidate with homogeneous prompts at a low temperature, save its report, and compare "
     "again with --confirm REPORT: a better P99 there confirms mixed work as the reason."
@@ -76,7 +82,8 @@ def compare(
         raise DraftboardError(
             f"cost is not comparable: {used}; measure as many on each side, or leave out --gpu-hour-price"
         )
-    measured, compared = _measured(sides, same_gpus=alike), groups(sides)
+    busy = min(side.at(_WAITING) or 0.0 for side in sides) >= 1
+    measured, compared = _measured(sides, alike=alike, busy=busy), groups(sides)
     gates = []
     if max_drop_pp is not None:
         gates.append(drop_gate(sides, max_drop_pp, settings, whole=whole_interval))
@@ -89,21 +96,21 @@ def compare(
         verdict=_verdict(sides, measured, settings),
         measured=measured,
         tail=_tail(sides, {row.name: row for group in compared for row in group.rows}, settings, confirmation),
-        cost=None if gpu_hour_price is None else _cost(sides, gpu_hour_price, gpus),
+        cost=None if gpu_hour_price is None else _cost(sides, gpu_hour_price, gpus, busy=busy),
         groups=compared,
         gates=tuple(gates),
-        notes=tuple(_notes(sides, measured, unknown, settings)),
+        notes=(*_BY_SAMPLE[baseline.sample], *_notes(sides, measured, unknown, settings)),
     )
 
 
 def _variant(side: Side) -> Variant:
     of_model = {name: getattr(side.model, name) for name in ("model", "method", "labels", "state")}
     of_report = {name: getattr(side.report, name) for name in ("origin", "sources", "taken_at", "seconds", "sampling")}
-    counted = {name: getattr(side, name) for name in ("engines", "requests", "drafts")}
+    counted = {name: getattr(side, name) for name in ("engines", "requests", "tokens", "drafts")}
     return Variant(name=named(side.model), **counted, **of_model, **of_report)
 
 
-def _measured(sides: Sides, *, same_gpus: bool) -> Measured:
+def _measured(sides: Sides, *, alike: bool, busy: bool) -> Measured:
     def gain(path: str) -> float | None:
         return over(sides[1].at(path), sides[0].at(path))
 
@@ -112,26 +119,29 @@ def _measured(sides: Sides, *, same_gpus: bool) -> Measured:
     old, new = (side.ratios.get(per_token.mean.name) for side in sides)
     drafted = drafting.draft_length if drafting else None
     implied = steps - drafted * drafting.draft_cost if drafting and drafted is not None and steps else None
+    throughput = over(*(side.per_engine("model.traffic.generation_tokens") for side in reversed(sides)))
     return Measured(
         speedup=speedup,
         speedup_interval=old.over(new) if speedup and old and new else None,
-        throughput=over(*(side.per_engine("model.traffic.generation_tokens") for side in reversed(sides))),
+        throughput=throughput,
         step_cost=steps,
         speedup_by_steps=over(gain("model.traffic.tokens_per_step"), steps),
         implied_v=implied,
         draft_cost=drafting.draft_cost if drafting and steps else None,
-        saving=1 - 1 / speedup if speedup and same_gpus else None,
+        saving=1 - 1 / throughput if throughput and alike and busy else None,
     )
 
 
-def _cost(sides: Sides, gpu_hour_price: float, gpus: int) -> Cost:
+def _cost(sides: Sides, gpu_hour_price: float, gpus: int, *, busy: bool) -> Cost:
     rates = [side.per_engine("model.traffic.generation_tokens") for side in sides]
-    before, after = (gpu_hour_price * gpus / (rate * 3600) * 1e6 if rate and rate > 0 else None for rate in rates)
+    before, after = (
+        gpu_hour_price * gpus / (rate * 3600) * 1e6 if busy and rate and rate > 0 else None for rate in rates
+    )
     return Cost(gpu_hour_price=gpu_hour_price, gpus=gpus, baseline=before, candidate=after)
 
 
 def _verdict(sides: Sides, measured: Measured, settings: Settings) -> Verdict:
-    small, speedup = too_few(sides, "requests", settings.traffic.requests_to_compare), measured.speedup
+    small, speedup = too_few_samples(sides, settings), measured.speedup
     if small or speedup is None:
         return Verdict(says=None, reasons=(small or f"{per_token.title} is 0 on a side: no ratio exists",))
     before, after = (worded(per_token.mean, side.at(_MEAN)) for side in sides)
@@ -149,19 +159,30 @@ def _verdict(sides: Sides, measured: Measured, settings: Settings) -> Verdict:
         reasons.append(
             f"Throughput per engine is {measured.throughput:.2f} times the baseline's, but each user waits {waits}"
         )
-    return Verdict(says=speedup_band(speedup, measured.speedup_interval, settings).says, reasons=tuple(reasons))
+    felt = Felt(end_to_end=_both(sides, "end_to_end"), first_token=_both(sides, "first_token"))
+    band = speedup_band(speedup, measured.speedup_interval, settings)
+    says = SOONER.says if felt.withheld and band.name == measured_speedup.bands[-1].name else band.says
+    return Verdict(says=says, reasons=(*reasons, *felt.reasons(settings)))
+
+
+def _both(sides: Sides, time: str) -> tuple[float | None, float | None]:
+    before, after = (side.at(f"model.latency.{time}.mean") for side in sides)
+    return before, after
 
 
 def _tail(sides: Sides, rows: Mapping[str, Row], settings: Settings, third: Side | None) -> Tail:
     """Judges the tail by the first latency with enough resolution; `third` is the candidate with homogeneous work."""
-    least, fewest = settings.traffic.requests_to_compare_tails, min(side.requests for side in sides)
+    if sides[0].sample != "requests":
+        return Tail(says=None, of=None, reasons=(_NO_PERCENTILES,), next=None, confirmed=None)
+    least, fewest = settings.traffic.requests_to_compare_tails, min(side.samples for side in sides)
     small = f"too few requests: {fewest:,.0f} on a side (minimum {least:,.0f})" if fewest < least else ""
     for name in () if small else _JUDGED_BY:
         p50, p99 = rows.get(f"{name}_p50"), rows.get(f"{name}_p99")
         code = _code(p50, p99, settings) if p50 and p99 else None
         if p50 and p99 and code:
+            resolved = apart(p50.baseline, p99.baseline) and apart(p50.candidate, p99.candidate)
             was, now = over(p99.baseline.value, p50.baseline.value), over(p99.candidate.value, p50.candidate.value)
-            ratios = f"; P99 / median {was:.2f} to {now:.2f}" if was and now else ""
+            ratios = f"; P99 / median {was:.2f} to {now:.2f}" if was and now and resolved else ""
             median, slowest = (f"{in_words(row, row.baseline)} to {in_words(row, row.candidate)}" for row in (p50, p99))
             reason = f"{FELT[name].title}: P50 {median}, P99 {slowest}{ratios}"
             tail = Tail(says=code.says, of=name, reasons=(reason,), next=None, confirmed=None)
@@ -187,7 +208,7 @@ def _explained(tail: Tail, p99: Row, third: Side | None, settings: Settings) -> 
     if third is None:
         return replace(tail, next=_NEXT)
     alone, least = value_of(third, f"model.latency.{tail.of}.p99"), settings.traffic.requests_to_compare_tails
-    gain = _gain(p99.candidate, alone, settings.thresholds.slower) if third.requests >= least else None
+    gain = _gain(p99.candidate, alone, settings.thresholds.slower) if third.samples >= least else None
     runs = f"P99 {in_words(p99, alone)} with homogeneous work, {in_words(p99, p99.candidate)} without"
     says = f"Not confirmed: {runs}: look for another reason, such as load or preemptions"
     if gain is None:

@@ -26,6 +26,13 @@ def too_few(sides: Sides, what: str, least: float, *, known: bool = False) -> st
     return f"too few {what}: {', '.join(small)} (minimum {least:,.0f} on each side)" if small else ""
 
 
+def too_few_samples(sides: Sides, settings: Settings) -> str:
+    """Names the sides with too few times per output token to compare; empty if there are none."""
+    of = sides[0].sample
+    least = {"requests": settings.traffic.requests_to_compare, "tokens": settings.traffic.steps_to_judge}[of]
+    return too_few(sides, "samples", least).replace("samples", of)
+
+
 @dataclass(frozen=True)
 class Limit:
     """The limit of a gate."""
@@ -74,7 +81,7 @@ def drop_gate(sides: Sides, highest: float, settings: Settings, *, whole: bool) 
 def speedup_gate(sides: Sides, measured: Measured, lowest: float, settings: Settings, *, whole: bool) -> Gate:
     """Gate on the measured speedup."""
     limit = Limit("--min-speedup", lowest, -1, whole)
-    small = too_few(sides, "requests", settings.traffic.requests_to_compare)
+    small = too_few_samples(sides, settings)
     if small or measured.speedup is None:
         return limit.unjudged(small or "no time per output token")
     words = f"{within(measured_speedup.title)} {measured.speedup:.3f}"

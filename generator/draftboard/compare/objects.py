@@ -29,8 +29,11 @@ class Variant(Described):
     sampling: Sampling
     engines: int | None
     """Seen within the time; None where a saved report does not tell."""
-    requests: float
-    """Finished requests with a known time per output token: the sample of the measured speedup."""
+    requests: float | None
+    """Finished requests with a known time per output token: the sample of the measured speedup; None where the engine
+    does not count requests."""
+    tokens: float | None = None
+    """Tokens with a known time, which are the sample in its place."""
     drafts: float
     """The sample of acceptance; 0 without speculation."""
 
@@ -43,6 +46,10 @@ class Value(Described):
     """None where it is unknown."""
     under: float | None = None
     """Set where the value is below resolution: it is less than this, the histogram's first bound."""
+    least: float | None = None
+    """Of a percentile: the lower bound of the bucket that holds it."""
+    most: float | None = None
+    """Of a percentile: the upper bound of that bucket."""
     low: float | None = None
     """Of the 95 % interval; None where there is none."""
     high: float | None = None
@@ -61,7 +68,7 @@ class Row(Described):
     baseline: Value
     candidate: Value
     ratio: float | None
-    """Candidate / baseline; None where one of them is 0, unknown or below resolution."""
+    """Candidate / baseline; None where one of them is 0 or unknown, or both are percentiles in one bucket."""
     difference: float | None
     """Candidate - baseline: for shares, times 100 it is percentage points."""
     interval: Estimate | None = None
@@ -100,13 +107,16 @@ class Measured(Described):
     draft_cost: float | None
     """The c that implied_v assumes."""
     saving: float | None
-    """1 - 1 / speedup: share of a token's cost on the same, fully used GPUs; negative is a loss. None where engines or
-    GPUs per engine differ."""
+    """1 - 1 / throughput: share of a token's cost on the same GPUs; negative is a loss. None where engines or GPUs per
+    engine differ, or where requests did not wait on both sides: throughput is then what clients asked for."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cost(Described):
-    """Price of a million generated tokens at the measured throughput, on as many engines and GPUs."""
+    """Price of a million generated tokens at the measured throughput, on as many engines and GPUs.
+
+    None unless requests waited on both sides.
+    """
 
     gpu_hour_price: float
     gpus: int
@@ -120,7 +130,7 @@ class Verdict(Described):
     """Whether the candidate serves users better."""
 
     says: str | None
-    """In the words of the measured speedup; None where too few requests finished."""
+    """In the words of the measured speedup, or that only tokens come sooner; None where too few requests finished."""
     reasons: tuple[str, ...]
 
 

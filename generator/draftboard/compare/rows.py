@@ -10,6 +10,7 @@ from draftboard.signals.acceptance import acceptance, acceptance_length, coverag
 from draftboard.signals.capacity import batch, kv_cache_usage, prefix_cache_hits
 from draftboard.signals.economics import break_even, expected_speedup
 from draftboard.signals.latency import FELT
+from draftboard.signals.percentiles import percentile_in_words
 from draftboard.signals.requests import request_rate, requests_running, requests_waiting
 from draftboard.signals.signal import Better, Unit, worded
 from draftboard.signals.traffic import generation_tokens
@@ -35,6 +36,7 @@ def _of_time(name: str) -> _Rows:
 _drafting: _Rows = tuple((signal, f"model.speculation.{signal.name}") for signal in _DRAFTING)
 _more: _Rows = ((_BY_REQUEST, "model.acceptance_by_request"), (tokens_per_step, "model.traffic.tokens_per_step"))
 _load: _Rows = tuple((signal, f"model.traffic.{signal.name}") for signal in (*_LOAD, *_LENGTHS))
+_GENERATED = "model.traffic.generated"
 _GROUPS: dict[str, tuple[str, str, _Rows]] = {
     "Speculation": ("drafts", "drafts", _drafting + _more),
     **{
@@ -57,9 +59,10 @@ def groups(sides: Sides) -> tuple[Group, ...]:
     for title, (counted, samples, signals) in _GROUPS.items():
         rows = [_row(signal, path, sides) for signal, path in signals]
         known = tuple(row for row in rows if {row.baseline, row.candidate} != {Value(value=None)})
-        before, after = (side.at(samples) for side in sides)
+        sample = sides[0].sample if counted == "requests" else counted
+        before, after = (side.at(_GENERATED if sample == "tokens" else samples) for side in sides)
         compared.append(
-            Group(title=title, counted=counted, baseline_samples=before, candidate_samples=after, rows=known)
+            Group(title=title, counted=sample, baseline_samples=before, candidate_samples=after, rows=known)
         )
     return tuple(group for group in compared if group.rows)
 
@@ -74,10 +77,17 @@ def _row(signal: Signal, path: str, sides: Sides) -> Row:
         better=signal.better.value,
         baseline=baseline,
         candidate=candidate,
-        ratio=over(after, before),
+        ratio=over(after, before) if apart(baseline, candidate) else None,
         difference=None if before is None or after is None else after - before,
         interval=_change(signal, *(side.ratios.get(signal.name) for side in sides)),
     )
+
+
+def apart(one: Value, other: Value) -> bool:
+    """Whether two values differ by more than the bucket that both may lie in; numbers that are no percentiles do."""
+    if one.least is None or one.most is None or other.least is None or other.most is None:
+        return True
+    return one.most <= other.least or other.most <= one.least
 
 
 def _with_interval(value: Value, ratio: Ratio | None) -> Value:
@@ -93,14 +103,18 @@ def _change(signal: Signal, before: Ratio | None, after: Ratio | None) -> Estima
 def value_of(side: Side, path: str) -> Value:
     """A number of a side by its path; a percentile of 0 is below the histogram's resolution."""
     value, (whole, _, part) = side.at(path), path.rpartition(".")
-    below = value == 0 and part in {"p50", "p95", "p99"}
-    return Value(value=None, under=side.at(f"{whole}.resolution")) if below else Value(value=value)
+    if part not in {"p50", "p95", "p99"}:
+        return Value(value=value)
+    bucket = {"least": side.at(f"{path}_from"), "most": side.at(f"{path}_to")}
+    if value == 0:
+        return Value(value=None, under=side.at(f"{whole}.resolution"), **bucket)
+    return Value(value=value, **bucket)
 
 
 def in_words(row: Row, value: Value) -> str:
     """A value of the row with its unit and interval."""
     signal = SIGNALS[row.name]
-    if value.under is not None:
-        return f"< {worded(signal, value.under)}"
+    if value.under is not None or value.most is not None:
+        return percentile_in_words(signal, value.value, value.least, value.most or value.under)
     bounds = f" ({worded(signal, value.low)} to {worded(signal, value.high)})" if value.low is not None else ""
     return worded(signal, value.value) + bounds

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from draftboard.access import Access
+from draftboard.catalogue import serving
+from draftboard.catalogue.dialects import DIALECTS
 from draftboard.durations import READING, Duration
 from draftboard.errors import DraftboardError
 from draftboard.intervals import Ratio
@@ -40,9 +42,25 @@ class Side:
         return None if value is None else float(value)
 
     @property
-    def requests(self) -> float:
-        """Finished requests with a known time per output token."""
+    def sample(self) -> str:
+        """What its times per output token are counted by: tokens, where the engine does not count requests."""
+        counts_requests = DIALECTS[self.report.dialect].spelled(serving.REQUESTS_FINISHED)
+        return "requests" if counts_requests else "tokens"
+
+    @property
+    def samples(self) -> float:
+        """Finished requests with a known time per output token, or tokens."""
         return self.at("model.latency.per_token.count") or 0.0
+
+    @property
+    def requests(self) -> float | None:
+        """The requests; None where the engine does not count them."""
+        return self.samples if self.sample == "requests" else None
+
+    @property
+    def tokens(self) -> float | None:
+        """The tokens, where they are counted instead."""
+        return self.samples if self.sample == "tokens" else None
 
     @property
     def drafts(self) -> float:
@@ -179,6 +197,8 @@ def conditions(sides: Sides, settings: Settings) -> tuple[tuple[str, ...], tuple
     lengths, sampling = _known(_LENGTHS, sides), _known(_SAMPLING, sides)
     unlike = [f"model {_quoted(names[0])} against {_quoted(names[1])}"] if names[0] != names[1] else []
     unlike += _unlabelled(sides, settings)
+    if sides[0].sample != sides[1].sample:
+        unlike.append("times by request against times by token, of different engines")
     # Clients send at a fixed rate or keep a fixed number in flight; a faster server changes the other one.
     if loads and not any(math.isclose(a, b, rel_tol=tolerance) for a, b in loads.values()):
         loads_in_words = " and ".join(f"{a:.3g} against {b:.3g} {unit}" for unit, (a, b) in loads.items())

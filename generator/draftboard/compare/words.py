@@ -8,7 +8,7 @@ from draftboard.compare.objects import Comparison, Row, Variant
 from draftboard.compare.rows import SIGNALS, in_words
 from draftboard.compare.sides import engines_in_words, trend
 from draftboard.output import Bullets, Cell, Column, Document, Heading, Note, Sentence, Table, Text, columns
-from draftboard.report import time_in_words
+from draftboard.report import SOONER, time_in_words
 from draftboard.settings import Settings
 from draftboard.signals.signal import NOTHING, Better, Unit, within
 from draftboard.signals.users import measured_speedup
@@ -17,6 +17,7 @@ from draftboard.status import Status
 _SUFFIXED = (Unit.TOKENS, Unit.TOKENS_PER_SECOND, Unit.REQUESTS_PER_SECOND)
 """Units that neither the number nor the title contains."""
 _STATUSES: dict[str | None, Status] = {code.says: code.status for code in CODES}
+_BUSY = "; requires requests that wait on both sides"
 _NOTE = (
     "Measured speedup is mean time per output token, baseline / candidate. Percentiles are estimates within a "
     "histogram bucket: a smaller change is not significant. Only runs under the same load are comparable. 95 % "
@@ -29,7 +30,8 @@ def document(comparison: Comparison, settings: Settings) -> Document:
     verdict, speedup, tail, notes = comparison.verdict, comparison.measured.speedup, comparison.tail, comparison.notes
     says = Text("no verdict", Status.QUIET)
     if verdict.says is not None and speedup is not None:
-        status = next(band.status for band in measured_speedup.bands_in(settings) if band.says == verdict.says)
+        statuses = {band.says: band.status for band in measured_speedup.bands_in(settings)}
+        status = statuses.get(verdict.says, SOONER.status)
         bounds = interval_in_words(comparison.measured.speedup_interval)
         says = Text(f"{verdict.says}: {within(measured_speedup.title)} {speedup:.2f}{bounds}", status)
     gates = [
@@ -59,9 +61,10 @@ def _variant(variant: Variant) -> str:
     sampled = [f"temperature {variant.sampling.temperature:g}"] if variant.sampling.temperature is not None else []
     drafts = [f"{variant.drafts:,.0f} drafts"] if variant.drafts else []
     when = time_in_words(variant.seconds, variant.taken_at)
+    samples = f"{variant.tokens or 0:,.0f} tokens" if variant.requests is None else f"{variant.requests:,.0f} requests"
     source = f"{variant.name}: {variant.origin} ({', '.join(variant.sources)})"
     engines = engines_in_words(variant.engines)
-    return ", ".join((source, engines, *when, *sampled, f"{variant.requests:,.0f} requests", *drafts, variant.state))
+    return ", ".join((source, engines, *when, *sampled, samples, *drafts, variant.state))
 
 
 def _figures(comparison: Comparison) -> Iterator[tuple[str, str, str]]:
@@ -86,11 +89,10 @@ def _figures(comparison: Comparison) -> Iterator[tuple[str, str, str]]:
     if cost:
         both = " / ".join(NOTHING if money is None else f"{money:,.2f}" for money in (cost.baseline, cost.candidate))
         gpus = f"{cost.gpus} GPU{'s' if cost.gpus > 1 else ''} per engine at {cost.gpu_hour_price:g} an hour"
-        yield "Cost of a million tokens", both, f"baseline / candidate, at the measured throughput, {gpus}"
-    if measured.saving is not None:
-        loss = ": a loss" if measured.saving < 0 else ""
-        means = f"1 - 1 / measured speedup, of a token's cost on the same, fully used GPUs{loss}"
-        yield "Saving", f"{measured.saving:.1%}", means
+        yield "Cost of a million tokens", both, f"baseline / candidate, at the measured throughput, {gpus}{_BUSY}"
+    loss = ": a loss" if measured.saving is not None and measured.saving < 0 else ""
+    saving = NOTHING if measured.saving is None else f"{measured.saving:.1%}"
+    yield "Saving", saving, f"1 - 1 / throughput, of a token's cost on the same GPUs{_BUSY}{loss}"
 
 
 def _rows(comparison: Comparison, settings: Settings) -> Iterator[tuple[Cell, ...]]:

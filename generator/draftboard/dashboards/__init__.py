@@ -16,10 +16,10 @@ from draftboard.signals import Edition
 
 def dashboards(settings: Settings, edition: Edition) -> dict[str, Callable[[], Dashboard]]:
     """The dashboards of an edition by uid, each built when it is first called for."""
+    pages = {name: page for name, page in PAGES.items() if edition in page.editions}
     return {
-        uid(name, edition): cache(partial(build, name, page, settings, edition))
-        for name, page in PAGES.items()
-        if edition in page.editions
+        uid(name, edition): cache(partial(build, name, page, settings, edition, tuple(pages)))
+        for name, page in pages.items()
     }
 
 

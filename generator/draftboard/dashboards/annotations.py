@@ -60,7 +60,8 @@ def _marks(scope: Scope) -> Iterable[Mark]:
     yield Mark("Restarts", _restarted(scope), "Restart", "blue")
     if current_k.exists(scope.settings):
         yield Mark("Changes of K", _k_changed(scope), "K {{before}} -> {{k}}", purple)
-    yield Mark("New methods", _new_arm(scope), "New method or variant", purple)
+    if scope.settings.labels.variant_labels:
+        yield Mark("New methods", _new_arm(scope), "New method or variant", purple)
     alerts, orange = promql_of(firing_alerts, scope), COLOURS[Status.WARN]
     yield Mark(firing_alerts.title, alerts, "{{alertname}} ({{severity}})", orange, shown=False)
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from draftboard.dashboards import fields
+from draftboard.dashboards import fields, leads
 from draftboard.dashboards.grafana import override
 from draftboard.dashboards.labels import label_join, label_replace
 from draftboard.dashboards.transformations import value_of
@@ -13,10 +13,13 @@ from draftboard.expr.scope import Scope
 from draftboard.expr.to_promql import promql_of
 from draftboard.settings import Settings
 from draftboard.signals import Signal
+from draftboard.signals.health import health
 from draftboard.signals.signal import Better, Unit
+from draftboard.status import Status
 
 SHOWN = "Model"
 """Label that holds the model's name without its organisation; with a capital, so that Prometheus sorts by it first."""
+_NOWHERE = {"viz": True, "legend": False, "tooltip": False}
 _LINK = "link"  # Label that holds the values of a dashboard's variables, as they stand in an address.
 # In pixels: a letter of Grafana's font, the space beside a text, and that of a head with the arrow of sorting.
 _LETTER, _SPACE, _HEAD_LETTER, _HEAD_SPACE = 6.7, 20, 6.6, 32
@@ -32,13 +35,20 @@ def of_model(expr: str, scope: Scope) -> str:
     return promql.aggregate("max", (*scope.labels, SHOWN), _with_short_name(expr, scope))
 
 
-def row(signal: Signal, scope: Scope, own: Iterable[str]) -> str:
-    """A signal with the labels that a row shows and the link to its dashboards, in which an absent label is empty."""
+def row(signal: Signal, scope: Scope, heads: Iterable[str], pages: Mapping[str, str]) -> str:
+    """A signal with the labels that a row shows and the link to its dashboards, in which an absent label is empty.
+
+    Health also names the page that explains it, by `pages`, their uids.
+    """
     linked = tuple(label for label in scope.settings.labels.filters if label in scope.labels)
     address = "&".join(f"var-{label}=${number}" for number, label in enumerate(linked, start=1))
-    joined = label_join(_with_short_name(promql_of(signal, scope), scope), _LINK, ";", *linked)
+    expr, led = promql_of(signal, scope), signal is health and pages
+    joined = label_join(
+        _with_short_name(leads.with_page(expr, scope.labels, pages) if led else expr, scope), _LINK, ";", *linked
+    )
     labelled = label_replace(joined, _LINK, address, _LINK, ";".join(["(.*)"] * len(linked)))
-    return promql.aggregate("max", (*row_heads(scope.labels, own, scope.settings), _LINK), labelled)
+    also = (_LINK, leads.PAGE) if led else (_LINK,)
+    return promql.aggregate("max", (*heads, *also), labelled)
 
 
 def _with_short_name(expr: str, scope: Scope) -> str:
@@ -49,7 +59,7 @@ def row_heads(level: Collection[str], own: Iterable[str], settings: Settings) ->
     """Heads of the columns that hold labels, in their order; those of the scope only where the level has them."""
     of = settings.labels
     heads = {label: _titled(label) for label in (of.instance, of.engine)}
-    heads |= {of.variant: "Variant", of.spec_method: "Method", **{label: _titled(label) for label in of.scope}}
+    heads |= {of.spec_method: "Method", of.variant: "Variant", **{label: _titled(label) for label in of.scope}}
     of_level = {label: head for label, head in heads.items() if label in level}
     return {SHOWN: SHOWN} | of_level | {label: _titled(label) for label in own}
 
@@ -89,23 +99,24 @@ def _is_worse_above(signal: Signal) -> bool:
     return signal.unit is not Unit.CODE and signal.better is not Better.HIGHER
 
 
-def of_labels(heads: Mapping[str, str], dashboard: str, settings: Settings) -> list[dict[str, Any]]:
-    """Columns of labels: an absent one is empty, and the model's name links to a dashboard on it."""
-    link = links_to(dashboard, "Up to which position are its drafts accepted?")
-    least = _MODEL_OF_ENGINE if settings.labels.instance in heads else _MODEL
-    hidden = {"viz": True, "legend": False, "tooltip": False}
+def of_labels(heads: Mapping[str, str], link: Sequence[dict[str, Any]], settings: Settings) -> list[dict[str, Any]]:
+    """Columns of labels: an absent one is empty, and the model's name has the link."""
+    first = SHOWN if SHOWN in heads else next(iter(heads))
+    least = _MODEL if settings.labels.instance not in heads and first == SHOWN else _MODEL_OF_ENGINE
     return [
         fields.TEXT_AS_IT_IS,
-        override("byName", heads[SHOWN], links=link, custom_minWidth=least, custom_wrapText=True),
-        *label_widths({label: head for label, head in heads.items() if label != SHOWN}),
-        override("byName", _LINK, custom_hideFrom=hidden),
+        override("byName", heads[first], links=link, custom_minWidth=least, custom_wrapText=True),
+        *label_widths({label: head for label, head in heads.items() if label != first}),
+        *(override("byName", helper, custom_hideFrom=_NOWHERE, custom_hidden=True) for helper in (_LINK, leads.PAGE)),
     ]
 
 
-def links_to(dashboard: str, question: str) -> list[dict[str, Any]]:
-    """A link from a row to a dashboard on what the row is about."""
-    url = f"/d/{dashboard}?${{__url_time_range}}&var-datasource=${{datasource}}&${{__data.fields.{_LINK}}}"
-    return [{"title": question, "url": url}]
+def links(lead: tuple[str, str] | None) -> list[dict[str, Any]]:
+    """A link from a row to a dashboard, by its uid, on what the row is about, and the question that it answers."""
+    if lead is None:
+        return []
+    url = f"/d/{lead[0]}?${{__url_time_range}}&var-datasource=${{datasource}}&${{__data.fields.{_LINK}}}"
+    return [{"title": lead[1], "url": url}]
 
 
 def label_widths(heads: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -122,22 +133,24 @@ def of_signal(
     *,
     gauge: bool = False,
     filled: bool = False,
+    plain: bool = False,
     links: Sequence[dict[str, Any]] = (),
 ) -> dict[str, Any]:
     """A column shows values as its signal does: with the colour as background, as a gauge, or in the text."""
     shown, head = fields.defaults(signal, settings, fields.IN_CELLS), heading(signal, settings)
+    coloured = fields.has_steps(signal, settings) and not plain
     if filled:
-        shown = fields.defaults(signal, settings, fields.ON_TILES)
+        shown = fields.defaults(signal, settings, fields.ON_TILES | {Status.GOOD: fields.IN_STATES[Status.GOOD]})
         cell: dict[str, Any] = {"type": "color-background", "mode": "basic"}
     elif gauge:
         shown = fields.defaults(signal, settings) | {"max": _MOST_TIMES}
         cell = {"type": "gauge", "mode": "basic", "valueDisplayMode": "text"}
     else:
-        cell = {"type": "color-text" if fields.has_steps(signal, settings) else "auto"}
+        cell = {"type": "color-text" if coloured else "auto"}
     bounds = ("min", "max") if gauge else ()
     properties = {key: shown[key] for key in ("unit", "thresholds", "decimals", *bounds) if key in shown}
     properties["mappings"] = [*shown["mappings"], *fields.no_sample("text")]
-    if gauge or fields.has_steps(signal, settings):
+    if gauge or coloured:
         properties["color"] = {"mode": "thresholds"}
     if links:
         properties["links"] = links

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import Any
 
-from draftboard.dashboards import lines
+from draftboard.dashboards import leads, lines
 from draftboard.dashboards.cost import affordable
 from draftboard.dashboards.labels import SERIES, SHORT_NAME, label_join, label_replace
 from draftboard.dashboards.lines import Lines
@@ -32,10 +33,23 @@ class Context:
     edition: Edition
     lines: Lines
     baselines: Mapping[str, str]
+    page: str
+    uids: Mapping[str, str]
+    """Of the pages that this edition has, by name."""
+    one_model: bool = False
+    """Whether the series of a model are its variants, and named by these alone."""
 
-    def uid(self, page: str) -> str:
-        """The uid of a page's dashboard in this edition."""
-        return uid(page, self.edition)
+    def lead(self, signal: Signal, pages: Mapping[str, str]) -> tuple[str, str] | None:
+        """Uid and question of the page that explains a signal; of health and what to do, that of each row's label."""
+        if signal in leads.OF_EACH_ROW and pages:
+            return f"${{__data.fields.{leads.PAGE}}}", "What explains it?"
+        page, question = leads.of_signal(signal, self.page, self.uids)
+        return (self.uids[page], question) if page != self.page and page in self.uids else None
+
+    def series_links(self, signal: Signal, level: Level) -> list[dict[str, Any]]:
+        """A link from each series of a signal to the page that explains it for what the series is of."""
+        lead = self.lead(signal, {})
+        return leads.of_series(*lead, level.labels(self.settings), self.settings) if lead else []
 
     def scope(self, level: Level, *, instant: bool = False) -> Scope:
         """The scope of a query; rates of an instant query are over the records' window, at any zoom."""
@@ -61,6 +75,9 @@ class Context:
     def legend(self, level: Level, *own: str) -> str:
         """The labels that identify a series, the most specific first: where panels are narrow, a name is cut."""
         identifying, common = self._labels(level)
+        if self.one_model and level is Level.MODEL:
+            names = self.settings.labels
+            return legend(*names.variant_labels[:2], *own)
         return legend(*identifying, *(label for label in own if label != lines.SLO), *common)
 
     def one_label_a_model(self, signal: Signal, *, instant: bool = False) -> str:

@@ -1,7 +1,7 @@
 """A page becomes a dashboard: its panels in rows on Grafana's grid, its variables and annotations."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,6 +15,7 @@ from draftboard.dashboards.panels import Built, paragraph
 from draftboard.dashboards.variables import variables
 from draftboard.quantity import Setting, span_text
 from draftboard.settings import Settings
+from draftboard.settings.labels import ExportedLabels
 from draftboard.signals import Edition, Level, Scope
 
 
@@ -38,14 +39,19 @@ class Dashboard:
         return importable(self.document)
 
 
-def build(name: str, page: Page, settings: Settings, edition: Edition) -> Dashboard:
-    """The dashboard of a page in one edition."""
+def build(name: str, page: Page, settings: Settings, edition: Edition, pages: Collection[str] = ()) -> Dashboard:
+    """The dashboard of a page in one edition, which has these pages."""
+    if page.exported_labels:
+        settings = settings.model_copy(update={"labels": ExportedLabels.of(settings.labels)})
     names = settings.labels
     context = Context(
         settings,
         edition,
         Lines(edition, page.worst, page.drafting, page.lines),
         {names.spec_method: "baseline", names.variant: "baseline_variant"} if page.with_baseline else {},
+        name,
+        {one: uid(one, edition) for one in (*pages, name)},
+        page.one_model,
     )
     panels, built, top = list[GrafanaPanel](), list[Built](), 0
     for row in page.rows:
@@ -60,7 +66,8 @@ def build(name: str, page: Page, settings: Settings, edition: Edition) -> Dashbo
         uid(name, edition),
         tuple((signal.name, one.panel.title) for one in shown for signal in one.shows),
         dashboard(
-            title=f"Draftboard / {name.capitalize()}" + (" (raw)" if edition is Edition.RAW else ""),
+            title=f"Draftboard / {name.capitalize()}"
+            + (" (raw)" if edition is Edition.RAW and len(page.editions) > 1 else ""),
             description=page.question,
             uid=uid(name, edition),
             tags=["draftboard", edition.value],

@@ -29,6 +29,8 @@ COLOURS = {
     Status.NEUTRAL: "#4A6785",
 }
 """Colours by meaning: a panel never chooses one itself."""
+PERCENTILES = {0: "#E69F00", 50: "#56B4E9", 95: "#009E73", 99: "#CC79A7"}
+"""Of the mean and of percentiles: apart for colour-blind people, and none that asks to act."""
 ZONES = frozenset({Status.BAD, Status.WARN})
 """Bands that are drawn behind lines: where somebody should act."""
 TEXT_AS_IT_IS = override("byType", "string", unit="string", noValue="")
@@ -39,8 +41,9 @@ _NO_ACTION = (Status.GOOD, Status.BEST, Status.QUIET, Status.OFF, Status.STARTIN
 """What nobody needs to act on."""
 IN_CELLS = COLOURS | dict.fromkeys(_NO_ACTION, "text")
 ON_TILES = COLOURS | dict.fromkeys(_NO_ACTION, "transparent")
-ON_WALLS = COLOURS | dict.fromkeys(_NO_ACTION, "#3B3F46") | {Status.GOOD: "#1D3B5E"}
-"""A wall shows every model in full width: calm ones are dark there."""
+IN_STATES = COLOURS | {Status.GOOD: "#1B3A5C"}
+"""States fill cells, bars and tiles: what is well is the same dark blue everywhere, and never louder than red."""
+PLAIN = dict.fromkeys(Status, "transparent")
 NO_THRESHOLDS: dict[str, Any] = {"mode": "absolute", "steps": [{"color": "text", "value": None}]}
 
 
@@ -95,7 +98,7 @@ def by_threshold(signal: Signal, settings: Settings, colours: Mapping[Status, st
 def of_states(signal: Signal, settings: Settings) -> dict[str, Any]:
     """`fieldConfig.defaults` of states over time."""
     # With colours by threshold Grafana would write the threshold for each state.
-    shown = defaults(signal, settings) | {"color": {"mode": "fixed", "fixedColor": COLOURS[Status.QUIET]}}
+    shown = defaults(signal, settings, IN_STATES) | {"color": {"mode": "fixed", "fixedColor": COLOURS[Status.QUIET]}}
     del shown["thresholds"]
     return shown
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from draftboard.dashboards.labels import label_replace
 from draftboard.expr import promql
-from draftboard.expr.nodes import Expr, UpTo, expr
+from draftboard.expr.nodes import Expr, UpTo, expr, first_of
 from draftboard.expr.reads import exists
 from draftboard.expr.scope import Edition, Level, Scope
 from draftboard.expr.to_promql import promql_of
@@ -18,6 +18,8 @@ from draftboard.signals.signal import Better, within
 from draftboard.signals.states import state
 from draftboard.signals.traffic import drafts, generation_tokens
 
+RANK = "Health"
+"""Label that holds the health at the end of the time range; with a capital, so that Prometheus sorts by it."""
 LINES, SLO = "lines", "slo"
 """Variables: how many models are drawn, and for which SLO."""
 _COUNT = f"${LINES}"
@@ -62,6 +64,12 @@ class Lines:
         series = _of_selected_slo(signal, scope) if SLO in signal.by else promql_of(signal, scope)
         return self._first(_COUNT, series, signal, scope, worst)
 
+    def first_of_models(self, series: str, scope: Scope) -> str:
+        """Those series of models that every graph of the page draws."""
+        ranking = self._ranking_of_models(scope.at_end())
+        first = promql.call("bottomk", _COUNT, ranking.value)
+        return promql.binary(series, "and", first, f"on ({', '.join(ranking.labels)})")
+
     def of_one(self, signal: Signal, scope: Scope) -> str:
         """All lines of the first model alone; of positions the first ones."""
         shown = signal.where("position", UpTo(_POSITIONS - 1)) if "position" in signal.by else signal
@@ -97,14 +105,33 @@ class Lines:
             return _Ranking(
                 promql.first_of(*values, promql.constant(promql.number(_LAST), promql_of(health, end))), end.labels
             )
-        # Of equals the busiest comes first.
-        ranked = _latest(health + expr(1).per(1 + self._work), end)
+        ranked = _latest(_by_health(self._work), end)
         idle = health < HEALTH["off"].value if self.drafting else health
         return _Ranking(promql.first_of(ranked, promql_of(idle + 1, end)), end.labels, lowest=True)
 
     @property
     def _work(self) -> Signal:
         return drafts if self.drafting else generation_tokens
+
+
+def _by_health(work: Signal) -> Expr:
+    """The lower, the sooner; of equals the busiest comes first."""
+    return health + expr(1).per(1 + work)
+
+
+def by_health(scope: Scope) -> str:
+    """A rank of models: the lowest is the worst, and the busiest of equals."""
+    return promql_of(first_of(_by_health(generation_tokens), health + 1), scope)
+
+
+def worst_first(series: str, scope: Scope, most: int = 0) -> str:
+    """Series of models, the worst first, at most so many: the label that Prometheus sorts by first is their health."""
+    end = scope.at_end()
+    ranks: str = promql.binary(promql_of(health, end), "+", "10")  # Of two digits, which sort as text.
+    if most:
+        ranks = promql.binary(ranks, "and", promql.call("bottomk", str(most), by_health(end)))
+    by_rank = f'count_values by ({", ".join(scope.labels)}) ("{RANK}", {ranks})'
+    return promql.binary(series, "*", by_rank, f"on ({', '.join(scope.labels)}) group_left ({RANK})")
 
 
 def above_zero(signal: Signal, scope: Scope) -> str:

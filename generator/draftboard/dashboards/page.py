@@ -34,8 +34,12 @@ class Page:
     """Ranks the models that graphs draw."""
     drafting: bool = False
     """Whether it is about models that draft, not about all."""
+    one_model: bool = False
+    """Whether one model alone can be selected, so that a line is a variant of it."""
     with_baseline: bool = False
     """Whether a baseline can be selected beside the others."""
-    lines: tuple[int, ...] = (6, 12)
+    lines: tuple[int, ...] = (5, 12)
     """How many lines a graph may draw, beside all."""
     editions: tuple[Edition, ...] = (Edition.RECORDS, Edition.RAW)
+    exported_labels: bool = False
+    """Whether it knows only the labels that series have without any configuration."""

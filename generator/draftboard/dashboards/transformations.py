@@ -9,6 +9,8 @@ SHORT_NAMES: dict[str, Any] = {
     "id": "renameByRegex",
     "options": {"regex": f"^{SHORT_NAME[0]}$", "renamePattern": SHORT_NAME[1]},
 }
+JOINED: dict[str, Any] = {"id": "joinByField", "options": {"byField": "Time", "mode": "outer"}}
+"""Series of one moment become one frame: a column each, in the order of the answer."""
 _MERGE: dict[str, Any] = {"id": "merge", "options": {}}
 
 
@@ -43,7 +45,7 @@ def matrix(label: str) -> list[dict[str, Any]]:
 def frames(titles: Mapping[str, str]) -> list[dict[str, Any]]:
     """A frame for each model: one line a moment, one number for each query, by its title."""
     values = {value_of(ref): title for ref, title in titles.items()}
-    kept = {"id": "filterFieldsByName", "options": {"include": {"pattern": f"/^(Time|{SERIES}|Value #[A-Z])$/"}}}
+    kept = {"id": "filterFieldsByName", "options": {"include": {"pattern": f"/^(Time|{SERIES}|Value #\\w+)$/"}}}
     split = {"fields": [SERIES], "keepFields": False, "naming": {"asLabels": True}}
     organized = _organized(["Time", SERIES, *values], rename=values)
     return [kept, _MERGE, organized, {"id": "partitionByValues", "options": split}]

@@ -13,14 +13,14 @@ from draftboard.expr.scope import Level, Matcher, Scope
 from draftboard.expr.to_promql import promql_of
 from draftboard.settings import Settings
 from draftboard.signals import Edition
-from draftboard.signals.latency import QUANTILE
 from draftboard.signals.traffic import generation_tokens
 
 _OF_MODELS = {"job": "Job", "model_name": "Model", "spec_method": "Method", "variant": "Variant"}
 _OF_ENGINES = _OF_MODELS | {"instance": "Instance", "engine": "Engine"}
+_ONE: dict[str, Any] = {"multi": False, "includeAll": False, "current": {}}
+"""Of a variable with one value: Grafana selects the first."""
 _IN_MENU = 3
 """Grafana's way to show a variable in the menu of the dashboard's controls only."""
-_PERCENTILES = (50, 95, 99)
 
 
 def variables(context: Context, used: Collection[str]) -> list[dict[str, Any]]:
@@ -34,13 +34,15 @@ def _labels(context: Context, by_engine: bool) -> list[dict[str, Any]]:
     """A variable for each label of a model or an engine, read from the series that match the variables before it."""
     names = context.settings.labels
     titles = {scope: scope.replace("_", " ").capitalize() for scope in names.scope}
-    titles |= {getattr(names, role): title for role, title in (_OF_ENGINES if by_engine else _OF_MODELS).items()}
+    roles = {getattr(names, role): title for role, title in (_OF_ENGINES if by_engine else _OF_MODELS).items()}
+    titles |= {label: title for label, title in roles.items() if label in names.filters}
     # Users who list labels set them; it is not known whether the default ones exist.
     in_menu = names.scope if names.scope == Settings().labels.scope else ()
     selected = tuple(Matcher(name, "=~", f"${name}") for name in titles)
     return [
         _label(name, title, _every_server(context, selected[:index], by_engine), context.settings)
         | ({"hide": _IN_MENU} if name in in_menu else {})
+        | (_ONE if context.one_model and name == names.model_name else {})
         for index, (name, title) in enumerate(titles.items())
     ]
 
@@ -78,13 +80,11 @@ def _every_server(context: Context, matchers: tuple[Matcher, ...], by_engine: bo
 
 def _choices(context: Context) -> list[dict[str, Any]]:
     """Variables that are no labels: what is drawn, and draft cost and verify inflation to try."""
-    settings, drawn, raw = context.settings, context.lines, context.edition is Edition.RAW
+    settings, drawn = context.settings, context.lines
     costs, price = settings.draft_cost, f"Price of an engine-hour ({settings.cost.currency})"
-    percentiles = {f"P{percent}": f"{percent / 100:g}" if raw else f"p{percent}" for percent in _PERCENTILES}
     counts = {f"{count} {drawn.first}": str(count) for count in drawn.offered} | {"all": "1000"}
     return [
         _choice(lines.LINES, "Lines", counts) | {"description": f"How many lines a graph draws: {drawn.order}"},
-        _choice(QUANTILE, "Percentile", ({} if raw else {"mean": "mean"}) | percentiles, "P99"),
         _choice(lines.SLO, "SLO", {name.replace("_", " "): name for name in settings.slo.declared}),
         _number("draft_cost", "Draft cost c", costs.default, (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)),
         _number("price", price, settings.cost.price_per_engine_hour, (1.0, 2.0, 4.0, 8.0, 16.0)),

@@ -2,6 +2,7 @@
 
 from draftboard.doctor.command import examine_command, examine_config
 from draftboard.doctor.finding import Diagnosis, document
+from draftboard.doctor.manifests import examine_manifest, is_manifest
 from draftboard.doctor.pages import examine_sources
 from draftboard.doctor.prometheus import examine_prometheus
 from draftboard.doctor.releases import release_of

@@ -7,11 +7,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from operator import itemgetter
 
-from draftboard.catalogue import ELSEWHERE, Presence, around, probe, removed, serving
+from draftboard.catalogue import ELSEWHERE, Presence, around, probe, removed
 from draftboard.catalogue.dialects import DIALECTS, LOOKED_FOR, Dialect, dialect_of
 from draftboard.doctor import series
 from draftboard.doctor.buckets import FAMILIES, buckets_flag, finite, other_bounds
 from draftboard.doctor.finding import Empty, Examination, Finding, shortened
+from draftboard.doctor.labels import of_labels
+from draftboard.doctor.loaded import of_other_builds
 from draftboard.doctor.releases import UNKNOWN, Release
 from draftboard.doctor.series import NAMES, Reader, Server, named, place
 from draftboard.errors import DraftboardError
@@ -63,6 +65,8 @@ def examine_prometheus(client: Client, settings: Settings, time: float, release:
         return Examination(looked_at, (nothing, *of_our_rules))
     findings = [*series.missing_series(stored.servers, settings, readers, release)]
     findings += of_scrapes(targets, stored, settings)
+    findings += _merged_engines(client, settings, time)
+    findings += of_labels(client, settings, stored.servers, time)
     findings += [*of_our_rules, *_other_bounds(client, stored, settings, time), *_unresolved(client, settings, time)]
     if stored.beside.isdisjoint(names := NAMES[Presence.GPU_EXPORTER]):
         empty = series.silenced_by(names, readers)
@@ -91,16 +95,17 @@ def _stored(client: Client, settings: Settings, time: float) -> Stored:
     of_servers = {name for names in NAMES.values() for name in names} - _BESIDE - {around.UP.name}
     old = {f"{re.escape(removal.name)}(_count)?" for removal in removed.REMOVED}
     ours = {settings.dialect.named(name) for name in of_servers if name not in settings.dialect.missing}
-    others = {name for dialect in DIALECTS.values() for name in dialect.written(serving.REQUESTS_RUNNING)}
+    signs = {dialect.sign: dialect for dialect in DIALECTS.values() if dialect.sign}
+    others = {name for dialect in DIALECTS.values() for name in dialect.written(dialect.seen_by)} | signs.keys()
     for target, row in rows("max", _matching([around.UP.name], settings.selector)):
         target.up = row.samples[-1][1] == 1
     for target, row in rows("group", _matching({*map(re.escape, ours | others)} | old, settings.selector), _NAME):
         name = row.labels.get(_NAME, "")
         dialect = dialect_of(name)
-        target.dialect = dialect or target.dialect
+        target.dialect = dialect or target.dialect or signs.get(name)
         meant = {*dialect.meant(name)} if dialect else {name}
         target.names |= meant
-        if serving.REQUESTS_RUNNING.name in meant:
+        if target.dialect and target.dialect.seen_by.name in meant:
             jobs.setdefault(row.labels.get(labels.instance, ""), set()).add(row.labels.get(labels.job, ""))
     for target, row in rows("group", _matching([probe.INFO.name], settings.selector), "method", "adaptive"):
         target.info = row.labels
@@ -121,6 +126,23 @@ def _stored(client: Client, settings: Settings, time: float) -> Stored:
             )
             servers.append(server)
     return Stored(tuple(servers), jobs, frozenset(row.labels.get(_NAME, "") for row in beside))
+
+
+def _merged_engines(client: Client, settings: Settings, time: float) -> Iterator[Finding]:
+    """Engines of a target that the settings do not tell apart, where the dialect has a label that does."""
+    own, labels = settings.dialect.engine_label, settings.labels
+    if own and own != labels.engine:
+        by, series_of_engines = (
+            (*labels.target_series, labels.engine),
+            settings.dialect.named(settings.dialect.seen_by.name),
+        )
+        for row in client.query(aggregate("count", by, selector(series_of_engines, [])), time):
+            if (count := row.samples[-1][1]) > 1:
+                where, words = (
+                    place(row.labels, settings),
+                    {"count": f"{count:.0f}", "label": labels.engine, "own": own},
+                )
+                yield Finding.of("one-engine-of-many", where, **words)
 
 
 def _matching(patterns: Iterable[str], *matchers: str) -> str:
@@ -211,6 +233,8 @@ def of_rules(
     of_other_window = [name for name in sorted({*loaded, *stored.beside} - wanted) if re.fullmatch(_STATE, name)]
     alerts, records = (tuple(filter(missing.__contains__, names)) for names in (need_rules.alerts, need_rules.records))
     empty = Empty(() if ours else need_rules.panels, alerts, records)
+    if ours and not of_other_window:
+        yield from of_other_builds(rules or (), settings)
     if not ours and state_record in stored.beside:
         yield Finding.of("evaluated-elsewhere", "rules")
     elif missing and of_other_window:

@@ -87,13 +87,34 @@ class Server:
 
     @property
     def speculates(self) -> bool:
-        """Whether it exposes any counter of speculation."""
-        return not self.names.isdisjoint(NAMES[Presence.SPECULATING])
+        """Whether it exposes a counter that only servers with speculation do."""
+        shown = self.dialect.shows_speculation if self.dialect else ()
+        return any(metric.name in self.names for metric in shown)
 
     def lacks(self, metric: Metric) -> bool:
         """Whether a metric is missing that servers of its release expose at any time, or with speculation."""
-        expected = metric.presence is Presence.ALWAYS or (metric.presence is Presence.SPECULATING and self.speculates)
+        presence = self.dialect.presence(metric) if self.dialect else metric.presence
+        expected = presence is Presence.ALWAYS or (presence is Presence.SPECULATING and self.speculates)
         return expected and not self.names.issuperset(part.name for part in metric.parts)
+
+    def drops(self, metric: Metric) -> bool:
+        """Whether it exposes a part of a metric that it lacks, or one as new, and not what the metric replaced."""
+        if metric.presence is not Presence.ALWAYS or not self.lacks(metric) or self.former(metric):
+            return False
+        exposed = [
+            one for one in CATALOGUE if one.presence is Presence.ALWAYS and not self.names.isdisjoint(_parts(one))
+        ]
+        newest = max((release_numbers(one.since) for one in exposed), default=())
+        return release_numbers(metric.since) <= newest
+
+    def former(self, metric: Metric) -> list[str]:
+        """The names that it exposes of what the metric replaced."""
+        replaced = [old.name for old in removed.REMOVED if metric.name in old.instead]
+        return [old for old in replaced if any(name.startswith(old) for name in self.names)]
+
+
+def _parts(metric: Metric) -> list[str]:
+    return [part.name for part in metric.parts]
 
 
 _Cause = tuple[str, Sequence[Server], Sequence[str], dict[str, str]]
@@ -140,7 +161,7 @@ def _causes(servers: Sequence[Server], settings: Settings, release: Release) -> 
         values = {"engine": dialect.engine, "reports": dialect.reports, "omits": dialect.omits}
         yield "partial-dialect", reporting, (), values
     elif reporting:
-        yield from _releases(reporting, release)
+        yield from _releases(reporting, settings.dialect, release)
     if reporting:
         yield from _speculation([server for server in reporting if server.names.isdisjoint(_V0)], settings, release)
     for presence, kind in ((Presence.HTTP, "no-request"), (Presence.ONE_PROCESS, "no-process-series")):
@@ -154,29 +175,40 @@ def _surely(presence: Presence, release: Release) -> list[Metric]:
     return [metric for metric in CATALOGUE if metric.presence is presence and not release.may_lack(metric)]
 
 
-def _releases(servers: Sequence[Server], release: Release) -> Iterator[_Cause]:
+def _releases(servers: Sequence[Server], dialect: Dialect, release: Release) -> Iterator[_Cause]:
     if old := [server for server in servers if not server.names.isdisjoint(_V0)]:
         names = ", ".join(sorted(_V0.keys() & old[0].names))
         yield "v0-series", old, (), {"names": names, "instead": "; ".join(_V0.values())}
-    lacking, absent = _lacking(servers, _surely(Presence.ALWAYS, release))
-    yield "removed-on-the-way", lacking, absent, {"names": shortened(absent)}
-    yield from _older(servers, release)
+    sure = _surely(Presence.ALWAYS, release)
+    dropped = [metric for metric in CATALOGUE if metric in sure or any(server.drops(metric) for server in servers)]
+    lacking = [
+        server for server in servers if any(server.lacks(one) for one in sure) or any(map(server.drops, dropped))
+    ]
+    absent = [name for one in dropped for name in _parts(one) if any(name not in server.names for server in lacking)]
+    yield "removed-on-the-way", lacking, absent, {"names": shortened([*map(dialect.named, absent)])}
+    if dialect.presence(dialect.seen_by) is Presence.COUNTED:
+        nothing = [server for server in servers if dialect.seen_by.name not in server.names]
+        yield "nothing-counted", nothing, (), {"begin": dialect.prefixes[0]}
+    yield from _older(servers, dialect, release)
 
 
-def _older(servers: Sequence[Server], release: Release) -> Iterator[_Cause]:
+def _older(servers: Sequence[Server], dialect: Dialect, release: Release) -> Iterator[_Cause]:
     """Servers that are older than series; a note where these came after the release whose pages were recorded."""
     newer = [metric for metric in CATALOGUE if release.may_lack(metric) and not metric.until]
     for kind, is_recorded in (("old-release", True), ("newer-series", False)):
         metrics = [metric for metric in newer if metric.exists_in(RECORDED) is is_recorded]
-        behind = [(one, missing) for one in servers if (missing := [metric for metric in metrics if one.lacks(metric)])]
+        behind = [
+            (one, missing)
+            for one in servers
+            if (missing := [metric for metric in metrics if one.lacks(metric) and not one.drops(metric)])
+        ]
         if not behind:
             continue
         first, missing = behind[0]
-        former = [old.name for old in removed.REMOVED if any(metric.name in old.instead for metric in missing)]
-        has = ", ".join(old for old in former if any(name.startswith(old) for name in first.names))
+        has = ", ".join(dict.fromkeys(old for metric in missing for old in first.former(metric)))
         values = {
             "since": max((metric.since for metric in missing), key=release_numbers),
-            "names": shortened([metric.name for metric in missing]),
+            "names": shortened([dialect.named(metric.name) for metric in missing]),
             "old": f"; it has the old {has}" if has else "",
             "own": f"vLLM {release.version}, " if release.version else "",
         }
@@ -193,17 +225,25 @@ def _lacking(servers: Sequence[Server], metrics: Sequence[Metric]) -> tuple[list
 
 def _speculation(servers: Sequence[Server], settings: Settings, release: Release) -> Iterator[_Cause]:
     baseline, dialect = settings.methods.baseline, settings.dialect
-    names = [name for name in NAMES[Presence.SPECULATING] if name not in dialect.missing]
+    counters = [one for one in _surely(Presence.SPECULATING, release) if dialect.spelled(one)]
+    names = [metric.name for metric in counters]
     words = {"label": settings.labels.spec_method, "baseline": baseline}
     without = [server for server in servers if not server.speculates]
-    if labelled := [server for server in without if server.method not in (None, "", baseline)]:
-        yield "labelled-but-off", labelled, names, words | {"method": str(labelled[0].method)}
-    yield "speculation-off", [server for server in without if not server.method], names, words
+    labelled = [server for server in without if server.method not in (None, "", baseline)]
+    unlabelled = [server for server in without if not server.method]
+    if not dialect.is_plain_known:
+        yield "nothing-drafted-yet", [*labelled, *unlabelled], (), words
+    else:
+        if labelled:
+            yield "labelled-but-off", labelled, names, words | {"method": str(labelled[0].method)}
+        yield "speculation-off", unlabelled, names, words
     if all(server.method == baseline and server in without for server in servers):
         yield "only-baselines", servers, names, {}
     drafting = [server for server in servers if server.speculates]
-    for name in (part.name for metric in _surely(Presence.SPECULATING, release) for part in metric.parts):
-        dropped = [server for server in drafting if name in names and name not in server.names]
+    for metric in counters:
+        presence, name = dialect.presence(metric), metric.name
+        of = {Presence.ALWAYS: servers, Presence.SPECULATING: drafting}.get(presence, [])
+        dropped = [server for server in of if name not in server.names]
         yield "dropped-counter", dropped, [name], {"name": dialect.named(name)}
     yield "no-label", [server for server in drafting if server.method == "" and not server.reported_method], (), words
     yield from _reported(servers, settings)

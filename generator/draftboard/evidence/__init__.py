@@ -1,7 +1,7 @@
 """What a step with drafts costs, from published measurements or the server's own steps, and what follows from it."""
 
-from draftboard.evidence.assumed import Assumed, assumed
-from draftboard.evidence.curve import Curve, Steps, TooLittle, curve
+from draftboard.evidence.assumed import Assumed, Own, assumed
+from draftboard.evidence.curve import Curve, Steps, TooLittle, curves
 from draftboard.evidence.law import Load
 from draftboard.evidence.lengths import Change, Depth, Drafting, LengthAdvice, length_advice
 from draftboard.evidence.measurements import Measurement, published

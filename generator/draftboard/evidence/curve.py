@@ -1,7 +1,7 @@
 """The time of a step by the tokens that it verifies, from a server's own steps at different loads.
 
-The drafter's time is in every step that is seen, so that `t(n)` holds it, too. A ratio of two points is therefore the
-least that a step with drafts costs over a plain one: no speedup is higher than what follows from it.
+The drafter's time is in every step that is seen, so that `t(n)` holds it, too: what it may be comes from published
+measurements. Where nothing was seen, the curve goes on as theirs do.
 """
 
 import bisect
@@ -10,19 +10,17 @@ import random
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from statistics import median, stdev
+from statistics import median
 
-from draftboard.evidence.law import Load
-from draftboard.evidence.range import PLAIN_STEP, Range
 from draftboard.extras import optional_module
 
 BLOCKS = 10
 """Stretches of time that are resampled as a whole: what is alike for less than one of them does not narrow a range."""
-_RESAMPLES, _SEED = 99, 0
+_RESAMPLES, _SEED = 39, 0  # Of 39 and one more, the next is outside with a probability of 2 / 40.
+_LEAST_RESAMPLED = 0.95  # Of them, that must have as many loads: else the curve rests on few stretches of time.
 _LEAST = 4  # Steps of like load in a bin: of fewer, one slow step is their median.
 _BINS_PER_DOUBLING = 2
 _LEAST_DOUBLINGS = 1.0  # Of the tokens verified: over less, the curve is the noise of its ends.
-_PROBABILITY = 0.95
 _WHY = "a curve of step times requires", "calibrate"  # What needs the package, and the extra that has it.
 
 
@@ -46,63 +44,33 @@ class Curve:
 
     points: tuple[tuple[float, float], ...]
     """Tokens and seconds, from the fewest tokens to the most."""
-    resampled: tuple["Curve", ...] = ()
-    """The same of stretches of time drawn at random; empty for those curves."""
 
-    @property
-    def reach(self) -> Range:
-        """Tokens that were verified in a step."""
-        return Range(self.points[0][0], self.points[-1][0])
-
-    def seconds(self, verified: float) -> float:
-        """Of a step, by interpolation between the points; ValueError beyond `reach`."""
+    def seconds(self, verified: float, knee: float) -> float:
+        """Of a step, by interpolation between the points, and beyond them by the law with that knee."""
         tokens = [point[0] for point in self.points]
-        if not self.points[0][0] <= verified <= self.points[-1][0]:
-            raise ValueError(f"no steps verified {verified:g} tokens")
-        after = min(max(bisect.bisect_left(tokens, verified), 1), len(tokens) - 1)
+        nearest = min(max(verified, tokens[0]), tokens[-1])
+        after = min(max(bisect.bisect_left(tokens, nearest), 1), len(tokens) - 1)
         (least, short), (most, long) = self.points[after - 1], self.points[after]
-        share = (verified - least) / (most - least)
-        return short + share * (long - short)
-
-    def inflation(self, batch: float, drafted: float) -> Range | None:
-        """95 % range of the least v: a step that verifies `drafted` tokens a request over one that verifies none.
-
-        None where too few steps were as small or as large.
-        """
-        ratio = self._ratio(batch, drafted)
-        if ratio is None:
-            return None
-        others = [found for one in self.resampled if (found := one._ratio(batch, drafted)) is not None]  # noqa: SLF001
-        if len(others) < _RESAMPLES * _PROBABILITY:
-            return None  # The ends rest on few stretches of time.
-        # Resampled stretches scatter as the sample does, not as what it is a sample of.
-        error = stdev(others) * math.sqrt(BLOCKS / (BLOCKS - 1))
-        quantile = optional_module("scipy.stats", *_WHY).t.ppf((1 + _PROBABILITY) / 2, BLOCKS - 1)
-        half = float(quantile) * error
-        return Range(math.exp(ratio - half), math.exp(ratio + half)).at_least(PLAIN_STEP)
-
-    def _ratio(self, batch: float, drafted: float) -> float | None:
-        """Logarithm of v."""
-        verified = Load(batch=batch, drafted=drafted).verified
-        try:
-            return math.log(self.seconds(verified) / self.seconds(batch))
-        except ValueError:
-            return None
+        share = (nearest - least) / (most - least)
+        return (short + share * (long - short)) * (knee + verified) / (knee + nearest)
 
 
-def curve(steps: Sequence[Steps]) -> Curve:
-    """From stretches of time in their order. TooLittle where the tokens verified varied too little.
+def curves(steps: Sequence[Steps]) -> tuple[Curve, ...]:
+    """The curve of stretches of time in their order, and of such drawn at random: their range holds 95 % of the truth.
 
     Stretches of like load make one point, their median, so that some slow ones, such as with prefills, do not move it.
+    TooLittle where the tokens verified varied too little.
     """
     chance, size = random.Random(_SEED), len(steps) / BLOCKS  # noqa: S311 - to resample, not to keep a secret
     blocks = [steps[round(block * size) : round((block + 1) * size)] for block in range(BLOCKS)]
-    resampled = []
+    found = [_curve(steps)]
     for _ in range(_RESAMPLES):
         drawn = [one for block in chance.choices(blocks, k=BLOCKS) for one in block]
         with suppress(TooLittle):
-            resampled.append(_curve(drawn))
-    return Curve(_curve(steps).points, tuple(resampled))
+            found.append(_curve(drawn))
+    if len(found) - 1 < _RESAMPLES * _LEAST_RESAMPLED:
+        raise TooLittle("the loads that a curve needs were had for a short time only")
+    return tuple(found)
 
 
 def _curve(steps: Sequence[Steps]) -> Curve:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from operator import itemgetter
 
 from draftboard.evidence.assumed import Assumed, Costs
 from draftboard.evidence.law import METHODS, Kind, Load
@@ -81,16 +82,24 @@ def length_advice(drafting: Drafting, assumed: Assumed, least_gain: float) -> Le
         shorter, longer = [], None
     else:
         longer = drafting.longer
-    if all(drafting.speedups(depth, assumed).high < BREAK_EVEN for depth in drafting.depths):
+    speedups = [drafting.speedups(depth, assumed) for depth in drafting.depths]
+    # What nearly breaks even is noise where it was measured, and memory for nothing.
+    bound = least_gain if assumed.measured else BREAK_EVEN
+    if all((one.middle if assumed.measured else one.high) < bound for one in speedups):
         return LengthAdvice(Change.OFF, now.k, Range(1.0, 1.0))
     gains = {depth.k: _gains(drafting, depth, assumed) for depth in (*shorter, *([longer] if longer else []))}
     if gains:
-        k, gain = max(gains.items(), key=lambda one: one[1].low)
-        if gain.low > least_gain:
-            return LengthAdvice(Change.SHORTER if k < now.k else Change.LONGER, k, gain)
-    if all(gain.high <= least_gain for gain in gains.values()):
+        k, sure = max(((k, _sure(gain, assumed)) for k, gain in gains.items()), key=itemgetter(1))
+        if sure > least_gain:
+            return LengthAdvice(Change.SHORTER if k < now.k else Change.LONGER, k, gains[k])
+    if assumed.measured or all(gain.high <= least_gain for gain in gains.values()):
         return LengthAdvice(Change.KEEP, now.k, Range(1.0, 1.0))
     return None
+
+
+def _sure(gain: Range, assumed: Assumed) -> float:
+    """The least gain; where a step's cost was measured the middle, as that of a length is nearly known."""
+    return gain.middle if assumed.measured else gain.low
 
 
 def _gains(drafting: Drafting, depth: Depth, assumed: Assumed) -> Range:

@@ -1,5 +1,6 @@
 """A number that is known as a range, and what may be said of a speedup that is."""
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
@@ -32,6 +33,11 @@ class Range(Described):
         """With two decimals; one number where both bounds read alike."""
         low, high = f"{self.low:.2f}", f"{self.high:.2f}"
         return low if low == high else f"{low} to {high}"
+
+    @property
+    def middle(self) -> float:
+        """As many times its low end as its high end is of it."""
+        return math.sqrt(self.low * self.high)
 
     def overlaps(self, other: Self) -> bool:
         """Whether one number can be in both."""

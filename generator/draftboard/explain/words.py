@@ -136,6 +136,12 @@ def _(node: nodes.Quantile, scope: Scope, shown: Shown) -> str:
 
 
 @in_words.register
+def _(node: nodes.QuantileBucket, scope: Scope, shown: Shown) -> str:
+    share, buckets = in_words(node.share, scope, shown), in_words(node.buckets, scope, shown)
+    return f"{'upper' if node.upper else 'lower'} bound of the bucket of quantile {share} of {buckets}"
+
+
+@in_words.register
 def _(node: nodes.AtLeast, scope: Scope, shown: Shown) -> str:
     return f"{in_words(node.argument, scope, shown)}, at least {node.least:g}"
 

@@ -119,7 +119,8 @@ def _leaves(node: Expr, scope: Scope) -> Iterator[tuple[nodes.Raw | Recorded, Sc
 
 def _family(metric: Metric, scope: Scope) -> Iterator[str]:
     if spelling := scope.settings.dialect.spelled(metric):
-        yield spelling.name.removesuffix(metric.name.removeprefix(metric.part_of) if metric.part_of else "")
+        for name in spelling.names:
+            yield name.removesuffix(metric.name.removeprefix(metric.part_of) if metric.part_of else "")
 
 
 def settings_in(node: Expr) -> tuple[Setting, ...]:

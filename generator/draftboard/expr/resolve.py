@@ -114,22 +114,22 @@ def whole(quantity: Quantity | int, scope: Scope) -> int:
 
 def metric_of(node: nodes.Raw, scope: Scope) -> Metric:
     """The metric that is read; of a dialect, its own."""
-    if isinstance(node.metric, Metric):
-        return node.metric
-    own = _of_dialect(node.metric, scope)
-    if own is None:
-        raise ValueError(f"{scope.settings.dialect.engine} has no metric for {node.metric.field}")
-    return own
+    metric = _in_dialect(node.metric, scope)
+    if metric is None:
+        raise ValueError(f"{scope.settings.dialect.engine} has no metric for {node.metric}")
+    return metric
 
 
-def _of_dialect(metric: nodes.MetricOfDialect, scope: Scope) -> Metric | None:
+def _in_dialect(metric: Metric | nodes.MetricOfDialect, scope: Scope) -> Metric | None:
+    """The metric; where a dialect chooses it, that one, or None where it has none."""
+    if isinstance(metric, Metric):
+        return metric
     own: Metric | None = getattr(scope.settings.dialect, metric.field)
     return own
 
 
 _EDITIONS = {
     nodes.Evaluator.RECORDS: {edition for edition in Edition if edition.reads_records},
-    nodes.Evaluator.RECORD_PANEL: {Edition.RECORDS},
     nodes.Evaluator.RAW_PANEL: {Edition.RAW},
     nodes.Evaluator.ONCE: {Edition.ONCE},
 }
@@ -146,7 +146,11 @@ def holds(condition: nodes.Condition, scope: Scope) -> bool:
             held = Setting(condition.path).of(scope.settings)
             return condition.key in held if condition.key else held not in (None, False, {}, ())
         case nodes.InDialect():
-            return _of_dialect(condition.metric, scope) is not None
+            metric = _in_dialect(condition.metric, scope)
+            return metric is not None and scope.settings.dialect.spelled(metric) is not None
+        case nodes.Exposed():
+            metric = _in_dialect(condition.metric, scope)
+            return metric is not None and scope.settings.dialect.presence(metric) is condition.presence
         case nodes.Evaluator():
             return scope.edition in _EDITIONS[condition]
 

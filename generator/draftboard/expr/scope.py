@@ -25,6 +25,7 @@ class Level(Enum):
     SERVICE = "service"  # A model of a job, however it drafts.
     HOST = "host"
     MONITOR = "monitor"  # One Prometheus, Alertmanager or exporter.
+    SCOPE = "scope"  # What shares the widest label of the scope, such as a cluster.
     FLEET = "fleet"
 
     def labels(self, settings: Settings) -> tuple[str, ...]:
@@ -161,25 +162,24 @@ class Scope:
         window: str = "",
         matchers: tuple[Matcher, ...] = (),
         chosen_by: tuple[str, ...] | None = None,
+        name: str = "",
     ) -> str:
         """The metric's own series, selected as this scope selects; by some labels only, if they are given.
 
-        A metric that the dialect does not have is a DraftboardError.
+        `name` is that of its part, where it is made of several. DraftboardError where the dialect does not have it.
         """
         spelling = self.settings.dialect.spelled(metric)
         if spelling is None:
-            dialect = self.settings.dialect
-            raise DraftboardError(
-                f"{dialect.engine} does not export {metric.name}, which this needs: for another engine, change "
-                f'[series] dialect = "{dialect.name}" of the settings'
-            )
+            raise DraftboardError(f"{self.settings.dialect.engine} does not export {metric.name}, which this needs")
         # Alerts carry what records keep and exporters what they have, not all that the user's selector may ask for.
         scraped = metric.owner not in {Owner.RULE, Owner.EXPORTER}
         carried = self.carried(metric) if chosen_by is None else chosen_by
         optional = metric.owner is Owner.RULE
         chosen = (*matchers, *(Matcher(label, "=", value) for label, value in spelling.only))
         options: dict[str, bool] = {"scraped": scraped, "optional": optional}
-        return self.series(spelling.name, carried, window=window, extra=chosen, labels=spelling.labels, **options)
+        return self.series(
+            name or spelling.name, carried, window=window, extra=chosen, labels=spelling.labels, **options
+        )
 
     def carried(self, metric: Metric) -> tuple[str, ...]:
         """Labels that the metric's series carry."""

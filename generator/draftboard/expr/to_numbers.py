@@ -102,6 +102,11 @@ def _(node: nodes.Quantile, view: View) -> Vector:
 
 
 @to_numbers.register
+def _(node: nodes.QuantileBucket, view: View) -> Vector:
+    return vector.quantile_bucket(value(node.share.value, view.scope.settings), _vector(node.buckets, view), node.upper)
+
+
+@to_numbers.register
 def _(node: nodes.AtLeast, view: View) -> Vector:
     return {labels: max(number, node.least) for labels, number in _vector(node.argument, view).items()}
 
@@ -209,6 +214,5 @@ def _(node: nodes.Extreme, view: View) -> Vector:
 @to_numbers.register(nodes.OverTime)
 @to_numbers.register(nodes.Before)
 @to_numbers.register(nodes.AsRecorded)
-@to_numbers.register(nodes.RecordOf)
 def _(node: Expr, view: View) -> Vector:  # noqa: ARG001
     return NOTHING

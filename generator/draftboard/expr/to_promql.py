@@ -97,14 +97,18 @@ def _matching(matching: nodes.Matching, scope: Scope) -> str:
 
 @to_promql.register
 def _(node: nodes.Raw, scope: Scope) -> str:
-    window = _window(node, scope)
-    text = scope.raw(
+    text = _selected(node, scope)
+    return text if node.window else _under_our_labels(text, node, scope)
+
+
+def _selected(node: nodes.Raw, scope: Scope, name: str = "") -> str:
+    return scope.raw(
         metric_of(node, scope),
-        window=window,
+        window=_window(node, scope),
         matchers=tuple(matcher(match, scope) for match in node.matchers),
         chosen_by=names(node.chosen_by, scope) if node.chosen_by else None,
+        name=name,
     )
-    return text if window else _under_our_labels(text, node, scope)
 
 
 def _window(node: nodes.Raw, scope: Scope) -> str:
@@ -125,22 +129,40 @@ def _under_our_labels(text: str, node: nodes.Raw, scope: Scope) -> str:
 
 
 @to_promql.register
-def _(node: nodes.RecordOf, scope: Scope) -> str:
-    record = node.name.replace("{}", f"${{{node.parameter}}}")
-    return scope.series(f"{scope.level.value}:{record}{scope.window}", scope.labels)
-
-
-@to_promql.register
 def _(node: nodes.Function, scope: Scope) -> str:
     text = promql.call(node.name, to_promql(node.argument, scope))
     # A range has no labels to replace, what is made of it has.
-    ranged = isinstance(node.argument, nodes.Raw) and node.argument.window
-    return _under_our_labels(text, node.argument, scope) if isinstance(node.argument, nodes.Raw) and ranged else text
+    return _of_range(text, node, node.argument, scope) if isinstance(node.argument, nodes.Raw) else text
+
+
+def _of_range(text: str, node: nodes.Function, series: nodes.Raw, scope: Scope) -> str:
+    spelling = scope.settings.dialect.spelled(metric_of(series, scope))
+    if spelling and spelling.less:
+        text = promql.binary(text, "-", promql.call(node.name, _selected(series, scope, spelling.less)))
+    return _under_our_labels(text, series, scope) if series.window else text
 
 
 @to_promql.register
 def _(node: nodes.Quantile, scope: Scope) -> str:
     return promql.call("histogram_quantile", to_promql(node.share, scope), to_promql(node.buckets, scope))
+
+
+@to_promql.register
+def _(node: nodes.QuantileBucket, scope: Scope) -> str:
+    # Of buckets that are 1 from the quantile's own on and 0 below, that one holds every quantile: 1 is its upper end.
+    buckets = to_promql(node.buckets, scope)
+    rank = promql.binary(to_promql(node.share, scope), "*", promql.call("max without (le) ", buckets))
+    reached = promql.binary(buckets, ">= bool", promql.binary(rank, ">", "0"), "ignoring (le) group_left ()")
+    bound = promql.call("histogram_quantile", "1" if node.upper else promql.number(_LOWER_END), reached)
+    if node.upper:
+        return bound
+    # Of a bound in units of the least difference, so that rounding gives the number that the upper end of a bucket is.
+    scaled = promql.call("round", promql.binary(bound, "*", _BOUNDS_IN_ONE))
+    return promql.binary(scaled, "/", _BOUNDS_IN_ONE)
+
+
+_LOWER_END, _BOUNDS_IN_ONE = 1e-12, "1e6"
+"""A share so small that it is the lower end of a bucket; and how fine two bounds may differ."""
 
 
 @to_promql.register

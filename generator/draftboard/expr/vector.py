@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import accumulate
 from statistics import fmean
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Labels = frozenset[tuple[str, str]]
 Vector = Mapping[Labels, float]
@@ -178,6 +178,23 @@ def relabelled(vector: Vector, label: str, replacement: str, source: str, patter
 
 def quantile(share: float, buckets: Vector) -> Vector:
     """`histogram_quantile` of classic buckets; no element where nothing was counted or +Inf is missing."""
+    return {labels: found.estimate for labels, found in _quantiles(share, buckets).items()}
+
+
+def quantile_bucket(share: float, buckets: Vector, upper: bool) -> Vector:
+    """A bound of the bucket in which that quantile lies; of one above the last bound, that bound."""
+    return {labels: found.high if upper else found.low for labels, found in _quantiles(share, buckets).items()}
+
+
+class _Quantile(NamedTuple):
+    """A quantile's bucket, and its estimate within it."""
+
+    low: float
+    high: float
+    estimate: float
+
+
+def _quantiles(share: float, buckets: Vector) -> Mapping[Labels, _Quantile]:
     histograms: dict[Labels, dict[float, float]] = {}
     for labels, count in buckets.items():
         bounds = histograms.setdefault(dropped(labels, ("le",)), {})
@@ -187,7 +204,7 @@ def quantile(share: float, buckets: Vector) -> Vector:
     return {labels: value for labels, value in result.items() if value is not None}
 
 
-def _quantile(share: float, counts: Mapping[float, float]) -> float | None:
+def _quantile(share: float, counts: Mapping[float, float]) -> _Quantile | None:
     bounds = sorted(counts)
     # Sums over servers with unlike bounds may fall, where a cumulative count cannot.
     rising = list(accumulate((counts[bound] for bound in bounds), max))
@@ -196,6 +213,7 @@ def _quantile(share: float, counts: Mapping[float, float]) -> float | None:
     rank = share * rising[-1]
     index = next((i for i, count in enumerate(rising[:-1]) if count >= rank), len(bounds) - 1)
     if index == len(bounds) - 1:
-        return bounds[-2]
+        return _Quantile(bounds[-2], bounds[-2], bounds[-2])
     low, below = (bounds[index - 1], rising[index - 1]) if index else (0.0, 0.0)
-    return low + (bounds[index] - low) * (rank - below) / (rising[index] - below)
+    high = bounds[index]
+    return _Quantile(low, high, low + (high - low) * (rank - below) / (rising[index] - below))

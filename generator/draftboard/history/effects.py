@@ -56,10 +56,11 @@ def speed_of(step: Signal) -> Sums:
 
 
 def time_per_token(window: Window) -> tuple[float, float]:
-    """Times per output token over finished requests."""
+    """Times per output token over finished requests; over tokens, where an engine counts no requests."""
     known = per_token.mean.name in window.figures
-    finished = window.figures.get(requests.request_rate.name, 0.0) if known else 0.0
-    return window.figures.get(per_token.mean.name, 0.0) * finished, finished
+    generated = window.figures.get(traffic.generation_tokens.name, 0.0)
+    samples = window.figures.get(requests.request_rate.name, generated) if known else 0.0
+    return window.figures.get(per_token.mean.name, 0.0) * samples, samples
 
 
 def _timed(window: Window, step: Signal) -> float:

@@ -16,10 +16,10 @@ class Described:
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(use_attribute_docstrings=True, allow_inf_nan=False)
 
 
-def as_json(answer: object) -> str:
-    """The result as indented JSON."""
+def as_json(answer: object, indent: int | None = 2) -> str:
+    """The result as JSON, on one line with `indent` None."""
     kind: type = type(answer)
-    return escape.json(_adapter(kind).dump_json(answer, indent=2).decode())
+    return escape.json(_adapter(kind).dump_json(answer, indent=indent).decode())
 
 
 @cache

@@ -12,7 +12,7 @@ from draftboard.errors import DraftboardError
 from draftboard.files import saved_bytes
 from draftboard.output import Block, Bullets, Described, Document, Heading, Table, columns
 from draftboard.plan import theory
-from draftboard.settings import Settings
+from draftboard.settings import Settings, method_of
 from draftboard.settings.fields import LONGEST_DRAFT
 
 DRAFT_MODEL = "draft_model"  # vLLM's method that runs a second, smaller model; all others have none
@@ -81,12 +81,7 @@ def cost_ratio(settings: Settings, ratio: float | None, method: str | None = Non
     """Draft cost c: as given, else the settings' value for the method. DraftboardError for an unknown method."""
     if ratio is not None:
         return Term(within("cost ratio", ratio, 0, 10))
-    costs = settings.draft_cost.by_method
-    known = sorted({DRAFT_MODEL, *costs, *settings.methods.lookup})
-    if method is not None and method not in known:
-        raise DraftboardError(
-            f"method {method[:40]!r} is unknown: one of {', '.join(known)}, or name it in settings draft_cost.by_method"
-        )
+    costs, method = settings.draft_cost.by_method, method_of(method, settings) if method else method
     key = f"by_method.{method}" if method in costs else "default"
     cost, assumed = costs.get(method or "", settings.draft_cost.default), not _calibrated(settings, method)
     return Term(cost, f"settings: draft_cost.{key}", assumed=assumed)
@@ -124,7 +119,7 @@ def inflation_curve(settings: Settings, given: Sequence[tuple[int, float]] | Non
 
 
 def _calibrated(settings: Settings, method: str | None) -> bool:
-    return method in settings.draft_cost.calibrated
+    return method_of(method or "", settings) in settings.draft_cost.calibrated
 
 
 def survival_of(alpha: float | None, survival: Sequence[float] | None, longest: int) -> tuple[float, ...]:

@@ -54,6 +54,8 @@ class LoadedRule:
     name: str  # of the record or alert
     group: str = ""
     error: _Error = ""  # why the last evaluation failed; empty where it did not
+    query: str = ""  # the expression, as the server formats it
+    duration: float = 0.0  # of an alert: seconds for which it is pending
 
 
 @dataclass(frozen=True)

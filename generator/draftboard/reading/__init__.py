@@ -1,7 +1,9 @@
 """A server's counts: its page of metrics, the growth between two readings, and signals computed from it."""
 
-from draftboard.reading.counted import Numbers, Reader, counts_of, drafting_of, labels_of
+from draftboard.reading.apart import Apart, kept_apart, separated
+from draftboard.reading.counted import Numbers, Reader, counts_of, drafting_of, is_baseline, labels_of
 from draftboard.reading.fetch import Lifetime, Limits, Pages, Recorded, Servers, Source, is_saved, load, scrape, version
 from draftboard.reading.growth import Growth, Since, Tally, growth, in_parts, lifetime, together
 from draftboard.reading.page import Page, read
 from draftboard.reading.past import Past, Remembered, of_model
+from draftboard.reading.watching import watch

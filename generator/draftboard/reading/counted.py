@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from draftboard.catalogue import probe
+from draftboard.catalogue import probe, serving, speculation
 from draftboard.expr.counts import Counts
 from draftboard.expr.scope import Level
 from draftboard.expr.to_numbers import values_of
 from draftboard.expr.vector import Labels, dropped, kept, value_of
 from draftboard.reading.growth import Tally
+from draftboard.reading.samples import Labels as Own
 from draftboard.settings import Settings
 from draftboard.signals import Signal
 
@@ -18,20 +19,25 @@ def counts_of(tallies: Sequence[Tally], settings: Settings, method: str = "") ->
     series: dict[str, dict[Labels, float]] = {}
     before: dict[str, dict[Labels, float]] = {}
     for tally in tallies:
-        whose = labels_of(tally, settings, method, tallies)
+        whose, known = labels_of(tally, settings, method, tallies), dict[Own, Labels]()
         for (metric, labels), value in (*tally.counted.items(), *tally.gauges.items()):
-            # A saved page may already have the labels that Prometheus adds. Servers write one bound as 1, 1.0 or 1e+00.
-            own = {
-                (name, f"{float(text):g}" if name == "le" else text)
-                for name, text in labels
-                if text and name not in settings.labels.engine_level
-            }
+            if (whole := known.get(labels)) is None:  # Histograms of one engine share most of their labels.
+                whole = known[labels] = whose | _own(labels, settings)
             # A gauge may have a series for each of the server's processes: the largest counts.
             values = series.setdefault(metric, {})
-            values[whose | own] = max(value, values.get(whose | own, value))
+            values[whole] = max(value, values.get(whole, value))
         for metric, labels in tally.positions_before:
             before.setdefault(metric, {})[whose | set(labels)] = 0.0
     return Counts(settings, series, earlier=Counts(settings, before))
+
+
+def _own(labels: Own, settings: Settings) -> set[tuple[str, str]]:
+    # A saved page may already have the labels that Prometheus adds. Servers write one bound as 1, 1.0 or 1e+00.
+    return {
+        (name, f"{float(text):g}" if name == "le" else text)
+        for name, text in labels
+        if text and name not in settings.labels.engine_level
+    }
 
 
 def labels_of(tally: Tally, settings: Settings, method: str = "", among: Sequence[Tally] = ()) -> Labels:
@@ -39,11 +45,36 @@ def labels_of(tally: Tally, settings: Settings, method: str = "", among: Sequenc
     names = settings.labels
     whose = (names.instance, names.model_name, names.engine, names.spec_method, names.spec_verification)
     of_model = [one for one in among or (tally,) if one.model == tally.model]
+    if is_baseline(tally, of_model):
+        method, of_model = settings.methods.baseline, [tally]
+    else:
+        of_model = [one for one in of_model if not is_baseline(one, of_model)]
     ways = {drafting_of(_info_of(one), settings, method) for one in of_model}
     # Engines of one model are one entry: where they draft in several ways, none is its own.
     drafting = next(iter(ways)) if len(ways) == 1 else (method, "")
     labels = zip(whose, (tally.source, tally.model, tally.engine, *drafting), strict=True)
     return frozenset((name, text) for name, text in labels if text)
+
+
+def is_baseline(tally: Tally, among: Sequence[Tally]) -> bool:
+    """Whether a server does not speculate, where another one of its model does."""
+    others = (one for one in among if one.model == tally.model and one.source != tally.source)
+    return _is_plain(tally) and any(_drafts(one) for one in others)
+
+
+def _is_plain(tally: Tally) -> bool:
+    """Without counters of drafts; or with some that stay at 0 while it serves, as engines have that always show them.
+
+    Positions stay from an earlier draft.
+    """
+    drafts = tally.total(speculation.DRAFTS)
+    return drafts is None or (not _drafts(tally) and bool(tally.total(serving.GENERATION_TOKENS)))
+
+
+def _drafts(tally: Tally) -> bool:
+    """Whether a server has drafted, or is known to be set up for it."""
+    positions = tally.total(speculation.ACCEPTED_TOKENS_PER_POS)
+    return bool(tally.total(speculation.DRAFTS)) or positions is not None
 
 
 def _info_of(tally: Tally) -> Mapping[str, str]:

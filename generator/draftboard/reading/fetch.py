@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import io
 import re
+import sys
 import time
 import zlib
 from collections.abc import Coroutine, Sequence
@@ -19,14 +20,21 @@ from draftboard.access import Access, client, parsed_url, reason_of, refusal, sh
 from draftboard.durations import READING, Duration
 from draftboard.errors import DraftboardError
 from draftboard.files import saved_bytes
-from draftboard.reading.page import Page, read
+from draftboard.reading.page import Names, Page, read
 
 T = TypeVar("T")
 _PATH = "/metrics"
 _GZIP = b"\x1f\x8b"
 _CHUNK = 65_536
+_AT_ONCE = 32
+"""Pages that are fetched at once: more starve the client, whose time is the servers' too."""
+_LARGE = 1_000_000
 _ADDRESS = re.compile(r".*(://|@)|[^/]+:\d+(/|$)", re.DOTALL)
 _SHOWN = 120
+
+
+STDIN = Path("-")
+"""What a user types for standard input."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +70,10 @@ class Pages:
 
 @dataclass(frozen=True)
 class Lifetime:
-    """One saved page: totals since the server started."""
+    """One saved page, or one of a server and one of its baseline: totals since the servers started."""
 
     page: Path
+    baseline: Path | None = None  # Either may be that of the baseline.
 
 
 @dataclass(frozen=True)
@@ -88,7 +97,7 @@ def is_saved(name: str) -> bool:
     """
     try:
         path = Path(name)
-        if path.is_file():
+        if path.is_file() or is_pipe(path):
             return True
         reason = "not a regular file" if path.exists() else "no such file"
     except OSError as error:  # the name is too long, or a folder is closed
@@ -100,6 +109,11 @@ def is_saved(name: str) -> bool:
     raise DraftboardError(f"{text}: {reason}, and not an address: write host:port or http(s)://host:port")
 
 
+def is_pipe(path: Path) -> bool:
+    """Whether standard input is named, as `-`, or a pipe that a shell made: `<(curl ...)`. Both have a writer."""
+    return path == STDIN or str(path).startswith(("/dev/fd/", "/dev/stdin", "/proc/self/fd/"))
+
+
 def metrics_url(given: str) -> httpx.URL:
     """The page of a server named as `host:port`, by a base address, or by the page's own; else DraftboardError."""
     url = parsed_url(given)
@@ -108,31 +122,55 @@ def metrics_url(given: str) -> httpx.URL:
 
 
 def scrape(servers: Sequence[str], access: Access = _NOBODY, limits: Limits = _USUAL) -> tuple[Page, ...]:
-    """The pages of different servers, fetched at once, in their order; DraftboardError where one cannot be read."""
+    """The pages of different servers, in their order; DraftboardError where one cannot be read."""
+    pages = scrape_each(urls_of(servers), access, limits)
+    for page in pages:
+        if isinstance(page, DraftboardError):
+            raise page
+    return tuple(page for page in pages if isinstance(page, Page))
+
+
+def urls_of(servers: Sequence[str]) -> list[httpx.URL]:
+    """The pages of servers; DraftboardError where one is named twice."""
     urls = [metrics_url(given) for given in servers]
     if len({url.copy_with(userinfo=b"", path=url.path.rstrip("/"), fragment=None) for url in urls}) < len(urls):
         raise DraftboardError("a server is named twice: name each once")
+    return urls
+
+
+def scrape_each(
+    urls: Sequence[httpx.URL], access: Access = _NOBODY, limits: Limits = _USUAL, only: Sequence[Names] = ()
+) -> list[Page | DraftboardError]:
+    """The pages at addresses, a few at a time, or why they cannot be read; `only`: names to read of each page."""
     http = _client(urls, access, limits, "text/plain")
 
     async def pages_or_errors() -> list[Page | BaseException]:
-        async with http:
-            return await asyncio.gather(*(_page(http, url, limits) for url in urls), return_exceptions=True)
+        turn = asyncio.Semaphore(_AT_ONCE)  # Waiting for a turn is no part of a server's time.
 
-    pages: list[Page] = []
-    for answer in _run(
-        pages_or_errors()
-    ):  # all of them: httpx leaves the connection open whose TLS handshake is cancelled
-        if isinstance(answer, BaseException):
+        async def page(url: httpx.URL, names: Names) -> Page:
+            async with turn:
+                return await _page(http, url, limits, names)
+
+        each = zip(urls, only or [()] * len(urls), strict=True)
+        async with http:
+            # All of them: httpx leaves the connection open whose TLS handshake is cancelled.
+            return await asyncio.gather(*(page(url, names) for url, names in each), return_exceptions=True)
+
+    pages: list[Page | DraftboardError] = []
+    for answer in _run(pages_or_errors()):
+        if isinstance(answer, BaseException) and not isinstance(answer, DraftboardError):
             raise answer
         pages.append(answer)
-    return tuple(pages)
+    return pages
 
 
 def load(path: Path, limits: Limits = _USUAL) -> Page:
     """A saved page; DraftboardError where it cannot be read, is too large, or is not a page of metrics."""
-    return read(
-        _decoded(_unpacked(saved_bytes(path, "page of metrics", limits.bytes), path, limits), str(path)), str(path)
-    )
+    given, name = (Path("/dev/stdin"), "standard input") if path == STDIN else (path, str(path))
+    if path == STDIN and sys.stdin and sys.stdin.isatty():
+        raise DraftboardError("standard input is a terminal: pipe a page into the command, as in curl ... | draftboard")
+    content = saved_bytes(given, "page of metrics", limits.bytes, pipes=is_pipe(path))
+    return read(_decoded(_unpacked(content, path, limits), name), name)
 
 
 def version(server: str, access: Access = _NOBODY, limits: Limits = _SMALL) -> str:
@@ -168,9 +206,12 @@ def _run(coroutine: Coroutine[Any, Any, T]) -> T:
         return aside.submit(asyncio.run, coroutine).result()
 
 
-async def _page(http: httpx.AsyncClient, url: httpx.URL, limits: Limits) -> Page:
+async def _page(http: httpx.AsyncClient, url: httpx.URL, limits: Limits, names: Names) -> Page:
     text, kind = await _response(http, url, limits)
-    return read(text, shown(url), time.time(), openmetrics="openmetrics" in kind)
+    at, openmetrics = time.time(), "openmetrics" in kind
+    if len(text) > _LARGE:  # Others are answered meanwhile.
+        return await asyncio.to_thread(read, text, shown(url), at, openmetrics=openmetrics, names=names)
+    return read(text, shown(url), at, openmetrics=openmetrics, names=names)
 
 
 async def _response(http: httpx.AsyncClient, url: httpx.URL, limits: Limits) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cached_property
 from itertools import pairwise
 
 from draftboard.catalogue import Metric, around, speculation
@@ -38,8 +39,14 @@ class Tally:
 
     def total(self, metric: Metric) -> float | None:
         """Growth of a counter over all its labels; None where it is not exposed."""
-        values = [value for (name, _), value in self.counted.items() if name == metric.name]
-        return sum(values) if values else None
+        return self._totals.get(metric.name)
+
+    @cached_property
+    def _totals(self) -> Mapping[str, float]:
+        totals: dict[str, float] = {}
+        for (name, _), value in self.counted.items():
+            totals[name] = totals.get(name, 0.0) + value
+        return totals
 
 
 @dataclass(frozen=True)

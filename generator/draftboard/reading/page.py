@@ -4,18 +4,16 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
-
-from prometheus_client.openmetrics.parser import text_string_to_metric_families as _strictly
-from prometheus_client.parser import text_string_to_metric_families as _classic
-from prometheus_client.samples import Sample
+from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 from draftboard.catalogue import Metric, probe, removed, speculation
 from draftboard.catalogue.dialects import DIALECTS, VLLM, Dialect, dialect_of
 from draftboard.errors import DraftboardError
+from draftboard.reading.samples import REMEMBERED, Head, Labels, samples
 
-Labels = tuple[tuple[str, str], ...]  # Names and values, sorted by name.
 Series = tuple[str, Labels]
+Names = tuple[str, ...]  # Beginnings of lines; none stands for all.
 
 MODEL, ENGINE = "model_name", "engine"
 """Labels as vLLM gives them; relabelling, which settings know of, happens later, in Prometheus."""
@@ -25,6 +23,7 @@ _OWN = DIALECTS["vllm"]
 _SHOWN = 120
 _SMALLEST, _LARGEST = 1e-15, 1e30
 _BY_POSITION = {speculation.ACCEPTED_TOKENS_PER_POS.name, probe.DRAFT_TOKENS_PER_POS.name}
+_BOUNDED = (VLLM, probe.PREFIX)
 _END = "# EOF"
 _NO_NUMBER = re.compile("^could not convert string to float: (.*)")
 _PYTHONS = re.compile("unpack|substring|invalid literal")
@@ -62,15 +61,31 @@ class Page:
         return name.startswith((VLLM, probe.PREFIX)) or any(metric.name == name for metric in own)
 
 
-def read(text: str, source: str, at: float | None = None, *, openmetrics: bool = False) -> Page:
-    """Read classic text, or OpenMetrics (`openmetrics` asserts it); DraftboardError for anything else."""
+def read(text: str, source: str, at: float | None = None, *, openmetrics: bool = False, names: Names = ()) -> Page:
+    """Read classic text, or OpenMetrics (`openmetrics` asserts it); DraftboardError for anything else.
+
+    `names` restricts it to series of a page that was read before: nothing is checked of the others.
+    """
     try:
+        if names:
+            text = _restricted(text, names)
         _require_text(text)
-        values, dialect = _values(_samples(text, strict=openmetrics or _END in text.splitlines()))
+        values, dialect = _values(samples(text, strict=openmetrics or _END in text.splitlines()))
     # The parser raises whatever its code runs into, some of it without words.
     except (ValueError, IndexError, KeyError, TypeError, AttributeError, OverflowError, UnboundLocalError) as error:
         raise DraftboardError(f"{source}: not a page of metrics: {_line(error)}") from None
     return Page(source, values, at, dialect)
+
+
+def _restricted(text: str, names: Names) -> str:
+    if not _is_complete(text):
+        return text
+    wanted = (_END, *names, *(f"# TYPE {name}" for name in names))
+    return "".join(f"{line}\n" for line in text.split("\n") if line.startswith(wanted))
+
+
+def _is_complete(text: str) -> bool:
+    return text.endswith(("\n", _END))
 
 
 def _require_text(text: str) -> None:
@@ -83,52 +98,95 @@ def _require_text(text: str) -> None:
         raise ValueError(f"it is {kind}; use the address that Prometheus scrapes, which ends in /metrics")
     if any(not (character.isprintable() or character in "\n\r\t") for character in set(text)):
         raise ValueError("it is binary")
-    if not text.endswith("\n") and not text.endswith(_END):
+    if not _is_complete(text):
         raise ValueError("its last line is incomplete")
     if (longest := max(map(len, text.splitlines()))) > LONGEST_LINE:
         raise ValueError(f"a line has {longest} characters")
 
 
-def _samples(text: str, *, strict: bool) -> list[Sample]:
-    families = list((_strictly if strict else _classic)(text))
-    samples = [sample for family in families for sample in family.samples]
-    # The parser of OpenMetrics silently drops a repeated line.
-    if strict and len(samples) != sum(not line.startswith("#") for line in text.splitlines()):
-        raise ValueError("duplicate series")
-    # A gauge that is not a number has no value now; the rest of the page is as good as ever.
-    gauges = {family.name for family in families if family.type == "gauge"}
-    return [sample for sample in samples if sample.name not in gauges or not math.isnan(sample.value)]
-
-
-def _values(samples: Iterable[Sample]) -> tuple[dict[Series, float], Dialect | None]:
+def _values(found: Iterable[tuple[Head, float]]) -> tuple[dict[Series, float], Dialect | None]:
     """Values by series, and the dialect in which the engine's are written."""
     values: dict[Series, float] = {}
+    parts: dict[Series, set[str]] = {}  # Names of samples, by the series that they are part of, where those have two.
     spoken: Dialect | None = None
-    for sample in samples:
-        if sample.name.endswith("_created"):
-            continue
-        dialect = dialect_of(sample.name)
-        # What a plugin of one engine adds may begin as another's series do.
-        if dialect and sample.name in dialect.exported:
-            spoken = spoken or dialect
-        for name, labels in (dialect or _OWN).understood(sample.name, sample.labels):
-            if dialect and not dialect.has_models:
-                labels.setdefault(MODEL, "")
-            series = (name, tuple(sorted(labels.items())))
-            if series in values:
-                raise ValueError(f"duplicate series of {sample.name}")
-            values[series] = float(sample.value)
-            if name.startswith((VLLM, probe.PREFIX)):
-                _require_possible(sample.name, values[series], labels, by_position=name in _BY_POSITION)
+    shown: Dialect | None = None
+    for head, value in found:
+        meaning = _meaning(head)
+        spoken, shown = spoken or meaning.name.spoken, shown or meaning.name.shown
+        for series, weight, whole, bounded in meaning.parts:
+            if series in values and (not whole or head.name in parts[series]):
+                raise ValueError(f"duplicate series of {head.name}")
+            if whole:
+                parts.setdefault(series, set()).add(head.name)
+            if bounded and value != 0 and not _SMALLEST < value < _LARGEST:
+                raise ValueError(f"{head.name} is {value:g}: value out of range")
+            values[series] = values.get(series, 0.0) + weight * value
     if not values:
         raise ValueError("it has no samples")
-    return values, spoken
+    for series in (series for series, names in parts.items() if len(names) == 1):
+        del values[series]
+    return values, spoken or shown
 
 
-def _require_possible(name: str, value: float, labels: Mapping[str, str], *, by_position: bool) -> None:
-    """Raise ValueError unless the value is 0 or of a computable size, and bounds and positions are numbers."""
-    if value != 0 and not _SMALLEST < value < _LARGEST:
-        raise ValueError(f"{name} is {value:g}: value out of range")
+class _Part(NamedTuple):
+    """What a sample is of a series."""
+
+    series: Series
+    weight: float
+    whole: bool  # Whether the series is a difference, which needs both counters.
+    bounded: bool  # Whether its values have a computable size.
+
+
+class _Name(NamedTuple):
+    """What the name of a sample says."""
+
+    spoken: Dialect | None  # The dialect that has the sample.
+    shown: Dialect | None  # The dialect whose sign it is.
+    meant: str  # vLLM's name of the series with the same labels; empty where the dialect renames labels, too.
+
+
+class _Meaning(NamedTuple):
+    """What the line of a sample says, whatever its value."""
+
+    parts: tuple[_Part, ...]
+    name: _Name
+
+
+@lru_cache(REMEMBERED)
+def _name(name: str) -> _Name:
+    dialect = dialect_of(name)
+    # What a plugin of one engine adds may begin as another's series do.
+    spoken = dialect if dialect and name in dialect.exported else None
+    shown = next((one for one in DIALECTS.values() if one.sign == name), None)
+    same_labels = (dialect or _OWN).spellings is None and (dialect or _OWN).has_models
+    return _Name(spoken, shown, next((dialect or _OWN).meant(name)) if same_labels else "")
+
+
+@lru_cache(REMEMBERED)
+def _meaning(head: Head) -> _Meaning:
+    """Under vLLM's names. ValueError where bounds or positions are no numbers."""
+    if head.name.endswith("_created"):
+        return _Meaning((), _Name(None, None, ""))
+    name = _name(head.name)
+    if name.meant:
+        return _Meaning((_part(head, name.meant, head.labels),), name)
+    dialect, parts = dialect_of(head.name) or _OWN, []
+    for meant, labels, weight in dialect.understood(head.name, dict(head.labels)):
+        if not dialect.has_models:
+            labels.setdefault(MODEL, "")
+        own = _part(head, meant, tuple(sorted(labels.items())))
+        parts.append(own._replace(weight=weight, whole=bool(dialect.differences.get(meant))))
+    return _Meaning(tuple(parts), name)
+
+
+def _part(head: Head, meant: str, labels: Labels) -> _Part:
+    bounded = meant.startswith(_BOUNDED)
+    if bounded and (meant in _BY_POSITION or head.name.endswith("_bucket")):
+        _require_numbers(head.name, dict(labels), by_position=meant in _BY_POSITION)
+    return _Part((meant, labels), 1.0, whole=False, bounded=bounded)
+
+
+def _require_numbers(name: str, labels: Mapping[str, str], *, by_position: bool) -> None:
     if name.endswith("_bucket") and math.isnan(float(labels.get("le", "nan"))):
         raise ValueError(f"{name} has a label le that is not a number")
     if by_position and not re.fullmatch("[0-9]{1,4}", labels.get("position", "")):

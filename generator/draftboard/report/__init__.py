@@ -1,6 +1,7 @@
 """The report: what some servers did over a time, judged, from wherever it can be read."""
 
 from draftboard.report.document import document, named, status_of, time_in_words, verdict_of, warnings
+from draftboard.report.felt import SOONER, Felt
 from draftboard.report.judge import broken_identities
 from draftboard.report.numbers import Part, Sample, Speculation
 from draftboard.report.objects import ModelReport, Origin, Report, Sampling, Verdict

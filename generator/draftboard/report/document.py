@@ -8,12 +8,15 @@ from draftboard.catalogue.dialects import DIALECTS
 from draftboard.history import quoted
 from draftboard.output import Bar, Block, Bullets, Cell, Document, Heading, Note, Sentence, Table, Text, columns
 from draftboard.report.bound import LOAD, bound
+from draftboard.report.classes import worst_of
 from draftboard.report.numbers import Expectation, Latency, Speculation, Traffic
 from draftboard.report.objects import LINES, Judged, ModelReport, Report
-from draftboard.report.verdict import UNCLEAR
+from draftboard.report.verdict import FURTHER
 from draftboard.settings import Settings
 from draftboard.signals import Signal, acceptance, comparison, depth, economics, traffic
+from draftboard.signals.classes import BOTH, class_acceptance, class_length, class_share
 from draftboard.signals.latency import FELT
+from draftboard.signals.percentiles import percentile_in_words
 from draftboard.signals.signal import NOTHING, within, worded
 from draftboard.signals.states import STATES, state
 from draftboard.signals.verdicts import verdict
@@ -51,6 +54,7 @@ def _blocks(report: Report, settings: Settings, *, engines: bool) -> Iterator[Bl
         yield _numbers(model, settings)
         if model.speculation:
             yield from _by_length(model.speculation, settings, judged=model.verdict.says is not None)
+        yield from _classes(model)
         yield _times(model)
         if load := ", ".join(_load(model)):
             yield Sentence(f"Load: {load}.")
@@ -133,6 +137,26 @@ def _speedup_at(length: int, speculation: Speculation, settings: Settings, *, ju
     return Text(worded(economics.speedup_at, gain) + best, step.status if step else Status.NEUTRAL)
 
 
+def _classes(model: ModelReport) -> Iterator[Block]:
+    """Classes by temperature and prompt, and the class of any dimension that is helped least."""
+    rows = tuple(
+        (
+            *(one.name, worded(class_share, one.share), worded(class_acceptance, one.acceptance)),
+            *(worded(class_length, one.length), str(one.speedup or NOTHING)),
+        )
+        for one in model.classes
+        if one.dimension == BOTH
+    )
+    titles = ("Requests", class_acceptance.short, class_length.short, "Expected speedup")
+    yield Table(columns("Temperature, prompt tokens", numbers=titles), rows, title="Whom does speculation help?")
+    if worst := worst_of(model.classes):
+        requests, accepted = worded(class_share, worst.share), worded(class_acceptance, worst.acceptance)
+        says = f"{'Loses' if worst.loses else 'Helped least'}: {worst}, {requests} of requests"
+        length = f"acceptance length {worded(class_length, worst.length)}"
+        speedup = f": expected speedup of its steps {worst.speedup}" if worst.speedup else ""
+        yield Sentence(f"{says}, acceptance {accepted}, {length}{speedup}.", Status.WARN)
+
+
 def _times(model: ModelReport) -> Table:
     measured = [(name, time) for name in FELT if (time := getattr(model.latency, name))]
     rows = tuple((FELT[name].title, *_cells(name, time)) for name, time in measured)
@@ -141,9 +165,15 @@ def _times(model: ModelReport) -> Table:
 
 def _cells(name: str, time: Latency) -> tuple[str, ...]:
     family = FELT[name]
-    under = f"< {worded(family.mean, time.resolution)}"
-    percentiles = ((family.p50, time.p50), (family.p95, time.p95), (family.p99, time.p99))
-    text = (worded(signal, value) if value else under for signal, value in percentiles)
+    text = (
+        percentile_in_words(
+            getattr(family, part),
+            getattr(time, part),
+            getattr(time, f"{part}_from"),
+            getattr(time, f"{part}_to") or time.resolution,
+        )
+        for part in ("p50", "p95", "p99")
+    )
     return (worded(family.mean, time.mean), *text, f"{time.count:,.0f}")
 
 
@@ -201,4 +231,4 @@ def _load(model: ModelReport) -> Iterator[str]:
 def status_of(entry: Judged) -> Status:
     """What the verdict means, or the state where there is none."""
     text = entry.verdict.says or entry.verdict.withheld or entry.state
-    return next((code.status for code in (*verdict.codes, *state.codes, UNCLEAR) if code.says == text), Status.WARN)
+    return next((code.status for code in (*verdict.codes, *state.codes, *FURTHER) if code.says == text), Status.WARN)

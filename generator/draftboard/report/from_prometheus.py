@@ -15,9 +15,11 @@ from draftboard.expr.vector import Labels, Vector, dropped, kept, value_of
 from draftboard.history import Change
 from draftboard.output import Progress
 from draftboard.prometheus import Client
-from draftboard.reading import Numbers, Reader, Recorded
+from draftboard.reading import Numbers, Reader, Recorded, kept_apart, separated
+from draftboard.report.classes import Figures, classes_of
 from draftboard.report.judge import engine_report, missing_of_dialect, missing_positions, model_report
 from draftboard.report.objects import SCHEMA_VERSION, Broken, EngineReport, ModelReport, Origin, Report
+from draftboard.report.own import Stretch
 from draftboard.report.queries import Queries
 from draftboard.report.scatter import Parts, why_not
 from draftboard.report.verdict import Case
@@ -37,6 +39,10 @@ _OVERLAP = (
     "overlap. Ask over a shorter --range."
 )
 _NO_INTERVAL = f"{measured_speedup.title} has no 95 % interval: {{}}"
+_APART = (
+    "No record keeps the target labels that separate servers of one model ({}): they are reported apart here, while "
+    "rules and dashboards add them up. `draftboard doctor --prometheus` prints the fix."
+)
 _UNKNOWN = "the counters contradict each other, in a way that the record does not name"
 
 
@@ -46,12 +52,18 @@ def of_prometheus(source: Recorded, settings: Settings, method: str, *, engines:
     at = time.time() - settings.rules.scrape_interval.seconds if source.at is None else source.at
     with Client(source.url, source.access) as client:
         span = source.span or settings.rules.rate_window
+        blended = separated(client, settings, at, source.model)
+        settings = kept_apart(settings, (one.label for one in blended))
         queries = Queries(client, settings, span, at, source.model, method)
         parts = queries.parts()
         counts = queries.ask((Level.MODEL, Level.ENGINE) if engines else (Level.MODEL,), parts, progress)
         models, by_engine = Reader(counts, Level.MODEL), Reader(counts, Level.ENGINE) if engines else None
         changes, unread = queries.changes()
-        answer = _Answer(settings, span.seconds, models, by_engine, queries.broken(), parts, changes)
+        answer = _Answer(
+            *(settings, span.seconds, models, by_engine, queries.broken(), parts, changes),
+            steps=queries.steps(),
+            classes=queries.classes(),
+        )
         url = client.url
     keys = models.keys(*_KEYS)
     if not keys:
@@ -74,6 +86,7 @@ def of_prometheus(source: Recorded, settings: Settings, method: str, *, engines:
             *missing_of_dialect(settings.dialect),
             *(() if queries.compares else (_OVERLAP.format(span=span, before=settings.rules.compare_with),)),
             *unread,
+            *(_APART.format(", ".join(sorted({one.label for one in blended}))) for _ in blended[:1]),
         ),
     )
 
@@ -107,13 +120,17 @@ class _Answer:
     broken: Vector
     parts: Parts
     changes: Mapping[Labels, Change]
+    steps: Mapping[Labels, tuple[Stretch, ...]]
+    classes: Mapping[Labels, tuple[Figures, Figures, Figures]]
 
     def model(self, key: Labels) -> ModelReport:
         """The entry of a model."""
         names, labels = self.settings.labels, dict(key)
         method, model = labels.pop(names.spec_method, ""), labels.pop(names.model_name, "")
         baselines = self._baselines.get(kept(key, (*names.scope, names.model_name)), ())
-        case = replace(self._case(self.models.of(key), "its engines together"), baselines=baselines)
+        case = replace(
+            self._case(self.models.of(key), "its engines together"), baselines=baselines, steps=self.steps.get(key, ())
+        )
         engines = tuple(self._engines(case.numbers, self.engines)) if self.engines else ()
         own = self.parts.get(key, ())
         notes = (
@@ -123,7 +140,11 @@ class _Answer:
         )
         change = self.changes.get(kept(key, Level.SERVICE.labels(self.settings)))
         result = model_report(case, model, method, labels=labels, engines=engines, parts=own, notes=notes)
-        return replace(result, last_change=change if change and _led_to(change, key, self.settings) else None)
+        return replace(
+            result,
+            last_change=change if change and _led_to(change, key, self.settings) else None,
+            classes=classes_of(*self.classes.get(key, ({}, {}, {})), result.speculation),
+        )
 
     @cached_property
     def _baselines(self) -> dict[Labels, tuple[Numbers, ...]]:

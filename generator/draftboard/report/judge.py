@@ -1,14 +1,16 @@
 """From numbers to entries of a report: what the signals say of a model or an engine, the verdict and its reasons."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from draftboard.catalogue import speculation
+from draftboard.catalogue import Presence, speculation
 from draftboard.catalogue.dialects import Dialect
 from draftboard.reading import Numbers
 from draftboard.report import objects
 from draftboard.report.bound import per, values
+from draftboard.report.felt import latency_of
 from draftboard.report.numbers import Latencies, Latency, Part, Sample, Speculation, Traffic
-from draftboard.report.verdict import Case, assumed_of, filled, interval_of, verdict_of
+from draftboard.report.verdict import RANGED, Case, assumed_of, filled, interval_of, verdict_of
 from draftboard.settings import Settings
 from draftboard.signals import traffic
 from draftboard.signals.acceptance import acceptance, acceptance_length
@@ -21,7 +23,6 @@ from draftboard.signals.latency import FELT
 from draftboard.signals.requests import request_rate, requests_running, requests_waiting, unfinished
 from draftboard.signals.signal import Code, within, worded
 from draftboard.signals.states import STATES, state
-from draftboard.signals.verdicts import ASSUMED
 from draftboard.status import Status
 
 V0_ENGINE = Choice(
@@ -36,6 +37,10 @@ UNCOUNTED = Choice(
     f"{speculation.DRAFTS.name} is not exposed, though other counters of speculation are: is it filtered out "
     "(metric_relabel_configs)?",
 )
+UNDRAFTED = replace(
+    STATES.choices["off"], reason="nothing was drafted so far: speculation is off, or no request has drafted yet"
+)
+"""Where a server that has not drafted looks like one without speculation."""
 _FILTERED = "{name} is not exposed, so figures that need it are missing: is it filtered out (metric_relabel_configs)?"
 _COUNTERS = {
     speculation.DRAFT_TOKENS: traffic.draft_tokens,
@@ -157,11 +162,16 @@ def judge(case: Case) -> objects.Judged:
         now = V0_ENGINE
     elif sample is None and any(numbers.by(signal) for signal in _COUNTERS.values()) and not numbers.by(traffic.drafts):
         now = UNCOUNTED
+    elif now is STATES.choices["off"] and not case.settings.dialect.is_plain_known:
+        now = UNDRAFTED
     result = verdict_of(case) if sample else objects.Verdict(says=None, advice=None, reasons=(now.reason,))
     dialect = case.settings.dialect
-    known = ((dialect.spelled(metric), signal) for metric, signal in _COUNTERS.items())
-    missing = [spelling.name for spelling, signal in known if spelling and not numbers.by(signal)]
-    latency = Latencies(**{name: _latency(numbers, name) for name in FELT})
+    missing = [
+        dialect.named(metric.name)
+        for metric, signal in _COUNTERS.items()
+        if dialect.spelled(metric) and dialect.presence(metric) is not Presence.COUNTED and not numbers.by(signal)
+    ]
+    latency = Latencies(**{name: latency_of(numbers, name) for name in FELT})
     return objects.Judged(
         state=now.code.says,
         verdict=result,
@@ -196,7 +206,7 @@ def _speculation(case: Case, verdict: objects.Verdict) -> Speculation:
     result["band"] = (
         acceptance.step_of(share, case.settings).says if verdict.says is not None and share is not None else None
     )
-    return Speculation(**result, assumed=assumed_of(case) if verdict.basis == ASSUMED else None)
+    return Speculation(**result, assumed=assumed_of(case) if verdict.basis in RANGED else None)
 
 
 def _traffic(case: Case) -> Traffic:
@@ -230,18 +240,6 @@ def _waiting(case: Case, first_token: Latency | None) -> objects.Waiting:
         first_token=first_token.mean if first_token else None,
         says=f"users wait: {says}" if says else None,
     )
-
-
-def _latency(numbers: Numbers, name: str) -> Latency | None:
-    family = FELT[name]
-    buckets = numbers.by(family.buckets)
-    count = max(buckets.values(), default=0.0)
-    p50, p95, p99 = (numbers.value(signal) for signal in (family.p50, family.p95, family.p99))
-    if not count or p50 is None or p95 is None or p99 is None:
-        return None
-    mean, unresolved = numbers.value(family.mean) or 0.0, numbers.value(family.unresolved) or 0.0
-    first = float(next(iter(buckets)))
-    return Latency(count=count, mean=mean, p50=p50, p95=p95, p99=p99, resolution=first, unresolved=unresolved)
 
 
 def broken_identities(numbers: Numbers, engine: str) -> tuple[objects.Broken, ...]:

@@ -31,9 +31,9 @@ class Sample(Described):
 
 @dataclass(frozen=True, kw_only=True)
 class Expectation(Described):
-    """What to expect where no cost was measured or set: ranges from published measurements.
+    """What to expect where no baseline measured it: ranges from the server's own steps, else published measurements.
 
-    One server in five is outside of them.
+    One server in five is outside of the latter.
     """
 
     batch: float | None
@@ -48,6 +48,8 @@ class Expectation(Described):
     """The change of K that every cost in the range supports; None where it depends on the cost."""
     wider: tuple[str, ...] = ()
     """Why the ranges are wider than published measurements of such a server are."""
+    basis: str = "assumed"
+    """What the ranges rest on: `assumed`, `own step times`, or `own steps without a draft`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,24 +92,41 @@ class Speculation(Described):
     tokens_per_step_at: Annotated[tuple[float, ...], FromSignal(depth.tokens_per_step_at)]
     speedup_at: Annotated[tuple[float, ...], FromSignal(economics.speedup_at)]
     assumed: Expectation | None = None
-    """Ranges in place of the numbers that rest on c and v, where the settings hold nothing but assumed costs."""
+    """Ranges in place of the numbers that rest on c and v, where no baseline measures and the settings hold nothing but
+    assumed costs, or the server's own steps tell more."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Latency(Described):
-    """A time as a distribution. A percentile of 0 stands for below resolution: less than `resolution`, nobody knows."""
+    """A time as a distribution. Percentiles are estimates within a bucket: what is known are the bucket's bounds.
+
+    A percentile of 0 stands for below resolution: less than `resolution`. An engine without histograms has the mean
+    alone; there one sample is a token, or a step.
+    """
 
     count: float
     """Samples: requests, or steps."""
     mean: float
     """Exact."""
-    p50: float
-    p95: float
-    p99: float
-    resolution: float
+    p50: float | None = None
+    p95: float | None = None
+    p99: float | None = None
+    resolution: float | None = None
     """The histogram's first bound."""
-    unresolved: float
+    unresolved: float | None = None
     """Share of samples under it."""
+    p50_from: float | None = None
+    """Lower bound of the bucket that holds it."""
+    p50_to: float | None = None
+    """Upper bound of that bucket; equal to the lower one above the last bound."""
+    p95_from: float | None = None
+    """Lower bound of the bucket that holds P95."""
+    p95_to: float | None = None
+    """Upper bound of the bucket that holds P95."""
+    p99_from: float | None = None
+    """Lower bound of the bucket that holds P99."""
+    p99_to: float | None = None
+    """Upper bound of the bucket that holds P99."""
 
 
 @dataclass(frozen=True, kw_only=True)

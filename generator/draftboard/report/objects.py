@@ -12,6 +12,7 @@ from draftboard.history import Change
 from draftboard.intervals import Estimate
 from draftboard.output import Described
 from draftboard.report.bound import LINE, FromSignal, lines
+from draftboard.report.classes import RequestClass
 from draftboard.report.numbers import Latencies, Part, Sample, Speculation, Traffic
 from draftboard.signals import comparison, traffic, users
 
@@ -54,7 +55,8 @@ class Verdict(Described):
     withheld: str | None = None
     """Why drafts that were counted get no verdict, in a few words; None where they do, or where there are none."""
     basis: str | None = None
-    """What the verdict rests on: `measured` against a baseline, `measured by steps`, `calibrated` or `assumed`."""
+    """What the verdict rests on: `measured` against a baseline, `measured by steps`, `own steps without a draft`,
+    `own step times`, `calibrated` or `assumed`."""
     headline: str | None = None
     """The verdict with its range, where it rests on assumed costs; what it depends on, where it is unclear."""
 
@@ -131,6 +133,8 @@ class ModelReport(Judged):
     """With its 95 % interval, from the scatter of both variants between parts of the time; None where unknown."""
     last_change: Change | None = None
     """Of K, method, variant or speculation within a week, and what it did; of a Prometheus with the rules only."""
+    classes: tuple[RequestClass, ...] = ()
+    """Classes of its requests; of a Prometheus only, where the lens runs and sees nearly all drafts."""
     parts: tuple[Part, ...] = ()
     """The time in parts of about one length, in order; empty where two pages, or one, are all there is."""
 

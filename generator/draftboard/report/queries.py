@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from draftboard.catalogue import probe
+from draftboard.catalogue import latency, probe
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.expr.counts import Counts
@@ -22,12 +22,15 @@ from draftboard.prometheus import Client, Series
 from draftboard.quantity import Setting
 from draftboard.reading import drafting_of, of_model
 from draftboard.report.bound import LINE, bound
+from draftboard.report.classes import Figures
 from draftboard.report.numbers import COUNTED, Part, Traffic
+from draftboard.report.own import BATCH, DRAFTED, PURE_SECONDS, PURE_STEPS, SECONDS, STEPS, Stretch, stretches
 from draftboard.report.scatter import SCRAPES, Parts, speedups
-from draftboard.settings import Settings
+from draftboard.settings import Settings, spelled
 from draftboard.signals import Edition, Level, Scope, Signal, traffic
+from draftboard.signals.classes import CLASS, class_acceptance, class_length, class_share
 from draftboard.signals.comparison import acceptance_change
-from draftboard.signals.costs import step_cost
+from draftboard.signals.costs import decode_batch, step_cost
 from draftboard.signals.drafting import configured_k, draft_tokens_per_pos, lowest_k
 from draftboard.signals.integrity import identity_error
 from draftboard.signals.latency import FELT
@@ -43,6 +46,15 @@ _BASE = dict.fromkeys(
     )
 )
 """Signals from whose answers everything else follows."""
+_Steps = tuple[int, str, str]  # Their place in time, and the plugin's labels of them; empty for all steps.
+_OWN_STEPS: Mapping[str, Expr] = {
+    STEPS: traffic.decode_steps,
+    SECONDS: rate(latency.STEP_LATENCY.sum),
+    DRAFTED: traffic.draft_tokens,
+    BATCH: decode_batch,
+    PURE_STEPS: rate(probe.DECODE_STEPS),
+    PURE_SECONDS: rate(probe.DECODE_STEP_SECONDS),
+}
 _OF_INFO = ("method", "adaptive")
 _NUMBERS = {"position": re.compile("[0-9]{1,4}"), "le": re.compile(r"[0-9]+(\.[0-9]*)?(e[+-]?[0-9]+)?|\+Inf")}
 """Labels that are computed with, as vLLM and Prometheus write them."""
@@ -96,6 +108,32 @@ class Queries:
                     counted[round((moment - start) / step)][name] = value * step if math.isfinite(value) else 0.0
         return {labels: tuple(Part(**each) for each in counted) for labels, counted in result.items()}
 
+    def steps(self) -> Mapping[Labels, tuple[Stretch, ...]]:
+        """Decode steps of each model over the usual past (rules.baseline), a window of rates after the other."""
+        window = self.settings.rules.rate_window
+        scope, step = self._scope(Level.MODEL, window), window.seconds
+        start = self.at - self.settings.rules.baseline.seconds + step
+        found: dict[Labels, dict[_Steps, dict[str, float]]] = {}
+        for name, expression in _OWN_STEPS.items():
+            if not exists(expression, scope):
+                continue
+            for labels, series in self._known(
+                self.client.query_range(promql_of(expression, scope), start, self.at, step)
+            ):
+                batch, k = (labels.pop(label, "") for label in probe.DECODE_STEPS.own_labels)
+                of_model = found.setdefault(frozenset(labels.items()), {})
+                for moment, value in series.samples:
+                    if math.isfinite(value):
+                        of_model.setdefault((round((moment - start) / step), batch, k), {})[name] = value * step
+        return {
+            labels: tuple(
+                stretch
+                for (at, batch, k), counted in sorted(of_model.items())
+                for stretch in stretches(at, batch, k, counted, step)
+            )
+            for labels, of_model in found.items()
+        }
+
     def ask(self, levels: tuple[Level, ...], parts: Parts, progress: Progress) -> Counts:
         """Ask for every base signal at some levels."""
         remembered = (*([acceptance_change] if self.compares else []), measured_speedup, step_cost)
@@ -128,6 +166,20 @@ class Queries:
         low, high = (values_of(end, Counts(self.settings, answers=answers)) for end in (speedup_low, speedup_high))
         return {labels: Estimate(measured[labels], low[labels], high[labels]) for labels in low}
 
+    def classes(self) -> Mapping[Labels, tuple[Figures, Figures, Figures]]:
+        """Share, acceptance and length of each class of requests, by model; one query where no lens runs."""
+        found: dict[Labels, tuple[Figures, Figures, Figures]] = {}
+        for place, signal in enumerate((class_share, class_acceptance, class_length)):
+            if not signal.exists(self.settings) or (place and not found):
+                break
+            scope = self._scope(Level.MODEL)
+            for labels, series in self._known(self.client.query(promql_of(signal, scope), self.at)):
+                key = labels.pop(CLASS[0], ""), labels.pop(CLASS[1], "")
+                of_model = found.setdefault(frozenset(labels.items()), ({}, {}, {}))
+                if math.isfinite(value := series.samples[0][1]):
+                    of_model[place][key] = value
+        return found
+
     def broken(self) -> Vector:
         """Engines whose counters contradict each other, by identity: how far it is broken."""
         limit = Setting("thresholds.inconsistent")
@@ -143,6 +195,10 @@ class Queries:
             if own in _NUMBERS and not _NUMBERS[own].fullmatch(text):
                 what = f"{signal.title}: the label {own} is {text[:60]!r}, not a number"
                 raise DraftboardError(f"{self.client.url}: {what}")
+            if frozenset(labels.items()) in result:
+                name = self.settings.labels.spec_method
+                what = f"{name} is spelled in several ways for {labels.get(self.settings.labels.model_name)}"
+                raise DraftboardError(f"{self.client.url}: {what}: write {name}: {labels.get(name)} in the scrape job")
             if math.isfinite(value):
                 result[frozenset(labels.items())] = value
         return result
@@ -160,13 +216,17 @@ class Queries:
             for name, text in zip((names.spec_method, names.spec_verification), values, strict=True):
                 if text:
                     labels.setdefault(name, text)
+            if method := labels.get(names.spec_method):
+                labels[names.spec_method] = spelled(method, self.settings) or method
             yield labels, series
 
     @cached_property
     def _drafting(self) -> dict[Labels, set[tuple[str, str]]]:
         """By model: values of the labels of the method and of verification, as the engines' plugins tell."""
-        info = Function("last_over_time", Raw(probe.INFO, Window.RATE))
         result: dict[Labels, set[tuple[str, str]]] = {}
+        info = Function("last_over_time", Raw(probe.INFO, Window.RATE))
+        if not exists(info, self._scope(Level.MODEL)):
+            return result
         for series in self.client.query(
             promql_of(over_level("max", info, *_OF_INFO), self._scope(Level.MODEL)), self.at
         ):

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -10,15 +9,15 @@ from draftboard import reading
 from draftboard.catalogue.dialects import LOOKED_FOR, Dialect
 from draftboard.errors import DraftboardError
 from draftboard.expr.counts import Counts
-from draftboard.expr.vector import kept, value_of
-from draftboard.intervals import PARTS
+from draftboard.expr.vector import Labels, kept, value_of
 from draftboard.output import Progress, no_progress
 from draftboard.report.from_prometheus import of_prometheus
 from draftboard.report.judge import broken_identities, engine_report, judge, missing_of_dialect, model_report
-from draftboard.report.numbers import COUNTED, Part
+from draftboard.report.measuring import MEASURED, Measuring, measuring, parts_of
 from draftboard.report.objects import SCHEMA_VERSION, Broken, Judged, ModelReport, Origin, Report, Sampling
+from draftboard.report.own import of_growth
 from draftboard.report.verdict import Case
-from draftboard.settings import Settings
+from draftboard.settings import Settings, method_of
 from draftboard.signals import Level
 from draftboard.signals.states import STATES
 
@@ -29,8 +28,11 @@ _UNREAD = (
     "{engine} has series names of its own: dashboards and rules read them only if built with `[series] "
     'dialect = "{name}"`'
 )
+_NO_BASELINE = (
+    "{} and {}: neither is of a model that the other serves without speculation: give two pages of one server as "
+    "--before and --after"
+)
 _NOTHING = f"no series of an engine that Draftboard knows: looked for names that begin with {LOOKED_FOR}"
-_TICKS = 100
 _DEFAULTS = Settings()
 _UNTOLD = Sampling()
 
@@ -51,6 +53,7 @@ def report(
     `sampling` is kept with the report; `progress` gets the task, the steps done and their number. A source that cannot
     be read is a DraftboardError.
     """
+    method = method_of(method, settings)
     match reading.Servers((source,)) if isinstance(source, str) else source:
         case reading.Recorded() as recorded:
             result = of_prometheus(recorded, settings, method, engines=engines, progress=progress)
@@ -68,19 +71,24 @@ def read(
     sleep: Callable[[float], None] = time.sleep,
 ) -> "Reading":
     """Read servers twice or more within their window, or saved pages; DraftboardError where one cannot be read."""
+    method = method_of(method, settings)
     match source:
         case reading.Servers():
-            watched = _watch(source, progress, sleep)
+            watched, missing = reading.watch(source, progress, sleep)
             parts = [reading.together(grown) for grown in zip(*map(reading.in_parts, watched), strict=False)]
             pages, grown = zip(*((each[-1], reading.growth(each[0], each[-1])) for each in watched), strict=True)
-            return Reading(pages, reading.together(grown), settings, method, parts)
+            return Reading(pages, reading.together(grown), settings, method, parts, unread=tuple(map(str, missing)))
         case reading.Pages(before, after, window):
             earlier, later = reading.load(before), reading.load(after)
             between = reading.growth(earlier, later, window.seconds if window else None)
             return Reading([later], between, settings, method, origin=Origin.PAGES, earlier=(earlier,))
-        case reading.Lifetime(path):
-            page = reading.load(path)
-            return Reading([page], reading.lifetime(page), settings, method, origin=Origin.LIFETIME)
+        case reading.Lifetime(path, baseline):
+            both = [reading.load(each) for each in (path, baseline) if each]
+            lifetimes = reading.together([reading.lifetime(page) for page in both])
+            result = Reading(both, lifetimes, settings, method, origin=Origin.LIFETIME)
+            if baseline and not result.baselines:
+                raise DraftboardError(_NO_BASELINE.format(path, baseline))
+            return result
 
 
 def report_each(
@@ -92,35 +100,17 @@ def report_each(
     sleep: Callable[[float], None] = time.sleep,
 ) -> tuple[Report, ...]:
     """Look at servers over the same time, and report of each by itself; `methods` says how each drafts, where known."""
-    watched = zip(_watch(source, progress, sleep), methods, strict=True)
-    return tuple(of_pages(pages, settings, method) for pages, method in watched)
+    named = [method_of(method, settings) for method in methods]
+    watched, missing = reading.watch(source, progress, sleep)
+    if missing:
+        raise missing[0]
+    return tuple(of_pages(pages, settings, method) for pages, method in zip(watched, named, strict=True))
 
 
 def of_pages(pages: Sequence[reading.Page], settings: Settings, method: str) -> Report:
     """The report of one server that was read several times, of the time from the first page to the last."""
     grown = reading.growth(pages[0], pages[-1])
     return Reading([pages[-1]], grown, settings, method, reading.in_parts(pages)).report()
-
-
-def _watch(
-    source: reading.Servers, progress: Progress, sleep: Callable[[float], None]
-) -> list[tuple[reading.Page, ...]]:
-    """The pages of each server, in order. The first and the last are needed; one in between may be missed.
-
-    What readings take is waited less, so that many servers, or slow ones, do not lengthen the window.
-    """
-    read, behind = [reading.scrape(source.addresses, source.access, source.limits)], 0.0
-    for tick in range(1, _TICKS + 1):
-        progress(f"reading for {source.window}", tick - 1, _TICKS)
-        wait = source.window.seconds / _TICKS - behind
-        sleep(max(0.0, wait))
-        behind = max(0.0, -wait)
-        if tick % (_TICKS // PARTS) == 0:
-            began = time.monotonic()
-            with suppress(DraftboardError) if tick < _TICKS else nullcontext():
-                read.append(reading.scrape(source.addresses, source.access, source.limits))
-            behind += time.monotonic() - began
-    return list(zip(*read, strict=True))
 
 
 @dataclass(frozen=True)
@@ -134,6 +124,7 @@ class Reading:
     parts: Sequence[reading.Growth] = ()  # That growth in parts.
     origin: Origin = Origin.SCRAPES
     earlier: Sequence[reading.Page] = ()  # Those at the beginning of a window, where they are named among the sources.
+    unread: tuple[str, ...] = ()  # Why further servers have no page.
 
     @cached_property
     def settings(self) -> Settings:
@@ -156,14 +147,41 @@ class Reading:
 
     @cached_property
     def counts(self) -> Counts:
-        """What all engines counted."""
-        return reading.counts_of(self.grown.tallies, self.settings, self.method)
+        """What all engines counted, and what baselines among them measure."""
+        counts = reading.counts_of(self.grown.tallies, self.settings, self.method)
+        if not self.baselines:
+            return counts
+        answers: dict[tuple[str, Level], dict[Labels, float]] = {
+            (signal.name, level): {} for signal in MEASURED for level in (Level.MODEL, Level.ENGINE)
+        }
+        for model, found in self._measuring.items():
+            own = reading.labels_of(self.by_model[model, False][0], self.settings, self.method, self.grown.tallies)
+            for signal, number in found.answers.items():
+                answers[signal.name, Level.MODEL][kept(own, Level.MODEL.labels(self.settings))] = number
+        return replace(counts, answers=answers)
+
+    @cached_property
+    def by_model(self) -> dict[tuple[str, bool], list[reading.Tally]]:
+        """The engines of each model, and apart from them those of its baseline."""
+        result: dict[tuple[str, bool], list[reading.Tally]] = {}
+        for tally in self.grown.tallies:
+            result.setdefault((tally.model, reading.is_baseline(tally, self.grown.tallies)), []).append(tally)
+        return result
+
+    @property
+    def baselines(self) -> dict[str, list[reading.Tally]]:
+        """The engines of models that run without speculation beside others that run with it."""
+        return {model: tallies for (model, is_baseline), tallies in self.by_model.items() if is_baseline}
+
+    @cached_property
+    def _measuring(self) -> dict[str, Measuring]:
+        return {
+            model: measuring(self.by_model[model, False], tallies, self.parts, self.grown.seconds, self.settings)
+            for model, tallies in self.baselines.items()
+        }
 
     def report(self) -> Report:
         """All models on the pages, engines of one together."""
-        by_model: dict[str, list[reading.Tally]] = {}
-        for tally in self.grown.tallies:
-            by_model.setdefault(tally.model, []).append(tally)
         return Report(
             schema_version=SCHEMA_VERSION,
             origin=self.origin,
@@ -171,7 +189,7 @@ class Reading:
             taken_at=self.at,
             seconds=self.grown.seconds,
             # One model without a name where the pages name none.
-            models=tuple(self._model(tallies) for tallies in by_model.values() or [[]]),
+            models=tuple(self._model(tallies) for tallies in self.by_model.values() or [[]]),
             notes=((_LIFETIME,) if self.origin is Origin.LIFETIME else ()) + self._notes(),
             dialect=self.settings.dialect.name,
         )
@@ -180,6 +198,7 @@ class Reading:
         spoken = {tally.source for tally in self.grown.tallies}
         silent = [page.source for page in self.pages if page.source not in spoken] if spoken else []
         return (
+            *(f"{reason} (left out)" for reason in self.unread),
             *(f"{source}: {STATES['silent'].says}" for source in silent),
             *(f"{page.source}: {_NOTHING}" for page in self.pages if not spoken and not page.dialect),
             *(f"{page.source}: {words}" for page in self.pages for words in self._dialect_notes(page.dialect)),
@@ -197,13 +216,17 @@ class Reading:
         several = len({tally.source for tally in tallies}) > 1
         names = [_named(tally, several=several) for tally in tallies]
         cases = [self._case([tally], Level.ENGINE, name) for tally, name in zip(tallies, names, strict=True)]
-        whole = self._case(tallies, Level.MODEL, broken=tuple(one for case in cases for one in case.broken))
+        broken = tuple(one for case in cases for one in case.broken)
+        beside, steps = self._baselines_of(tallies), of_growth(self.parts, tallies)
+        whole = replace(self._case(tallies, Level.MODEL, broken=broken), baselines=beside, steps=steps)
         engines = (
             engine_report(case, whole.numbers, tally.engine, tally.source, _notes(tally))
             for tally, case in zip(tallies, cases, strict=True)
         )
-        notes = (f"{name} {note}" for tally, name in zip(tallies, names, strict=True) for note in _notes(tally))
         model, names_of = next((tally.model for tally in tallies), ""), self.settings.labels
+        notes = [f"{name} {note}" for tally, name in zip(tallies, names, strict=True) for note in _notes(tally)]
+        if (found := whole.baselines and self._measuring.get(model)) and found.why:
+            notes.append(f"The baseline measures no speedup: {found.why}")
         method, verification = (
             value_of(whole.numbers.labels, label) for label in (names_of.spec_method, names_of.spec_verification)
         )
@@ -212,14 +235,13 @@ class Reading:
             labels={names_of.spec_verification: verification} if verification else {},
             notes=tuple(notes),
             engines=tuple(engines),
-            parts=tuple(self._parts(model)),
+            parts=parts_of(self.parts, tallies),
         )
 
-    def _parts(self, model: str) -> Iterator[Part]:
-        for grown in self.parts:
-            tallies = [tally for tally in grown.tallies if tally.model == model]
-            counted = {name: sum(one.total(metric) or 0.0 for one in tallies) for name, metric in COUNTED.items()}
-            yield Part(**counted)
+    def _baselines_of(self, tallies: Sequence[reading.Tally]) -> tuple[reading.Numbers, ...]:
+        """The numbers of the baseline of these engines; empty for a baseline."""
+        beside = self.baselines.get(tallies[0].model, ()) if tallies else ()
+        return () if not beside or tallies[0] in beside else (self._case(beside, Level.MODEL).numbers,)
 
     def _case(
         self, tallies: Sequence[reading.Tally], level: Level, name: str = "", broken: tuple[Broken, ...] = ()

@@ -8,11 +8,14 @@ from draftboard.intervals import Estimate
 from draftboard.quantity import value
 from draftboard.reading import Numbers
 from draftboard.report import objects
+from draftboard.report.bound import per
 from draftboard.report.contradiction import contradictions
-from draftboard.report.expectation import expectation_of
+from draftboard.report.expectation import OWN_CURVE, OWN_STEPS, expectation_of
+from draftboard.report.felt import SOONER, Felt, latency_of
 from draftboard.report.numbers import Expectation
+from draftboard.report.own import Stretch
 from draftboard.settings import Settings
-from draftboard.signals import ALL, Signal
+from draftboard.signals import ALL, Signal, economics
 from draftboard.signals.acceptance import tokens_per_step
 from draftboard.signals.advice import ADVICE, advice
 from draftboard.signals.decision import Choice
@@ -30,13 +33,28 @@ _BY_LENGTH: dict[str, str] = {
 """Advice that rests on costs, or names the drafter where costs are not known to allow better."""
 REFUTED = "measurements contradict each other"
 """Where numbers of one page disprove what was measured against the baseline."""
-UNCLEAR = Code(-3, f"unclear ({ASSUMED})", Status.ODD)
-"""Where the expected speedup may be on both sides of 1."""
-_SAYS: dict[Ruling, str] = {
-    Ruling.PAYS: VERDICT[f"pays, {ASSUMED}"].says,
-    Ruling.COSTS: VERDICT[f"loses, {ASSUMED}"].says,
-    Ruling.UNCLEAR: UNCLEAR.says,
+_SOONER = Code(SOONER.value, f"{SOONER.says} ({MEASURED})", SOONER.status)
+_FASTER = VERDICT.choices[f"{measured_speedup.bands[-1].name}, {MEASURED}"]
+_RESTS_ON = {
+    ASSUMED: "assumed from published measurements",
+    OWN_CURVE: "its own steps at different loads; the drafter's time in them is assumed",
+    OWN_STEPS: "against its own steps without a draft, whose text repeats less or whose load differed",
 }
+RANGED = frozenset(_RESTS_ON)
+"""Bases of verdicts that rest on a range."""
+_LOSES, *_, _PAYS = economics.SPEEDUP_BANDS
+_RULED = {
+    (ruled, basis): Code(code, f"{says} ({basis})", status)
+    for ruled, code, says, status in (
+        (Ruling.PAYS, -5, _PAYS.says, _PAYS.status),
+        (Ruling.COSTS, -6, _LOSES.says, _LOSES.status),
+        (Ruling.UNCLEAR, -3, "unclear", Status.ODD),
+    )
+    for basis in _RESTS_ON
+}
+"""What holds in all of a range, or that nothing does."""
+FURTHER = (*_RULED.values(), _SOONER)
+"""Verdicts that no record has."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +66,7 @@ class Case:
     broken: tuple[objects.Broken, ...] = ()  # Identities of its counters that do not hold.
     v0: bool = False  # Whether vLLM's V0 engine exposes it.
     baselines: tuple[Numbers, ...] = ()  # Of the model's servers without speculation.
+    steps: tuple[Stretch, ...] = ()  # Its own, at as many loads as are known.
 
     @property
     def settings(self) -> Settings:
@@ -77,15 +96,17 @@ def verdict_of(case: Case) -> objects.Verdict:
         reasons = tuple(f"{one[0].upper()}{one[1:]}" for one in found)
         return objects.Verdict(says=None, advice=None, reasons=reasons, withheld=REFUTED)
     advised = ADVICE.of(case.numbers.value(advice))
-    if chosen.basis == ASSUMED and (expected := assumed_of(case)):
+    if chosen.basis not in {MEASURED, BY_STEPS} and (expected := assumed_of(case)):
         return _of_ranges(case, expected, advised)
+    felt = _felt(case) if chosen.basis == MEASURED else None
     return objects.Verdict(
-        says=chosen.code.says,
+        says=_SOONER.says if felt and felt.withheld and chosen is _FASTER else chosen.code.says,
         advice=advised.code.says if advised else None,
         reasons=tuple(
             filled(reason, case)
             for reason in (
                 chosen.reason + _interval_in_words(case, chosen),
+                *(felt.reasons(case.settings) if felt else ()),
                 *_margin(case),
                 *((advised.reason,) if advised else ()),
                 *_of_best_k(case),
@@ -95,9 +116,23 @@ def verdict_of(case: Case) -> objects.Verdict:
     )
 
 
+def _felt(case: Case) -> Felt:
+    """Means of the variant beside those of its baselines together."""
+
+    def both(name: str) -> tuple[float | None, float | None]:
+        times = [one for one in (latency_of(numbers, name) for numbers in case.baselines) if one]
+        requests = sum(one.count for one in times)
+        own = latency_of(case.numbers, name)
+        return per(sum(one.mean * one.count for one in times), requests), own.mean if own else None
+
+    return Felt(end_to_end=both("end_to_end"), first_token=both("first_token"))
+
+
 def assumed_of(case: Case) -> Expectation | None:
-    """Ranges from published measurements, where the settings hold nothing but assumed costs."""
-    return expectation_of(case.numbers, case.seconds) if case.settings.draft_cost.is_assumed else None
+    """Ranges from its own steps, else from published measurements where the settings hold nothing but assumed costs."""
+    is_assumed = case.settings.draft_cost.is_assumed
+    found = expectation_of(case.numbers, case.seconds, case.steps) if case.steps or is_assumed else None
+    return found if found and (found.basis != ASSUMED or is_assumed) else None
 
 
 def _of_ranges(case: Case, expected: Expectation, advised: Choice | None) -> objects.Verdict:
@@ -108,11 +143,11 @@ def _of_ranges(case: Case, expected: Expectation, advised: Choice | None) -> obj
         return objects.Verdict(says=None, advice=None, reasons=(reason,), withheld=UNKNOWN_LOAD)
     says, tokens = ruling(speedup), case.numbers.value(tokens_per_step) or 0.0
     at = "" if expected.batch is None else f" in a batch of {expected.batch:,.0f}"
-    costs = f"a step costs {step_cost} plain ones{at} (assumed from published measurements)"
+    costs = f"a step costs {step_cost} plain ones{at} ({_RESTS_ON[expected.basis]})"
     other = None if advised and advised.code.says in _BY_LENGTH.values() else advised
     by_length, why = _length(expected, says) if other is None and expected.speedup_at else (None, "")
     return objects.Verdict(
-        says=_SAYS[says],
+        says=_RULED[says, expected.basis].says,
         advice=other.code.says if other else by_length,
         reasons=(
             filled("{tokens_per_step.title} {tokens_per_step}, and ", case)
@@ -123,8 +158,8 @@ def _of_ranges(case: Case, expected: Expectation, advised: Choice | None) -> obj
             *((why,) if why else ()),
             *((f"To settle it, {SETTLES}",) if says is Ruling.UNCLEAR else ()),
         ),
-        basis=ASSUMED,
-        headline=headline(speedup, tokens, ASSUMED),
+        basis=expected.basis,
+        headline=headline(speedup, tokens, expected.basis),
     )
 
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 
+from draftboard import __version__
 from draftboard.alerts import Alert, annotations, by_subject
 from draftboard.quantity import EVALUATION, span_text
 from draftboard.rulers import IN_ORDER, Ruler
@@ -12,6 +13,8 @@ from draftboard.rules.rule import AlertingRule, Group, RecordingRule
 from draftboard.settings import Overlay, Settings
 from draftboard.signals import FAMILIES, Level, Scope
 
+RELEASES = {rules: f"fleet:draftboard_{rules}_release:info" for rules in ("recording", "alerting")}
+"""Record of each rule file: 1, with the release that wrote it as a label."""
 _EVALUATED_WITH = {"verdict": "speculation"}
 """Families whose rules are of another family's groups, because they weigh what it says."""
 
@@ -38,7 +41,7 @@ def recording_groups(settings: Settings, ruler: Ruler = "prometheus") -> tuple[G
         name, group = cut[place]
         numbers[name] += 1
         named[f"{name}-{numbers[name]}" if numbers[name] > 1 else name] = tuple(written[rule.record] for rule in group)
-    return _groups(named, settings)
+    return (*_groups(named, settings), *_groups(_release("recording"), settings))
 
 
 def alerting_groups(settings: Settings, *, by_grafana: bool = False) -> tuple[Group, ...]:
@@ -51,7 +54,13 @@ def alerting_groups(settings: Settings, *, by_grafana: bool = False) -> tuple[Gr
         f"{subject}-alerts": tuple(_alerting_rule(alert, scope, by_grafana=by_grafana) for alert in alerts)
         for subject, alerts in by_subject(settings).items()
     }
-    return _groups(rules, settings)
+    return (*_groups(rules, settings), *_groups({} if by_grafana else _release("alerting"), settings))
+
+
+def _release(rules: str) -> dict[str, tuple[RecordingRule, ...]]:
+    """The group of a rule file that tells which release wrote it."""
+    expr = f'label_replace(vector(1), "release", "{__version__}", "", "")'
+    return {f"{rules}-release": (RecordingRule(record=RELEASES[rules], expr=expr),)}
 
 
 def _groups(rules: Mapping[str, tuple[RecordingRule | AlertingRule, ...]], settings: Settings) -> tuple[Group, ...]:
@@ -74,6 +83,6 @@ def _alerting_rule(alert: Alert, scope: Scope, *, by_grafana: bool) -> AlertingR
         expr=alert.condition(scope),
         pending_period=policy.pending_period,
         keep_firing_for=policy.keep_firing_for,
-        labels={"severity": policy.severity} | for_all.labels | own.labels,
+        labels={"severity": settings.severities.named(policy.severity)} | for_all.labels | own.labels,
         annotations=annotations(alert, settings, by_grafana=by_grafana) | for_all.annotations | own.annotations,
     )

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
+from draftboard.catalogue import around
 from draftboard.expr.reads import metrics_of
 from draftboard.expr.to_promql import definition, rolled_up
 from draftboard.rules.packing import depths, reads, records_in
@@ -53,7 +54,9 @@ class Definition:
     def reads_series(self) -> bool:
         """Whether it reads raw series, beside records."""
         expr, scope = self.signal.expr, self.scope
-        return not rolled_up(self.signal, scope) and bool(metrics_of(expr, scope, recorded=False))
+        # Alerts are made by rules too, from what was recorded before.
+        read = {*metrics_of(expr, scope, recorded=False)} - {around.ALERTS.name}
+        return not rolled_up(self.signal, scope) and bool(read)
 
     def reading(self, records: frozenset[str]) -> str:
         """Its expression where it reads the present of these records only."""

@@ -64,6 +64,28 @@ _Duration = Annotated[Duration, BeforeValidator(_duration), PlainSerializer(str)
 Positive = Annotated[_Duration, _at_most("366d", above=0)]
 Delay = Annotated[_Duration, _at_most("7d")]
 OneLine = Annotated[str, written(r"[^\x00-\x1f\x7f]{1,1000}", "must be one line of 1 to 1000 characters")]
+_ACTION = re.compile(r"""\{\{-?\s*((?:"[^"]*"|`[^`]*`|'[^']*'|(?!\}\}|\{\{)[^"`'])*?)\s*-?\}\}""")
+_OPENS = ("if", "with", "range")
+
+
+def _template(value: str) -> str:
+    """Refuse what Prometheus would refuse of a template: an action that is not closed, or a block without its end."""
+    rest, depth = _ACTION.sub("", value), 0
+    if "{{" in rest or "}}" in rest:
+        raise ValueError("has a template that is not closed: write {{ ... }}, and quotes in pairs")
+    for word in (action.split(maxsplit=1)[0] if action else "" for action in _ACTION.findall(value)):
+        if not word:
+            raise ValueError("has an empty template {{ }}: write {{ $labels.name }}, for example")
+        depth += (word in _OPENS) - (word == "end")
+        if depth < 0:
+            raise ValueError("has {{ end }} without {{ if }}, {{ with }} or {{ range }}")
+    if depth:
+        raise ValueError("has {{ if }}, {{ with }} or {{ range }} without {{ end }}")
+    return value
+
+
+Templated = Annotated[OneLine, AfterValidator(_template)]
+"""A text in which Prometheus expands templates."""
 METHOD_NAME = r"[A-Za-z0-9_-]+", "must be a method name: letters, digits, _ and -"
 MethodName = Annotated[str, written(*METHOD_NAME)]
 ModelPattern = Annotated[

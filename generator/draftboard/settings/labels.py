@@ -16,12 +16,28 @@ SERIES_LABELS = frozenset(
 )
 """Labels that series have of their own, in any dialect."""
 ADDED_LABELS = frozenset(
-    ("Model", "about", "accepted", "before", "identity", "link", "percentile", "reached", "series", "slo", "state")
+    (
+        "Health",
+        "Model",
+        "about",
+        "accepted",
+        "before",
+        "identity",
+        "latency",
+        "link",
+        "page",
+        "percentile",
+        "reached",
+        "release",
+        "series",
+        "slo",
+        "state",
+        "symptom",
+    )
 )
 """Labels that expressions add to what they read."""
 VARIABLES = frozenset(
-    {"baseline", "baseline_variant", "datasource", "draft_cost", "lines"}
-    | {"price", "quantile", "slo", "verify_inflation"}
+    {"baseline", "baseline_variant", "datasource", "draft_cost", "lines"} | {"price", "slo", "verify_inflation"}
 )
 """Variables of dashboards besides those that filter by a label, which have its name."""
 RESERVED_LABELS = SERIES_LABELS | ADDED_LABELS | VARIABLES
@@ -63,6 +79,11 @@ class Labels(Table):
     port."""
 
     @property
+    def widest(self) -> tuple[str, ...]:
+        """The widest label of the scope: what one Prometheus sends."""
+        return self.scope[:1]
+
+    @property
     def target(self) -> tuple[str, ...]:
         """Labels that identify a scraped server."""
         return (*self.scope, self.job, self.instance)
@@ -102,6 +123,7 @@ class Labels(Table):
             "service": (*self.scope, self.job, self.model_name),  # A model, however its servers draft.
             "host": (*self.scope, self.host),
             "monitor": self.target,  # A part of the monitoring itself.
+            "scope": self.widest,
             "fleet": (),
         }
         return kept[level]
@@ -112,3 +134,24 @@ class Labels(Table):
         if repeated := sorted({name for name in names if names.count(name) > 1}):
             raise ValueError(f"names the label {repeated[0]!r} twice: every label needs a name of its own")
         return self
+
+
+class ExportedLabels(Labels):
+    """Those that Prometheus and vLLM give every series, whatever the scrape configuration adds."""
+
+    scope: tuple[LabelName, ...] = ()
+
+    @property
+    def variant_labels(self) -> tuple[str, ...]:
+        """None: vLLM does not export how it drafts."""
+        return ()
+
+    @property
+    def filters(self) -> tuple[str, ...]:
+        """Labels that dashboards filter by."""
+        return (self.job, self.instance, self.model_name, self.engine)
+
+    @classmethod
+    def of(cls, labels: Labels) -> Self:
+        """Under the names of these."""
+        return cls(**{**labels.model_dump(), "scope": ()})

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import Field, PrivateAttr, ValidationError, model_validator
+from pydantic import BaseModel, Field, PrivateAttr, ValidationError, model_validator
 
 from draftboard import __version__
 from draftboard.catalogue.dialects import DIALECTS, Dialect, DialectName
@@ -17,16 +17,18 @@ from draftboard.files import Table, first_mistake, read_toml
 from draftboard.quantity import LeftOpen
 from draftboard.settings import fields
 from draftboard.settings.costs import Cost, DraftCost
-from draftboard.settings.fields import Delay, MethodName, OneLine, Positive, Url, written
+from draftboard.settings.fields import Delay, MethodName, ModelPattern, Positive, Templated, Url, written
 from draftboard.settings.labels import ADDED_LABELS, SERIES_LABELS, LabelKey, LabelName, Labels
 from draftboard.settings.objectives import Buckets, Objectives, check_measurable
 from draftboard.settings.rules import Rules
+from draftboard.settings.runbooks import Runbooks
 from draftboard.settings.stack import Stack
 from draftboard.settings.thresholds import Planning, Thresholds, Traffic
 
 Severity = Literal["none", "info", "warning", "critical"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)  # From the least to the most urgent.
 GrafanaName = Annotated[str, written(r"[\w-]{1,40}", "must be 1 to 40 letters, digits, _ and -")]
+SeverityName = Annotated[str, written(r"[\w-]{1,40}", "must be 1 to 40 letters, digits, _ and -")]
 AlertName = Annotated[str, written("[A-Za-z]+", "must be the name of an alert: letters only")]
 
 
@@ -35,6 +37,9 @@ class Series(Table):
 
     dialect: DialectName = "vllm"
     """The engine or pipeline that names them. Series that it does not export have no record, alert or panel."""
+    jobs: ModelPattern = "vllm.*|(.*/)vllm.*"
+    """Jobs whose targets are vLLM servers, as a regular expression: one that never answers counts as down even without
+    a method label."""
 
 
 class Methods(Table):
@@ -52,8 +57,8 @@ class Methods(Table):
 class Additions(Table):
     """`[all_alerts]`: labels and annotations of every alert, besides its own. Prometheus expands templates in them."""
 
-    labels: dict[LabelName, OneLine] = Field(default={}, max_length=16, examples=[{"team": "llm"}])
-    annotations: dict[LabelKey, OneLine] = Field(default={}, max_length=16, examples=[{"contact": "#llm-serving"}])
+    labels: dict[LabelName, Templated] = Field(default={}, max_length=16, examples=[{"team": "llm"}])
+    annotations: dict[LabelKey, Templated] = Field(default={}, max_length=16, examples=[{"contact": "#llm-serving"}])
 
 
 class Overlay(Additions):
@@ -64,6 +69,30 @@ class Overlay(Additions):
     pending_period: Delay | None = Field(default=None, alias="for", examples=["30m"])
     keep_firing_for: Delay | None = Field(default=None, examples=["15m"])
     severity: Severity | None = Field(default=None, examples=["critical"])
+
+
+class Severities(Table):
+    """Values of the label `severity`, where your routes have other names. Routes of the stack and pages follow."""
+
+    critical: SeverityName = "critical"
+    """Users wait or fail now, and a person can act."""
+    warning: SeverityName = "warning"
+    """Work for the day."""
+    info: SeverityName = "info"
+    """Advice."""
+    none: SeverityName = "none"
+    """Notifies nobody: the watchdog."""
+
+    @model_validator(mode="after")
+    def _distinct(self) -> Self:
+        if len({*vars(self).values()}) < len(SEVERITIES):
+            raise ValueError("two severities have one name: routes could not tell them apart")
+        return self
+
+    def named(self, severity: Severity) -> str:
+        """The label's value."""
+        name: str = getattr(self, severity)
+        return name
 
 
 class Managed(Table):
@@ -109,9 +138,11 @@ class Settings(Table):
     planning: Planning = Planning()
     buckets: Buckets = Buckets()
     slo: Objectives = Objectives()
+    severities: Severities = Severities()
     all_alerts: Additions = Additions()
     alerts: dict[AlertName, Overlay] = Field(default={}, examples=["SpecDecodeNotPaying"])
     links: Links = Links()
+    runbooks: Runbooks = Runbooks()
     managed: Managed = Managed()
     dashboards: Dashboards = Dashboards()
     stack: Stack = Stack()
@@ -151,6 +182,14 @@ class Settings(Table):
         """These settings, for series of another dialect."""
         return self if dialect is self.dialect else self.model_copy(update={"series": Series(dialect=dialect.name)})
 
+    @model_validator(mode="before")
+    @classmethod
+    def _engines_of_dialect(cls, given: object) -> object:
+        """Name the label that tells engines apart as the dialect does, unless the settings say otherwise."""
+        series, labels = (given.get(key, {}) if isinstance(given, dict) else {} for key in ("series", "labels"))
+        own = DIALECTS[series["dialect"]].engine_label if series.get("dialect") in DIALECTS else ""
+        return given | {"labels": {"engine": own} | labels} if own and isinstance(given, dict) else given
+
     @model_validator(mode="after")
     def _parts_fit_together(self) -> Self:
         of_engines = {self.labels.model_name, self.labels.engine} | SERIES_LABELS | ADDED_LABELS
@@ -171,15 +210,21 @@ def load(path: Path | None) -> Settings:
         return Settings()
     document = read_toml(path, "settings")
     try:
-        return Settings.model_validate(_overlaid(Settings().model_dump(mode="json", by_alias=True), document))
+        return Settings.model_validate(_overlaid(Settings(), document))
     except ValidationError as error:
         raise DraftboardError(f"{path}: {first_mistake(error, Settings, 'settings')}") from None
 
 
-def _overlaid(defaults: dict[str, Any], document: dict[str, Any]) -> dict[str, Any]:
-    """The document over the defaults, table by table: naming one key of a table keeps its other defaults."""
-    merged = defaults | document
-    for key, default in defaults.items():
-        if isinstance(default, dict) and isinstance(merged[key], dict):
-            merged[key] = _overlaid(default, merged[key])
+def _overlaid(defaults: BaseModel, document: dict[str, Any]) -> dict[str, Any]:
+    """The document, in which naming one key of a table of the user's own keys keeps its other defaults.
+
+    No other default is named: whether a cost was set decides how far a verdict goes.
+    """
+    merged = dict(document)
+    for key, table in document.items():
+        held = getattr(defaults, key, None)
+        if isinstance(held, BaseModel) and isinstance(table, dict):
+            merged[key] = _overlaid(held, table)
+        elif isinstance(held, Mapping) and isinstance(table, dict):
+            merged[key] = {**held, **table}
     return merged

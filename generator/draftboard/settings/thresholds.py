@@ -2,10 +2,10 @@
 
 from typing import Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from draftboard.files import Table
-from draftboard.settings.fields import AboveZero, Share
+from draftboard.settings.fields import AboveZero, ModelPattern, Share
 
 
 class AcceptanceRanges(Table):
@@ -52,6 +52,8 @@ class Thresholds(Table):
     """Acceptance length of an engine / that of its model's other engines, below which it is an outlier. Heuristic."""
     inconsistent: Share = 0.05
     """Largest relative error of an identity of the counters. Rates differ slightly when series begin."""
+    lens_coverage: Share = 0.9
+    """Share of vLLM's draft tokens that the lens sees, below which classes of requests are not judged. Heuristic."""
     slower: Share = 0.95
     """Measured speedup over a baseline, below which users wait longer with speculation. Heuristic."""
     tail: AboveZero = 1.5
@@ -77,6 +79,13 @@ class Thresholds(Table):
     `make false-alarms` simulates this and the other guards against chance."""
     unfinished: Share = 0.2
     """Largest share of started requests that neither finished nor run: clients abandoned them. Heuristic."""
+    unfinished_of_model: dict[ModelPattern, Share] = Field(
+        default={}, max_length=64, examples=[{"qwen-coder-fim": 0.9}]
+    )
+    """The same for models whose clients cancel by design, such as completions in an editor, by name or regular
+    expression."""
+    refused: Share = 0.9
+    """Share of requests for generated text that are answered with 4xx, from which nobody is served. Heuristic."""
     rejections: Share = 0.01
     """Largest share of requests rejected by a limit of the queue. Heuristic."""
     interruptions: AboveZero = 2.0

@@ -23,10 +23,11 @@ from draftboard.expr.nodes import (
 )
 from draftboard.expr.scope import Level
 from draftboard.quantity import RATE_WINDOW, Setting
+from draftboard.signals import traffic
 from draftboard.signals.latency import distribution_of
-from draftboard.signals.requests import request_rate, requests_waiting
+from draftboard.signals.requests import NONE_RUNS, request_rate, requests_waiting
 from draftboard.signals.signal import Better, Signal, Unit, good_under
-from draftboard.signals.traffic import BOTH_LEVELS, SILENT, over_window, rate_of
+from draftboard.signals.traffic import BOTH_LEVELS, SILENT, over_window, rate_of, while_idle
 
 _waiting_at_each = over_level("avg", over_window("avg_over_time", serving.REQUESTS_WAITING))
 
@@ -93,6 +94,8 @@ queue_growth = Signal(
     least=None,
 )
 _waiting_in_all = OverTime("avg_over_time", requests_waiting, RATE_WINDOW)
+saturated = _waiting_in_all >= 1
+"""Where requests wait: the throughput is what the servers can do."""
 queue_wait = Signal(
     name="queue_wait",
     title="Estimated wait in the queue",
@@ -105,7 +108,7 @@ queue_wait = Signal(
     "holds only requests that have left the queue.",
     unit=Unit.SECONDS,
     better=Better.LOWER,
-    expr=(_waiting_in_all >= 1).per(rate(latency.TIME_TO_FIRST_TOKEN.count)),
+    expr=saturated.per(rate(latency.TIME_TO_FIRST_TOKEN.count)),
     record="vllm_queue_wait:seconds_rate{window}",
     bands=good_under(Setting("thresholds.queue_wait"), good="short", beyond="long"),
     empty="no request waits",
@@ -119,11 +122,12 @@ kv_cache_usage = Signal(
     action="If it is nearly full, admit fewer requests (--max-num-seqs) or add engines.",
     note="0 to 1 despite the metric's name. Free room in one engine does not help another.",
     better=Better.LOWER,
-    expr=over_level("max", Raw(serving.KV_CACHE_USAGE)),
+    expr=while_idle(over_level("max", Raw(serving.KV_CACHE_USAGE)), NONE_RUNS),
     record="vllm_kv_cache_usage:max",
     levels=BOTH_LEVELS,
     rollup="max",
     bands=_OF_KV_CACHE,
+    decimals=0,
     empty=SILENT,
 )
 kv_cache_usage_mean = Signal(
@@ -133,7 +137,7 @@ kv_cache_usage_mean = Signal(
     description="Share of the KV cache's blocks held by running requests, averaged over the model's engines.",
     action="Distribute requests evenly if it is far below the fullest engine.",
     better=Better.LOWER,
-    expr=over_level("avg", Raw(serving.KV_CACHE_USAGE)),
+    expr=while_idle(over_level("avg", Raw(serving.KV_CACHE_USAGE)), NONE_RUNS),
     record="vllm_kv_cache_usage:avg",
     bands=_OF_KV_CACHE,
     empty=SILENT,
@@ -180,6 +184,31 @@ prompt_tokens = rate_of(
     "Prompt tokens",
     "How many prompt tokens arrive?",
     "Use it as the load of prefills, which lengthen decode steps.",
+)
+prompt_length = Signal(
+    name="prompt_length",
+    title="Mean prompt length",
+    short="Prompt",
+    question="How long are prompts?",
+    description="Prompt tokens / requests that received their first token.",
+    action="If prompts grew, expect longer prefills and a fuller KV cache.",
+    unit=Unit.TOKENS,
+    expr=prompt_tokens / traffic.first_tokens,
+    empty="no request received a token in the window",
+    decimals=0,
+)
+answer_length = Signal(
+    name="answer_length",
+    title="Mean answer length",
+    short="Answer",
+    question="How long are answers?",
+    description="Generated tokens / requests that received their first token: exact while "
+    "as many requests end as begin.",
+    action="If answers grew, so does end-to-end latency: compare time per token instead.",
+    unit=Unit.TOKENS,
+    expr=traffic.generation_tokens / traffic.first_tokens,
+    empty=prompt_length.empty,
+    decimals=0,
 )
 prompt_tokens_by_source = Signal(
     name="prompt_tokens_by_source",

@@ -15,18 +15,19 @@ BEFORE = Setting("rules.compare_with")
 """How long ago "before" is."""
 
 
-def _past(function: str, signal: Signal) -> Expr:
+BASELINE = Setting("rules.baseline")
+ENOUGH = ceil(Setting("rules.baseline_needs") * BASELINE / EVALUATION)
+"""Evaluations of the baseline that must have samples."""
+
+
+def past(function: str, signal: Signal) -> Expr:
     """Of a signal over the baseline, the latest stretch left out so that a drop does not excuse itself."""
-    return OverTime(function, signal, _BASELINE, BEFORE)
+    return OverTime(function, signal, BASELINE, BEFORE)
 
 
-_BASELINE = Setting("rules.baseline")
-_ENOUGH = ceil(Setting("rules.baseline_needs") * _BASELINE / EVALUATION)
-
-
-def usual(signal: Signal, evaluations: Quantity = _ENOUGH) -> Expr:
+def usual(signal: Signal, evaluations: Quantity = ENOUGH) -> Expr:
     """The mean of a signal's past, where enough evaluations of it have samples to call it usual."""
-    return _past("avg_over_time", signal) & (_past("count_over_time", signal) >= evaluations)
+    return past("avg_over_time", signal) & (past("count_over_time", signal) >= evaluations)
 
 
 BESIDE = Matching((Labels("instance"), Labels("engine")), group="right")
@@ -94,9 +95,9 @@ length_baseline = Signal(
     expr=(
         usual(acceptance_length)
         & (
-            configured_k.equals(_past("max_over_time", configured_k))
-            & lowest_k.equals(_past("max_over_time", configured_k))
-            & configured_k.equals(_past("min_over_time", lowest_k))
+            configured_k.equals(past("max_over_time", configured_k))
+            & lowest_k.equals(past("max_over_time", configured_k))
+            & configured_k.equals(past("min_over_time", lowest_k))
         )
     ).combined("unless", adaptive),
     record="vllm_spec_decode_acceptance_length:avg{baseline}_mean_rate{window}",
@@ -112,7 +113,7 @@ length_deviation = Signal(
     "small share of the mean.",
     action="Use it to see which drops are unusual for this model.",
     unit=Unit.TOKENS,
-    expr=first_of(_past("stddev_over_time", acceptance_length) > _least_deviation, _least_deviation),
+    expr=first_of(past("stddev_over_time", acceptance_length) > _least_deviation, _least_deviation),
     record="vllm_spec_decode_acceptance_length:stddev{baseline}_mean_rate{window}",
     empty="too little history",
     decimals=2,

@@ -1,15 +1,20 @@
 """How engines draft: method, K, and the positions that they count."""
 
-from draftboard.catalogue import probe, speculation
+from draftboard.catalogue import Presence, probe, speculation
 from draftboard.expr.nodes import (
     Evaluator,
+    Exposed,
     Expr,
     Extreme,
+    Function,
     If,
     InDialect,
+    IsSet,
     Labels,
     MetricOfDialect,
     Raw,
+    Ref,
+    first_of,
     ignoring,
     over_level,
     rate,
@@ -52,6 +57,11 @@ draft_tokens_per_pos = Signal(
 )
 counted_by_position = draft_tokens_per_pos.sum("position") >= (1 - Setting("thresholds.inconsistent")) * draft_tokens
 """Where the plugin runs in every engine: it then counts by position all that vLLM counts."""
+_counted = _positions.count("position")
+_length = Function("ceil", rate(speculation.DRAFT_TOKENS) / rate(speculation.DRAFTS))
+# A position that no draft was accepted at may not be there yet, and no mean is longer than the longest draft.
+_at_least = first_of(_length.combined(">", _counted), _counted, _length)
+_GROWS = Exposed(speculation.ACCEPTED_TOKENS_PER_POS, Presence.COUNTED)
 current_k = Signal(
     name="current_k",
     title="K of an engine",
@@ -59,7 +69,7 @@ current_k = Signal(
     description="Number of positions that the engine counts: its num_speculative_tokens.",
     action="Give all engines of a model one K: else their positions cannot be compared.",
     unit=Unit.TOKENS,
-    expr=_positions.count("position"),
+    expr=If(_GROWS, _at_least, _counted),
     record="vllm_spec_decode_k:count",
     levels=(Level.ENGINE,),
     empty="speculation is off",
@@ -73,7 +83,8 @@ lowest_k = Signal(
     action="If it is below the configured K, wait until the rollout ends, or give all engines one K.",
     note="Below the configured K, engines differ or K has changed, and positions mix drafts of two lengths.",
     unit=Unit.TOKENS,
-    expr=over_level("min", Extreme("min", current_k).at(Level.ENGINE)),
+    # What is known to be at least so long never shows that lengths differ.
+    expr=If(_GROWS, Ref("configured_k"), over_level("min", Extreme("min", current_k).at(Level.ENGINE))),
     record="vllm_spec_decode_lowest_k:count_rate{window}",
     levels=BOTH_LEVELS,
     empty="speculation is off",
@@ -84,6 +95,10 @@ configured_k = Signal(
     title="Configured K",
     question="How long can a draft be?",
     description="The greatest K (num_speculative_tokens) of the engines within the window.",
+    in_dialects={
+        "ray": "At least so long: the greatest number of positions that were accepted, or the mean draft length "
+        "rounded up. Ray exports a position from its first accepted token on."
+    },
     action="Compare with the best k.",
     unit=Unit.TOKENS,
     expr=over_level("max", Extreme("max", current_k).at(Level.ENGINE)),
@@ -106,5 +121,6 @@ def of_one_k(figure: Expr, *labels: str) -> Expr:
     """
     fixed = figure.combined("unless", k_differs, ignoring(*labels))
     others = fixed.combined("unless", adaptive, ignoring(*labels))
-    # Of raw series the matcher is shorter than another rate.
-    return If(Evaluator.RAW_PANEL, fixed.without(_VERIFICATION, _ADAPTIVE), others)
+    # Of raw series the matcher is shorter than another rate. A page without labels cannot know.
+    labelled = If(IsSet("labels.variant_labels"), fixed.without(_VERIFICATION, _ADAPTIVE), fixed)
+    return If(Evaluator.RAW_PANEL, labelled, others)

@@ -2,6 +2,7 @@
 
 from draftboard.catalogue import around, serving
 from draftboard.expr.nodes import (
+    Aggregate,
     AtLevel,
     Expr,
     Function,
@@ -11,6 +12,7 @@ from draftboard.expr.nodes import (
     Labels,
     Match,
     Now,
+    Number,
     OverTime,
     Raw,
     constant,
@@ -20,7 +22,7 @@ from draftboard.expr.nodes import (
 )
 from draftboard.expr.scope import Level
 from draftboard.quantity import Setting
-from draftboard.signals.presence import REMEMBERED, of_servers
+from draftboard.signals.presence import REMEMBERED, known, of_servers
 from draftboard.signals.signal import Better, Code, Signal, Unit, good_under
 from draftboard.status import Status
 
@@ -67,8 +69,26 @@ interruptions = Signal(
     bands=good_under(Setting("thresholds.interruptions"), good="steady", beyond="flapping"),
     empty="no vLLM series",
 )
-_FIRING = Match("alertstate", "=", "firing")
-watchdog = Raw(around.ALERTS, matchers=(Match("alertname", "=", WATCHDOG), _FIRING))
+_seen = over_level("count", OverTime("last_over_time", known, REMEMBERED).at(Level.TARGET))
+_at_once = OverTime("max_over_time", over_level("count", known.at(Level.TARGET)), REMEMBERED)
+replacements = Signal(
+    name="replacements",
+    title="Replacements of servers",
+    question="Are a model's servers replaced again and again?",
+    description="How often each server of a model was replaced by one of another address, within rules.remember (by "
+    "default 1h): servers seen / most at once - 1.",
+    action="If it grows, read the log of a server that left: memory, a failing probe, a preempted node.",
+    note="A rolling deployment is one replacement of each server; scaling is none.",
+    unit=Unit.RESTARTS,
+    better=Better.LOWER,
+    expr=_seen / _at_once - 1,
+    levels=(Level.SERVICE,),
+    bands=good_under(Setting("thresholds.interruptions"), good="steady", beyond="flapping"),
+    empty="no vLLM series",
+    decimals=1,
+)
+FIRING = Match("alertstate", "=", "firing")
+watchdog = Raw(around.ALERTS, matchers=(Match("alertname", "=", WATCHDOG), FIRING))
 """1 while alerts can fire at all."""
 firing_alerts = Signal(
     name="firing_alerts",
@@ -77,8 +97,8 @@ firing_alerts = Signal(
     description="Draftboard's alerts that fire now.",
     action="Open the runbook of the same name.",
     unit=Unit.CODE,
-    expr=Raw(around.ALERTS, matchers=(Match("alertname", "=~", OURS), Match("alertname", "!=", WATCHDOG), _FIRING)),
-    empty="no alert fires, or no alerting rules are loaded",
+    expr=Raw(around.ALERTS, matchers=(Match("alertname", "=~", OURS), Match("alertname", "!=", WATCHDOG), FIRING)),
+    empty="Prometheus does not answer",
 )
 
 
@@ -94,6 +114,20 @@ def _of_each_alert(how: str, alerts: Expr) -> Expr:
     return over_level(how, _about(alerts), "alertname", "about")
 
 
+def of_severity(severity: str) -> Expr:
+    """The alerts that fire of a severity, by its name in the rules."""
+    return firing_alerts.where("severity", Setting(f"severities.{severity}"))
+
+
+def _every(alerts: Expr) -> Expr:
+    return Aggregate("max", (), alerts)
+
+
+def _saying(text: str, code: int, where: Expr) -> Expr:
+    """A row that says in words that no alert fires, and whether one could."""
+    return LabelReplace(constant(code, where), "about", text, "about", "")
+
+
 _SEVERITIES = ("critical", "warning", "info")
 alert_severity = Signal(
     name="alert_severity",
@@ -106,9 +140,15 @@ alert_severity = Signal(
     expr=_of_each_alert(
         "min",
         first_of(
-            *(constant(rank, firing_alerts.where("severity", name)) for rank, name in enumerate(_SEVERITIES)),
+            *(constant(rank, of_severity(name)) for rank, name in enumerate(_SEVERITIES)),
             constant(len(_SEVERITIES), firing_alerts),
         ),
+    )
+    | _saying("nothing fires; the rules are loaded", 4, _every(watchdog).combined("unless", _every(firing_alerts)))
+    | _saying(
+        "no alerting rules are loaded: run draftboard doctor",
+        5,
+        Function("vector", Number(1)).combined("unless", _every(watchdog)),
     ),
     levels=(Level.FLEET,),
     by=("alertname", "about"),
@@ -117,8 +157,10 @@ alert_severity = Signal(
         Code(1, "warning", Status.WARN),
         Code(2, "info", Status.NEUTRAL),
         Code(3, "none", Status.NEUTRAL),
+        Code(4, "fine", Status.GOOD),
+        Code(5, "unknown", Status.ODD),
     ),
-    empty="no alert fires, or no alerting rules are loaded",
+    empty="Prometheus does not answer",
 )
 alert_age = Signal(
     name="alert_age",

@@ -4,13 +4,10 @@ from functools import partial
 
 from draftboard.expr.nodes import LEVEL, Binary, Expr, Spread, merged
 from draftboard.expr.scope import Level
-from draftboard.quantity import Setting
-from draftboard.signals import acceptance, capacity, comparison, costs, stalls, states, traffic
+from draftboard.signals import acceptance, capacity, costs, traffic
 from draftboard.signals.comparison import BESIDE
-from draftboard.signals.decision import Choice, Decision
 from draftboard.signals.latency import per_token
-from draftboard.signals.signal import Better, Code, Signal, Unit, good_from, within
-from draftboard.signals.states import STATES
+from draftboard.signals.signal import Better, Signal, Unit, good_from, within
 from draftboard.signals.traffic import enough_drafts
 from draftboard.status import Status
 
@@ -38,57 +35,8 @@ length_margin = Signal(
     decimals=2,
     least=None,
 )
-_drafts_enough = length_margin & enough_drafts
-_UNHEALTHY = {
-    "down": Choice(Code(0, "down", Status.DOWN), STATES.any_of(states.state, "down")),
-    "stuck": Choice(Code(1, "stuck", Status.HUNG), stalls.stuck),
-    "not drafting": Choice(Code(2, "not drafting", Status.STUCK), STATES.any_of(states.state, "not drafting")),
-    "silent": Choice(Code(3, "no vLLM metrics", Status.ODD), STATES.any_of(states.state, "silent")),
-}
-UNHEALTHY = Decision(_UNHEALTHY)
-# Codes in order of badness, so that the least is the worst. Drafts that are judged outlive the state by a window.
-HEALTH_OF_ENGINE = Decision(
-    {
-        **_UNHEALTHY,
-        "below": Choice(Code(4, "below break-even", Status.BAD), _drafts_enough < 0),
-        "behind": Choice(
-            Code(5, "behind the others", Status.WARN), comparison.length_to_others < Setting("thresholds.outlier")
-        ),
-        "above": Choice(Code(6, "above break-even", Status.GOOD), _drafts_enough),
-        "few drafts": Choice(Code(7, "few drafts", Status.QUIET), STATES.any_of(states.state, "drafting")),
-        "idle": Choice(Code(8, "idle", Status.QUIET), STATES.any_of(states.state, "idle")),
-        "off": Choice(Code(9, "off", Status.OFF), STATES.any_of(states.state, "off")),
-        "starting": Choice(Code(10, "starting", Status.STARTING), STATES.any_of(states.state, "starting")),
-    }
-)
-engine_health = Signal(
-    name="engine_health",
-    title="Health of an engine",
-    short="Health",
-    question="Which engine needs attention?",
-    description="State of each engine; of one that drafts, whether its acceptance length is below break-even, or "
-    "behind that of the model's other engines.",
-    action="Act on red and amber, from the top.",
-    note="Stuck: it has running requests and generates nothing. The verdict on a model counts all its decode steps, "
-    "and what users measure.",
-    unit=Unit.CODE,
-    expr=HEALTH_OF_ENGINE.expr,
-    levels=(Level.ENGINE,),
-    codes=HEALTH_OF_ENGINE.codes,
-    empty="no vLLM target is scraped",
-)
-unhealthy = Signal(
-    name="unhealthy",
-    title="Unhealthy engines",
-    question="Which engine was unhealthy, and when?",
-    description="Engines that were down, stuck, not drafting or without vLLM metrics; a gap means healthy.",
-    action="Look for what several of them share: a machine, a time, a model.",
-    unit=Unit.CODE,
-    expr=UNHEALTHY.expr,
-    levels=(Level.ENGINE,),
-    codes=UNHEALTHY.codes,
-    empty="every engine was healthy",
-)
+judged_margin = length_margin & enough_drafts
+"""Of engines with enough drafts."""
 
 
 def _spread(signal: Signal, *, action: str) -> Signal:
@@ -117,7 +65,7 @@ SPREADS = {
         (acceptance.acceptance_length, "If they are far apart, check routing: some engines get different text."),
         (traffic.generation_tokens, "If they are far apart, look at routing, and at GPUs that differ."),
         (capacity.kv_cache_usage, "If they are far apart, route requests to the engines with room."),
-        (per_token.p99, "If they are far apart, look for a slow GPU or host among the table's worst."),
+        (per_token.mean, "If they are far apart, look for a slow GPU or host among the table's worst."),
     )
 }
 """By the name of the figure."""

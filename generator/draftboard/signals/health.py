@@ -1,47 +1,198 @@
-"""The health of a model: its state and verdict in one word, the worst first."""
+"""Health: the worst of servers, users and economics in one word, and since when."""
 
-from draftboard.expr.nodes import first_of
+from draftboard.expr.nodes import (
+    AtLevel,
+    Before,
+    Evaluator,
+    Expr,
+    If,
+    Labels,
+    Not,
+    Now,
+    OverTime,
+    Ref,
+    first_of,
+    on,
+    over_level,
+)
+from draftboard.expr.scope import Level
+from draftboard.quantity import EVALUATION, Setting
+from draftboard.signals import capacity, comparison, events, fleet, integrity, presence, requests, responses, stalls
+from draftboard.signals.baseline import METHOD
 from draftboard.signals.decision import Choice, Decision
-from draftboard.signals.signal import Code, Signal, Unit
-from draftboard.signals.states import STATES, state
+from draftboard.signals.signal import Better, Code, Signal, Unit, within
+from draftboard.signals.states import STATES, gone, state
+from draftboard.signals.traffic import BOTH_LEVELS
 from draftboard.signals.verdicts import VERDICT, verdict, verdict_is
 from draftboard.status import Status
 
-# Codes in order of badness, so that the least is the worst.
+_AN_ENGINE, _A_MODEL = AtLevel(Level.ENGINE), Not(AtLevel(Level.ENGINE))
+_ITS_SERVER = on(Labels("target"))
+_ITS_SERVICE = on(Labels("scope"), Labels("job"), Labels("model_name"))
+
+
+def _with_server(fault: Expr) -> Expr:
+    """Engines of the servers of which something holds; models with such a server."""
+    server = fault.at(Level.TARGET)
+    return If(_AN_ENGINE, state.combined("and", server, _ITS_SERVER), state & over_level("max", server))
+
+
+def _of_service(fault: Expr) -> Expr:
+    """Models whose service has the fault: the servers' HTTP knows no method."""
+    return state.combined("and", fault.at(Level.SERVICE), _ITS_SERVICE)
+
+
+def _alerting(severity: str) -> Expr:
+    """Engines whose server, or models of which an alert fires; one on a service is on all of its models."""
+    firing = events.of_severity(severity)
+    of_service = state.combined("and", firing.where(METHOD, ""), _ITS_SERVICE)
+    of_model = first_of(state & over_level("max", firing), of_service)
+    return If(_AN_ENGINE, state.combined("and", firing, _ITS_SERVER), of_model)
+
+
+_gone = OverTime("last_over_time", state, presence.REMEMBERED).combined("and", gone.at(Level.SERVICE), _ITS_SERVICE)
+_partly_down = over_level("count", STATES.any_of(state.at(Level.ENGINE), "down"))
+_failing = first_of(
+    requests.failing(requests.errors, requests.request_rate),
+    _of_service(requests.failing(responses.http_faults, responses.http_responses)),
+)
+# The wait may be infinite, and 0 times that is no number.
+_waiting = state & (capacity.queue_wait > Setting("thresholds.queue_wait"))
+
+# One order of badness, that of the codes: servers, users, economics, and last what nobody can act on. The first row
+# that holds is the worst. Economics is what the verdict says.
 HEALTH = Decision(
     {
-        "down": Choice(Code(0, "down", Status.DOWN), STATES.any_of(state, "down")),
-        "costs more": Choice(Code(1, "costs more", Status.BAD), verdict_is("loses", "slower")),
-        "about even": Choice(Code(3, "about even", Status.WARN), verdict_is("even", "even")),
-        "pays": Choice(Code(5, "pays", Status.GOOD), verdict_is("pays", "faster")),
+        "gone": Choice(Code(0, "gone", Status.DOWN), _gone, possible=_A_MODEL),
+        "down": Choice(Code(1, "down", Status.DOWN), STATES.any_of(state, "down")),
+        "servers down": Choice(Code(2, "servers down", Status.DOWN), _partly_down, possible=_A_MODEL),
+        "stuck": Choice(Code(3, "stuck", Status.HUNG), first_of(stalls.stuck > 0, _with_server(stalls.unanswered))),
+        "requests fail": Choice(Code(4, "requests fail", Status.BAD), _failing, possible=_A_MODEL),
+        "users wait": Choice(Code(5, "users wait", Status.BAD), _waiting, possible=_A_MODEL),
+        "critical": Choice(Code(6, "critical alert", Status.BAD), _alerting("critical")),
+        "costs more": Choice(Code(7, "costs more", Status.BAD), verdict_is("loses", "slower"), possible=_A_MODEL),
+        "below": Choice(Code(8, "below break-even", Status.BAD), fleet.judged_margin < 0, possible=_AN_ENGINE),
+        "no drafter": Choice(Code(9, "lost its drafter", Status.STUCK), _with_server(integrity.metrics_missing)),
+        "warning": Choice(Code(10, "warning", Status.WARN), _alerting("warning")),
+        "behind": Choice(
+            Code(11, "behind the others", Status.WARN),
+            comparison.length_to_others < Setting("thresholds.outlier"),
+            possible=_AN_ENGINE,
+        ),
+        "about even": Choice(Code(13, "about even", Status.WARN), verdict_is("even", "even"), possible=_A_MODEL),
         "unclear": Choice(
-            Code(4, "unclear", Status.ODD),
-            first_of(VERDICT.any_of(verdict, "contradiction", "empty", "unknown"), STATES.any_of(state, "silent")),
+            Code(14, "unclear", Status.ODD),
+            VERDICT.any_of(verdict, "contradiction", "empty", "unknown"),
+            possible=_A_MODEL,
         ),
-        # The verdict follows the state by an evaluation.
+        "silent": Choice(Code(15, "no vLLM metrics", Status.ODD), STATES.any_of(state, "silent")),
+        "pays": Choice(Code(16, "pays", Status.GOOD), verdict_is("pays", "faster"), possible=_A_MODEL),
+        "above": Choice(Code(17, "above break-even", Status.GOOD), fleet.judged_margin, possible=_AN_ENGINE),
+        # Too few drafts are no reason to look for drafts. The verdict follows the state by an evaluation.
         "few drafts": Choice(
-            Code(6, "few drafts", Status.QUIET),
-            first_of(VERDICT.any_of(verdict, "few drafts"), STATES.any_of(state, "drafting")),
+            Code(18, "few drafts", Status.QUIET),
+            first_of(If(_A_MODEL, VERDICT.any_of(verdict, "few drafts")), STATES.any_of(state, "drafting")),
         ),
-        "not drafting": Choice(Code(2, "not drafting", Status.STUCK), STATES.any_of(state, "not drafting")),
-        "idle": Choice(Code(7, "idle", Status.QUIET), STATES.any_of(state, "idle")),
-        "off": Choice(Code(8, "off", Status.OFF), STATES.any_of(state, "off")),
-        "starting": Choice(Code(9, "starting", Status.STARTING), STATES.any_of(state, "starting")),
+        "not drafting": Choice(Code(12, "not drafting", Status.STUCK), STATES.any_of(state, "not drafting")),
+        "idle": Choice(Code(19, "idle", Status.QUIET), STATES.any_of(state, "idle")),
+        "off": Choice(Code(20, "off", Status.OFF), STATES.any_of(state, "off")),
+        "starting": Choice(Code(21, "starting", Status.STARTING), STATES.any_of(state, "starting")),
     }
 )
+WELL = HEALTH["pays"].value
+"""The least code of what needs nobody."""
 
 health = Signal(
     name="health",
     title="Health",
     question="Which model needs attention?",
-    description="State and verdict of each model in one word, worst first: down, costs more, not drafting, about even, "
-    "unclear, pays, few drafts, idle, off, starting.",
+    description="The worst of servers, users and economics, in one word.",
     action="Act on red and amber, from the top.",
-    note="Unclear: the counters contradict each other, are incomplete, or are not exposed. A verdict counts in any "
-    "state but down.",
+    note=f"From the worst: {', '.join(code.says for code in HEALTH.codes)}. Servers down: some do not answer. Users "
+    "wait: a new request queues longer than thresholds.queue_wait. Critical alert, warning: an alert fires whose cause "
+    "no other word tells. Unclear: the counters contradict each other or are incomplete.",
     unit=Unit.CODE,
     expr=HEALTH.expr,
-    record="vllm_spec_decode_standing:enum_rate{window}",
+    record="vllm_health:enum_rate{window}",
+    levels=BOTH_LEVELS,
     codes=HEALTH.codes,
     empty="no vLLM target is scraped",
 )
+engines_unwell = Signal(
+    name="engines_unwell",
+    title="Engines that need somebody",
+    question="How many engines are not fine?",
+    description="Engines whose health is worse than paying, idle, starting or off.",
+    action="Look at them one by one on the page Fleet.",
+    unit=Unit.ENGINES,
+    better=Better.LOWER,
+    expr=over_level("count", health.at(Level.ENGINE) < WELL),
+    record="vllm_engines_unwell:count_rate{window}",
+    empty="every engine is fine",
+    decimals=0,
+)
+unwell = Signal(
+    name="unwell",
+    title="Engines that needed somebody",
+    question="Which engine was not fine, and when?",
+    description="The health of engines while it was worse than paying, idle, starting or off; a gap means fine.",
+    action="Look for what several of them share: a machine, a time, a model.",
+    unit=Unit.CODE,
+    expr=health < WELL,
+    levels=(Level.ENGINE,),
+    codes=HEALTH.codes,
+    empty="every engine was fine",
+)
+service_health = Signal(
+    name="service_health",
+    title="Health of a service",
+    question="Which service needs attention?",
+    description="The worst health of all variants of a model, however they draft.",
+    action=health.action,
+    unit=Unit.CODE,
+    expr=over_level("min", health.at(Level.MODEL)),
+    record=health.record,
+    levels=(Level.SERVICE,),
+    codes=HEALTH.codes,
+    empty=health.empty,
+)
+
+
+def _since(of: Signal) -> Signal:
+    """The evaluation at which a state changed last: a record that goes on from its own past."""
+    name = f"{of.name}_since"
+    # By its own record, whose present some rulers see one evaluation late; of what is kept the latest, for that reason.
+    latest = OverTime("last_over_time", of, EVALUATION * 2)
+    changed = latest.combined("!=", OverTime("last_over_time", of, presence.REMEMBERED, offset=EVALUATION))
+    before, now = Before(Ref(name), presence.REMEMBERED, "max_over_time"), Now() + latest * 0
+    return Signal(
+        name=name,
+        title=f"Time of the last change: {within(of.title)}",
+        question=f"Since when is the {within(of.title)} what it is?",
+        description=f"Unix time of the evaluation at which the {within(of.title)} changed last, or first was known.",
+        action="Look for what changed at that time.",
+        note="It survives gaps of up to rules.remember (by default 1h) in which no rule is evaluated: a change within "
+        "the gap counts from its end.",
+        unit=Unit.SECONDS,
+        expr=If(Evaluator.RECORDS, first_of(before.combined("unless", changed) & latest, now), Now() + of * 0),
+        record="vllm_health:since",
+        levels=of.levels,
+        empty=of.empty,
+    )
+
+
+health_since, service_health_since = _since(health), _since(service_health)
+health_age = Signal(
+    name="health_age",
+    title="Time in this health",
+    short="For",
+    question="For how long?",
+    description="Time since the health changed last.",
+    action="Look for what changed at that time.",
+    unit=Unit.AGE,
+    expr=Now() - health_since,
+    levels=BOTH_LEVELS,
+    empty=health.empty,
+    decimals=0,
+)
+SIGNALS = (health, engines_unwell, unwell, health_since, health_age, service_health, service_health_since)

@@ -1,7 +1,7 @@
 """Whether the numbers can be trusted: identities that vLLM's counters hold, and series that should exist."""
 
-from draftboard.catalogue import speculation
-from draftboard.expr.nodes import Function, Match, merged, over_level, renamed
+from draftboard.catalogue import Presence, speculation
+from draftboard.expr.nodes import Exposed, Function, If, Match, Not, merged, over_level, renamed
 from draftboard.expr.scope import Level
 from draftboard.quantity import Setting
 from draftboard.signals.baseline import METHOD
@@ -60,7 +60,11 @@ metrics_missing = Signal(
     action="Restore --speculative-config and the scrape of its counters, or correct the label.",
     unit=Unit.CODE,
     better=Better.LOWER,
-    expr=of_servers("max", answers_without(speculation.DRAFTS, _SPECULATING)),
+    # Where counters come with their first increment, a server without them has drafted nothing.
+    expr=If(
+        Not(Exposed(speculation.DRAFTS, Presence.COUNTED)),
+        of_servers("max", answers_without(speculation.DRAFTS, _SPECULATING)),
+    ),
     record="vllm_spec_decode_metrics_missing:bool",
     levels=(Level.TARGET,),
     codes=(Code(1, "missing", Status.BAD),),

@@ -3,7 +3,19 @@
 from dataclasses import dataclass, replace
 
 from draftboard.catalogue import Histogram, latency
-from draftboard.expr.nodes import Evaluator, Expr, If, IsSet, Not, Number, Parameter, Quantile, RecordOf, rate
+from draftboard.expr.nodes import (
+    Aggregate,
+    Evaluator,
+    Expr,
+    If,
+    IsSet,
+    Not,
+    Number,
+    Quantile,
+    QuantileBucket,
+    merged,
+    rate,
+)
 from draftboard.expr.scope import Level
 from draftboard.quantity import Setting
 from draftboard.settings.objectives import HISTOGRAMS
@@ -11,52 +23,48 @@ from draftboard.signals.signal import NO_BANDS, Band, Better, Code, Signal, Unit
 from draftboard.signals.traffic import BOTH_LEVELS
 from draftboard.status import Status
 
-QUANTILE = "quantile"
-"""The parameter that names the percentile, or the mean."""
 BELOW_RESOLUTION = Code(0, "below resolution", Status.QUIET)
 """Stands for a quantile that lies under the histogram's first bound, where an estimate would be made up."""
-_UNDER_THE_AXIS = replace(BELOW_RESOLUTION, value=-1)
-"""`BELOW_RESOLUTION` in a graph: its line leaves the graph, where 0 would be drawn as a time."""
-
-
-def _under_the_axis(percentile: Expr) -> Expr:
-    return percentile - percentile.combined("== bool", 0)
-
-
-def as_line(signal: Signal) -> Signal:
-    """A percentile as it is drawn in a graph: below the resolution it is under the axis, not 0."""
-    if BELOW_RESOLUTION not in signal.codes:
-        return signal
-    drawn = _under_the_axis(signal)
-    return replace(signal, name=f"{signal.name}_line", expr=drawn, codes=(_UNDER_THE_AXIS,), record=None)
 
 
 @dataclass(frozen=True)
 class Latency:
     """A histogram of time as signals."""
 
-    chosen: Signal  # The mean or percentile that a dashboard's variable names.
+    name: str
+    """With which the names of its signals begin."""
+    title: str
+    """What it is the time of."""
     buckets: Signal
     mean: Signal
     p50: Signal
     p95: Signal
     p99: Signal
-    tail: Signal
     unresolved: Signal
+    ranges: tuple[tuple[int, Signal, Signal], ...]
+    """Percentiles, each with the bounds of the bucket that it lies in."""
+    together: tuple[Signal, ...]
+    """Mean, then both bounds of each percentile, of all models that are selected."""
 
-    @property
-    def title(self) -> str:
-        """What it is the time of."""
-        return self.chosen.title
+    def bounds(self, percent: int) -> tuple[Signal, Signal]:
+        """Of the bucket that holds a percentile."""
+        return next((lower, upper) for each, lower, upper in self.ranges if each == percent)
 
     @property
     def signals(self) -> tuple[Signal, ...]:
         """All that have a record."""
-        return (self.buckets, self.mean, self.unresolved, self.p50, self.p95, self.p99, self.tail)
+        return (self.buckets, self.mean, self.unresolved, self.p50, self.p95, self.p99)
 
 
 def distribution_of(
-    metric: Histogram, *, name: str, what: str, action: str, unit: Unit, short: str = ""
+    metric: Histogram,
+    *,
+    name: str,
+    what: str,
+    action: str,
+    unit: Unit,
+    short: str = "",
+    mean_levels: tuple[Level, ...] = (Level.MODEL,),
 ) -> tuple[Signal, Signal]:
     """The histogram itself, and its mean."""
     record, empty = metric.name.replace("vllm:", "vllm_"), f"no {metric.counts} in the window"
@@ -85,15 +93,18 @@ def distribution_of(
         better=Better.LOWER,
         expr=rate(metric.sum) / rate(metric.count),
         record=f"{record}:mean_rate{{window}}",
+        levels=mean_levels,
         empty=empty,
     )
     return buckets, mean
 
 
 def _latency(
-    metric: Histogram, *, name: str, what: str, short: str, action: str, p99_levels: tuple[Level, ...] = (Level.MODEL,)
+    metric: Histogram, *, name: str, what: str, short: str, action: str, mean_levels: tuple[Level, ...] = (Level.MODEL,)
 ) -> Latency:
-    buckets, mean = distribution_of(metric, name=name, what=what, short=short, action=action, unit=Unit.SECONDS)
+    buckets, mean = distribution_of(
+        metric, name=name, what=what, short=short, action=action, unit=Unit.SECONDS, mean_levels=mean_levels
+    )
     record = metric.name.replace("vllm:", "vllm_")
     estimate = (
         "Engines together. 0 means below resolution: the first bucket holds it, and no finer value is known. Values "
@@ -114,10 +125,10 @@ def _latency(
         empty=buckets.empty,
     )
 
-    def resolved(share: Number | Parameter) -> Expr:
+    def resolved(share: Number) -> Expr:
         return unresolved.combined("< bool", share)
 
-    def quantile(percent: int, levels: tuple[Level, ...] = (Level.MODEL,)) -> Signal:
+    def quantile(percent: int) -> Signal:
         return Signal(
             name=f"{name}_p{percent}",
             title=f"P{percent} {within(what)}",
@@ -131,45 +142,49 @@ def _latency(
             better=Better.LOWER,
             expr=Quantile(share := Number(percent / 100), buckets) * resolved(share),
             record=f"{record}:p{percent}_rate{{window}}",
-            levels=levels,
             bands=_within_the_slo(metric),
             codes=(BELOW_RESOLUTION,),
             empty=buckets.empty,
         )
 
-    p50, p95, p99 = quantile(50), quantile(95), quantile(99, p99_levels)
-    tail = Signal(
-        name=f"{name}_tail",
-        title=f"{what}: P99 over P50",
-        short=f"{short} P99/P50",
-        question=f"How much worse is the {within(what)} of the slowest?",
-        description=f"P99 / P50 of the {within(what)}.",
-        action="If it is large, look for two kinds of requests in one model.",
-        note="Drafts that help only some requests increase it. Not shown where the median is below resolution.",
-        unit=Unit.TIMES_MEDIAN,
-        better=Better.LOWER,
-        expr=p99 / p50,
-        record=f"{record}:p99_over_p50_rate{{window}}",
-        empty=f"{buckets.empty}, or the median is below resolution",
+    def bound(percent: int, of: Expr, *, upper: bool) -> Signal:
+        says = "at most" if upper else "at least"
+        return Signal(
+            name=f"{name}_p{percent}_{'to' if upper else 'from'}",
+            title=f"P{percent} {within(what)}, {says}",
+            short=f"{short} P{percent} {'to' if upper else 'from'}",
+            question=f"What is the {within(what)} of {percent} % of {metric.counts} {says}?",
+            description=f"{'Upper' if upper else 'Lower'} bound of the bucket that holds P{percent} of the "
+            f"{within(what)}: a histogram knows no more.",
+            action=action,
+            note=f"{metric.meaning} Above the last bound both bounds are that one.",
+            unit=Unit.SECONDS,
+            better=Better.LOWER,
+            expr=QuantileBucket(Number(percent / 100), of, upper),
+            bands=_within_the_slo(metric) if upper else NO_BANDS,
+            empty=buckets.empty,
+        )
+
+    ranges = tuple((each, bound(each, buckets, upper=False), bound(each, buckets, upper=True)) for each in (50, 95, 99))
+    of_models = If(Evaluator.RECORDS, Aggregate("sum", ("le",), buckets.at(Level.MODEL)), buckets)
+    counted = buckets.max("le").at(Level.MODEL)
+    weighted = Aggregate("sum", (), mean.at(Level.MODEL) * counted) / Aggregate("sum", (), counted)
+    together = (
+        replace(
+            mean,
+            name=f"{name}_mean_together",
+            record=None,
+            levels=(Level.FLEET,),
+            expr=If(Evaluator.RECORDS, weighted, rate(metric.sum) / rate(metric.count)),
+        ),
+        *(
+            replace(one := bound(percent, of_models, upper=upper), name=f"{one.name}_together", levels=(Level.FLEET,))
+            for percent, *_ in ranges
+            for upper in (False, True)
+        ),
     )
-    share = Parameter(QUANTILE, 0.99)
-    computed = (Quantile(share, buckets) + 1) * resolved(share) - 1
-    chosen = Signal(
-        name=f"{name}_chosen",
-        title=what,
-        question=f"How long is the {within(what)} of most {metric.counts}?",
-        description=f"{metric.meaning.removesuffix('.')}; percentiles are estimated within a bucket, and have no line "
-        "below the first bound.",
-        action=action,
-        unit=Unit.SECONDS,
-        better=Better.LOWER,
-        # -1 where it is below resolution.
-        expr=If(Evaluator.RECORD_PANEL, _under_the_axis(RecordOf(f"{record}:{{}}_rate", QUANTILE)), computed),
-        bands=_within_the_slo(metric),
-        codes=(_UNDER_THE_AXIS,),
-        empty=buckets.empty,
-    )
-    return Latency(chosen, buckets, mean, p50, p95, p99, tail, unresolved)
+    p50, p95, p99 = quantile(50), quantile(95), quantile(99)
+    return Latency(name, what, buckets, mean, p50, p95, p99, unresolved, ranges, together)
 
 
 def _within_the_slo(metric: Histogram) -> tuple[Band, ...]:
@@ -195,7 +210,7 @@ per_token = _latency(
     what="Time per output token",
     short="TPOT",
     action="If it grows, look at step latency and acceptance.",
-    p99_levels=BOTH_LEVELS,  # What users of an engine feel of it.
+    mean_levels=BOTH_LEVELS,  # What users of an engine feel of it.
 )
 step = _latency(
     latency.STEP_LATENCY,
@@ -241,3 +256,43 @@ inference = _latency(
 )
 FELT = {"first_token": first_token, "per_token": per_token, "step": step, "end_to_end": end_to_end}
 """What reports tell of time: what users wait for, and how long steps take."""
+
+
+def _tail(of: Latency) -> Signal:
+    """How far the slowest are from the median."""
+    what, short = within(of.title), of.mean.short.removesuffix(" mean")
+    return Signal(
+        name=f"{of.name}_tail",
+        title=f"{of.title}: P99 over P50",
+        short=f"{short} P99/P50",
+        question=f"How much worse is the {what} of the slowest?",
+        description=f"P99 / P50 of the {what}, where they lie in different buckets.",
+        action="If it is large, look for two kinds of requests in one model.",
+        note="Drafts that help only some requests increase it. In one bucket both are made of its bounds alone.",
+        unit=Unit.TIMES_MEDIAN,
+        better=Better.LOWER,
+        expr=(of.p99 / of.p50) & (of.bounds(99)[0] >= of.bounds(50)[1]),
+        record=(of.p99.record or "").replace(":p99_", ":p99_over_p50_"),
+        empty=f"{of.mean.empty}, or P50 and P99 lie in one bucket",
+    )
+
+
+TAILS = {each.name: _tail(each) for each in (*FELT.values(), queue, prefill, decode, inference)}
+"""By name of the latency."""
+first_token_tail, per_token_tail, end_to_end_tail = (TAILS[each.name] for each in (first_token, per_token, end_to_end))
+
+
+def by_latency(*latencies: Latency) -> tuple[Signal, ...]:
+    """Mean and bounds of percentiles of several latencies, of all models together."""
+    first = latencies[0]
+    return tuple(
+        replace(
+            signal,
+            name=signal.name.removeprefix(f"{first.name}_").replace("_together", "_by_latency"),
+            short=signal.short.removeprefix(f"{first.mean.short.removesuffix(' mean')} "),
+            expr=merged("latency", {each.title: each.together[index] for each in latencies}),
+            by=("latency",),
+            bands=NO_BANDS,
+        )
+        for index, signal in enumerate(first.together)
+    )

@@ -14,7 +14,6 @@ from draftboard.expr.nodes import (
     If,
     InWindow,
     Labels,
-    Now,
     Raw,
     Span,
     constant,
@@ -25,9 +24,9 @@ from draftboard.expr.nodes import (
     rate,
 )
 from draftboard.expr.scope import Level
-from draftboard.quantity import SCRAPE, SILENCE, Setting, largest
+from draftboard.quantity import SILENCE, Setting
 from draftboard.signals import requests
-from draftboard.signals.presence import REMEMBERED
+from draftboard.signals.presence import REMEMBERED, arriving
 from draftboard.signals.signal import Better, Code, Signal, Unit, good_from, good_under
 from draftboard.status import Status
 
@@ -51,9 +50,6 @@ def _increase(metric: Metric, span: Span, *by: str) -> Expr:
     return over_level("sum", Function("increase", Raw(metric, span)), *by)
 
 
-# The newest sample of any target is as old as its scrape interval at most, by default of Prometheus a minute.
-_FRESH = largest(SCRAPE * 3 // 2, 90)
-_arriving = over_level("group", Function("timestamp", Raw(around.UP)) > Now() - _FRESH)
 heartbeat = Signal(
     name="heartbeat",
     title="Heartbeat",
@@ -62,7 +58,7 @@ heartbeat = Signal(
     "Alertmanager have failed.",
     action="Let a dead man's switch watch it.",
     unit=Unit.CODE,
-    expr=_arriving,
+    expr=arriving,
     record="draftboard_heartbeat:bool",
     levels=(Level.FLEET,),
     codes=(Code(1, "evaluated", Status.GOOD),),
@@ -73,13 +69,13 @@ samples_stopped = Signal(
     title="Samples stopped",
     question="Have all samples stopped?",
     description="1 where targets were scraped within rules.remember (by default 1h) and no sample of any target "
-    "arrives now.",
+    "arrives now, by the widest label of labels.scope.",
     action="Look at scraping and at remote write: until samples arrive no other alert is right.",
     note="A target that is down still has samples: 0 of up.",
     unit=Unit.CODE,
     better=Better.LOWER,
-    expr=over_level("group", Function("present_over_time", Raw(around.UP, REMEMBERED))).combined("unless", _arriving),
-    levels=(Level.FLEET,),
+    expr=over_level("group", Function("present_over_time", Raw(around.UP, REMEMBERED))).combined("unless", arriving),
+    levels=(Level.SCOPE,),
     codes=(Code(1, "stopped", Status.BAD),),
     empty="samples arrive",
 )

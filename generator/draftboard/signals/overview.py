@@ -24,7 +24,7 @@ from draftboard.expr.nodes import (
 )
 from draftboard.expr.scope import Level
 from draftboard.quantity import SILENCE, Setting
-from draftboard.signals import advice, events, health, stalls, states, users, verdicts
+from draftboard.signals import advice, drafting, economics, events, health, states, users, verdicts
 from draftboard.signals.advice import ADVICE
 from draftboard.signals.decision import Choice, Decision
 from draftboard.signals.health import HEALTH
@@ -34,30 +34,16 @@ from draftboard.signals.verdicts import VERDICT
 from draftboard.status import Status
 
 _HEALTH = health.health.at(Level.MODEL)
-_JUDGED = ("costs more", "about even", "pays")
 
 
-def _is(row: str) -> Expr:
-    return _HEALTH.equals(HEALTH[row].value)
-
-
-def _not_judged() -> Expr:
-    others = _HEALTH
-    for row in _JUDGED:
-        others = others.combined("!=", HEALTH[row].value)
-    return others
+def _is(*rows: str) -> Expr:
+    return HEALTH.any_of(_HEALTH, *rows)
 
 
 def _engines_in(*rows: str) -> Expr:
     """Each model's engines in some states: their number where that is recorded, else one by one."""
-    codes, engines = tuple(STATES[row] for row in rows), states.state.at(Level.ENGINE)
-    recorded = states.engines_by_state.where("state", *(code.says for code in codes)).sum("state")
-    each = first_of(*(engines.equals(code.value) for code in codes))
-    return If(Evaluator.RECORDS, recorded, over_level("count", each))
-
-
-def _alerts_of(severity: str) -> Expr:
-    return events.firing_alerts.where("severity", severity)
+    recorded = states.engines_by_state.where("state", *(STATES[row].says for row in rows)).sum("state")
+    return If(Evaluator.RECORDS, recorded, over_level("count", STATES.any_of(states.state.at(Level.ENGINE), *rows)))
 
 
 def _total(how: str, of: Expr) -> Expr:
@@ -67,10 +53,6 @@ def _total(how: str, of: Expr) -> Expr:
 def _counted(how: str, which: Expr, among: Expr) -> Expr:
     """None is 0 where there is something to count, and unknown elsewhere."""
     return first_of(_total(how, which), constant(0, _total("max", among)))
-
-
-def _engines_counted(which: Expr) -> Expr:
-    return _counted("sum", which, states.state)
 
 
 def _tile(title: str, what: str, counted: Expr, status: Status = Status.NEUTRAL, *, unit: Unit, empty: str) -> Signal:
@@ -101,36 +83,44 @@ _alerts = partial(_tile, unit=Unit.ALERTS, empty="no alerting rules are loaded")
 MODELS = _named(
     _models(title, what, _counted("count", which, _HEALTH), status)
     for title, what, which, status in (
-        ("cost more", "cost more than they save", _is("costs more"), Status.BAD),
-        ("about even", "are about even", _is("about even"), Status.WARN),
-        ("pay", "pay", _is("pays"), Status.NEUTRAL),
-        ("not judged", "do not draft, or not enough to be judged", _not_judged(), Status.NEUTRAL),
+        ("need action", "need somebody", HEALTH["warning"].value > _HEALTH, Status.BAD),
+        (
+            "to watch",
+            "have a warning, are about even or unclear",
+            (HEALTH["warning"].value <= _HEALTH) < health.WELL,
+            Status.WARN,
+        ),
+        ("pay", "pay, and have no other trouble", _is("pays"), Status.NEUTRAL),
+        (
+            "idle or off",
+            "are idle, start, do not speculate, or have too few drafts",
+            _HEALTH > health.WELL,
+            Status.NEUTRAL,
+        ),
     )
 )
+_all_engines, _down = _engines_in(*STATES.choices), _engines_in("down")
 ENGINES = _named(
-    _engines(title, what, counted, status)
-    for title, what, counted, status in (
-        ("down", "do not answer", _engines_counted(_engines_in("down")), Status.DOWN),
-        ("stuck", "have running requests and generate nothing", _engines_counted(stalls.stuck_engines), Status.DOWN),
+    _engines(title, what, _counted("sum", which, states.state), status)
+    for title, what, which, status in (
+        ("down", "do not answer", _down, Status.DOWN),
         (
-            "not drafting",
-            "serve without drafting or vLLM metrics",
-            _engines_counted(_engines_in("not drafting", "silent")),
+            "other trouble",
+            "answer and need somebody",
+            first_of(health.engines_unwell - _down, health.engines_unwell),
             Status.STUCK,
         ),
         (
             "fine",
-            "draft, are idle, start, or are baselines",
-            # By its state, an engine that is stuck is idle.
-            _engines_counted(_engines_in("drafting", "idle", "off", "starting"))
-            - _engines_counted(stalls.stuck_engines),
+            "need nobody: no alert on them fires",
+            first_of(_all_engines - health.engines_unwell, _all_engines),
             Status.NEUTRAL,
         ),
     )
 )
 # The watchdog fires as long as alerts are evaluated at all.
 ALERTS = _named(
-    _alerts(severity, f"fire and are {word}", _counted("count", _alerts_of(severity), events.watchdog), status)
+    _alerts(severity, f"fire and are {word}", _counted("count", events.of_severity(severity), events.watchdog), status)
     for severity, word, status in (
         ("critical", "critical", Status.BAD),
         ("warning", "warnings", Status.WARN),
@@ -139,22 +129,82 @@ ALERTS = _named(
 )
 _FIRST_STEPS = Decision(
     {
-        "down": Choice(Code(20, "restart it", Status.DOWN), _is("down")),
-        "not drafting": Choice(Code(21, "find out why it does not draft", Status.STUCK), _is("not drafting")),
-        "unclear": Choice(Code(22, "run draftboard doctor", Status.ODD), _is("unclear")),
+        row: Choice(Code(20 + number, says, HEALTH[row].status), _is(row))
+        for number, (row, says) in enumerate(
+            {
+                "gone": "bring it back",
+                "down": "restart it",
+                "servers down": "restart what is down",
+                "stuck": "restart what is stuck",
+                "requests fail": "read its servers' logs",
+                "users wait": "add engines, or admit less",
+                "critical": "open the alert's runbook",
+                "no drafter": "restore its drafter",
+                "not drafting": "find out why it does not draft",
+                "unclear": "run draftboard doctor",
+                "silent": "run draftboard doctor",
+            }.items()
+        )
     }
 )
+_RUNBOOK = Choice(Code(40, "open the alert's runbook", Status.WARN), _is("warning"))
 next_step = Signal(
     name="next_step",
     title="Next step",
     question="What should be done first?",
-    description="What to do for a model that is down, does not draft or has contradicting counters; for others the "
-    "advice on K.",
+    description="What to do about the servers, the users or the counters; else the advice on K.",
     action="Take it as the start of a search.",
     unit=Unit.CODE,
-    expr=first_of(_FIRST_STEPS.expr, advice.advice),
-    codes=(*ADVICE.codes, *_FIRST_STEPS.codes),
+    expr=first_of(_FIRST_STEPS.expr, advice.advice, Decision({"warning": _RUNBOOK}).expr),
+    codes=(*ADVICE.codes, *_FIRST_STEPS.codes, _RUNBOOK.code),
     empty="no verdict",
+)
+
+
+def _where_next(shorter: Expr, longer: Expr) -> Expr:
+    """One figure where the advice is a shorter K, another where it is a longer one; servers and users come first."""
+    known = (shorter & ADVICE.any_of(advice.advice, "shorter")) | (longer & ADVICE.any_of(advice.advice, "longer"))
+    return known.combined("unless", HEALTH["costs more"].value > _HEALTH)
+
+
+next_k = Signal(
+    name="next_k",
+    title="K to try",
+    short="K",
+    question="Which K should be tried?",
+    description="The best k where a shorter draft is expected to gain, K + 1 where a longer one is.",
+    action="Try it as K on one server.",
+    unit=Unit.TOKENS,
+    expr=_where_next(economics.best_k, drafting.configured_k + 1),
+    empty="the next step is not about K",
+    decimals=0,
+)
+next_gain = Signal(
+    name="next_gain",
+    title="Gain of the K to try",
+    short="Gain",
+    question="What would that K gain?",
+    description="Expected speedup at the K to try over that of now, less 1.",
+    action="Weigh it against the work of a change.",
+    note=f"Of a shorter K a lower bound, of a longer one extrapolated. {economics.ESTIMATE}",
+    unit=Unit.RATIO,
+    expr=_where_next(economics.shorter_gain, economics.longer_gain) - 1,
+    empty=next_k.empty,
+    decimals=0,
+)
+speedup = Signal(
+    name="speedup",
+    title="Speedup, measured or expected",
+    short="Speedup",
+    question="How much faster than plain decoding?",
+    description="Measured speedup against a baseline where there is one, else the expected one at the costs c and v.",
+    action="Where it is expected only, run a baseline to measure it.",
+    unit=Unit.TIMES,
+    better=Better.HIGHER,
+    expr=first_of(users.measured_speedup, economics.expected_speedup),
+    bands=economics.expected_speedup.bands,
+    empty=economics.expected_speedup.empty,
+    decimals=2,
 )
 verdict_basis = Signal(
     name="verdict_basis",

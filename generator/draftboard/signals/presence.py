@@ -1,6 +1,6 @@
 """Which servers are up, which are expected to be, and which are up without the series that they should expose."""
 
-from draftboard.catalogue import Metric, around, serving
+from draftboard.catalogue import Metric, around
 from draftboard.expr.nodes import (
     Aggregate,
     Before,
@@ -11,7 +11,9 @@ from draftboard.expr.nodes import (
     If,
     Labels,
     Match,
+    MetricOfDialect,
     Names,
+    Now,
     Raw,
     Ref,
     first_of,
@@ -19,11 +21,13 @@ from draftboard.expr.nodes import (
     over_level,
 )
 from draftboard.expr.scope import Level
-from draftboard.quantity import EVALUATION, SILENCE, Quantity, Setting
+from draftboard.quantity import EVALUATION, SCRAPE, SILENCE, Quantity, Setting, largest
 from draftboard.signals.baseline import METHOD
 from draftboard.signals.signal import Code, Signal, Unit
 from draftboard.status import Status
 
+SEEN_BY = MetricOfDialect("seen_by")
+"""What every engine exposes for as long as it runs."""
 REMEMBERED = Setting("rules.remember")
 """How long a server counts as known."""
 _STARTUP = Setting("rules.startup")
@@ -33,29 +37,36 @@ _LABELLED = (Match(METHOD, "!=", ""),)
 _STAYS = (Match(Labels("scale_to_zero"), "=", ""),)
 
 
+# The newest sample of any target is as old as its scrape interval at most, by default of Prometheus a minute.
+_FRESH = largest(SCRAPE * 3 // 2, 90)
+ARRIVES = Function("timestamp", Raw(around.UP)) > Now() - _FRESH
+"""Targets whose samples arrive: where there is none, that a target is missing means nothing."""
+arriving = over_level("group", ARRIVES)
+
+
 def _answers(matchers: tuple[Match, ...] = ()) -> Expr:
     """1 for targets that answered a scrape lately, else 0: a single failed scrape is no outage."""
     lately = Function("max_over_time", Raw(around.UP, SILENCE, matchers))
     return lately & Raw(around.UP, matchers=matchers)  # What left discovery is no target.
 
 
-def _last(metric: Metric, window: Quantity, chosen_by: Names | None = None) -> Expr:
+def _last(metric: Metric | MetricOfDialect, window: Quantity, chosen_by: Names | None = None) -> Expr:
     return Function("last_over_time", Raw(metric, window, chosen_by=chosen_by))
 
 
-def answers_without(metric: Metric, matchers: tuple[Match, ...]) -> Expr:
+def answers_without(metric: Metric | MetricOfDialect, matchers: tuple[Match, ...]) -> Expr:
     """1 for targets that answer and do not expose a metric, in the same scrapes."""
     exposed = _last(metric, SILENCE, (_TARGET_SERIES,))
     return _answers(matchers).equals(1).combined("unless", exposed, _SAME_TARGET)
 
 
-_seen_lately = _last(serving.REQUESTS_RUNNING, REMEMBERED, (_TARGET_SERIES,))
+_seen_lately = _last(SEEN_BY, REMEMBERED, (_TARGET_SERIES,))
 """Engines of the chosen targets, of whatever model: a server of another model was seen too."""
 
 
 def _known_by_records() -> Expr:
     """Seen now, or known before and still a target."""
-    now = over_level("group", Raw(serving.REQUESTS_RUNNING))
+    now = over_level("group", Raw(SEEN_BY))
     just_before, ever = Before(Ref("known"), EVALUATION * 2), Before(Ref("known"), REMEMBERED)
     seen = over_level("group", _seen_lately)  # Rules that were loaded lately have no past of their own.
     # Only across a gap it is also the model that another has replaced.
@@ -73,7 +84,7 @@ known = Signal(
     note="A server that fails stays known, however long it is down.",
     unit=Unit.CODE,
     # Raw series alone hold no more than what was seen lately.
-    expr=If(Evaluator.RECORDS, _known_by_records(), over_level("group", _last(serving.REQUESTS_RUNNING, REMEMBERED))),
+    expr=If(Evaluator.RECORDS, _known_by_records(), over_level("group", _last(SEEN_BY, REMEMBERED))),
     record="vllm_known:bool",
     levels=(Level.TARGET,),
     codes=(Code(1, "known", Status.NEUTRAL),),
@@ -85,8 +96,12 @@ known_down = known.at(Level.TARGET).combined("and", _answers().equals(0), _SAME_
 
 _ever_seen = If(Evaluator.RECORDS, known.at(Level.TARGET), _seen_lately)
 """Whatever model is chosen: a server of another was seen too."""
-_never_seen = _answers(_LABELLED).equals(0).combined("unless", _ever_seen, _SAME_TARGET)
-"""Labelled targets that do not answer and never have."""
+_never_seen = (
+    first_of(_answers(_LABELLED), _answers((Match(Labels("job"), "=~", Setting("series.jobs")),)))
+    .equals(0)
+    .combined("unless", _ever_seen, _SAME_TARGET)
+)
+"""Targets with a method label, or of a job of vLLM, that do not answer and never have."""
 _expected_up = first_of(
     Function("max_over_time", Raw(around.UP, _STARTUP)).equals(1), _last(around.UP, REMEMBERED).ago(_STARTUP)
 )
@@ -101,7 +116,7 @@ down = first_of(
 ought to have answered by now."""
 starting = Aggregate("max", (_TARGET_SERIES,), _never_seen)
 """Those that have never answered; those expected to answer are down, which is evaluated first."""
-silent = Aggregate("max", (_TARGET_SERIES,), answers_without(serving.REQUESTS_RUNNING, _LABELLED))
+silent = Aggregate("max", (_TARGET_SERIES,), answers_without(SEEN_BY, _LABELLED))
 """Labelled targets that answer, but say nothing of an engine."""
 
 
@@ -123,7 +138,7 @@ def of_servers(how: str, series: Expr, *extra: str) -> Expr:
     return Carrying(by_target, _MODEL, _servers, (_TARGET,))
 
 
-expected = Function("last_over_time", Raw(serving.REQUESTS_RUNNING, REMEMBERED, _STAYS))
+expected = Function("last_over_time", Raw(SEEN_BY, REMEMBERED, _STAYS))
 """Engines seen lately that are not meant to go away."""
 scraped = first_of(known.at(Level.TARGET), expected.combined("and", Raw(around.UP), _SAME_TARGET))
 """Scrape targets, each with every model that it has served lately."""

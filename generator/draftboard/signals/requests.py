@@ -4,38 +4,44 @@ from dataclasses import replace
 
 from draftboard.catalogue import latency, serving
 from draftboard.durations import Duration
-from draftboard.expr.nodes import Expr, InWindow, OverTime, Raw, first_of, over_level, rate
+from draftboard.expr.nodes import Expr, InWindow, OverTime, Raw, constant, first_of, over_level, rate
 from draftboard.quantity import EVALUATION, Setting
 from draftboard.signals.signal import Better, Signal, Unit, good_under
-from draftboard.signals.traffic import BOTH_LEVELS, SILENT, rate_of
+from draftboard.signals.traffic import BOTH_LEVELS, SILENT, in_flight, rate_of, while_idle
 from draftboard.status import Status
 
-_HOUR = Duration(3600)
+_HOUR, _HOURS = Duration(3600), Duration(6 * 3600)
 
-ERROR_BANDS = good_under(Setting("thresholds.errors"), good="normal", beyond="too-many-errors", status=Status.BAD)
+_LIMIT = Setting("thresholds.errors")
+_HALF_LIMIT = _LIMIT / 2
+_ENOUGH_ERRORS = Setting("traffic.errors_to_judge")
+ERROR_BANDS = good_under(_LIMIT, good="normal", beyond="too-many-errors", status=Status.BAD)
 
 requests_running = Signal(
     name="requests_running",
     title="Requests running",
+    short="Running",
     question="How many requests are running?",
     description="Requests in the running batch, engines together.",
     action="If requests wait as well, add engines or admit fewer.",
     unit=Unit.REQUESTS,
-    expr=over_level("sum", Raw(serving.REQUESTS_RUNNING)),
+    expr=while_idle(over_level("sum", Raw(serving.REQUESTS_RUNNING)), over_level("sum", in_flight())),
     record="vllm_num_requests_running:sum",
     levels=BOTH_LEVELS,
     rollup="sum",
     empty=SILENT,
 )
+NONE_RUNS = requests_running.equals(0)
 requests_waiting = Signal(
     name="requests_waiting",
     title="Requests waiting",
+    short="Waiting",
     question="How long is the queue?",
     description="Requests that wait to be scheduled, for any reason, engines together.",
     action="If they do not get fewer, add engines or admit fewer requests.",
     unit=Unit.REQUESTS,
     better=Better.LOWER,
-    expr=over_level("sum", Raw(serving.REQUESTS_WAITING)),
+    expr=while_idle(over_level("sum", Raw(serving.REQUESTS_WAITING)), constant(0, rate(serving.GENERATION_TOKENS))),
     record="vllm_num_requests_waiting:sum",
     levels=BOTH_LEVELS,
     rollup="sum",
@@ -112,28 +118,37 @@ error_ratio = Signal(
 )
 
 
-def _in_an_hour(signal: Signal) -> Expr:
-    """What a rate counted in an hour, from its record: one value for each evaluation."""
-    return OverTime("sum_over_time", signal, _HOUR) * EVALUATION
+def _within(span: Duration, signal: Signal) -> Expr:
+    """What a rate counted in a span, from its record: one value for each evaluation."""
+    return OverTime("sum_over_time", signal, span) * EVALUATION
 
 
-def lately_or_in_an_hour(bad: Signal, every: Signal) -> Expr:
-    """A ratio of the window; of an hour, with a bad one just now, where the window holds too few to tell chance."""
-    of_window = InWindow(every)
-    few_come = of_window * Setting("thresholds.errors") <= _by_chance(of_window)
-    of_hour = _more_than_chance(_in_an_hour(bad), _in_an_hour(every)) & ((bad > 0) & few_come)
-    return first_of(_more_than_chance(InWindow(bad), of_window), of_hour)
+def lately_or_in_hours(bad: Signal, every: Signal) -> Expr:
+    """A ratio of the window; of an hour or six where the shorter span holds too few to tell chance.
+
+    A bad one must be new: in the window, or in the last of six hours.
+    """
+    spans = (InWindow(bad), InWindow(every)), *((_within(span, bad), _within(span, every)) for span in (_HOUR, _HOURS))
+    (bad_now, now), (bad_in_hour, in_hour), (bad_in_hours, in_hours) = spans
+    few_come = now * _LIMIT <= _by_chance(now)
+    of_hour = more_than_chance(bad_in_hour, in_hour) & ((bad > 0) & few_come)
+    of_hours = more_than_chance(bad_in_hours, in_hours) & ((bad_in_hour > 0) & (in_hour < _ENOUGH_ERRORS))
+    return first_of(more_than_chance(bad_now, now), of_hour, of_hours)
 
 
-def _more_than_chance(bad: Expr, every: Expr) -> Expr:
+def failing(bad: Signal, every: Signal) -> Expr:
+    """Where the ratio of the window is beyond its limit, by more than chance."""
+    return more_than_chance(InWindow(bad), InWindow(every)) > _LIMIT
+
+
+def more_than_chance(bad: Expr, every: Expr) -> Expr:
     """A ratio of two numbers, where enough are bad, and more than chance makes."""
-    enough = Setting("traffic.errors_to_judge")
-    return ((bad >= enough) & (bad > _by_chance(every))) / every
+    return ((bad >= _ENOUGH_ERRORS) & (bad > _by_chance(every))) / every
 
 
 def _by_chance(every: Expr) -> Expr:
     """As many bad ones as chance makes of half the limit: the standard deviation is the root of the mean."""
-    mean = every * (Setting("thresholds.errors") / 2)
+    mean = every * _HALF_LIMIT
     return mean + mean.combined("^", 0.5) * Setting("thresholds.chance")
 
 

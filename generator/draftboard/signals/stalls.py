@@ -1,13 +1,26 @@
 """Servers and engines that accept requests and do not work on them."""
 
 from draftboard.catalogue import Metric, around, latency, serving
-from draftboard.expr.nodes import Expr, Function, InWindow, Match, Raw, Window, first_of, over_level, rate
+from draftboard.expr.nodes import (
+    Expr,
+    Function,
+    If,
+    InDialect,
+    InWindow,
+    Match,
+    MetricOfDialect,
+    Raw,
+    Window,
+    first_of,
+    over_level,
+    rate,
+)
 from draftboard.expr.scope import Level
 from draftboard.quantity import Setting
 from draftboard.signals.presence import of_servers
 from draftboard.signals.responses import GENERATING
 from draftboard.signals.signal import Better, Signal, Unit, good_under
-from draftboard.signals.traffic import BOTH_LEVELS, over_window
+from draftboard.signals.traffic import BOTH_LEVELS, in_flight, over_window
 from draftboard.status import Status
 
 _successes = Raw(around.HTTP_REQUESTS, Window.RATE, (Match("handler", "=~", GENERATING), Match("status", "=", "2xx")))
@@ -39,19 +52,28 @@ def _steps_of(gauge: Metric) -> Expr:
     return over_window("max_over_time", gauge) - over_window("min_over_time", gauge)
 
 
+def _held(gauge: Metric) -> Expr:
+    """The least in the window, whatever the evaluation."""
+    return over_level("min", over_window("min_over_time", gauge))
+
+
 stuck = Signal(
     name="stuck",
     title="Stuck requests",
     question="Does an engine hold requests without working on them?",
-    description="Least number of running requests in the window, of an engine that generated no token and whose "
-    "KV cache did not change.",
+    description="Least number of running requests in the window, or of waiting ones where none runs, of an engine that "
+    "generated no token and whose KV cache did not change.",
     action="Remove the server from rotation, and restart it.",
     note="A long prompt that is being computed fills the cache.",
     unit=Unit.REQUESTS,
     better=Better.LOWER,
-    expr=(over_level("min", over_window("min_over_time", serving.REQUESTS_RUNNING)) > 0)
-    & rate(serving.GENERATION_TOKENS).equals(0)
-    & over_level("max", _steps_of(serving.KV_CACHE_USAGE)).equals(0),
+    expr=If(
+        InDialect(MetricOfDialect("in_flight")),
+        (over_level("min", in_flight("min_over_time")) > 0) & rate(serving.GENERATION_TOKENS).equals(0),
+        first_of(*(_held(gauge) > 0 for gauge in (serving.REQUESTS_RUNNING, serving.REQUESTS_WAITING)))
+        & rate(serving.GENERATION_TOKENS).equals(0)
+        & over_level("max", _steps_of(serving.KV_CACHE_USAGE)).equals(0),
+    ),
     record="vllm_requests_stuck:min{window}",
     levels=BOTH_LEVELS,
     rollup="sum",
@@ -62,7 +84,7 @@ stuck_engines = Signal(
     name="stuck_engines",
     title="Stuck engines",
     question="How many engines hold requests without working on them?",
-    description="Engines with running requests, without a token or a change of the KV cache in the window.",
+    description="Engines with running or waiting requests, without a token or a change of the KV cache in the window.",
     action="Remove their servers from rotation, and restart them.",
     unit=Unit.ENGINES,
     better=Better.LOWER,

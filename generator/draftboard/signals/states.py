@@ -1,13 +1,39 @@
 """Whether servers are down, idle or drafting, and how many of a model are in each state."""
 
-from draftboard.expr.nodes import CountValues, Expr, LabelReplace, constant, first_of, over_level
+from draftboard.catalogue import Presence, speculation
+from draftboard.expr.nodes import (
+    Before,
+    CountValues,
+    Evaluator,
+    Exposed,
+    Expr,
+    If,
+    LabelReplace,
+    Labels,
+    MetricOfDialect,
+    OverTime,
+    Raw,
+    Ref,
+    constant,
+    first_of,
+    on,
+    over_level,
+)
 from draftboard.expr.scope import Level
-from draftboard.quantity import Setting
+from draftboard.quantity import RATE_WINDOW, Setting
+from draftboard.signals.baseline import METHOD
 from draftboard.signals.decision import Choice, Decision
-from draftboard.signals.presence import down, expected, known, known_down, scraped, silent, starting
+from draftboard.signals.presence import ARRIVES, down, expected, known, known_down, scraped, silent, starting
 from draftboard.signals.signal import Better, Code, Signal, Unit, good_under
 from draftboard.signals.traffic import BOTH_LEVELS, drafts, generation_tokens
 from draftboard.status import Status
+
+_positions = over_level("group", Raw(speculation.ACCEPTED_TOKENS_PER_POS))
+_labelled = drafts.without(METHOD, "", Setting("methods.baseline"))
+# Some engines count no drafts whether they speculate or not: there a draft, or the label, says that they do.
+_speculates = If(Exposed(speculation.DRAFTS, Presence.ALWAYS), first_of(drafts & _positions, _labelled), drafts)
+# Where series come with the first increment, a server without any has done nothing yet.
+_nothing_yet = If(Exposed(MetricOfDialect("seen_by"), Presence.COUNTED), silent)
 
 # A rate outlives its target by a window, so `down` comes first.
 STATES = Decision(
@@ -16,10 +42,10 @@ STATES = Decision(
         "drafting": Choice(Code(4, "drafting", Status.NEUTRAL), drafts > 0),
         "not drafting": Choice(
             Code(3, "serving without drafting", Status.STUCK, "not-drafting"),
-            (generation_tokens > 0) & drafts,
+            (generation_tokens > 0) & _speculates,
             "tokens were generated without drafts: no text repeats (n-gram, suffix), or K is 0 under load",
         ),
-        "idle": Choice(Code(2, "idle", Status.QUIET), drafts, "no tokens were generated"),
+        "idle": Choice(Code(2, "idle", Status.QUIET), first_of(_speculates, _nothing_yet), "no tokens were generated"),
         "off": Choice(
             Code(1, "speculation off", Status.OFF),
             generation_tokens,
@@ -101,16 +127,26 @@ servers_down = Signal(
     empty="no vLLM target is scraped",
 )
 
+_tokens = over_level("max", OverTime("max_over_time", generation_tokens, RATE_WINDOW * 3).at(Level.MODEL))
+_busy = first_of(over_level("max", expected) > 0, _tokens > 0)
+_down = OverTime("max_over_time", servers_down, RATE_WINDOW * 3) >= 1
+_left_behind = (over_level("group", expected) & first_of(_busy, _down)).combined("and", ARRIVES, on(Labels("widest")))
 gone = Signal(
     name="gone",
     title="Models without a server",
     question="Has a model lost its last server?",
-    description="1 for a model that was served within rules.remember (by default 1h) and has no scrape target left.",
+    description="1 for a model that lost its last scrape target while it had requests or was down, in all jobs, until "
+    "it is served again.",
     action="Restore the deployment, or label its servers scale_to_zero if they may disappear.",
-    note="Servers with the label scale_to_zero are not expected to stay.",
+    note="A model that held no request and generated nothing in three windows of a rate before it left is not missed. "
+    "Servers with the label scale_to_zero are not expected to stay.",
     unit=Unit.CODE,
     better=Better.LOWER,
-    expr=over_level("group", expected).combined("unless", over_level("group", scraped)),
+    expr=If(
+        Evaluator.RECORDS,
+        over_level("group", first_of(_left_behind, Before(Ref("gone"), RATE_WINDOW * 2))),
+        _left_behind,
+    ).combined("unless", over_level("group", scraped), on(Labels("scope"), Labels("model_name"))),
     record="vllm_gone:bool",
     levels=(Level.SERVICE,),
     codes=(Code(1, "gone", Status.BAD),),

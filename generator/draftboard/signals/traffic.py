@@ -1,7 +1,23 @@
 """How much is drafted, accepted and generated: the counters as rates, from which every ratio is made."""
 
-from draftboard.catalogue import Metric, latency, serving, speculation
-from draftboard.expr.nodes import Expr, Function, InWindow, MetricOfDialect, Raw, Window, rate
+from draftboard.catalogue import Metric, Presence, latency, serving, speculation
+from draftboard.expr.nodes import (
+    Aggregate,
+    Carrying,
+    Exposed,
+    Expr,
+    Function,
+    If,
+    InWindow,
+    LabelReplace,
+    Labels,
+    MetricOfDialect,
+    Raw,
+    Window,
+    first_of,
+    over_level,
+    rate,
+)
 from draftboard.expr.scope import Level
 from draftboard.quantity import Setting
 from draftboard.signals.signal import Better, Signal, Unit, within
@@ -47,6 +63,22 @@ def rate_of(
 def over_window(function: str, gauge: Metric | MetricOfDialect) -> Expr:
     """Over the window of rates or of a single evaluation; on panels too, whose own window may hold no scrape."""
     return Function(function, Raw(gauge, Window.FIXED))
+
+
+def while_idle(gauge: Expr, idle: Expr) -> Expr:
+    """A gauge; of engines that expose none while they are idle, the other value then."""
+    return If(Exposed(serving.REQUESTS_RUNNING, Presence.BUSY), first_of(gauge, idle), gauge)
+
+
+_whose = over_level("group", rate(serving.GENERATION_TOKENS)).at(Level.ENGINE)
+
+
+def in_flight(over: str = "last_over_time") -> Expr:
+    """Requests inside each engine, within the window, where something beside the engine counts them by replica."""
+    of_replica = Function(over, Raw(MetricOfDialect("in_flight"), Window.FIXED))
+    of_engine = LabelReplace(of_replica, Labels("engine"), "$1", "replica", "(.*)")
+    each = Aggregate("max", (Labels("target_series"), Labels("engine")), of_engine)
+    return Carrying(each, Labels("model_name"), _whose, (Labels("target"), Labels("engine")))
 
 
 drafts = rate_of(

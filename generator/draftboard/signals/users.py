@@ -12,6 +12,7 @@ from draftboard.expr.nodes import (
     Expr,
     Function,
     If,
+    InDialect,
     Labels,
     Match,
     Number,
@@ -29,7 +30,7 @@ from draftboard.quantity import RATE_WINDOW, Quantity, Setting
 from draftboard.settings import Settings
 from draftboard.signals.baseline import METHOD, of_speculating
 from draftboard.signals.comparison import usual
-from draftboard.signals.latency import per_token
+from draftboard.signals.latency import per_token, per_token_tail
 from draftboard.signals.signal import Band, Better, Signal, Unit, good_under
 from draftboard.status import Status
 
@@ -58,7 +59,12 @@ def _alike(function: str, metric: Metric) -> Expr:
     return (ratio >= least) <= 1 / least
 
 
-_enough = Setting("traffic.requests_per_second")
+# What one sample is: a request, or a token where requests are not counted.
+_enough = If(
+    InDialect(serving.REQUESTS_FINISHED),
+    Number(Setting("traffic.requests_per_second")),
+    Number(Setting("traffic.tokens_per_second")),
+)
 _baseline_time = _of_baseline("sum", "rate", _TIME.sum).per(_of_baseline("sum", "rate", _TIME.count) > _enough)
 _alike_load = _alike("avg_over_time", serving.REQUESTS_RUNNING) | _alike("rate", _TIME.count)
 """Clients keep so many requests in flight or send so many a second; a faster server changes the other one."""
@@ -175,9 +181,9 @@ tail_change = Signal(
     note="The mean hides a mixed workload.",
     unit=Unit.TIMES_USUAL,
     better=Better.LOWER,
-    expr=per_token.tail / usual(per_token.tail),
+    expr=per_token_tail / usual(per_token_tail),
     record="vllm_request_time_per_output_token_seconds:tail_change{baseline}_rate{window}",
     bands=good_under(Setting("thresholds.tail"), good="as-usual", beyond="wider-than-usual"),
-    empty="too little history, or the median is below resolution",
+    empty="too little history, or P50 and P99 lie in one bucket",
     decimals=2,
 )

@@ -2,24 +2,97 @@
 
 from dataclasses import replace
 
-from draftboard.expr.nodes import AsRecorded, AtLeast, Evaluator, If, Parameter, constant, first_of, ignoring
+from draftboard.expr.nodes import (
+    Aggregate,
+    AsRecorded,
+    AtLeast,
+    Evaluator,
+    If,
+    Parameter,
+    constant,
+    first_of,
+    ignoring,
+    on,
+)
+from draftboard.expr.scope import Level
 from draftboard.quantity import Setting
-from draftboard.signals import acceptance, capacity, costs, health, states, steps, traffic, users
-from draftboard.signals.signal import Better, Code, Signal, Unit
+from draftboard.signals import acceptance, capacity, costs, health, requests, states, steps, traffic, users
+from draftboard.signals.baseline import METHOD
+from draftboard.signals.signal import Better, Code, Signal, Unit, good_under
 from draftboard.signals.states import STATES
 from draftboard.status import Status
 
+_baseline = traffic.generation_tokens.where(METHOD, Setting("methods.baseline"))
 ranked_speedup = replace(
     users.measured_speedup,
     name="ranked_speedup",
-    title="Measured speedup, or none",
+    title="Measured speedup beside the baseline",
     question="Which drafting method is fastest?",
-    description="The measured speedup of each variant, and none of a variant without a baseline at like load.",
+    description="The measured speedup of each variant; 1 of the baseline, none of a variant without one at like load.",
     action="Take the variant whose low end is above the next one's high end.",
     # Grafana sorts no rows without a value.
-    expr=first_of(users.measured_speedup, constant(0, health.health)),
-    codes=(Code(0, "\N{EN DASH}", Status.QUIET),),
+    expr=first_of(users.measured_speedup + 0, constant(1, _baseline), constant(0, health.health)),
+    codes=(Code(0, "\N{EN DASH}", Status.QUIET), Code(1, "baseline", Status.QUIET)),
     record=None,
+)
+_best = Aggregate("max", (), users.measured_speedup.at(Level.MODEL))
+_of_best = users.measured_speedup.at(Level.MODEL).combined(">=", _best, on(group="left"))
+best_variant = replace(
+    users.measured_speedup,
+    name="best_variant",
+    title="Best variant",
+    short="",
+    question="Which variant is best?",
+    description="The variant with the highest measured speedup, and its 95 % interval.",
+    action="Take it if the next panels say that this is certain and the load alike.",
+    expr=_of_best,
+    record=None,
+)
+
+
+def _of(end: Signal, short: str, which: str) -> Signal:
+    """An end of the interval of the best variant."""
+    return replace(
+        end,
+        name=f"best_{end.name}",
+        title=f"Best variant, {which} end",
+        short=short,
+        question=f"What is the {which} end of the best variant's interval?",
+        description=f"The {which} end of the 95 % interval of the best variant's measured speedup.",
+        expr=Aggregate("max", (), end.at(Level.MODEL) & _of_best),
+        record=None,
+        levels=(Level.FLEET,),
+    )
+
+
+best_low = _of(users.speedup_low, "at least (95 %)", "low")
+best_high = _of(users.speedup_high, "at most", "high")
+_others = users.measured_speedup.at(Level.MODEL).combined("<", _best, on(group="left"))
+lead = replace(
+    best_variant,
+    name="lead",
+    title="Lead over the next variant",
+    short="ahead of the next",
+    question="Is it certain which variant is best?",
+    description="Measured speedup of the best variant / that of the next, and whether their 95 % intervals are apart.",
+    action="If they are not apart, measure longer.",
+    expr=_best.per(Aggregate("max", (), _others)),
+    levels=(Level.FLEET,),
+    decimals=2,
+)
+_next_high = Aggregate("max", (), users.speedup_high.at(Level.MODEL) & _others)
+intervals_apart = Signal(
+    name="intervals_apart",
+    title="Intervals apart",
+    short="intervals apart",
+    question="Do the intervals of the best two overlap?",
+    description="Whether the 95 % interval of the best variant lies above those of all others.",
+    action="If it does not, measure longer.",
+    unit=Unit.CODE,
+    expr=best_low.expr.combined("> bool", _next_high),
+    codes=(Code(0, "no", Status.WARN), Code(1, "yes", Status.GOOD)),
+    levels=(Level.FLEET,),
+    empty="fewer than two variants have an interval",
 )
 _MILLIONS_AN_HOUR = 0.0036  # Of one a second.
 _EACH_VARIANT = ignoring("batch", group="left")
@@ -71,6 +144,36 @@ _recorded = states.engines_by_state.where(
     "state", *(STATES[row].says for row in ("drafting", "not drafting", "idle", "off"))
 ).sum("state")
 _answering = If(Evaluator.RECORDS, _recorded, capacity.engines)
+_rate = (requests.request_rate / _answering).at(Level.MODEL)
+load_spread = Signal(
+    name="load_spread",
+    title="Spread of the load",
+    short="requests/s, most over least",
+    question="Is the load of the variants alike?",
+    description="Requests per second of each engine: the busiest variant over the least busy one, and how many "
+    "requests wait.",
+    action="Compare at like load: beyond thresholds.load (by default 20 %) no speedup is measured.",
+    unit=Unit.RATIO,
+    better=Better.LOWER,
+    expr=Aggregate("max", (), _rate) / Aggregate("min", (), _rate) - 1,
+    bands=good_under(Setting("thresholds.load"), good="alike", beyond="unlike"),
+    levels=(Level.FLEET,),
+    empty="nothing is requested",
+    decimals=0,
+)
+most_waiting = replace(
+    requests.requests_waiting,
+    name="most_waiting",
+    title="Most requests waiting",
+    question="Does a variant have more requests than it can serve?",
+    description="Waiting requests of the variant with the longest queue.",
+    short="waiting, most",
+    expr=Aggregate("max", (), requests.requests_waiting.at(Level.MODEL)),
+    record=None,
+    levels=(Level.FLEET,),
+)
+
+
 tokens_per_engine = Signal(
     name="tokens_per_engine",
     title="Generated tokens per engine",
@@ -83,15 +186,17 @@ tokens_per_engine = Signal(
 )
 cost_of_tokens = Signal(
     name="cost_of_tokens",
-    title="Cost of a million tokens",
+    title="Cost of a million tokens at saturation",
     short="1M tokens",
     question="What do a million generated tokens cost?",
     description="Price of an engine's hour, a variable of the page, / tokens that an engine generates in an hour.",
-    action="Compare variants at like load: an idle engine costs as much as a busy one.",
-    note="At the current throughput; the price covers all GPUs of one engine.",
+    action="Compare the variants that have one: where no request waits, throughput depends on the clients.",
+    note="Only while requests wait, so that the throughput is what the variant can do. The price covers all GPUs of "
+    "one engine.",
     unit=Unit.PRICE,
     better=Better.LOWER,
-    expr=Parameter("price", Setting("cost.price_per_engine_hour")) / (tokens_per_engine * _MILLIONS_AN_HOUR),
-    empty="nothing is generated",
+    expr=Parameter("price", Setting("cost.price_per_engine_hour")) / (tokens_per_engine * _MILLIONS_AN_HOUR)
+    & capacity.saturated,
+    empty="no request waits: throughput depends on the clients",
     decimals=2,
 )

@@ -27,6 +27,11 @@
 {{- range .rules }}
 {{- with .annotations }}
 {{- $_ := set . "runbook_url" (.runbook_url | replace "https://github.com/draftboard/draftboard/blob/v0.1.0/alerts/runbooks/" (print $rules.runbooks "/")) }}
+{{- $_ := mustMerge . $rules.additionalRuleAnnotations }}
+{{- end }}
+{{- if .alert }}
+{{- $_ := set .labels "severity" (get $rules.severities .labels.severity | default .labels.severity) }}
+{{- $_ := mustMerge .labels $rules.additionalRuleLabels }}
 {{- end }}
 {{- if not (has .alert $rules.without) }}
 {{- $kept = append $kept . }}
@@ -39,13 +44,23 @@
 apiVersion: monitoring.coreos.com/v1
 kind: PrometheusRule
 metadata:
-  name: {{ include "draftboard.name" $root }}-{{ index . 1 }}
+  {{- /* Not the release's: a second release in this namespace would alert a second time, so Helm refuses it. */}}
+  name: draftboard-{{ index . 1 }}
   namespace: {{ $root.Release.Namespace }}
   labels:
     {{- include "draftboard.labels" (list $root $rules.labels) | nindent 4 }}
+  {{- with $rules.annotations }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
 spec:
   groups:
     {{- toYaml $groups | nindent 4 }}
+{{- end }}
+
+{{- /* The label of pods that names the drafting method. */ -}}
+{{- define "draftboard.method" -}}
+{{ get .Values.scrape.podLabels "spec_method" | default "spec_method" }}
 {{- end }}
 
 {{- /* Seconds of a duration, such as 1m30s. */ -}}
@@ -95,7 +110,7 @@ spec:
     {{- toYaml $scrape.selector | nindent 4 }}
     {{- else }}
     matchExpressions:
-      - key: spec_method
+      - key: {{ include "draftboard.method" . }}
         operator: Exists
     {{- end }}
 {{- end }}
@@ -105,6 +120,15 @@ spec:
 {{- $scrape := .Values.scrape -}}
 {{- include "draftboard.require_times" $scrape -}}
 path: {{ $scrape.path | toJson }}
+scheme: {{ $scrape.scheme }}
+{{- with $scrape.tlsConfig }}
+tlsConfig:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $scrape.authorization }}
+authorization:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 followRedirects: false
 interval: {{ $scrape.interval }}
 {{- with $scrape.timeout }}
@@ -123,19 +147,25 @@ relabelings:
     regex: (.+)
     targetLabel: {{ $label | toJson }}
   {{- end }}
+  {{- with $scrape.relabelings }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
 metricRelabelings:
+  {{- with $scrape.metricRelabelings }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
   {{- if eq $scrape.keep "known" }}
-  - {"sourceLabels": ["__name__"], "regex": "draftboard_spec_decode_step_seconds_total|draftboard_spec_decode_steps_total|draftboard_spec_draft_tokens_per_pos_total|draftboard_spec_info|http_requests_total|llamacpp:requests_processing|process_start_time_seconds|ray_vllm:num_requests_running|ray_vllm_num_requests_running|sglang:num_running_reqs|trtllm_num_requests_running|vllm:admission_rejections_total|vllm:cache_config_info|vllm:cpu_cache_usage_perc(_count)?|vllm:cpu_prefix_cache_hit_rate(_count)?|vllm:e2e_request_latency_seconds_bucket|vllm:e2e_request_latency_seconds_count|vllm:e2e_request_latency_seconds_sum|vllm:external_prefix_cache_hits_total|vllm:external_prefix_cache_queries_total|vllm:generation_tokens_total|vllm:gpu_cache_usage_perc(_count)?|vllm:gpu_prefix_cache_hit_rate(_count)?|vllm:gpu_prefix_cache_hits_total(_count)?|vllm:gpu_prefix_cache_queries_total(_count)?|vllm:inter_token_latency_seconds_bucket|vllm:inter_token_latency_seconds_count|vllm:inter_token_latency_seconds_sum|vllm:iteration_tokens_total_bucket|vllm:iteration_tokens_total_count|vllm:iteration_tokens_total_sum|vllm:kv_cache_usage_perc|vllm:model_execute_time_milliseconds(_count)?|vllm:model_forward_time_milliseconds(_count)?|vllm:num_preemptions_total|vllm:num_requests_running|vllm:num_requests_swapped(_count)?|vllm:num_requests_waiting|vllm:num_requests_waiting_by_reason|vllm:prefix_cache_hits_total|vllm:prefix_cache_queries_total|vllm:prompt_tokens_by_source_total|vllm:prompt_tokens_recomputed_total(_count)?|vllm:prompt_tokens_total|vllm:request_decode_time_seconds_bucket|vllm:request_decode_time_seconds_count|vllm:request_decode_time_seconds_sum|vllm:request_inference_time_seconds_bucket|vllm:request_inference_time_seconds_count|vllm:request_inference_time_seconds_sum|vllm:request_prefill_time_seconds_bucket|vllm:request_prefill_time_seconds_count|vllm:request_prefill_time_seconds_sum|vllm:request_queue_time_seconds_bucket|vllm:request_queue_time_seconds_count|vllm:request_queue_time_seconds_sum|vllm:request_success_total|vllm:request_time_per_output_token_seconds_bucket|vllm:request_time_per_output_token_seconds_count|vllm:request_time_per_output_token_seconds_sum|vllm:spec_decode_draft_acceptance_rate(_count)?|vllm:spec_decode_efficiency(_count)?|vllm:spec_decode_num_accepted_tokens_per_pos_total|vllm:spec_decode_num_accepted_tokens_total|vllm:spec_decode_num_draft_tokens_total|vllm:spec_decode_num_drafts_total|vllm:spec_decode_num_emitted_tokens_total(_count)?|vllm:time_in_queue_requests(_count)?|vllm:time_per_output_token_seconds(_count)?|vllm:time_to_first_token_seconds_bucket|vllm:time_to_first_token_seconds_count|vllm:time_to_first_token_seconds_sum|vllm_num_requests_running", "action": "keep"}
-  - {"sourceLabels": ["adaptive", "batch", "block_size", "cache_dtype", "engine", "finished_reason", "handler", "k", "kv_cache_max_concurrency", "kv_cache_size_tokens", "le", "method", "num_gpu_blocks", "position", "reason", "rejection", "source", "status"], "regex": "(?s).*(?:\\{\\{|[<>[:cntrl:]\\x{80}-\\x{9f}\\p{Cf}\\p{Zl}\\p{Zp}]).*", "action": "drop"}
+  - {"sourceLabels": ["__name__"], "regex": "draftboard_spec_class_accepted_tokens_total|draftboard_spec_class_decode_seconds_total|draftboard_spec_class_decode_tokens_total|draftboard_spec_class_draft_tokens_total|draftboard_spec_class_drafts_total|draftboard_spec_class_requests_total|draftboard_spec_decode_step_seconds_total|draftboard_spec_decode_steps_total|draftboard_spec_draft_tokens_per_pos_total|draftboard_spec_info|http_requests_total|llamacpp:requests_processing|process_start_time_seconds|ray_node_mem_total|ray_vllm:generation_tokens_total|ray_vllm_generation_tokens_total|sglang:num_running_reqs|trtllm_num_requests_running|vllm:admission_rejections_total|vllm:cache_config_info|vllm:cpu_cache_usage_perc(_count)?|vllm:cpu_prefix_cache_hit_rate(_count)?|vllm:e2e_request_latency_seconds_bucket|vllm:e2e_request_latency_seconds_count|vllm:e2e_request_latency_seconds_sum|vllm:external_prefix_cache_hits_total|vllm:external_prefix_cache_queries_total|vllm:generation_tokens_total|vllm:gpu_cache_usage_perc(_count)?|vllm:gpu_prefix_cache_hit_rate(_count)?|vllm:gpu_prefix_cache_hits_total(_count)?|vllm:gpu_prefix_cache_queries_total(_count)?|vllm:inter_token_latency_seconds_bucket|vllm:inter_token_latency_seconds_count|vllm:inter_token_latency_seconds_sum|vllm:iteration_tokens_total_bucket|vllm:iteration_tokens_total_count|vllm:iteration_tokens_total_sum|vllm:kv_cache_usage_perc|vllm:model_execute_time_milliseconds(_count)?|vllm:model_forward_time_milliseconds(_count)?|vllm:num_preemptions_total|vllm:num_requests_running|vllm:num_requests_swapped(_count)?|vllm:num_requests_waiting|vllm:num_requests_waiting_by_reason|vllm:prefix_cache_hits_total|vllm:prefix_cache_queries_total|vllm:prompt_tokens_by_source_total|vllm:prompt_tokens_recomputed_total(_count)?|vllm:prompt_tokens_total|vllm:request_decode_time_seconds_bucket|vllm:request_decode_time_seconds_count|vllm:request_decode_time_seconds_sum|vllm:request_inference_time_seconds_bucket|vllm:request_inference_time_seconds_count|vllm:request_inference_time_seconds_sum|vllm:request_prefill_time_seconds_bucket|vllm:request_prefill_time_seconds_count|vllm:request_prefill_time_seconds_sum|vllm:request_queue_time_seconds_bucket|vllm:request_queue_time_seconds_count|vllm:request_queue_time_seconds_sum|vllm:request_success_total|vllm:request_time_per_output_token_seconds_bucket|vllm:request_time_per_output_token_seconds_count|vllm:request_time_per_output_token_seconds_sum|vllm:spec_decode_draft_acceptance_rate(_count)?|vllm:spec_decode_efficiency(_count)?|vllm:spec_decode_num_accepted_tokens_per_pos_total|vllm:spec_decode_num_accepted_tokens_total|vllm:spec_decode_num_draft_tokens_total|vllm:spec_decode_num_drafts_total|vllm:spec_decode_num_emitted_tokens_total(_count)?|vllm:time_in_queue_requests(_count)?|vllm:time_per_output_token_seconds(_count)?|vllm:time_to_first_token_seconds_bucket|vllm:time_to_first_token_seconds_count|vllm:time_to_first_token_seconds_sum|vllm_num_requests_running", "action": "keep"}
+  - {"sourceLabels": ["adaptive", "batch", "block_size", "cache_dtype", "class", "dimension", "engine", "finished_reason", "handler", "k", "kv_cache_max_concurrency", "kv_cache_size_tokens", "le", "method", "num_gpu_blocks", "position", "reason", "rejection", "source", "status"], "regex": "(?s).*(?:\\{\\{|[<>[:cntrl:]\\x{80}-\\x{9f}\\p{Cf}\\p{Zl}\\p{Zp}]).*", "action": "drop"}
   - {"sourceLabels": ["model_name"], "targetLabel": "__tmp_number", "modulus": 1000, "action": "hashmod"}
   - {"sourceLabels": ["__tmp_number", "model_name"], "separator": ":", "regex": "(\\d+):(?s).*(?:\\{\\{|[<>[:cntrl:]\\x{80}-\\x{9f}\\p{Cf}\\p{Zl}\\p{Zp}]).*", "targetLabel": "model_name", "replacement": "unsafe-name-$1", "action": "replace"}
-  {{- $known := list "adaptive" "batch" "block_size" "cache_dtype" "cluster" "engine" "finished_reason" "handler" "host" "instance" "job" "k" "kv_cache_max_concurrency" "kv_cache_size_tokens" "le" "method" "model_name" "namespace" "num_gpu_blocks" "position" "reason" "rejection" "scale_to_zero" "source" "spec_method" "spec_verification" "status" "variant" "namespace" "pod" "container" "endpoint" "service" "instance" }}
+  {{- $known := list "adaptive" "batch" "block_size" "cache_dtype" "class" "cluster" "dimension" "engine" "finished_reason" "handler" "host" "instance" "job" "k" "kv_cache_max_concurrency" "kv_cache_size_tokens" "le" "method" "model_name" "namespace" "num_gpu_blocks" "position" "reason" "rejection" "scale_to_zero" "source" "spec_method" "spec_verification" "status" "variant" "namespace" "pod" "container" "endpoint" "service" "instance" }}
   {{- $labels := concat $known (keys $scrape.targetLabels) (keys $scrape.podLabels) $scrape.keepLabels | uniq | sortAlpha }}
   - regex: __name__|{{ join "|" $labels }}
     action: labelkeep
   {{- else }}
   - {"sourceLabels": ["__name__"], "regex": ".*_created", "action": "drop"}
-  - {"sourceLabels": ["adaptive", "batch", "block_size", "cache_dtype", "engine", "finished_reason", "handler", "k", "kv_cache_max_concurrency", "kv_cache_size_tokens", "le", "method", "num_gpu_blocks", "position", "reason", "rejection", "source", "status"], "regex": "(?s).*(?:\\{\\{|[<>[:cntrl:]\\x{80}-\\x{9f}\\p{Cf}\\p{Zl}\\p{Zp}]).*", "action": "drop"}
+  - {"sourceLabels": ["adaptive", "batch", "block_size", "cache_dtype", "class", "dimension", "engine", "finished_reason", "handler", "k", "kv_cache_max_concurrency", "kv_cache_size_tokens", "le", "method", "num_gpu_blocks", "position", "reason", "rejection", "source", "status"], "regex": "(?s).*(?:\\{\\{|[<>[:cntrl:]\\x{80}-\\x{9f}\\p{Cf}\\p{Zl}\\p{Zp}]).*", "action": "drop"}
   - {"sourceLabels": ["model_name"], "targetLabel": "__tmp_number", "modulus": 1000, "action": "hashmod"}
   - {"sourceLabels": ["__tmp_number", "model_name"], "separator": ":", "regex": "(\\d+):(?s).*(?:\\{\\{|[<>[:cntrl:]\\x{80}-\\x{9f}\\p{Cf}\\p{Zl}\\p{Zp}]).*", "targetLabel": "model_name", "replacement": "unsafe-name-$1", "action": "replace"}
   - {"regex": "__tmp_number|_block_size_resolved|cache_hit_alignment_tokens|effective_attention_block_size|enable_mamba_shared_prefix_checkpoint|enable_prefix_caching|gpu_memory_utilization|hash_block_size|is_attention_free|kv_cache_dtype_skip_layers|kv_cache_layout|kv_cache_memory_bytes|kv_offloading_backend|kv_offloading_size|kv_sharing_fast_prefill|mamba_block_size|mamba_cache_dtype|mamba_cache_mode|mamba_page_size_padded|mamba_ssm_cache_dtype|num_cpu_blocks|num_gpu_blocks_override|prefix_cache_retention_interval|prefix_caching_hash_algo|prefix_match_unit|replayssm_buffer_len|skip_page_size_padded|sliding_window|swa_bounded_replay|use_kda_recoverssm|use_replayssm|user_specified_block_size", "action": "labeldrop"}

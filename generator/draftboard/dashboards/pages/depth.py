@@ -5,6 +5,7 @@ from draftboard.dashboards.panels import bars, listing, table, timeline, trend, 
 from draftboard.signals import (
     Level,
     acceptance,
+    classes,
     comparison,
     costs,
     depth,
@@ -44,6 +45,20 @@ PAGE = Page(
             "How has acceptance changed?",
             trend(depth.survival, width=24),
             *trends(depth.first_position, depth.last_position),
+        ),
+        row(
+            "Whom does speculation help?",
+            table(
+                "Classes of requests",
+                *(classes.class_share, classes.class_acceptance, classes.class_length, classes.class_speedup),
+                classes.class_time_per_token,
+                worst=(classes.class_length,),
+                description="Each model's requests by temperature, prompt length, served name and one header, as the "
+                "lens counts them.",
+                action="Where a class loses, serve it without speculation or with a shorter K.",
+            ),
+            *trends(classes.lens_coverage, classes.class_acceptance),
+            collapsed=True,
         ),
         row(
             "Is one engine different?",

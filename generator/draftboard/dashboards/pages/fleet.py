@@ -1,4 +1,4 @@
-"""Hundreds of engines: each in a table, those that were unhealthy, the ten worst, and how much they differ."""
+"""Hundreds of engines: each in a table, those that needed somebody, the ten worst, and how much they differ."""
 
 from draftboard.dashboards.page import Page, row
 from draftboard.dashboards.panels import bar_chart, table, timeline, totals, trend, trends
@@ -11,6 +11,7 @@ from draftboard.signals import (
     comparison,
     depth,
     fleet,
+    health,
     latency,
     requests,
     states,
@@ -20,7 +21,7 @@ from draftboard.signals import (
 
 PAGE = Page(
     question="Which of many engines needs attention, and how much do the engines of a model differ?",
-    lines=(10, 25),
+    lines=(5, 10, 25),
     # Raw series of hundreds of engines cost too much.
     editions=(Edition.RECORDS,),
     rows=(
@@ -29,32 +30,27 @@ PAGE = Page(
             *summary(9, 8, 7),
             table(
                 "Engines by health",
-                *(fleet.engine_health, acceptance.acceptance_length, fleet.length_margin),
+                *(health.health, acceptance.acceptance_length, fleet.length_margin),
                 *(depth.first_position, depth.last_position),
-                *(traffic.generation_tokens, capacity.kv_cache_usage, latency.per_token.p99),
-                worst=(fleet.engine_health, fleet.length_margin),
-                filled=(fleet.engine_health,),
-                linked={
-                    acceptance.acceptance_length: ("depth", "Up to which position are its drafts accepted?"),
-                    latency.per_token.p99: ("latency", "Where does its time go?"),
-                    capacity.kv_cache_usage: ("capacity", "How full is its KV cache, and do requests wait?"),
-                    fleet.engine_health: ("overview", "Does speculation pay for its model?"),
-                },
+                *(traffic.generation_tokens, capacity.kv_cache_usage, latency.per_token.mean),
+                worst=(health.health, fleet.length_margin),
+                filled=(health.health,),
                 description="The current state of each engine; a figure links to the page that explains it for this "
                 "engine.",
                 action="Start at the top: the worst rows come first.",
+                level=Level.ENGINE,
                 height=18,
             ),
         ),
         row(
-            "Which engines were unhealthy, and when?",
+            "Which engines needed somebody, and when?",
             totals(states.engines_by_state, width=24),
-            timeline(fleet.unhealthy, lasting_first=True),
+            timeline(health.unwell, lasting_first=True),
         ),
         row(
             "Which engines are worst?",
             *trends(
-                *(fleet.length_margin, comparison.length_to_others, latency.per_token.p99),
+                *(fleet.length_margin, comparison.length_to_others, latency.per_token.mean),
                 *(capacity.kv_cache_usage, requests.requests_waiting, steps.step_time_change),
                 level=Level.ENGINE,
                 height=11,

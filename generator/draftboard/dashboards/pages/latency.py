@@ -1,38 +1,44 @@
 """Latency and SLOs of users, then failed requests, then where the time goes."""
 
 from draftboard.dashboards.page import Page, row
-from draftboard.dashboards.panels import (
-    distributions,
-    failures,
-    heatmap,
-    percentiles,
-    table,
-    timeline,
-    totals,
-    trend,
-    trends,
+from draftboard.dashboards.panels import failures, heatmap, percentile_table, ranges, table, timeline, totals, trends
+from draftboard.signals import Level, capacity, events, requests, responses, slo, stalls, states, steps, users
+from draftboard.signals.latency import (
+    decode,
+    end_to_end,
+    end_to_end_tail,
+    first_token,
+    first_token_tail,
+    inference,
+    per_token,
+    per_token_tail,
+    prefill,
+    queue,
+    step,
 )
-from draftboard.signals import Level, events, requests, responses, slo, stalls, states, steps, users
-from draftboard.signals.latency import decode, end_to_end, first_token, inference, per_token, prefill, queue, step
 
+_WAITS = (first_token, per_token, end_to_end)
 _PARTS = (queue, prefill, decode, inference)
 
 PAGE = Page(
     question="Do users wait, do requests fail, and are the SLOs met?",
-    worst=per_token.p99,
+    worst=per_token.mean,
     rows=(
         row(
             "Do users wait?",
             table(
                 "Latency by model",
-                *(requests.request_rate, requests.error_ratio, first_token.p99),
-                *(per_token.p50, per_token.p99, per_token.tail, end_to_end.p99, users.measured_speedup),
-                worst=(per_token.p99,),
-                description="How long each model's requests take, and how many fail; percentiles are estimated within "
-                "a bucket.",
-                action="Where P99 is far above P50, look at the graphs of that latency.",
+                requests.error_ratio,
+                *(first_token.mean, *first_token.bounds(99), per_token.mean, *per_token.bounds(99)),
+                *(end_to_end.mean, users.measured_speedup),
+                worst=(per_token.mean,),
+                description="How long each model's requests take, and how many fail: exact means, and P99 between the "
+                "bounds of its bucket.",
+                action="Where P99 is far above the mean, look at the charts of that latency.",
             ),
-            *distributions(first_token, per_token, end_to_end),
+            *trends(*(wait.mean for wait in _WAITS), width=8),
+            percentile_table(*_WAITS),
+            *map(ranges, _WAITS),
         ),
         row(
             "Are the SLOs met?",
@@ -48,16 +54,12 @@ PAGE = Page(
         ),
         row("How fast do error budgets burn?", *trends(*slo.BURNS.values()), collapsed=True),
         row(
-            "Are some requests much slower than others?",
-            *trends(first_token.tail, per_token.tail, end_to_end.tail, users.tail_change),
-        ),
-        row(
             "Are requests answered?",
             *trends(requests.request_rate, requests.unfinished),
             *failures(requests.error_ratio, stalls.stuck, states.servers_down, width=8),
             totals(requests.requests_finished),
             totals(responses.http_requests),
-            trend(requests.cut_off, width=24),
+            *trends(requests.cut_off, capacity.prompt_length, capacity.answer_length, width=8),
         ),
         row(
             "Which servers fail, and when?",
@@ -65,28 +67,20 @@ PAGE = Page(
             timeline(states.target_up),
             collapsed=True,
         ),
-        row("How long is a step, and where does the time go?", *distributions(step), *percentiles(*_PARTS)),
+        row(
+            "How long is a step, and where does the time go?",
+            *trends(step.mean, *(part.mean for part in (queue, prefill)), width=8),
+            *trends(decode.mean, inference.mean),
+        ),
+        row(
+            "Are some requests much slower than others?",
+            *trends(first_token_tail, per_token_tail, end_to_end_tail, users.tail_change),
+            *(heatmap(each.buckets) for each in (*_WAITS, step)),
+            collapsed=True,
+        ),
         row(
             "Has an engine become slow?",
             *trends(steps.step_time_change, steps.step_time_by_batch, level=Level.ENGINE),
-            collapsed=True,
-        ),
-        row(
-            "Are the histogram buckets fine enough?",
-            table(
-                "Share of samples below the first bound",
-                *(each.unresolved for each in (first_token, per_token, step, end_to_end, *_PARTS)),
-                worst=(per_token.unresolved,),
-                description="Share of samples under each histogram's first bound, where a percentile is unknown.",
-                action="Where it is large, use finer buckets: vLLM's --custom-histogram-buckets (0.32 and newer).",
-            ),
-            collapsed=True,
-        ),
-        row(
-            "How are the other times distributed?",
-            *(heatmap(part.buckets) for part in _PARTS),
-            *trends(*(part.tail for part in _PARTS)),
-            trend(step.tail, width=24),
             collapsed=True,
         ),
     ),

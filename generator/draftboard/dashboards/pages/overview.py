@@ -1,12 +1,24 @@
-"""Where each model stands and what to do, then trends, then what explains them."""
+"""Who needs somebody first, since when and what to do; then what users get, and what explains it."""
 
 from draftboard.dashboards.page import Page, row
-from draftboard.dashboards.panels import firing_alerts, percentile, table, timeline, totals, trend, trends, worst_first
+from draftboard.dashboards.panels import (
+    bar_chart,
+    firing_alerts,
+    needs_first,
+    table,
+    timeline,
+    together,
+    totals,
+    trends,
+    worst_first,
+)
 from draftboard.dashboards.summary import summary
 from draftboard.signals import (
     acceptance,
+    capacity,
     comparison,
     costs,
+    depth,
     drafting,
     economics,
     health,
@@ -15,40 +27,47 @@ from draftboard.signals import (
     requests,
     states,
     traffic,
-    users,
 )
 from draftboard.status import Status
 
 _ALERTED = frozenset({Status.ODD})
 """Of the bands of acceptance only the one on which an alert fires: the others do not compare drafters."""
+_MODELS, _, _ALERTS = summary(6, 0, 6)
 
 PAGE = Page(
-    question="Is speculative decoding paying off, for which model, and what should change?",
+    question="Which model needs somebody first, since when, and what should change?",
     drafting=True,
     rows=(
         row(
             "",
-            *summary(9, 8, 7),
+            needs_first(width=12),
+            *(_MODELS, _ALERTS),
+            table(
+                "Models, worst first",
+                *(health.health, health.health_age, overview.next_step, overview.next_k, overview.next_gain),
+                *(overview.speedup, acceptance.acceptance, acceptance.acceptance_length),
+                *(latency.per_token.mean, latency.first_token.mean, capacity.kv_cache_usage),
+                *(requests.requests_waiting, traffic.generation_tokens),
+                worst=(health.health, overview.speedup),
+                leading=(health.health, health.health_age),
+                filled=(health.health,),
+                gauges=(overview.speedup,),
+                plain=(acceptance.acceptance,),  # Its bands do not compare drafters.
+                description="Health of each model, since when, what to do first, and the figures behind it.",
+                action="Start at the top: the worst rows come first. Each cell opens the page that explains it.",
+            ),
             worst_first(health.health),
             firing_alerts(),
-            table(
-                "Health and next step by model",
-                *(health.health, overview.next_step, users.measured_speedup, economics.expected_speedup),
-                *(overview.verdict_basis, overview.gpus_saved, overview.money_saved),
-                worst=(health.health, economics.expected_speedup),
-                filled=(health.health,),
-                gauges=(economics.expected_speedup,),
-                description="Health of each model, next step, speedup by speculation, and savings.",
-                action="Start at the top: the worst rows come first.",
-            ),
         ),
         row(
-            "How do speedup and load develop?",
-            *trends(economics.expected_speedup, traffic.generation_tokens),
-            trend(acceptance.acceptance, zones=_ALERTED),
-            trend(traffic.wasted_tokens),
-            percentile(latency.per_token),
-            trend(requests.requests_waiting),
+            "What do users get, and what does it cost?",
+            together(overview.speedup, width=16, legend=True),
+            bar_chart(depth.survival, width=8),
+            *(
+                together(signal, width=6)
+                for signal in (latency.per_token.mean, latency.first_token.mean, capacity.kv_cache_usage)
+            ),
+            together(acceptance.acceptance, width=6, zones=_ALERTED),
         ),
         row(
             "Does a decode step yield enough?",
@@ -61,6 +80,14 @@ PAGE = Page(
                 worst=(economics.affordable_inflation,),
                 description="Tokens per decode step, the break-even, and the drafts behind them.",
                 action="Where it yields less, shorten K or change the drafter.",
+            ),
+            table(
+                "Savings by model",
+                *(overview.speedup, overview.verdict_basis, overview.gpus_saved, overview.money_saved),
+                worst=(overview.speedup,),
+                description="What speculation gains, what that rests on, and what it saves under load.",
+                action="Run a baseline where the basis is assumed.",
+                height=7,
             ),
             *trends(acceptance.tokens_per_step, costs.step_cost, acceptance.acceptance_length),
             *trends(costs.verify_inflation, economics.affordable_inflation),
@@ -75,6 +102,7 @@ PAGE = Page(
                 description="Drafted tokens per second that the target model accepted, and that it rejected.",
             ),
             *trends(traffic.drafts, acceptance.draft_efficiency, acceptance.draft_length),
+            *trends(traffic.generation_tokens, requests.requests_waiting),
             collapsed=True,
         ),
         row(

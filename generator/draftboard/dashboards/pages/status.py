@@ -1,7 +1,7 @@
-"""A wall: the totals, then a row of tiles for each model."""
+"""A wall: the totals, then a row of tiles for each of the worst models."""
 
 from draftboard.dashboards.page import Page, row
-from draftboard.dashboards.panels import tiles, wall
+from draftboard.dashboards.panels import not_on_the_wall, tiles, wall
 from draftboard.dashboards.summary import summary
 from draftboard.signals import Edition, capacity, health, latency, overview, requests
 
@@ -15,10 +15,12 @@ PAGE = Page(
             *summary(8, 7, 6, large=True),
             tiles(overview.data_age.title, overview.data_age, width=3, large=True),
             *wall(
-                *(health.health, latency.per_token.p99, capacity.kv_cache_usage, requests.requests_waiting),
-                widths=(11, 5, 4, 4),
-                height=22,
+                *(health.health, health.health_age, latency.per_token.mean, capacity.kv_cache_usage),
+                requests.requests_waiting,
+                widths=(10, 5, 3, 3, 3),
+                height=20,
             ),
+            not_on_the_wall(width=24),
         ),
     ),
 )

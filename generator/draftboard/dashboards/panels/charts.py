@@ -4,17 +4,16 @@ from functools import partial
 
 from draftboard.dashboards import fields, transformations
 from draftboard.dashboards.context import Context
-from draftboard.dashboards.panels.graphs import percentile
+from draftboard.dashboards.grafana import override
 from draftboard.dashboards.panels.panel import Built, Panel, kind, queries
 from draftboard.expr import promql
 from draftboard.expr.to_promql import promql_of
 from draftboard.signals import Level, Signal
-from draftboard.signals.latency import Latency
 from draftboard.signals.signal import Unit, within
 
 
 @kind
-def bar_chart(context: Context, signal: Signal) -> Built:
+def bar_chart(context: Context, signal: Signal, *, width: int = 12) -> Built:
     """Latest values of a signal by its own label, in numeric order, models side by side."""
     queried = queries(context, partial(context.one_label_a_model, instant=True), signal)
     return queried.panel(
@@ -22,15 +21,34 @@ def bar_chart(context: Context, signal: Signal) -> Built:
         fields=fields.of_lines(signal, context.settings),
         targets=queried.targets(instant=True, form="table"),
         style={"axisLabel": fields.axis(signal)} | fields.soft_range(signal, context.settings),
-        size=(12, 8),
+        size=(width, 8),
         overrides=[fields.TEXT_AS_IT_IS],
         transformations=transformations.matrix(signal.by[0]),
     )
 
 
-def bars(*signals: Signal) -> tuple[Panel, ...]:
+@kind
+def variant_bars(context: Context, signal: Signal) -> Built:
+    """Latest values of the variants of a model side by side.
+
+    They stand over the time, not over a text: Grafana counts a text as a series, and colours would differ from lines'.
+    """
+    queried = queries(context, context.promql(Level.MODEL, instant=True), signal)
+    hidden = override("byType", "time", custom_axisPlacement="hidden")
+    return queried.panel(
+        "barchart",
+        fields=fields.of_lines(signal, context.settings),
+        targets=queried.targets(legend=context.legend(Level.MODEL), instant=True),
+        style={"axisLabel": fields.axis(signal)} | fields.soft_range(signal, context.settings),
+        size=(8, 9),
+        overrides=[hidden],
+        transformations=[transformations.JOINED],
+    )
+
+
+def bars(*signals: Signal, width: int = 12) -> tuple[Panel, ...]:
     """Latest values of signals, each in a chart of its own."""
-    return tuple(map(bar_chart, signals))
+    return tuple(bar_chart(signal, width=width) for signal in signals)
 
 
 @kind
@@ -66,8 +84,3 @@ def heatmap(context: Context, signal: Signal, bounds: Unit = Unit.SECONDS) -> Bu
 
 def _by_bucket(context: Context, signal: Signal) -> str:
     return promql.aggregate("sum", ("le",), promql_of(signal, context.scope(Level.MODEL)))
-
-
-def distributions(*latencies: Latency) -> tuple[Panel, ...]:
-    """The selected percentile of each latency, and its histogram beside it."""
-    return tuple(panel for each in latencies for panel in (percentile(each), heatmap(each.buckets)))

@@ -1,18 +1,18 @@
 """Graphs over time: a line for each model or engine, percentiles, and totals."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from functools import partial
 from typing import Any
 
 from draftboard.dashboards import fields, lines
 from draftboard.dashboards.context import Context, legend
-from draftboard.dashboards.grafana import query
+from draftboard.dashboards.grafana import GRAFANA, override, query
 from draftboard.dashboards.panels.panel import Built, Panel, Queries, kind, queries
 from draftboard.dashboards.transformations import SHORT_NAMES
 from draftboard.expr import promql
 from draftboard.expr.to_promql import promql_of
 from draftboard.signals import Level, Signal
-from draftboard.signals.latency import Latency, as_line
+from draftboard.signals.latency import Latency
 from draftboard.status import Status
 
 _ONE_MODEL = frozenset({"position", "percentile"})
@@ -41,10 +41,32 @@ def trend(
     return _graph(queried, signal, level, zones=zones, title=title, size=(width, height))
 
 
+@kind
+def together(
+    context: Context, signal: Signal, *, width: int, legend: bool = False, zones: Collection[Status] = fields.ZONES
+) -> Built:
+    """A signal of the worst models, the same ones in all such panels of a page, of which one has the legend."""
+    level, calcs = Level.MODEL, {"calcs": ["lastNotNull", "min"], "displayMode": "table", "placement": "right"}
+    look = {
+        "legend": {"showLegend": legend} | (calcs if legend else {}),
+        "tooltip": GRAFANA["timeseries"]["options"]["tooltip"],
+    }
+    queried = queries(context, partial(_in_every_panel, context), signal)
+    return _graph(queried, signal, level, zones=zones, options=look, width_of_lines=2, size=(width, 8))
+
+
+def _in_every_panel(context: Context, signal: Signal) -> str:
+    scope = context.scope(Level.MODEL)
+    if not context.edition.reads_records:
+        return context.lines.of(signal, scope)
+    series = promql_of(signal, scope)
+    return context.lines.first_of_models(series, scope)
+
+
 def _line(context: Context, level: Level, worst: Signal | None, signal: Signal) -> str:
     if _ONE_MODEL & {*signal.by}:
-        return context.lines.of_one(as_line(signal), context.scope(level))
-    return context.lines.of(as_line(signal), context.scope(level), worst or signal)
+        return context.lines.of_one(signal, context.scope(level))
+    return context.lines.of(signal, context.scope(level), worst or signal)
 
 
 def trends(*signals: Signal, **options: Any) -> tuple[Panel, ...]:  # noqa: ANN401  (those of `trend`)
@@ -66,24 +88,46 @@ def failures(*signals: Signal, width: int = 12) -> tuple[Panel, ...]:
 
 
 @kind
-def percentile(context: Context, latency: Latency) -> Built:
-    """The selected percentile or mean of a latency; under its axis where it is below the resolution."""
-    chosen = latency.chosen
-    return _graph(
-        queries(context, partial(_line, context, Level.MODEL, None), chosen),
-        chosen,
-        Level.MODEL,
-        shows=(latency.mean, latency.p50, latency.p95, latency.p99),
+def ranges(context: Context, latency: Latency, *, width: int = 8) -> Built:
+    """A latency of all that is selected: its exact mean, and of each percentile the bucket that holds it, as a band."""
+    queried = queries(context, context.promql(Level.FLEET), *latency.together)
+    mean, names = latency.together[0], dict(zip(latency.together, _names(latency), strict=True))
+    return queried.panel(
+        "timeseries",
+        fields=fields.of_lines(mean, context.settings),
+        targets=[query(expr, ref, legend=names[one]) for ref, one, expr in queried.shown],
+        title=latency.title,
+        description=f"{latency.title} of all that is selected: the exact mean, and each percentile as the bucket that "
+        "holds it.",
+        action=mean.action,
+        size=(width, 9),
+        overrides=[look for percent, *_ in latency.ranges for look in _band(percent)] + [_MEAN_LINE],
         exemplars=True,
-        title=chosen.title,
-        description=chosen.description,
-        action=chosen.action,
     )
 
 
-def percentiles(*latencies: Latency) -> tuple[Panel, ...]:
-    """The selected percentile of each latency."""
-    return tuple(map(percentile, latencies))
+def _names(latency: Latency) -> Iterator[str]:
+    yield "mean"
+    for percent, *_ in latency.ranges:
+        yield from (_lower(percent), f"P{percent}")
+
+
+def _lower(percent: int) -> str:
+    return f"P{percent} from"
+
+
+def _band(percent: int) -> Iterator[dict[str, Any]]:
+    """Between the bounds of a bucket: the upper one has the name, the lower one is its end."""
+    colour = {"mode": "fixed", "fixedColor": fields.PERCENTILES[percent]}
+    common = {"color": colour, "custom_lineInterpolation": "stepAfter"}
+    hidden = {"viz": False, "legend": True, "tooltip": False}
+    yield override("byName", _lower(percent), **common, custom_hideFrom=hidden)
+    yield override("byName", f"P{percent}", **common, custom_fillBelowTo=_lower(percent), custom_fillOpacity=25)
+
+
+_MEAN_LINE = override(
+    "byName", "mean", color={"mode": "fixed", "fixedColor": fields.PERCENTILES[0]}, custom_lineWidth=2
+)
 
 
 def _graph(
@@ -94,6 +138,7 @@ def _graph(
     zones: Collection[Status] = fields.ZONES,
     empty: str = "",
     size: tuple[int, int] = (12, 8),
+    width_of_lines: int = 1,
     **rest: Any,  # noqa: ANN401  (those of `Queries.panel`)
 ) -> Built:
     """Lines of a signal, with the zones of its bands behind them."""
@@ -102,9 +147,10 @@ def _graph(
     style = {"axisLabel": fields.axis(signal)} | fields.soft_range(signal, settings)
     return queried.panel(
         "timeseries",
-        fields=fields.of_lines(as_line(signal), settings, zones) | ({"noValue": empty} if empty else {}),
+        fields=fields.of_lines(signal, settings, zones) | ({"noValue": empty} if empty else {}),
         targets=queried.targets(legend=context.legend(level, *signal.by)),
-        style=style | ({"thresholdsStyle": {"mode": "area"}} if zoned else {}),
+        style=style | {"lineWidth": width_of_lines} | ({"thresholdsStyle": {"mode": "area"}} if zoned else {}),
+        links=context.series_links(signal, level),
         size=size,
         overrides=fields.colours_of(signal),
         transformations=[SHORT_NAMES],

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from string import ascii_uppercase
 from typing import Any, Concatenate, NamedTuple, ParamSpec
 
 from draftboard.dashboards.context import Context
@@ -90,6 +89,7 @@ class Queries:
         style: dict[str, Any] | None = None,
         options: dict[str, Any] | None = None,
         exemplars: bool = False,
+        links: Sequence[dict[str, Any]] = (),
         **rest: Any,  # noqa: ANN401  (fields of an untyped class)
     ) -> Built:
         """A panel of Grafana's `type` with `fieldConfig.defaults`, its `custom` style and options beyond the type's.
@@ -102,6 +102,8 @@ class Queries:
         settings, raw, common = self.context.settings, self.context.edition is Edition.RAW, GRAFANA[type]
         if not raw and fields["noValue"] != NO_VALUE and any(signal.record for signal in shows):
             fields = fields | {"noValue": f"{fields['noValue']}, or the rules are not loaded"}
+        if links:
+            fields = fields | {"links": list(links)}
         if "style" in common:
             fields = fields | {"custom": common["style"] | (style or {})}
         # $__rate_interval follows the query's own step; the panel's step keeps graphs from finer queries. Both editions
@@ -121,10 +123,7 @@ class Queries:
 
 def queries(context: Context, promql: Callable[[Signal], str], *signals: Signal) -> Queries:
     """Queries of those signals that exist and that the edition can afford to query."""
-    existing = (
-        Query(ref, signal, promql(signal))
-        for ref, signal in zip(ascii_uppercase, filter(context.exists, signals), strict=False)
-    )
+    existing = (Query(signal.name, signal, promql(signal)) for signal in filter(context.exists, signals))
     affords = [(one, context.affords(one.expr)) for one in existing]
     return Queries(
         context,

@@ -1,19 +1,24 @@
 """Numbers in large type: one value, a row of tiles, and the wall, a tile for each model."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from draftboard.dashboards import columns, fields
+from draftboard.dashboards import fields, leads, lines
 from draftboard.dashboards.context import Context
 from draftboard.dashboards.grafana import GRAFANA, override, query
-from draftboard.dashboards.panels.panel import Built, Panel, kind, queries
+from draftboard.dashboards.panels.panel import Built, Panel, Queries, kind, queries
 from draftboard.dashboards.transformations import SHORT_NAMES
 from draftboard.expr import promql
 from draftboard.expr.to_promql import promql_of
 from draftboard.quantity import EVALUATION, span_text
+from draftboard.settings import Settings
 from draftboard.signals import Level, Signal
+from draftboard.signals.health import WELL, health
+from draftboard.status import Status
 
+ON_A_WALL = 12
+"""Models that a wall has room for: of more nobody could read the names."""
 _ABSENT = -1  # Stands on a wall for a value that a model does not have, so that its row stays.
 
 
@@ -37,11 +42,21 @@ def tiles(
     *signals: Signal,
     width: int,
     large: bool = False,
+    colours: Mapping[Status, str] = fields.ON_TILES,
+    level: Level | None = Level.FLEET,
     description: str = "",
     action: str = "",
 ) -> Built:
-    """Numbers side by side, each of which has its own colour where somebody should act."""
-    queried, settings = queries(context, context.promql(Level.FLEET, instant=True), *signals), context.settings
+    """Numbers side by side, each with its own colour where somebody should act; without a level each at its own."""
+
+    def promql(signal: Signal) -> str:
+        return context.promql(level or signal.levels[-1], instant=True)(signal)
+
+    def legend(signal: Signal) -> str:
+        by_model = level is None and signal.levels[-1] is Level.MODEL
+        return context.legend(Level.MODEL) if by_model else signal.short or signal.title
+
+    queried, settings = queries(context, promql, *signals), context.settings
     first = next(iter(queried.signals.values()), signals[0])
     text = {"text": {"titleSize": 20, "valueSize": 54}} if large else {}
     named = {} if len(queried.shown) > 1 else {"textMode": "value"}
@@ -50,35 +65,48 @@ def tiles(
         title=title,
         description=description,
         action=action,
-        fields=fields.by_threshold(first, settings, fields.ON_TILES) | {"noValue": fields.NO_VALUE},
-        targets=[query(expr, ref, legend=one.short, instant=True) for ref, one, expr in queried.shown],
+        fields=fields.by_threshold(first, settings, colours) | {"noValue": fields.NO_VALUE},
+        targets=[query(expr, ref, legend=legend(one), instant=True) for ref, one, expr in queried.shown],
         options=GRAFANA["tiles"]["options"] | text | named,
         size=(width, 5 if large else 3),  # At 1366 pixels a large name takes two lines.
         overrides=[
-            override("byFrameRefID", ref, thresholds=fields.thresholds(one, settings, fields.ON_TILES))
+            override(
+                "byFrameRefID", ref, thresholds=fields.thresholds(one, settings, colours), **_look(one, first, settings)
+            )
             for ref, one, _ in queried.shown
         ],
     )
 
 
+def _look(signal: Signal, first: Signal, settings: Settings) -> dict[str, Any]:
+    """Unit, digits and words, where they are not those of the first tile."""
+    if (signal.unit, signal.decimals, signal.codes) == (first.unit, first.decimals, first.codes):
+        return {}
+    shown = fields.by_threshold(signal, settings, fields.ON_TILES)
+    return {key: shown[key] for key in ("unit", "decimals", "mappings") if shown.get(key)}
+
+
 def wall(*signals: Signal, widths: Sequence[int], height: int) -> tuple[Panel, ...]:
-    """A row of tiles for each model of the first signal: that one with the model's name, the others beside it."""
+    """A row of tiles for each of the worst models: the first signal with the model's name, the others beside it."""
     return tuple(
         wall_column(signal, signals[0], size=(width, height)) for signal, width in zip(signals, widths, strict=True)
     )
 
 
 @kind
-def wall_column(context: Context, signal: Signal, present: Signal, *, size: tuple[int, int]) -> Built:
-    """A tile of one signal for each model that has a value of `present`; of that one with the model's name."""
-    named, settings = signal is present, context.settings
-    queried = queries(context, partial(_tile_of_each_model, context, present), signal)
-    look = fields.by_threshold(signal, settings, fields.ON_WALLS if named else fields.ON_TILES)
+def wall_column(context: Context, signal: Signal, named: Signal, *, size: tuple[int, int]) -> Built:
+    """A tile of one signal for each of the worst models; of the first signal with the model's name."""
+    is_named, settings, scope = signal is named, context.settings, context.scope(Level.MODEL)
+    queried = queries(context, partial(_tile_of_each_model, context), signal)
+    look = fields.by_threshold(signal, settings, fields.IN_STATES if is_named else fields.ON_TILES)
     mappings = [*look["mappings"], *fields.no_sample("transparent", str(_ABSENT))]
-    text: dict[str, Any] = {} if named else {"textMode": "value", "justifyMode": "center"}
+    text: dict[str, Any] = {} if is_named else {"textMode": "value", "justifyMode": "center"}
+    page, question = leads.of_signal(signal, context.page, context.uids)
     return queried.panel(
         "stat",
-        fields=look | {"decimals": 0, "mappings": mappings, "noValue": fields.NO_VALUE},
+        fields=look
+        | {"decimals": 0, "mappings": mappings, "noValue": fields.NO_VALUE}
+        | {"links": leads.of_series(context.uids[page], question, scope.labels, settings)},
         # Prometheus sorts the series of a range by their labels; a short one shows nothing old.
         targets=queried.targets(legend=context.legend(Level.MODEL)),
         options=GRAFANA["wall"]["options"] | text,
@@ -89,9 +117,42 @@ def wall_column(context: Context, signal: Signal, present: Signal, *, size: tupl
     )
 
 
-def _tile_of_each_model(context: Context, present: Signal, signal: Signal) -> str:
+def _tile_of_each_model(context: Context, signal: Signal) -> str:
     scope = context.scope(Level.MODEL)
-    if signal is present or not context.edition.reads_records:
-        return columns.of_model(promql_of(signal, scope), scope)
-    absent = promql.constant(promql.number(_ABSENT), promql_of(present, scope))
-    return columns.of_model(promql.first_of(promql_of(signal & (present > 0), scope), absent), scope)
+    absent = promql.constant(promql.number(_ABSENT), promql_of(health, scope))
+    return lines.worst_first(promql.first_of(promql_of(signal, scope), absent), scope, most=ON_A_WALL)
+
+
+@kind
+def not_on_the_wall(context: Context, *, width: int) -> Built:
+    """How many models a wall has no room for: those that need somebody, and those that are well."""
+    scope, settings = context.scope(Level.MODEL, instant=True), context.settings
+    every = promql_of(health, scope)
+    left_out = promql.binary(every, "unless", promql.call("bottomk", str(ON_A_WALL), lines.by_health(scope)))
+    zero = promql.aggregate("max", (), promql.constant("0", every))
+
+    def counted(operator: str) -> str:
+        chosen = promql.binary(left_out, operator, promql.number(WELL))
+        return promql.first_of(promql.aggregate("count", (), chosen), zero)
+
+    targets = [
+        query(counted("<"), "bad", legend="more need somebody", instant=True),
+        query(counted(">="), "well", legend="more are well", instant=True),
+    ]
+    steps = [{"color": "transparent", "value": None}, {"color": fields.COLOURS[Status.BAD], "value": 1}]
+    bad = {"mode": "absolute", "steps": steps}
+    return Queries(context, (), ()).panel(
+        "stat",
+        least=0,
+        shows=(health,),
+        title=f"Beyond the {ON_A_WALL} worst",
+        description="Models that are not on this wall.",
+        action="Open the first page for all of them.",
+        fields={"unit": "none", "decimals": 0, "color": {"mode": "thresholds"}, "noValue": fields.NO_VALUE}
+        | {"thresholds": {"mode": "absolute", "steps": steps[:1]}, "mappings": []}
+        | {"links": leads.of_series(context.uids["overview"], "Which are all models?", (), settings)},
+        targets=targets,
+        options=GRAFANA["tiles"]["options"],
+        size=(width, 3),
+        overrides=[override("byFrameRefID", "bad", thresholds=bad)],
+    )

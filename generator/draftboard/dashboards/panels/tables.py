@@ -1,8 +1,7 @@
 """Tables: a row for each model, SLO, alert or engine, the worst on top."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from functools import partial
-from types import MappingProxyType
 from typing import Any
 
 from draftboard.dashboards import columns, fields
@@ -10,7 +9,9 @@ from draftboard.dashboards.context import Context
 from draftboard.dashboards.grafana import GRID_WIDTH, override
 from draftboard.dashboards.panels.panel import Built, Queries, kind, queries
 from draftboard.dashboards.transformations import labels, rows, value_of
-from draftboard.signals import Signal, events
+from draftboard.signals import Edition, Level, Signal, events
+from draftboard.signals.health import health
+from draftboard.signals.latency import Latency, by_latency
 
 _ALERT = 32  # Letters of the longest alert's name, and room for its capitals.
 
@@ -25,25 +26,36 @@ def table(
     worst: tuple[Signal, ...],
     filled: Collection[Signal] = (),
     gauges: Collection[Signal] = (),
-    linked: Mapping[Signal, tuple[str, str]] = MappingProxyType({}),
+    leading: tuple[Signal, ...] = (),
+    plain: Collection[Signal] = (),
+    level: Level | None = None,
     height: int = 9,
     best_first: bool = False,
 ) -> Built:
-    """Latest values: a row for each model, engine or SLO, a column for each signal, and a link to its depth.
+    """Latest values: a row for each model, engine or SLO, a column for each signal; each leads to what explains it.
 
-    Cells of columns that are `linked` lead to what the row is about on another page: its name, and the question that it
-    answers.
+    `leading` columns stand before the labels: a phone shows those. `plain` ones have no colour.
     """
     own = tuple(dict.fromkeys(label for signal in signals for label in signal.by))
-    scope, settings = context.scope(signals[0].levels[-1], instant=True), context.settings
-    queried = queries(context, partial(columns.row, scope=scope, own=own), *signals)
+    scope, settings = context.scope(level or signals[0].levels[-1], instant=True), context.settings
+    pages = context.uids if leading and context.edition is Edition.RECORDS else {}
     heads = columns.row_heads(scope.labels, own, settings)
-    links = {signal: columns.links_to(context.uid(page), question) for signal, (page, question) in linked.items()}
+    if context.one_model:
+        heads = {label: heads[label] for label in settings.labels.variant_labels if label in heads}
+    queried = queries(context, partial(columns.row, scope=scope, heads=tuple(heads), pages=pages), *signals)
     cells = [
-        columns.of_signal(one, settings, filled=one in filled, gauge=one in gauges, links=links.get(one, ()))
+        columns.of_signal(
+            *(one, settings),
+            filled=one in filled,
+            gauge=one in gauges,
+            plain=one in plain,
+            links=columns.links(context.lead(one, pages)),
+        )
         for _, one, _ in queried.shown
     ]
-    titles = heads | {value_of(ref): columns.heading(signal, settings) for ref, signal in queried.signals.items()}
+    values = {value_of(ref): columns.heading(signal, settings) for ref, signal in queried.signals.items()}
+    first = {value_of(ref): values[value_of(ref)] for ref, signal in queried.signals.items() if signal in leading}
+    titles = first | heads | values
     return _table(
         queried,
         signals[0].empty,
@@ -51,7 +63,7 @@ def table(
         description=description,
         action=action,
         size=(GRID_WIDTH, height),
-        overrides=[*columns.of_labels(heads, context.uid("depth"), settings), *cells],
+        overrides=[*columns.of_labels(heads, columns.links(context.lead(health, pages)), settings), *cells],
         transformations=rows(titles, columns.worst_first(queried.signals, worst, best_first=best_first)),
     )
 
@@ -60,10 +72,11 @@ def table(
 def firing_alerts(context: Context) -> Built:
     """Firing alerts, the most urgent on top, each with a link to its runbook."""
     severity, age, about, settings = events.alert_severity, events.alert_age, events.firing_alerts, context.settings
-    name, subject, signals = "Alert", "Model or server", {"A": severity, "B": age}
+    name, subject, signals = "Alert", "Model or server", {one.name: one for one in (severity, age)}
     titles = {value_of(ref): columns.heading(signal, settings) for ref, signal in signals.items()}
     # The severity comes first.
-    titles = {value_of("A"): titles[value_of("A")], "alertname": name, "about": subject} | titles
+    first = value_of(severity.name)
+    titles = {first: titles[first], "alertname": name, "about": subject} | titles
     runbook = [{"title": "Runbook", "url": f"{settings.links.runbooks}/${{__value.raw}}.md"}]
     return _table(
         queries(context, context.promql(severity.levels[-1]), severity, age),
@@ -80,6 +93,24 @@ def firing_alerts(context: Context) -> Built:
             columns.of_signal(age, settings),
         ],
         transformations=rows(titles, columns.worst_first(signals, (severity, age))),
+    )
+
+
+@kind
+def percentile_table(context: Context, *latencies: Latency) -> Built:
+    """A row for each latency of all that is selected: its mean, and percentiles from the one bound to the other."""
+    signals, settings = by_latency(*latencies), context.settings
+    queried = queries(context, context.promql(Level.FLEET, instant=True), *signals)
+    heads = {"latency": "Time"} | {value_of(ref): one.short for ref, one in queried.signals.items()}
+    return _table(
+        queried,
+        signals[0].empty,
+        title="Mean and percentiles now",
+        description="Of all that is selected together: the exact mean, and between which bounds each percentile lies.",
+        action=signals[0].action,
+        size=(GRID_WIDTH, 6),
+        overrides=[fields.TEXT_AS_IT_IS, *(columns.of_signal(one, settings) for one in queried.signals.values())],
+        transformations=rows(heads, {"latency": True}),
     )
 
 

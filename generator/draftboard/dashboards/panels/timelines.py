@@ -1,17 +1,16 @@
 """States over time, as bands."""
 
-from collections.abc import Sequence
-from string import ascii_uppercase
+from collections.abc import Mapping
 from typing import Any
 
-from draftboard.dashboards import fields
+from draftboard.dashboards import fields, lines
 from draftboard.dashboards.context import Context
 from draftboard.dashboards.grafana import GRAFANA, GRID_WIDTH, query
 from draftboard.dashboards.panels.panel import Built, Queries, kind, queries
 from draftboard.dashboards.transformations import SHORT_NAMES
 from draftboard.expr import promql
 from draftboard.expr.to_promql import promql_of
-from draftboard.signals import Level, Signal
+from draftboard.signals import Edition, Level, Signal
 
 _TALL = 11  # Height of a panel with a dozen bands.
 
@@ -22,27 +21,35 @@ def timeline(context: Context, signal: Signal, *, level: Level | None = None, la
     level = level or signal.levels[-1]
     scope = context.scope(level)
     queried, at_end = queries(context, context.promql(level), signal), scope.at_end()
-    exprs = [one.expr for one in queried.shown]
+    exprs = {one.ref: one.expr for one in queried.shown}
     if lasting_first:
-        exprs = [promql.binary(expr, how, promql_of(signal, at_end)) for expr in exprs for how in ("and", "unless")]
+        parts = {"lasting": "and", "ended": "unless"}
+        exprs = {
+            part: promql.binary(expr, how, promql_of(signal, at_end))
+            for expr in exprs.values()
+            for part, how in parts.items()
+        }
     size = (12, 8) if level is Level.MODEL else (GRID_WIDTH, _TALL)  # Names of servers and engines are long.
     return _states(queried, signal, level, exprs, size=size)
 
 
 @kind
 def worst_first(context: Context, signal: Signal) -> Built:
-    """Codes by model over time, in the order of their last value: the lower a code, the worse."""
+    """Codes by model over time, the worst of now on top."""
+    if context.edition is Edition.RAW:
+        return Built(None, needs_rules=(signal.title,))
     queried = queries(context, context.promql(Level.MODEL), signal)
-    exprs = [f"{expr}\nand ({expr} @ end() == {code.value})" for *_, expr in queried.shown for code in signal.codes]
-    options: dict[str, Any] = {"title": f"{signal.title} over time", "options": GRAFANA["worst-first"]["options"]}
-    return _states(queried, signal, Level.MODEL, exprs, size=(12, 9), **options)
+    exprs = {one.ref: lines.worst_first(one.expr, context.scope(Level.MODEL)) for one in queried.shown}
+    options: dict[str, Any] = {"title": f"{signal.title} over time"}
+    options["options"] = GRAFANA["worst-first"]["options"]
+    return _states(queried, signal, Level.MODEL, exprs, size=(12, 8), **options)
 
 
 def _states(
     queried: Queries,
     signal: Signal,
     level: Level,
-    exprs: Sequence[str],
+    exprs: Mapping[str, str],
     **rest: Any,  # noqa: ANN401  (those of `Queries.panel`)
 ) -> Built:
     """Rows of states, in the order of the queries."""
@@ -51,7 +58,8 @@ def _states(
     return queried.panel(
         "state-timeline",
         fields=fields.of_states(signal, context.settings),
-        targets=[query(expr, ref, legend=named) for ref, expr in zip(ascii_uppercase, exprs, strict=False)],
+        targets=[query(expr, ref, legend=named) for ref, expr in exprs.items()],
+        links=context.series_links(signal, level),
         transformations=[SHORT_NAMES],
         **rest,
     )

@@ -4,7 +4,17 @@ What reads them stands beside: `to_promql`, `to_numbers`, and `reads` for what t
 nodes that stand for others.
 """
 
-from draftboard.expr.nodes.conditions import AtLevel, Condition, Evaluator, If, InDialect, IsSet, Not, OfDeclared
+from draftboard.expr.nodes.conditions import (
+    AtLevel,
+    Condition,
+    Evaluator,
+    Exposed,
+    If,
+    InDialect,
+    IsSet,
+    Not,
+    OfDeclared,
+)
 from draftboard.expr.nodes.expression import (
     Ago,
     At,
@@ -52,16 +62,7 @@ from draftboard.expr.nodes.relabelled import (
     merged,
     renamed,
 )
-from draftboard.expr.nodes.series import (
-    InWindow,
-    MetricOfDialect,
-    Raw,
-    RecordOf,
-    Window,
-    rate,
-    rate_of_all,
-    rate_of_each,
-)
+from draftboard.expr.nodes.series import InWindow, MetricOfDialect, Raw, Window, rate, rate_of_all, rate_of_each
 from draftboard.expr.nodes.values import (
     Aggregate,
     AtLeast,
@@ -71,6 +72,7 @@ from draftboard.expr.nodes.values import (
     Now,
     Parameter,
     Quantile,
+    QuantileBucket,
     Spread,
     constant,
     over_level,

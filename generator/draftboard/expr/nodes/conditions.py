@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import Enum
 
+from draftboard.catalogue import Metric, Presence
 from draftboard.expr.nodes.expression import Expr, StandIn
 from draftboard.expr.nodes.series import MetricOfDialect
 from draftboard.expr.scope import Level
@@ -12,7 +13,6 @@ class Evaluator(Enum):
     """What an expression depends on of whoever evaluates it."""
 
     RECORDS = "reads what rules have recorded"
-    RECORD_PANEL = "is a panel of records, in which parameters may be chosen"
     RAW_PANEL = "is a panel of raw series: it cannot afford days of a past, and its window follows the zoom"
     ONCE = "evaluates once, from raw series: it computes no past"
 
@@ -34,9 +34,17 @@ class IsSet:
 
 @dataclass(frozen=True)
 class InDialect:
-    """Where the dialect has this metric of its own."""
+    """Where the dialect has this metric: of its own, or one of vLLM's."""
 
-    metric: MetricOfDialect
+    metric: MetricOfDialect | Metric
+
+
+@dataclass(frozen=True)
+class Exposed:
+    """Where a server of the dialect exposes this metric just then."""
+
+    metric: MetricOfDialect | Metric
+    presence: Presence
 
 
 @dataclass(frozen=True)
@@ -46,7 +54,7 @@ class Not:
     condition: "Condition"
 
 
-Condition = Evaluator | AtLevel | IsSet | InDialect | Not
+Condition = Evaluator | AtLevel | IsSet | InDialect | Exposed | Not
 
 
 @dataclass(frozen=True)

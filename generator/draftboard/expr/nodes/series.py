@@ -21,7 +21,7 @@ class Window(Enum):
 class MetricOfDialect:
     """A metric that only some dialects have, by the name of the dialect's field."""
 
-    field: Literal["rate", "length", "drafted_by_position"]
+    field: Literal["rate", "length", "drafted_by_position", "in_flight", "seen_by"]
 
 
 @dataclass(frozen=True)
@@ -32,14 +32,6 @@ class Raw(Expr):
     window: Window | Span | None = None
     matchers: tuple[Match, ...] = ()
     chosen_by: Names | None = None  # Labels by which the scope selects, where not by all that the series carry.
-
-
-@dataclass(frozen=True)
-class RecordOf(Expr):
-    """The record of the level whose name is completed by a parameter, and by the window of rates."""
-
-    name: str  # `{}` is the parameter's place.
-    parameter: str
 
 
 @dataclass(frozen=True)

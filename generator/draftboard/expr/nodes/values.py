@@ -37,6 +37,18 @@ class Quantile(Expr):
 
 
 @dataclass(frozen=True)
+class QuantileBucket(Expr):
+    """The lower or the upper bound of the bucket that a quantile of a histogram lies in: as much as is known of it.
+
+    A quantile above the last bound lies in no bucket: both bounds are that one.
+    """
+
+    share: Number
+    buckets: Expr
+    upper: bool
+
+
+@dataclass(frozen=True)
 class AtLeast(Expr):
     """A vector whose values are raised to a number where they are below it."""
 

@@ -19,7 +19,7 @@ from draftboard.errors import DraftboardError
 from draftboard.lab import openmetrics
 from draftboard.output import Progress, no_progress
 from draftboard.prometheus import Client, Promtool, Server
-from draftboard.rules import Group, RecordingRule, depths, reads, recording_groups
+from draftboard.rules import Group, RecordingRule, depths, reads, recording_groups, records_in
 from draftboard.settings import Settings
 from draftboard.signals import Level
 from draftboard.signals.traffic import generation_tokens
@@ -30,7 +30,7 @@ _SAMPLE = re.compile(
 _STRETCH_SECONDS = 7200
 """Of a query: Prometheus limits how many samples one may hold."""
 _LONGEST_LINE = 1 << 20
-_READ = {name for dialect in DIALECTS.values() for name in dialect.exported} - {
+READ = {name for dialect in DIALECTS.values() for name in dialect.exported} - {
     around.ALERTS.name,
     around.ALERTS_FOR_STATE.name,
 }
@@ -104,11 +104,22 @@ def _evaluated(client: Client, rule: RecordingRule, start: int, end: int, interv
     `promtool tsdb create-blocks-from rules` asks the same, but writes a block for each rule: ten times the work.
     """
     stretch = max(1, _STRETCH_SECONDS // interval) * interval
+    # One rule over all time has no past of its own. Of a greatest value that it keeps, only what is new is evaluated.
+    expr, kept = re.subn(rf"max_over_time\({rule.record}\[\w+\]\)", _nothing_yet(rule), rule.expr)
+    greatest: dict[str, float] = {}
     for begin in range(start, end + 1, stretch):
-        for series in client.query_range(rule.expr, begin, min(begin + stretch - interval, end), interval):
+        for series in client.query_range(expr, begin, min(begin + stretch - interval, end), interval):
             labels = {name: text for name, text in series.labels.items() if name != "__name__"}
             record = openmetrics.series(rule.record, labels)
-            yield from (f"{record} {value!r} {at:.0f}\n" for at, value in series.samples)
+            for at, value in series.samples:
+                if kept:
+                    greatest[record] = max(value, greatest.get(record, at))
+                yield f"{record} {greatest.get(record, value)!r} {at:.0f}\n"
+
+
+def _nothing_yet(rule: RecordingRule) -> str:
+    """In place of the rule's own past: 0 for each series of the record that it reads."""
+    return f"(0 * {min(records_in(rule.expr) - {rule.record}, default='vector(0)')})"
 
 
 def _check_read(replay: Replay) -> None:
@@ -169,7 +180,7 @@ def _samples(packed: IO[str]) -> Iterator[tuple[int, str, str, float]]:
         rest, _, stamp = line.rpartition(" ")
         name, _, value = rest.rpartition(" ")
         if name not in known:  # a series is parsed once, and wherever its sample has an exemplar
-            if re.split("[{ ]", line, maxsplit=1)[0] not in _READ:
+            if re.split("[{ ]", line, maxsplit=1)[0] not in READ:
                 continue
             sample = _SAMPLE.fullmatch(line)
             if not sample:

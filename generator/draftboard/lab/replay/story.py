@@ -43,15 +43,7 @@ from draftboard.signals.verdicts import verdict
 _MOST_MOMENTS = 60
 _SPEEDUP = (tokens_per_step, needed_per_step, expected_speedup, measured_speedup)
 _DEPTH = (acceptance, acceptance_length, draft_length, best_k)
-_LATENCY = (
-    request_rate,
-    requests_waiting,
-    first_token.mean,
-    per_token.mean,
-    step.mean,
-    end_to_end.mean,
-    end_to_end.p99,
-)
+_LATENCY = (request_rate, requests_waiting, first_token.mean, per_token.mean, step.mean, end_to_end.mean)
 _NUMBERS = (*_SPEEDUP, *_DEPTH, *_LATENCY)
 _Model = tuple[tuple[str, str], ...]
 _Read = dict[tuple[str, float, _Model], dict[str, float]]  # by signal, time and model; then by the signal's own label
@@ -196,15 +188,15 @@ def summary(story: Story) -> Document:
     """Tables for each model, then the alerts, then what limits the figures."""
     start = story.start
     begun, ended = (datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S") for at in (start, story.end))
-    clock = partial(_clock, start)
+    time = partial(clock, start)
     alerts = tuple(
         (
-            clock(firing.since),
-            clock(firing.until),
+            time(firing.since),
+            time(firing.until),
             firing.severity,
             firing.alert,
             f"{firing.value:.3g}",
-            _in_words(firing.labels),
+            in_words(firing.labels),
         )
         for firing in story.firings
     )
@@ -230,10 +222,10 @@ def summary(story: Story) -> Document:
 def _chapter(chapter: Chapter, start: float) -> Iterator[Block]:
     drafted = any(moment.drafts for moment in chapter.moments)
     states = ", ".join(dict.fromkeys(moment.state for moment in chapter.moments))
-    yield Heading(_in_words(chapter.model), Text("" if drafted else f"no drafts in all this time ({states})"))
+    yield Heading(in_words(chapter.model), Text("" if drafted else f"no drafts in all this time ({states})"))
 
     def table(question: str, headings: tuple[Column, ...], rows: Sequence[tuple[Cell, ...]]) -> Table:
-        times = ((_clock(start, moment.at),) for moment in chapter.moments)
+        times = ((clock(start, moment.at),) for moment in chapter.moments)
         until = tuple(time + row for time, row in zip(times, rows, strict=True))
         return Table((Column("Until"), *headings), until, question)
 
@@ -244,26 +236,29 @@ def _chapter(chapter: Chapter, start: float) -> Iterator[Block]:
             columns("State", numbers=["Drafts"]) + columns(verdict.title, advice.title),
             [(now.state, f"{now.drafts:,.0f}", now.verdict or NOTHING, now.advice or NOTHING) for now in moments],
         )
-        yield table("How much?", _titles(_SPEEDUP), [_numbers(now, _SPEEDUP) for now in moments])
+        yield table("How much?", _titles(_SPEEDUP), [numbers_of(now, _SPEEDUP) for now in moments])
         shares = (" ".join(f"{share:.2f}" for share in now.survival) or NOTHING for now in moments)
-        depths = [(*_numbers(now, _DEPTH), text) for now, text in zip(moments, shares, strict=True)]
+        depths = [(*numbers_of(now, _DEPTH), text) for now, text in zip(moments, shares, strict=True)]
         yield table("How deep?", _titles(_DEPTH) + columns(survival.title), depths)
     if any(moment.numbers[request_rate.name] for moment in moments):
-        yield table("Do users wait?", _titles(_LATENCY), [_numbers(now, _LATENCY) for now in moments])
+        yield table("Do users wait?", _titles(_LATENCY), [numbers_of(now, _LATENCY) for now in moments])
 
 
 def _titles(signals: Sequence[Signal]) -> tuple[Column, ...]:
     return columns(numbers=[signal.title for signal in signals])
 
 
-def _numbers(moment: Moment, signals: Sequence[Signal]) -> tuple[Cell, ...]:
+def numbers_of(moment: Moment, signals: Sequence[Signal]) -> tuple[Cell, ...]:
+    """The values of signals, each with its unit."""
     return tuple(worded(signal, moment.numbers[signal.name]) for signal in signals)
 
 
-def _in_words(labels: dict[str, str]) -> str:
+def in_words(labels: dict[str, str]) -> str:
+    """The values of labels, in the order of their names."""
     return " ".join(value for _, value in sorted(labels.items()))
 
 
-def _clock(start: float, at: float) -> str:
+def clock(start: float, at: float) -> str:
+    """Minutes and seconds since the start."""
     minutes, rest = divmod(round(at - start), 60)
     return f"{minutes:02d}:{rest:02d}"

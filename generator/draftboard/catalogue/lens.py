@@ -1,0 +1,44 @@
+"""What the middleware of `deploy/vllm/probe` exposes: what vLLM says of each request, added up by class."""
+
+from functools import partial
+
+from draftboard.catalogue.metric import Metric, Owner, Presence
+
+_counter = partial(Metric, presence=Presence.PROBE, owner=Owner.FRONTEND)
+_by_class = partial(_counter, own_labels=("dimension", "class"))
+REQUESTS = _by_class(
+    name="draftboard_spec_class_requests_total",
+    unit="requests",
+    meaning="Requests whose answer has metrics of speculation, once in each dimension.",
+    help="Requests, by class.",
+)
+DRAFTS = _by_class(
+    name="draftboard_spec_class_drafts_total",
+    unit="drafts",
+    meaning="Drafts of these requests, counted when they end.",
+    help="Drafts, by class of their request.",
+)
+DRAFT_TOKENS = _by_class(
+    name="draftboard_spec_class_draft_tokens_total",
+    unit="tokens",
+    meaning="Draft tokens of these requests, counted when they end.",
+    help="Draft tokens, by class of their request.",
+)
+ACCEPTED_TOKENS = _by_class(
+    name="draftboard_spec_class_accepted_tokens_total",
+    unit="tokens",
+    meaning="Accepted tokens of these requests, counted when they end.",
+    help="Accepted tokens, by class of their request.",
+)
+DECODE_SECONDS = _by_class(
+    name="draftboard_spec_class_decode_seconds_total",
+    unit="seconds",
+    meaning="Time from first to last token of streams, and of plain answers that vLLM timed.",
+    help="Time after the first token of timed requests, by class.",
+)
+DECODE_TOKENS = _by_class(
+    name="draftboard_spec_class_decode_tokens_total",
+    unit="tokens",
+    meaning="Tokens after the first of these timed requests.",
+    help="Tokens after the first of timed requests, by class.",
+)

@@ -1,0 +1,86 @@
+"""The first tile of the first page: which model needs somebody first, for how long, and what to do."""
+
+from typing import Any
+
+from draftboard.dashboards import fields, leads
+from draftboard.dashboards.context import Context
+from draftboard.dashboards.grafana import GRAFANA, override, query
+from draftboard.dashboards.lines import by_health
+from draftboard.dashboards.panels.panel import Built, Queries, kind
+from draftboard.dashboards.transformations import SHORT_NAMES
+from draftboard.expr import promql
+from draftboard.expr.to_promql import promql_of
+from draftboard.signals import Edition, Level, events
+from draftboard.signals.health import WELL, health, health_age
+from draftboard.signals.overview import next_step
+from draftboard.status import Status
+
+TITLE = "Needs somebody first"
+_OTHERS = {
+    100: ("nothing to do", Status.GOOD),
+    101: ("no target is scraped, or none is selected", Status.QUIET),
+    102: ("no rules are loaded: run draftboard doctor", Status.ODD),
+}
+"""What is said where no model needs somebody."""
+
+
+@kind
+def needs_first(context: Context, *, width: int) -> Built:
+    """The worst model by name: its health, for how long, and the next step; or that there is nothing to do."""
+    if context.edition is Edition.RAW:
+        return Built(None, needs_rules=(health.title, next_step.title))
+    settings, scope = context.settings, context.scope(Level.MODEL, instant=True)
+    shown = promql_of(health, scope)
+    worst = promql.call("bottomk", "1", promql.binary(by_health(scope), "<=", promql.number(WELL)))
+
+    def of_worst(expr: str) -> str:
+        return promql.binary(expr, "and", worst, f"on ({', '.join(scope.labels)})")
+
+    def one(how: str, expr: str) -> str:
+        return promql.aggregate(how, (), expr)
+
+    any_model, loaded = one("count", shown), one("count", promql_of(events.watchdog, scope))
+    needing = one("count", promql.binary(shown, "<", promql.number(WELL)))
+    well = promql.binary(promql.constant("100", any_model), "unless", needing)
+    no_target = promql.binary(promql.constant("101", loaded), "unless", any_model)
+    no_rules = promql.binary(promql.binary("vector(102)", "unless", loaded), "unless", any_model)
+    lines = {
+        "worst": (of_worst(leads.with_page(shown, scope.labels, context.uids)), context.legend(Level.MODEL)),
+        "since": (of_worst(promql_of(health_age, scope)), "for"),
+        "next": (of_worst(promql_of(next_step, scope)), "next step"),
+        "well": (one("max", well), "All models"),
+        "no_target": (one("max", no_target), "Models"),
+        "no_rules": (one("max", no_rules), "Rules"),
+    }
+    look = fields.by_threshold(health, settings, fields.IN_STATES)
+    link = leads.of_series(f"${{__field.labels.{leads.PAGE}}}", "What explains it?", scope.labels, settings)
+    said: dict[str, Any] = {
+        str(code): {"text": text, "color": fields.IN_STATES[status], "index": code}
+        for code, (text, status) in _OTHERS.items()
+    }
+    return Queries(context, (), ()).panel(
+        "stat",
+        least=0,
+        shows=(health, health_age, next_step),
+        title=TITLE,
+        description="The worst model, of equals the busiest: its health, for how long, and what to do first.",
+        action="Click it for the page that explains it.",
+        fields=look
+        | {"noValue": "Prometheus does not answer", "links": link}
+        | {"mappings": [*look["mappings"], {"type": "value", "options": said}]},
+        targets=[query(expr, ref, legend=legend, instant=True) for ref, (expr, legend) in lines.items()],
+        options=GRAFANA["tiles"]["options"],
+        size=(width, 4),
+        overrides=[
+            # An empty list would leave the panel's own mappings.
+            override(
+                *("byFrameRefID", "since"),
+                unit=health_age.unit.grafana,
+                decimals=0,
+                mappings=fields.no_sample("transparent"),
+                color={"mode": "fixed", "fixedColor": "transparent"},
+            ),
+            override("byFrameRefID", "next", mappings=fields.mappings(next_step, settings, fields.PLAIN), links=[]),
+        ],
+        transformations=[SHORT_NAMES],
+    )

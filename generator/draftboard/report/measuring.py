@@ -1,0 +1,116 @@
+"""Servers that speculate, measured against those of their model that do not: both were read over the same time."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from draftboard.catalogue import Metric, latency, serving
+from draftboard.expr.to_numbers import values_of
+from draftboard.intervals import Estimate
+from draftboard.reading import Growth, Tally, counts_of
+from draftboard.report.numbers import COUNTED, Part
+from draftboard.report.scatter import ratios
+from draftboard.settings import Settings
+from draftboard.signals import Signal
+from draftboard.signals.costs import step_cost
+from draftboard.signals.latency import per_token
+from draftboard.signals.users import measured_speedup, speedup_high, speedup_low
+
+_ANY = "any"
+"""A method, for the label that a server needs to count as one that speculates: nobody may have named the real one."""
+MEASURED = (measured_speedup, speedup_low, speedup_high, step_cost)
+"""Signals that need a baseline."""
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """What a baseline measures of a model."""
+
+    speedup: float | None
+    """Of users' time per output token; None where it measures none."""
+    interval: Estimate | None = None
+    """95 % of it; None where the time has too few parts."""
+    step_cost: float | None = None
+    """Mean step over the baseline's; None where their batches are not alike."""
+    why: str = ""
+    """Why there is no speedup."""
+
+    @property
+    def answers(self) -> dict[Signal, float]:
+        """The values of signals, as far as they are known."""
+        low, high = (self.interval.low, self.interval.high) if self.interval else (None, None)
+        found = zip(MEASURED, (self.speedup, low, high, self.step_cost), strict=True)
+        return {signal: value for signal, value in found if value is not None}
+
+
+def parts_of(grown: Sequence[Growth], tallies: Sequence[Tally]) -> tuple[Part, ...]:
+    """What these engines counted in each part of the time."""
+    keys = {(one.source, one.model, one.engine) for one in tallies}
+    own = ([one for one in part.tallies if (one.source, one.model, one.engine) in keys] for part in grown)
+    return tuple(Part(**{name: _sum(each, metric) for name, metric in COUNTED.items()}) for each in own)
+
+
+def measuring(
+    variant: Sequence[Tally],
+    baseline: Sequence[Tally],
+    grown: Sequence[Growth],
+    seconds: float | None,
+    settings: Settings,
+) -> Measuring:
+    """Compare the engines of a variant with those of its baseline; `grown` are the parts of the time, if known."""
+    cost = _step_cost(variant, baseline, settings)
+    finished = min(_sum(side, latency.TIME_PER_OUTPUT_TOKEN.count) for side in (variant, baseline))
+    if finished < settings.traffic.requests_to_compare:
+        least = f"{finished:,.0f} requests finished on a side (minimum {settings.traffic.requests_to_compare:,.0f})"
+        return Measuring(None, step_cost=cost, why=least)
+    batches = _batches(variant, baseline)
+    # Without a time there are no rates: as many requests finished at any load.
+    if not seconds and batches and not _alike(batches, settings):
+        return Measuring(None, why="decode steps of {:.3g} requests against {:.3g}".format(*batches))
+    if seconds:
+        batches = [_sum(side, latency.END_TO_END_LATENCY.sum) / seconds / len(side) for side in (variant, baseline)]
+    sides = [_with_batch(side, batch) for side, batch in zip((variant, baseline), batches or (0.0, 0.0), strict=True)]
+    counts = counts_of([*sides[0], *sides[1]], settings, _ANY)
+    speedup = next(iter(values_of(measured_speedup, counts).values()), None)
+    before, after = (ratios(parts_of(grown, side)).get(per_token.mean.name) for side in (baseline, variant))
+    interval = before.over(after) if speedup and before and after else None
+    return Measuring(speedup, interval, cost, "" if speedup else measured_speedup.empty)
+
+
+def _with_batch(tallies: Sequence[Tally], batch: float) -> list[Tally]:
+    """With the mean number of running requests in place of that at the end."""
+    running = serving.REQUESTS_RUNNING.name
+    return [
+        replace(
+            one,
+            gauges={series: value for series, value in one.gauges.items() if series[0] != running}
+            | {(running, ()): batch},
+        )
+        for one in tallies
+    ]
+
+
+def _sum(tallies: Sequence[Tally], metric: Metric) -> float:
+    return sum(one.total(metric) or 0.0 for one in tallies)
+
+
+def _alike(pair: Sequence[float], settings: Settings) -> bool:
+    return math.isclose(*pair, rel_tol=settings.thresholds.load)
+
+
+def _batches(variant: Sequence[Tally], baseline: Sequence[Tally]) -> list[float]:
+    """Requests that share a step on average, which needs no time; empty where a side does not count its steps."""
+    sides = [
+        [_sum(side, of.count) for of in (latency.STEP_LATENCY, latency.STEP_TOKENS)] for side in (variant, baseline)
+    ]
+    return [requests / steps for requests, steps in sides] if all(map(all, sides)) else []
+
+
+def _step_cost(variant: Sequence[Tally], baseline: Sequence[Tally], settings: Settings) -> float | None:
+    batches = _batches(variant, baseline)
+    if not batches or not _alike(batches, settings):
+        return None
+    own, plain = (
+        _sum(side, latency.STEP_LATENCY.sum) / _sum(side, latency.STEP_LATENCY.count) for side in (variant, baseline)
+    )
+    return own / plain if plain else None

@@ -1,0 +1,38 @@
+"""Reports as OpenTelemetry log records (extra `draftboard[otlp]`)."""
+
+import atexit
+from collections.abc import Callable
+
+from draftboard import __version__, output
+from draftboard.extras import optional_module
+from draftboard.report.document import status_of
+from draftboard.report.objects import Report
+from draftboard.status import Status
+
+_WHY, _EXTRA = "--otlp requires", "otlp"
+
+
+def sender() -> Callable[[Report], None]:
+    """A function that sends a report of one model; the exporter reads its address from OTEL_EXPORTER_OTLP_ENDPOINT.
+
+    The body is the report as JSON, as `--json` prints it. DraftboardError where the SDK is not installed.
+    """
+    sdk = optional_module("opentelemetry.sdk._logs", _WHY, _EXTRA)
+    batches = optional_module("opentelemetry.sdk._logs.export", _WHY, _EXTRA)
+    otlp = optional_module("opentelemetry.exporter.otlp.proto.http._log_exporter", _WHY, _EXTRA)
+    records = optional_module("opentelemetry._logs", _WHY, _EXTRA)
+    provider = sdk.LoggerProvider()
+    provider.add_log_record_processor(batches.BatchLogRecordProcessor(otlp.OTLPLogExporter()))
+    atexit.register(provider.shutdown)
+    logger = provider.get_logger("draftboard", __version__)
+
+    def send(report: Report) -> None:
+        (model,) = report.models
+        bad = status_of(model) is Status.BAD or model.waiting.says is not None
+        severity = records.SeverityNumber.WARN if bad else records.SeverityNumber.INFO
+        taken = None if report.taken_at is None else int(report.taken_at * 1e9)
+        body, about = output.as_json(report, indent=None), {"gen_ai.request.model": model.model}
+        record = records.LogRecord(timestamp=taken, severity_number=severity, body=body, attributes=about)
+        logger.emit(record)
+
+    return send

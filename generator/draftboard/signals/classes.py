@@ -1,0 +1,106 @@
+"""Whom speculation helps: acceptance, length and time per token by class of request, where the lens runs."""
+
+from functools import partial
+
+from draftboard.catalogue import lens
+from draftboard.expr.nodes import Expr, InWindow, ignoring, rate
+from draftboard.quantity import Setting
+from draftboard.signals.costs import draft_cost, verify_inflation
+from draftboard.signals.economics import ESTIMATE, SPEEDUP_BANDS
+from draftboard.signals.signal import Better, Signal, Unit
+from draftboard.signals.traffic import LEAST_DRAFTS, draft_tokens
+
+ONE, BOTH = "temperature", "temperature and prompt"
+"""Two of the dimensions in each of which a request has one class."""
+CLASS = lens.DRAFTS.own_labels
+_EACH_CLASS = ignoring(*CLASS, group="left")
+lens_coverage = Signal(
+    name="lens_coverage",
+    title="Coverage of the lens",
+    question="Does the lens see all requests?",
+    description="Draft tokens of requests that the lens measured / all that vLLM counts: below "
+    "thresholds.lens_coverage no class is judged.",
+    action="If it is low, look for streams without usage, aborted requests, and n above 1.",
+    note="The lens counts a request when it ends, so that long requests shift it within the window.",
+    better=Better.HIGHER,
+    expr=rate(lens.DRAFT_TOKENS, ()).where("dimension", ONE) / draft_tokens,
+    record="draftboard_spec_lens_coverage:ratio_rate{window}",
+    empty="no server has the lens, or idle",
+)
+_seen = lens_coverage >= Setting("thresholds.lens_coverage")
+_drafts = rate(lens.DRAFTS)
+_class = partial(Signal, by=CLASS, empty="no lens, or it sees too little of the traffic")
+
+
+def _judged(figure: Expr) -> Expr:
+    """Of classes with enough drafts, where the lens sees nearly all."""
+    return (figure & (InWindow(_drafts) >= LEAST_DRAFTS)).combined("and", _seen, ignoring(*CLASS))
+
+
+_requests = rate(lens.REQUESTS)
+class_share = _class(
+    name="class_share",
+    title="Share of requests by class",
+    short="Requests",
+    question="Where do a model's requests go?",
+    description="Requests of a class / all that the lens measured in the same dimension.",
+    action="Use it to see how much a class weighs.",
+    expr=_requests.ratio(_requests.sum("class"), ignoring("class", group="left")).combined(
+        "and", _seen, ignoring(*CLASS)
+    ),
+    record="draftboard_spec_class_share:ratio_rate{window}",
+)
+class_acceptance = _class(
+    name="class_acceptance",
+    title="Draft acceptance by class",
+    short="Accepted",
+    question="Which requests are accepted badly?",
+    description="Accepted / drafted tokens of the requests of a class that ended in the window.",
+    action="Where it is low, serve the class without speculation, or train the drafter on its text.",
+    better=Better.HIGHER,
+    expr=_judged(rate(lens.ACCEPTED_TOKENS) / rate(lens.DRAFT_TOKENS)),
+    record="draftboard_spec_class_acceptance:ratio_rate{window}",
+)
+class_length = _class(
+    name="class_length",
+    title="Mean acceptance length by class",
+    short="Length",
+    question="How many tokens does a speculative step of each class yield?",
+    description="1 + accepted tokens / drafts of the requests of a class that ended in the window.",
+    action="Compare with the model's break-even length.",
+    unit=Unit.TOKENS,
+    better=Better.HIGHER,
+    expr=_judged(1 + rate(lens.ACCEPTED_TOKENS) / _drafts),
+    record="draftboard_spec_class_length:mean_rate{window}",
+    decimals=2,
+)
+class_speedup = _class(
+    name="class_speedup",
+    title="Expected speedup by class",
+    short="Expected",
+    question="Which requests gain from speculation?",
+    description="Mean acceptance length / break-even length of the drafts of a class, at the costs c and v: below 1 "
+    "its speculative steps lose.",
+    action="Below 1, serve the class without speculation, or measure it against a baseline.",
+    note=f"Of speculative steps alone. {ESTIMATE}",
+    unit=Unit.TIMES,
+    better=Better.HIGHER,
+    bands=SPEEDUP_BANDS,
+    expr=class_length.per(
+        (rate(lens.DRAFT_TOKENS) / _drafts)
+        .combined("*", draft_cost, _EACH_CLASS)
+        .combined("+", verify_inflation, _EACH_CLASS)
+    ),
+    decimals=2,
+)
+class_time_per_token = _class(
+    name="class_time_per_token",
+    title="Time per output token by class",
+    short="TPOT",
+    question="Whose tokens come slowly?",
+    description="Time from first to last token / tokens after the first, of streams and of answers that vLLM timed.",
+    action="Compare classes of like prompts.",
+    unit=Unit.SECONDS,
+    better=Better.LOWER,
+    expr=(rate(lens.DECODE_SECONDS) / rate(lens.DECODE_TOKENS)).combined("and", _seen, ignoring(*CLASS)),
+)

@@ -1,0 +1,117 @@
+"""A server against the model's other servers at the same moment: no past is needed."""
+
+from draftboard.catalogue import latency, serving
+from draftboard.expr.nodes import (
+    Binary,
+    Expr,
+    InWindow,
+    Labels,
+    Matching,
+    OverTime,
+    constant,
+    first_of,
+    merged,
+    on,
+    over_level,
+    rate,
+)
+from draftboard.expr.scope import Level
+from draftboard.quantity import RATE_WINDOW, Setting
+from draftboard.signals import requests, responses
+from draftboard.signals.signal import Better, Code, Signal, Unit
+from draftboard.status import Status
+
+_TWICE = 2
+"""How many times the share or the wait of the others a server's must be."""
+_OF_SERVICE = on(Labels("scope"), Labels("job"), Labels("model_name"), group="right")
+_OF_MODEL = Matching((Labels("instance"),), group="right")
+
+
+def _of_server(figure: Expr) -> Expr:
+    """A sum over the engines of a server."""
+    return over_level("sum", figure.at(Level.ENGINE))
+
+
+def _others(figure: Expr, level: Level, beside: Matching) -> Expr:
+    """A server's figure taken from the sum over all servers, of a service or of those that draft as it does."""
+    total = over_level("sum", figure.at(Level.TARGET)).at(level)
+    return Binary(total, "-", figure, beside)
+
+
+def _fails(bad: Expr, every: Expr) -> Expr:
+    others = _others(bad, Level.SERVICE, _OF_SERVICE) / _others(every, Level.SERVICE, _OF_SERVICE)
+    share = requests.more_than_chance(InWindow(bad), InWindow(every)) > Setting("thresholds.errors")
+    return share > others * _TWICE
+
+
+_steps = rate(latency.STEP_LATENCY.count)
+_step_seconds = rate(latency.STEP_LATENCY.sum)
+_other_steps = _others(_steps, Level.MODEL, _OF_MODEL)
+_enough = Setting("traffic.steps_to_judge")
+
+
+def _no_more_than_others(figure: Expr) -> Expr:
+    """Where a server does no more of something than a server of its kind does on average."""
+    mean = over_level("avg", figure.at(Level.TARGET)).at(Level.MODEL)
+    return Binary(mean * (1 + Setting("thresholds.load")), ">=", figure, _OF_MODEL)
+
+
+# More work makes batches larger and steps longer: a server that does no more than the others has no such excuse.
+_slow = (
+    (
+        _step_seconds / _steps
+        > Setting("thresholds.slow_steps") * (_others(_step_seconds, Level.MODEL, _OF_MODEL) / _other_steps)
+    )
+    & (InWindow(_steps) >= _enough)
+    & (InWindow(_other_steps) >= _enough)
+    & _no_more_than_others(rate(serving.GENERATION_TOKENS))
+    & _no_more_than_others(rate(serving.PROMPT_TOKENS))
+)
+_started = rate(latency.TIME_TO_FIRST_TOKEN.count)
+_held = _of_server(requests.requests_running) + _of_server(requests.requests_waiting)
+_servers = over_level("count", _started.at(Level.TARGET)).at(Level.MODEL)
+_starved = (_started.equals(0) & _held.equals(0)) & (
+    (InWindow(_others(_started, Level.MODEL, _OF_MODEL)) > 0)
+    >= Setting("traffic.requests_to_compare") * Binary(_servers, "-", constant(1, _started), _OF_MODEL)
+)
+_waiting = over_level("sum", OverTime("avg_over_time", requests.requests_waiting, RATE_WINDOW).at(Level.ENGINE))
+_wait_of_others = _others(_waiting, Level.MODEL, _OF_MODEL) / _others(_started, Level.MODEL, _OF_MODEL)
+_waits = ((_waiting >= 1).per(_started) > Setting("thresholds.queue_wait")) & (
+    (_waiting >= 1).per(_started) > _wait_of_others * _TWICE
+)
+server_outlier = Signal(
+    name="server_outlier",
+    title="Servers unlike the others",
+    question="Does one server do worse than the model's other servers?",
+    description="1 for a server whose requests fail, whose decode steps are slow, that gets no request or lets "
+    "requests wait, unlike the model's other servers now.",
+    action="Take it out of rotation, and compare its log, GPU and arguments with the others'.",
+    note="Fails: over thresholds.errors, and twice the share of the others. Slow: over thresholds.slow_steps times the "
+    "others' mean step while it generates and reads no more tokens than they do. Waits: over thresholds.queue_wait, "
+    "and twice as long as the others. Steps and traffic are compared between servers of one method and variant.",
+    unit=Unit.CODE,
+    better=Better.LOWER,
+    expr=merged(
+        "symptom",
+        {
+            "requests fail": constant(
+                1,
+                first_of(
+                    _fails(responses.http_requests.where("status", "5xx").sum("status"), responses.http_responses.expr),
+                    _fails(
+                        _of_server(requests.requests_finished.where("finished_reason", "error").sum("finished_reason")),
+                        _of_server(requests.request_rate),
+                    ),
+                ),
+            ),
+            "decode steps are slow": constant(1, _slow),
+            "no request arrives": constant(1, _starved),
+            "requests wait": constant(1, _waits),
+        },
+    ),
+    record="vllm_server_outlier:bool",
+    levels=(Level.TARGET,),
+    by=("symptom",),
+    codes=(Code(1, "unlike the others", Status.WARN, "outlier"),),
+    empty="every server does as the others do, or the model has one",
+)

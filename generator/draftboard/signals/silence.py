@@ -1,0 +1,106 @@
+"""Users that no server tells of: they do not arrive, are all refused, or a probe in their place fails."""
+
+from draftboard.catalogue import around
+from draftboard.durations import Duration
+from draftboard.expr.nodes import (
+    Before,
+    Evaluator,
+    Expr,
+    Function,
+    If,
+    InWindow,
+    Match,
+    OverTime,
+    Raw,
+    Ref,
+    Window,
+    constant,
+    first_of,
+    merged,
+    over_level,
+)
+from draftboard.expr.scope import Level
+from draftboard.quantity import RATE_WINDOW, SILENCE, Setting
+from draftboard.signals import responses, traffic
+from draftboard.signals.comparison import BASELINE, BEFORE, ENOUGH, past
+from draftboard.signals.presence import of_servers
+from draftboard.signals.signal import Better, Code, Signal, Unit
+from draftboard.status import Status
+
+_JUST_BEFORE = Duration(900)
+_HALF = 0.5
+_LEAST = Setting("traffic.requests_to_compare")
+
+
+def _of_service(figure: Expr) -> Expr:
+    return over_level("sum", figure.at(Level.MODEL))
+
+
+_started = _of_service(traffic.first_tokens)
+_never_idle = over_level(
+    "group",
+    ((past("min_over_time", traffic.first_tokens) > 0) & (past("count_over_time", traffic.first_tokens) >= ENOUGH)).at(
+        Level.MODEL
+    ),
+)
+"""Models that had requests in every window of their day."""
+_began = (
+    (InWindow(_started.ago(_JUST_BEFORE)) >= _LEAST)
+    & (_started.ago(_JUST_BEFORE) >= _started.ago(BEFORE) * _HALF)  # An evening falls asleep slowly.
+    & _never_idle
+)
+silence = Signal(
+    name="silence",
+    title="Silent models",
+    question="Have a model's requests stopped on all servers?",
+    description="1 for a model that had requests all day, until a moment ago, and gets none on any server.",
+    action="Send a request as a user does: look at the gateway, names and certificates.",
+    note="Until requests arrive again. A model that is idle at any time of its day (rules.baseline) is not watched.",
+    unit=Unit.CODE,
+    better=Better.LOWER,
+    expr=constant(1, _started.equals(0)).combined("unless", responses.http_responses > 0)
+    & If(Evaluator.RECORDS, first_of(_began, Before(Ref("silence"), RATE_WINDOW * 2)), _began),
+    record="vllm_silent:bool",
+    levels=(Level.SERVICE,),
+    codes=(Code(1, "silent", Status.BAD),),
+    empty="requests arrive, or the model is idle at times",
+)
+
+
+def _answers(*status: Match) -> Expr:
+    """HTTP responses of the paths that generate, of a model's servers."""
+    paths = Raw(around.HTTP_REQUESTS, Window.RATE, (Match("handler", "=~", responses.GENERATING), *status))
+    return over_level("sum", of_servers("sum", Function("rate", paths)).at(Level.TARGET))
+
+
+_refused = _answers(Match("status", "=", "4xx"))
+_served_lately = over_level("group", (OverTime("max_over_time", traffic.first_tokens, BASELINE) > 0).at(Level.MODEL))
+_all_refused = (
+    (_refused / _answers() >= Setting("thresholds.refused")) & (InWindow(_refused) >= _LEAST) & _served_lately
+)
+_probed = over_level("max", Function("max_over_time", Raw(around.PROBE_SUCCESS, SILENCE)))
+unserved = Signal(
+    name="unserved",
+    title="Models whose users get nothing",
+    question="Do a model's users get nothing, though its servers are up?",
+    description="1 for a model whose requests have stopped on all servers, are all answered with 4xx, or whose probes "
+    "all fail.",
+    action="Send a request as a user does: compare its path, model name and key with what the servers expect.",
+    note="Answered with 4xx: thresholds.refused of the requests for generated text, of a model that served some within "
+    "rules.baseline. Probes are those of the blackbox exporter whose targets have the label model_name.",
+    unit=Unit.CODE,
+    better=Better.LOWER,
+    expr=merged(
+        "symptom",
+        {
+            "no request arrives any more": constant(1, silence),
+            "all requests are answered with 4xx": constant(1, _all_refused),
+            "its probes fail": constant(1, _probed.equals(0)),
+        },
+    ),
+    record="vllm_unserved:bool",
+    levels=(Level.SERVICE,),
+    by=("symptom",),
+    codes=(Code(1, "unserved", Status.BAD),),
+    empty="every model serves its users, or is idle",
+)

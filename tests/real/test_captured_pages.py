@@ -1,0 +1,165 @@
+"""Pages of real llama.cpp and Ray Serve in a Prometheus with the dialect's rules: every command in every state."""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from conftest import replayed
+from draftboard.lab import openmetrics
+from draftboard.lab.replay import Replay, firings
+from draftboard.settings import Settings
+from support import command_line
+from support.dialects import captured
+
+pytestmark = pytest.mark.prometheus
+START, STEP, MINUTES = 1_760_000_000, 15, 20
+COUNT = MINUTES * 60 // STEP
+END = START + (COUNT - 1) * STEP
+_Labels = frozenset[tuple[str, str]]
+_Page = dict[tuple[str, _Labels], tuple[float, bool]]
+"""Values by series, and whether each is a counter's."""
+PAST = {
+    "llama.cpp": {
+        "fresh": ("draft_model", "draft-model-idle", "draft-model-idle"),
+        "idle": ("draft_model", "draft-model-2", "draft-model-2"),
+        "idle-plain": ("none", "baseline-2", "baseline-2"),
+        "stopped": ("draft_model", "draft-model-1", ""),
+        "unlabelled": ("", "baseline-1", "baseline-2"),
+        "tiny/plain": ("none", "baseline-1", "baseline-2"),
+        "tiny/draft": ("draft_model", "draft-model-1", "draft-model-2"),
+        "tiny/ngram": ("ngram", "ngram-simple-1", "ngram-simple-2"),
+    },
+    "ray": {
+        "fresh": ("ngram", "fresh", "fresh"),
+        "idle": ("ngram", "idle-after-load", "idle-after-load"),
+        "tiny/drafting": ("ngram", "1", "2"),
+        "tiny/plain": ("none", "plain-1", "plain-2"),
+        "stopped": ("ngram", "2", "stopped"),
+    },
+}
+"""By model and server: its method, and the pages of the first and the last scrape; it does not answer with none."""
+STATES = {
+    "llama.cpp": {
+        "fresh/draft_model": "idle",
+        "idle/draft_model": "idle",
+        "idle-plain/none": "speculation off",
+        "stopped/draft_model": "down",
+        "tiny/draft_model": "drafting",
+        "tiny/ngram": "drafting",
+        "tiny/none": "speculation off",
+        "unlabelled/": "speculation off",
+    },
+    "ray": {
+        "/ngram": "idle",  # Nothing was counted yet, not even for a model.
+        "idle/ngram": "idle",
+        "stopped/ngram": "idle",  # No tokens; that requests are inside is an alert.
+        "tiny/ngram": "drafting",
+        "tiny/none": "speculation off",
+    },
+}
+SPEEDUPS = {"llama.cpp": {"draft_model": 0.233, "ngram": 0.677}, "ray": {"ngram": 1.0}}
+"""Of the clients; behind Ray both sides are one run."""
+ALERTS = {"llama.cpp": {"VLLMModelDown", "VLLMTargetDown"}, "ray": {"VLLMEngineStuck"}}
+
+
+def read(dialect: str, state: str) -> _Page:
+    return {
+        (one.name, frozenset(one.labels.items())): (one.value, family.type != "gauge")
+        for family in text_string_to_metric_families(captured(dialect, state))
+        for one in family.samples
+    }
+
+
+def between(first: _Page, second: _Page, share: float) -> Iterator[tuple[str, _Labels, float]]:
+    """What a page shows so far from one to the other: counters grow evenly, gauges change half-way."""
+    for (name, labels), (value, counts) in (second if share >= 0.5 else first).items():
+        start, _ = first.get((name, labels), (0.0, counts))
+        end, _ = second.get((name, labels), (start, counts))
+        yield name, labels, start + share * (end - start) if counts else value
+
+
+def recording(dialect: str, path: Path) -> Path:
+    with path.open("w", encoding="utf-8") as text:
+        for place, (method, *states) in PAST[dialect].items():
+            model = place.partition("/")[0]
+            target = {"job": "engines", "instance": place, "spec_method": method}
+            first, second = (read(dialect, state) if state else {} for state in states)
+            for step in range(COUNT):
+                share, at = step / (COUNT - 1), START + step * STEP
+                up = bool(second) or share < 0.5
+                for name, labels, value in between(first, second, share) if up else ():
+                    own = dict(labels)
+                    # llama.cpp has no models: its name is a label of the target.
+                    own |= {"model_name": model} if "model_name" in own or dialect == "llama.cpp" else {}
+                    text.write(f"{openmetrics.series(name, own | target)} {value!r} {at}\n")
+                target_own = target | ({"model_name": model} if dialect == "llama.cpp" else {})
+                text.write(f"{openmetrics.series('up', target_own)} {int(up)} {at}\n")
+        text.write("# EOF\n")
+    return path
+
+
+class World:
+    """A Prometheus with the pasts of one dialect's servers, and the commands on it."""
+
+    def __init__(self, dialect: str, replay: Replay, folder: Path) -> None:
+        self.dialect, self.replay, self.config = dialect, replay, folder / "settings.toml"
+        self.config.write_text(f'[series]\ndialect = "{dialect}"\n')
+
+    def run(self, command: str, *words: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, Any], str]:
+        where = ("--prometheus", self.replay.client.url, "--config", self.config, "--at", str(END), "--json")
+        code, out, err = command_line.run(command, *where, *words, capsys=capsys)
+        return code, json.loads(out) if out else {}, err
+
+
+@pytest.fixture(scope="module", params=PAST)
+def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    folder, dialect = tmp_path_factory.mktemp(request.param), request.param
+    settings = Settings.model_validate({"series": {"dialect": dialect}})
+    with ExitStack() as stack:
+        replay = stack.enter_context(replayed(recording(dialect, folder / "past.om"), settings))
+        yield World(dialect, replay, folder)
+
+
+def test_a_report_tells_every_state(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    code, found, err = world.run("report", capsys=capsys)
+    assert (code, err) == (0, "")
+    states = {f"{one['model']}/{one['method'] or ''}": one["state"] for one in found["models"]}
+    assert states == STATES[world.dialect]
+    assert not [note for note in found["notes"] if "[series]" in note], "the setting is right"
+
+
+def test_doctor_finds_no_fault_but_the_server_that_is_down(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    _, found, err = world.run("doctor", capsys=capsys)
+    assert err == ""
+    (examination,) = found["examinations"]
+    faults = [one for one in examination["findings"] if one["severity"] != "note" and "GPU exporter" not in one["what"]]
+    assert [f"{one['where']}: {one['what']}" for one in faults if "stopped" not in one["where"]] == []
+    assert not re.search(r"\bvllm:", json.dumps(found)), "names are the dialect's"
+
+
+def test_history_has_no_change_where_nothing_changed(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    code, found, err = world.run("history", "--range", "15m", capsys=capsys)
+    assert (code, err) == (0, "")
+    assert {one["model"] for one in found["models"]} >= {"idle", "tiny"}
+    assert [change for one in found["models"] for change in one["changes"]] == []
+
+
+def test_compare_finds_the_speedup_of_the_pages(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    for method, speedup in SPEEDUPS[world.dialect].items():
+        sides = ("spec_method=none", f"spec_method={method}", "--model", "tiny")
+        code, found, err = world.run("compare", *sides, "--force", capsys=capsys)
+        assert (code, err) == (0, "")
+        assert found["measured"]["speedup"] == pytest.approx(speedup, rel=1e-2)
+        assert found["verdict"]["says"] == ("users wait longer" if speedup < 0.9 else "about even")
+
+
+def test_the_stopped_server_alone_has_alerts(world: World) -> None:
+    found = [one for one in firings(world.replay) if not one.alert.startswith("Draftboard")]
+    assert {one.alert for one in found if one.labels["model_name"] == "stopped"} == ALERTS[world.dialect]
+    assert [one for one in found if one.labels["model_name"] != "stopped"] == []

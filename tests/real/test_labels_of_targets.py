@@ -1,0 +1,188 @@
+"""Six jobs whose labels are those that people have: nothing is added up unasked, and each printed fix works."""
+
+import re
+import signal
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+import yaml
+
+from conftest import program
+from draftboard.doctor import examine_prometheus
+from draftboard.doctor.finding import Examination, Finding
+from draftboard.durations import Duration
+from draftboard.expr.to_promql import promql_of
+from draftboard.lab import openmetrics
+from draftboard.lab.replay import Replay, replaying
+from draftboard.prometheus import Client, Server
+from draftboard.reading import Page, Recorded, load
+from draftboard.report import Report, report
+from draftboard.settings import Settings
+from draftboard.settings import load as load_settings
+from draftboard.signals import Level, Scope
+from draftboard.signals.acceptance import acceptance
+from support.loopback import answering, page
+from support.replays import behind
+
+pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("labels_of_targets")]
+PAGE = load(Path(__file__).parent.parent / "data/v0.32.0-ngram-load.prom")
+START, STEP, COUNT = 1_760_000_000, 30, 24
+END = START + STEP * (COUNT - 1)
+MODEL = "m"
+SERVERS: dict[str, dict[str, str]] = {
+    "a": {"job": "vllm", "env": "prod", "spec_method": "eagle3"},
+    "b": {"job": "vllm", "env": "staging", "spec_method": "eagle3"},
+    "c": {"job": "teams", "team": "search", "cost_centre": "12", "spec_method": "eagle3"},
+    "d": {"job": "teams", "team": "ads", "cost_centre": "34", "spec_method": "eagle3"},
+    "e": {"job": "pools", "rack": "r1", "spec_method": "eagle3"},
+    "f": {"job": "pools", "rack": "r1", "spec_method": "eagle3"},
+    "g": {"job": "pools", "rack": "r2", "spec_method": "eagle3"},
+    "h": {"job": "spelled", "spec_method": "Eagle-3"},
+    "i": {"job": "renamed", "spec_method": "eagle3"},
+    "j": {"job": "dropped", "spec_method": "eagle3"},
+}
+ACCEPTED: Mapping[str, tuple[int, int]] = {"a": (526, 1_000), "b": (748, 34_000)}
+"""Accepted and draft tokens in each scrape interval: 52.6 % and 2.2 %, together 3.64 %."""
+
+
+def grown(page: Page, server: str, step: int) -> Iterator[tuple[str, dict[str, str], float]]:
+    """Samples of a server at a scrape."""
+    accepted, drafted = ACCEPTED.get(server, (600, 1_000))
+    counts = {"num_drafts": drafted / 4, "num_draft_tokens": drafted, "num_accepted_tokens": accepted}
+    for (name, labels), value in page.values.items():
+        own = dict(labels) | {"model_name": MODEL}
+        if (job := SERVERS[server]["job"]) == "renamed":
+            own["model"] = own.pop("model_name")
+        if job == "dropped" and name.endswith("_bucket"):
+            continue
+        short = name.removeprefix("vllm:spec_decode_").removesuffix("_total")
+        each = accepted / 4 if short.endswith("per_pos") else counts.get(short, value / COUNT)
+        yield name, own, each * step if re.search("_(total|bucket|count|sum)$", name) else value
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("six-jobs") / "six.om"
+    with path.open("w", encoding="utf-8") as text:
+        for server, labels in SERVERS.items():
+            target = labels | {"instance": server}
+            for step in range(COUNT):
+                samples = [*grown(PAGE, server, step), ("up", {}, 1.0)]
+                text.writelines(
+                    f"{openmetrics.series(name, own | target)} {value!r} {START + step * STEP}\n"
+                    for name, own, value in samples
+                )
+        text.write("# EOF\n")
+    return path
+
+
+def replayed(recording: Path, settings: Settings, stack: ExitStack) -> Replay:
+    groups, _ = behind([promql_of(acceptance, Scope(settings))], settings)
+    prometheus, promtool = program("prometheus"), program("promtool")
+    return stack.enter_context(
+        replaying(recording, settings, recording_rules=groups, prometheus=prometheus, promtool=promtool)
+    )
+
+
+@pytest.fixture(scope="module")
+def replay(recording: Path) -> Iterator[Replay]:
+    with ExitStack() as stack:
+        yield replayed(recording, Settings(), stack)
+
+
+@pytest.fixture(scope="module")
+def examination(replay: Replay) -> Examination:
+    return examine_prometheus(replay.client, replay.settings, END)
+
+
+def about(examination: Examination, where: str, words: str) -> Finding:
+    (found,) = (one for one in examination.findings if where in one.where and words in one.what)
+    return found
+
+
+def shares(told: Report, job: str) -> dict[str, str]:
+    """Acceptance of each entry of a job, by its further labels."""
+    return {
+        ",".join(
+            text for name, text in sorted(model.labels.items()) if name != "job"
+        ): f"{model.speculation.acceptance:.1%}"
+        for model in told.models
+        if model.labels["job"] == job and model.speculation and model.speculation.acceptance
+    }
+
+
+def test_servers_that_differ_by_a_target_label_are_found_with_their_own_numbers(examination: Examination) -> None:
+    found = about(examination, f'"{MODEL}" (eagle3) of job vllm', "the target label env (prod, staging)")
+    assert "3.6% of draft tokens accepted together" in found.what
+    assert '52.6% and a length of 3.10 where it is "prod"' in found.what
+    assert '2.2% and a length of 1.09 where it is "staging"' in found.what
+    assert "team (ads, search)" in about(examination, "of job teams", "which no record keeps").what
+    assert "cost_centre" not in str(examination.findings)  # each server has its own value of an unknown name
+    assert "rack (r1, r2)" in about(examination, "of job pools", "which no record keeps").what
+
+
+def test_a_report_never_adds_them_up(replay: Replay) -> None:
+    told = report(Recorded(replay.client.url, at=END), replay.settings)
+    assert shares(told, "vllm") == {"prod": "52.6%", "staging": "2.2%"}
+    assert len(shares(told, "pools")) == 2
+    assert any("(env, rack, team)" in note and "reported apart" in note for note in told.notes)
+
+
+def test_a_method_by_another_spelling_is_found_and_has_its_own_cost(replay: Replay, examination: Examination) -> None:
+    found = about(examination, "of job spelled", 'spec_method="Eagle-3" is compared letter by letter')
+    assert yaml.safe_load(found.paste)["relabel_configs"][0]["replacement"] == "eagle3"
+    told = report(Recorded(replay.client.url, at=END), replay.settings)
+    assert {model.method for model in told.models} == {"eagle3"}
+
+
+def test_a_renamed_label_and_dropped_buckets_are_named_as_that(examination: Examination) -> None:
+    renamed = about(examination, "i of job renamed", "no label model_name")
+    assert 'model_name = "model" in [labels]' in renamed.fix
+    dropped = about(examination, "j of job dropped", "_bucket")
+    assert "relabelling, a collector or a proxy drops them" in dropped.what
+    assert not [one for one in examination.findings if "older than" in one.what]
+
+
+def test_the_settings_that_the_doctor_prints_keep_servers_apart(
+    examination: Examination, recording: Path, tmp_path: Path
+) -> None:
+    paste = about(examination, "of job vllm", "target label env").paste
+    (line,) = (line[1:] for line in paste.splitlines() if line.startswith("+scope"))
+    (tmp_path / "mine.toml").write_text(f"[labels]\n{line}\n")
+    settings = load_settings(tmp_path / "mine.toml")
+    with ExitStack() as stack:
+        applied = replayed(recording, settings, stack)
+        again = examine_prometheus(applied.client, settings, END)
+        rows = applied.client.query(promql_of(acceptance, Scope(settings, Level.MODEL)), END)
+    assert not [one for one in again.findings if "label env" in one.what]
+    recorded = {row.labels["env"]: row.samples[0][1] for row in rows if row.labels["job"] == "vllm"}
+    assert recorded == {"prod": pytest.approx(0.526), "staging": pytest.approx(0.022)}
+
+
+def test_the_relabelling_that_the_doctor_prints_keeps_servers_apart(examination: Examination, tmp_path: Path) -> None:
+    paste = about(examination, "of job vllm", "target label env").paste
+    lines = [line[1:] for line in paste.partition("prometheus.yml\n")[2].splitlines()]
+    assert {line[0] for line in paste.splitlines() if line} <= {"+", "-", " ", "#"}
+    (job,) = yaml.safe_load("\n".join(lines))["scrape_configs"]
+    text = Path(__file__).parent.parent.joinpath("data/v0.32.0-ngram-load.prom").read_text()
+    with ExitStack() as stack:
+        served = page(text, Content_Type="text/plain; version=0.0.4")
+        places = [stack.enter_context(answering(served)) for _ in range(2)]
+        job["static_configs"] = [
+            {"targets": [place], "labels": {"env": env, "spec_method": "eagle3"}}
+            for place, env in zip(places, ("prod", "staging"), strict=True)
+        ]
+        config = {"scrape_configs": [job | {"scrape_interval": "1s", "scrape_timeout": "1s"}]}
+        server = Server(program("prometheus"), tmp_path, Duration(60), yaml.safe_dump(config))
+        client = stack.enter_context(Client(stack.enter_context(server.running())))
+        for _ in range(600):
+            if client.query("count(vllm:num_requests_running) == 2", time.time()):
+                break
+            signal.sigtimedwait([], 0.1)
+        jobs = {row.labels["job"] for row in client.query("vllm:num_requests_running", time.time())}
+        again = examine_prometheus(client, Settings(), time.time())
+    assert jobs == {"vllm-prod", "vllm-staging"}
+    assert not [one for one in again.findings if "label env" in one.what]

@@ -1,0 +1,47 @@
+"""The image of the command line: built, and run as nobody on a read-only root."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT
+from draftboard import __version__
+from stack.engine import Engine
+from stack.stand_ins import images
+
+pytestmark = pytest.mark.stack
+IMAGE = "draftboard/draftboard:test"
+HARDENED = ("run", "--rm", "--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges", "--network=none")
+
+
+@pytest.fixture(scope="module")
+def image(docker: Engine) -> str:
+    classic = (
+        replace(docker, environment={**docker.environment, "DOCKER_BUILDKIT": "0"}) if docker.is_private else docker
+    )
+    arguments = ("--build-arg", f"PYTHON_IMAGE={images()['python']}", "--build-arg", "EXTRAS=mcp")
+    file = ROOT / "deploy/simulator/Dockerfile"
+    classic.docker("build", "--quiet", "--file", file, "--target", "cli", *arguments, "--tag", IMAGE, ROOT)
+    return IMAGE
+
+
+def test_it_runs_as_nobody_and_writes_nothing(docker: Engine, image: str) -> None:
+    assert docker.docker(*HARDENED, image, "--version").endswith(__version__)
+    assert docker.docker("image", "inspect", image, "--format", "{{.Config.User}}") == "65534:65534"
+
+
+def test_it_examines_files_that_are_mounted(docker: Engine, image: str, tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    compose = tmp_path / "compose.yaml"
+    compose.write_text("services:\n  v:\n    image: vllm/vllm-openai\n    command: --model M --speculative-model=x\n")
+    done = docker.tried(*HARDENED, f"--volume={tmp_path}:/work:ro", image, "doctor", "compose.yaml")
+    assert done.returncode == 1
+    assert "services.v" in done.stdout
+
+
+def test_it_adds_little_to_its_base(docker: Engine, image: str) -> None:
+    sizes = [
+        int(docker.docker("image", "inspect", name, "--format", "{{.Size}}")) for name in (image, images()["python"])
+    ]
+    assert sizes[0] - sizes[1] < 120_000_000

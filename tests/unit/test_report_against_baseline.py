@@ -1,0 +1,166 @@
+"""A server without speculation beside one of its model that speculates: it measures, and is not blended in."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from draftboard.catalogue import latency
+from draftboard.reading import Growth, Lifetime, Tally
+from draftboard.report import ModelReport, Reading, report, verdict_of
+from draftboard.report.document import document, status_of
+from draftboard.settings import Settings
+from draftboard.status import Status
+from support import command_line
+from support.known import known
+from support.tallies import tally
+
+run = partial(command_line.run, "report")
+DATA = Path(__file__).parent.parent / "data"
+LOAD, BASELINE, DP2 = (DATA / f"v0.32.0-{name}.prom" for name in ("ngram-load", "baseline", "ngram-dp2"))
+LENGTH, SECONDS, PARTS = 40, 60.0, 20
+
+
+def server(
+    time: float,
+    source: str,
+    *,
+    speculates: bool = True,
+    requests: int = 60,
+    batch: float = 2.0,
+    length: int = LENGTH,
+    queued: float = 0.0,
+    model: str = "m",
+) -> Tally:
+    """Requests that took so long a token; drafts of three tokens, each step of which yields two tokens."""
+    tokens = float(requests * length)
+    steps = round((tokens - requests) / (2 if speculates else 1))
+    counted = tally(
+        [steps * 0.6, steps * 0.3, steps * 0.1] if speculates else (),
+        drafts=float(steps) if speculates else None,
+        generated=tokens,
+        prompts=tokens,
+        requests=float(requests),
+        times={
+            latency.TIME_TO_FIRST_TOKEN: [queued] * requests,
+            latency.TIME_PER_OUTPUT_TOKEN: [time] * requests,
+            latency.STEP_LATENCY: [time * (2 if speculates else 1)] * steps,
+            latency.STEP_TOKENS: [1] * round(steps / batch),
+            latency.END_TO_END_LATENCY: [queued + time * length] * requests,
+        },
+        model=model,
+    )
+    return replace(counted, source=source)
+
+
+def read(*servers: Tally, seconds: float | None = SECONDS, parts: Sequence[Growth] = ()) -> tuple[ModelReport, ...]:
+    return Reading([], Growth(servers, seconds), Settings(), "eagle3", parts).report().models
+
+
+PLAIN, FAST = server(0.03, "b:1", speculates=False), server(0.02, "a:1")
+
+
+def test_the_users_times_decide_and_the_baseline_is_an_entry_of_its_own() -> None:
+    model, plain = read(FAST, PLAIN)
+    assert model.measured_speedup == pytest.approx(1.5)
+    assert (model.verdict.says, model.verdict.basis) == ("users wait less (measured)", "measured")
+    assert (model.method, plain.method, plain.state) == ("eagle3", "none", "speculation off")
+    assert plain.measured_speedup is None
+    assert (plain.traffic.requests, model.traffic.requests) == (60, 60)
+    assert [known(model.speculation).step_cost, known(model.speculation).coverage] == pytest.approx([4 / 3, 1])
+    assert [one.measured_speedup for one in read(PLAIN, FAST)] == [None, pytest.approx(1.5)], "in any order"
+
+
+def test_parts_of_the_time_give_an_interval() -> None:
+    def part(number: int) -> Growth:
+        fast, plain = 0.02 + 0.002 * (-1) ** number, 0.03 + 0.001 * (-1) ** (number // 2)
+        return Growth((server(fast, "a:1", requests=3), server(plain, "b:1", speculates=False, requests=3)), 3)
+
+    interval = known(read(FAST, PLAIN, parts=[part(number) for number in range(PARTS)])[0].measured_speedup_interval)
+    assert 1 < interval.low < 1.5 < interval.high
+    assert read(FAST, PLAIN)[0].measured_speedup_interval is None
+
+
+def test_servers_that_all_speculate_are_one_model_as_ever() -> None:
+    (model,) = read(FAST, replace(FAST, source="b:1"))
+    assert (model.traffic.requests, model.measured_speedup) == (120, None)
+    (plain,) = read(PLAIN, replace(PLAIN, source="c:1"))
+    assert (plain.method, plain.traffic.requests) == ("eagle3", 120)
+
+
+def test_a_server_of_another_model_is_no_baseline() -> None:
+    models = read(FAST, server(0.03, "b:1", speculates=False, model="other"))
+    assert [model.measured_speedup for model in models] == [None, None]
+    assert [model.method for model in models] == ["eagle3", "eagle3"]
+
+
+@pytest.mark.parametrize(
+    ("baseline", "why"),
+    [
+        (server(0.03, "b:1", speculates=False, requests=14), "14 requests finished on a side (minimum 15)"),
+        # Twice the requests, each as long.
+        (server(0.03, "b:1", speculates=False, requests=120), "no baseline of this model serves enough requests"),
+    ],
+)
+def test_unlike_load_measures_nothing_and_says_why(baseline: Tally, why: str) -> None:
+    model, _ = read(FAST, baseline)
+    assert model.measured_speedup is None
+    assert any(note.startswith(f"The baseline measures no speedup: {why}") for note in model.notes)
+
+
+def test_as_many_requests_in_flight_are_like_load_though_a_faster_server_finishes_more() -> None:
+    # Clients that keep a fixed number in flight: the faster server finishes half as many again.
+    model, _ = read(server(0.02, "a:1", requests=90), PLAIN)
+    assert model.measured_speedup == pytest.approx(1.5)
+
+
+def test_without_a_time_the_batches_of_steps_tell_whether_loads_are_alike() -> None:
+    model, _ = read(server(0.02, "a:1", requests=200), PLAIN, seconds=None)
+    assert model.measured_speedup == pytest.approx(1.5)
+    model, _ = read(server(0.02, "a:1", batch=32), PLAIN, seconds=None)
+    assert (model.measured_speedup, known(model.speculation).step_cost) == (None, None)
+    assert any("decode steps of 31.6 requests against 2" in note for note in model.notes)
+
+
+def test_answers_of_unlike_length_are_refused() -> None:
+    model, _ = read(server(0.02, "a:1", length=12), PLAIN)
+    assert model.verdict.says is None or "measured" not in model.verdict.says
+
+
+def test_tokens_that_come_sooner_in_answers_that_do_not_are_no_gain_of_users() -> None:
+    model, _ = read(server(0.025, "a:1", queued=0.3), PLAIN)
+    assert model.verdict.says == "tokens come sooner, answers do not (measured)"
+    assert status_of(model) is Status.WARN
+    assert "End-to-end latency: mean 1.30 s against 1.20 s" in model.verdict.reasons
+    model, _ = read(server(0.025, "a:1", queued=0.1), PLAIN)
+    assert model.verdict.says == "users wait less (measured)"
+
+
+def test_first_tokens_that_come_later_are_named() -> None:
+    model, _ = read(server(0.02, "a:1", queued=0.2), server(0.03, "b:1", speculates=False, queued=0.1))
+    assert model.verdict.says == "users wait less (measured)"
+    assert "First tokens come later: mean 200.0 ms against 100.0 ms" in model.verdict.reasons
+
+
+def test_saved_pages_of_a_server_and_of_its_baseline(capsys: pytest.CaptureFixture[str]) -> None:
+    for pages in ((LOAD, BASELINE), (BASELINE, LOAD)):
+        code, out, err = run(*pages, "--method", "ngram", "--markdown", capsys=capsys)
+        assert (code, err) == (0, "")
+        assert "users wait longer (measured)" in out
+        assert "Measured speedup 0.59 against the baseline at like load" in out
+        assert "speculation off" in out
+
+
+def test_a_page_of_a_server_whose_other_servers_speculate_too_is_unchanged() -> None:
+    (model,) = report(Lifetime(DP2), method="ngram").models
+    assert not any("baseline" in note for note in model.notes)
+
+
+def test_the_document_shows_both(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = str(document(report(Lifetime(LOAD, BASELINE), method="ngram"), Settings(), engines=True))
+    assert "tiny (ngram)" in shown
+    assert "tiny (none)" in shown
+    assert verdict_of(report(Lifetime(LOAD, BASELINE), method="ngram").models[0]).startswith("users wait longer")
+    assert not capsys.readouterr().err

@@ -1,0 +1,222 @@
+"""What a server's own steps tell of the cost of drafts: without a baseline, and better than what is assumed."""
+
+import json
+import math
+import random
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+from urllib.parse import parse_qs
+
+import pytest
+
+from draftboard.catalogue import latency, probe, speculation
+from draftboard.evidence import Load, Own, Range, Steps, assumed, curves
+from draftboard.evidence.assumed import Costs
+from draftboard.evidence.law import Kind
+from draftboard.reading import Growth, Recorded, Tally
+from draftboard.report import ModelReport, Reading, report, verdict_of
+from draftboard.report.document import status_of
+from draftboard.report.own import Stretch, of_growth, own_of
+from draftboard.settings import Settings
+from draftboard.status import Status
+from support.known import known
+from support.loopback import answering, page
+from support.tallies import tally
+
+K, PARTS = 3, 60
+KNEE, DRAFTER = 64.0, 0.15
+"""Of the server: tokens that double a step, and the time of a token of the drafter in plain steps."""
+
+
+def seconds(batch: float, drafted: float = K) -> float:
+    return 0.01 * (1 + batch * (drafted + 1) / KNEE + DRAFTER * drafted * (1 + batch / KNEE))
+
+
+def true_cost(batch: float) -> float:
+    return seconds(batch) / (0.01 * (1 + batch / KNEE))
+
+
+def part(batch: float, time: float, *, plugin: bool) -> Tally:
+    """An engine that took a thousand decode steps."""
+    steps = 1000.0
+    counted = tally([800 * batch, 600 * batch, 400 * batch], drafts=steps * batch).counted
+    more: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {
+        (latency.STEP_LATENCY.count.name, ()): steps * batch,
+        (latency.STEP_LATENCY.sum.name, ()): steps * batch * time,
+        (latency.STEP_TOKENS.count.name, ()): steps,
+    }
+    if plugin:
+        labels = (("batch", f"{batch:g}"), ("k", str(K)))
+        more |= {(probe.DECODE_STEPS.name, labels): steps, (probe.DECODE_STEP_SECONDS.name, labels): steps * time}
+    return Tally("a:8000", "m", "0", {**counted, **more}, {})
+
+
+def day(seed: int, *, most: int = 6, plugin: bool = False) -> list[Tally]:
+    chance = random.Random(seed)
+    batches = [2.0 ** chance.randint(0, most) for _ in range(PARTS)]
+    return [part(batch, seconds(batch) * math.exp(chance.gauss(0, 0.05)), plugin=plugin) for batch in batches]
+
+
+def reported(parts: list[Tally], now: float, **settings: object) -> ModelReport:
+    whole = part(now, seconds(now), plugin=False)
+    reading = Reading(
+        *([], Growth((whole,), 600.0), Settings.model_validate(settings), "eagle3"),
+        [Growth((one,), 10.0) for one in parts],
+    )
+    (model,) = reading.report().models
+    return model
+
+
+@pytest.mark.parametrize("plugin", [True, False])
+def test_steps_at_different_loads_narrow_what_is_assumed_and_hold_the_truth(*, plugin: bool) -> None:
+    model = reported(day(1, plugin=plugin), 16)
+    alone = reported([], 16)
+    found, wide = (known(known(one.speculation).assumed) for one in (model, alone))
+    assert (found.basis, wide.basis) == ("own step times", "assumed")
+    cost, assumed_cost = known(found.step_cost), known(wide.step_cost)
+    assert cost.high / cost.low < assumed_cost.high / assumed_cost.low
+    assert true_cost(16) in cost
+    assert model.verdict.basis == "own step times"
+    assert verdict_of(model).startswith("unclear") == (1 in known(found.speedup))
+    assert "its own steps at different loads; the drafter's time in them is assumed" in model.verdict.reasons[0]
+    assert status_of(model) in {Status.GOOD, Status.ODD}
+
+
+def test_a_load_that_hardly_varied_leaves_what_is_assumed() -> None:
+    model = reported(day(1, most=0), 1)
+    assert (known(known(model.speculation).assumed).basis, model.verdict.basis) == ("assumed", "assumed")
+
+
+def test_own_steps_outrank_costs_of_another_server() -> None:
+    calibrated = {"draft_cost": {"by_method": {"eagle3": 0.01}, "calibrated": ["eagle3"]}}
+    assert reported([], 16, **calibrated).verdict.basis == "calibrated"
+    assert reported(day(1), 16, **calibrated).verdict.basis == "own step times"
+
+
+def stretches(plain: float, *, k: float | None = K, count: int = 20, batch: float = 8.0) -> list[Stretch]:
+    """Pure steps in time, of which half have no draft."""
+    chance, found = random.Random(2), []
+    for at in range(count):
+        noise = math.exp(chance.gauss(0, 0.03))
+        found.append(Stretch(at, batch, 0.0, 100, 100 * 0.01 * noise, pure=True))
+        found.append(Stretch(at, batch, k, 100, 100 * 0.01 * (2 * plain - 1) * noise, pure=True))
+    return found
+
+
+def test_steps_without_a_draft_are_a_baseline() -> None:
+    own = known(own_of(stretches(1.4), Load(batch=7, drafted=1.5, coverage=0.5)))
+    assert 1.4 in known(own.step_cost)
+    assert known(own.step_cost).high / known(own.step_cost).low < 1.5
+    assert known(own_of(stretches(1.4, k=None), Load(batch=7, drafted=1.5))).step_cost, "of unlike drafts, too"
+
+
+def test_what_tells_nothing_is_no_baseline() -> None:
+    now = Load(batch=7, drafted=1.5)
+    assert own_of([], now) is None
+    assert own_of(stretches(1.4, batch=4), now) is None, "of smaller batches"
+    assert own_of(stretches(1.4, count=7), now) is None, "in too few parts"
+    assert own_of([one for one in stretches(1.4) if one.drafted], now) is None, "every step has a draft"
+    assert own_of([one for one in stretches(1.4) if not one.drafted], now) is None, "none has"
+    assert own_of([replace(one, steps=10) for one in stretches(1.4)], now) is None
+
+
+def test_a_search_lengthens_the_steps_that_find_nothing() -> None:
+    own = Own(Load(batch=4, drafted=2, coverage=0.5), step_cost=Range(1.3, 1.3))
+    lookup, head = (known(assumed(method, own=own).step_cost(own.now)) for method in ("ngram", "eagle3"))
+    assert (head.low, head.high) == pytest.approx((1.3, 1.3))
+    assert lookup.low > 1.3
+
+
+def test_a_measured_step_leaves_only_costs_that_add_up_to_it() -> None:
+    now = Load(batch=8, drafted=3)
+    free, own = assumed("eagle3"), assumed("eagle3", own=Own(now, step_cost=Range(1.5, 1.6)))
+    longer = Load(batch=8, drafted=7)
+    at_now, at_longer = (known(own.step_cost(load)) for load in (now, longer))
+    assert (at_now.low, at_now.high) == pytest.approx((1.5, 1.6))
+    assert at_longer.high / at_longer.low < known(free.step_cost(longer)).high / known(free.step_cost(longer)).low
+
+
+def test_a_curve_s_drafter_is_not_the_target_s() -> None:
+    """Of steps with a drafter's time in each, the target's time grows by more than the steps' does."""
+    steps = [Steps(batch * 4, seconds(batch)) for batch in [2.0**power for power in range(7)] * 8]
+    now = Load(batch=16, drafted=K)
+    # In steps of the batch now: the drafter's time is part of them, one unit a token and one more a draft.
+    overhead = DRAFTER * K / now.units(Kind.HEAD)
+    case = Costs(Kind.HEAD, overhead, 1e9, curve=curves(steps)[0], now=now)
+    assert case.of(now) == pytest.approx(true_cost(16), rel=0.1)
+
+
+def test_drafted_tokens_and_engine_steps_are_needed() -> None:
+    lacking = [
+        replace(one, counted={series: value for series, value in one.counted.items() if series[0] != missing})
+        for missing in (latency.STEP_TOKENS.count.name, speculation.DRAFT_TOKENS.name)
+        for one in day(1)
+    ]
+    assert known(known(reported(lacking, 16).speculation).assumed).basis == "assumed"
+
+
+def test_steps_with_drafts_of_another_length_are_left_out() -> None:
+    # The same steps, and some of a day with K = 1, in which the drafter took less time.
+    own = [stretch for at, one in enumerate(day(1)) for stretch in of_growth([Growth((one,), 1.0)], [one])]
+    other = [replace(one, drafted=1.0, seconds=one.seconds / 2) for one in own]
+    now = Load(batch=16, drafted=3)
+    assert known(own_of([*own, *other], now)).curves == known(own_of(own, now)).curves
+
+
+def answered(asked: list[str]) -> Callable[[BaseHTTPRequestHandler], None]:
+    """A Prometheus that knows a model by its steps of a day, in which the batch swings between 1 and 64."""
+    labels = {"model_name": "m", "job": "vllm", "spec_method": "eagle3"}
+    moment = {
+        "draft_tokens_total": 48_000.0,
+        "accepted_tokens_total": 28_800.0,
+        "num_drafts_total": 16_000.0,
+        "inter_token_latency_seconds_count": 16_000.0,
+        "inter_token_latency_seconds_sum": 16_000 * seconds(16),
+        "time_to_first_token_seconds_count": 0.0,
+        "generation_tokens_total": 44_800.0,
+        "num_requests_running": 16.0,
+    }
+
+    def answer(request: BaseHTTPRequestHandler) -> None:
+        body = parse_qs(request.rfile.read(int(request.headers["Content-Length"])).decode())
+        (query,), rows = body["query"], list[Any]()
+        kind = "matrix" if "end" in body else "vector"
+        named = [name for name in moment if name in query]
+        if kind == "matrix" and float(body["step"][0]) == 300:
+            asked.append(query)
+            times = [float(body["start"][0]) + 300 * number for number in range(288)]
+            batches = [2.0 ** (number % 7) for number in range(288)]
+            of_step = {
+                "inter_token_latency_seconds_sum": [10 * batch * seconds(batch) for batch in batches],
+                "num_requests_running": batches,
+                "draft_tokens_total": [30 * batch for batch in batches],
+                "inter_token_latency_seconds_count": [10 * batch for batch in batches],
+            }
+            values = next((own for name, own in of_step.items() if name in query and "draftboard" not in query), [])
+            rows = [{"metric": labels, "values": [[at, str(one)] for at, one in zip(times, values, strict=False)]}]
+        elif (
+            kind == "vector"
+            and len(named) == 1
+            and "per_output_token" not in query
+            and "le" not in re.findall(r"\w+", query)
+            and "model:" not in query
+        ):
+            rows = [{"metric": labels, "value": [1.8e9, str(moment[named[0]] / 300)]}]
+            if named[0] == "num_requests_running":
+                rows[0]["value"][1] = "16"
+        page(json.dumps({"status": "success", "data": {"resultType": kind, "result": rows}}))(request)
+
+    return answer
+
+
+def test_a_prometheus_is_asked_for_the_steps_of_a_day() -> None:
+    asked: list[str] = []
+    with answering(answered(asked)) as place:
+        (model,) = report(Recorded(place, at=1.8e9)).models
+    found = known(known(model.speculation).assumed)
+    assert found.basis == "own step times"
+    assert true_cost(16) in known(found.step_cost)
+    assert len(asked) <= 6, "one query for each number"
