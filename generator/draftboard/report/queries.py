@@ -10,7 +10,7 @@ from draftboard.catalogue import latency, probe
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.expr.counts import Counts
-from draftboard.expr.nodes import Expr, Function, Raw, Window, over_level, rate
+from draftboard.expr.nodes import AsRecorded, Expr, Function, Raw, Window, over_level, rate
 from draftboard.expr.reads import exists
 from draftboard.expr.to_numbers import values_of
 from draftboard.expr.to_promql import promql_of
@@ -32,6 +32,7 @@ from draftboard.signals.classes import CLASS, class_acceptance, class_length, cl
 from draftboard.signals.comparison import acceptance_change
 from draftboard.signals.costs import decode_batch, step_cost
 from draftboard.signals.drafting import configured_k, draft_tokens_per_pos, lowest_k
+from draftboard.signals.health import health
 from draftboard.signals.integrity import identity_error
 from draftboard.signals.latency import FELT
 from draftboard.signals.states import state
@@ -155,7 +156,14 @@ class Queries:
             intervals = self._recorded_intervals(measured) | intervals
         answers[speedup_low.name, Level.MODEL] = {labels: result.low for labels, result in intervals.items()}
         answers[speedup_high.name, Level.MODEL] = {labels: result.high for labels, result in intervals.items()}
-        return Counts(self.settings, answers=answers)
+        return Counts(self.settings, answers=answers | self._recorded_health(levels))
+
+    def _recorded_health(self, levels: tuple[Level, ...]) -> dict[tuple[str, Level], Vector]:
+        """As the rules recorded it, which know alerts and the past; nothing without them, or of another window."""
+        if self.span != self.settings.rules.rate_window:
+            return {}
+        recorded = {(health.name, level): self._values(health, AsRecorded(health), level) for level in levels}
+        return {of: vector for of, vector in recorded.items() if vector}
 
     def _recorded_intervals(self, measured: Vector) -> dict[Labels, Estimate]:
         """As the rules recorded them, which is of their own window."""
