@@ -48,6 +48,7 @@ ON = {
     "all_alerts": {"labels": {"tier": "1"}, "annotations": {"chat": "#llm"}},
     "links": {"grafana": "https://grafana.example"},
     "draft_cost": {"calibrated": ["eagle3"]},
+    "thresholds": {"unfinished_of_model": {"m": 0.9}},
     "cost": {"price_per_gpu_hour": 2.5, "gpus_of_model": {"m": 8}},
     "slo": tomllib.loads(OBJECTIVES.read_text())["slo"],
 }
