@@ -125,11 +125,11 @@ class Memory:
     def __call__(self, request: BaseHTTPRequestHandler) -> None:
         body = request.rfile.read(int(request.headers["Content-Length"])).decode()
         asked = {name: text[0] for name, text in parse_qs(body).items()}
-        self.queries.append(asked["query"])
         if "start" not in asked:
             rows = [{"metric": dict(labels), "value": [END, "1"]} for labels in self.servers]
             _answer(request, "vector", rows)
             return
+        self.queries.append(asked["query"])
         start, end, step = (float(asked[name]) for name in ("start", "end", "step"))
         times = [start + number * step for number in range(int((end - start) / step) + 1)]
         result = list(self._result(asked["query"], times))

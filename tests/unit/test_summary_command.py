@@ -98,7 +98,7 @@ def test_servers_that_records_add_up_are_unclear_and_their_tokens_count(capsys: 
     servers = [{**model, "instance": f"{env}:8000", "env": env} for env in ("prod", "staging")]
     found = summed(capsys, ruled("faster, measured", 10), servers=servers)
     assert hours(found) == pytest.approx({"unclear": 10})
-    assert list(found["totals"]["unclear_hours"]) == ["records add up servers that differ by env"]
+    assert list(found["totals"]["unclear_hours"]) == ["records add up servers that differ by the target label env"]
     assert found["totals"]["unclear"]["tokens"] > 0
 
 

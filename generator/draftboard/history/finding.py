@@ -7,14 +7,14 @@ from itertools import pairwise
 
 from draftboard.durations import WEEK, Duration
 from draftboard.errors import DraftboardError
-from draftboard.expr.vector import Labels, dropped, value_of
+from draftboard.expr.vector import Labels, dropped, kept, value_of
 from draftboard.history import effects
 from draftboard.history.result import Change, History, ModelHistory, Side
 from draftboard.history.runs import NEEDED, Life, Run, Window, lives, of_effects, of_setups
 from draftboard.intervals import LEAST
 from draftboard.output import Progress, no_progress
 from draftboard.prometheus import Client
-from draftboard.reading import Past, Recorded, of_model
+from draftboard.reading import Apart, Past, Recorded, of_model, separated
 from draftboard.settings import Settings
 from draftboard.signals import Level, Scope
 from draftboard.signals.events import restarts
@@ -44,7 +44,9 @@ def of_past(source: Recorded, settings: Settings, *, at: float, progress: Progre
     with Client(source.url, source.access) as client:
         queries = _Queries(client, settings, past, progress)
         models = queries.setups(source.model)
-        changes, url = queries.changes(models), client.url
+        service = Level.SERVICE.labels(settings)
+        blended = {kept(one.model, service): one for one in separated(client, settings, at, source.model)}
+        changes, url = queries.changes([life for life in models if life.labels not in blended]), client.url
     if not models:
         raise no_records(url, source.model, span)
     return History(
@@ -52,7 +54,12 @@ def of_past(source: Recorded, settings: Settings, *, at: float, progress: Progre
         since=since,
         until=at,
         window=window.seconds,
-        models=tuple(_model(life, changes.get(life.labels, ()), settings, at) for life in models),
+        models=tuple(
+            _unknown(life, blended[life.labels], settings)
+            if life.labels in blended
+            else _model(life, changes.get(life.labels, ()), settings, at)
+            for life in models
+        ),
         notes=(_NOT_EXPORTED,),
     )
 
@@ -125,6 +132,12 @@ def _model(life: Life, changes: tuple[Change, ...], settings: Settings, at: floa
         changes=changes,
         notes=tuple(_notes(life, settings, at)),
     )
+
+
+def _unknown(life: Life, blended: Apart, settings: Settings) -> ModelHistory:
+    """Of servers that only together have a past."""
+    fix = f"{blended.says}: their changes are not known; `draftboard doctor --prometheus` prints the fix"
+    return replace(_model(life, (), settings, life.last_seen), now=None, since=None, notes=(fix,))
 
 
 def _notes(life: Life, settings: Settings, at: float) -> Iterator[str]:

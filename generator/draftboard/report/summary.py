@@ -17,7 +17,6 @@ from draftboard.signals.gpu import chosen_gpus
 
 _HOUR = 3600.0
 _GPUS = "gpus"
-_BLENDED = "records add up servers that differ by {}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +120,7 @@ def _parts(model: Labels, moments: Sequence[Moment], blended: Apart | None) -> I
         if tokens := moment.tokens(model):
             outcome, why = moment.outcome(model)
             if blended and outcome is not Outcome.WITHOUT:
-                outcome, why = Outcome.UNCLEAR, _BLENDED.format(blended.label)
+                outcome, why = Outcome.UNCLEAR, blended.says
             yield outcome, why, tokens
 
 
