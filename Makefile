@@ -116,8 +116,9 @@ test-docs: $(VENV)/.docs $(FETCHED) ## Build the site strictly, run what the doc
 	$(BIN)/pytest tests/docs tests/unit/test_documented_commands.py
 	@PYTHONPATH=tests $(BIN)/python -m support.documented | sort
 
-recording: $(VENV)/.dev $(FETCHED) ## Draw what make demo prints
+recording: $(VENV)/.dev $(FETCHED) ## Write down what make demo prints and serve answers
 	PYTHONPATH=tests $(BIN)/python -m scripts.recording
+	PYTHONPATH=tests $(BIN)/python -m scripts.transcript
 
 test-victoria: $(VENV)/.dev $(FETCHED) $(FETCHED_VICTORIA) ## Compare VictoriaMetrics with Prometheus; kill a replica
 	VM_BIN= $(BIN)/pytest tests/victoria

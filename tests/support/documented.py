@@ -29,7 +29,7 @@ ELSEWHERE = {
     r"(sha256sum|gh|tar) ": "needs a published release: make test-dist checks and unpacks one",
     r"curl ": "needs the stack's vLLM: make test-stack-vllm",
     r"(PYTHONPATH=\S+ )?vllm serve": "needs vLLM: make test-vllm; its flags are examined",
-    r"helm install ": "needs a cluster: its objects are rendered in tests/docs/test_chart_commands.py",
+    r"helm (install|upgrade) ": "needs a cluster: its objects are rendered in tests/docs/test_chart_commands.py",
     r"cd deploy/kubernetes/chart": "the folder of the commands after it",
     r"kubectl ": "needs a cluster",
     r"(cp|rm|chmod|\$EDITOR) ": "changes files of a host",

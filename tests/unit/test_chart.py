@@ -239,14 +239,31 @@ def test_odd_names_of_releases_and_namespaces_are_taken(release: str, namespace:
     assert {one["metadata"]["namespace"] for one in objects} == {namespace}
 
 
+NO_RULES: Object = {"rules": {"recording": False, "alerting": False}}
+
+
 def test_monitors_of_releases_in_one_namespace_do_not_clash_and_their_rules_do() -> None:
     """Rules that are installed twice alert twice: Helm refuses an object that another release has."""
     releases = ("draftboard", "a", "a-draftboard", "draftboard-draftboard")
     objects = [one for release in releases for one in rendered(WITHOUT_DASHBOARDS, release=release)]
     names = [one["metadata"]["name"] for one in objects if one["kind"] == "PodMonitor"]
     assert len({*names}) == len(names) == len(releases)
-    rules = {one["metadata"]["name"] for one in objects if one["kind"] == "PrometheusRule"}
-    assert rules == {"draftboard-alerting", "draftboard-recording"}
+    rules = {
+        one["metadata"]["name"]: [group["name"] for group in one["spec"]["groups"]]
+        for one in objects
+        if one["kind"] == "PrometheusRule"
+    }
+    assert rules.keys() == {"draftboard-alerting", "draftboard-recording"}
+    groups = [group for own in rules.values() for group in own]
+    assert len({*groups}) == len(groups)
+
+
+def test_a_second_release_without_rules_adds_servers_and_no_group() -> None:
+    """So two releases in one namespace are scraped as two and alert once."""
+    first, second = (rendered(WITHOUT_DASHBOARDS | more, release=name) for name, more in (("a", {}), ("b", NO_RULES)))
+    assert (kinds(first), kinds(second)) == ({"PodMonitor": 1, "PrometheusRule": 2}, {"PodMonitor": 1})
+    names = [(one["kind"], one["metadata"]["name"]) for one in (*first, *second)]
+    assert len({*names}) == len(names)
 
 
 def test_dashboards_of_releases_are_objects_of_their_own() -> None:

@@ -10,7 +10,7 @@ from draftboard.catalogue import latency, probe
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.expr.counts import Counts
-from draftboard.expr.nodes import Expr, Function, Raw, Span, Window, over_level, rate
+from draftboard.expr.nodes import AsRecorded, Expr, Function, Raw, Span, Window, over_level, rate
 from draftboard.expr.reads import exists
 from draftboard.expr.to_numbers import values_of
 from draftboard.expr.to_promql import promql_of
@@ -32,6 +32,7 @@ from draftboard.signals.classes import CLASS, class_acceptance, class_length, cl
 from draftboard.signals.comparison import BEFORE
 from draftboard.signals.costs import decode_batch, step_cost
 from draftboard.signals.drafting import configured_k, draft_tokens_per_pos, lowest_k
+from draftboard.signals.health import health
 from draftboard.signals.integrity import identity_error
 from draftboard.signals.latency import FELT
 from draftboard.signals.states import state
@@ -160,7 +161,16 @@ class Queries:
         answers[speedup_low.name, Level.MODEL] = {labels: result.low for labels, result in intervals.items()}
         answers[speedup_high.name, Level.MODEL] = {labels: result.high for labels, result in intervals.items()}
         ago: Mapping[Span, Counts] = {BEFORE: Counts(self.settings, answers=before)} if self.compares else {}
-        return Counts(self.settings, answers=answers, ago=ago)
+        return Counts(self.settings, answers=answers | self._recorded_health(levels), ago=ago)
+
+    def _recorded_health(self, levels: tuple[Level, ...]) -> dict[tuple[str, Level], Vector]:
+        """As the rules recorded it, which know alerts and the past; nothing without them, or of another window."""
+        if self.span != self.settings.rules.rate_window:
+            return {}
+        recorded = {
+            (health.name, level): self._values(health, AsRecorded(health), self._scope(level)) for level in levels
+        }
+        return {of: vector for of, vector in recorded.items() if vector}
 
     def _recorded_intervals(self, measured: Vector) -> dict[Labels, Estimate]:
         """As the rules recorded them, which is of their own window."""

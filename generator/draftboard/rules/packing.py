@@ -1,14 +1,12 @@
 """Groups no longer than rulers accept.
 
 Rules of one group are evaluated one after the other, at one time. A rule that reads a record of another group reads
-what that group made up to one evaluation ago, so a chain of records crosses as few groups as possible: what many others
-are made of comes first, then what no longer depends on each other stays whole.
+what that group made up to one evaluation ago, so a chain of records crosses few groups.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from graphlib import TopologicalSorter
 
 from draftboard.rules.rule import RecordingRule
 
@@ -38,49 +36,29 @@ def depths(read: Mapping[str, AbstractSet[str]]) -> dict[str, int]:
     return result
 
 
-def packed(rules: Sequence[RecordingRule], longest: int = LONGEST) -> list[list[RecordingRule]]:
-    """The rules in groups of `longest` at most, each rule and each group behind what it reads."""
-    read = reads(rules)
-    first = _first(read)
-    left, cut = list(read), list[set[str]]()
-    while large := next((part for part in _connected(left, read) if len(part) > longest), None):
-        cut.append(set(sorted(large, key=first.__getitem__)[:longest]))
-        left = [record for record in left if record not in cut[-1]]
-    for part in sorted(_connected(left, read), key=len, reverse=True):
-        room = next((group for group in cut if len(group) + len(part) <= longest), None)
+def packed(rules: Sequence[tuple[str, RecordingRule]], longest: int = LONGEST) -> list[tuple[str, list[RecordingRule]]]:
+    """The rules, each with the name of its family, in groups of one family and of `longest` at most.
+
+    Each rule and each group is behind what it reads. A record joins the groups of what it reads where all of them fit
+    in one, and otherwise begins a later one.
+    """
+    family = {rule.record: name for name, rule in rules}
+    crossed, part = dict[str, int](), dict[str, set[str]]()
+    for record, below in reads(rule for _, rule in rules).items():
+        beside = {one for one in below if family[one] == family[record]}
+        later = max((crossed[one] + (one not in beside) for one in below), default=0)
+        while len(whole := {record}.union(*(part[one] for one in beside if crossed[one] == later))) > longest:
+            later += 1
+        crossed[record] = later
+        part.update(dict.fromkeys(whole, whole))
+    groups: list[tuple[int, str, set[str]]] = []
+    for one in sorted({id(one): one for one in part.values()}.values(), key=len, reverse=True):
+        record = next(iter(one))
+        kind = crossed[record], family[record]
+        room = next((group for *of, group in groups if (*of,) == kind and len(group) + len(one) <= longest), None)
         if room is None:
-            cut.append(part)
+            groups.append((*kind, {*one}))
         else:
-            room |= part
-    return [[rule for rule in rules if rule.record in group] for group in cut]
-
-
-def in_order(groups: Sequence[Sequence[RecordingRule]], rules: Iterable[RecordingRule]) -> list[int]:
-    """Places of the groups, each group behind those whose records it reads."""
-    read = reads(rules)
-    place = {rule.record: number for number, group in enumerate(groups) for rule in group}
-    before = {
-        number: sorted({place[below] for rule in group for below in read[rule.record]} - {number})
-        for number, group in enumerate(groups)
-    }
-    return list(TopologicalSorter(before).static_order())
-
-
-def _first(read: Mapping[str, AbstractSet[str]]) -> dict[str, tuple[int, int, int]]:
-    """What to cut first: the lowest, and of them what most others are made of; of those the first."""
-    above: dict[str, set[str]] = {record: set() for record in read}
-    for record in reversed(list(read)):
-        for below in read[record]:
-            above[below] |= {record} | above[record]
-    depth = depths(read)
-    return {record: (depth[record], -len(above[record]), number) for number, record in enumerate(read)}
-
-
-def _connected(records: Sequence[str], read: Mapping[str, AbstractSet[str]]) -> Iterator[set[str]]:
-    """The records in parts, of which none reads another."""
-    parts: list[set[str]] = []
-    for record in records:
-        touched = [part for part in parts if part & read[record]]
-        parts = [part for part in parts if part not in touched]
-        parts.append({record}.union(*touched))
-    yield from parts
+            room |= one
+    groups.sort(key=lambda group: group[0])
+    return [(name, [rule for _, rule in rules if rule.record in group]) for _, name, group in groups]

@@ -82,7 +82,7 @@ class Thresholds(Table):
     unfinished_of_model: dict[ModelPattern, Share] = Field(
         default={}, max_length=64, examples=[{"qwen-coder-fim": 0.9}]
     )
-    """The same for models whose clients cancel by design, such as completions in an editor, by name or regular
+    """`unfinished` of models whose clients cancel by design, such as completions in an editor, by name or regular
     expression."""
     refused: Share = 0.9
     """Share of requests for generated text that are answered with 4xx, from which nobody is served. Heuristic."""

@@ -91,6 +91,7 @@ class_speedup = _class(
         .combined("*", draft_cost, _EACH_CLASS)
         .combined("+", verify_inflation, _EACH_CLASS)
     ),
+    record="draftboard_spec_class_speedup:ratio_rate{window}",
     decimals=2,
 )
 class_time_per_token = _class(
@@ -103,4 +104,5 @@ class_time_per_token = _class(
     unit=Unit.SECONDS,
     better=Better.LOWER,
     expr=(rate(lens.DECODE_SECONDS) / rate(lens.DECODE_TOKENS)).combined("and", _seen, ignoring(*CLASS)),
+    record="draftboard_spec_class_time_per_token:mean_rate{window}",
 )
