@@ -77,11 +77,11 @@ def test_the_chart_that_is_pushed_is_this_version_under_the_name_that_artifact_h
     assert push.endswith('"oci://ghcr.io/$OWNER/charts"')
     (described,) = (command for command in commands_of(jobs["chart"]) if command.startswith("oras push"))
     assert '"ghcr.io/$OWNER/charts/draftboard:artifacthub.io"' in described
-    assert (ROOT / "deploy/kubernetes" / described.split()[-1].partition(":")[0]).is_file()
+    assert (ROOT / ".github" / described.split()[-1].partition(":")[0]).is_file()
 
 
 def test_artifact_hubs_file_and_the_owners_of_the_code_name_somebody() -> None:
-    listed = yaml.safe_load((ROOT / "deploy/kubernetes/artifacthub-repo.yml").read_text())
+    listed = yaml.safe_load((ROOT / ".github/artifacthub-repo.yml").read_text())
     assert listed.keys() <= {"repositoryID", "owners", "ignore"}
     assert all(owner.keys() == {"name", "email"} for owner in listed["owners"])
     lines = [line for line in (ROOT / ".github/CODEOWNERS").read_text().splitlines() if line[0] != "#"]
