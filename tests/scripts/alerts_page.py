@@ -88,7 +88,7 @@ STORIES = {
     "VLLMErrors": Story("exactly 5 % of errors", 0),
     "VLLMHTTPErrors": Story("a server whose engine has died", 5),
     "VLLMAdmissionRejected": Story("exactly 1 % of rejections", 0),
-    "VLLMErrorBudgetBurnsFast": Story("over 14.4 times", 300, 'model_name="spike"'),
+    "VLLMErrorBudgetBurnsFast": Story("over 14.4 times", 59, 'model_name="spike"'),
     "VLLMErrorBudgetBurnsSlowly": Story("exactly the budget", 0, 'model_name="llama"'),
     "VLLMSpeculationSlowsUsers": Story("exactly 0.95", 0),
     "VLLMKVCachePressure": Story("exactly 90 %", 0),
@@ -126,7 +126,7 @@ def samples(notation: str) -> Iterator[str]:
 def scraped(series: Mapping[str, str], seconds: int, scrape: int) -> dict[str, str]:
     """The same series at another interval, on a grid of STEP: counters grow evenly, all else jumps at once.
 
-    Records are evaluated, not scraped: they keep all samples.
+    Records are evaluated, not scraped: they have a sample at each point of the grid.
     """
     values, counts = list(samples(series["values"])), re.match(r"\w+_(total|count|sum|bucket)\b", series["series"])
 
@@ -140,7 +140,7 @@ def scraped(series: Mapping[str, str], seconds: int, scrape: int) -> dict[str, s
         return repr(float(before) + (float(after) - float(before)) * beyond / seconds)
 
     moments = range(0, (len(values) - 1) * seconds + 1, STEP)
-    step = seconds if _RECORD.match(series["series"]) else scrape
+    step = STEP if _RECORD.match(series["series"]) else scrape
     seen = ("_" if moment % step else at(moment) for moment in moments)
     return {"series": series["series"], "values": " ".join(["_", *seen])}
 

@@ -27,9 +27,9 @@ _HEAD = """\
 # A conversation with an assistant
 
 `make recording` writes this page: the official client of the Model Context Protocol starts `draftboard serve --mcp` and
-calls its tools on the recording of [`make demo`](../start/demo.md), at the end of minutes 1 and 3. The answers are whole
-and unchanged, but for the address of Prometheus. The questions and the choice of tools are the script's: no language
-model took part. The server's instructions to an assistant:
+calls its tools on the recording of [`make demo`](../start/demo.md), at the end of minutes 1 and 3. The answers are
+whole and unchanged, but for the address of Prometheus. The questions and the choice of tools are the script's: no
+language model took part. The server's instructions to an assistant:
 
 ```text
 {instructions}

@@ -23,6 +23,7 @@ NEVER_ZERO = {
     "model:vllm_spec_decode_speedup_at:ratio_rate5m": "a step takes at least as long as a plain one",
     "model:vllm_spec_decode_longer_gain:ratio_rate5m": "a step takes at least as long as a plain one",
     "engine:vllm_spec_decode_acceptance_length_to_others:ratio_rate5m": "a mean acceptance length is at least 1",
+    "model:draftboard_spec_class_speedup:ratio_rate5m": "a step takes at least as long as a plain one",
     "model:vllm_measured_speedup:ratio_rate5m": "the baseline's requests are over a minimum, itself over 0",
     "model:vllm_queue_wait:seconds_rate5m": "infinite where requests wait and none gets a token, as said",
     "target:vllm_server_outlier:bool": "infinite where requests wait and none gets a token, which is long",
