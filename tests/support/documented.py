@@ -17,10 +17,11 @@ OFFLINE = re.compile(
     r"draftboard (plan \w+|signals|doctor( --vllm-version \S+)? --command|simulate --list|report --before tests/)"
 )
 """What needs nothing but the clone, and writes nothing."""
-BESIDE = re.compile(r"draftboard (?!new )|promtool (check|tsdb) |cp alerts/")
+BESIDE = re.compile(r"draftboard (?!new |top )|promtool (check|tsdb) |cp alerts/")
 """What needs servers, or writes: it runs beside simulated servers and a Prometheus."""
 ELSEWHERE = {
     r"draftboard new ": "writes into the checkout: test_new.py does so in a copy",
+    r"draftboard top ": "a screen that ends with a key: tests/unit/test_top.py presses it",
     r"make demo": "runs in tests/docs/test_demo_page.py",
     r"make test ": "runs the tests",
     r"(\w+_PORT=\d+ )*make ": "needs a Docker Engine: make test-stack types it in a copy",

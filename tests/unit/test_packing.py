@@ -39,8 +39,7 @@ def test_a_chain_longer_than_a_group_is_cut_at_full_groups() -> None:
 
 
 def test_chains_that_meet_late_cross_one_border_however_long_they_are() -> None:
-    first, second = ([], [0], [1]), ([], [3], [4])
-    assert grouped(made(*first, *second, [2, 5]), longest=3) == [[0, 1, 2], [3, 4, 5], [6]]
+    assert grouped(made([], [0], [1], [], [3], [4], [2, 5]), longest=3) == [[0, 1, 2], [3, 4, 5], [6]]
 
 
 def test_a_group_has_rules_of_one_family_and_follows_those_that_it_reads() -> None:
