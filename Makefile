@@ -86,7 +86,7 @@ test-vllm: $(VENV)/.dev $(FETCHED) ## Compare the commands with a real vLLM on t
 	@$(PYTHON) tests/scripts/install_vllm.py .venv-vllm
 	$(BIN)/pytest tests/vllm
 
-test-dialects: $(VENV)/.dev $(FETCHED) $(FETCHED_VICTORIA) ## Compare the commands with real llama.cpp, Ray Serve (4 GB) and OTLP
+test-dialects: $(VENV)/.dev $(FETCHED) $(FETCHED_VICTORIA) ## Compare with real llama.cpp, Ray Serve (4 GB), OTLP
 	@$(PYTHON) tests/scripts/install_llama.py .llama
 	@$(PYTHON) tests/scripts/install_vllm.py .venv-vllm \
 		&& .venv-vllm/bin/python -m pip install --quiet --no-deps --requirement tests/scripts/ray-requirements.txt \
