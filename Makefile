@@ -86,9 +86,12 @@ test-vllm: $(VENV)/.dev $(FETCHED) ## Compare the commands with a real vLLM on t
 	@$(PYTHON) tests/scripts/install_vllm.py .venv-vllm
 	$(BIN)/pytest tests/vllm
 
-test-dialects: $(VENV)/.dev $(FETCHED) $(FETCHED_VICTORIA) ## Compare the commands with a real llama.cpp, and over OTLP
+test-dialects: $(VENV)/.dev $(FETCHED) $(FETCHED_VICTORIA) ## Compare the commands with real llama.cpp, Ray Serve (4 GB) and OTLP
 	@$(PYTHON) tests/scripts/install_llama.py .llama
-	$(BIN)/pytest tests/dialects
+	@$(PYTHON) tests/scripts/install_vllm.py .venv-vllm \
+		&& .venv-vllm/bin/python -m pip install --quiet --no-deps --requirement tests/scripts/ray-requirements.txt \
+		|| echo "Ray Serve with vLLM is not installed: its tests are skipped"
+	$(BIN)/pytest -rs tests/dialects
 
 test-wheel: $(VENV)/.dev $(FETCHED) $(FETCHED_COMPOSE) ## Install the wheel and use it in an empty folder
 	$(BIN)/pytest tests/wheel
