@@ -18,7 +18,7 @@ EXISTING = " ".join((ROOT / "docs/operate/existing.md").read_text().split())
 DECIDE = " ".join((ROOT / "docs/start/decide.md").read_text().split())
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PAGE = (ROOT / "tests/data/v0.32.0-ngram-load.prom").read_text()
-NUMBERS = {"three": 3, "four": 4, "ten": 10}
+NUMBERS = {"two": 2, "four": 4, "seven": 7}
 
 
 def stated(pattern: str, text: str) -> str:
@@ -73,6 +73,13 @@ def test_dashboards_that_need_records_have_no_edition_without() -> None:
 def test_severities_are_those_of_the_alerts() -> None:
     named = stated(r"label `severity` \(([^)]*)\)", EXISTING)
     assert {*re.findall(r"`(\w+)`", named)} == {alert.severity for alert in ALERTS}
+
+
+def test_the_start_counts_the_dashboards_and_rule_files_of_a_stack() -> None:
+    start = (ROOT / "docs/start/index.md").read_text()
+    files, pages = re.findall(r"(\w+) rule files, (\w+) dashboards", start)[0]
+    assert NUMBERS[files] == len(list((ROOT / "alerts").glob("*.rules.yaml")))
+    assert NUMBERS[pages] == len(list((ROOT / "dashboards").glob("*.json")))
 
 
 def test_what_the_job_copies_follows_no_redirect_and_limits_a_page() -> None:
