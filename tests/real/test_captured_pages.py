@@ -31,6 +31,8 @@ PAST = {
         "idle-plain": ("none", "baseline-2", "baseline-2"),
         "stopped": ("draft_model", "draft-model-1", ""),
         "unlabelled": ("", "baseline-1", "baseline-2"),
+        "drafts@router": ("draft_model", "draft-model-1", "draft-model-2"),
+        "plain@router": ("none", "baseline-1", "baseline-2"),
         "tiny/plain": ("none", "baseline-1", "baseline-2"),
         "tiny/draft": ("draft_model", "draft-model-1", "draft-model-2"),
         "tiny/ngram": ("ngram", "ngram-simple-1", "ngram-simple-2"),
@@ -44,7 +46,10 @@ PAST = {
         "hung": ("ngram", "fresh", "hung-at-start"),
     },
 }
-"""By model and server: its method, and the pages of the first and the last scrape; it does not answer with none."""
+"""By model and server: its method, and the pages of the first and the last scrape; it does not answer with none.
+
+Models of one router have a job each.
+"""
 STATES = {
     "llama.cpp": {
         "fresh/draft_model": "idle",
@@ -55,6 +60,8 @@ STATES = {
         "tiny/ngram": "drafting",
         "tiny/none": "speculation off",
         "unlabelled/": "speculation off",
+        "drafts/draft_model": "drafting",
+        "plain/none": "speculation off",
     },
     "ray": {
         "/ngram": "idle",  # Nothing was counted yet, not even for a model.
@@ -94,8 +101,9 @@ def between(first: _Page, second: _Page, share: float) -> Iterator[tuple[str, _L
 def recording(dialect: str, path: Path) -> Path:
     with path.open("w", encoding="utf-8") as text:
         for place, (method, *states) in PAST[dialect].items():
-            model = place.partition("/")[0]
-            target = {"job": "engines", "instance": place, "spec_method": method}
+            model, _, router = place.partition("/")[0].partition("@")
+            job = f"engines-{model}" if router else "engines"
+            target = {"job": job, "instance": router or place, "spec_method": method}
             first, second = (read(dialect, state) if state else {} for state in states)
             for step in range(COUNT):
                 share, at = step / (COUNT - 1), START + step * STEP
@@ -148,6 +156,17 @@ def test_doctor_finds_no_fault_but_the_server_that_is_down(world: World, capsys:
     faults = [one for one in examination["findings"] if one["severity"] != "note" and "GPU exporter" not in one["what"]]
     assert [f"{one['where']}: {one['what']}" for one in faults if "stopped" not in one["where"]] == []
     assert not re.search(r"\bvllm:", json.dumps(found)), "names are the dialect's"
+
+
+def test_doctor_names_the_label_that_tells_replicas_apart(
+    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the engine label of vLLM, which all replicas of Ray have alike."""
+    (config := tmp_path / "settings.toml").write_text(world.config.read_text() + '[labels]\nengine = "engine"\n')
+    _, found, _ = world.run("doctor", "--config", str(config), capsys=capsys)
+    (examination,) = found["examinations"]
+    told = [one for one in examination["findings"] if 'engine = "ReplicaId"' in (one["paste"] or "")]
+    assert bool(told) == (world.dialect == "ray")
 
 
 def test_history_has_no_change_where_nothing_changed(world: World, capsys: pytest.CaptureFixture[str]) -> None:

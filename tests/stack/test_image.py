@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT
+from conftest import DEMO_SETTINGS, ROOT
 from draftboard import __version__
 from draftboard.lab.replay import Replay
 from stack.engine import Engine
@@ -15,6 +15,7 @@ from support import charts
 pytestmark = pytest.mark.stack
 IMAGE = "draftboard/draftboard:test"
 HARDENED = ("run", "--rm", "--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges", "--network=none")
+SCHEDULES = {"doctor": {"schedule": "@daily"}, "summary": {"schedule": "@weekly"}}
 
 
 @pytest.fixture(scope="module")
@@ -49,10 +50,11 @@ def test_modules_in_the_mounted_folder_are_not_imported(docker: Engine, image: s
 
 
 def test_the_charts_jobs_run_in_it(docker: Engine, image: str, demo_run: Replay) -> None:
-    jobs = {"prometheus": demo_run.client.url, "doctor": {"schedule": "@daily"}, "summary": {"schedule": "@weekly"}}
+    jobs = {"prometheus": demo_run.client.url, "settings": DEMO_SETTINGS.read_text(), **SCHEDULES}
+    settings = f"--volume={DEMO_SETTINGS}:/etc/draftboard/settings/draftboard.toml:ro"
     off = {"dashboards": {"kind": "none"}, "scrape": {"kind": "none"}, "rules": {"recording": False, "alerting": False}}
     doctor, summary = (
-        docker.tried(*HARDENED[:-1], "--network=host", image, *arguments)
+        docker.tried(*HARDENED[:-1], "--network=host", settings, image, *arguments)
         for arguments in charts.arguments_of_jobs(charts.rendered({**off, "jobs": jobs})).values()
     )
     assert doctor.returncode == 1, "a replay scrapes nothing"

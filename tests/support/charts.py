@@ -87,7 +87,8 @@ def rendered(
 
 def arguments_of_jobs(objects: list[Object]) -> dict[str, list[str]]:
     """The arguments of the program that each CronJob starts, by the end of its name."""
-    pods = {one["metadata"]["name"]: one["spec"]["jobTemplate"]["spec"]["template"]["spec"] for one in objects}
+    jobs = [one for one in objects if one["kind"] == "CronJob"]
+    pods = {one["metadata"]["name"]: one["spec"]["jobTemplate"]["spec"]["template"]["spec"] for one in jobs}
     return {name.rpartition("-")[2]: pod["containers"][0]["args"] for name, pod in pods.items()}
 
 

@@ -36,7 +36,7 @@ ELSEWHERE = {
     r"(cp|rm|chmod|\$EDITOR) ": "changes files of a host",
     r"python3 deploy/tools/": "needs registries of images: test_pin.py asks servers of the tests",
     r"pre-commit ": "changes the clone",
-    r"PYTHONPATH=\S+ \.venv/bin/python -m scripts": "needs a source distribution of vLLM: test_speculative_releases.py",
+    r"PYTHONPATH=\S+ \.venv/bin/python -m scripts": "needs vLLM, or its sources: test_speculative_releases.py",
     r"[A-Z_]+=\S+(\s*#.*)?$": "a line of deploy/.env",
 }
 """What no test types, by how it begins, with the reason."""
