@@ -158,6 +158,17 @@ def test_doctor_finds_no_fault_but_the_server_that_is_down(world: World, capsys:
     assert not re.search(r"\bvllm:", json.dumps(found)), "names are the dialect's"
 
 
+def test_doctor_names_the_label_that_tells_replicas_apart(
+    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the engine label of vLLM, which all replicas of Ray have alike."""
+    (config := tmp_path / "settings.toml").write_text(world.config.read_text() + '[labels]\nengine = "engine"\n')
+    _, found, _ = world.run("doctor", "--config", str(config), capsys=capsys)
+    (examination,) = found["examinations"]
+    told = [one for one in examination["findings"] if 'engine = "ReplicaId"' in (one["paste"] or "")]
+    assert bool(told) == (world.dialect == "ray")
+
+
 def test_history_has_no_change_where_nothing_changed(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     code, found, err = world.run("history", "--range", "15m", capsys=capsys)
     assert (code, err) == (0, "")

@@ -70,7 +70,7 @@ def test_a_second_alert_of_a_group_changes_its_message() -> None:
 
 def test_a_cause_mutes_what_it_explains_on_the_same_model_only() -> None:
     cause = fired("VLLMModelDown", 0, 9)
-    kinds = [(0.0, "new", "VLLMModelDown", 1), (10.0, "resolved", "VLLMModelDown+VLLMHTTPErrors", 0)]
+    kinds = [(0.0, "new", "VLLMModelDown", 1), (10.0, "resolved", "VLLMHTTPErrors+VLLMModelDown", 0)]
     assert messages(cause, fired("VLLMHTTPErrors", 0, 9)) == kinds
     assert len(messages(cause, fired("VLLMHTTPErrors", 0, 9, model_name="qwen"))) == 4
 
