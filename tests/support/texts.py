@@ -38,8 +38,8 @@ def texts(files: Mapping[str, str]) -> Iterator[Text]:
 
 
 def _lines(place: str, page: str) -> Iterator[Text]:
-    """Without code in Python, whose dots are not those of settings."""
-    lines = _CODE.sub(lambda code: "\n" * code[0].count("\n"), page).splitlines()
+    """Without code in Python, whose dots are not those of settings, and without the escapes of Markdown."""
+    lines = _CODE.sub(lambda code: "\n" * code[0].count("\n"), page).replace(r"\_", "_").splitlines()
     return (Text(f"{place}:{number}", line) for number, line in enumerate(lines, start=1))
 
 

@@ -22,8 +22,8 @@ CHART = ("kubernetes", "CHANGELOG.md")
 OPTION = re.compile(r"(?<![\w-])--[a-z][\w.-]*\w")
 OURS = re.compile(r"`draftboard ([^`]+)`|^\s*\$ draftboard ([^#|]+)")
 OTHER_COMMAND = re.compile(
-    r"\b(?:amtool|apt-get|docker|gh|git|helm|journalctl|kubectl|mimirtool|nvidia-smi|pip|promtool|py-spy|pytest|sha256sum|sudo|tar"
-    r"|thanos) [^`]*"
+    r"\b(?:amtool|apt-get|docker|gh|git|helm|journalctl|kubectl|mimirtool|nvidia-smi|pip|promtool|py-spy|pytest|python -m|sha256sum"
+    r"|sudo|tar|thanos) [^`]*"
 )
 OPTIONS_OF_OTHERS = {
     "vLLM": """
@@ -45,7 +45,7 @@ OPTIONS_OF_OTHERS = {
         --data.maintenance-interval --query.max-samples --query.replica-label --rules.alert.for-grace-period
         --web.enable-remote-write-receiver""",
     "Docker, Helm, kubectl and journalctl": """
-        --container --from-file --lines --namespace --previous --profile --set --since --tail""",
+        --container --from-file --lines --namespace --previous --profile --set --set-file --since --tail""",
 }
 """Options that texts name without their command."""
 
