@@ -22,8 +22,8 @@ CHART = ("kubernetes", "CHANGELOG.md")
 OPTION = re.compile(r"(?<![\w-])--[a-z][\w.-]*\w")
 OURS = re.compile(r"`draftboard ([^`]+)`|^\s*\$ draftboard ([^#|]+)")
 OTHER_COMMAND = re.compile(
-    r"\b(?:amtool|apt-get|docker|gh|git|helm|journalctl|kubectl|mimirtool|nvidia-smi|pip|promtool|py-spy|pytest|python -m|sha256sum"
-    r"|sudo|tar|thanos) [^`]*"
+    r"\b(?:amtool|apt-get|docker|gh|git|helm|journalctl|kubectl|mimirtool|nvidia-smi|pip|promtool|py-spy"
+    r"|pytest|python -m|sha256sum|sudo|tar|thanos) [^`]*"
 )
 OPTIONS_OF_OTHERS = {
     "vLLM": """
