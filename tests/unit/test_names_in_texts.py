@@ -44,7 +44,6 @@ OPTIONS_OF_OTHERS = {
     "Prometheus, Alertmanager and Thanos": """
         --data.maintenance-interval --query.max-samples --query.replica-label --rules.alert.for-grace-period
         --web.enable-remote-write-receiver""",
-    "scripts of the tests": "--loads --out --size --vllm",
     "Docker, Helm, kubectl and journalctl": """
         --container --from-file --lines --namespace --previous --profile --set --set-file --since --tail""",
 }
