@@ -107,7 +107,7 @@ def test_an_alert_that_nobody_expected_fails_the_drill(
 ) -> None:
     story = Path(DRAFTER_BREAKS).read_text()
     unaware = tmp_path / "unaware.toml"
-    another = {"SpecDecodeAcceptanceDrop": "VLLMErrors", 'since = "15m"': 'since = "0m"'}
+    another = {"SpecDecodeAcceptanceDrop": "VLLMErrors", 'since = "15m"': 'since = "0m"', '"30m"': '"2h"'}
     for old, new in another.items():
         story = story.replace(old, new)
     unaware.write_text(story)

@@ -30,6 +30,9 @@ K = 3
 ALWAYS = "DraftboardWatchdog"
 _START = 1_000_000  # A process start, in Unix time.
 _SERVER_MINUTES = 7_000
+# A token is accepted as often as the one before it, where that was: what is accepted on average, by how often.
+_REACHED = np.linspace(0, 1, 1_001)
+_MEANS = np.mean([_REACHED ** (position + 1) for position in range(K)], axis=0)
 
 Labels = dict[str, str]
 Key = tuple[tuple[str, str], ...]
@@ -275,11 +278,10 @@ class _Running:
         accept = min(1.0, max(0.0, now.accept * (1 + 0.04 * self.chance.normal())))
         add["drafts"] += drafts
         add["drafted"] += drafts * K
-        # Of the positions, each half as often as the one before.
-        share = (1 + 0.5 + 0.25) / K
+        reached = float(np.interp(accept, _MEANS, _REACHED))
         add["accepted"] += drafts * K * accept
         for position in range(K):
-            add[f"accepted{position}"] += drafts * accept * 0.5**position / share
+            add[f"accepted{position}"] += drafts * reached ** (position + 1)
         add["preempted"] += begun * now.preempted
 
     def _page(self, now: Server, target: Labels) -> Iterator[tuple[str, Labels, float]]:

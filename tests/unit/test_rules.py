@@ -166,6 +166,13 @@ def test_counters_are_read_only_as_rates_and_resets_or_asked_whether_they_are_th
         assert sorted(used) == sorted(under + counted + found_at_start), rule
 
 
+def test_counters_that_one_rule_compares_are_read_at_one_moment(files: dict[str, str]) -> None:
+    """A group has one time: of two groups, the counters of a server that begins contradict each other."""
+    made_in = {rule["record"]: group["name"] for group in groups(files) for rule in group["rules"] if "record" in rule}
+    (identities,) = [rule for rule in rules(files, "record") if "identity_error" in rule["record"]]
+    assert len({made_in[record] for record in records_in(identities["expr"])}) == 1
+
+
 def test_rates_and_restarts_have_the_windows_of_the_settings(files: dict[str, str], settings: Settings) -> None:
     window, remembered = settings.rules.rate_window.seconds, settings.rules.remember.seconds
     windows = {"rate": {window}, "resets": {remembered}}
