@@ -3,13 +3,13 @@
 import time
 from pathlib import Path
 
-import httpx
 import pytest
 
 from draftboard.doctor import examine_prometheus
 from draftboard.doctor.finding import Severity
+from draftboard.errors import DraftboardError
 from draftboard.history import of_past
-from draftboard.reading import Recorded
+from draftboard.reading import Recorded, scrape
 from draftboard.report import report
 from draftboard.settings import Settings
 from support.llama import Llama, model, scraping, serving, target
@@ -39,7 +39,8 @@ def test_each_model_of_a_router_is_a_server_of_its_own(tmp_path: Path) -> None:
     preset = tmp_path / "models.ini"
     preset.write_text(PRESET.format(target=model(tmp_path, 0), draft=model(tmp_path, 0.03)))
     with serving(tmp_path, "--models-preset", preset) as router:
-        assert httpx.get(f"{router.url}/metrics").status_code == httpx.codes.BAD_REQUEST
+        with pytest.raises(DraftboardError, match=r"/metrics\?model=NAME"):
+            scrape([router.url])
         jobs = [
             {"job_name": f"llama-{name}", "params": {"model": [name]}, "static_configs": [target(router, name, method)]}
             for name, method in METHODS.items()
