@@ -8,6 +8,7 @@ import pytest
 
 from draftboard.doctor import examine_prometheus
 from draftboard.doctor.finding import Severity
+from draftboard.history import of_past
 from draftboard.reading import Recorded
 from draftboard.report import report
 from draftboard.settings import Settings
@@ -59,6 +60,12 @@ def test_each_model_of_a_router_is_a_server_of_its_own(tmp_path: Path) -> None:
                 steps = client.truth["predicted_n"] - client.truth.get("draft_n_accepted", 0)
                 yielded = client.truth["predicted_n"] / steps
                 assert found[name].traffic.tokens_per_step == pytest.approx(yielded, rel=0.02), name
+            past = of_past(Recorded(scraper.client.url, SETTINGS.rules.rate_window), SETTINGS, at=at)
+            assert {one.model: (one.now.method, one.now.k) for one in past.models if one.now} == {
+                "drafts": ("draft_model", 4),
+                "plain": ("none", 0),
+            }
+            assert [change for one in past.models for change in one.changes] == []
             problems = examine_prometheus(scraper.client, SETTINGS, at).findings
             bad = [one.what for one in problems if one.severity is not Severity.NOTE]
             assert [what for what in bad if "GPU exporter" not in what] == []
