@@ -10,15 +10,18 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT
+from draftboard.alerts import of_settings
 from draftboard.compare import compare
 from draftboard.compare.sides import recorded
 from draftboard.doctor import examine_prometheus
 from draftboard.doctor.finding import Severity
 from draftboard.doctor.pages import examine_pages
 from draftboard.durations import Duration
+from draftboard.expr.to_promql import promql_of
 from draftboard.reading import Lifetime, Recorded, Servers, scrape
 from draftboard.report import ModelReport, report
 from draftboard.settings import Settings
+from draftboard.signals import Scope
 from support.llama import Llama, hung, model, scraping, serving, stopped, target
 from support.scraped import Scraper
 from support.waiting import until
@@ -28,12 +31,19 @@ DRAFT, NGRAM, PLAIN = "draft_model", "ngram", "none"
 NAMES = {PLAIN: "no speculation", NGRAM: "`ngram-simple`, K 48", DRAFT: "draft model, K 4"}
 ROUNDS = 15
 PAGE = ROOT / "docs/operate/dialects.md"
+JUDGED = ("SpecDecodeAcceptanceDrop", "SpecDecodeEngineOutlier", "SpecDecodeSuspiciouslyHigh")
 DOWN = "VLLMTargetDown"  # Other servers of the model are up.
 SETTINGS = Settings.model_validate(
     {
         "series": {"dialect": "llama.cpp"},
         "max_draft_tokens": 48,
-        "rules": {"scrape_interval": "1s", "evaluation_interval": "1s", "window": "5m", "down_after": "5s"},
+        "rules": {
+            "scrape_interval": "1s",
+            "evaluation_interval": "1s",
+            "window": "5m",
+            "down_after": "5s",
+            "compare_with": "10s",
+        },
         "traffic": {"drafts_to_judge": 20},
         "alerts": {"VLLMModelDown": {"for": "1s"}, "VLLMTargetDown": {"for": "1s"}},
     }
@@ -187,6 +197,17 @@ def test_doctor_and_alerts_leave_healthy_servers_alone(scraped: Driven) -> None:
     bad = [one for one in found if one.severity is not Severity.NOTE and "GPU exporter" not in one.what]
     assert [one.what for one in bad] == []
     assert {name for name in scraped.firing if not name.startswith("Draftboard")} == set()
+
+
+@pytest.mark.parametrize("name", JUDGED)
+def test_alerts_that_counted_requests_judge_by_drafts_and_tokens(name: str, scraped: Driven) -> None:
+    (rule,) = [one for one in scraped.client.rules() if one.name == name]
+    assert rule.error == ""
+    (alert,) = [one for one in of_settings(SETTINGS) if one.name == name]
+    assert alert.guard
+    judged = scraped.client.query(promql_of(alert.guard, Scope(SETTINGS, alert.level)), scraped.at)
+    assert DRAFT in {one.labels["spec_method"] for one in judged}
+    assert PLAIN not in {one.labels["spec_method"] for one in judged}
 
 
 def test_live_servers_are_reported_under_load(scraped: Driven, servers: dict[str, Llama]) -> None:

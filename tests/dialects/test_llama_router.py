@@ -3,12 +3,13 @@
 import time
 from pathlib import Path
 
-import httpx
 import pytest
 
 from draftboard.doctor import examine_prometheus
 from draftboard.doctor.finding import Severity
-from draftboard.reading import Recorded
+from draftboard.errors import DraftboardError
+from draftboard.history import of_past
+from draftboard.reading import Recorded, scrape
 from draftboard.report import report
 from draftboard.settings import Settings
 from support.llama import Llama, model, scraping, serving, target
@@ -38,7 +39,8 @@ def test_each_model_of_a_router_is_a_server_of_its_own(tmp_path: Path) -> None:
     preset = tmp_path / "models.ini"
     preset.write_text(PRESET.format(target=model(tmp_path, 0), draft=model(tmp_path, 0.03)))
     with serving(tmp_path, "--models-preset", preset) as router:
-        assert httpx.get(f"{router.url}/metrics").status_code == httpx.codes.BAD_REQUEST
+        with pytest.raises(DraftboardError, match=r"/metrics\?model=NAME"):
+            scrape([router.url])
         jobs = [
             {"job_name": f"llama-{name}", "params": {"model": [name]}, "static_configs": [target(router, name, method)]}
             for name, method in METHODS.items()
@@ -59,6 +61,12 @@ def test_each_model_of_a_router_is_a_server_of_its_own(tmp_path: Path) -> None:
                 steps = client.truth["predicted_n"] - client.truth.get("draft_n_accepted", 0)
                 yielded = client.truth["predicted_n"] / steps
                 assert found[name].traffic.tokens_per_step == pytest.approx(yielded, rel=0.02), name
+            past = of_past(Recorded(scraper.client.url, SETTINGS.rules.rate_window), SETTINGS, at=at)
+            assert {one.model: (one.now.method, one.now.k) for one in past.models if one.now} == {
+                "drafts": ("draft_model", 4),
+                "plain": ("none", 0),
+            }
+            assert [change for one in past.models for change in one.changes] == []
             problems = examine_prometheus(scraper.client, SETTINGS, at).findings
             bad = [one.what for one in problems if one.severity is not Severity.NOTE]
             assert [what for what in bad if "GPU exporter" not in what] == []

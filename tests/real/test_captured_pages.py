@@ -44,6 +44,7 @@ PAST = {
         "tiny/plain": ("none", "plain-1", "plain-2"),
         "stopped": ("ngram", "2", "stopped"),
         "hung": ("ngram", "fresh", "hung-at-start"),
+        "unlisted": ("ngram", "unlisted-1", "unlisted-2"),
     },
 }
 """By model and server: its method, and the pages of the first and the last scrape; it does not answer with none.
@@ -67,6 +68,7 @@ STATES = {
         "/ngram": "idle",  # Nothing was counted yet, not even for a model.
         "idle/ngram": "idle",
         "hung/ngram": "drafting",  # Its other replica.
+        "unlisted/ngram": "drafting",
         "stopped/ngram": "idle",  # No tokens; that requests are inside is an alert.
         "tiny/ngram": "drafting",
         "tiny/none": "speculation off",
@@ -80,6 +82,9 @@ ALERTS = {
     "ray": {"VLLMEngineStuck": {"stopped", "Tiny"}},
 }
 """Models by alert."""
+ONE_WAY = {"llama.cpp": {"idle-plain": 0, "plain": 0, "drafts": 4}, "ray": {}}
+"""K of models that are served in one way."""
+FAULTY = "stopped|unlisted"
 
 
 def read(dialect: str, state: str) -> _Page:
@@ -149,13 +154,22 @@ def test_a_report_tells_every_state(world: World, capsys: pytest.CaptureFixture[
     assert not [note for note in found["notes"] if "[series]" in note], "the setting is right"
 
 
-def test_doctor_finds_no_fault_but_the_server_that_is_down(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+def test_doctor_finds_no_fault_but_in_the_faulty_servers(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     _, found, err = world.run("doctor", capsys=capsys)
     assert err == ""
     (examination,) = found["examinations"]
     faults = [one for one in examination["findings"] if one["severity"] != "note" and "GPU exporter" not in one["what"]]
-    assert [f"{one['where']}: {one['what']}" for one in faults if "stopped" not in one["where"]] == []
+    assert [f"{one['where']}: {one['what']}" for one in faults if not re.search(FAULTY, one["where"])] == []
     assert not re.search(r"\bvllm:", json.dumps(found)), "names are the dialect's"
+
+
+def test_doctor_names_the_series_of_ray_that_a_scrape_leaves_out(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, found, _ = world.run("doctor", capsys=capsys)
+    (examination,) = found["examinations"]
+    named = [one for one in examination["findings"] if "ray_serve_deployment_request_counter_total" in one["what"]]
+    assert ["unlisted" in one["where"] for one in named] == [True] * (world.dialect == "ray")
 
 
 def test_doctor_names_the_label_that_tells_replicas_apart(
@@ -174,6 +188,8 @@ def test_history_has_no_change_where_nothing_changed(world: World, capsys: pytes
     assert (code, err) == (0, "")
     assert {one["model"] for one in found["models"]} >= {"idle", "tiny"}
     assert [change for one in found["models"] for change in one["changes"]] == []
+    now = {one["model"]: one["now"]["k"] for one in found["models"] if one["now"]}
+    assert now.items() >= ONE_WAY[world.dialect].items()
 
 
 def test_compare_finds_the_speedup_of_the_pages(world: World, capsys: pytest.CaptureFixture[str]) -> None:

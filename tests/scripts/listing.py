@@ -36,8 +36,7 @@ def main(folder: Path) -> None:
         out.mkdir(parents=True)
         shutil.copy(path, out / "dashboard.json")
         shutil.copy(PICTURES / "icon.svg", out / "logo.svg")
-        if (picture := PICTURES / f"{path.stem.removesuffix('-raw')}.png").exists():
-            shutil.copy(picture, out / "picture.png")
+        shutil.copy(PICTURES / f"{path.stem.removesuffix('-raw')}.png", out / "picture.png")
         (out / "README.md").write_text(text(page))
 
 

@@ -22,10 +22,12 @@ LARGEST = 150_000
 
 
 def main(folder: Path) -> None:
-    """Of each page that reads records: its open rows, in the dark theme."""
+    """Of each page, by preference as it reads records: its open rows, in the dark theme."""
     settings = load(OBJECTIVES)
     built = render(settings)
-    paths = [path for path in grafana.dashboards(built) if "standalone" not in path]
+    paths = {
+        _name(path): path for path in reversed(grafana.dashboards(built))
+    }.values()  # Those without rules are last.
     folder.mkdir(parents=True, exist_ok=True)
     for story in (EVERYTHING, FLEET):
         views = [
@@ -35,9 +37,13 @@ def main(folder: Path) -> None:
         ]
         with serving(BUILD / story.scenario.stem, settings, story) as past:
             for view in show(views, built, past, BUILD / "pictures", pictures=True):
-                out = folder / f"{Path(view.path).stem}.png"
+                out = folder / f"{_name(view.path)}.png"
                 small(BUILD / "pictures" / f"{view.name}.png", out)
                 sys.stdout.write(f"{out}: {out.stat().st_size // 1000} kB\n")
+
+
+def _name(path: str) -> str:
+    return Path(path).stem.removesuffix("-raw")
 
 
 def small(source: Path, out: Path) -> None:

@@ -40,4 +40,6 @@ def captured(dialect: str, state: str) -> str:
         return re.sub(r"(?m)^ray_vllm_(num_requests|kv_cache).*\n", "", captured(dialect, "2"))
     if state.startswith("plain"):  # An engine without speculation has all other series.
         return re.sub(r"(?m)^(# \w+ )?ray_vllm_spec_decode_.*\n", "", captured(dialect, state.removeprefix("plain-")))
+    if state.startswith("unlisted"):  # A scrape that keeps series by a list, without the counter of finished requests.
+        return re.sub(r"(?m)^ray_serve_deployment_.*\n", "", captured(dialect, state.removeprefix("unlisted-")))
     return gzip.decompress(Path(str(RAY).format(state)).read_bytes()).decode()

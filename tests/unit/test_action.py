@@ -1,6 +1,5 @@
 """`action.yml` and `.pre-commit-hooks.yaml`: the step runs in a shell, as on GitHub."""
 
-import os
 import re
 import subprocess
 import sys
@@ -11,6 +10,7 @@ import pytest
 import yaml
 
 from conftest import ROOT
+from support import composite
 
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
 INSTALL, CHECK = ACTION["runs"]["steps"]
@@ -20,26 +20,9 @@ GOOD = 'vllm serve M --speculative-config \'{"method": "ngram", "num_speculative
 
 def step(tmp_path: Path, **inputs: str) -> tuple[int, str, str, str]:
     """Exit code, log, errors and job summary of the step with these inputs, the others at their defaults."""
-    values = {name: one.get("default", "") for name, one in ACTION["inputs"].items()}
-    values |= {name.replace("_", "-"): text for name, text in inputs.items()}
-    variables = {
-        name: re.sub(r"\$\{\{ inputs\.([\w-]+) \}\}", lambda found: values[found[1]], text)
-        for name, text in CHECK["env"].items()
-    }
-    summary = tmp_path / "summary.md"
-    summary.touch()
-    places = {"RUNNER_TEMP": str(tmp_path), "GITHUB_STEP_SUMMARY": str(summary)}
     program = {"DRAFTBOARD": str(Path(sys.executable).parent / "draftboard")}
-    # GitHub's own call of `shell: bash`.
-    done = subprocess.run(
-        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", CHECK["run"]],
-        env={**os.environ, **variables, **places, **program},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    return done.returncode, done.stdout, done.stderr, summary.read_text()
+    ran = composite.run(CHECK, composite.values(ACTION, ROOT, inputs), tmp_path, tmp_path, program)
+    return ran.code, ran.log, ran.errors, ran.summary
 
 
 def test_every_input_reaches_the_step_and_none_stands_in_its_script() -> None:
@@ -81,7 +64,7 @@ def test_wrong_input_is_exit_code_2_and_says_which(tmp_path: Path, inputs: dict[
     code, _, errors, _ = step(tmp_path, **inputs)
     assert code == 2
     assert hint in errors
-    assert not list(ROOT.glob("owned*"))
+    assert not [*tmp_path.glob("owned*")]
 
 
 @pytest.fixture(scope="module")

@@ -117,6 +117,7 @@ def test_a_notebook_whose_loop_runs_already_may_ask_too() -> None:
         (page("", 308, Location="/login"), "redirects to http://***@127.0.0.1"),
         (page("", 307), "redirects: use the final address"),
         (page("", 400), "is it https:// rather than http://?"),
+        (page("{}", 400, Content_Type="application/json; charset=utf-8"), "/metrics?model=NAME"),
         (page("", 401), "(HTTP 401): use --token-file"),
         (page("", 403), "(HTTP 403): use --token-file"),
         (page("", 404), "no page of metrics (HTTP 404)"),

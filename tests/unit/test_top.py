@@ -12,12 +12,12 @@ from textual.widgets import DataTable, Static
 
 from draftboard import explain
 from draftboard.errors import DraftboardError
-from draftboard.reading import Pages
-from draftboard.report import ModelReport, read
+from draftboard.reading import Lifetime, Pages, Servers
+from draftboard.report import ModelReport, document, read
 from draftboard.settings import Settings
 from draftboard.signals.health import HEALTH
 from draftboard.signals.signal import NOTHING, Code
-from draftboard.top import Look
+from draftboard.top import Look, looking
 from draftboard.top.app import Top
 from support.command_line import run
 
@@ -118,6 +118,16 @@ def test_a_server_that_does_not_answer_is_named_above_what_was_read_before() -> 
 @pytest.mark.parametrize(("key", "words"), [("e", "verdict"), ("w", "Speedup")])
 def test_keys_open_the_conditions_and_the_draft_lengths(key: str, words: str) -> None:
     assert words in shown(a_look, key, size=(120, 60))[2]
+
+
+def test_the_engines_of_servers_are_judged_when_their_numbers_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    reading = read(Lifetime(DATA / "v0.32.0-ngram-dp2.prom"), Settings(), "ngram")
+    monkeypatch.setattr(looking, "read", lambda *_: reading)
+    found = looking.look(Servers(("gpu-1:8000",)), Settings(), "ngram")
+    (model,), (whole,) = found.models, reading.report().models
+    assert (model.engines, len(whole.engines)) == ((), 2)
+    assert looking.row(model) == looking.row(whole)
+    assert found.details(model) == document(reading.report(), reading.settings, engines=True)
 
 
 def test_hostile_names_are_words() -> None:

@@ -95,6 +95,7 @@ def _stored(client: Client, settings: Settings, time: float) -> Stored:
     of_servers = {name for names in NAMES.values() for name in names} - _BESIDE - {around.UP.name}
     old = {f"{re.escape(removal.name)}(_count)?" for removal in removed.REMOVED}
     ours = {settings.dialect.named(name) for name in of_servers if name not in settings.dialect.missing}
+    ours |= {metric.name for metric in settings.dialect.own}
     signs = {dialect.sign: dialect for dialect in DIALECTS.values() if dialect.sign}
     others = {name for dialect in DIALECTS.values() for name in dialect.written(dialect.seen_by)} | signs.keys()
     for target, row in rows("max", _matching([around.UP.name], settings.selector)):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from draftboard.alerts import of_settings
-from draftboard.catalogue import CATALOGUE, RECORDED, Metric, Presence, around, removed
+from draftboard.catalogue import CATALOGUE, RECORDED, Metric, Presence, around, removed, serving
 from draftboard.catalogue.dialects import DIALECTS, LOOKED_FOR, Dialect
 from draftboard.catalogue.metric import release_numbers
 from draftboard.dashboards import places
@@ -189,6 +189,10 @@ def _releases(servers: Sequence[Server], dialect: Dialect, release: Release) -> 
     if dialect.presence(dialect.seen_by) is Presence.COUNTED:
         nothing = [server for server in servers if dialect.seen_by.name not in server.names]
         yield "nothing-counted", nothing, (), {"begin": dialect.prefixes[0]}
+    if dialect.in_flight and dialect.finished:
+        served = {dialect.in_flight.name, serving.REQUESTS_FINISHED.name}
+        uncounted = [one for one in servers if one.names >= served and dialect.finished.name not in one.names]
+        yield "finished-not-kept", uncounted, (), {"name": dialect.finished.name}
     yield from _older(servers, dialect, release)
 
 

@@ -118,13 +118,15 @@ def _life(labels: Labels, moments: Mapping[float, Mapping[Labels, Window]], sett
 
 def _setup(way: Labels, figures: Mapping[str, float], settings: Settings) -> Setup | None:
     """The setup; None where engines have different K, or K is unknown."""
-    names = settings.labels
+    names, method = settings.labels, value_of(way, settings.labels.spec_method)
     highest, lowest = figures.get(configured_k.name), figures.get(lowest_k.name)
-    if highest != lowest or (highest is None and traffic.drafts.name in figures):
+    # Some engines export the counter of drafts without speculation, too.
+    drafts = traffic.drafts.name in figures and method != settings.methods.baseline
+    if highest != lowest or (highest is None and drafts):
         return None
     return Setup(
         k=int(highest or 0),
-        method=value_of(way, names.spec_method) or None,
+        method=method or None,
         variant=value_of(way, names.variant) or None,
         verification=value_of(way, names.spec_verification) or None,
     )

@@ -240,6 +240,8 @@ async def _content(answer: httpx.Response, name: str, most: int) -> bytes:
 
 
 def _require_ok(answer: httpx.Response, name: str) -> None:
+    if answer.status_code == HTTPStatus.BAD_REQUEST and "json" in answer.headers.get("Content-Type", ""):
+        raise DraftboardError(f"{name}: request refused (HTTP 400): of a router, name a model: /metrics?model=NAME")
     if reason := refusal(answer):
         raise DraftboardError(f"{name}: {reason}")
     if answer.status_code != HTTPStatus.OK:

@@ -180,8 +180,8 @@ class Reading:
             for model, tallies in self.baselines.items()
         }
 
-    def report(self) -> Report:
-        """All models on the pages, engines of one together."""
+    def report(self, *, engines: bool = True) -> Report:
+        """All models on the pages, engines of one together, and with `engines` each by itself too."""
         return Report(
             schema_version=SCHEMA_VERSION,
             origin=self.origin,
@@ -189,7 +189,7 @@ class Reading:
             taken_at=self.at,
             seconds=self.grown.seconds,
             # One model without a name where the pages name none.
-            models=tuple(self._model(tallies) for tallies in self.by_model.values() or [[]]),
+            models=tuple(self._model(tallies, engines=engines) for tallies in self.by_model.values() or [[]]),
             notes=((_LIFETIME,) if self.origin is Origin.LIFETIME else ()) + self._notes(),
             dialect=self.settings.dialect.name,
         )
@@ -212,14 +212,14 @@ class Reading:
             yield _UNREAD.format(engine=dialect.engine, name=dialect.name)
         yield from missing_of_dialect(dialect)
 
-    def _model(self, tallies: Sequence[reading.Tally]) -> ModelReport:
+    def _model(self, tallies: Sequence[reading.Tally], *, engines: bool) -> ModelReport:
         several = len({tally.source for tally in tallies}) > 1
         names = [_named(tally, several=several) for tally in tallies]
         cases = [self._case([tally], Level.ENGINE, name) for tally, name in zip(tallies, names, strict=True)]
         broken = tuple(one for case in cases for one in case.broken)
         beside, steps = self._baselines_of(tallies), of_growth(self.parts, tallies)
         whole = replace(self._case(tallies, Level.MODEL, broken=broken), baselines=beside, steps=steps)
-        engines = (
+        apart = (
             engine_report(case, whole.numbers, tally.engine, tally.source, _notes(tally))
             for tally, case in zip(tallies, cases, strict=True)
         )
@@ -234,7 +234,7 @@ class Reading:
             *(whole, model, method or self.method),
             labels={names_of.spec_verification: verification} if verification else {},
             notes=tuple(notes),
-            engines=tuple(engines),
+            engines=tuple(apart) if engines else (),
             parts=parts_of(self.parts, tallies),
         )
 

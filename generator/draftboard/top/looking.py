@@ -64,22 +64,24 @@ def look(source: Servers | Recorded, settings: Settings, method: str = "") -> Lo
             report(source, settings, method=method),
             settings,
             lambda only: explain.document(explain.of_prometheus(verdict.name, source, settings, only=only)),
-            lambda model: _with_engines(model, replace(source, model=model.model), settings, method),
+            lambda model: _only(
+                model, report(replace(source, model=model.model), settings, method=method, engines=True)
+            ),
         )
     reading = read(source, settings, method)
-    found = reading.report()
     return Look(
-        found,
+        reading.report(engines=False),  # To judge hundreds of engines takes seconds.
         reading.settings,
         lambda only: explain.document(explain.of_reading(verdict.name, reading, only=only)),
-        lambda model: replace(found, models=(model,)),
+        lambda model: _only(model, reading.report()),
     )
 
 
-def _with_engines(model: ModelReport, source: Recorded, settings: Settings, method: str) -> Report:
-    """What a Prometheus knows of a model now, read again for its engines."""
-    found = report(source, settings, method=method, engines=True)
-    same = (one for one in found.models if (one.method, one.labels) == (model.method, model.labels))
+def _only(model: ModelReport, found: Report) -> Report:
+    """What a report with engines has of this model."""
+    same = (
+        one for one in found.models if (one.model, one.method, one.labels) == (model.model, model.method, model.labels)
+    )
     return replace(found, models=tuple(same))
 
 
