@@ -28,7 +28,7 @@ FILES = ("alerts/recording.rules.yaml", "alerts/alerting.rules.yaml")
 MINUTE = 60
 K = 3
 ALWAYS = "DraftboardWatchdog"
-_START = 1_000_000  # A process start, in Unix time.
+_START = 0  # A process start: promtool begins at the first second of Unix time.
 _SERVER_MINUTES = 7_000
 # A token is accepted as often as the one before it, where that was: what is accepted on average, by how often.
 _REACHED = np.linspace(0, 1, 1_001)
@@ -104,6 +104,7 @@ class Scenario:
     may: frozenset[str]  # Others that they may be told of.
     ends: bool  # Whether the fault ends, so that nothing need be told at the end.
     alone: bool
+    gap: str  # Why people are not told of it as they should be.
     series: Mapping[str, str] = field(default_factory=dict)  # Of others than vLLM.
 
     @property
@@ -155,6 +156,7 @@ def _scenario(name: str, entry: Mapping[str, Any]) -> Scenario:
         may=frozenset(entry.get("may", [])),
         ends=entry.get("ends", all(change.until < minutes for change in changes)),
         alone=entry.get("alone", False),
+        gap=entry.get("gap", ""),
         series=entry.get("series", {}),
     )
 

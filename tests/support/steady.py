@@ -117,7 +117,7 @@ def _minutes(span: Duration) -> int:
 
 def _ago(values: Values, minutes: int) -> Values:
     found = np.full(values.shape, np.nan)
-    found[..., minutes:] = values[..., : values.shape[-1] - minutes]
+    found[..., minutes:] = values[..., : max(0, values.shape[-1] - minutes)]
     return found
 
 
