@@ -1,8 +1,8 @@
 """Groups no longer than rulers accept.
 
 Rules of one group are evaluated one after the other, at one time. A rule that reads a record of another group reads
-what that group made up to one evaluation ago, so a chain of records crosses as few groups as possible: what many others
-are made of comes first, then what no longer depends on each other stays whole.
+what that group made up to one evaluation ago, so a chain of records crosses as few groups as possible: each takes as
+much of it from below as is short enough, and what does not depend on each other stays whole.
 """
 
 import re
@@ -41,18 +41,38 @@ def depths(read: Mapping[str, AbstractSet[str]]) -> dict[str, int]:
 def packed(rules: Sequence[RecordingRule], longest: int = LONGEST) -> list[list[RecordingRule]]:
     """The rules in groups of `longest` at most, each rule and each group behind what it reads."""
     read = reads(rules)
-    first = _first(read)
-    left, cut = list(read), list[set[str]]()
-    while large := next((part for part in _connected(left, read) if len(part) > longest), None):
-        cut.append(set(sorted(large, key=first.__getitem__)[:longest]))
-        left = [record for record in left if record not in cut[-1]]
-    for part in sorted(_connected(left, read), key=len, reverse=True):
-        room = next((group for group in cut if len(group) + len(part) <= longest), None)
+    left, groups = list(read), list[set[str]]()
+    while left:
+        layer = [piece for part in _connected(left, read) for piece in _lowest(part, read, longest)]
+        taken = set[str]().union(*layer)
+        left = [record for record in left if record not in taken]
+        groups += _together(layer, longest)
+    return [[rule for rule in rules if rule.record in group] for group in groups]
+
+
+def _lowest(part: AbstractSet[str], read: Mapping[str, AbstractSet[str]], longest: int) -> list[set[str]]:
+    """A part that is short enough; of a longer one as much from below as falls into such."""
+    depth = depths(read)
+    pieces: list[set[str]] = []
+    for record in sorted((record for record in read if record in part), key=depth.__getitem__):
+        below = read[record] & part
+        joined = [piece for piece in pieces if piece & below]
+        if below <= set[str]().union(*joined) and sum(map(len, joined)) < longest:
+            pieces = [piece for piece in pieces if piece not in joined]
+            pieces.append({record}.union(*joined))
+    return pieces
+
+
+def _together(pieces: Iterable[set[str]], longest: int) -> list[set[str]]:
+    """In few groups, the longest first."""
+    groups: list[set[str]] = []
+    for piece in sorted(pieces, key=len, reverse=True):
+        room = next((group for group in groups if len(group) + len(piece) <= longest), None)
         if room is None:
-            cut.append(part)
+            groups.append(piece)
         else:
-            room |= part
-    return [[rule for rule in rules if rule.record in group] for group in cut]
+            room |= piece
+    return groups
 
 
 def in_order(groups: Sequence[Sequence[RecordingRule]], rules: Iterable[RecordingRule]) -> list[int]:
@@ -64,16 +84,6 @@ def in_order(groups: Sequence[Sequence[RecordingRule]], rules: Iterable[Recordin
         for number, group in enumerate(groups)
     }
     return list(TopologicalSorter(before).static_order())
-
-
-def _first(read: Mapping[str, AbstractSet[str]]) -> dict[str, tuple[int, int, int]]:
-    """What to cut first: the lowest, and of them what most others are made of; of those the first."""
-    above: dict[str, set[str]] = {record: set() for record in read}
-    for record in reversed(list(read)):
-        for below in read[record]:
-            above[below] |= {record} | above[record]
-    depth = depths(read)
-    return {record: (depth[record], -len(above[record]), number) for number, record in enumerate(read)}
 
 
 def _connected(records: Sequence[str], read: Mapping[str, AbstractSet[str]]) -> Iterator[set[str]]:
