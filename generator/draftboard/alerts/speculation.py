@@ -23,8 +23,8 @@ ON_SPECULATION = (
         for_="30m",
         keep_firing_for="15m",
         guard=verdicts.loses & enough_requests,
-        when="the expected speedup is below ${limit} at every cost of a step that is likely, with enough drafts and requests, consistent counters and no "
-        "measured speedup",
+        when="the expected speedup is below ${limit} at every likely cost of a step, with enough drafts and requests, "
+        "consistent counters and no measured speedup",
         summary="Speculative decoding is expected to cost more than it saves.",
         description="${who}: a decode step yields fewer tokens than its drafts cost. Decoding is expected to run at "
         "${value} of its speed without speculation, at most.",

@@ -81,6 +81,6 @@ FAMILIES: dict[str, tuple[Signal, ...]] = {
     "gpu": _of(gpu),
     "monitoring": _of(monitoring),
 }
-"""Signals that read each other. Of another family they read only which servers are known; the verdict and the
-objectives read all families."""
+"""Signals that read each other. Of another family they read which servers are known and how busy; the verdict, the
+objectives and comparisons of servers read all families."""
 ALL: tuple[Signal, ...] = tuple(signal for family in FAMILIES.values() for signal in family)

@@ -46,7 +46,6 @@ draft_cost = Signal(
     action="Measure it, and set draft_cost.by_method.",
     note="A rule of thumb until you measure it.",
     expr=ByLabel(Setting("draft_cost.by_method"), Setting("draft_cost.default"), METHOD, drafts),
-    record="vllm_spec_decode_draft_cost:ratio",
     empty="speculation is off",
 )
 _running = capacity.batch.expr
@@ -127,7 +126,6 @@ verify_inflation = Signal(
     unit=Unit.STEPS,
     better=Better.LOWER,
     expr=If(KEEPS_A_PAST, first_of(_measured, _by_settings), _by_settings),
-    record="vllm_spec_decode_verify_inflation:ratio_rate{window}",
     empty="speculation is off",
     decimals=2,
 )

@@ -64,7 +64,6 @@ break_even = Signal(
     note=ESTIMATE,
     unit=Unit.TOKENS,
     expr=draft_length * draft_cost + verify_inflation,
-    record="vllm_spec_decode_break_even:mean_rate{window}",
     decimals=2,
 )
 needed_per_step = Signal(
@@ -78,7 +77,6 @@ needed_per_step = Signal(
     note=ESTIMATE,
     unit=Unit.TOKENS,
     expr=coverage * break_even + plain_share,
-    record="vllm_tokens_per_step:break_even_rate{window}",
     decimals=2,
 )
 expected_speedup = _speedup(
@@ -90,7 +88,6 @@ expected_speedup = _speedup(
     action="Below 1, shorten K, change the drafter or turn it off; measure it against a baseline under the same load.",
     note=f"Over all decode steps. {ESTIMATE}",
     expr=tokens_per_step.per(needed_per_step),
-    record="vllm_spec_decode_expected_speedup:ratio_rate{window}",
 )
 
 
@@ -154,7 +151,6 @@ step_speedup = _speedup(
     note="Not the speedup of the load: it leaves out steps without a draft, and tokens that a stop or "
     f"max_tokens cuts off. {ESTIMATE}",
     expr=acceptance_length.per(break_even),
-    record="vllm_spec_decode_step_speedup:ratio_rate{window}",
 )
 affordable_inflation = Signal(
     name="affordable_inflation",
@@ -169,7 +165,6 @@ affordable_inflation = Signal(
     unit=Unit.STEPS,
     better=Better.HIGHER,
     expr=(tokens_per_step - plain_share) / coverage - draft_length * draft_cost,
-    record="vllm_spec_decode_affordable_inflation:ratio_rate{window}",
     decimals=2,
 )
 
@@ -202,7 +197,6 @@ speedup_at = _speedup(
     action="Try the smallest k near the top; below K the values are lower bounds.",
     note=f"{BURSTS} {ESTIMATE}",
     expr=_speedup_at(_step_at),
-    record="vllm_spec_decode_speedup_at:ratio_rate{window}",
     by=("k",),
 )
 

@@ -28,10 +28,10 @@ length_margin = Signal(
     title="Acceptance length above break-even, at most",
     short="Margin",
     question="Does an engine's acceptance length pay?",
-    description="Acceptance length of an engine - its break-even length at its model's least costs: its mean draft length "
-    "x cost of a drafted token + base cost.",
+    description="Acceptance length of an engine - its break-even length at its model's least costs: draft length x "
+    "cost of a drafted token + base cost.",
     action="Below 0, compare the engine's traffic and arguments with the others'.",
-    note="Of speculative steps alone, and as good as the model's costs are known: the verdict on the load is the model's.",
+    note="Of speculative steps alone, and as good as costs are known: the verdict on the load is the model's.",
     unit=Unit.TOKENS,
     better=Better.HIGHER,
     expr=_above(costs.CHEAP),

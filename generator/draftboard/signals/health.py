@@ -88,9 +88,7 @@ HEALTH = Decision(
         "silent": Choice(Code(15, "no vLLM metrics", Status.ODD), STATES.any_of(state, "silent")),
         "pays": Choice(Code(16, "pays", Status.GOOD), verdict_is("pays", "faster"), possible=_A_MODEL),
         "above": Choice(Code(17, "above break-even", Status.GOOD), fleet.pays_at_any_cost, possible=_AN_ENGINE),
-        "not measured": Choice(
-            Code(22, "gain not measured", Status.QUIET), If(_A_MODEL, unclear, fleet.judged_margin)
-        ),
+        "not measured": Choice(Code(22, "gain not measured", Status.QUIET), If(_A_MODEL, unclear, fleet.judged_margin)),
         # Too few drafts are no reason to look for drafts. The verdict follows the state by an evaluation.
         "few drafts": Choice(
             Code(18, "few drafts", Status.QUIET),

@@ -194,16 +194,16 @@ next_gain = Signal(
 )
 speedup = Signal(
     name="speedup",
-    title="Speedup, measured or expected",
+    title="Speedup, measured or at least expected",
     short="Speedup",
     question="How much faster than plain decoding?",
-    description="Measured speedup against a baseline where there is one, else the expected one at the costs c and v.",
+    description="Measured speedup against a baseline where there is one, else the expected one at the highest costs.",
     action="Where it is expected only, run a baseline to measure it.",
     unit=Unit.TIMES,
     better=Better.HIGHER,
-    expr=first_of(users.measured_speedup, economics.expected_speedup),
-    bands=economics.expected_speedup.bands,
-    empty=economics.expected_speedup.empty,
+    expr=first_of(users.measured_speedup, economics.expected_speedup_low),
+    bands=economics.expected_speedup_low.bands,
+    empty=economics.expected_speedup_low.empty,
     decimals=2,
 )
 verdict_basis = Signal(

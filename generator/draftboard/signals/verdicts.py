@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from draftboard.evidence import SETTLES, UNKNOWN_LOAD
 from draftboard.expr.nodes import Condition, Expr, IsSet
 from draftboard.quantity import Setting
 from draftboard.signals import economics, users
@@ -100,9 +101,9 @@ VERDICT = Decision(
         ),
         **_rows((_LOSES, UNCLEAR, _PAYS), _EXPECTED_IS, ASSUMED, 0, _BY_RANGE),
         "unknown load": Choice(
-            Code(16, "unknown at this load", Status.ODD),
+            Code(16, UNKNOWN_LOAD, Status.ODD),
             (drafts > 0) & (decode_batch > Setting("draft_cost.largest_batch")),
-            "No published measurement had a batch of {decode_batch} requests: measure it against a baseline",
+            f"No published measurement had a batch of {{decode_batch}} requests: {SETTLES}",
             possible=COSTS_ASSUMED,
         ),
         "unknown": Choice(
@@ -124,9 +125,8 @@ verdict = Signal(
     "step times measured in batches of the same size, with calibrated costs, or what holds at both ends of assumed "
     "ones.",
     action="Where speculation costs more than it saves, follow the advice.",
-    note="The expected speedup is that over all decode steps. Unclear: one end of the costs lets it pay, the other does "
-    "not. Withheld where the counters contradict each "
-    "other or there are too few drafts. The bounds are settings.",
+    note="The expected speedup is that over all decode steps. Unclear: it pays at one end of the costs, not at the "
+    "other. Withheld where the counters contradict each other or there are too few drafts. The bounds are settings.",
     unit=Unit.CODE,
     expr=VERDICT.expr,
     record="vllm_spec_decode_verdict:enum_rate{window}",

@@ -28,16 +28,17 @@ PAGE = Page(
         ),
         row(
             "Which draft length would be best?",
-            *bars(economics.speedup_at, economics.what_if_speedup),
+            *bars(economics.gain_at, economics.what_if_speedup),
             table(
                 "Draft length by model",
                 *(drafting.lowest_k, drafting.configured_k, acceptance.draft_length, economics.best_k),
-                *(economics.shorter_gain, economics.longer_gain),
+                *(economics.shorter_gain, economics.shorter_gain_high),
+                *(economics.longer_gain, economics.longer_gain_high),
                 *(depth.first_position, depth.next_position_accepted),
-                costs.draft_cost,
+                *(costs.token_cost_low, costs.token_cost_high),
                 worst=(economics.shorter_gain,),
-                description="How long each model's drafts are, and what another K would gain, at the costs c and v.",
-                action="Where a gain is above 1 + thresholds.gain, try that K.",
+                description="How long each model's drafts are, and what another K would gain at likely costs.",
+                action="Where a gain is above 1 + thresholds.gain at least, try that K.",
             ),
             *trends(economics.best_k, depth.alpha_hat),
         ),
@@ -50,8 +51,8 @@ PAGE = Page(
             "Whom does speculation help?",
             table(
                 "Classes of requests",
-                *(classes.class_share, classes.class_acceptance, classes.class_length, classes.class_speedup),
-                classes.class_time_per_token,
+                *(classes.class_share, classes.class_acceptance, classes.class_length),
+                *(classes.class_speedup_low, classes.class_speedup_high, classes.class_time_per_token),
                 worst=(classes.class_length,),
                 description="Each model's requests by temperature, prompt length, served name and one header, as the "
                 "lens counts them.",
