@@ -2,7 +2,18 @@
 
 from collections.abc import Sequence
 
-from draftboard.evidence import Depth, Drafting, Load, Own, Range, assumed, expected_speedup, length_advice
+from draftboard.evidence import (
+    Change,
+    Depth,
+    Drafting,
+    LengthAdvice,
+    Load,
+    Own,
+    Range,
+    assumed,
+    expected_speedup,
+    length_advice,
+)
 from draftboard.expr.vector import value_of
 from draftboard.quantity import Setting, value
 from draftboard.reading import Numbers
@@ -10,14 +21,20 @@ from draftboard.report.bound import per
 from draftboard.report.numbers import Expectation
 from draftboard.report.own import Stretch, own_of
 from draftboard.signals.acceptance import acceptance_length, coverage, draft_length, tokens_per_step
+from draftboard.signals.advice import ADVICE, advice
 from draftboard.signals.capacity import prompt_tokens
 from draftboard.signals.costs import decode_batch
 from draftboard.signals.depth import draft_length_at, next_position_accepted, tokens_per_step_at
 from draftboard.signals.drafting import configured_k
 from draftboard.signals.economics import (
     LEAST_GAIN,
+    best_k,
     expected_speedup_high,
     expected_speedup_low,
+    longer_gain,
+    longer_gain_high,
+    speedup_at_high,
+    speedup_at_low,
     step_cost_high,
     step_cost_low,
 )
@@ -45,13 +62,37 @@ def _assumed(numbers: Numbers, drafting: Drafting, batch: float | None) -> Expec
     answered = numbers.value(first_tokens)
     prompts = per(numbers.value(prompt_tokens), answered) if answered else None
     wider = assumed(method, prompt_tokens=prompts).wider
+    lows, highs = numbers.by(speedup_at_low), numbers.by(speedup_at_high)
+    speedup_at = tuple(_in_order(lows[k], highs[k]) for k in sorted(lows.keys() & highs.keys(), key=int))
     return Expectation(
         batch=batch and drafting.batch,
         step_cost=_range(numbers.value(step_cost_low), numbers.value(step_cost_high)),
         speedup=_range(numbers.value(expected_speedup_low), numbers.value(expected_speedup_high)),
+        speedup_at=speedup_at if batch else (),
+        length=_length(numbers, speedup_at) if batch else None,
         wider=wider if batch else (*wider, "the batch is unknown"),
         basis=ASSUMED,
     )
+
+
+def _length(numbers: Numbers, speedup_at: Sequence[Range]) -> LengthAdvice | None:
+    """The change of K that the records advise, with both ends of its gain."""
+    row = ADVICE.of(numbers.value(advice))
+    k, best = numbers.value(configured_k), numbers.value(best_k)
+    if row is None or k is None:
+        return None
+    if row is ADVICE.choices[Change.SHORTER] and best is not None:
+        shorter, now = speedup_at[int(best) - 1], speedup_at[-1]
+        return LengthAdvice(Change.SHORTER, int(best), _in_order(shorter.low / now.low, shorter.high / now.high))
+    if row is ADVICE.choices[Change.LONGER]:
+        low, high = numbers.value(longer_gain), numbers.value(longer_gain_high)
+        return LengthAdvice(Change.LONGER, int(k) + 1, _in_order(low or 0.0, high or 0.0))
+    unchanged = [change for change in (Change.OFF, Change.KEEP) if row is ADVICE.choices[change]]
+    return LengthAdvice(unchanged[0], int(k), Range(1.0, 1.0)) if unchanged else None
+
+
+def _in_order(one: float, other: float) -> Range:
+    return Range(min(one, other), max(one, other))
 
 
 def _range(low: float | None, high: float | None) -> Range | None:

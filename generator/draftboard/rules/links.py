@@ -89,7 +89,7 @@ def in_few_links(definitions: Iterable[Recordable]) -> Iterator[RecordingRule]:
 
 def _first_link(below: int, above: int, *, reads_series: bool) -> int:
     """The first one also for what reads raw series, so that all it reads is of one moment."""
-    if below < above - 1 or reads_series:
+    if below <= above + 1 or reads_series:
         return 1
     return min(below + 1, 2 if above else LINKS)
 

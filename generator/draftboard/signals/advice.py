@@ -52,7 +52,8 @@ ADVICE = Decision(
             Code(2, "try a shorter K", Status.WARN),
             # What is lost at every k by counters of this K may be a gain at a shorter one: try that first.
             first_of(economics.too_long, (economics.no_k_pays & (configured_k > 1)).without(METHOD, *BLOCKS)),
-            "{best_speedup.title} of any k is {best_speedup}; a shorter K gains {shorter_gain} times at least",
+            "{best_k.title} is {best_k}, {shorter_gain} to {shorter_gain_high} times as fast as now; any k reaches "
+            "{best_speedup} times plain decoding at most",
         ),
         "off": Choice(
             Code(4, "turn it off, or change the drafter", Status.BAD),

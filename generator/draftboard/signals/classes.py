@@ -85,8 +85,8 @@ def _speedup(name: str, extreme: str, case: Case, bands: tuple[Band, ...]) -> Si
         title=f"Expected speedup by class, at {extreme}",
         short=f"Expected, {extreme}",
         question=f"How much do requests gain from speculation at {extreme}?",
-        description="Mean acceptance length of a class / what a step with its drafts costs: below 1 its speculative "
-        "steps lose.",
+        description=f"Mean acceptance length of a class / what a step with its drafts costs, at {extreme}: below 1 its "
+        "speculative steps lose.",
         action="Below 1 at most, serve the class without speculation, or measure it against a baseline.",
         note="Of speculative steps alone.",
         unit=Unit.TIMES,

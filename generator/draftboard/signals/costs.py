@@ -165,8 +165,8 @@ def _case(end: str, name: str, extreme: str) -> Case:
         title=f"Cost of a drafted token, at {extreme}",
         short=f"Token cost, {extreme}",
         question=f"What does each drafted token cost at {extreme}?",
-        description="Time of drafting and verifying one more token / one plain step: from published measurements of "
-        "the method at this batch, or c of the settings.",
+        description=f"Time of drafting and verifying one more token / one plain step, at {extreme}: from published "
+        "measurements of the method at this batch, or c of the settings.",
         action="Run a baseline to measure it.",
         note="One server in five is outside of both ends. An unknown batch widens them; none in a larger batch than "
         "any that was measured.",
@@ -184,8 +184,8 @@ def _case(end: str, name: str, extreme: str) -> Case:
         title=f"Cost of a step besides its drafted tokens, at {extreme}",
         short=f"Base cost, {extreme}",
         question=f"What does a step with a draft cost at {extreme}, however short the draft is?",
-        description="A plain step, and what a draft adds to it whatever its length: from published measurements of "
-        "the method, the rest of a measured step cost, or v of the settings.",
+        description=f"A plain step, and what a draft adds whatever its length, at {extreme}: from published "
+        "measurements of the method, the rest of a measured step cost, or v of the settings.",
         action="Run a baseline to measure it.",
         unit=Unit.STEPS,
         better=Better.LOWER,

@@ -104,7 +104,7 @@ def _end(name: str, extreme: str, case: Case) -> Signal:
         question=f"What does a decode step cost at {extreme}?",
         description="Coverage x (mean draft length x cost of a drafted token + base cost) + share of steps without a "
         f"draft, at {extreme}: the tokens per step at which the load breaks even.",
-        action="Compare with tokens per decode step. Run a baseline to measure it.",
+        action="Compare with tokens per decode step, and run a baseline to measure it.",
         note="In plain steps. Both ends are equal where costs are measured or set.",
         unit=Unit.STEPS,
         better=Better.LOWER,
@@ -224,6 +224,23 @@ gain_at = _gain(
     record="vllm_spec_decode_gain_at:ratio_rate{window}",
     by=("k",),
 )
+
+
+def _speedup_at_end(name: str, extreme: str, case: Case) -> Signal:
+    return _speedup(
+        name=f"speedup_at_{name}",
+        title=f"Expected speedup at each k, at {extreme}",
+        question=f"How fast would each draft length be at {extreme}?",
+        description=f"Expected speedup at each k up to K, at {extreme}, if drafts of k tokens yielded as large a "
+        "share of tokens.",
+        action="Compare the lengths by their gain, which costs change less.",
+        note=BURSTS,
+        expr=tokens_per_step.per(_steps_at(case), ignoring("k", group="right")),
+        by=("k",),
+    )
+
+
+speedup_at_low, speedup_at_high = _speedup_at_end("low", "least", DEAR), _speedup_at_end("high", "most", CHEAP)
 best_speedup = _speedup(
     name="best_speedup",
     title="Highest expected speedup, at most",
@@ -297,8 +314,8 @@ def _longer(
         title=f"Gain of one more token, at {extreme}",
         short=f"K + 1, {extreme}",
         question=f"How much faster would a longer draft be at {extreme}?",
-        description="Expected speedup at K + 1 / now, if the next token were accepted as often as the last one: "
-        "extrapolated.",
+        description="Expected speedup at K + 1 / now, if the next token were accepted as often as the last one, at "
+        f"{extreme}: extrapolated.",
         action="Above 1 + thresholds.gain at least, try a longer K.",
         note="A longer draft gains least at the highest costs.",
         expr=_needed(case).per(steps) & _full,

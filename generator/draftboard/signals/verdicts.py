@@ -103,7 +103,7 @@ VERDICT = Decision(
         "unknown load": Choice(
             Code(16, UNKNOWN_LOAD, Status.ODD),
             (drafts > 0) & (decode_batch > Setting("draft_cost.largest_batch")),
-            f"No published measurement had a batch of {{decode_batch}} requests: {SETTLES}",
+            f"No published measurement had a batch of {{decode_batch:,.0f}} requests: {SETTLES}",
             possible=COSTS_ASSUMED,
         ),
         "unknown": Choice(
