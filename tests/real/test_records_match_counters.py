@@ -93,8 +93,6 @@ EXPECTED: dict[str, Callable[[Window], dict[str, float]]] = {
     },
     "expected_speedup": lambda w: {"": w.speedups[-1]},
     "speedup_at": lambda w: by_label(w.speedups, 1),
-    "best_k": lambda w: {"": theory.smallest_near_best(w.speedups, 0.02)},
-    "best_speedup": lambda w: {"": max(w.speedups)},
     "draft_cost": lambda _: {"": 0.01},
     "configured_k": lambda w: {"": len(w.per_position)},
 }

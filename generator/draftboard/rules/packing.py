@@ -53,8 +53,10 @@ def packed(rules: Sequence[RecordingRule], longest: int = LONGEST) -> list[list[
 def _lowest(part: AbstractSet[str], read: Mapping[str, AbstractSet[str]], longest: int) -> list[set[str]]:
     """A part that is short enough; of a longer one as much from below as falls into such."""
     depth = depths(read)
+    others = frozenset[str]().union(*read.values())
     pieces: list[set[str]] = []
-    for record in sorted((record for record in read if record in part), key=depth.__getitem__):
+    # What nothing is made of can wait.
+    for record in sorted((one for one in read if one in part), key=lambda one: (one not in others, depth[one])):
         below = read[record] & part
         joined = [piece for piece in pieces if piece & below]
         if below <= set[str]().union(*joined) and sum(map(len, joined)) < longest:

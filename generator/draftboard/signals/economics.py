@@ -250,6 +250,7 @@ best_speedup = _speedup(
     action="Below 1, no k pays at any of these costs.",
     note=BURSTS,
     expr=expected_speedup_high * gain_at.max("k"),
+    record="vllm_spec_decode_best_speedup:ratio_rate{window}",
 )
 best_k = Signal(
     name="best_k",
@@ -299,14 +300,13 @@ def _shorter(name: str, extreme: str, expr: Expr, bands: tuple[Band, ...] = NO_B
         action="Above 1 + thresholds.gain at least, try the best k as K.",
         note=BURSTS,
         expr=expr & _full,
+        record=f"vllm_spec_decode_{name}:ratio_rate{{window}}",
         bands=bands,
         empty=_CHANGES,
     )
 
 
-def _longer(
-    name: str, extreme: str, case: Case, bands: tuple[Band, ...] = NO_BANDS, *, record: str | None = None
-) -> Signal:
+def _longer(name: str, extreme: str, case: Case, bands: tuple[Band, ...] = NO_BANDS) -> Signal:
     cost = (draft_length + 1) * case.token + case.base
     steps = _in_drafts * cost.per(acceptance_length + next_position_accepted) + plain_share
     return _gain(
@@ -319,7 +319,7 @@ def _longer(
         action="Above 1 + thresholds.gain at least, try a longer K.",
         note="A longer draft gains least at the highest costs.",
         expr=_needed(case).per(steps) & _full,
-        record=record,
+        record=f"vllm_spec_decode_{name}:ratio_rate{{window}}",
         bands=bands,
         empty=_CHANGES,
     )
@@ -330,9 +330,7 @@ shorter_gain = _shorter(
 )
 shorter_gain_high = _shorter("shorter_gain_high", "most", _gain_at(DEAR).max("k"))
 longer_gain = _longer(
-    *("longer_gain", "least", DEAR),
-    good_under(LEAST_GAIN, good="not-too-short", beyond="too-short", status=Status.ODD),
-    record="vllm_spec_decode_longer_gain:ratio_rate{window}",
+    *("longer_gain", "least", DEAR), good_under(LEAST_GAIN, good="not-too-short", beyond="too-short", status=Status.ODD)
 )
 longer_gain_high = _longer("longer_gain_high", "most", CHEAP)
 too_long = shorter_gain > LEAST_GAIN
