@@ -40,39 +40,43 @@ BLOCKS = tuple(method for method, kind in METHODS.items() if kind is Kind.BLOCK)
 
 @cache
 def cheap() -> End:
-    """Where speculation gains most. An unknown method costs what a search does, the least of all."""
+    """Where speculation gains most. A method that is unknown may cost nothing."""
     ranges = assumed_ranges()
     overhead = {kind: spread.low for kind, spread in ranges.overhead.items()}
-    return _end(overhead, Kind.LOOKUP, knee=ranges.knee.high, batch=1.0, unlike=1.0)
+    return _end(overhead, knee=ranges.knee.high, batch=1.0, unlike=1.0, other_token=0.0, other_draft=0.0)
 
 
 @cache
 def dear() -> End:
-    """Where speculation gains least. An unknown method costs what a draft model does, the most of all."""
+    """Where speculation gains least. A method that is unknown may cost as much as a draft model, and as a block."""
     ranges = assumed_ranges()
     overhead = {kind: spread.high for kind, spread in ranges.overhead.items()}
+    token = overhead[Kind.DRAFT_MODEL]
     return _end(
-        overhead, Kind.DRAFT_MODEL, knee=ranges.knee.low, batch=float(ranges.largest_batch), unlike=ranges.unlike
+        overhead,
+        knee=ranges.knee.low,
+        batch=float(ranges.largest_batch),
+        unlike=ranges.unlike,
+        other_token=token,
+        other_draft=max(0.0, overhead[Kind.BLOCK] - token),
     )
 
 
-def _end(overhead: Mapping[Kind, float], unknown: Kind, *, knee: float, batch: float, unlike: float) -> End:
-    def of(*kinds: Kind) -> tuple[dict[str, float], float]:
-        """By method that pays it, and of unknown ones."""
-        paid = {method: overhead[kind] if kind in kinds else 0.0 for method, kind in METHODS.items()}
-        return paid, overhead[unknown] if unknown in kinds else 0.0
+def _end(
+    overhead: Mapping[Kind, float], *, knee: float, batch: float, unlike: float, other_token: float, other_draft: float
+) -> End:
+    def of(*kinds: Kind) -> dict[str, float]:
+        """By method what it pays."""
+        return {method: overhead[kind] if kind in kinds else 0.0 for method, kind in METHODS.items()}
 
-    token, other_token = of(Kind.HEAD, Kind.DRAFT_MODEL)
-    draft, other_draft = of(Kind.HEAD, Kind.BLOCK)
-    step, other_step = of(Kind.LOOKUP)
     return End(
         knee=knee,
         batch=batch,
         unlike=unlike,
-        token=token,
+        token=of(Kind.HEAD, Kind.DRAFT_MODEL),
         other_token=other_token,
-        draft=draft,
+        draft=of(Kind.HEAD, Kind.BLOCK),
         other_draft=other_draft,
-        step=step,
-        other_step=other_step,
+        step=of(Kind.LOOKUP),
+        other_step=0.0,
     )
