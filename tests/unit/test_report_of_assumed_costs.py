@@ -106,6 +106,13 @@ def test_a_server_that_pays_with_one_client_may_lose_with_many(judged: Judged) -
     assert judged(DEEP, running=64).verdict.says == "unclear (assumed)"
 
 
+@pytest.mark.parametrize("running", [1, 8, 64, 300])
+def test_a_good_drafter_under_load_is_never_told_to_keep_k_without_a_baseline(judged: Judged, running: float) -> None:
+    verdict = judged((820, 660, 510, 380, 260), running=running).verdict
+    assert (verdict.says, verdict.advice) != ("pays (assumed)", "keep")
+    assert verdict.advice in {None, "measure against a baseline", "try a shorter K"}
+
+
 def test_beyond_the_largest_measured_batch_there_is_no_verdict(judged: Judged) -> None:
     model = judged(DEEP, running=257)
     assert verdict_of(model) == "no verdict: unknown at this load"
