@@ -107,7 +107,7 @@ def test_coverage_and_the_best_k_are_recovered(truth: Replay) -> None:
     coverage = one(truth, "model:vllm_spec_decode_coverage:ratio_rate5m", "lookup")
     assert coverage == pytest.approx(COVERAGE, abs=FOUR_DEVIATIONS)
     costs = (one(truth, f"model:vllm_spec_decode_{part}_cost_low:ratio_rate5m", "rates") for part in ("token", "base"))
-    best, _ = theory.best_k(RATES, *costs, gain=0.02)
+    best, _ = theory.best_k(RATES, *costs)
     assert one(truth, "model:vllm_spec_decode_best_k:enum_rate5m", "rates") == best
 
 

@@ -295,7 +295,6 @@ def test_the_made_up_fleet_shows_what_signals_distinguish(counts: Counts) -> Non
         *(
             "empty",
             *(f"{band}, {basis}" for basis in ("measured by steps", "calibrated") for band in SPEEDUPS),
-            "unknown load",
             "unknown",
         )
     ]

@@ -20,9 +20,11 @@ OWN_LABELS = {"position", "accepted", "k", "identity", "state"} | {
 NEVER_ZERO = {
     **{
         f"model:vllm_spec_decode_{name}:ratio_rate5m": "a step takes at least a plain one, a batch has at least 1"
-        for name in ("expected_speedup_low", "expected_speedup_high", "gain_at", "token_cost_low", "token_cost_high")
+        for name in (
+            *("expected_speedup_low", "expected_speedup_high", "token_cost_low", "token_cost_high"),
+            *("gain_at", "shorter_gain_high", "longer_gain_high"),
+        )
     },
-    "model:vllm_spec_decode_advice:enum_rate5m": "a step takes at least as long as a plain one",
     "model:vllm_spec_decode_longer_gain:ratio_rate5m": "a step takes at least as long as a plain one",
     "engine:vllm_spec_decode_acceptance_length_to_others:ratio_rate5m": "a mean acceptance length is at least 1",
     "model:vllm_measured_speedup:ratio_rate5m": "the baseline's requests are over a minimum, itself over 0",

@@ -20,10 +20,6 @@ _EXPECTED = (
     "{expected_speedup} times plain decoding, over all steps "
 )
 _BY_COSTS = _EXPECTED + "(c {draft_cost:g} and v {verify_inflation:.3g} are {basis})"
-_BY_RANGE = (
-    "{tokens_per_step.title} {tokens_per_step}, and a step costs {step_cost_low} to {step_cost_high} plain ones "
-    "({basis}): {expected_speedup_low} to {expected_speedup_high} times plain decoding"
-)
 _BY_STEPS = _EXPECTED + "(a step takes {step_cost} times the baseline's, in batches of the same size)"
 MEASURED = "measured"
 """The basis of a verdict that rests on users' own times."""
@@ -99,7 +95,7 @@ VERDICT = Decision(
             where=_calibrated,
             possible=IsSet("draft_cost.calibrated"),
         ),
-        **_rows((_LOSES, UNCLEAR, _PAYS), _EXPECTED_IS, ASSUMED, 0, _BY_RANGE),
+        **_rows((_LOSES, UNCLEAR, _PAYS), _EXPECTED_IS, ASSUMED, 0, _BY_COSTS),
         "unknown load": Choice(
             Code(16, UNKNOWN_LOAD, Status.ODD),
             (drafts > 0) & (decode_batch > Setting("draft_cost.largest_batch")),
