@@ -178,7 +178,7 @@ def test_verdict_and_reasons_speak_the_signals_words(saved: Save) -> None:
     )
     # 2.22 - 3 x 0.05
     assert margin == "It pays while a verify step costs under 2.07 plain steps (v), if a drafted token costs 0.05 (c)"
-    assert gain == "Highest expected speedup of any k is 2.00 (a lower bound), now it is 1.93"
+    assert gain == ("Best k is 2, 1.04 to 1.04 times as fast as now; any k reaches 2.00 times plain decoding at most")
     assert best == "Best k is 2, the smallest within 2% of that"
 
 
