@@ -48,7 +48,7 @@ export PROMETHEUS PROMTOOL ALERTMANAGER AMTOOL DOCKER_COMPOSE VICTORIA_METRICS V
 # The tests start Python a hundred times: what it has compiled is kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo install dist test test-dist test-docs test-long test-vllm test-dialects test-wheel test-grafana test-kubernetes test-stack test-stack-vllm \
+.PHONY: demo install dist listing test test-dist test-docs test-long test-vllm test-dialects test-wheel test-grafana test-kubernetes test-stack test-stack-vllm \
 	test-victoria test-cluster docs pictures recording quick unit lint format typecheck test-floors constraints \
 	image push-image mutate detect false-alarms costs intervals schemas bench bench-simulator check-chromium optional-tools tools clean
 
@@ -86,9 +86,12 @@ test-vllm: $(VENV)/.dev $(FETCHED) ## Compare the commands with a real vLLM on t
 	@$(PYTHON) tests/scripts/install_vllm.py .venv-vllm
 	$(BIN)/pytest tests/vllm
 
-test-dialects: $(VENV)/.dev $(FETCHED) $(FETCHED_VICTORIA) ## Compare the commands with a real llama.cpp, and over OTLP
+test-dialects: $(VENV)/.dev $(FETCHED) $(FETCHED_VICTORIA) ## Compare with real llama.cpp, Ray Serve (4 GB), OTLP
 	@$(PYTHON) tests/scripts/install_llama.py .llama
-	$(BIN)/pytest tests/dialects
+	@$(PYTHON) tests/scripts/install_vllm.py .venv-vllm \
+		&& .venv-vllm/bin/python -m pip install --quiet --no-deps --requirement tests/scripts/ray-requirements.txt \
+		|| echo "Ray Serve with vLLM is not installed: its tests are skipped"
+	$(BIN)/pytest -rs tests/dialects
 
 test-wheel: $(VENV)/.dev $(FETCHED) $(FETCHED_COMPOSE) ## Install the wheel and use it in an empty folder
 	$(BIN)/pytest tests/wheel
@@ -116,8 +119,9 @@ test-docs: $(VENV)/.docs $(FETCHED) ## Build the site strictly, run what the doc
 	$(BIN)/pytest tests/docs tests/unit/test_documented_commands.py
 	@PYTHONPATH=tests $(BIN)/python -m support.documented | sort
 
-recording: $(VENV)/.dev $(FETCHED) ## Draw what make demo prints
+recording: $(VENV)/.dev $(FETCHED) ## Write down what make demo prints and serve answers
 	PYTHONPATH=tests $(BIN)/python -m scripts.recording
+	PYTHONPATH=tests $(BIN)/python -m scripts.transcript
 
 test-victoria: $(VENV)/.dev $(FETCHED) $(FETCHED_VICTORIA) ## Compare VictoriaMetrics with Prometheus; kill a replica
 	VM_BIN= $(BIN)/pytest tests/victoria
@@ -180,6 +184,10 @@ bench-simulator: $(VENV)/.dev ## Measure the cost of one simulated engine hour
 dist: $(VENV)/.dist ## Write a release to build/dist (TAG=v1.2.3: of no other)
 	rm -rf build/dist
 	PYTHONPATH=tests $(BIN)/python -m scripts.dist build/dist $(if $(TAG),--tag $(TAG))
+
+listing: $(VENV)/.runtime ## Write what grafana.com lists to build/listing
+	rm -rf build/listing
+	PYTHONPATH=tests $(BIN)/python -m scripts.listing build/listing
 
 build/dist/SHA256SUMS:
 	@$(MAKE) --no-print-directory dist

@@ -15,6 +15,7 @@ from draftboard.expr.to_numbers import values_of
 from draftboard.expr.vector import value_of
 from draftboard.settings import Settings
 from draftboard.signals.costs import decode_batch, verify_inflation
+from draftboard.signals.health import HEALTH
 from draftboard.signals.traffic import drafts
 from support.rulefiles import needed
 
@@ -22,6 +23,7 @@ POINTS = {"1": 1.0, "8": 1.35, "32": 2.55}
 CURVE = Settings.model_validate({"draft_cost": {"verify_inflation": POINTS, "calibrated": ["mtp"]}})
 SIZES = (0.25, 1, 2, 4.5, 8, 20, 31.9, 32, 500)
 VERDICTS = {0.99: 13, 1: 14, 1.09: 14, 1.1: 15}  # by the expected speedup
+OF_HEALTH = {13: "costs more", 14: "about even", 15: "pays"}
 
 
 def expected_at(size: float) -> float:
@@ -64,9 +66,9 @@ def test_rules_interpolate_v_by_batch_and_tell_calibrated_verdicts_from_assumed_
             ],
         },
         {
-            "expr": 'model:vllm_spec_decode_standing:enum_rate5m{model_name=~"S.*",spec_method="mtp"} + 0',
+            "expr": 'model:vllm_health:enum_rate5m{model_name=~"S.*",spec_method="mtp"} + 0',
             "exp_samples": [
-                {"labels": f"{{{model(f'S {speedup}')}}}", "value": {13: 1, 14: 3, 15: 5}[code]}
+                {"labels": f"{{{model(f'S {speedup}')}}}", "value": HEALTH[OF_HEALTH[code]].value}
                 for speedup, code in VERDICTS.items()
             ],
         },

@@ -15,6 +15,7 @@ DOCKER = """#!/bin/sh
 echo "called: ${BUILD_FOLDER-} $COMPOSE_PROFILES $*" >>"$CALLS"
 case " $* " in
     *" compose version "*) echo "${COMPOSE_VERSION-2.40.3}" ;;
+    *Components*) echo "${PARTS-Engine}" ;;
     *" version --format "*) echo "${ENGINE_VERSION-28.2.2}" ;;
     *" config --services "*) echo "$ENABLED" ;;
     *" --format {{.Service}}"*) echo "$STATES" ;;
@@ -231,6 +232,10 @@ def test_docker_that_is_absent_old_or_silent_is_one_line(project: Path, variable
 @pytest.mark.parametrize(("engine", "warned"), [("27.5.1", True), ("28.0.0", False), ("29.1.0", False)])
 def test_an_engine_that_opens_loopback_ports_to_neighbours_is_told(project: Path, engine: str, warned: bool) -> None:
     assert ("local network" in ran(project, "up", ENGINE_VERSION=engine).stderr) == warned
+
+
+def test_podman_has_versions_of_its_own(project: Path) -> None:
+    assert "local network" not in ran(project, "up", ENGINE_VERSION="4.3.1", PARTS="Podman Engine Conmon").stderr
 
 
 def test_the_demo_shares_neither_data_nor_receivers_with_a_real_installation(project: Path) -> None:

@@ -26,6 +26,7 @@ from draftboard.settings.fields import Share
 from support.fake_vllm import FakeVLLM, accepting
 from support.loopback import answering
 from support.pages import page
+from support.remembered import END, Memory, Variant
 from support.runbooks import commands, queries
 from support.runs import ran
 
@@ -47,6 +48,7 @@ ON = {
     "all_alerts": {"labels": {"tier": "1"}, "annotations": {"chat": "#llm"}},
     "links": {"grafana": "https://grafana.example"},
     "draft_cost": {"calibrated": ["eagle3"]},
+    "thresholds": {"unfinished_of_model": {"m": 0.9}},
     "cost": {"price_per_gpu_hour": 2.5, "gpus_of_model": {"m": 8}},
     "slo": tomllib.loads(OBJECTIVES.read_text())["slo"],
 }
@@ -54,6 +56,7 @@ ON = {
 OTHER: dict[str, Any] = {
     "selector": 'stage="a"',
     "series.dialect": "ray",
+    "labels.together": ["zone"],
     "rules.window": "6m",
     "rules.down_after": "4m",
     "rules.ruler": "thanos",
@@ -218,8 +221,18 @@ def runbooks(config: Path, _: pytest.CaptureFixture[str]) -> list[str]:
     return [runbook(alert, settings) for alert in ALERTS if alert.exists(settings)]
 
 
+def added_up(config: Path, capsys: pytest.CaptureFixture[str]) -> bool:
+    """Whether the history of servers in two zones is withheld."""
+    own = {"job": "vllm", "model_name": "m", "spec_method": "eagle3"}
+    servers = [{**own, "instance": f"{zone}:8000", "zone": zone} for zone in ("a", "b")]
+    with answering(Memory((Variant(3, 4),), servers=servers)) as place:
+        asked = ("history", "--prometheus", place, "--range", "1d", "--at", END, "--config", config)
+        return "differ by the target label zone" in said(*asked, capsys=capsys)
+
+
 ANSWERS: dict[str, Callable[[Path, pytest.CaptureFixture[str]], object]] = {
     "traffic.drafts_to_judge": reported,
+    "labels.together": added_up,
     "thresholds.late_first_token": waits,
     "traffic.requests_to_compare": partial(compared, baseline=20, candidate=20),
     "traffic.requests_to_compare_tails": partial(compared, baseline=150, candidate=150),

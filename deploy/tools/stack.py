@@ -174,12 +174,18 @@ def check_docker() -> None:
     engine = version("docker", "version", "--format", "{{.Server.Version}}")
     if engine is None:
         raise StackError("Docker does not answer. Start it, or let this user use it: docker info says what is wrong")
-    if engine < LEAST_ENGINE:
+    if engine < LEAST_ENGINE and not is_podman():
         print(
             f"stack.py: Docker Engine {worded(engine)} lets machines of the local network reach ports published on "
             f"127.0.0.1. {worded(LEAST_ENGINE)} or newer does not",
             file=sys.stderr,
         )
+
+
+def is_podman() -> bool:
+    """Podman answers in place of Docker, with versions of its own."""
+    parts = ["docker", "version", "--format", "{{range .Server.Components}}{{.Name}} {{end}}"]
+    return "Podman" in subprocess.run(parts, capture_output=True, text=True, check=False).stdout
 
 
 def version(*command: str) -> tuple[int, ...] | None:

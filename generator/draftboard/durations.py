@@ -46,7 +46,13 @@ class Duration:
         return max(self, least)
 
 
+WEEK = Duration(7 * 86_400)
 READING = Duration(30)  # Default sampling window of servers.
+
+
+def minute(at: float) -> str:
+    """A time in Unix seconds, as people read it."""
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def moment(text: str, now: float) -> float:

@@ -1,28 +1,34 @@
 """Real llama.cpp: with a draft model, with n-gram drafts and without speculation, beside what its clients were told."""
 
-import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from conftest import ROOT
 from draftboard.compare import compare
 from draftboard.compare.sides import recorded
 from draftboard.doctor import examine_prometheus
 from draftboard.doctor.finding import Severity
 from draftboard.doctor.pages import examine_pages
 from draftboard.durations import Duration
-from draftboard.reading import Recorded, Servers, scrape
+from draftboard.reading import Lifetime, Recorded, Servers, scrape
 from draftboard.report import ModelReport, report
 from draftboard.settings import Settings
-from support.llama import Llama, model, scraping, serving
+from support.llama import Llama, hung, model, scraping, serving, stopped, target
 from support.scraped import Scraper
 from support.waiting import until
 
 pytestmark = pytest.mark.prometheus
 DRAFT, NGRAM, PLAIN = "draft_model", "ngram", "none"
+NAMES = {PLAIN: "no speculation", NGRAM: "`ngram-simple`, K 48", DRAFT: "draft model, K 4"}
+ROUNDS = 15
+PAGE = ROOT / "docs/operate/dialects.md"
+DOWN = "VLLMTargetDown"  # Other servers of the model are up.
 SETTINGS = Settings.model_validate(
     {
         "series": {"dialect": "llama.cpp"},
@@ -37,12 +43,12 @@ SETTINGS = Settings.model_validate(
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Llama]]:
     folder = tmp_path_factory.mktemp("llama")
-    target, draft = model(folder, 0), model(folder, 0.03)
+    served, draft = model(folder, 0), model(folder, 0.03)
     drafting = ("-md", draft, "--spec-type", "draft-simple", "--spec-draft-n-max", "4", "--spec-draft-n-min", "0")
     with (
-        serving(folder, target, *drafting) as one,
-        serving(folder, target, "--spec-type", "ngram-simple") as two,
-        serving(folder, target) as three,
+        serving(folder, "-m", served, *drafting) as one,
+        serving(folder, "-m", served, "--spec-type", "ngram-simple") as two,
+        serving(folder, "-m", served) as three,
     ):
         yield {DRAFT: one, NGRAM: two, PLAIN: three}
 
@@ -52,6 +58,8 @@ class Driven(Scraper):
     """A Prometheus, and when the traffic had ended."""
 
     at: float
+    fresh: str
+    """The page of the server with the draft model before its first request."""
 
     @property
     def source(self) -> Recorded:
@@ -64,12 +72,16 @@ def scraped(servers: dict[str, Llama], tmp_path_factory: pytest.TempPathFactory)
     fresh = [scrape([one.url])[0] for one in servers.values()]
     found = examine_pages(fresh, (), SETTINGS).findings
     assert [one.what for one in found if one.severity is not Severity.NOTE] == [], "fresh servers are all well"
-    with scraping(tmp_path_factory.mktemp("prometheus"), SETTINGS, servers) as scraper:
+    static = [target(server, "tiny", method) for method, server in servers.items()]
+    job = {"job_name": "llama", "static_configs": static}
+    with scraping(tmp_path_factory.mktemp("prometheus"), SETTINGS, [job]) as scraper:
         until(lambda: len(scraper.client.query("up == 1", time.time())) == len(servers), "scraped")
         scraper.settled()
-        for one in servers.values():
-            one.send(24)
-        yield Driven(scraper.client, SETTINGS, scraper.settled())
+        page = servers[DRAFT].page()
+        for _ in range(ROUNDS):  # In turn, so that all meet the machine as it is.
+            for one in servers.values():
+                one.send(8)
+        yield Driven(scraper.client, SETTINGS, scraper.settled(), page)
 
 
 def models(scraped: Driven) -> dict[str, ModelReport]:
@@ -122,6 +134,54 @@ def test_compare_finds_the_speedup_that_the_clients_had(scraped: Driven, servers
     assert [note for note in found.notes if "judged by tokens" in note]
 
 
+def alone(page: str, method: str, folder: Path) -> ModelReport:
+    """What a report says of one page."""
+    (path := folder / f"{method}.txt").write_text(page)
+    (model,) = report(Lifetime(path), SETTINGS, method=method).models
+    return model
+
+
+def row(method: str, scraped: Driven, servers: dict[str, Llama], folder: Path) -> tuple[str, ...]:
+    """A server in the table of the documentation: what Draftboard says, and after a slash its clients."""
+    found, truth = models(scraped)[method], servers[method].truth
+    own = alone(servers[method].page(), method, folder)
+    steps = truth["predicted_n"] - truth.get("draft_n_accepted", 0)
+    times = [one.truth["predicted_ms"] / one.truth["predicted_n"] for one in (servers[PLAIN], servers[method])]
+    coverage = found.speculation.coverage if found.speculation else 0
+    assert found.latency.per_token
+    said = [own.verdict.says or own.state, "-", "-"]
+    if method != PLAIN:
+        sides = recorded(scraped.source, (f"spec_method={PLAIN}", f"spec_method={method}"), SETTINGS)
+        compared = compare(*sides, SETTINGS, force=True)
+        said[1:] = f"{compared.measured.speedup:.2f} / {times[0] / times[1]:.2f}", str(compared.verdict.says)
+    numbers = (
+        f"{found.traffic.tokens_per_step:.2f} / {truth['predicted_n'] / steps:.2f}",
+        f"{coverage:.1%}",
+        f"{found.latency.per_token.mean * 1000:.2f} / {times[1]:.2f}",
+    )
+    return NAMES[method], *numbers, said[1], said[0], said[2]
+
+
+def test_verdicts_of_all_servers_are_what_the_clients_felt(
+    scraped: Driven, servers: dict[str, Llama], tmp_path: Path
+) -> None:
+    """Write the table of the documentation to build/llama.cpp.md, too."""
+    just_started = alone(scraped.fresh, DRAFT, tmp_path)
+    rows = [row(method, scraped, servers, tmp_path) for method in NAMES]
+    rows.append(("draft model, just started", *4 * ("-",), just_started.verdict.says or just_started.state, "-"))
+    (ROOT / "build").mkdir(exist_ok=True)
+    (ROOT / "build/llama.cpp.md").write_text("".join(f"| {' | '.join(cells)} |\n" for cells in rows))
+    documented = [line.strip("| ").split(" | ") for line in PAGE.read_text().splitlines() if line.count(" | ") == 6]
+    assert {cells[0] for cells in rows} <= {cells[0] for cells in documented}
+    for _, *numbers, _, verdict in rows:
+        for number in numbers:
+            ours, _, of_clients = number.partition(" / ")
+            assert not of_clients or float(ours) == pytest.approx(float(of_clients), rel=0.1)
+        felt = float(numbers[-1].rpartition(" / ")[2]) if verdict != "-" else 1
+        assert not (felt < 0.8 and verdict != "users wait longer")
+        assert not (felt > 1.2 and verdict != "users wait less")
+
+
 def test_doctor_and_alerts_leave_healthy_servers_alone(scraped: Driven) -> None:
     found = examine_prometheus(scraped.client, SETTINGS, time.time()).findings
     bad = [one for one in found if one.severity is not Severity.NOTE and "GPU exporter" not in one.what]
@@ -142,11 +202,16 @@ def test_live_servers_are_reported_under_load(scraped: Driven, servers: dict[str
     assert one.speculation.configured_k == 4
 
 
-def test_a_stopped_engine_fires(scraped: Driven, servers: dict[str, Llama], tmp_path: Path) -> None:
-    assert tmp_path
-    servers[PLAIN].process.send_signal(signal.SIGSTOP)
-    try:
-        until(lambda: scraped.firing & {"VLLMModelDown", "VLLMTargetDown"}, "an alert of the stopped server")
-    finally:
-        servers[PLAIN].process.send_signal(signal.SIGCONT)
-    until(lambda: not scraped.firing & {"VLLMModelDown", "VLLMTargetDown"}, "it resolves")
+@pytest.mark.parametrize("standing", [stopped, hung], ids=["stopped", "hung, though its health check passes"])
+def test_a_server_that_stands_still_fires_and_resolves(
+    standing: Callable[[Llama], AbstractContextManager[None]], scraped: Driven, servers: dict[str, Llama]
+) -> None:
+    server = servers[PLAIN]
+    with ThreadPoolExecutor() as clients, standing(server):
+        asked = clients.submit(server.send, 1)
+        assert server.healthy == (standing is hung)
+        until(lambda: DOWN in scraped.firing, "its alert fires")
+        now = report(Recorded(scraped.client.url, SETTINGS.rules.rate_window, at=time.time()), SETTINGS)
+        assert {str(one.method): one.state for one in now.models}[PLAIN] == "down"
+        assert not asked.done()
+    until(lambda: DOWN not in scraped.firing, "it resolves")

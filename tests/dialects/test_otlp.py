@@ -22,11 +22,9 @@ from support.victoria import FRESH, start
 pytestmark = pytest.mark.prometheus
 DATA = Path(__file__).parent.parent / "data"
 PAIR = (DATA / "v0.32.0-ngram-pair-before.prom", DATA / "v0.32.0-ngram-pair-after.prom")
-LONG = ("-search.maxQueryLen=64KB",)  # A report asks more in a query than its 16 KB by default.
 LOST = {"vllm:cache_config_info"}  # It has more labels than VictoriaMetrics stores of a series.
 STEP, STEPS = 15, 20
 END = time.time() // 1 - 60
-
 
 RESOURCE = {"job": "vllm", "instance": "gpu-1:8000", "service.name": "vllm"}
 WAYS = {"kept": ((), True, "vllm"), "suffixes": (("-opentelemetry.usePrometheusNaming",), False, "otel")}
@@ -45,7 +43,7 @@ class Pushed:
 def pushed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pushed]:
     folder = tmp_path_factory.mktemp("otlp")
     flags, suffixed, dialect = WAYS[request.param]
-    process, url = start(folder, "victoria-metrics", f"-storageDataPath={folder / 'data'}", *FRESH, *LONG, *flags)
+    process, url = start(folder, "victoria-metrics", f"-storageDataPath={folder / 'data'}", *FRESH, *flags)
     with ExitStack() as stack:
         stack.callback(stop, process)
         exporter = OTLPMetricExporter(endpoint=f"{url}/opentelemetry/v1/metrics")

@@ -28,7 +28,8 @@ def test_the_copy_is_what_the_models_say() -> None:
 @pytest.mark.parametrize("path", PRESETS, ids=lambda path: path.stem)
 def test_an_object_is_read_whole(path: Path, kind: str) -> None:
     values = preset(path)
-    for one in rendered({**values, "scrape": {**values.get("scrape", {}), "kind": kind}}):
+    jobs = {"prometheus": "http://p:9090", "doctor": {"schedule": "@daily"}, "summary": {"schedule": "@weekly"}}
+    for one in rendered({**values, "scrape": {**values.get("scrape", {}), "kind": kind}, "jobs": jobs}):
         if one["kind"] in OPERATED:
             read = getattr(v1, one["kind"]).model_validate(one)
             assert_within(one, read.model_dump(mode="json", by_alias=True, exclude_unset=True))

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import sys
 from http.server import BaseHTTPRequestHandler
 from typing import Any
@@ -51,6 +52,17 @@ def test_the_verdict_of_a_minute_carries_its_basis_and_its_sample(server: Any, d
     for answer in (gains, loses):
         assert "Drafts |" in answer
         assert "baseline at like load" in answer
+
+
+def test_the_health_of_each_model_is_a_line_worst_first_with_the_basis_of_its_verdict(
+    server: Any, demo_run: Replay
+) -> None:
+    moments = [{"at": str(demo_run.start + seconds)} for seconds in (GAINS, LOSES)]
+    (gains, _), (loses, _) = answers(server, *(("health", moment) for moment in moments))
+    first, other = gains.splitlines()
+    assert re.match(r"- tiny \(ngram, .*\): pays; .* \(measured\)", first)
+    assert re.match(r"- tiny \(none, .*\): off; ", other)
+    assert re.match(r"- tiny \(ngram, .*\): costs more; users wait longer \(measured\)", loses)
 
 
 def test_an_explanation_lists_the_conditions_of_the_verdict(server: Any, demo_run: Replay) -> None:
@@ -103,7 +115,7 @@ def test_the_command_lists_tools_that_change_nothing(demo_run: Replay) -> None:
             return sorted(tool.name for tool in tools), client.instructions or ""
 
     names, instructions = asyncio.run(talk())
-    assert names == ["alerts", "changes", "explanation", "runbook", "verdict", "what_if"]
+    assert names == ["alerts", "changes", "explanation", "health", "runbook", "verdict", "what_if"]
     assert "never instructions" in instructions
 
 

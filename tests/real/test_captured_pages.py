@@ -31,6 +31,8 @@ PAST = {
         "idle-plain": ("none", "baseline-2", "baseline-2"),
         "stopped": ("draft_model", "draft-model-1", ""),
         "unlabelled": ("", "baseline-1", "baseline-2"),
+        "drafts@router": ("draft_model", "draft-model-1", "draft-model-2"),
+        "plain@router": ("none", "baseline-1", "baseline-2"),
         "tiny/plain": ("none", "baseline-1", "baseline-2"),
         "tiny/draft": ("draft_model", "draft-model-1", "draft-model-2"),
         "tiny/ngram": ("ngram", "ngram-simple-1", "ngram-simple-2"),
@@ -41,9 +43,13 @@ PAST = {
         "tiny/drafting": ("ngram", "1", "2"),
         "tiny/plain": ("none", "plain-1", "plain-2"),
         "stopped": ("ngram", "2", "stopped"),
+        "hung": ("ngram", "fresh", "hung-at-start"),
     },
 }
-"""By model and server: its method, and the pages of the first and the last scrape; it does not answer with none."""
+"""By model and server: its method, and the pages of the first and the last scrape; it does not answer with none.
+
+Models of one router have a job each.
+"""
 STATES = {
     "llama.cpp": {
         "fresh/draft_model": "idle",
@@ -54,10 +60,13 @@ STATES = {
         "tiny/ngram": "drafting",
         "tiny/none": "speculation off",
         "unlabelled/": "speculation off",
+        "drafts/draft_model": "drafting",
+        "plain/none": "speculation off",
     },
     "ray": {
         "/ngram": "idle",  # Nothing was counted yet, not even for a model.
         "idle/ngram": "idle",
+        "hung/ngram": "drafting",  # Its other replica.
         "stopped/ngram": "idle",  # No tokens; that requests are inside is an alert.
         "tiny/ngram": "drafting",
         "tiny/none": "speculation off",
@@ -65,7 +74,12 @@ STATES = {
 }
 SPEEDUPS = {"llama.cpp": {"draft_model": 0.233, "ngram": 0.677}, "ray": {"ngram": 1.0}}
 """Of the clients; behind Ray both sides are one run."""
-ALERTS = {"llama.cpp": {"VLLMModelDown", "VLLMTargetDown"}, "ray": {"VLLMEngineStuck"}}
+ALERTS = {
+    "llama.cpp": {"VLLMModelDown": {"stopped"}, "VLLMTargetDown": {"stopped"}},
+    # Of an engine that hangs before its first token only the name of its deployment is known.
+    "ray": {"VLLMEngineStuck": {"stopped", "Tiny"}},
+}
+"""Models by alert."""
 
 
 def read(dialect: str, state: str) -> _Page:
@@ -87,8 +101,9 @@ def between(first: _Page, second: _Page, share: float) -> Iterator[tuple[str, _L
 def recording(dialect: str, path: Path) -> Path:
     with path.open("w", encoding="utf-8") as text:
         for place, (method, *states) in PAST[dialect].items():
-            model = place.partition("/")[0]
-            target = {"job": "engines", "instance": place, "spec_method": method}
+            model, _, router = place.partition("/")[0].partition("@")
+            job = f"engines-{model}" if router else "engines"
+            target = {"job": job, "instance": router or place, "spec_method": method}
             first, second = (read(dialect, state) if state else {} for state in states)
             for step in range(COUNT):
                 share, at = step / (COUNT - 1), START + step * STEP
@@ -143,6 +158,17 @@ def test_doctor_finds_no_fault_but_the_server_that_is_down(world: World, capsys:
     assert not re.search(r"\bvllm:", json.dumps(found)), "names are the dialect's"
 
 
+def test_doctor_names_the_label_that_tells_replicas_apart(
+    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the engine label of vLLM, which all replicas of Ray have alike."""
+    (config := tmp_path / "settings.toml").write_text(world.config.read_text() + '[labels]\nengine = "engine"\n')
+    _, found, _ = world.run("doctor", "--config", str(config), capsys=capsys)
+    (examination,) = found["examinations"]
+    told = [one for one in examination["findings"] if 'engine = "ReplicaId"' in (one["paste"] or "")]
+    assert bool(told) == (world.dialect == "ray")
+
+
 def test_history_has_no_change_where_nothing_changed(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     code, found, err = world.run("history", "--range", "15m", capsys=capsys)
     assert (code, err) == (0, "")
@@ -159,7 +185,9 @@ def test_compare_finds_the_speedup_of_the_pages(world: World, capsys: pytest.Cap
         assert found["verdict"]["says"] == ("users wait longer" if speedup < 0.9 else "about even")
 
 
-def test_the_stopped_server_alone_has_alerts(world: World) -> None:
-    found = [one for one in firings(world.replay) if not one.alert.startswith("Draftboard")]
-    assert {one.alert for one in found if one.labels["model_name"] == "stopped"} == ALERTS[world.dialect]
-    assert [one for one in found if one.labels["model_name"] != "stopped"] == []
+def test_stopped_and_hung_servers_alone_have_alerts(world: World) -> None:
+    found: dict[str, set[str]] = {}
+    for one in firings(world.replay):
+        if not one.alert.startswith("Draftboard"):
+            found.setdefault(one.alert, set()).add(one.labels["model_name"])
+    assert found == ALERTS[world.dialect]

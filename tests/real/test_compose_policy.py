@@ -44,6 +44,24 @@ def services() -> dict[str, Any]:
     return found
 
 
+def overrides() -> list[str]:
+    """What the page on other hosts puts into deploy/docker-compose.override.yml."""
+    page = (ROOT / "docs/operate/hosts.md").read_text()
+    return [block for block in re.findall(r"(?ms)^```yaml\n(.*?)^```", page) if re.search(r"(?m)^services:", block)]
+
+
+@pytest.mark.parametrize("override", overrides(), ids=lambda text: text.split()[-1])
+def test_every_override_for_another_host_is_a_valid_configuration(override: str, tmp_path: Path) -> None:
+    (tmp_path / "override.yml").write_text(override)
+    more = ("--file", str(tmp_path / "override.yml"), "config", "--quiet")
+    done = compose(*more, env_files=(DEPLOY / ".env.example",), COMPOSE_PROFILES=EVERY, **OWNER)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_page_on_other_hosts_has_an_override_for_each_that_needs_one() -> None:
+    assert len(overrides()) == 4
+
+
 @pytest.mark.parametrize("profiles", PROFILES)
 def test_every_profile_is_a_valid_configuration(profiles: str) -> None:
     assert {"prometheus", "alertmanager", "grafana"} <= configured(profiles)["services"].keys()

@@ -11,9 +11,11 @@ import pytest
 import yaml
 
 from conftest import program
+from draftboard.compare import recorded
 from draftboard.doctor import examine_prometheus
 from draftboard.doctor.finding import Examination, Finding
 from draftboard.durations import Duration
+from draftboard.errors import DraftboardError
 from draftboard.expr.to_promql import promql_of
 from draftboard.lab import openmetrics
 from draftboard.lab.replay import Replay, replaying
@@ -129,6 +131,14 @@ def test_a_report_never_adds_them_up(replay: Replay) -> None:
     assert shares(told, "vllm") == {"prod": "52.6%", "staging": "2.2%"}
     assert len(shares(told, "pools")) == 2
     assert any("(env, rack, team)" in note and "reported apart" in note for note in told.notes)
+
+
+def test_a_comparison_never_adds_them_up(replay: Replay) -> None:
+    source = Recorded(replay.client.url, at=END)
+    with pytest.raises(DraftboardError, match=r"2 models for 'job=vllm'.*env=prod.*env=staging.*add a label"):
+        recorded(source, ("job=vllm", "job=spelled"), replay.settings)
+    prod, staging = recorded(source, ("job=vllm,env=prod", "job=vllm,env=staging"), replay.settings)
+    assert [f"{side.at('model.speculation.acceptance'):.1%}" for side in (prod, staging)] == ["52.6%", "2.2%"]
 
 
 def test_a_method_by_another_spelling_is_found_and_has_its_own_cost(replay: Replay, examination: Examination) -> None:

@@ -21,19 +21,23 @@ PACKAGES = (
     *("zlib1g", "libzstd1"),
 )
 GGUF = "gguf==0.19.0"
-# The machine's own C library may be older than the one that the server was built with.
+# The machine's own C library may be older than the one that the server was built with. The path of its loader is
+# written into it, so that what the server starts in router mode, itself, is loaded as it was.
+LOADER, RELATIVE = b"/lib64/ld-linux-x86-64.so.2", b"ld.so"
 LAUNCHER = """#!/bin/sh
-home=$(dirname "$(dirname "$(readlink -f "$0")")")
-export GGML_BACKEND_PATH="$(ls "$home"/usr/lib/*/ggml/backends0/libggml-cpu-x64.so)"
-exec "$home/usr/lib64/ld-linux-x86-64.so.2" \\
-  --library-path "$(cat "$home/libraries")" "$home/usr/bin/llama-server" "$@"
+cd "$(dirname "$(dirname "$(readlink -f "$0")")")" || exit
+GGML_BACKEND_PATH=$(ls "$PWD"/usr/lib/*/ggml/backends0/libggml-cpu-x64.so)
+libraries=$(cat libraries)
+export GGML_BACKEND_PATH
+LD_LIBRARY_PATH=$libraries exec ./llama-server "$@"
 """
 
 
 def install(into: Path) -> str:
     """Unpack unless done before; return the line to print."""
-    server = into / "bin/llama-server"
-    if not server.exists():
+    server, binary = into / "bin/llama-server", into / "llama-server"  # The second one is made last.
+    if not binary.exists():
+        shutil.rmtree(into, ignore_errors=True)
         into.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=into) as work:
             folder = Path(work)
@@ -46,9 +50,14 @@ def install(into: Path) -> str:
         (into / "libraries").write_text(":".join(folders))
         pip = (sys.executable, "-m", "pip", "install", "--quiet", "--target", into / "python", GGUF)
         fetch.run(*pip, within=into)
+        (into / "ld.so").symlink_to("usr/lib64/ld-linux-x86-64.so.2")
         server.parent.mkdir(exist_ok=True)
         server.write_text(LAUNCHER)
         server.chmod(0o755)
+        binary.write_bytes(
+            (into / "usr/bin/llama-server").read_bytes().replace(LOADER, RELATIVE.ljust(len(LOADER), b"\0"))
+        )
+        binary.chmod(0o755)
     told = subprocess.run([server, "--version"], capture_output=True, text=True, check=True)
     return f"{(told.stdout + told.stderr).splitlines()[0]} in {into}"
 

@@ -14,6 +14,7 @@ FILE = ROOT / "tests/data/kubernetes.schema.json"
 OPERATED = ("PodMonitor", "PrometheusRule", "ServiceMonitor")
 RELEASE = "1.37.0"
 """Of Kubernetes, as kubernetes-validate has it."""
+_OWN = {"ConfigMap": "configmap-v1.json", "CronJob": "cronjob-batch-v1.json"}
 _WORDS = ("title", "default", "description")
 
 
@@ -22,7 +23,7 @@ def schemas() -> dict[str, Any]:
     from cloudcoil.models.prometheus_operator import v1  # noqa: PLC0415
 
     operated = {kind: _strict(getattr(v1, kind).model_json_schema(by_alias=True)) for kind in OPERATED}
-    return {"ConfigMap": _config_map(), **operated}
+    return {kind: _own(file) for kind, file in _OWN.items()} | operated
 
 
 def text() -> str:
@@ -47,12 +48,12 @@ def _strict(schema: Any) -> Any:
     )
 
 
-def _config_map() -> Any:
-    """Kubernetes' own, with the definitions that it reads."""
+def _own(file: str) -> Any:
+    """A schema of Kubernetes' own, with the definitions that it reads."""
     from kubernetes_validate import utils  # noqa: PLC0415
 
     folder = f"kubernetes-json-schema/v{RELEASE}-local-strict"
-    schema = utils.schema_contents(f"{folder}/configmap-v1.json", RELEASE)
+    schema = utils.schema_contents(f"{folder}/{file}", RELEASE)
     everything = utils.schema_contents(f"{folder}/_definitions.json", RELEASE)["$defs"]
     needed: dict[str, Any] = {}
     waiting = list(_references(schema))

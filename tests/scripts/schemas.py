@@ -8,7 +8,7 @@ from draftboard.cli.schemas import RESULTS, schema_of
 
 def schema_file(command: str) -> Path:
     """Where the schema of a command's JSON is kept."""
-    return ROOT / "docs/schemas" / f"{command.replace(' ', '-')}.schema.json"
+    return ROOT / "docs/schemas" / f"{command.replace(' --', '-').replace(' ', '-')}.schema.json"
 
 
 if __name__ == "__main__":

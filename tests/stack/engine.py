@@ -87,4 +87,6 @@ def private_engine(folder: Path, private: Engine, socket: str) -> Iterator[Engin
     finally:
         daemon.send_signal(signal.SIGTERM)
         daemon.wait(60)
+        # It leaves a mount, which nobody can remove with the folder.
+        subprocess.run(["umount", folder / "exec/netns/default"], capture_output=True, check=False)
         shutil.rmtree(folder / "data", ignore_errors=True)

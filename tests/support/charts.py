@@ -85,6 +85,13 @@ def rendered(
     return [one for text in manifests for one in yaml.load_all(text, yaml.CSafeLoader) if one]
 
 
+def arguments_of_jobs(objects: list[Object]) -> dict[str, list[str]]:
+    """The arguments of the program that each CronJob starts, by the end of its name."""
+    jobs = [one for one in objects if one["kind"] == "CronJob"]
+    pods = {one["metadata"]["name"]: one["spec"]["jobTemplate"]["spec"]["template"]["spec"] for one in jobs}
+    return {name.rpartition("-")[2]: pod["containers"][0]["args"] for name, pod in pods.items()}
+
+
 def refused(one: Object) -> list[str]:
     """Why Kubernetes or an operator would not take an object."""
     named = one["metadata"]

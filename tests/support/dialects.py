@@ -36,8 +36,6 @@ def captured(dialect: str, state: str) -> str:
     """The page of a real server in a state."""
     if dialect == "llama.cpp":
         return Path(str(LLAMA_CPP).format(state)).read_text()
-    if state == "fresh":  # Of a node whose engines have done nothing there is all but theirs.
-        return re.sub(r"(?m)^(# \w+ )?ray_vllm_.*\n", "", captured(dialect, "1"))
     if state == "stopped":  # The engine's process stands still: its gauges are forgotten, what Serve knows stays.
         return re.sub(r"(?m)^ray_vllm_(num_requests|kv_cache).*\n", "", captured(dialect, "2"))
     if state.startswith("plain"):  # An engine without speculation has all other series.

@@ -17,10 +17,11 @@ OFFLINE = re.compile(
     r"draftboard (plan \w+|signals|doctor( --vllm-version \S+)? --command|simulate --list|report --before tests/)"
 )
 """What needs nothing but the clone, and writes nothing."""
-BESIDE = re.compile(r"draftboard (?!new )|promtool (check|tsdb) |cp alerts/")
+BESIDE = re.compile(r"draftboard (?!new |top )|promtool (check|tsdb) |cp alerts/")
 """What needs servers, or writes: it runs beside simulated servers and a Prometheus."""
 ELSEWHERE = {
     r"draftboard new ": "writes into the checkout: test_new.py does so in a copy",
+    r"draftboard top ": "a screen that ends with a key: tests/unit/test_top.py presses it",
     r"make demo": "runs in tests/docs/test_demo_page.py",
     r"make test ": "runs the tests",
     r"(\w+_PORT=\d+ )*make ": "needs a Docker Engine: make test-stack types it in a copy",
@@ -29,13 +30,13 @@ ELSEWHERE = {
     r"(sha256sum|gh|tar) ": "needs a published release: make test-dist checks and unpacks one",
     r"curl ": "needs the stack's vLLM: make test-stack-vllm",
     r"(PYTHONPATH=\S+ )?vllm serve": "needs vLLM: make test-vllm; its flags are examined",
-    r"helm install ": "needs a cluster: its objects are rendered in tests/docs/test_chart_commands.py",
+    r"helm (install|upgrade) ": "needs a cluster: its objects are rendered in tests/docs/test_chart_commands.py",
     r"cd deploy/kubernetes/chart": "the folder of the commands after it",
     r"kubectl ": "needs a cluster",
     r"(cp|rm|chmod|\$EDITOR) ": "changes files of a host",
     r"python3 deploy/tools/": "needs registries of images: test_pin.py asks servers of the tests",
     r"pre-commit ": "changes the clone",
-    r"PYTHONPATH=\S+ \.venv/bin/python -m scripts": "needs a source distribution of vLLM: test_speculative_releases.py",
+    r"PYTHONPATH=\S+ \.venv/bin/python -m scripts": "needs vLLM, or its sources: test_speculative_releases.py",
     r"[A-Z_]+=\S+(\s*#.*)?$": "a line of deploy/.env",
 }
 """What no test types, by how it begins, with the reason."""

@@ -3,7 +3,7 @@
 import json
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from typing import Any
@@ -11,10 +11,15 @@ from urllib.parse import parse_qs
 
 from draftboard.settings import Settings
 from draftboard.signals import Level, acceptance, requests, traffic
+from draftboard.signals.capacity import prompt_tokens
+from draftboard.signals.costs import step_cost as recorded_cost
 from draftboard.signals.drafting import configured_k, lowest_k
 from draftboard.signals.events import restarts
-from draftboard.signals.latency import per_token
+from draftboard.signals.latency import end_to_end, per_token
+from draftboard.signals.states import STATES, state
 from draftboard.signals.steps import pure_step_time_by_batch, step_time_by_batch
+from draftboard.signals.users import measured_speedup, speedup_uncertainty
+from draftboard.signals.verdicts import verdict
 from support.loopback import page
 
 END = 1_800_000_000
@@ -27,7 +32,8 @@ _SIGNALS = {
     for signal in (
         *(traffic.generation_tokens, traffic.drafts, configured_k, lowest_k, traffic.decode_steps),
         *(step_time_by_batch, pure_step_time_by_batch, acceptance.tokens_per_step, acceptance.acceptance_length),
-        *(per_token.mean, requests.request_rate, restarts),
+        *(per_token.mean, requests.request_rate, restarts, state, verdict, measured_speedup, speedup_uncertainty),
+        *(traffic.first_tokens, prompt_tokens, recorded_cost, end_to_end.mean),
     )
 }
 
@@ -61,6 +67,7 @@ class Variant:
     loads: Sequence[int] = (1,)  # In turns, each for an hour.
     restarted: float | None = None  # Hours before the end.
     pure: bool = False
+    also: Mapping[str, float] = field(default_factory=dict)  # Further records, by signal.
 
     @property
     def labels(self) -> dict[str, str]:
@@ -81,6 +88,7 @@ class Variant:
             step_time_by_batch.name: (step * (2 if self.pure else 1), str(load)),
             per_token.mean.name: (step / tokens(self.k), ""),
             requests.request_rate.name: (0.5, ""),
+            state.name: (STATES["drafting" if self.k else "off"].value, ""),
             restarts.name: (float(self.restarted is not None and 0 <= self.restarted - hours < 1), ""),
         }
         if self.k:
@@ -90,6 +98,7 @@ class Variant:
                 configured_k.name: (self.k, ""),
                 lowest_k.name: (self.k if self.lowest is None else self.lowest, ""),
             }
+        found |= {name: (number, "") for name, number in self.also.items()}
         if self.pure:
             found[pure_step_time_by_batch.name] = (step, str(load))
         return found
@@ -97,13 +106,18 @@ class Variant:
 
 @dataclass
 class Memory:
-    """What answers queries of a range; `hidden` says which moments have no records."""
+    """What answers queries of a range; `hidden` says which moments have no records.
+
+    `servers` are the labels of what is scraped at the end, `gpus` how many GPUs those have.
+    """
 
     variants: Sequence[Variant]
     hidden: Callable[[float], bool] = lambda _: False
     value: str = ""
     instead: bytes = b""
     seed: int = 0
+    servers: Sequence[Mapping[str, str]] = ()
+    gpus: int = 0
     queries: list[str] = field(default_factory=list)
     samples: int = 0
     known: dict[tuple[int, float], dict[str, tuple[float, str]]] = field(default_factory=dict)
@@ -111,13 +125,16 @@ class Memory:
     def __call__(self, request: BaseHTTPRequestHandler) -> None:
         body = request.rfile.read(int(request.headers["Content-Length"])).decode()
         asked = {name: text[0] for name, text in parse_qs(body).items()}
+        if "start" not in asked:
+            rows = [{"metric": dict(labels), "value": [END, "1"]} for labels in self.servers]
+            _answer(request, "vector", rows)
+            return
         self.queries.append(asked["query"])
         start, end, step = (float(asked[name]) for name in ("start", "end", "step"))
         times = [start + number * step for number in range(int((end - start) / step) + 1)]
         result = list(self._result(asked["query"], times))
         self.samples += sum(len(series["values"]) for series in result)
-        text = json.dumps({"status": "success", "data": {"resultType": "matrix", "result": result}}).encode()
-        page(self.instead or text, Content_Type="application/json")(request)
+        _answer(request, "matrix", result, self.instead)
 
     def _values(self, variant: Variant, at: float) -> dict[str, tuple[float, str]]:
         if (id(variant), at) not in self.known:
@@ -125,6 +142,10 @@ class Memory:
         return self.known[id(variant), at]
 
     def _result(self, query: str, times: Sequence[float]) -> Any:
+        if "DCGM" in query:
+            if self.gpus:
+                yield {"metric": {}, "values": [[at, str(self.gpus)] for at in times]}
+            return
         record, _, matchers = query.partition("{")
         name, chosen = _SIGNALS[record], re.search(r'model_name=~?"([^"]*)"', matchers)
         for variant in self.variants:
@@ -141,3 +162,8 @@ class Memory:
             for batch, values in by_batch.items():
                 own = {"batch": batch} if batch else {}
                 yield {"metric": {"__name__": record} | variant.labels | own, "values": values}
+
+
+def _answer(request: BaseHTTPRequestHandler, kind: str, result: object, instead: bytes = b"") -> None:
+    text = json.dumps({"status": "success", "data": {"resultType": kind, "result": result}}).encode()
+    page(instead or text, Content_Type="application/json")(request)

@@ -23,6 +23,7 @@ from draftboard.settings import Settings
 from draftboard.signals import Level, Scope
 from draftboard.signals.comparison import acceptance_change
 from draftboard.signals.costs import step_cost
+from draftboard.signals.health import health
 from draftboard.signals.users import speedup_uncertainty
 from support.loopback import answering, page
 
@@ -67,6 +68,7 @@ def test_everything_is_asked_of_one_moment_and_of_raw_series_but_what_only_recor
     assert read == {
         step_cost.record_name(Level.MODEL, SETTINGS),
         speedup_uncertainty.record_name(Level.MODEL, SETTINGS),
+        *(health.record_name(level, SETTINGS) for level in (Level.MODEL, Level.ENGINE)),
         *setups,
     }
 

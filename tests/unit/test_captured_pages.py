@@ -18,7 +18,7 @@ from support.dialects import built_for, captured
 
 STATES = {
     "llama.cpp": ("draft-model-idle", "baseline-1", "baseline-2", "draft-model-1", "draft-model-2"),
-    "ray": ("fresh", "1", "2", "idle-after-load"),
+    "ray": ("fresh", "1", "2", "idle-after-load", "hung-at-start"),
 }
 EACH = [(dialect, state) for dialect, states in STATES.items() for state in states]
 
@@ -49,12 +49,15 @@ def only(found: Report) -> ModelReport:
     return model
 
 
-@pytest.mark.parametrize("kind", ["draft-model", "ngram-simple"])
-def test_a_plain_llama_cpp_beside_a_drafting_one_is_its_baseline(kind: str, saved: Save) -> None:
+def side_by_side(saved: Save, kind: str, settings: Settings) -> Report:
     pages = [[load(saved("llama.cpp", f"{name}-{number}")) for number in (1, 2)] for name in ("baseline", kind)]
     grown = together([growth(before, after, seconds=300) for before, after in pages])
-    settings = built_for("llama.cpp")
-    found = Reading([after for _, after in pages], grown, settings, METHODS[kind]).report()
+    return Reading([after for _, after in pages], grown, settings, METHODS[kind]).report()
+
+
+@pytest.mark.parametrize("kind", ["draft-model", "ngram-simple"])
+def test_a_plain_llama_cpp_beside_a_drafting_one_is_its_baseline(kind: str, saved: Save) -> None:
+    found = side_by_side(saved, kind, built_for("llama.cpp"))
     assert {model.method: model.state for model in found.models} == {
         "none": "speculation off",
         METHODS[kind]: "drafting",
@@ -62,6 +65,13 @@ def test_a_plain_llama_cpp_beside_a_drafting_one_is_its_baseline(kind: str, save
     drafting = next(model for model in found.models if model.method == METHODS[kind])
     alone = only(between(saved, kind))
     assert drafting.traffic.tokens_per_step == alone.traffic.tokens_per_step
+
+
+def test_too_few_tokens_of_a_baseline_measure_nothing_and_are_named_tokens(saved: Save) -> None:
+    settings = {"series": {"dialect": "llama.cpp"}, "traffic": {"steps_to_judge": 200_000}}
+    found = side_by_side(saved, "draft-model", Settings.model_validate(settings))
+    notes = [note for model in found.models for note in model.notes]
+    assert [note for note in notes if "tokens finished on a side (minimum 200,000)" in note], notes
 
 
 def test_two_plain_servers_of_llama_cpp_are_one_entry(saved: Save) -> None:

@@ -16,7 +16,8 @@ from draftboard.dashboards import dashboards
 from draftboard.settings import Settings, load
 from draftboard.signals import Edition
 from support import charts
-from support.charts import MOST, PRESETS, Object, preset, refused, rendered
+from support.charts import MOST, PRESETS, Object, arguments_of_jobs, preset, refused, rendered
+from support.command_line import run
 
 KINDS = {"dashboards": {"kind": "none"}, "scrape": {"kind": "none"}, "rules": {"recording": False, "alerting": False}}
 """Everything off."""
@@ -190,6 +191,8 @@ def test_an_alert_can_be_left_out_and_runbooks_can_be_elsewhere() -> None:
         ({"dashboards": {"labels": {"grafana_dashboard": 1}}}, "/dashboards/labels/grafana_dashboard"),
         ({"labels": {"release": "two words"}}, "/labels/release"),
         ({"prometheus": {}}, "prometheus"),
+        ({"jobs": {"doctor": {"schedule": "daily"}}}, "/jobs/doctor/schedule"),
+        ({"jobs": {"prometheus": "prometheus:9090"}}, "/jobs/prometheus"),
     ],
 )
 def test_a_wrong_value_is_refused_by_name(values: Object, said: str) -> None:
@@ -217,11 +220,76 @@ def test_names_of_ports_are_taken(port: str) -> None:
     assert endpoint(rendered(only(scrape={"port": port})))["port"] == port
 
 
+JOBS = {"prometheus": "http://prometheus:9090", "doctor": {"schedule": "0 6 * * *"}, "summary": {"schedule": "@weekly"}}
+
+
+def test_jobs_run_commands_that_the_program_takes(capsys: pytest.CaptureFixture[str]) -> None:
+    objects = rendered(only(jobs=JOBS))
+    assert kinds(objects) == {"CronJob": 2}
+    assert [refused(one) for one in objects if refused(one)] == []
+    found = arguments_of_jobs(objects)
+    assert found["doctor"] == ["doctor", "--prometheus", "http://prometheus:9090"]
+    assert found["summary"][:3] == ["report", "--prometheus", "http://prometheus:9090"]
+    for arguments in found.values():  # The address is of no server: what is refused is not the command line.
+        _, _, error = run(*(word.replace("prometheus:9090", "127.0.0.1:1") for word in arguments), capsys=capsys)
+        assert "127.0.0.1:1" in error
+
+
+def test_jobs_run_as_nobody_with_nothing_to_write_to_and_no_account() -> None:
+    for one in rendered(only(jobs=JOBS)):
+        pod = one["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+        (container,) = pod["containers"]
+        assert pod["securityContext"] == {
+            "runAsNonRoot": True,
+            "runAsUser": 65534,
+            "runAsGroup": 65534,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        }
+        assert container["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        }
+        assert pod["automountServiceAccountToken"] is False
+        assert "volumes" not in pod
+
+
+def test_jobs_read_the_settings_and_the_token_that_are_given() -> None:
+    objects = rendered(only(jobs={**JOBS, "settings": "[slo]\n", "tokenSecret": "prometheus-token"}))
+    assert kinds(objects) == {"ConfigMap": 1, "CronJob": 2}
+    assert [refused(one) for one in objects if refused(one)] == []
+    (settings,) = (one for one in objects if one["kind"] == "ConfigMap")
+    assert settings["data"] == {"draftboard.toml": "[slo]\n"}
+    jobs = [one for one in objects if one["kind"] == "CronJob"]
+    for arguments in arguments_of_jobs(jobs).values():
+        assert arguments[-2:] == [
+            "--config=/etc/draftboard/settings/draftboard.toml",
+            "--token-file=/etc/draftboard/token/token",
+        ]
+    for one in jobs:
+        pod = one["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+        mounts = {mount["name"]: mount["mountPath"] for mount in pod["containers"][0]["volumeMounts"]}
+        assert mounts == {"settings": "/etc/draftboard/settings", "token": "/etc/draftboard/token"}
+        assert [next(iter(set(volume) - {"name"})) for volume in pod["volumes"]] == ["configMap", "secret"]
+
+
+def test_a_job_without_a_prometheus_is_refused() -> None:
+    with pytest.raises(helm.HelmError, match=r"jobs\.doctor\.schedule requires jobs\.prometheus"):
+        rendered(only(jobs={"doctor": {"schedule": "@daily"}}))
+
+
+@pytest.mark.parametrize("release", ["r" * 53, "r" * 41 + "-x"])
+def test_names_of_jobs_leave_room_for_what_kubernetes_appends(release: str) -> None:
+    for one in rendered(only(jobs=JOBS), release=release):
+        assert len(one["metadata"]["name"]) <= 52
+        assert refused(one) == []
+
+
 def test_every_value_on_the_page_exists() -> None:
     with helm.Chart.load(charts.FOLDER) as chart:
         values = chart.values
     page = (ROOT / "docs/operate/kubernetes.md").read_text()
-    named = re.findall(r"`(rules|scrape|dashboards)\.(\w+)", page)
+    named = re.findall(r"`(rules|scrape|dashboards|jobs)\.(\w+)", page)
     assert len(named) > 10
     assert [name for table, name in named if name not in values[table]] == []
 
@@ -239,14 +307,31 @@ def test_odd_names_of_releases_and_namespaces_are_taken(release: str, namespace:
     assert {one["metadata"]["namespace"] for one in objects} == {namespace}
 
 
+NO_RULES: Object = {"rules": {"recording": False, "alerting": False}}
+
+
 def test_monitors_of_releases_in_one_namespace_do_not_clash_and_their_rules_do() -> None:
     """Rules that are installed twice alert twice: Helm refuses an object that another release has."""
     releases = ("draftboard", "a", "a-draftboard", "draftboard-draftboard")
     objects = [one for release in releases for one in rendered(WITHOUT_DASHBOARDS, release=release)]
     names = [one["metadata"]["name"] for one in objects if one["kind"] == "PodMonitor"]
     assert len({*names}) == len(names) == len(releases)
-    rules = {one["metadata"]["name"] for one in objects if one["kind"] == "PrometheusRule"}
-    assert rules == {"draftboard-alerting", "draftboard-recording"}
+    rules = {
+        one["metadata"]["name"]: [group["name"] for group in one["spec"]["groups"]]
+        for one in objects
+        if one["kind"] == "PrometheusRule"
+    }
+    assert rules.keys() == {"draftboard-alerting", "draftboard-recording"}
+    groups = [group for own in rules.values() for group in own]
+    assert len({*groups}) == len(groups)
+
+
+def test_a_second_release_without_rules_adds_servers_and_no_group() -> None:
+    """So two releases in one namespace are scraped as two and alert once."""
+    first, second = (rendered(WITHOUT_DASHBOARDS | more, release=name) for name, more in (("a", {}), ("b", NO_RULES)))
+    assert (kinds(first), kinds(second)) == ({"PodMonitor": 1, "PrometheusRule": 2}, {"PodMonitor": 1})
+    names = [(one["kind"], one["metadata"]["name"]) for one in (*first, *second)]
+    assert len({*names}) == len(names)
 
 
 def test_dashboards_of_releases_are_objects_of_their_own() -> None:

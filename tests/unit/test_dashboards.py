@@ -50,6 +50,7 @@ COUNTED = {
         "vllm:request_success_total",
         "http_requests_total",
         "vllm:inter_token_latency_seconds_count",
+        "draftboard_spec_class_drafts_total",
     ),
     *("prometheus_rule_evaluation_failures_total", "prometheus_rule_group_iterations_missed_total"),
 }
@@ -507,6 +508,10 @@ def test_every_signal_is_shown_or_serves_another_that_is(settings: Settings) -> 
         "pure_step_time_by_batch",  # dividend and divisor of the step cost
         "metrics_missing",  # an alert: it has no model to be shown under
         "gone",  # an alert: it has no server to be shown under
+        *("silence", "unserved"),  # an alert: shown as health
+        "server_outlier",  # an alert: its figures are shown by server
+        "replacements",  # an alert: shown as interruptions
+        *("acceptance_of_hour", "acceptance_at_start", "acceptance_decline"),  # an alert: shown as draft acceptance
         "known",  # shown as servers up
         "restarts",  # an annotation, and shown as interruptions
         "errors",  # dividend of the error ratio

@@ -129,6 +129,14 @@ def test_two_ways_at_once_are_no_change(capsys: pytest.CaptureFixture[str]) -> N
     assert note.startswith("Served in several ways at once for 12h (eagle3, K 3; eagle3, K 5, variant b)")
 
 
+def test_servers_that_only_records_add_up_have_no_history(capsys: pytest.CaptureFixture[str]) -> None:
+    own = {"job": "vllm", "model_name": "m", "spec_method": "eagle3"}
+    servers = [{**own, "instance": f"{env}:8000", "env": env} for env in ("prod", "staging")]
+    model = asked(capsys, K3, K5, servers=servers)
+    assert (model["changes"], model["now"]) == ([], None)
+    assert model["notes"][0].startswith("records add up servers that differ by the target label env: their changes are")
+
+
 def test_a_gap_around_a_change_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     (change,) = asked(capsys, Variant(3, 20, 12), Variant(5, 6))["changes"]
     assert any(note.startswith("No records for 6h") for note in change["notes"])
@@ -248,14 +256,10 @@ def test_the_report_quotes_the_last_of_several_changes() -> None:
     assert (change.before.k, change.after.k) == (5, 2)
 
 
-@pytest.mark.parametrize(
-    ("dialect", "missing"),
-    [("sglang", "configured K and step latency by batch"), ("llama.cpp", "step latency by batch")],
-)
 def test_an_engine_that_does_not_export_what_is_needed_is_named(
-    dialect: str, missing: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "settings.toml").write_text(f'[series]\ndialect = "{dialect}"\n')
+    (tmp_path / "settings.toml").write_text('[series]\ndialect = "sglang"\n')
     code, _, err = run("--prometheus", "host:9090", "--config", tmp_path / "settings.toml", capsys=capsys)
     assert code == 2
-    assert err.startswith(f"draftboard: history needs {missing}, which ")
+    assert err.startswith("draftboard: history needs configured K and step latency by batch, which ")

@@ -29,13 +29,24 @@ finally:
 """
 
 
+OWN = {"draftboard", *(f"draftboard.{name}" for name in ("cli", "cli.shared", "durations", "errors", "project"))}
+"""All of the package that `--version` loads."""
+MOST = 160
+"""Modules that it may load, Python's and click's own among them: 126 in Python 3.11."""
+
+
 def loaded(*words: str, **environment: str) -> tuple[str, set[str]]:
     """What is printed, and which of the heavy packages are loaded."""
+    printed, modules = modules_of(*words, **environment)
+    return printed, {name.partition(".")[0] for name in modules} & set(HEAVY)
+
+
+def modules_of(*words: str, **environment: str) -> tuple[str, set[str]]:
+    """What is printed, and all that is loaded."""
     command = [sys.executable, "-c", SHOW, *words]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | environment)
     assert done.returncode == 0, done.stderr
-    modules = {name.partition(".")[0] for name in json.loads(done.stderr.splitlines()[-1])}
-    return done.stdout, modules & set(HEAVY)
+    return done.stdout, set(json.loads(done.stderr.splitlines()[-1]))
 
 
 def completed(words: str) -> tuple[str, set[str]]:
@@ -49,6 +60,12 @@ def test_version_and_help_load_no_package_but_clicks(option: str) -> None:
     out, heavy = loaded(option)
     assert out
     assert heavy == set()
+
+
+def test_the_version_loads_a_handful_of_modules() -> None:
+    _, modules = modules_of("--version")
+    assert {name for name in modules if name.partition(".")[0] == "draftboard"} == OWN
+    assert len(modules) <= MOST
 
 
 def test_commands_are_completed_without_loading_any() -> None:

@@ -51,7 +51,7 @@ def test_every_command_with_json_has_a_schema() -> None:
         for name, command in commands(draftboard).items()
         if any("--json" in parameter.opts for parameter in command.params)
     ]
-    assert sorted(with_json) == sorted(RESULTS)
+    assert sorted(with_json) == sorted({command.partition(" --")[0] for command in RESULTS})
 
 
 @every_command

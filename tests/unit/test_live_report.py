@@ -282,10 +282,12 @@ def test_drafts_a_little_short_of_k_are_judged_by_what_they_cost() -> None:
 def test_without_a_method_the_assumed_cost_is_told(saved: Save) -> None:
     text = page((900, 300), drafts=1000)
     unknown, foreign, known = (
-        only(report(Lifetime(saved(text)), GIVEN, method=name)) for name in ("", "mine", "eagle3")
+        only(report(Lifetime(saved(text)), GIVEN, method=name)) for name in ("", "custom_class", "eagle3")
     )
     assert unknown.notes == ("the drafting method is unknown, so c = 0.1 is assumed: name it with --method",)
-    assert foreign.notes == ("no cost is known for mine, so c = 0.1 is assumed: settings, draft_cost.by_method",)
+    assert foreign.notes == (
+        "no cost is known for custom_class, so c = 0.1 is assumed: settings, draft_cost.by_method",
+    )
     assert known.notes == ()
 
 

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from draftboard import __version__
 from draftboard.build import render
 from draftboard.build.files import ALERTING, RECORDING
+from draftboard.rules import RELEASES
 from draftboard.settings import Settings
 from support.rulefiles import Rule, loaded, rules
 
@@ -68,12 +70,13 @@ def test_each_alert_has_the_expression_pending_period_labels_and_texts_of_the_ru
         assert rule["keepFiringFor"] == expected[name].get("keep_firing_for", "0s"), name
         assert rule["labels"] == expected[name]["labels"], name
         texts = {key: in_grafana(text) for key, text in expected[name]["annotations"].items()}
-        assert rule["annotations"] == texts, name
+        assert rule["annotations"] == texts | {"draftboard_release": __version__}, name
 
 
 def test_each_record_has_the_expression_of_the_rules(records: list[Json], settings: Settings) -> None:
     made = {rule["record"]["metric"]: asked(rule) for rule in records}
     assert made == {rule["record"]: rule["expr"] for rule in of_rulers(settings, RECORDING)}
+    assert f'"release", "{__version__}"' in made[RELEASES["recording"]]
 
 
 def test_an_alert_fires_on_every_value_and_not_without_one(alerts: list[Json]) -> None:

@@ -22,7 +22,7 @@ CHART = ("kubernetes", "CHANGELOG.md")
 OPTION = re.compile(r"(?<![\w-])--[a-z][\w.-]*\w")
 OURS = re.compile(r"`draftboard ([^`]+)`|^\s*\$ draftboard ([^#|]+)")
 OTHER_COMMAND = re.compile(
-    r"\b(?:amtool|apt-get|docker|gh|git|helm|journalctl|kubectl|mimirtool|nvidia-smi|pip|promtool|py-spy|pytest|sha256sum|sudo|tar"
+    r"\b(?:amtool|apt-get|docker|gh|git|helm|journalctl|kubectl|mimirtool|nvidia-smi|pip|pre-commit|promtool|py-spy|pytest|sha256sum|sudo|tar"
     r"|thanos) [^`]*"
 )
 OPTIONS_OF_OTHERS = {
@@ -44,8 +44,9 @@ OPTIONS_OF_OTHERS = {
     "Prometheus, Alertmanager and Thanos": """
         --data.maintenance-interval --query.max-samples --query.replica-label --rules.alert.for-grace-period
         --web.enable-remote-write-receiver""",
+    "scripts of the tests": "--loads --out --size --vllm",
     "Docker, Helm, kubectl and journalctl": """
-        --container --from-file --lines --namespace --previous --profile --set --since --tail""",
+        --container --from-file --lines --namespace --previous --profile --set --set-file --since --tail""",
 }
 """Options that texts name without their command."""
 
@@ -130,6 +131,6 @@ def test_an_option_typed_behind_a_command_is_of_that_command(ours: list[Text]) -
         for match in OURS.finditer(text):
             words = re.sub(r"'[^']*'?", "", match[1] or match[2]).split()
             names = next((names for names in options_of_commands() if tuple(words[: len(names)]) == names), None)
-            options = options_of_commands()[names] | {"--help"} if names else frozenset[str]()
+            options = options_of_commands()[names] | {"--help"} if names else {"--help", "--version"}
             wrong += [(place, option) for option in OPTION.findall(" ".join(words)) if option not in options]
     assert wrong == []

@@ -17,22 +17,33 @@ def made(*below: Sequence[int]) -> list[RecordingRule]:
     ]
 
 
-def numbers(groups: list[list[RecordingRule]]) -> list[list[int]]:
-    return [[int(rule.record.removeprefix("model:vllm_r").removesuffix(":sum")) for rule in group] for group in groups]
+def grouped(rules: Sequence[RecordingRule], longest: int, families: Sequence[str] = ()) -> list[list[int]]:
+    named = list(zip(families or ["any"] * len(rules), rules, strict=True))
+    return [
+        [int(rule.record[len("model:vllm_r") : -len(":sum")]) for rule in group] for _, group in packed(named, longest)
+    ]
 
 
 def test_what_fits_stays_whole_and_fills_what_is_left_of_a_group() -> None:
-    assert numbers(packed(made([], [0], [], [2], []), longest=3)) == [[0, 1, 4], [2, 3]]
+    assert grouped(made([], [0], [], [2], []), longest=3) == [[0, 1, 4], [2, 3]]
 
 
-def test_what_all_others_read_comes_first_and_the_others_are_cut_where_none_reads_another() -> None:
+def test_what_does_not_fit_begins_a_later_group() -> None:
     stem = [[], [0], [1]]
     first, second = ([2], [3], [4]), ([2], [6], [7])
-    assert numbers(packed(made(*stem, *first, *second), longest=3)) == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
+    assert grouped(made(*stem, *first, *second), longest=3) == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
 
 
 def test_a_chain_longer_than_a_group_is_cut_at_full_groups() -> None:
-    assert numbers(packed(made([], *([number] for number in range(6))), longest=3)) == [[0, 1, 2], [3, 4, 5], [6]]
+    assert grouped(made([], *([number] for number in range(6))), longest=3) == [[0, 1, 2], [3, 4, 5], [6]]
+
+
+def test_chains_that_meet_late_cross_one_border_however_long_they_are() -> None:
+    assert grouped(made([], [0], [1], [], [3], [4], [2, 5]), longest=3) == [[0, 1, 2], [3, 4, 5], [6]]
+
+
+def test_a_group_has_rules_of_one_family_and_follows_those_that_it_reads() -> None:
+    assert grouped(made([], [0], [1]), longest=3, families=["a", "b", "a"]) == [[0], [1], [2]]
 
 
 def test_of_itself_and_of_what_follows_it_a_record_reads_the_past() -> None:
@@ -51,7 +62,7 @@ def test_groups_hold_every_rule_once_are_short_enough_and_follow_what_they_read(
     below: tuple[list[int], ...], longest: int
 ) -> None:
     rules = made(*below)
-    groups = packed(rules, longest)
+    groups = [group for _, group in packed([("any", rule) for rule in rules], longest)]
     assert sorted(rule.record for rule in chain(*groups)) == sorted(rule.record for rule in rules)
     assert all(0 < len(group) <= longest for group in groups)
     before: set[str] = set()

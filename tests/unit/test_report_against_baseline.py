@@ -101,7 +101,7 @@ def test_a_server_of_another_model_is_no_baseline() -> None:
     [
         (server(0.03, "b:1", speculates=False, requests=14), "14 requests finished on a side (minimum 15)"),
         # Twice the requests, each as long.
-        (server(0.03, "b:1", speculates=False, requests=120), "no baseline of this model serves enough requests"),
+        (server(0.03, "b:1", speculates=False, requests=120), "no baseline of this model serves enough"),
     ],
 )
 def test_unlike_load_measures_nothing_and_says_why(baseline: Tally, why: str) -> None:

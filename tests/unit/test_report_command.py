@@ -68,7 +68,7 @@ def test_nothing_is_cut_off_however_wide_the_terminal_is(width: int) -> None:
     assert max(map(len, text.splitlines())) <= width
     if width >= 80:
         assert "…" not in text
-        for told in ("Mean acceptance length", "If reached", "Time per output", "< 10 ms"):
+        for told in ("Mean acceptance length", "If reached", "Time per", "< 10 ms"):
             assert told in text, told
 
 

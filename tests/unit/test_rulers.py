@@ -71,14 +71,14 @@ def test_every_ruler_gets_the_same_rules_in_groups_that_it_takes(
     assert [parts(rule) for rule in rules(built[ruler])] == [parts(rule) for rule in rules(built["prometheus"])]
 
 
-KNOWN = "target:vllm_known:bool"
-"""It goes on from its own past: a server that is new is known one evaluation later."""
+GOING_ON = {"target:vllm_known:bool", "service:vllm_gone:bool", "service:vllm_silent:bool"}
+"""They go on from their own past: what is new is known, gone or silent one evaluation later."""
 
 
 def read_by_vmalert(settings: Settings) -> dict[str, frozenset[str]]:
     """Series and records whose present each record reads."""
     rules = [rule for group in recording_groups(settings, "vmalert") for rule in group.rules]
-    return {rule.record: present_in(rule.expr) - {KNOWN} for rule in rules if isinstance(rule, RecordingRule)}
+    return {rule.record: present_in(rule.expr) - GOING_ON for rule in rules if isinstance(rule, RecordingRule)}
 
 
 @pytest.mark.parametrize("scope", [["cluster", "namespace"], ["region", "cluster", "namespace", "team"]])

@@ -15,6 +15,8 @@ from draftboard.errors import DraftboardError
 from draftboard.reading import Pages
 from draftboard.report import ModelReport, read
 from draftboard.settings import Settings
+from draftboard.signals.health import HEALTH
+from draftboard.signals.signal import NOTHING, Code
 from draftboard.top import Look
 from draftboard.top.app import Top
 from support.command_line import run
@@ -33,7 +35,8 @@ def a_look(*names: str, edit: Callable[[ModelReport], ModelReport] = lambda mode
     (model,) = report.models
     models = tuple(replace(model, model=name) for name in names or (model.model,))
     report = replace(report, models=(*models[:-1], edit(models[-1])))
-    return Look(report, reading.settings, lambda _: explain.document(explain.of_reading("verdict", reading)))
+    conditions = explain.document(explain.of_reading("verdict", reading))
+    return Look(report, reading.settings, lambda _: conditions, lambda model: replace(report, models=(model,)))
 
 
 def shown(look: Callable[[], Look], *keys: str, size: tuple[int, int] = (80, 24)) -> tuple[list[list[str]], str, str]:
@@ -60,9 +63,10 @@ async def _settle(app: Top, pilot: Pilot[Any]) -> None:
 
 
 def test_a_row_has_the_verdict_the_positions_and_who_waits() -> None:
-    ((name, _, verdict, positions, *_),), line, _ = shown(a_look)
+    ((name, health, verdict, positions, *_),), line, _ = shown(a_look)
     assert "ngram" in name
-    assert verdict
+    assert health == "pays"
+    assert "1.98" in verdict
     assert len(positions) == 4
     assert line.startswith("1 model")
 
@@ -71,15 +75,21 @@ def test_all_columns_fit_into_eighty_characters() -> None:
     screen = shown(lambda: a_look("meta-llama/Llama-3.3-70B-Instruct"))[2]
     assert "tokens/s" in screen
     assert "Queue" in screen
+    assert "Health" in screen
 
 
-def test_users_who_wait_stand_first() -> None:
-    def waits(model: ModelReport) -> ModelReport:
-        return replace(model, waiting=replace(model.waiting, says="users wait: 80 in the queue"))
+def test_the_worst_health_stands_first() -> None:
+    order = ["down", "users wait", "costs more", "unclear", None]
+    looks = a_look(*"abcde")
+    models = [replace(model, health=says) for model, says in zip(looks.report.models, reversed(order), strict=True)]
+    cells, _, _ = shown(lambda: replace(looks, report=replace(looks.report, models=tuple(models))))
+    assert [row[1] for row in cells] == [says or NOTHING for says in order]
 
-    cells, _, _ = shown(lambda: a_look("a", "b", "c", edit=waits))
-    assert [row[0].partition(" ")[0] for row in cells] == ["c", "a", "b"]
-    assert cells[0][2].startswith("users wait: 80 in the queue")
+
+@pytest.mark.parametrize("code", HEALTH.codes, ids=lambda code: code.says)
+def test_no_word_of_a_health_is_cut_at_eighty_columns(code: Code) -> None:
+    screen = shown(lambda: a_look("m", edit=lambda model: replace(model, health=code.says)))[2]
+    assert [word for word in code.says.split() if word not in screen] == []
 
 
 def test_a_server_that_does_not_answer_is_named_above_what_was_read_before() -> None:
@@ -116,8 +126,11 @@ def test_hostile_names_are_words() -> None:
     assert "\x1b" not in name
 
 
-def test_three_hundred_models_are_rows() -> None:
-    assert len(shown(lambda: a_look(*(f"m{number}" for number in range(300))))[0]) == 300
+def test_three_hundred_models_are_rows_and_the_last_one_can_be_reached() -> None:
+    cells, line, screen = shown(lambda: a_look(*(f"m{number}" for number in range(300))), "ctrl+end")
+    assert len(cells) == 300
+    assert line.startswith("300 models")
+    assert "m299" in screen
 
 
 @pytest.mark.parametrize("arguments", [(), ("127.0.0.1:1", "--prometheus", "http://127.0.0.1:1")])

@@ -11,6 +11,8 @@ from conftest import ROOT, program
 from support.wheels import IGNORED, Run, built, tracked
 
 pytestmark = pytest.mark.wheel
+LARGEST = 2_000_000
+"""Bytes; 1,693,470 in November 2026, more than half of them dashboards, rules and other files of the stack."""
 PAGE = ROOT / "tests/data/v0.32.0-ngram-load.prom"
 
 
@@ -19,6 +21,10 @@ def test_it_carries_the_stack_as_git_has_it_and_nothing_of_the_user(wheel: Path)
     assert carried >= {*tracked("deploy")} - {"deploy/.compose-lint.yml"}
     assert carried <= {*tracked()}
     assert not carried & {*IGNORED}
+
+
+def test_it_is_small(wheel: Path) -> None:
+    assert wheel.stat().st_size < LARGEST
 
 
 def test_init_and_build_write_what_the_repository_has(run: Run, tmp_path: Path) -> None:

@@ -27,7 +27,15 @@ def protocol_server(tools: Tools) -> "MCPServer":
     types = optional_module("mcp.types", "--mcp requires", "mcp")
     server: MCPServer = sdk.MCPServer("draftboard", version=__version__, instructions=_INSTRUCTIONS, log_level="ERROR")
     read_only = types.ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_hint=False)
-    for tool in (tools.verdict, tools.explanation, tools.what_if, tools.alerts, tools.runbook, tools.changes):
+    for tool in (
+        tools.health,
+        tools.verdict,
+        tools.explanation,
+        tools.what_if,
+        tools.alerts,
+        tools.runbook,
+        tools.changes,
+    ):
         server.add_tool(_answering(tool, failure), annotations=read_only, structured_output=False)
     return server
 

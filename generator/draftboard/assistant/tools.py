@@ -8,10 +8,10 @@ from draftboard.access import Access
 from draftboard.alerts import of_settings, runbook
 from draftboard.durations import Duration, moment
 from draftboard.errors import DraftboardError
-from draftboard.output import as_markdown, escape
+from draftboard.output import Bullets, Document, as_markdown, escape
 from draftboard.prometheus import Client
 from draftboard.reading import Recorded
-from draftboard.report import document, report
+from draftboard.report import Report, document, named, report, verdict_of, worst_first
 from draftboard.settings import Settings
 
 
@@ -30,9 +30,16 @@ class Tools:
         the answer says that a verdict is withheld or unclear, there is none. `at` is now-6h, Unix seconds or ISO 8601;
         `period` before it is 15m or 6h, by default the window of the rules.
         """
-        source = Recorded(self.prometheus, _duration(period), model, _time(at), self.access)
-        found = report(source, self.settings)
+        found = self._report(model, at, _duration(period))
         return as_markdown(document(found, self.settings, engines=False))
+
+    def health(self, at: str = "now") -> str:
+        """Each model in a line, worst first: its health in one word, and the verdict on speculation with its basis."""
+        found = self._report("", at)
+        lines = (
+            f"{named(model)}: {model.health or 'unknown'}; {verdict_of(model)}" for model in worst_first(found.models)
+        )
+        return as_markdown(Document((Bullets(tuple(lines)),)))
 
     def explanation(self, name: str, at: str = "now", labels: dict[str, str] | None = None, depth: int = 1) -> str:
         """From what a signal, record or alert is computed: expression, settings, live values.
@@ -84,6 +91,9 @@ class Tools:
         end = _time(at)
         source = Recorded(self.prometheus, _duration(period), model, end, self.access)
         return as_markdown(history.document(history.of_past(source, self.settings, at=end)))
+
+    def _report(self, model: str, at: str, span: Duration | None = None) -> Report:
+        return report(Recorded(self.prometheus, span, model, _time(at), self.access), self.settings)
 
 
 def _labels(labels: dict[str, str]) -> str:

@@ -15,7 +15,10 @@ ALERTING = f"{FOLDER}/files/alerting.yaml"
 DASHBOARDS = f"{FOLDER}/files/dashboards"
 _FILES = (
     *("Chart.yaml", "README.md", "values.yaml", "values.schema.json"),
-    *(f"templates/{name}" for name in ("_helpers.tpl", "NOTES.txt", "rules.yaml", "scrape.yaml", "dashboards.yaml")),
+    *(
+        f"templates/{name}"
+        for name in ("_helpers.tpl", "NOTES.txt", "rules.yaml", "scrape.yaml", "dashboards.yaml", "jobs.yaml")
+    ),
     *(f"presets/{name}.yaml" for name in ("kube-prometheus-stack", "vllm-production-stack", "llm-d")),
 )
 TEMPLATES = {f"{FOLDER}/{name}": f"chart/{name}.j2" for name in _FILES}

@@ -39,8 +39,8 @@ def known_series(settings: Settings) -> list[str]:
 def known_labels(settings: Settings) -> list[str]:
     """Names of the labels that these series may have, those of their target included, sorted."""
     of_settings = settings.labels.model_dump()
-    scope = of_settings.pop("scope")
-    return sorted({*_own_labels(), *_OF_TARGETS, *scope, *of_settings.values(), *settings.stack.scrape.labels})
+    several = {*of_settings.pop("scope"), *of_settings.pop("together")}
+    return sorted({*_own_labels(), *_OF_TARGETS, *several, *of_settings.values(), *settings.stack.scrape.labels})
 
 
 def relabelings(settings: Settings) -> Iterator[Relabeling]:

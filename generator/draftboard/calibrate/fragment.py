@@ -1,9 +1,9 @@
 """The settings that a calibration writes: `[draft_cost]` as TOML, with its evidence as comments."""
 
-from datetime import UTC, datetime
 from pathlib import Path
 
 from draftboard.calibrate.result import Calibration
+from draftboard.durations import minute
 from draftboard.errors import DraftboardError
 from draftboard.files import whole
 from draftboard.output import escape
@@ -21,7 +21,7 @@ def toml(calibration: Calibration) -> str:
     own = calibration.settings
     if not own:
         return ""
-    when = datetime.fromtimestamp(calibration.taken_at, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    when = minute(calibration.taken_at)
     sources = {"fitted": "fitted", "settings": "assumed by the settings", "lowered": "lowered so that v is 1 or more"}
     by_batch = ", ".join(f"{batch} = {inflation:g}" for batch, inflation in own.verify_inflation.items())
     comments = [

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from draftboard.calibrate.windows import BASELINE, Measured, Window, pooled
 from draftboard.catalogue import latency
-from draftboard.durations import Duration
+from draftboard.durations import WEEK
 from draftboard.errors import DraftboardError
 from draftboard.expr.nodes import Expr, rate
 from draftboard.expr.vector import Labels
@@ -16,7 +16,6 @@ from draftboard.settings import Settings
 from draftboard.signals import Edition, Level, Scope, traffic
 from draftboard.signals.costs import decode_batch
 
-WEEK = Duration(7 * 86_400)
 _BLOCKS = 50  # Of the range: what lies in one shares prompts and disturbances, and counts as one sample.
 _MOST_NAMED = 5
 _STEPS, _BATCH = "steps", "batch"
@@ -43,10 +42,8 @@ def of_history(
         DraftboardError: Prometheus does not answer, or has no baseline and candidate of one model.
     """
     span, window = source.span or WEEK, settings.rules.rate_window
-    if span.seconds < window.seconds:
-        raise DraftboardError(f"--range {span} is shorter than the window of rates, {window}")
+    past = Past.before(at, span, window)
     scope = of_model(Scope(settings, Level.ENGINE, Edition.ONCE, span=window), source.model)
-    past = Past(at - span.seconds + window.seconds, at, window.seconds)
     counts_by_key: dict[_Key, _Counts] = {}
     with Client(source.url, source.access) as client:
         for name, labels, moment, value in past.read(client, scope, _ASKED, progress):

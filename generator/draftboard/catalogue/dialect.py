@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from draftboard.catalogue import CATALOGUE, serving
 from draftboard.catalogue.metric import Kind, Metric, Presence
@@ -55,6 +55,7 @@ class Dialect:
     engine_label: str = ""  # The label that tells engines of one target apart, where it is not vLLM's.
     seen_by: Metric = serving.REQUESTS_RUNNING  # The series by which a server is known for as long as it runs.
     in_flight: Metric | None = None  # A gauge of requests inside each engine, where vLLM's own does not stay.
+    finished: Metric | None = None  # A counter of requests by replica, beside `in_flight`, from the first.
     has_models: bool = True  # Whether series carry the label of a model.
     length: Metric | None = None  # A gauge of the acceptance length, where no counters give it.
     rate: Metric | None = None  # A gauge of the acceptance, likewise.
@@ -79,7 +80,8 @@ class Dialect:
     @property
     def own(self) -> tuple[Metric, ...]:
         """Its own series, which vLLM does not have."""
-        return tuple(one for one in (self.length, self.rate, self.drafted_by_position, self.in_flight) if one)
+        own = (self.length, self.rate, self.drafted_by_position, self.in_flight, self.finished)
+        return tuple(one for one in own if one)
 
     def presence(self, metric: Metric) -> Presence:
         """When a server exposes it."""
@@ -100,6 +102,11 @@ class Dialect:
     def is_plain_known(self) -> bool:
         """Whether a server without speculation differs from one that has not drafted yet."""
         return all(self.presence(metric) is Presence.SPECULATING for metric in self.shows_speculation)
+
+    @property
+    def sample(self) -> Literal["requests", "tokens"]:
+        """What a time per output token is counted by: tokens, where the engine does not count requests."""
+        return "requests" if self.spelled(serving.REQUESTS_FINISHED) else "tokens"
 
     @property
     def own_labels(self) -> frozenset[str]:

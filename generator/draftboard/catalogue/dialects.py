@@ -153,6 +153,12 @@ DIALECTS: dict[str, Dialect] = {
                 meaning="Requests inside each replica, whether its engine works on them or not.",
                 owner=Owner.TARGET,
             ),
+            finished=Metric(
+                name="ray_serve_deployment_request_counter_total",
+                unit="requests",
+                meaning="Requests that each replica has finished.",
+                owner=Owner.TARGET,
+            ),
         ),
         Dialect(name="otel", engine="vLLM behind OpenTelemetry", prefixes=("vllm_",)),  # Or any client without colons.
         LLAMA_CPP,

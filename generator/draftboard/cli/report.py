@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from draftboard.access import Access
-    from draftboard.reading import Lifetime, Pages, Servers, Source
+    from draftboard.reading import Lifetime, Pages, Recorded, Servers, Source
     from draftboard.report import Report
+    from draftboard.settings import Settings
 
 
 _PAGES = 2  # A server and its baseline.
@@ -40,8 +41,9 @@ method_option = click.option(
 @before_option
 @after_option
 @prometheus_option
-@shared.range_option
+@shared.past_option("the rules' window; 7d with --summary")
 @shared.at_option
+@click.option("--summary", is_flag=True, is_eager=True, help="In how many hours of a range speculation helped users.")
 @click.option("--model", default="", help="Report only this model (with --prometheus).")
 @method_option
 @click.option("--temperature", type=Number(0, 100), help="Sampling temperature of the workload; stored for `compare`.")
@@ -64,6 +66,7 @@ def report_command(
     prometheus: str | None,
     span: Duration | None,
     at: float | None,
+    summary: bool,
     model: str,
     method: str,
     engines: bool,
@@ -94,6 +97,9 @@ def report_command(
     require(every or not otlp, "--otlp requires --every")
     require(not (every and (plot or at is not None)), "--every excludes --plot and --at")
     require(plot or not force, "--force requires --plot: it replaces that file")
+    if summary:
+        others = (sources, window, before, after, method, engines, plot, every, *sampling.values())
+        require(prometheus and not any(others), "--summary takes --prometheus, --range, --at and --model alone")
     if plot:
         require_new(plot, force=force)
         require_drawable(plot)
@@ -101,7 +107,11 @@ def report_command(
     if prometheus is not None:
         require(not (sources or before or after), "--prometheus cannot be combined with server or page arguments")
         require(not window, "--window applies to servers and pages: use --range with --prometheus")
-        source: Source = Recorded(prometheus, span, model, at, access)
+        recorded = Recorded(prometheus, span, model, at, access)
+        if summary:
+            _summarise(recorded, settings)
+            return
+        source: Source = recorded
     else:
         require(not model, "--model requires --prometheus")
         require(span is None and at is None, "--range and --at require --prometheus")
@@ -118,6 +128,18 @@ def report_command(
     shared.print_result(result, partial(document, result, settings, engines=engines))
     if plot:
         draw(result, settings, plot)
+
+
+def _summarise(source: "Recorded", settings: "Settings") -> None:
+    """Print the past of the fleet."""
+    from draftboard.cli import screen
+    from draftboard.report import of_range, summarised
+
+    # By then the last evaluation is recorded.
+    end = time.time() - settings.rules.evaluation_interval.seconds if source.at is None else source.at
+    with screen.progress_bar() as progress:
+        result = of_range(source, settings, at=end, progress=progress)
+    shared.print_result(result, partial(summarised, result))
 
 
 def _repeat(look: "Callable[[], Report]", every: Duration, send: "Callable[[Report], None] | None") -> NoReturn:

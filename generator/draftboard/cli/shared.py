@@ -27,7 +27,8 @@ def _print_schema(context: click.Context, _option: click.Parameter, wanted: bool
     if wanted:
         from draftboard.cli.schemas import schema_of
 
-        click.echo(schema_of(context.command_path.partition(" ")[2]), nl=False)
+        command = context.command_path.partition(" ")[2]
+        click.echo(schema_of(f"{command} --summary" if context.params.get("summary") else command), nl=False)
         context.exit()
 
 

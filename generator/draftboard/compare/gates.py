@@ -29,8 +29,7 @@ def too_few(sides: Sides, what: str, least: float, *, known: bool = False) -> st
 def too_few_samples(sides: Sides, settings: Settings) -> str:
     """Names the sides with too few times per output token to compare; empty if there are none."""
     of = sides[0].sample
-    least = {"requests": settings.traffic.requests_to_compare, "tokens": settings.traffic.steps_to_judge}[of]
-    return too_few(sides, "samples", least).replace("samples", of)
+    return too_few(sides, "samples", settings.traffic.to_compare(of)).replace("samples", of)
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from draftboard.access import Access
-from draftboard.catalogue import serving
 from draftboard.catalogue.dialects import DIALECTS
 from draftboard.durations import READING, Duration
 from draftboard.errors import DraftboardError
@@ -42,10 +41,9 @@ class Side:
         return None if value is None else float(value)
 
     @property
-    def sample(self) -> str:
+    def sample(self) -> Literal["requests", "tokens"]:
         """What its times per output token are counted by: tokens, where the engine does not count requests."""
-        counts_requests = DIALECTS[self.report.dialect].spelled(serving.REQUESTS_FINISHED)
-        return "requests" if counts_requests else "tokens"
+        return DIALECTS[self.report.dialect].sample
 
     @property
     def samples(self) -> float:

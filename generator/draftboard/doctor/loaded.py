@@ -14,7 +14,7 @@ from draftboard.settings import Settings
 _OURS = "draftboard-"
 _WORDS_OR_TEXTS = re.compile(r'"(?:[^"\\]|\\.)*"|\s+')
 _DURATION = re.compile(r"(?<=[\[:t])(?:\d+[wdhms])+(?=[]:)\W]|$)")  # After `[`, `:` or `offset`.
-_EXPONENT = re.compile(r"(?<![\w.])\d+(?:\.\d+)?e[+-]?\d+")
+_NUMBER = re.compile(r"(?<![\w.:])\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w.:])")
 _MATCHER = re.compile(r'\w+(?:=~|!~|!=|=)"(?:[^"\\]|\\.)*"')
 _SELECTED = re.compile(r'\{((?:[^"{}]|"(?:[^"\\]|\\.)*")*)\}')
 _RELEASE = re.compile(r'"release", "([^"]*)"')
@@ -49,11 +49,11 @@ def of_other_builds(rules: Sequence[LoadedRule], settings: Settings) -> Iterator
 def _plain(expression: str) -> str:
     """PromQL without blanks outside of texts, matchers in one order, numbers and durations in one form.
 
-    Servers format expressions anew: 1e6 becomes 1e+06, 7d becomes 1w.
+    Servers format expressions anew: 1e6 becomes 1e+06, 1e-12 becomes 0.000000000001, 7d becomes 1w.
     """
     text = _WORDS_OR_TEXTS.sub(lambda found: found[0] if found[0].startswith('"') else "", expression)
     text = _DURATION.sub(lambda found: f"{Duration.parse(found[0]).seconds}s", text)
-    text = _EXPONENT.sub(lambda found: repr(float(found[0])), text)
+    text = _NUMBER.sub(lambda found: repr(float(found[0])), text)
     return _SELECTED.sub(_sorted, text.replace("by()", ""))
 
 

@@ -99,14 +99,18 @@ def _stored(client: Client, settings: Settings, time: float) -> Stored:
     others = {name for dialect in DIALECTS.values() for name in dialect.written(dialect.seen_by)} | signs.keys()
     for target, row in rows("max", _matching([around.UP.name], settings.selector)):
         target.up = row.samples[-1][1] == 1
-    for target, row in rows("group", _matching({*map(re.escape, ours | others)} | old, settings.selector), _NAME):
+    # A router of engines without the label has a job for each of its models.
+    which = (labels.instance,) if settings.dialect.has_models else (labels.model_name, labels.instance)
+    read = _matching({*map(re.escape, ours | others)} | old, settings.selector)
+    for target, row in rows("group", read, _NAME, *which[:-1]):
         name = row.labels.get(_NAME, "")
         dialect = dialect_of(name)
         target.dialect = dialect or target.dialect or signs.get(name)
         meant = {*dialect.meant(name)} if dialect else {name}
         target.names |= meant
         if target.dialect and target.dialect.seen_by.name in meant:
-            jobs.setdefault(row.labels.get(labels.instance, ""), set()).add(row.labels.get(labels.job, ""))
+            which_server = " of ".join(filter(None, (row.labels.get(label, "") for label in which)))
+            jobs.setdefault(which_server, set()).add(row.labels.get(labels.job, ""))
     for target, row in rows("group", _matching([probe.INFO.name], settings.selector), "method", "adaptive"):
         target.info = row.labels
     beside = client.query(aggregate("group", (_NAME,), _matching([*map(re.escape, _BESIDE), _STATE])), time)

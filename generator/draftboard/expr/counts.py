@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from draftboard.expr import vector
+from draftboard.expr.nodes import Span
 from draftboard.expr.scope import Level, Matcher, Scope
 from draftboard.expr.vector import Vector
 from draftboard.settings import Settings
@@ -18,6 +19,8 @@ class Counts:
     answers: Mapping[tuple[str, Level], Vector] = field(default_factory=dict)
     """Results of a Prometheus, by the signal's name and level. Rates are growth here, too."""
     earlier: "Counts | None" = None  # At the beginning of the window, as far as that is known.
+    ago: Mapping[Span, "Counts"] = field(default_factory=dict)
+    """Of windows that ended so much earlier, where they were read, too."""
     read_before: dict[tuple[str, Level], Vector] = field(default_factory=dict, repr=False)
     """Values of signals, each computed once."""
 
@@ -37,6 +40,10 @@ class View:
     def earlier(self) -> "View | None":
         """This view at the beginning of the window."""
         return replace(self, counts=self.counts.earlier) if self.counts.earlier else None
+
+    def ago(self, span: Span) -> "View | None":
+        """This view of the window that ended so much earlier."""
+        return replace(self, counts=self.counts.ago[span]) if span in self.counts.ago else None
 
     def once(self, name: str, compute: Callable[[], Vector]) -> Vector:
         """A signal's values at this level: those of a Prometheus, or computed once."""

@@ -1,6 +1,7 @@
 """Expressions as numbers, from what servers counted.
 
-What looks at the past (`Ago`, `OverTime`, `Before`) has no value in counts, which hold one window only.
+What looks at the past (`OverTime`, `Before`) has no value in counts, which hold one window. `Ago` has one where the
+earlier window was read, too.
 """
 
 import math
@@ -209,8 +210,13 @@ def _(node: nodes.Extreme, view: View) -> Vector:
     return {labels: among(number, then.get(labels, number)) for labels, number in now.items()}
 
 
+@to_numbers.register
+def _(node: nodes.Ago, view: View) -> Vector | float:
+    past = view.ago(node.span)
+    return to_numbers(node.argument, past) if past else NOTHING
+
+
 @to_numbers.register(nodes.Now)
-@to_numbers.register(nodes.Ago)
 @to_numbers.register(nodes.OverTime)
 @to_numbers.register(nodes.Before)
 @to_numbers.register(nodes.AsRecorded)

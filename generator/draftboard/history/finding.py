@@ -5,16 +5,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from draftboard.durations import Duration
+from draftboard.durations import WEEK, Duration
 from draftboard.errors import DraftboardError
-from draftboard.expr.vector import Labels, dropped, value_of
+from draftboard.expr.vector import Labels, dropped, kept, value_of
 from draftboard.history import effects
 from draftboard.history.result import Change, History, ModelHistory, Side
 from draftboard.history.runs import NEEDED, Life, Run, Window, lives, of_effects, of_setups
 from draftboard.intervals import LEAST
 from draftboard.output import Progress, no_progress
 from draftboard.prometheus import Client
-from draftboard.reading import Past, Recorded, of_model
+from draftboard.reading import Apart, Past, Recorded, of_model, separated
 from draftboard.settings import Settings
 from draftboard.signals import Level, Scope
 from draftboard.signals.events import restarts
@@ -22,7 +22,6 @@ from draftboard.signals.signal import within
 from draftboard.signals.steps import pure_step_time_by_batch, step_time_by_batch
 
 FORTNIGHT = Duration(14 * 86_400)
-_LATELY = Duration(7 * 86_400)
 _LOOKS = 336  # Points of that time, where only the last change is wanted.
 _MOST_MODELS = 8  # Whose last change is queried.
 _NOT_EXPORTED = (
@@ -38,28 +37,39 @@ def of_past(source: Recorded, settings: Settings, *, at: float, progress: Progre
         DraftboardError: Prometheus does not answer, or has no records of vLLM servers in that range.
     """
     span, window = source.span or FORTNIGHT, settings.rules.rate_window
-    if span.seconds < window.seconds:
-        raise DraftboardError(f"--range {span} is shorter than the window of rates, {window}")
+    past = Past.before(at, span, window)
     if missing := _missing(settings):
         raise DraftboardError(f"history needs {missing}, which {settings.dialect.engine} does not export")
     since = at - span.seconds
     with Client(source.url, source.access) as client:
-        queries = _Queries(client, settings, Past(since + window.seconds, at, window.seconds), progress)
+        queries = _Queries(client, settings, past, progress)
         models = queries.setups(source.model)
-        changes, url = queries.changes(models), client.url
+        service = Level.SERVICE.labels(settings)
+        blended = {kept(one.model, service): one for one in separated(client, settings, at, source.model)}
+        changes, url = queries.changes([life for life in models if life.labels not in blended]), client.url
     if not models:
-        of = f" of {source.model}" if source.model else ""
-        raise DraftboardError(
-            f"{url}: no records{of} in the last {span}: load the rules that `draftboard build` writes, with the same "
-            "settings (--config); `draftboard doctor --prometheus` reports what else is missing"
-        )
+        raise no_records(url, source.model, span)
     return History(
         source=url,
         since=since,
         until=at,
         window=window.seconds,
-        models=tuple(_model(life, changes.get(life.labels, ()), settings, at) for life in models),
+        models=tuple(
+            _unknown(life, blended[life.labels], settings)
+            if life.labels in blended
+            else _model(life, changes.get(life.labels, ()), settings, at)
+            for life in models
+        ),
         notes=(_NOT_EXPORTED,),
+    )
+
+
+def no_records(url: str, model: str, span: Duration) -> DraftboardError:
+    """That no rule recorded anything of a model, or of any."""
+    of = f" of {model}" if model else ""
+    return DraftboardError(
+        f"{url}: no records{of} in the last {span}: load the rules that `draftboard build` writes, with the same "
+        "settings (--config); `draftboard doctor --prometheus` reports what else is missing"
     )
 
 
@@ -70,9 +80,9 @@ def last_changes(client: Client, settings: Settings, model: str, at: float) -> M
     """
     if _missing(settings):
         return {}
-    step, since = settings.rules.rate_window.seconds, at - _LATELY.seconds
+    step, since = settings.rules.rate_window.seconds, at - WEEK.seconds
     queries = _Queries(client, settings, Past(since, at, step))
-    looked = queries.setups(model, step=max(step, _LATELY.seconds / _LOOKS))
+    looked = queries.setups(model, step=max(step, WEEK.seconds / _LOOKS))
     return {labels: changes[0] for labels, changes in queries.changes(looked, _MOST_MODELS).items() if changes}
 
 
@@ -122,6 +132,12 @@ def _model(life: Life, changes: tuple[Change, ...], settings: Settings, at: floa
         changes=changes,
         notes=tuple(_notes(life, settings, at)),
     )
+
+
+def _unknown(life: Life, blended: Apart, settings: Settings) -> ModelHistory:
+    """Of servers that only together have a past."""
+    fix = f"{blended.says}: their changes are not known; `draftboard doctor --prometheus` prints the fix"
+    return replace(_model(life, (), settings, life.last_seen), now=None, since=None, notes=(fix,))
 
 
 def _notes(life: Life, settings: Settings, at: float) -> Iterator[str]:

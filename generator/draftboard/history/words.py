@@ -1,10 +1,9 @@
 """A history as a document: what each change did, from how many windows, and what limits that."""
 
-from collections.abc import Iterator
-from datetime import UTC, datetime
+from collections.abc import Iterator, Mapping
 
-from draftboard.durations import Duration
-from draftboard.history.result import Change, Effect, History, ModelHistory, Side
+from draftboard.durations import Duration, minute
+from draftboard.history.result import Change, Effect, History, Side
 from draftboard.output import Block, Bullets, Document, Heading, Note, Sentence, Table, Text, columns
 from draftboard.signals.acceptance import acceptance_length
 from draftboard.signals.latency import per_token
@@ -26,15 +25,18 @@ def document(history: History) -> Document:
 
 
 def _blocks(history: History) -> Iterator[Block]:
-    span = f"{_when(history.since)} to {_when(history.until)}"
+    span = f"{minute(history.since)} to {minute(history.until)}"
     opening = f"{history.source}, {span}, windows of {Duration(int(history.window))}"
     yield Sentence(opening, Status.QUIET)
     for model in history.models:
         count = len(model.changes)
-        yield Heading(_named(model), Text(f"{count} change{'s' if count != 1 else ''}" if count else "no change"))
+        yield Heading(
+            named(model.model, model.labels),
+            Text(f"{count} change{'s' if count != 1 else ''}" if count else "no change"),
+        )
         if model.now and model.since:
             yield Sentence(
-                f"Last seen with: {model.now}, {'since' if count else 'in all records, from'} {_when(model.since)}"
+                f"Last seen with: {model.now}, {'since' if count else 'in all records, from'} {minute(model.since)}"
             )
         yield Bullets(model.notes, Status.WARN)
         for change in model.changes:
@@ -45,7 +47,7 @@ def _blocks(history: History) -> Iterator[Block]:
 
 
 def _change(change: Change) -> Iterator[Block]:
-    yield Heading(f"{_when(change.at)}: {_setups(change)}", Text(*_judged(change)))
+    yield Heading(f"{minute(change.at)}: {_setups(change)}", Text(*_judged(change)))
     yield Bullets(change.notes, Status.WARN)
     if change.withheld:
         yield Sentence(f"{change.withheld[0].upper()}{change.withheld[1:]}.")
@@ -106,17 +108,14 @@ def _sample(side: Side) -> str:
 
 def quoted(change: Change) -> str:
     """The change in one line, for the report."""
-    opening = f"Last change {_when(change.at)}: {_setups(change)}"
+    opening = f"Last change {minute(change.at)}: {_setups(change)}"
     if change.withheld:
         return f"{opening}; its effect is unknown: {change.withheld}"
     windows = f"{change.earlier.like} + {change.later.like} windows"
     return f"{opening}, {_judged(change)[0]} at like load ({windows})"
 
 
-def _named(model: ModelHistory) -> str:
-    labels = ", ".join(f"{name}={text}" for name, text in model.labels.items())
-    return (model.model or "a server without a model name") + (f" ({labels})" if labels else "")
-
-
-def _when(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC")
+def named(model: str, labels: Mapping[str, str]) -> str:
+    """A model by its name and the further labels of its records."""
+    further = ", ".join(f"{name}={text}" for name, text in labels.items())
+    return (model or "a server without a model name") + (f" ({further})" if further else "")

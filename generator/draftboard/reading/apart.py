@@ -40,6 +40,11 @@ class Apart:
         """The label to keep."""
         return self.labels[0]
 
+    @property
+    def says(self) -> str:
+        """Why their records are no model's."""
+        return f"records add up servers that differ by the target label {self.label}"
+
 
 def separated(client: Client, settings: Settings, at: float, model: str = "") -> tuple[Apart, ...]:
     """Which target labels separate servers that records add up, at a time in Unix seconds."""
@@ -60,12 +65,12 @@ def separated(client: Client, settings: Settings, at: float, model: str = "") ->
 
 def _of_model(key: Labels, rows: Sequence[Series], settings: Settings) -> Iterable[Apart]:
     names = settings.labels
-    kept = {*names.engine_level, names.host, names.scale_to_zero, *RESERVED_LABELS, *_OF_PLACES}
+    known = {*names.engine_level, *names.together, names.host, names.scale_to_zero, *RESERVED_LABELS, *_OF_PLACES}
     servers: dict[_Target, Mapping[str, str]] = {
         tuple(row.labels.get(n, "") for n in names.target): row.labels for row in rows
     }
     alike: dict[tuple[tuple[int, ...], ...], list[str]] = {}
-    for label in sorted({name for own in servers.values() for name in own} - kept, key=_known_first):
+    for label in sorted({name for own in servers.values() for name in own} - known, key=_known_first):
         by_value = defaultdict[str, list[int]](list)
         for number, own in enumerate(servers.values()):
             by_value[own.get(label, "")].append(number)

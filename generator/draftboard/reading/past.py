@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
+from draftboard.durations import Duration
+from draftboard.errors import DraftboardError
 from draftboard.expr.nodes import Expr
 from draftboard.expr.scope import Matcher, Scope
 from draftboard.expr.to_promql import promql_of
@@ -30,6 +32,18 @@ class Past:
     first: float
     last: float
     step: float
+
+    @classmethod
+    def before(cls, at: float, span: Duration, window: Duration) -> Self:
+        """The end of every window of a range before a time. DraftboardError: the range has none."""
+        if span < window:
+            raise DraftboardError(f"--range {span} is shorter than the window of rates, {window}")
+        return cls(at - span.seconds + window.seconds, at, window.seconds)
+
+    @property
+    def windows(self) -> int:
+        """How many there are."""
+        return int((self.last - self.first) // self.step) + 1
 
     def read(
         self, client: Client, scope: Scope, expressions: Mapping[str, Expr], progress: Progress = no_progress

@@ -1,6 +1,15 @@
 """The report: what some servers did over a time, judged, from wherever it can be read."""
 
-from draftboard.report.document import document, named, status_of, time_in_words, verdict_of, warnings
+from draftboard.report.document import (
+    document,
+    health_of,
+    named,
+    status_of,
+    time_in_words,
+    verdict_of,
+    warnings,
+    worst_first,
+)
 from draftboard.report.felt import SOONER, Felt
 from draftboard.report.judge import broken_identities
 from draftboard.report.numbers import Part, Sample, Speculation
@@ -9,3 +18,5 @@ from draftboard.report.plot import draw
 from draftboard.report.reporting import Reading, judged, of_pages, read, report, report_each
 from draftboard.report.saved import load_report, schema
 from draftboard.report.scatter import ratios, why_none
+from draftboard.report.summarised import summarised
+from draftboard.report.summary import Summary, of_range

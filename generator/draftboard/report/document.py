@@ -1,8 +1,9 @@
 """A report in words: the verdict and its reasons first, then the numbers, then what must be known to read them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import zip_longest
+from math import inf
 
 from draftboard.catalogue.dialects import DIALECTS
 from draftboard.history import quoted
@@ -15,9 +16,10 @@ from draftboard.report.verdict import FURTHER
 from draftboard.settings import Settings
 from draftboard.signals import Signal, acceptance, comparison, depth, economics, traffic
 from draftboard.signals.classes import BOTH, class_acceptance, class_length, class_share
+from draftboard.signals.health import HEALTH
 from draftboard.signals.latency import FELT
 from draftboard.signals.percentiles import percentile_in_words
-from draftboard.signals.signal import NOTHING, within, worded
+from draftboard.signals.signal import NOTHING, Code, within, worded
 from draftboard.signals.states import STATES, state
 from draftboard.signals.verdicts import verdict
 from draftboard.status import Status
@@ -232,3 +234,18 @@ def status_of(entry: Judged) -> Status:
     """What the verdict means, or the state where there is none."""
     text = entry.verdict.says or entry.verdict.withheld or entry.state
     return next((code.status for code in (*verdict.codes, *state.codes, *FURTHER) if code.says == text), Status.WARN)
+
+
+def health_of(entry: Judged) -> Code | None:
+    """The code of its health; the lower, the worse. None where it is unknown."""
+    return next((code for code in HEALTH.codes if code.says == entry.health), None)
+
+
+def worst_first(models: Iterable[ModelReport]) -> list[ModelReport]:
+    """By health; of equals the busiest first, and last those whose health is unknown."""
+
+    def order(model: ModelReport) -> tuple[float, float]:
+        code = health_of(model)
+        return inf if code is None else code.value, -(model.traffic.generation_tokens or 0)
+
+    return sorted(models, key=order)

@@ -1,8 +1,9 @@
 """A report of a Prometheus: every base signal from raw series, over one window that ends at one moment.
 
 Ratios, verdict and advice are computed from the answers. Records are not read, but for the uncertainty of the measured
-speedup where parts of the window are too few to tell it, and for the step cost, which needs days
-of a baseline: each group of rules is evaluated at a time of its own, and counts would stand beside steps of another.
+speedup where parts of the window are too few to tell it, for the step cost, which needs days of a baseline, and for
+health, which needs alerts and the past: each group of rules is evaluated at a time of its own, and counts would stand
+beside steps of another.
 """
 
 import time

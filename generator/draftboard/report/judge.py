@@ -18,6 +18,7 @@ from draftboard.signals.capacity import prompt_tokens
 from draftboard.signals.comparison import length_to_others
 from draftboard.signals.decision import Choice
 from draftboard.signals.economics import step_speedup
+from draftboard.signals.health import HEALTH, health
 from draftboard.signals.integrity import IDENTITIES, identity_error
 from draftboard.signals.latency import FELT
 from draftboard.signals.requests import request_rate, requests_running, requests_waiting, unfinished
@@ -172,6 +173,7 @@ def judge(case: Case) -> objects.Judged:
         if dialect.spelled(metric) and dialect.presence(metric) is not Presence.COUNTED and not numbers.by(signal)
     ]
     latency = Latencies(**{name: latency_of(numbers, name) for name in FELT})
+    worst = HEALTH.of(numbers.value(health))
     return objects.Judged(
         state=now.code.says,
         verdict=result,
@@ -180,6 +182,7 @@ def judge(case: Case) -> objects.Judged:
         latency=latency,
         traffic=_traffic(case),
         waiting=_waiting(case, latency.first_token),
+        health=worst.code.says if worst else None,
         notes=tuple(_FILTERED.format(name=name) for name in missing) if sample else (),
     )
 

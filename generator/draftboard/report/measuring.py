@@ -60,8 +60,9 @@ def measuring(
     """Compare the engines of a variant with those of its baseline; `grown` are the parts of the time, if known."""
     cost = _step_cost(variant, baseline, settings)
     finished = min(_sum(side, latency.TIME_PER_OUTPUT_TOKEN.count) for side in (variant, baseline))
-    if finished < settings.traffic.requests_to_compare:
-        least = f"{finished:,.0f} requests finished on a side (minimum {settings.traffic.requests_to_compare:,.0f})"
+    of = settings.dialect.sample
+    if finished < settings.traffic.to_compare(of):
+        least = f"{finished:,.0f} {of} finished on a side (minimum {settings.traffic.to_compare(of):,.0f})"
         return Measuring(None, step_cost=cost, why=least)
     batches = _batches(variant, baseline)
     # Without a time there are no rates: as many requests finished at any load.

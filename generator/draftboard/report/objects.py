@@ -90,6 +90,9 @@ class Judged(Described):
     """What must be known to read the numbers: restarts, foreign names, old releases."""
     waiting: Waiting = Waiting()
     """Beside the verdict: a gain in decoding helps nobody who is still in the queue."""
+    health: str | None = None
+    """The worst of its servers, users and economics, in the words of the signal of that name. Only a Prometheus with
+    the rules knows alerts and servers that are gone."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ from draftboard.catalogue import latency, probe
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.expr.counts import Counts
-from draftboard.expr.nodes import Expr, Function, Raw, Window, over_level, rate
+from draftboard.expr.nodes import AsRecorded, Expr, Function, Raw, Span, Window, over_level, rate
 from draftboard.expr.reads import exists
 from draftboard.expr.to_numbers import values_of
 from draftboard.expr.to_promql import promql_of
@@ -29,9 +29,10 @@ from draftboard.report.scatter import SCRAPES, Parts, speedups
 from draftboard.settings import Settings, spelled
 from draftboard.signals import Edition, Level, Scope, Signal, traffic
 from draftboard.signals.classes import CLASS, class_acceptance, class_length, class_share
-from draftboard.signals.comparison import acceptance_change
+from draftboard.signals.comparison import BEFORE
 from draftboard.signals.costs import decode_batch, step_cost
 from draftboard.signals.drafting import configured_k, draft_tokens_per_pos, lowest_k
+from draftboard.signals.health import health
 from draftboard.signals.integrity import identity_error
 from draftboard.signals.latency import FELT
 from draftboard.signals.states import state
@@ -47,6 +48,11 @@ _BASE = dict.fromkeys(
     )
 )
 """Signals from whose answers everything else follows."""
+_BEFORE = (
+    *(traffic.drafts, traffic.draft_tokens, traffic.accepted_tokens, traffic.accepted_tokens_per_pos),
+    *(draft_tokens_per_pos, configured_k, lowest_k),
+)
+"""Those that the change of acceptance also reads of an earlier window: in one query they would be too long."""
 _Steps = tuple[int, str, str]  # Their place in time, and the plugin's labels of them; empty for all steps.
 _OWN_STEPS: Mapping[str, Expr] = {
     STEPS: traffic.decode_steps,
@@ -137,32 +143,41 @@ class Queries:
 
     def ask(self, levels: tuple[Level, ...], parts: Parts, progress: Progress) -> Counts:
         """Ask for every base signal at some levels."""
-        remembered = (*([acceptance_change] if self.compares else []), measured_speedup, step_cost)
+        answers, before = dict[tuple[str, Level], Vector](), dict[tuple[str, Level], Vector]()
         asked = [
-            (signal, level)
-            for level in levels
-            for signal in (*_BASE, *(remembered if level is Level.MODEL else ()))
-            if signal.exists(self.settings)
+            *((answers, signal, self._scope(level)) for level in levels for signal in _BASE),
+            *((answers, signal, self._scope(Level.MODEL)) for signal in (measured_speedup, step_cost)),
+            *((before, signal, self._scope(Level.MODEL).ago(BEFORE)) for signal in _BEFORE if self.compares),
         ]
-        answers: dict[tuple[str, Level], Vector] = {(acceptance_change.name, Level.MODEL): {}}
-        for done, (signal, level) in enumerate(asked):
+        for done, (into, signal, scope) in enumerate(asked):
             progress("asking Prometheus", done, len(asked))
-            factor = self.span.seconds if signal.per_second else 1.0
-            result = self._values(signal, signal, level)
-            answers[signal.name, level] = {labels: value * factor for labels, value in result.items()}
+            if signal.exists(self.settings):
+                factor = self.span.seconds if signal.per_second else 1.0
+                result = self._values(signal, signal, scope)
+                into[signal.name, scope.level] = {labels: value * factor for labels, value in result.items()}
         measured = answers.get((measured_speedup.name, Level.MODEL), {})
         intervals = speedups(parts, measured, self.settings)
         if len(intervals) < len(measured):
             intervals = self._recorded_intervals(measured) | intervals
         answers[speedup_low.name, Level.MODEL] = {labels: result.low for labels, result in intervals.items()}
         answers[speedup_high.name, Level.MODEL] = {labels: result.high for labels, result in intervals.items()}
-        return Counts(self.settings, answers=answers)
+        ago: Mapping[Span, Counts] = {BEFORE: Counts(self.settings, answers=before)} if self.compares else {}
+        return Counts(self.settings, answers=answers | self._recorded_health(levels), ago=ago)
+
+    def _recorded_health(self, levels: tuple[Level, ...]) -> dict[tuple[str, Level], Vector]:
+        """As the rules recorded it, which know alerts and the past; nothing without them, or of another window."""
+        if self.span != self.settings.rules.rate_window:
+            return {}
+        recorded = {
+            (health.name, level): self._values(health, AsRecorded(health), self._scope(level)) for level in levels
+        }
+        return {of: vector for of, vector in recorded.items() if vector}
 
     def _recorded_intervals(self, measured: Vector) -> dict[Labels, Estimate]:
         """As the rules recorded them, which is of their own window."""
         if self.span != self.settings.rules.rate_window:
             return {}
-        recorded = self._values(speedup_uncertainty, speedup_uncertainty, Level.MODEL)
+        recorded = self._values(speedup_uncertainty, speedup_uncertainty, self._scope(Level.MODEL))
         answers = {(measured_speedup.name, Level.MODEL): measured, (speedup_uncertainty.name, Level.MODEL): recorded}
         low, high = (values_of(end, Counts(self.settings, answers=answers)) for end in (speedup_low, speedup_high))
         return {labels: Estimate(measured[labels], low[labels], high[labels]) for labels in low}
@@ -185,13 +200,13 @@ class Queries:
         """Engines whose counters contradict each other, by identity: how far it is broken."""
         limit = Setting("thresholds.inconsistent")
         asked = identity_error.exists(self.settings)
-        return self._values(identity_error, identity_error > limit, Level.ENGINE) if asked else {}
+        return self._values(identity_error, identity_error > limit, self._scope(Level.ENGINE)) if asked else {}
 
-    def _values(self, signal: Signal, expression: Expr, level: Level) -> dict[Labels, float]:
+    def _values(self, signal: Signal, expression: Expr, scope: Scope) -> dict[Labels, float]:
         """By labels."""
         own = signal.by[0] if signal.by else ""
         result: dict[Labels, float] = {}
-        for labels, series in self._known(self.client.query(promql_of(expression, self._scope(level)), self.at)):
+        for labels, series in self._known(self.client.query(promql_of(expression, scope), self.at)):
             text, value = labels.get(own, ""), series.samples[0][1]
             if own in _NUMBERS and not _NUMBERS[own].fullmatch(text):
                 what = f"{signal.title}: the label {own} is {text[:60]!r}, not a number"

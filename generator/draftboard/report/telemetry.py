@@ -5,11 +5,12 @@ from collections.abc import Callable
 
 from draftboard import __version__, output
 from draftboard.extras import optional_module
-from draftboard.report.document import status_of
+from draftboard.report.document import health_of
 from draftboard.report.objects import Report
 from draftboard.status import Status
 
 _WHY, _EXTRA = "--otlp requires", "otlp"
+_BAD = {Status.DOWN, Status.HUNG, Status.BAD}
 
 
 def sender() -> Callable[[Report], None]:
@@ -28,7 +29,8 @@ def sender() -> Callable[[Report], None]:
 
     def send(report: Report) -> None:
         (model,) = report.models
-        bad = status_of(model) is Status.BAD or model.waiting.says is not None
+        worst = health_of(model)
+        bad = worst is not None and worst.status in _BAD
         severity = records.SeverityNumber.WARN if bad else records.SeverityNumber.INFO
         taken = None if report.taken_at is None else int(report.taken_at * 1e9)
         body, about = output.as_json(report, indent=None), {"gen_ai.request.model": model.model}

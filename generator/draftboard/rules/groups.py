@@ -8,7 +8,7 @@ from draftboard.alerts import Alert, annotations, by_subject
 from draftboard.quantity import EVALUATION, span_text
 from draftboard.rulers import IN_ORDER, Ruler
 from draftboard.rules.links import Definition, in_few_links
-from draftboard.rules.packing import in_order, packed
+from draftboard.rules.packing import packed
 from draftboard.rules.rule import AlertingRule, Group, RecordingRule
 from draftboard.settings import Overlay, Settings
 from draftboard.signals import FAMILIES, Level, Scope
@@ -22,8 +22,7 @@ _EVALUATED_WITH = {"verdict": "speculation"}
 def recording_groups(settings: Settings, ruler: Ruler = "prometheus") -> tuple[Group, ...]:
     """Groups of each family, cut where rulers refuse longer ones; each behind those whose records it reads."""
     scope = Scope(settings)
-    families: dict[str, list[RecordingRule]] = {}
-    definitions: list[Definition] = []
+    families, definitions = list[str](), list[Definition]()
     for name, family in FAMILIES.items():
         of_family = [
             Definition(record, signal, scope.at(level))
@@ -31,14 +30,12 @@ def recording_groups(settings: Settings, ruler: Ruler = "prometheus") -> tuple[G
             for level in sorted(signal.levels, key=list(Level).index)  # engines before the models that sum them
             if (record := signal.record_name(level, settings))
         ]
-        families.setdefault(_EVALUATED_WITH.get(name, name), []).extend(definition.rule for definition in of_family)
+        families += [_EVALUATED_WITH.get(name, name)] * len(of_family)
         definitions += of_family
     defined = [definition.rule for definition in definitions]
     written = {rule.record: rule for rule in (defined if ruler in IN_ORDER else in_few_links(definitions))}
-    cut = [(name, tuple(group)) for name, family in families.items() for group in packed(family)]
     named, numbers = dict[str, tuple[RecordingRule, ...]](), Counter[str]()
-    for place in in_order([group for _, group in cut], defined):
-        name, group = cut[place]
+    for name, group in packed(list(zip(families, defined, strict=True))):
         numbers[name] += 1
         named[f"{name}-{numbers[name]}" if numbers[name] > 1 else name] = tuple(written[rule.record] for rule in group)
     return (*_groups(named, settings), *_groups(_release("recording"), settings))

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from draftboard import __version__
 from draftboard.durations import Duration
 from draftboard.rules.forms import as_yaml
 from draftboard.rules.groups import alerting_groups, recording_groups
@@ -20,6 +21,8 @@ _LOOKED_BACK = Duration(600)
 """Of an instant query Grafana needs a range too; it has no effect."""
 _ABOUT_ALERTMANAGER = {"DraftboardAlertmanagerDown", "DraftboardNotificationsFail"}
 """What watches a way that Grafana's notifications do not take."""
+_RELEASE = {"draftboard_release": __version__}
+"""In each alert: a record, as in files of rulers, needs Grafana's recording rules, which few have switched on."""
 _EXPRESSIONS = "__expr__"
 """Grafana's uid for what it computes itself."""
 _LEFT_OUT = f"# Without {' and '.join(sorted(_ABOUT_ALERTMANAGER))}: Grafana sends its notifications itself.\n"
@@ -69,7 +72,7 @@ def _rule(rule: RecordingRule | AlertingRule, group: Group, settings: Settings) 
         "missing_series_evals_to_resolve": 1,
         # Grafana replaces $name by a variable of the environment in labels, not in annotations.
         "labels": {name: _text(text).replace("$", "$$") for name, text in rule.labels.items()},
-        "annotations": {name: _text(text) for name, text in rule.annotations.items()},
+        "annotations": {name: _text(text) for name, text in rule.annotations.items()} | _RELEASE,
         "isPaused": False,
     }
 

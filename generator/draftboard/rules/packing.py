@@ -1,14 +1,12 @@
 """Groups no longer than rulers accept.
 
 Rules of one group are evaluated one after the other, at one time. A rule that reads a record of another group reads
-what that group made up to one evaluation ago, so a chain of records crosses as few groups as possible: each takes as
-much of it from below as is short enough, and what does not depend on each other stays whole.
+what that group made up to one evaluation ago, so a chain of records crosses few groups.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from graphlib import TopologicalSorter
 
 from draftboard.rules.rule import RecordingRule
 
@@ -38,61 +36,29 @@ def depths(read: Mapping[str, AbstractSet[str]]) -> dict[str, int]:
     return result
 
 
-def packed(rules: Sequence[RecordingRule], longest: int = LONGEST) -> list[list[RecordingRule]]:
-    """The rules in groups of `longest` at most, each rule and each group behind what it reads."""
-    read = reads(rules)
-    left, groups = list(read), list[set[str]]()
-    while left:
-        layer = [piece for part in _connected(left, read) for piece in _lowest(part, read, longest)]
-        taken = set[str]().union(*layer)
-        left = [record for record in left if record not in taken]
-        groups += _together(layer, longest)
-    return [[rule for rule in rules if rule.record in group] for group in groups]
+def packed(rules: Sequence[tuple[str, RecordingRule]], longest: int = LONGEST) -> list[tuple[str, list[RecordingRule]]]:
+    """The rules, each with the name of its family, in groups of one family and of `longest` at most.
 
-
-def _lowest(part: AbstractSet[str], read: Mapping[str, AbstractSet[str]], longest: int) -> list[set[str]]:
-    """A part that is short enough; of a longer one as much from below as falls into such."""
-    depth = depths(read)
-    others = frozenset[str]().union(*read.values())
-    pieces: list[set[str]] = []
-    # What nothing is made of can wait.
-    for record in sorted((one for one in read if one in part), key=lambda one: (one not in others, depth[one])):
-        below = read[record] & part
-        joined = [piece for piece in pieces if piece & below]
-        if below <= set[str]().union(*joined) and sum(map(len, joined)) < longest:
-            pieces = [piece for piece in pieces if piece not in joined]
-            pieces.append({record}.union(*joined))
-    return pieces
-
-
-def _together(pieces: Iterable[set[str]], longest: int) -> list[set[str]]:
-    """In few groups, the longest first."""
-    groups: list[set[str]] = []
-    for piece in sorted(pieces, key=len, reverse=True):
-        room = next((group for group in groups if len(group) + len(piece) <= longest), None)
+    Each rule and each group is behind what it reads. A record joins the groups of what it reads where all of them fit
+    in one, and otherwise begins a later one.
+    """
+    family = {rule.record: name for name, rule in rules}
+    crossed, part = dict[str, int](), dict[str, set[str]]()
+    for record, below in reads(rule for _, rule in rules).items():
+        beside = {one for one in below if family[one] == family[record]}
+        later = max((crossed[one] + (one not in beside) for one in below), default=0)
+        while len(whole := {record}.union(*(part[one] for one in beside if crossed[one] == later))) > longest:
+            later += 1
+        crossed[record] = later
+        part.update(dict.fromkeys(whole, whole))
+    groups: list[tuple[int, str, set[str]]] = []
+    for one in sorted({id(one): one for one in part.values()}.values(), key=len, reverse=True):
+        record = next(iter(one))
+        kind = crossed[record], family[record]
+        room = next((group for *of, group in groups if (*of,) == kind and len(group) + len(one) <= longest), None)
         if room is None:
-            groups.append(piece)
+            groups.append((*kind, {*one}))
         else:
-            room |= piece
-    return groups
-
-
-def in_order(groups: Sequence[Sequence[RecordingRule]], rules: Iterable[RecordingRule]) -> list[int]:
-    """Places of the groups, each group behind those whose records it reads."""
-    read = reads(rules)
-    place = {rule.record: number for number, group in enumerate(groups) for rule in group}
-    before = {
-        number: sorted({place[below] for rule in group for below in read[rule.record]} - {number})
-        for number, group in enumerate(groups)
-    }
-    return list(TopologicalSorter(before).static_order())
-
-
-def _connected(records: Sequence[str], read: Mapping[str, AbstractSet[str]]) -> Iterator[set[str]]:
-    """The records in parts, of which none reads another."""
-    parts: list[set[str]] = []
-    for record in records:
-        touched = [part for part in parts if part & read[record]]
-        parts = [part for part in parts if part not in touched]
-        parts.append({record}.union(*touched))
-    yield from parts
+            room |= one
+    groups.sort(key=lambda group: group[0])
+    return [(name, [rule for _, rule in rules if rule.record in group]) for _, name, group in groups]

@@ -62,6 +62,9 @@ class Labels(Table):
     """Labels of a scope wider than a job. Every record keeps them; they may be absent. Dashboards have a variable for
     each: beside the others if the settings list other labels than the default, otherwise in the menu of the
     controls."""
+    together: tuple[LabelName, ...] = Field(default=(), strict=False)
+    """Target labels by which servers of one model may differ and are still added up, such as a zone. By any other
+    label, reports keep them apart, and history and summaries, which read records, withhold their figures."""
     job: LabelName = "job"
     instance: LabelName = "instance"
     model_name: LabelName = "model_name"

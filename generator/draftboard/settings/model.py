@@ -215,6 +215,10 @@ def load(path: Path | None) -> Settings:
         raise DraftboardError(f"{path}: {first_mistake(error, Settings, 'settings')}") from None
 
 
+_WHOLE = {"verify_inflation"}
+"""Tables whose keys are points of one curve: those of the default are of another."""
+
+
 def _overlaid(defaults: BaseModel, document: dict[str, Any]) -> dict[str, Any]:
     """The document, in which naming one key of a table of the user's own keys keeps its other defaults.
 
@@ -225,6 +229,6 @@ def _overlaid(defaults: BaseModel, document: dict[str, Any]) -> dict[str, Any]:
         held = getattr(defaults, key, None)
         if isinstance(held, BaseModel) and isinstance(table, dict):
             merged[key] = _overlaid(held, table)
-        elif isinstance(held, Mapping) and isinstance(table, dict):
+        elif isinstance(held, Mapping) and isinstance(table, dict) and key not in _WHOLE:
             merged[key] = {**held, **table}
     return merged

@@ -1,6 +1,6 @@
 """Values that separate good from bad, and the minimum traffic for a judgement; "Heuristic" marks a rule of thumb."""
 
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -82,7 +82,7 @@ class Thresholds(Table):
     unfinished_of_model: dict[ModelPattern, Share] = Field(
         default={}, max_length=64, examples=[{"qwen-coder-fim": 0.9}]
     )
-    """The same for models whose clients cancel by design, such as completions in an editor, by name or regular
+    """`unfinished` of models whose clients cancel by design, such as completions in an editor, by name or regular
     expression."""
     refused: Share = 0.9
     """Share of requests for generated text that are answered with 4xx, from which nobody is served. Heuristic."""
@@ -141,6 +141,10 @@ class Traffic(Table):
     """Finished requests on each side of a comparison, as many as a rate needs in its window."""
     requests_to_compare_tails: AboveZero = 100
     """Finished requests on each side for a comparison of P99."""
+
+    def to_compare(self, sample: Literal["requests", "tokens"]) -> float:
+        """Minimum on each side of a comparison, of what times per output token are counted by."""
+        return {"requests": self.requests_to_compare, "tokens": self.steps_to_judge}[sample]
 
 
 class Planning(Table):

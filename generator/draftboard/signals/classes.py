@@ -93,6 +93,7 @@ def _speedup(name: str, extreme: str, case: Case, bands: tuple[Band, ...]) -> Si
         better=Better.HIGHER,
         bands=bands,
         expr=class_length.per(cost),
+        record=f"draftboard_spec_class_speedup_{name}:ratio_rate{{window}}",
         decimals=2,
     )
 

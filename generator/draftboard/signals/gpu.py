@@ -18,13 +18,24 @@ def _host_of(series: Expr) -> Expr:
     return LabelReplace(stated, _HOST, "$1", _HOST, r";(.*?)(:[0-9]+)?")
 
 
-def _gpus(metric: Metric) -> Expr:
-    """GPUs on the machines of the chosen engines; all GPUs, where no label tells which machines those are."""
-    gpus = over_level("max", _host_of(Raw(metric)), *metric.own_labels)
+def _all_gpus(metric: Metric) -> Expr:
+    return over_level("max", _host_of(Raw(metric)), *metric.own_labels)
+
+
+def _chosen_gpus(metric: Metric) -> Expr:
+    """GPUs on the machines of the chosen engines."""
     # No record keeps the machine's label: the engines' own series tell.
     machines = Aggregate("group", (_HOST,), _host_of(Raw(serving.REQUESTS_RUNNING)))
-    chosen = gpus.combined("and", machines, on(_HOST))
-    return chosen.combined("or", gpus, on())
+    return _all_gpus(metric).combined("and", machines, on(_HOST))
+
+
+def _gpus(metric: Metric) -> Expr:
+    """GPUs on the machines of the chosen engines; all GPUs, where no label tells which machines those are."""
+    return _chosen_gpus(metric).combined("or", _all_gpus(metric), on())
+
+
+chosen_gpus: Expr = Aggregate("count", (), _chosen_gpus(around.GPU_UTILISATION).at(Level.HOST))
+"""How many GPUs the machines of the chosen engines have; nothing where no label tells which machines those are."""
 
 
 def _of_gpu(

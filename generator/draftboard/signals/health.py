@@ -166,7 +166,8 @@ def _since(of: Signal) -> Signal:
     # By its own record, whose present some rulers see one evaluation late; of what is kept the latest, for that reason.
     latest = OverTime("last_over_time", of, EVALUATION * 2)
     changed = latest.combined("!=", OverTime("last_over_time", of, presence.REMEMBERED, offset=EVALUATION))
-    before, now = Before(Ref(name), presence.REMEMBERED, "max_over_time"), Now() + latest * 0
+    # Multiplied, it has no name of its own, as the time of now has none.
+    before, now = Before(Ref(name), presence.REMEMBERED, "max_over_time") * 1, Now() + latest * 0
     return Signal(
         name=name,
         title=f"Time of the last change: {within(of.title)}",

@@ -12,15 +12,16 @@ from draftboard.expr.nodes import (
     Raw,
     Window,
     first_of,
+    on,
     over_level,
     rate,
 )
 from draftboard.expr.scope import Level
-from draftboard.quantity import Setting
+from draftboard.quantity import RATE_WINDOW, Setting
 from draftboard.signals.presence import of_servers
 from draftboard.signals.responses import GENERATING
 from draftboard.signals.signal import Better, Signal, Unit, good_under
-from draftboard.signals.traffic import BOTH_LEVELS, in_flight, over_window
+from draftboard.signals.traffic import BOTH_LEVELS, ONE_ENGINE, by_replica, in_flight, over_window
 from draftboard.status import Status
 
 _successes = Raw(around.HTTP_REQUESTS, Window.RATE, (Match("handler", "=~", GENERATING), Match("status", "=", "2xx")))
@@ -57,6 +58,17 @@ def _held(gauge: Metric) -> Expr:
     return over_level("min", over_window("min_over_time", gauge))
 
 
+def _before_first_token() -> Expr:
+    """Requests of a replica that has finished none and whose engine has never exposed a token, for a whole window."""
+    inside = MetricOfDialect("in_flight")
+    held = (by_replica("min_over_time", inside) > 0) & (by_replica("last_over_time", inside).ago(RATE_WINDOW) > 0)
+    served = first_of(
+        by_replica("last_over_time", MetricOfDialect("finished")),
+        over_level("max", over_window("last_over_time", serving.GENERATION_TOKENS)).at(Level.ENGINE),
+    )
+    return over_level("min", held.combined("unless", served, on(*ONE_ENGINE)))
+
+
 stuck = Signal(
     name="stuck",
     title="Stuck requests",
@@ -69,7 +81,10 @@ stuck = Signal(
     better=Better.LOWER,
     expr=If(
         InDialect(MetricOfDialect("in_flight")),
-        (over_level("min", in_flight("min_over_time")) > 0) & rate(serving.GENERATION_TOKENS).equals(0),
+        first_of(
+            (over_level("min", in_flight("min_over_time")) > 0) & rate(serving.GENERATION_TOKENS).equals(0),
+            _before_first_token(),
+        ),
         first_of(*(_held(gauge) > 0 for gauge in (serving.REQUESTS_RUNNING, serving.REQUESTS_WAITING)))
         & rate(serving.GENERATION_TOKENS).equals(0)
         & over_level("max", _steps_of(serving.KV_CACHE_USAGE)).equals(0),

@@ -73,12 +73,20 @@ def while_idle(gauge: Expr, idle: Expr) -> Expr:
 _whose = over_level("group", rate(serving.GENERATION_TOKENS)).at(Level.ENGINE)
 
 
+ONE_ENGINE = (Labels("target"), Labels("engine"))
+
+
+def by_replica(over: str, metric: MetricOfDialect) -> Expr:
+    """Of what runs engines, within the window: its replica is the engine, its deployment stands for the model."""
+    each = over_window(over, metric)
+    for label, source in (("engine", "replica"), ("model_name", "deployment")):
+        each = LabelReplace(each, Labels(label), "$1", source, "(.*)")
+    return Aggregate("max", (Labels("target_series"), Labels("engine"), Labels("model_name")), each)
+
+
 def in_flight(over: str = "last_over_time") -> Expr:
     """Requests inside each engine, within the window, where something beside the engine counts them by replica."""
-    of_replica = Function(over, Raw(MetricOfDialect("in_flight"), Window.FIXED))
-    of_engine = LabelReplace(of_replica, Labels("engine"), "$1", "replica", "(.*)")
-    each = Aggregate("max", (Labels("target_series"), Labels("engine")), of_engine)
-    return Carrying(each, Labels("model_name"), _whose, (Labels("target"), Labels("engine")))
+    return Carrying(by_replica(over, MetricOfDialect("in_flight")), Labels("model_name"), _whose, ONE_ENGINE)
 
 
 drafts = rate_of(

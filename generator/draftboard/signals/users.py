@@ -87,14 +87,14 @@ measured_speedup = Signal(
     "a measurement.",
     action="Below 1 users wait longer: draft less under load, or turn it off.",
     note="Unlike the expected speedup. Shown if a target of the same model is labelled as baseline, "
-    "serves enough requests and has a similar load per engine: as many requests in the batch, or as "
+    "serves enough and has a similar load per engine: as many requests in the batch, or as "
     "many finished per second.",
     unit=Unit.TIMES,
     better=Better.HIGHER,
     expr=_baseline_time.ratio(_speculating, on(*_MODEL, group="right")) & _alike_load,
     record="vllm_measured_speedup:ratio_rate{window}",
     bands=_SPEEDUP_BANDS,
-    empty="no baseline of this model serves enough requests under a similar load",
+    empty="no baseline of this model serves enough under a similar load",
     decimals=2,
 )
 

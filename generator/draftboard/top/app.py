@@ -1,6 +1,7 @@
 """The page itself, drawn by Textual."""
 
 from collections.abc import Callable
+from textwrap import wrap
 from typing import ClassVar
 
 from rich.text import Text
@@ -85,8 +86,12 @@ class Top(App[None]):
         at = table.cursor_row
         table.clear()
         for model in latest.models if latest else ():
-            cells = row(model)
-            table.add_row(*(Text(text + " ", STYLES[status]) for text, status in cells), height=None)
+            cells = zip(row(model), table.ordered_columns, strict=True)
+            # A blank stays free in every line of a cell: the columns have none between them.
+            table.add_row(
+                *(Text("\n".join(wrap(text, of.width - 1)), STYLES[status]) for (text, status), of in cells),
+                height=None,
+            )
         table.move_cursor(row=at)
         self.set_timer(self._pause, self.read)
 

@@ -7,18 +7,28 @@ from draftboard import explain, output
 from draftboard.expr.vector import Labels
 from draftboard.output import Document
 from draftboard.reading import Recorded, Servers
-from draftboard.report import ModelReport, Report, document, named, read, report, status_of, verdict_of
+from draftboard.report import (
+    ModelReport,
+    Report,
+    document,
+    health_of,
+    named,
+    read,
+    report,
+    status_of,
+    verdict_of,
+    worst_first,
+)
 from draftboard.settings import Settings
-from draftboard.signals import acceptance, requests, traffic
+from draftboard.signals import requests, traffic
 from draftboard.signals.latency import FELT
-from draftboard.signals.signal import worded
+from draftboard.signals.signal import NOTHING, worded
 from draftboard.signals.verdicts import verdict
 from draftboard.status import Status
 
-COLUMNS = {"Model": 0, "": 1, "Verdict": 0, "Position": 9, "Accepted": 9, "Queue": 6, "TTFT": 9, "tokens/s": 9}
+COLUMNS = {"Model": 0, "Health": 11, "Verdict": 0, "Position": 9, "Queue": 6, "TTFT": 9, "tokens/s": 9}
 """Each with its width in characters; 0 shares what the others leave."""
 _SHARES = " ▁▂▃▄▅▆▇█"
-_BADNESS = list(Status)
 _FIRST_TOKEN = FELT["first_token"].mean
 
 
@@ -29,15 +39,16 @@ class Look:
     report: Report
     settings: Settings
     explain: Callable[[Labels], Document]
+    whole: Callable[[ModelReport], Report]  # With the engines of a model.
 
     @property
     def models(self) -> list[ModelReport]:
-        """Worst first; of equals the busiest."""
-        return sorted(self.report.models, key=lambda model: (_badness(model), -(model.traffic.generation_tokens or 0)))
+        """The worst first."""
+        return worst_first(self.report.models)
 
     def details(self, model: ModelReport) -> Document:
-        """All numbers of a model, the expected speedup of every draft length among them."""
-        return document(replace(self.report, models=(model,)), self.settings, engines=bool(model.engines))
+        """All numbers of a model and of its engines, the expected speedup of every draft length among them."""
+        return document(self.whole(model), self.settings, engines=True)
 
     def explanation(self, model: ModelReport) -> Document:
         """The conditions of its verdict, and why each holds or not."""
@@ -53,38 +64,39 @@ def look(source: Servers | Recorded, settings: Settings, method: str = "") -> Lo
             report(source, settings, method=method),
             settings,
             lambda only: explain.document(explain.of_prometheus(verdict.name, source, settings, only=only)),
+            lambda model: _with_engines(model, replace(source, model=model.model), settings, method),
         )
     reading = read(source, settings, method)
+    found = reading.report()
     return Look(
-        reading.report(),
+        found,
         reading.settings,
         lambda only: explain.document(explain.of_reading(verdict.name, reading, only=only)),
+        lambda model: replace(found, models=(model,)),
     )
+
+
+def _with_engines(model: ModelReport, source: Recorded, settings: Settings, method: str) -> Report:
+    """What a Prometheus knows of a model now, read again for its engines."""
+    found = report(source, settings, method=method, engines=True)
+    same = (one for one in found.models if (one.method, one.labels) == (model.method, model.labels))
+    return replace(found, models=tuple(same))
 
 
 def row(model: ModelReport) -> tuple[tuple[str, Status], ...]:
     """The cells of a model, in the order of COLUMNS; safe for a terminal."""
     speculation, load, first = model.speculation, model.traffic, model.latency.first_token
     survival = speculation.survival if speculation else ()
-    headline = ": ".join(filter(None, (model.waiting.says, verdict_of(model))))
+    worst = health_of(model)
     cells = (
         named(model),
-        "",
-        headline,
+        worst.says if worst else NOTHING,
+        verdict_of(model),
         "".join(_SHARES[round(min(max(share, 0), 1) * (len(_SHARES) - 1))] for share in survival),
-        worded(acceptance.acceptance, speculation.acceptance if speculation else None),
         worded(requests.requests_waiting, load.requests_waiting),
         worded(_FIRST_TOKEN, first.mean if first else None),
         worded(traffic.generation_tokens, load.generation_tokens),
     )
-    status = _status(model)
-    shades = (Status.NEUTRAL, Status.NEUTRAL, status, *(Status.NEUTRAL,) * 5)
+    graded = worst.status if worst else Status.NEUTRAL
+    shades = (Status.NEUTRAL, graded, status_of(model), *(Status.NEUTRAL,) * 4)
     return tuple((output.escape.terminal(cell), shade) for cell, shade in zip(cells, shades, strict=True))
-
-
-def _status(model: ModelReport) -> Status:
-    return Status.BAD if model.waiting.says else status_of(model)
-
-
-def _badness(model: ModelReport) -> int:
-    return _BADNESS.index(_status(model))

@@ -21,7 +21,7 @@ class Window(Enum):
 class MetricOfDialect:
     """A metric that only some dialects have, by the name of the dialect's field."""
 
-    field: Literal["rate", "length", "drafted_by_position", "in_flight", "seen_by"]
+    field: Literal["rate", "length", "drafted_by_position", "in_flight", "finished", "seen_by"]
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ def _of_group(
         while True:
             members |= {one for one in waiting if flushed < one.since <= at}
             flushed = at
-            audible = sorted((one for one in members if not muted.at(one, at)), key=lambda one: one.since)
+            audible = sorted((one for one in members if not muted.at(one, at)), key=lambda one: (one.since, one.alert))
             firing = [one for one in audible if at < one.until + step]
             keys = frozenset(one.key for one in firing)
             now = _Log(at, keys, frozenset(one.key for one in audible) - keys)
