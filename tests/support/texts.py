@@ -38,9 +38,9 @@ def texts(files: Mapping[str, str]) -> Iterator[Text]:
 
 
 def _lines(place: str, page: str) -> Iterator[Text]:
-    """Without code in Python, whose dots are not those of settings, and without what Markdown escapes."""
-    lines = _CODE.sub(lambda code: "\n" * code[0].count("\n"), page).splitlines()
-    return (Text(f"{place}:{number}", line.replace(r"\_", "_")) for number, line in enumerate(lines, start=1))
+    """Without code in Python, whose dots are not those of settings, and without the escapes of Markdown."""
+    lines = _CODE.sub(lambda code: "\n" * code[0].count("\n"), page).replace(r"\_", "_").splitlines()
+    return (Text(f"{place}:{number}", line) for number, line in enumerate(lines, start=1))
 
 
 def _strings(value: object) -> Iterator[str]:

@@ -22,8 +22,8 @@ CHART = ("kubernetes", "CHANGELOG.md")
 OPTION = re.compile(r"(?<![\w-])--[a-z][\w.-]*\w")
 OURS = re.compile(r"`draftboard ([^`]+)`|^\s*\$ draftboard ([^#|]+)")
 OTHER_COMMAND = re.compile(
-    r"\b(?:amtool|apt-get|docker|gh|git|helm|journalctl|kubectl|mimirtool|nvidia-smi|pip|pre-commit|promtool|py-spy|pytest|sha256sum|sudo|tar"
-    r"|thanos) [^`]*"
+    r"\b(?:amtool|apt-get|docker|gh|git|helm|journalctl|kubectl|mimirtool|nvidia-smi|pip|pre-commit|promtool"
+    r"|py-spy|pytest|python -m|sha256sum|sudo|tar|thanos) [^`]*"
 )
 OPTIONS_OF_OTHERS = {
     "vLLM": """
@@ -44,7 +44,6 @@ OPTIONS_OF_OTHERS = {
     "Prometheus, Alertmanager and Thanos": """
         --data.maintenance-interval --query.max-samples --query.replica-label --rules.alert.for-grace-period
         --web.enable-remote-write-receiver""",
-    "scripts of the tests": "--loads --out --size --vllm",
     "Docker, Helm, kubectl and journalctl": """
         --container --from-file --lines --namespace --previous --profile --set --set-file --since --tail""",
 }

@@ -88,7 +88,10 @@ def in_few_links(definitions: Iterable[Recordable]) -> Iterator[RecordingRule]:
 
 
 def _first_link(below: int, above: int, *, reads_series: bool) -> int:
-    """The first one also for what reads raw series, so that all it reads is of one moment."""
+    """The first one unless far more is below it than above it, and for what reads raw series.
+
+    The latter so that all it reads is of one moment.
+    """
     if below <= above + 1 or reads_series:
         return 1
     return min(below + 1, 2 if above else LINKS)
