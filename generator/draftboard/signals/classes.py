@@ -110,4 +110,5 @@ class_time_per_token = _class(
     unit=Unit.SECONDS,
     better=Better.LOWER,
     expr=(rate(lens.DECODE_SECONDS) / rate(lens.DECODE_TOKENS)).combined("and", _seen, ignoring(*CLASS)),
+    record="draftboard_spec_class_time_per_token:mean_rate{window}",
 )
