@@ -1,6 +1,7 @@
 """A report of two saved pages, and one of Prometheus, against the records over the same time of the recorded run."""
 
 import gzip
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from draftboard.settings import Settings
 from draftboard.signals import Scope, Signal
 from draftboard.signals.acceptance import tokens_per_step
 from draftboard.signals.advice import ADVICE, advice
-from draftboard.signals.costs import verify_inflation
+from draftboard.signals.costs import CHEAP, DEAR, verify_inflation
 from draftboard.signals.depth import accepted_length_share, conditional_acceptance, survival, tokens_per_step_at
 from draftboard.signals.drafting import configured_k
 from draftboard.signals.economics import best_k, best_speedup, expected_speedup, longer_gain, speedup_at
@@ -41,7 +42,7 @@ MOMENTS = (1795248930, 1795248969, 1795249030, 1795249064, 1795249119, 179524923
 LAST = 1795249485
 """Five minutes before it, both servers run already."""
 OF_ENDS = {best_speedup, longer_gain}
-"""Of assumed costs, which the batch decides: pages show it at their end alone, and `knowing_v` sets one cost."""
+"""Of one end of the costs each, of which `knowing_v` sets neither."""
 EXTRAPOLATED = 0.02
 """Rates are extrapolated to the ends of the window, as if the scrapes had been there; a report divides what was counted
 by the time in which it was. Counts of a window, such as drafts, differ by one scrape in all of them."""
@@ -149,8 +150,9 @@ def knowing_v(replay: Replay, method: str, at: float) -> Settings:
     return assuming(recorded(replay, verify_inflation, method, at).get("", 1.0), replay.settings)
 
 
-def assuming(inflation: float, settings: Settings) -> Settings:
-    costs = settings.draft_cost.model_copy(update={"verify_inflation": {"1": inflation}})
+def assuming(inflation: float, settings: Settings, by_method: Mapping[str, float] | None = None) -> Settings:
+    by_method = by_method or settings.draft_cost.by_method
+    costs = settings.draft_cost.model_copy(update={"verify_inflation": {"1": inflation}, "by_method": by_method})
     return settings.model_copy(update={"draft_cost": costs})
 
 
@@ -166,6 +168,20 @@ def test_a_saved_pair_says_what_the_records_say(
     count = compared(demo_run, model, method, when, PAGES)
     assert count >= (30 if method == "ngram" else 20)
     judged_alike(demo_run, model, method, when)
+
+
+@pytest.mark.parametrize("at", MOMENTS)
+def test_with_the_costs_of_an_end_a_saved_pair_says_what_the_records_say_of_that_end(
+    at: int, demo_run: Replay, scrapes: dict[str, dict[float, list[str]]], tmp_path: Path
+) -> None:
+    when, method = demo_run.start + round((at - demo_run.start) / demo_run.step) * demo_run.step, "ngram"
+    pages = pair(scrapes[method], when, demo_run.settings.rules.rate_window.seconds, tmp_path)
+    for case, signal in ((CHEAP, best_speedup), (DEAR, longer_gain)):
+        token, base = (recorded(demo_run, cost, method, when)[""] for cost in (case.token, case.base))
+        settings = assuming(base, demo_run.settings, {method: token})
+        (model,) = report(pages, settings, method=method).models
+        mine, records = dict(numbers_of(model, settings)).get(signal), recorded(demo_run, signal, method, when)
+        assert mine == (pytest.approx(records[""], rel=PAGES) if records else None), signal.name
 
 
 @pytest.mark.parametrize("method", METHODS)
