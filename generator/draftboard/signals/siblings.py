@@ -44,6 +44,9 @@ def _fails(bad: Expr, every: Expr) -> Expr:
     return share > others * _TWICE
 
 
+_failed = responses.http_requests.where("status", "5xx").sum("status")
+# A limit of the queue that rejects requests, with 503, does what it is for.
+_rejects = _of_server(rate(serving.ADMISSION_REJECTIONS, by=())) > 0
 _steps = rate(latency.STEP_LATENCY.count)
 _step_seconds = rate(latency.STEP_LATENCY.sum)
 _other_steps = _others(_steps, Level.MODEL, _OF_MODEL)
@@ -86,9 +89,10 @@ server_outlier = Signal(
     description="1 for a server whose requests fail, whose decode steps are slow, that gets no request or lets "
     "requests wait, unlike the model's other servers now.",
     action="Take it out of rotation, and compare its log, GPU and arguments with the others'.",
-    note="Fails: over thresholds.errors, and twice the share of the others. Slow: over thresholds.slow_steps times the "
-    "others' mean step while it generates and reads no more tokens than they do. Waits: over thresholds.queue_wait, "
-    "and twice as long as the others. Steps and traffic are compared between servers of one method and variant.",
+    note="Fails: over thresholds.errors, and twice the share of the others; 5xx do not count while a limit of the "
+    "queue rejects requests. Slow: over thresholds.slow_steps times the others' mean step while it generates and reads "
+    "no more tokens than they do. Waits: over thresholds.queue_wait, and twice as long as the others. Steps and "
+    "traffic are compared between servers of one method and variant.",
     unit=Unit.CODE,
     better=Better.LOWER,
     expr=merged(
@@ -97,7 +101,7 @@ server_outlier = Signal(
             "requests fail": constant(
                 1,
                 first_of(
-                    _fails(responses.http_requests.where("status", "5xx").sum("status"), responses.http_responses.expr),
+                    _fails(_failed, responses.http_responses.expr).combined("unless", _rejects),
                     _fails(
                         _of_server(requests.requests_finished.where("finished_reason", "error").sum("finished_reason")),
                         _of_server(requests.request_rate),
