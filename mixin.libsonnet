@@ -177,6 +177,7 @@ local inJson(text) =
     'std.ceil(((rules.baseline_needs * rules.baseline) / rules.evaluation_interval))': number(std.ceil(((rules.baseline_needs * rules.baseline) / rules.evaluation_interval))),
     'std.max((1.25 * std.max(1.0, thresholds.pays_clearly)), 1)': number(std.max((1.25 * std.max(1.0, thresholds.pays_clearly)), 1)),
     'std.max((1.25 * std.max(thresholds.slower, thresholds.pays_clearly)), 1)': number(std.max((1.25 * std.max(thresholds.slower, thresholds.pays_clearly)), 1)),
+    'std.max((1.25 * thresholds.pays_clearly), 1)': number(std.max((1.25 * thresholds.pays_clearly), 1)),
     'std.max(std.floor((rules.scrape_interval * 3) / 2), 90)': number(std.max(std.floor((rules.scrape_interval * 3) / 2), 90)),
     'std.min((1.25 * thresholds.errors), 1)': number(std.min((1.25 * thresholds.errors), 1)),
     'std.min((1.25 * thresholds.inconsistent), 1)': number(std.min((1.25 * thresholds.inconsistent), 1)),

@@ -49,14 +49,18 @@ def test_rules_interpolate_v_by_batch_and_tell_calibrated_verdicts_from_assumed_
         for speedup in VERDICTS:
             series.append(record(rates, model(f"S {speedup}", method), 1))
             series.append(record("model:vllm_spec_decode_draft_tokens:rate5m", model(f"S {speedup}", method), 3))
-            name = "model:vllm_spec_decode_expected_speedup:ratio_rate5m"
-            series.append(record(name, model(f"S {speedup}", method), speedup))
+            for end in ("low", "high"):
+                name = f"model:vllm_spec_decode_expected_speedup_{end}:ratio_rate5m"
+                series.append(record(name, model(f"S {speedup}", method), speedup))
     inflation = {size: expected_at(float(size)) for size in SIZES} | {"unknown": max(POINTS.values())}
     asked = [
-        {
-            "expr": 'round(model:vllm_spec_decode_verify_inflation:ratio_rate5m{model_name!~"S.*"}, 1e-9)',
-            "exp_samples": [{"labels": f"{{{model(size)}}}", "value": v} for size, v in inflation.items()],
-        },
+        *(
+            {
+                "expr": f'round(model:vllm_spec_decode_base_cost_{end}:ratio_rate5m{{model_name!~"S.*"}}, 1e-9)',
+                "exp_samples": [{"labels": f"{{{model(size)}}}", "value": v} for size, v in inflation.items()],
+            }
+            for end in ("low", "high")
+        ),
         {
             "expr": 'model:vllm_spec_decode_verdict:enum_rate5m{model_name=~"S.*"} + 0',
             "exp_samples": [
@@ -104,11 +108,6 @@ def test_a_report_interpolates_v_as_the_rules_do() -> None:
     found = values_of(verify_inflation, Counts(CURVE, answers=answers))
     told = {float(value_of(labels, "model_name")): value for labels, value in found.items()}
     assert told == pytest.approx({float(size): expected_at(float(size)) for size in SIZES})
-
-
-def test_one_number_needs_no_record_of_the_batch() -> None:
-    assert decode_batch.record_name(Level.MODEL, Settings()) is None
-    assert decode_batch.record_name(Level.MODEL, CURVE) is not None
 
 
 def test_a_curve_replaces_the_number_and_is_read_in_order_of_its_batches() -> None:

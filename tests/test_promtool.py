@@ -12,7 +12,7 @@ import pytest
 from draftboard.build import render, write
 from draftboard.build.files import ALERTING, RECORDING
 from draftboard.rulers import RULERS, Ruler
-from draftboard.settings import Settings
+from draftboard.settings import Settings, load
 from support import cases
 from support.rulefiles import groups as all_groups
 from support.rulefiles import loaded, needed, rules
@@ -71,10 +71,19 @@ def tested(settings: Settings) -> dict[str, str]:
     return {path: render(settings)[path] for path in (RECORDING, ALERTING)}
 
 
+@pytest.fixture(scope="module")
+def with_costs(settings: Settings) -> dict[str, str]:
+    """The rules where costs are set."""
+    costs = load(cases.FOLDER / "costs.toml").draft_cost
+    built = render(settings.model_copy(update={"draft_cost": costs}))
+    return {path: built[path] for path in (RECORDING, ALERTING)}
+
+
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.name.removesuffix(".cases.yaml"))
-def test_cases(path: Path, promtool: Path, tested: dict[str, str], tmp_path: Path) -> None:
+def test_cases(path: Path, promtool: Path, tested: dict[str, str], with_costs: dict[str, str], tmp_path: Path) -> None:
     """promtool evaluates every rule at every time, so it gets those alone that the cases ask for."""
     document = cases.read(path)
+    tested = with_costs if cases.sets_costs(path) else tested
     chosen = {name: text for name, text in tested.items() if name in document["rule_files"]}
     (tmp_path / "rules.yaml").write_text(json.dumps({"groups": needed(chosen, cases.text(document))}))
 

@@ -134,7 +134,7 @@ EMPTY_BY_DEFAULT = {
             "model:draftboard_spec_class_share:ratio_rate5m",
             "model:draftboard_spec_class_acceptance:ratio_rate5m",
             "model:draftboard_spec_class_length:mean_rate5m",
-            "model:draftboard_spec_class_speedup:ratio_rate5m",
+            *(f"model:draftboard_spec_class_speedup_{end}:ratio_rate5m" for end in ("low", "high")),
             "model:draftboard_spec_class_time_per_token:mean_rate5m",
             *("Classes of requests", "Coverage of the lens", "Draft acceptance by class"),
         ),

@@ -5,11 +5,13 @@ from collections.abc import Iterator
 import pytest
 
 from conftest import program
+from draftboard.evidence import Load, assumed
 from draftboard.lab.replay import Replay
 from draftboard.lab.simulator.scenario import Scenario
 from draftboard.settings import Settings
 from scripts.detection import replayed
 from support import theory
+from support.known import known
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("simulated_truth")]
 
@@ -87,21 +89,25 @@ def test_alpha_is_recovered(truth: Replay) -> None:
 
 
 def test_length_and_expected_speedup_are_recovered(truth: Replay) -> None:
-    for model, length, drafted, cost in (
-        ("alpha", theory.expected_tokens(ALPHA, K), K, COST["eagle3"]),
-        ("rates", 1 + sum(RATES), 4, Settings().draft_cost.default),
+    for model, method, length, drafted in (
+        ("alpha", "eagle3", theory.expected_tokens(ALPHA, K), K),
+        ("rates", "draft_model", 1 + sum(RATES), 4),
     ):
         record = "model:vllm_spec_decode_acceptance_length:mean_rate5m"
         assert one(truth, record, model) == pytest.approx(length, rel=FOUR_DEVIATIONS)
-        expected = theory.speedup(length, drafted, cost)
-        found = one(truth, "model:vllm_spec_decode_expected_speedup:ratio_rate5m", model)
-        assert found == pytest.approx(expected, rel=FOUR_DEVIATIONS)
+        batch = max(1.0, one(truth, "model:vllm_decode_batch:mean_rate5m", model))
+        costs = known(assumed(method).step_cost(Load(batch=batch, drafted=drafted)))
+        for end, cost in (("low", costs.high), ("high", costs.low)):
+            found = one(truth, f"model:vllm_spec_decode_expected_speedup_{end}:ratio_rate5m", model)
+            # A step of a simulated answer that ends within it yields less.
+            assert found == pytest.approx(length / cost, rel=3 * FOUR_DEVIATIONS)
 
 
 def test_coverage_and_the_best_k_are_recovered(truth: Replay) -> None:
     coverage = one(truth, "model:vllm_spec_decode_coverage:ratio_rate5m", "lookup")
     assert coverage == pytest.approx(COVERAGE, abs=FOUR_DEVIATIONS)
-    best, _ = theory.best_k(RATES, Settings().draft_cost.default)
+    costs = (one(truth, f"model:vllm_spec_decode_{part}_cost_low:ratio_rate5m", "rates") for part in ("token", "base"))
+    best, _ = theory.best_k(RATES, *costs)
     assert one(truth, "model:vllm_spec_decode_best_k:enum_rate5m", "rates") == best
 
 

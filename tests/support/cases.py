@@ -52,6 +52,7 @@ def read(path: Path) -> dict[str, Any]:
         ValueError: A row cannot be read; the message begins with the file, the line and the name of the case.
     """
     document: dict[str, Any] = {"evaluation_interval": "1m"} | loaded(path.read_text())
+    document.pop("costs", None)
     document.setdefault("rule_files", ["recording", "alerting"] if "alert" in document else ["recording"])
     tables = _Tables(document.pop("names", {}), document.pop("labels", {}), document.pop("alert", ""))
     interval = document.pop("interval", document["evaluation_interval"])
@@ -62,6 +63,11 @@ def read(path: Path) -> dict[str, Any]:
         except ValueError as error:
             raise ValueError(f"{where(path, case['name'])}: {error}") from error
     return document | {"rule_files": [RULE_FILES[name] for name in document["rule_files"]]}
+
+
+def sets_costs(path: Path) -> bool:
+    """Whether the cases are of rules with the costs of costs.toml."""
+    return bool(loaded(path.read_text()).get("costs"))
 
 
 def where(path: Path, case: str) -> str:

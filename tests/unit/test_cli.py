@@ -209,7 +209,7 @@ def test_signals_are_found_by_words_of_their_names_metrics_records_and_alerts(
         _, out, _ = run("signals", "--json", *words, capsys=capsys)
         return [entry["name"] for entry in json.loads(out)["signals"]]
 
-    assert names("SpecDecodeNotPaying") == ["expected_speedup"]
+    assert names("SpecDecodeNotPaying") == ["expected_speedup_high"]
     assert "acceptance" in names("draft", "ACCEPTANCE")
     assert set(names("vllm:kv_cache_usage_perc")) >= {"kv_cache_usage", "stuck"}
     assert {"best_k"} <= {*names("best", "k")} < {*names("k")} < {*names()}

@@ -502,7 +502,12 @@ def test_every_signal_is_shown_or_serves_another_that_is(settings: Settings) -> 
         "at_least_accepted",  # shown as survival and as accepted length
         "each_k",  # the k axis itself
         *("accepted_tokens_per_pos", "draft_tokens_per_pos"),  # shown as survival and as acceptance by position
-        "break_even",  # divisor of the speedup of speculative steps
+        # At c and v, as settings say, in reports: pages show both ends of what a step may cost.
+        *("draft_cost", "verify_inflation", "break_even", "needed_per_step", "affordable_inflation"),
+        *("expected_speedup", "step_speedup", "speedup_at"),
+        *("base_cost_low", "base_cost_high"),  # parts of the step cost at either end
+        *("speedup_at_low", "speedup_at_high"),  # shown as gains over now, which costs change less
+        "decode_batch",  # the batch at which costs are read; the mean of running requests is shown
         *("length_baseline", "length_deviation"),  # parts of the anomaly
         "engines",  # of a side, in a comparison
         "pure_step_time_by_batch",  # dividend and divisor of the step cost
@@ -570,7 +575,7 @@ def test_a_table_keeps_the_time_until_its_columns_are_merged(panels: Panels) -> 
     [
         ("draftboard-overview: Models, worst first", ["Speedup", "Health"], [False, False]),
         ("draftboard-latency: Latency by model", ["TPOT mean"], [True]),
-        ("draftboard-depth: Draft length by model", ["Gain of best k"], [True]),
+        ("draftboard-depth: Draft length by model", ["Best k, least"], [True]),
         ("draftboard-fleet: Engines by health", ["Margin", "Health"], [False, False]),
         ("draftboard-compare: Variants by measured speedup", ["Measured"], [True]),
         ("draftboard-overview: Firing alerts", ["Since", "Severity"], [True, False]),
@@ -798,7 +803,7 @@ def test_of_slos_the_chosen_one_is_drawn(documents: dict[str, Json], panels: Pan
 def test_a_legend_lists_names_only(panels: Panels) -> None:
     for where, panel in kind(panels, "timeseries", "barchart", "xychart"):
         legend = panel["options"]["legend"]
-        if legend["showLegend"] and where != "draftboard-overview: Speedup, measured or expected":
+        if legend["showLegend"] and where != "draftboard-overview: Speedup, measured or at least expected":
             assert (legend["displayMode"], legend["placement"], legend["calcs"]) == ("list", "bottom", []), where
 
 

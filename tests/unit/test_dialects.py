@@ -107,14 +107,14 @@ def test_a_dialect_with_every_series_differs_from_vllm_s_files_in_names_alone(
 def test_what_an_engine_does_not_export_is_left_out_rather_than_empty(dialect: str) -> None:
     settings = built_for(dialect)
     entries = {entry.name: entry for entry in inventory(settings).signals}
-    of_steps = {"coverage", "tokens_per_step", "expected_speedup"}
+    of_steps = {"coverage", "tokens_per_step", "expected_speedup_low"}
     assert of_steps & entries.keys() == (of_steps if dialect in WITH_STEPS else set())
     assert "step_p99" not in entries
     assert {"acceptance", "acceptance_length", "drafts", "requests_running"} <= entries.keys()
     alerts = files_of(dialect)["alerts/alerting.rules.yaml"]
     assert ("SpecDecodeNotPaying" in alerts) == (dialect in WITH_STEPS)
     pages = "".join(text for path, text in files_of(dialect).items() if path.startswith("dashboards"))
-    for shown in (f'"title": "{acceptance.coverage.title}"', "spec_decode_expected_speedup:"):
+    for shown in (f'"title": "{acceptance.coverage.title}"', "spec_decode_expected_speedup_low:"):
         assert (shown in pages) == (dialect in WITH_STEPS)
     raw = Scope(settings, Level.MODEL, Edition.RAW)
     assert promql_of(acceptance.acceptance_length, raw)

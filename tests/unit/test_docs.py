@@ -95,7 +95,7 @@ def test_the_readme_fits_one_screen_and_opens_with_two_commands() -> None:
 
 
 def test_the_readme_repeats_the_figures_of_the_demo() -> None:
-    (first, second, third) = re.findall(r"(?m)^ 0[123]:00 +\S+ +(\S+) +\S+ +(\d\S*)$", DEMO)
+    (first, second, third) = re.findall(r"(?m)^ 0[123]:00 +\S+ +(\S+)(?: +\S+){3} +(\d\S*)$", DEMO)
     assert f"| {first[0]} with one client, {third[0]} under load |" in README
     assert f"| {first[1]} in the first minute, {second[1]} in the second" in README
     drawn = (ROOT / "docs/pictures/demo.svg").read_text().replace("&#160;", " ")

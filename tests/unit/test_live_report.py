@@ -178,7 +178,7 @@ def test_verdict_and_reasons_speak_the_signals_words(saved: Save) -> None:
     )
     # 2.22 - 3 x 0.05
     assert margin == "It pays while a verify step costs under 2.07 plain steps (v), if a drafted token costs 0.05 (c)"
-    assert gain == "Highest expected speedup of any k is 2.00 (a lower bound), now it is 1.93"
+    assert gain == ("Best k is 2, 1.04 to 1.04 times as fast as now; any k reaches 2.00 times plain decoding at most")
     assert best == "Best k is 2, the smallest within 2% of that"
 
 
@@ -195,12 +195,12 @@ def test_verdict_and_reasons_speak_the_signals_words(saved: Save) -> None:
         (
             (90,),
             "draft_model",
-            ("costs more than it saves (assumed)", "look at the drafter"),
-            "First-position acceptance is 9.0%, under 70%",
+            ("costs more than it saves (assumed)", "turn it off, or change the drafter"),
+            "No K is expected to reach 1",
         ),
-        ((5,), "ngram", ("costs more than it saves (assumed)", "turn it off, or change the drafter"), "Even K = 1"),
+        ((5,), "ngram", ("costs more than it saves (assumed)", "turn it off, or change the drafter"), "No K is"),
         (
-            (500, 400, 350),
+            (500, 300, 150),
             "eagle3",
             ("pays (assumed)", "look at the drafter"),
             "First-position acceptance is 50.0%, under 70%",
@@ -273,7 +273,10 @@ def test_drafts_a_little_short_of_k_are_judged_by_what_they_cost() -> None:
     # Its last position yields less than a whole token costs, but drafts of 3.74 pay for less than the fourth.
     found = spoken(model)
     assert known(found.last_position) < known(found.draft_cost) * known(found.step_speedup)
-    assert (found.best_k, found.shorter_gain, model.verdict.advice) == (1, pytest.approx(1), "keep")
+    assert (found.best_k, found.shorter_gain, model.verdict.advice) == (
+        *(1, pytest.approx(1)),
+        "measure against a baseline",
+    )
 
 
 def test_without_a_method_the_assumed_cost_is_told(saved: Save) -> None:

@@ -199,13 +199,13 @@ def answered(asked: list[str]) -> Callable[[BaseHTTPRequestHandler], None]:
             rows = [{"metric": labels, "values": [[at, str(one)] for at, one in zip(times, values, strict=False)]}]
         elif (
             kind == "vector"
-            and len(named) == 1
+            and (len(named) == 1 or "num_requests_running" in named)
             and "per_output_token" not in query
             and "le" not in re.findall(r"\w+", query)
             and "model:" not in query
         ):
             rows = [{"metric": labels, "value": [1.8e9, str(moment[named[0]] / 300)]}]
-            if named[0] == "num_requests_running":
+            if "num_requests_running" in named:
                 rows[0]["value"][1] = "16"
         page(json.dumps({"status": "success", "data": {"resultType": kind, "result": rows}}))(request)
 

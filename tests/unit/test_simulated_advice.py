@@ -10,7 +10,7 @@ from draftboard.settings.costs import DraftCost
 from support import bursty
 from support.simulated import followed, with_k
 
-CHANGES = 2
+CHANGES = 3
 GOOD_ENOUGH = 0.98
 """Of the best speedup: the advice takes the smallest k that near."""
 

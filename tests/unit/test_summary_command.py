@@ -63,6 +63,19 @@ def test_hours_and_tokens_are_told_apart_by_the_recorded_verdict(capsys: pytest.
     )
 
 
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        *((f"{band}, assumed", "nobody measured what drafting costs") for band in ("loses", "unclear", "pays")),
+        ("unknown load", "unknown at this load"),
+    ],
+)
+def test_what_rests_on_assumed_costs_is_unclear(row: str, why: str, capsys: pytest.CaptureFixture[str]) -> None:
+    found = summed(capsys, ruled(row, 10))
+    assert hours(found) == pytest.approx({"unclear": 10})
+    assert found["totals"]["unclear_hours"] == pytest.approx({why: 10})
+
+
 def test_two_models_that_serve_for_an_hour_are_two_hours(capsys: pytest.CaptureFixture[str]) -> None:
     found = summed(capsys, ruled("faster, measured", 4), PLAIN(4, model="other"))
     assert hours(found) == pytest.approx({"helped": 4, "without": 4})

@@ -60,7 +60,7 @@ def test_every_temperature_has_a_line_and_production_the_first_word(capsys: pyte
     assert "\x1b" not in out
     lines = out.splitlines()
     assert f"m at http://{place}: 8 prompts (built-in prompts), up to 200 tokens each, 4 at a time" in lines[0]
-    assert lines[2].startswith("At production's 0.9  unclear (assumed) (rule of thumb: ")
+    assert lines[2].startswith("At production's 0.9  unclear (assumed): measure against a baseline (rule of thumb: ")
     assert "0.9 was not swept, 1 is the nearest" in out
     for temperature, share, thumb in (("0", "81.0%", "likely benefit"), ("0.8", "52.0%", "near break-even")):
         assert any(

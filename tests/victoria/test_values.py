@@ -39,7 +39,7 @@ UNLIKE = {
 UNLIKE_PANELS = dict.fromkeys(
     (
         "draftboard-overview: Models, worst first F",
-        "draftboard-overview: Speedup, measured or expected A",
+        "draftboard-overview: Speedup, measured or at least expected A",
         "draftboard-compare: Variants by measured speedup A",
         "draftboard-compare: Measured speedup A",
         "draftboard-compare: Step latency by batch A",

@@ -18,16 +18,16 @@ _as_usual = comparison.length_anomaly > (-Setting("thresholds.usual"))
 ON_SPECULATION = (
     Alert(
         name="SpecDecodeNotPaying",
-        signal=economics.expected_speedup,
+        signal=economics.expected_speedup_high,
         beyond="loses",
         for_="30m",
         keep_firing_for="15m",
         guard=verdicts.loses & enough_requests,
-        when="the expected speedup is below ${limit}, with enough drafts and requests, consistent counters and no "
-        "measured speedup",
+        when="the expected speedup is below ${limit} at every likely cost of a step, with enough drafts and requests, "
+        "consistent counters and no measured speedup",
         summary="Speculative decoding is expected to cost more than it saves.",
         description="${who}: a decode step yields fewer tokens than its drafts cost. Decoding is expected to run at "
-        "${value} of its speed without speculation.",
+        "${value} of its speed without speculation, at most.",
         dashboard="overview",
         inhibited_by=("SpecDecodeAcceptanceDrop",),  # What changed comes before what it costs.
     ),

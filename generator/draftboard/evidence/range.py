@@ -61,8 +61,8 @@ def expected_speedup(tokens_per_step: float, step_cost: Range) -> Range:
     return Range(tokens_per_step / step_cost.high, tokens_per_step / step_cost.low)
 
 
-def ruling(speedup: Range) -> Ruling:
-    """What holds in all of the range: nothing is said of a speedup that may be on both sides of 1."""
-    if speedup.low > BREAK_EVEN:
+def ruling(speedup: Range, clearly: float = BREAK_EVEN) -> Ruling:
+    """What holds in all of the range: it pays from `clearly` on, and costs below 1."""
+    if speedup.low >= clearly and speedup.low > BREAK_EVEN:
         return Ruling.PAYS
     return Ruling.COSTS if speedup.high < BREAK_EVEN else Ruling.UNCLEAR

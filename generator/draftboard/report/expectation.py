@@ -1,9 +1,19 @@
 """What to expect of speculation: ranges from the server's own steps, else from published measurements."""
 
 from collections.abc import Sequence
-from functools import partial
 
-from draftboard.evidence import Assumed, Depth, Drafting, Load, Range, assumed, expected_speedup, length_advice
+from draftboard.evidence import (
+    Change,
+    Depth,
+    Drafting,
+    LengthAdvice,
+    Load,
+    Own,
+    Range,
+    assumed,
+    expected_speedup,
+    length_advice,
+)
 from draftboard.expr.vector import value_of
 from draftboard.quantity import Setting, value
 from draftboard.reading import Numbers
@@ -11,13 +21,24 @@ from draftboard.report.bound import per
 from draftboard.report.numbers import Expectation
 from draftboard.report.own import Stretch, own_of
 from draftboard.signals.acceptance import acceptance_length, coverage, draft_length, tokens_per_step
-from draftboard.signals.capacity import batch, engines, prompt_tokens
+from draftboard.signals.advice import ADVICE, advice
+from draftboard.signals.capacity import prompt_tokens
 from draftboard.signals.costs import decode_batch
 from draftboard.signals.depth import draft_length_at, next_position_accepted, tokens_per_step_at
 from draftboard.signals.drafting import configured_k
-from draftboard.signals.economics import LEAST_GAIN
-from draftboard.signals.latency import FELT
-from draftboard.signals.traffic import decode_steps, first_tokens
+from draftboard.signals.economics import (
+    LEAST_GAIN,
+    best_k,
+    expected_speedup_high,
+    expected_speedup_low,
+    longer_gain,
+    longer_gain_high,
+    speedup_at_high,
+    speedup_at_low,
+    step_cost_high,
+    step_cost_low,
+)
+from draftboard.signals.traffic import first_tokens
 from draftboard.signals.verdicts import ASSUMED
 
 OWN_STEPS = "own steps without a draft"
@@ -26,50 +47,71 @@ OWN_CURVE = "own step times"
 """The basis of a verdict on a server whose steps were timed at different loads."""
 
 
-def expectation_of(numbers: Numbers, seconds: float | None, steps: Sequence[Stretch] = ()) -> Expectation | None:
-    """Of a model or an engine, from its own steps where they tell a cost; None where its steps or drafts are unknown.
+def expectation_of(numbers: Numbers, steps: Sequence[Stretch] = ()) -> Expectation | None:
+    """Of a model or an engine, from its own steps where they tell a cost; None where none are counted."""
+    batch = numbers.value(decode_batch) or None  # An idle moment tells no batch.
+    if (drafting := _drafting(numbers, max(1.0, batch or 0.0))) is None:
+        return None
+    own = own_of(steps, _load(drafting)) if batch else None
+    return _by_own_steps(numbers, drafting, own) if own else _assumed(numbers, drafting, batch)
 
-    `seconds`: how long was counted, if that is known.
-    """
+
+def _assumed(numbers: Numbers, drafting: Drafting, batch: float | None) -> Expectation:
+    """The ends that records have, and what widens them."""
+    method = value_of(numbers.labels, numbers.settings.labels.spec_method)
     answered = numbers.value(first_tokens)
     prompts = per(numbers.value(prompt_tokens), answered) if answered else None
-    costs = partial(assumed, value_of(numbers.labels, numbers.settings.labels.spec_method), prompt_tokens=prompts)
-    # Each reads low: an idle moment tells no batch. Where the batch is unknown, it is any that was measured.
-    known = [one for one in (numbers.value(decode_batch), numbers.value(batch), _in_flight(numbers, seconds)) if one]
-    batches = (max(1.0, *known),) if known else (1.0, costs().largest_batch)
-    drafts = [drafting for one in batches if (drafting := _drafting(numbers, one))]
-    if not drafts:
-        return None
-    own = own_of(steps, _load(drafts[0])) if known else None
-    basis = ASSUMED if own is None else OWN_STEPS if own.step_cost else OWN_CURVE
-    return _expected(numbers, drafts, costs(own=own), basis, known=bool(known))
-
-
-def _expected(numbers: Numbers, drafts: Sequence[Drafting], costs: Assumed, basis: str, *, known: bool) -> Expectation:
-    found = [(drafting, costs.step_cost(_load(drafting))) for drafting in drafts]
-    drafting, *_ = drafts
-    ranges = [step_cost for _, step_cost in found if step_cost]
-    if not ranges:
-        return Expectation(batch=drafting.batch, wider=costs.wider, basis=basis)
-    step_cost = Range(min(one.low for one in ranges), max(one.high for one in ranges))
-    by_length = known and numbers.by(tokens_per_step_at)
+    wider = assumed(method, prompt_tokens=prompts).wider
+    lows, highs = numbers.by(speedup_at_low), numbers.by(speedup_at_high)
+    speedup_at = tuple(_in_order(lows[k], highs[k]) for k in sorted(lows.keys() & highs.keys(), key=int))
     return Expectation(
-        batch=drafting.batch if known else None,
-        step_cost=step_cost,
-        speedup=expected_speedup(drafting.tokens_per_step, step_cost),
-        speedup_at=tuple(drafting.speedups(depth, costs) for depth in drafting.depths) if by_length else (),
-        length=length_advice(drafting, costs, value(LEAST_GAIN, numbers.settings)) if by_length else None,
-        wider=costs.wider if known else (*costs.wider, "the batch is unknown"),
-        basis=basis,
+        batch=batch and drafting.batch,
+        step_cost=_range(numbers.value(step_cost_low), numbers.value(step_cost_high)),
+        speedup=_range(numbers.value(expected_speedup_low), numbers.value(expected_speedup_high)),
+        speedup_at=speedup_at if batch else (),
+        length=_length(numbers, speedup_at) if batch else None,
+        wider=wider if batch else (*wider, "the batch is unknown"),
+        basis=ASSUMED,
     )
 
 
-def _in_flight(numbers: Numbers, seconds: float | None) -> float | None:
-    """Requests of an engine that decode at once, on average: their steps, times how long one takes, over the time."""
-    steps, step = numbers.value(decode_steps), numbers.value(FELT["step"].mean)
-    if steps is None or step is None or not seconds:
+def _length(numbers: Numbers, speedup_at: Sequence[Range]) -> LengthAdvice | None:
+    """The change of K that the records advise, with both ends of its gain."""
+    row = ADVICE.of(numbers.value(advice))
+    k, best = numbers.value(configured_k), numbers.value(best_k)
+    if row is None or k is None:
         return None
-    return steps * step / seconds / (numbers.value(engines) or 1.0)
+    if row is ADVICE.choices[Change.SHORTER] and best is not None:
+        shorter, now = speedup_at[int(best) - 1], speedup_at[-1]
+        return LengthAdvice(Change.SHORTER, int(best), _in_order(shorter.low / now.low, shorter.high / now.high))
+    if row is ADVICE.choices[Change.LONGER]:
+        low, high = numbers.value(longer_gain), numbers.value(longer_gain_high)
+        return LengthAdvice(Change.LONGER, int(k) + 1, _in_order(low or 0.0, high or 0.0))
+    unchanged = [change for change in (Change.OFF, Change.KEEP) if row is ADVICE.choices[change]]
+    return LengthAdvice(unchanged[0], int(k), Range(1.0, 1.0)) if unchanged else None
+
+
+def _in_order(one: float, other: float) -> Range:
+    return Range(min(one, other), max(one, other))
+
+
+def _range(low: float | None, high: float | None) -> Range | None:
+    return None if low is None or high is None else Range(low, high)
+
+
+def _by_own_steps(numbers: Numbers, drafting: Drafting, own: Own) -> Expectation:
+    costs = assumed(drafting.method, own=own)
+    step_cost = costs.step_cost(_load(drafting))
+    by_length = bool(numbers.by(tokens_per_step_at))
+    return Expectation(
+        batch=drafting.batch,
+        step_cost=step_cost,
+        speedup=expected_speedup(drafting.tokens_per_step, step_cost) if step_cost else None,
+        speedup_at=tuple(drafting.speedups(depth, costs) for depth in drafting.depths) if by_length else (),
+        length=length_advice(drafting, costs, value(LEAST_GAIN, numbers.settings)) if by_length else None,
+        wider=costs.wider,
+        basis=OWN_STEPS if own.step_cost else OWN_CURVE,
+    )
 
 
 def _load(drafting: Drafting) -> Load:

@@ -42,6 +42,7 @@ _BASE = dict.fromkeys(
     (
         *(traffic.drafts, traffic.draft_tokens, traffic.accepted_tokens, traffic.accepted_tokens_per_pos),
         *(traffic.decode_steps, traffic.first_tokens, draft_tokens_per_pos, state, configured_k, lowest_k),
+        decode_batch,
         *(signal for family in FELT.values() for signal in (family.buckets, family.mean)),
         *(of.signal for of in bound(Traffic).values() if of.shown is not LINE),
     )

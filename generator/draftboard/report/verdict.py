@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from string import Formatter
 
-from draftboard.evidence import SETTLES, UNKNOWN_LOAD, Change, Ruling, headline, ruling
+from draftboard.evidence import SETTLES, Change, Ruling, headline, ruling
 from draftboard.intervals import Estimate
 from draftboard.quantity import value
 from draftboard.reading import Numbers
@@ -22,14 +22,10 @@ from draftboard.signals.decision import Choice
 from draftboard.signals.economics import LEAST_GAIN, affordable_inflation, best_k, shorter_gain
 from draftboard.signals.signal import Code, within, worded
 from draftboard.signals.users import measured_speedup, speedup_high, speedup_low
-from draftboard.signals.verdicts import ASSUMED, BY_STEPS, MEASURED, VERDICT, verdict
-from draftboard.status import Status
+from draftboard.signals.verdicts import ASSUMED, BY_STEPS, MEASURED, UNCLEAR, VERDICT, verdict
 
 _BY_NAME = {signal.name: signal for signal in ALL}
-_BY_LENGTH: dict[str, str] = {
-    **{change: ADVICE[change].says for change in (Change.SHORTER, Change.LONGER, Change.OFF, Change.KEEP)},
-    "drafter": ADVICE["drafter"].says,
-}
+_BY_LENGTH = frozenset(ADVICE[row].says for row in (*Change, "drafter", "measure"))
 """Advice that rests on costs, or names the drafter where costs are not known to allow better."""
 REFUTED = "measurements contradict each other"
 """Where numbers of one page disprove what was measured against the baseline."""
@@ -42,17 +38,18 @@ _RESTS_ON = {
 }
 RANGED = frozenset(_RESTS_ON)
 """Bases of verdicts that rest on a range."""
+_UNKNOWN_LOAD = VERDICT.choices["unknown load"]
 _LOSES, *_, _PAYS = economics.SPEEDUP_BANDS
 _RULED = {
     (ruled, basis): Code(code, f"{says} ({basis})", status)
     for ruled, code, says, status in (
         (Ruling.PAYS, -5, _PAYS.says, _PAYS.status),
         (Ruling.COSTS, -6, _LOSES.says, _LOSES.status),
-        (Ruling.UNCLEAR, -3, "unclear", Status.ODD),
+        (Ruling.UNCLEAR, -3, UNCLEAR.says, UNCLEAR.status),
     )
-    for basis in _RESTS_ON
+    for basis in (OWN_CURVE, OWN_STEPS)
 }
-"""What holds in all of a range, or that nothing does."""
+"""What holds in all of a range of its own steps, or that nothing does."""
 FURTHER = (*_RULED.values(), _SOONER)
 """Verdicts that no record has."""
 
@@ -86,7 +83,7 @@ def verdict_of(case: Case) -> objects.Verdict:
     chosen = VERDICT.of(case.numbers.value(verdict)) or VERDICT.choices["unknown"]
     if case.broken:
         chosen = VERDICT.choices["contradiction"]
-    if not chosen.basis:
+    if not chosen.basis and not (chosen is _UNKNOWN_LOAD and case.steps):
         return objects.Verdict(
             says=None, advice=None, reasons=(filled(chosen.reason, case),), withheld=chosen.code.says
         )
@@ -96,8 +93,8 @@ def verdict_of(case: Case) -> objects.Verdict:
         reasons = tuple(f"{one[0].upper()}{one[1:]}" for one in found)
         return objects.Verdict(says=None, advice=None, reasons=reasons, withheld=REFUTED)
     advised = ADVICE.of(case.numbers.value(advice))
-    if chosen.basis not in {MEASURED, BY_STEPS} and (expected := assumed_of(case)):
-        return _of_ranges(case, expected, advised)
+    if chosen.basis not in {MEASURED, BY_STEPS} and (expected := assumed_of(case)) and expected.speedup:
+        return _of_ranges(case, expected, chosen, advised)
     felt = _felt(case) if chosen.basis == MEASURED else None
     return objects.Verdict(
         says=_SOONER.says if felt and felt.withheld and chosen is _FASTER else chosen.code.says,
@@ -131,36 +128,41 @@ def _felt(case: Case) -> Felt:
 def assumed_of(case: Case) -> Expectation | None:
     """Ranges from its own steps, else from published measurements where the settings hold nothing but assumed costs."""
     is_assumed = case.settings.draft_cost.is_assumed
-    found = expectation_of(case.numbers, case.seconds, case.steps) if case.steps or is_assumed else None
+    found = expectation_of(case.numbers, case.steps) if case.steps or is_assumed else None
     return found if found and (found.basis != ASSUMED or is_assumed) else None
 
 
-def _of_ranges(case: Case, expected: Expectation, advised: Choice | None) -> objects.Verdict:
+def _of_ranges(case: Case, expected: Expectation, chosen: Choice, advised: Choice | None) -> objects.Verdict:
     """What holds in all of the range of the costs."""
     speedup, step_cost = expected.speedup, expected.step_cost
     if speedup is None or step_cost is None:
-        reason = f"No published measurement had a batch of {expected.batch or 0:,.0f} requests: {SETTLES}"
-        return objects.Verdict(says=None, advice=None, reasons=(reason,), withheld=UNKNOWN_LOAD)
-    says, tokens = ruling(speedup), case.numbers.value(tokens_per_step) or 0.0
+        raise ValueError("there is no range")
+    says = ruling(speedup, case.settings.thresholds.pays_clearly)
+    tokens = case.numbers.value(tokens_per_step) or 0.0
     at = "" if expected.batch is None else f" in a batch of {expected.batch:,.0f}"
     costs = f"a step costs {step_cost} plain ones{at} ({_RESTS_ON[expected.basis]})"
-    other = None if advised and advised.code.says in _BY_LENGTH.values() else advised
-    by_length, why = _length(expected, says) if other is None and expected.speedup_at else (None, "")
+    advice, why = _advised(case, expected, says, advised)
     return objects.Verdict(
-        says=_RULED[says, expected.basis].says,
-        advice=other.code.says if other else by_length,
+        says=chosen.code.says if expected.basis == ASSUMED else _RULED[says, expected.basis].says,
+        advice=advice,
         reasons=(
             filled("{tokens_per_step.title} {tokens_per_step}, and ", case)
             + f"{costs}: {speedup} times plain decoding",
             f"It pays while a step costs under {tokens:.2f} plain ones",
             *(f"The range is wide: {why}" for why in expected.wider),
-            *((filled(other.reason, case),) if other else ()),
             *((why,) if why else ()),
             *((f"To settle it, {SETTLES}",) if says is Ruling.UNCLEAR else ()),
         ),
         basis=expected.basis,
-        headline=headline(speedup, tokens, expected.basis),
+        headline=headline(says, speedup, tokens, expected.basis),
     )
+
+
+def _advised(case: Case, expected: Expectation, says: Ruling, advised: Choice | None) -> tuple[str | None, str]:
+    """The advice of the records, and its reason; where its own steps tell costs, that which they support."""
+    if expected.basis == ASSUMED or (advised and advised.code.says not in _BY_LENGTH):
+        return (advised.code.says, filled(advised.reason, case)) if advised else (None, "")
+    return _length(expected, says) if expected.speedup_at else (None, "")
 
 
 def _length(expected: Expectation, says: Ruling) -> tuple[str | None, str]:
@@ -170,7 +172,7 @@ def _length(expected: Expectation, says: Ruling) -> tuple[str | None, str]:
         return None, ""
     if advised_length is None:
         return None, "Which K is best depends on what a step costs: measure it before you change K"
-    advised = _BY_LENGTH[advised_length.change]
+    advised = ADVICE[advised_length.change].says
     if advised_length.change in {Change.SHORTER, Change.LONGER}:
         return advised, f"K = {advised_length.k} is expected to be {advised_length.gain} times as fast as now"
     if advised_length.change is Change.OFF:

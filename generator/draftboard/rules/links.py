@@ -88,11 +88,11 @@ def in_few_links(definitions: Iterable[Recordable]) -> Iterator[RecordingRule]:
 
 
 def _first_link(below: int, above: int, *, reads_series: bool) -> int:
-    """The first one for what more is made of than it is made of, and for what reads raw series.
+    """The first one unless far more is below it than above it, and for what reads raw series.
 
     The latter so that all it reads is of one moment.
     """
-    if below < above or reads_series:
+    if below <= above + 1 or reads_series:
         return 1
     return min(below + 1, 2 if above else LINKS)
 

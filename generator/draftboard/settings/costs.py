@@ -2,6 +2,7 @@
 
 from pydantic import Field
 
+from draftboard.evidence import End, assumed_ranges, cheap, dear
 from draftboard.files import Table
 from draftboard.settings.fields import AboveZero, Currency, InflationByBatch, MethodName, ModelPattern, Ratio
 
@@ -33,6 +34,21 @@ class DraftCost(Table):
     def is_assumed(self) -> bool:
         """Whether no cost was set: all of them are defaults."""
         return not self.model_fields_set & {"default", "by_method", "verify_inflation"}
+
+    @property
+    def cheap(self) -> End:
+        """The least that steps may cost where no cost was set."""
+        return cheap()
+
+    @property
+    def dear(self) -> End:
+        """The most that steps may cost where no cost was set."""
+        return dear()
+
+    @property
+    def largest_batch(self) -> int:
+        """Of the measurements that the ends come from."""
+        return assumed_ranges().largest_batch
 
     @property
     def inflation_by_batch(self) -> tuple[tuple[float, float], ...]:

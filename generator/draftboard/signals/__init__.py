@@ -59,7 +59,8 @@ FAMILIES: dict[str, tuple[Signal, ...]] = {
         *(presence, traffic, acceptance, drafting, depth, comparison, steps, costs),
         *(economics, integrity, states, events, classes, decline),
     ),
-    "requests": _of(requests, responses, stalls, capacity, siblings),
+    "requests": _of(requests, responses, stalls, capacity),
+    "siblings": _of(siblings),
     "silence": _of(silence),
     "objectives": _of(slo_events, slo),
     "latency-first-token": (*latency.first_token.signals, latency.first_token_tail),
@@ -80,6 +81,6 @@ FAMILIES: dict[str, tuple[Signal, ...]] = {
     "gpu": _of(gpu),
     "monitoring": _of(monitoring),
 }
-"""Signals that read each other. Of another family they read only which servers are known; the verdict and the
-objectives read all families."""
+"""Signals that read each other. Of another family they read which servers are known and how busy; the verdict, the
+objectives and comparisons of servers read all families."""
 ALL: tuple[Signal, ...] = tuple(signal for family in FAMILIES.values() for signal in family)

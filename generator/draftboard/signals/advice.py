@@ -1,9 +1,11 @@
 """What to change: the first change that the numbers suggest."""
 
+from draftboard.evidence import BLOCKS
 from draftboard.expr.nodes import InWindow, first_of
 from draftboard.quantity import Setting
 from draftboard.signals import economics, users
 from draftboard.signals.acceptance import acceptance
+from draftboard.signals.baseline import METHOD
 from draftboard.signals.comparison import acceptance_change
 from draftboard.signals.decision import Choice, Decision
 from draftboard.signals.depth import first_position
@@ -11,6 +13,7 @@ from draftboard.signals.drafting import adaptive, configured_k, k_differs
 from draftboard.signals.integrity import judged
 from draftboard.signals.signal import Code, Signal, Unit
 from draftboard.signals.traffic import draft_tokens
+from draftboard.signals.verdicts import unclear
 from draftboard.status import Status
 
 ADVICE = Decision(
@@ -48,8 +51,20 @@ ADVICE = Decision(
         "shorter": Choice(
             Code(2, "try a shorter K", Status.WARN),
             # What is lost at every k by counters of this K may be a gain at a shorter one: try that first.
-            first_of(economics.too_long, (economics.best_speedup < economics.BREAK_EVEN) & (configured_k > 1)),
-            "{best_speedup.title} of any k is {best_speedup} (a lower bound), now it is {expected_speedup}",
+            first_of(economics.too_long, (economics.no_k_pays & (configured_k > 1)).without(METHOD, *BLOCKS)),
+            "{best_k.title} is {best_k}, {shorter_gain} to {shorter_gain_high} times as fast as now; any k reaches "
+            "{best_speedup} times plain decoding at most",
+        ),
+        "off": Choice(
+            Code(4, "turn it off, or change the drafter", Status.BAD),
+            economics.no_k_pays.combined("unless", users.measured_speedup >= economics.BREAK_EVEN),
+            f"No K is expected to reach {economics.BREAK_EVEN:g}, what plain decoding gives",
+        ),
+        "longer": Choice(
+            Code(1, "try a longer K", Status.ODD),
+            economics.too_short,
+            "One more token is expected to make it {longer_gain} times as fast as now at least, if it is accepted as "
+            "often as the last one (extrapolated)",
         ),
         "drafter": Choice(
             Code(3, "look at the drafter", Status.WARN),
@@ -57,23 +72,16 @@ ADVICE = Decision(
             "{first_position.title} is {first_position}, under {thresholds.first_position:.0%}: this drafter "
             "is misaligned with its target",
         ),
-        "off": Choice(
-            Code(4, "turn it off, or change the drafter", Status.BAD),
-            (economics.best_speedup < economics.BREAK_EVEN).combined(
-                "unless", users.measured_speedup >= economics.BREAK_EVEN
-            ),
-            f"Even K = 1 is not expected to reach {economics.BREAK_EVEN:g}, what plain decoding gives",
-        ),
-        "longer": Choice(
-            Code(1, "try a longer K", Status.ODD),
-            economics.too_short,
-            "One more token is expected to make it {longer_gain} times as fast as now, if it is accepted as often as "
-            "the last one (extrapolated)",
-        ),
         "keep": Choice(
             Code(0, "keep", Status.GOOD),
+            economics.best_speedup.combined("unless", economics.may_gain).combined("unless", unclear),
+            "No other k is expected to gain more than {thresholds.gain:.0%}, at any of the costs",
+        ),
+        "measure": Choice(
+            Code(10, "measure against a baseline", Status.ODD),
             economics.best_speedup,
-            "No other k is expected to gain more than {thresholds.gain:.0%}",
+            "What to change depends on what a step costs: another K gains {shorter_gain} to {shorter_gain_high} times, "
+            "one more token {longer_gain} to {longer_gain_high}",
         ),
     }
 )
@@ -85,8 +93,9 @@ advice = Signal(
     description="The first change that the numbers suggest: rules of thumb, a starting point for a search.",
     action="Try it on one server, and compare that one with the others.",
     note="The first that holds: users wait longer than with the baseline; acceptance dropped (check "
-    "workload and drafter, not K); the drafter does not fit; another K gains, shorter before longer; "
-    "a drafter misses the first position; K = 1 does not pay; else keep. None where K differs, "
+    "workload and drafter, not K); the drafter does not fit; another K gains at any cost, "
+    "shorter before longer; no K pays; a drafter misses the first position; keep. Else the costs decide: "
+    "measure them. None where K differs, "
     "verification is adaptive or drafts are too few.",
     unit=Unit.CODE,
     expr=ADVICE.expr & judged,

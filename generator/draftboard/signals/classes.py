@@ -5,9 +5,9 @@ from functools import partial
 from draftboard.catalogue import lens
 from draftboard.expr.nodes import Expr, InWindow, ignoring, rate
 from draftboard.quantity import Setting
-from draftboard.signals.costs import draft_cost, verify_inflation
-from draftboard.signals.economics import ESTIMATE, SPEEDUP_BANDS
-from draftboard.signals.signal import Better, Signal, Unit
+from draftboard.signals.costs import CHEAP, DEAR, Case
+from draftboard.signals.economics import expected_speedup_high, expected_speedup_low
+from draftboard.signals.signal import Band, Better, Signal, Unit
 from draftboard.signals.traffic import LEAST_DRAFTS, draft_tokens
 
 ONE, BOTH = "temperature", "temperature and prompt"
@@ -74,26 +74,32 @@ class_length = _class(
     record="draftboard_spec_class_length:mean_rate{window}",
     decimals=2,
 )
-class_speedup = _class(
-    name="class_speedup",
-    title="Expected speedup by class",
-    short="Expected",
-    question="Which requests gain from speculation?",
-    description="Mean acceptance length / break-even length of the drafts of a class, at the costs c and v: below 1 "
-    "its speculative steps lose.",
-    action="Below 1, serve the class without speculation, or measure it against a baseline.",
-    note=f"Of speculative steps alone. {ESTIMATE}",
-    unit=Unit.TIMES,
-    better=Better.HIGHER,
-    bands=SPEEDUP_BANDS,
-    expr=class_length.per(
-        (rate(lens.DRAFT_TOKENS) / _drafts)
-        .combined("*", draft_cost, _EACH_CLASS)
-        .combined("+", verify_inflation, _EACH_CLASS)
-    ),
-    record="draftboard_spec_class_speedup:ratio_rate{window}",
-    decimals=2,
-)
+
+
+def _speedup(name: str, extreme: str, case: Case, bands: tuple[Band, ...]) -> Signal:
+    cost = (
+        (rate(lens.DRAFT_TOKENS) / _drafts).combined("*", case.token, _EACH_CLASS).combined("+", case.base, _EACH_CLASS)
+    )
+    return _class(
+        name=f"class_speedup_{name}",
+        title=f"Expected speedup by class, at {extreme}",
+        short=f"Expected, {extreme}",
+        question=f"How much do requests gain from speculation at {extreme}?",
+        description=f"Mean acceptance length of a class / what a step with its drafts costs, at {extreme}: below 1 its "
+        "speculative steps lose.",
+        action="Below 1 at most, serve the class without speculation, or measure it against a baseline.",
+        note="Of speculative steps alone.",
+        unit=Unit.TIMES,
+        better=Better.HIGHER,
+        bands=bands,
+        expr=class_length.per(cost),
+        record=f"draftboard_spec_class_speedup_{name}:ratio_rate{{window}}",
+        decimals=2,
+    )
+
+
+class_speedup_low = _speedup("low", "least", DEAR, expected_speedup_low.bands)
+class_speedup_high = _speedup("high", "most", CHEAP, expected_speedup_high.bands)
 class_time_per_token = _class(
     name="class_time_per_token",
     title="Time per output token by class",

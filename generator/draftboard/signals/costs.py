@@ -1,6 +1,12 @@
-"""What a step costs, in plain decode steps of the target: measured against a baseline, else as the settings say."""
+"""What a step costs, in plain decode steps of the target: measured against a baseline, else as the settings say.
+
+Where they say nothing, it is a range, of published measurements: its cheap and its dear end.
+"""
+
+from dataclasses import dataclass
 
 from draftboard.catalogue import latency
+from draftboard.evidence import LONG_PROMPT
 from draftboard.expr.nodes import (
     Aggregate,
     AsRecorded,
@@ -16,6 +22,7 @@ from draftboard.expr.nodes import (
     OverTime,
     Ref,
     constant,
+    expr,
     first_of,
     on,
     rate,
@@ -26,7 +33,7 @@ from draftboard.signals.acceptance import coverage, draft_length
 from draftboard.signals.baseline import METHOD, of_baseline, of_speculating
 from draftboard.signals.signal import Better, Signal, Unit
 from draftboard.signals.steps import STEP_TIMES_BY_BATCH
-from draftboard.signals.traffic import decode_steps, drafts
+from draftboard.signals.traffic import decode_steps, drafts, first_tokens
 
 _IS_CURVE = IsSet("draft_cost.inflation_is_curve")
 
@@ -39,7 +46,6 @@ draft_cost = Signal(
     action="Measure it, and set draft_cost.by_method.",
     note="A rule of thumb until you measure it.",
     expr=ByLabel(Setting("draft_cost.by_method"), Setting("draft_cost.default"), METHOD, drafts),
-    record="vllm_spec_decode_draft_cost:ratio",
     empty="speculation is off",
 )
 _running = capacity.batch.expr
@@ -50,13 +56,12 @@ decode_batch = Signal(
     question="How many requests share a decode step?",
     description="Decode steps of all requests / steps of the engines, or the mean number of running requests per "
     "engine where that is larger.",
-    action="Use it to read the verify inflation of draft_cost.verify_inflation.",
+    action="Compare it with the batches at which costs were measured.",
     note="Both read low: the first where several API servers count the steps of one engine, the second where "
     "engines idle in between.",
     unit=Unit.REQUESTS,
     expr=first_of(_in_a_step > _running, _running, _in_a_step),
     record="vllm_decode_batch:mean_rate{window}",
-    enabled=_IS_CURVE,
     empty="idle",
     decimals=1,
 )
@@ -121,7 +126,77 @@ verify_inflation = Signal(
     unit=Unit.STEPS,
     better=Better.LOWER,
     expr=If(KEEPS_A_PAST, first_of(_measured, _by_settings), _by_settings),
-    record="vllm_spec_decode_verify_inflation:ratio_rate{window}",
     empty="speculation is off",
     decimals=2,
 )
+
+
+ASSUMED = IsSet("draft_cost.is_assumed")
+"""Where no cost is set: then it is a range."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """An end of what a step may cost; where costs are set, both are what the settings say."""
+
+    token: Signal
+    """Of each drafted token, drafting and verifying it."""
+    base: Signal
+    """Of a step with a draft, without its drafted tokens."""
+
+
+def _case(end: str, name: str, extreme: str) -> Case:
+    """The end of that name in the settings; `name` is `low` or `high`."""
+
+    def of(part: str) -> Setting:
+        return Setting(f"draft_cost.{end}.{part}")
+
+    def by_method(part: str) -> Expr:
+        return ByLabel(of(part), of(f"other_{part}"), METHOD, drafts)
+
+    known = AtLeast(decode_batch > 0, 1)
+    batch = first_of(known, constant(of("batch"), drafts)) <= Setting("draft_cost.largest_batch")
+    # One more token in a step of so many, by the law of published measurements: batch / (knee + batch).
+    verifying = expr(1).per(expr(of("knee")).per(batch) + 1)
+    long = capacity.prompt_tokens / first_tokens > LONG_PROMPT
+    unlike = first_of(constant(of("unlike"), long), constant(1, drafts))
+    token = Signal(
+        name=f"token_cost_{name}",
+        title=f"Cost of a drafted token, at {extreme}",
+        short=f"Token cost, {extreme}",
+        question=f"What does each drafted token cost at {extreme}?",
+        description=f"Time of drafting and verifying one more token / one plain step, at {extreme}: from published "
+        "measurements of the method at this batch, or c of the settings.",
+        action="Run a baseline to measure it.",
+        note="One server in five is outside of both ends. An unknown batch widens them; none in a larger batch than "
+        "any that was measured.",
+        unit=Unit.STEPS,
+        better=Better.LOWER,
+        expr=If(ASSUMED, (verifying + by_method("token")) * unlike, draft_cost),
+        record=f"vllm_spec_decode_token_cost_{name}:ratio_rate{{window}}",
+        empty="speculation is off, or the batch is larger than any that was measured",
+        decimals=3,
+    )
+    measured = (AtLeast(step_cost, 1) - plain_share) / coverage - draft_length * token
+    assumed = (by_method("draft") + by_method("step") / coverage + 1) * unlike
+    base = Signal(
+        name=f"base_cost_{name}",
+        title=f"Cost of a step besides its drafted tokens, at {extreme}",
+        short=f"Base cost, {extreme}",
+        question=f"What does a step with a draft cost at {extreme}, however short the draft is?",
+        description=f"A plain step, and what a draft adds whatever its length, at {extreme}: from published "
+        "measurements of the method, the rest of a measured step cost, or v of the settings.",
+        action="Run a baseline to measure it.",
+        unit=Unit.STEPS,
+        better=Better.LOWER,
+        expr=If(ASSUMED, If(KEEPS_A_PAST, first_of(measured, assumed), assumed), verify_inflation),
+        record=f"vllm_spec_decode_base_cost_{name}:ratio_rate{{window}}",
+        empty="speculation is off",
+        decimals=2,
+    )
+    return Case(token, base)
+
+
+CHEAP, DEAR = _case("cheap", "low", "least"), _case("dear", "high", "most")
+token_cost_low, base_cost_low = CHEAP.token, CHEAP.base
+token_cost_high, base_cost_high = DEAR.token, DEAR.base

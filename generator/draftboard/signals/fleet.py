@@ -7,7 +7,7 @@ from draftboard.expr.scope import Level
 from draftboard.signals import acceptance, capacity, costs, traffic
 from draftboard.signals.comparison import BESIDE
 from draftboard.signals.latency import per_token
-from draftboard.signals.signal import Better, Signal, Unit, good_from, within
+from draftboard.signals.signal import Band, Better, Signal, Unit, within
 from draftboard.signals.traffic import enough_drafts
 from draftboard.status import Status
 
@@ -17,26 +17,32 @@ def _of_its_model(signal: Signal, how: str, figure: Expr) -> Expr:
     return Binary(signal.at(Level.MODEL), how, figure, BESIDE)
 
 
-_cost_of_drafts = _of_its_model(costs.draft_cost, "*", acceptance.draft_length)
+def _above(case: costs.Case) -> Expr:
+    """An engine's acceptance length, less what its mean draft costs."""
+    cost_of_tokens = _of_its_model(case.token, "*", acceptance.draft_length)
+    return acceptance.acceptance_length - _of_its_model(case.base, "+", cost_of_tokens)
+
+
 length_margin = Signal(
     name="length_margin",
-    title="Acceptance length above break-even",
+    title="Acceptance length above break-even, at most",
     short="Margin",
     question="Does an engine's acceptance length pay?",
-    description="Acceptance length of an engine - its break-even length: its mean draft length x c + v, with its "
-    "model's draft cost c and verify inflation v.",
+    description="Acceptance length of an engine - its break-even length at its model's least costs: draft length x "
+    "cost of a drafted token + base cost.",
     action="Below 0, compare the engine's traffic and arguments with the others'.",
-    note="Of speculative steps alone, and as good as the model's c and v are: the verdict on the load is the model's.",
+    note="Of speculative steps alone, and as good as costs are known: the verdict on the load is the model's.",
     unit=Unit.TOKENS,
     better=Better.HIGHER,
-    expr=acceptance.acceptance_length - _of_its_model(costs.verify_inflation, "+", _cost_of_drafts),
+    expr=_above(costs.CHEAP),
     levels=(Level.ENGINE,),
-    bands=good_from(0, good="above-break-even", under="below-break-even", status=Status.BAD),
+    bands=(Band("below-break-even", None, Status.BAD), Band("above-break-even", 0, Status.NEUTRAL)),
     decimals=2,
     least=None,
 )
 judged_margin = length_margin & enough_drafts
 """Of engines with enough drafts."""
+pays_at_any_cost = (_above(costs.DEAR) >= 0) & enough_drafts
 
 
 def _spread(signal: Signal, *, action: str) -> Signal:

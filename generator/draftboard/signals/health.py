@@ -23,7 +23,7 @@ from draftboard.signals.decision import Choice, Decision
 from draftboard.signals.signal import Better, Code, Signal, Unit, within
 from draftboard.signals.states import STATES, gone, state
 from draftboard.signals.traffic import BOTH_LEVELS
-from draftboard.signals.verdicts import VERDICT, verdict, verdict_is
+from draftboard.signals.verdicts import VERDICT, unclear, verdict, verdict_is
 from draftboard.status import Status
 
 _AN_ENGINE, _A_MODEL = AtLevel(Level.ENGINE), Not(AtLevel(Level.ENGINE))
@@ -87,7 +87,8 @@ HEALTH = Decision(
         ),
         "silent": Choice(Code(15, "no vLLM metrics", Status.ODD), STATES.any_of(state, "silent")),
         "pays": Choice(Code(16, "pays", Status.GOOD), verdict_is("pays", "faster"), possible=_A_MODEL),
-        "above": Choice(Code(17, "above break-even", Status.GOOD), fleet.judged_margin, possible=_AN_ENGINE),
+        "above": Choice(Code(17, "above break-even", Status.GOOD), fleet.pays_at_any_cost, possible=_AN_ENGINE),
+        "not measured": Choice(Code(22, "gain not measured", Status.QUIET), If(_A_MODEL, unclear, fleet.judged_margin)),
         # Too few drafts are no reason to look for drafts. The verdict follows the state by an evaluation.
         "few drafts": Choice(
             Code(18, "few drafts", Status.QUIET),
@@ -110,7 +111,8 @@ health = Signal(
     action="Act on red and amber, from the top.",
     note=f"From the worst: {', '.join(code.says for code in HEALTH.codes)}. Servers down: some do not answer. Users "
     "wait: a new request queues longer than thresholds.queue_wait. Critical alert, warning: an alert fires whose cause "
-    "no other word tells. Unclear: the counters contradict each other or are incomplete.",
+    "no other word tells. Unclear: the counters contradict each other or are incomplete. Gain not measured: nobody "
+    "measured what a step costs, and by published costs it may pay or not.",
     unit=Unit.CODE,
     expr=HEALTH.expr,
     record="vllm_health:enum_rate{window}",

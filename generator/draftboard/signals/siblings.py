@@ -2,7 +2,6 @@
 
 from draftboard.catalogue import latency, serving
 from draftboard.expr.nodes import (
-    AtLeast,
     Binary,
     Expr,
     InWindow,
@@ -25,7 +24,6 @@ from draftboard.status import Status
 _TWICE = 2
 """How many times the share or the wait of the others a server's must be."""
 _OF_SERVICE = on(Labels("scope"), Labels("job"), Labels("model_name"), group="right")
-_OF_SERVER = on(Labels("scope"), Labels("job"), Labels("instance"), group="left")
 _OF_MODEL = Matching((Labels("instance"),), group="right")
 
 
@@ -40,18 +38,15 @@ def _others(figure: Expr, level: Level, beside: Matching) -> Expr:
     return Binary(total, "-", figure, beside)
 
 
-_refused = rate(serving.ADMISSION_REJECTIONS, by=())
-_failed = responses.http_requests.where("status", "5xx").sum("status")
-# A rejected request is answered with 503, and the queue of a server that rejects is an alert of its own.
-_faults = first_of(AtLeast(Binary(_failed, "-", _refused, _OF_SERVER), 0), _failed)
-
-
 def _fails(bad: Expr, every: Expr) -> Expr:
     others = _others(bad, Level.SERVICE, _OF_SERVICE) / _others(every, Level.SERVICE, _OF_SERVICE)
     share = requests.more_than_chance(InWindow(bad), InWindow(every)) > Setting("thresholds.errors")
     return share > others * _TWICE
 
 
+_failed = responses.http_requests.where("status", "5xx").sum("status")
+# A limit of the queue that rejects requests, with 503, does what it is for.
+_rejects = _of_server(rate(serving.ADMISSION_REJECTIONS, by=())) > 0
 _steps = rate(latency.STEP_LATENCY.count)
 _step_seconds = rate(latency.STEP_LATENCY.sum)
 _other_steps = _others(_steps, Level.MODEL, _OF_MODEL)
@@ -94,10 +89,10 @@ server_outlier = Signal(
     description="1 for a server whose requests fail, whose decode steps are slow, that gets no request or lets "
     "requests wait, unlike the model's other servers now.",
     action="Take it out of rotation, and compare its log, GPU and arguments with the others'.",
-    note="Fails: over thresholds.errors, without requests rejected by a queue limit, and twice the share of the "
-    "others. Slow: over thresholds.slow_steps times the others' mean step while it generates and reads no more tokens "
-    "than they do. Waits: over thresholds.queue_wait, and twice as long as the others. Steps and traffic are compared "
-    "between servers of one method and variant.",
+    note="Fails: over thresholds.errors, and twice the share of the others; 5xx do not count while a limit of the "
+    "queue rejects requests. Slow: over thresholds.slow_steps times the others' mean step while it generates and reads "
+    "no more tokens than they do. Waits: over thresholds.queue_wait, and twice as long as the others. Steps and "
+    "traffic are compared between servers of one method and variant.",
     unit=Unit.CODE,
     better=Better.LOWER,
     expr=merged(
@@ -106,7 +101,7 @@ server_outlier = Signal(
             "requests fail": constant(
                 1,
                 first_of(
-                    _fails(_faults, responses.http_responses.expr),
+                    _fails(_failed, responses.http_responses.expr).combined("unless", _rejects),
                     _fails(
                         _of_server(requests.requests_finished.where("finished_reason", "error").sum("finished_reason")),
                         _of_server(requests.request_rate),

@@ -1,15 +1,17 @@
 """Whether speculation pays, and on what that rests."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from draftboard.evidence import SETTLES, UNKNOWN_LOAD
 from draftboard.expr.nodes import Condition, Expr, IsSet
 from draftboard.quantity import Setting
 from draftboard.signals import economics, users
 from draftboard.signals.baseline import METHOD
-from draftboard.signals.costs import KEEPS_A_PAST, step_cost
+from draftboard.signals.costs import ASSUMED as COSTS_ASSUMED
+from draftboard.signals.costs import KEEPS_A_PAST, decode_batch, step_cost
 from draftboard.signals.decision import Choice, Decision
 from draftboard.signals.integrity import contradicting
-from draftboard.signals.signal import Code, Signal, Unit
+from draftboard.signals.signal import Band, Code, Signal, Unit
 from draftboard.signals.traffic import draft_tokens, drafts, enough_drafts
 from draftboard.status import Status
 
@@ -28,33 +30,40 @@ ASSUMED = "assumed"
 _BY_USERS = "{measured_speedup.title} {measured_speedup} against the baseline at like load"
 
 
-def _by_bands(
-    signal: Signal,
+def _rows(
+    bands: Sequence[Band],
+    is_in: Mapping[str, Expr],
     basis: str,
     first: int,
     reason: str,
     *,
-    is_in: Mapping[str, Expr] | None = None,
     where: Expr = enough_drafts,
     possible: Condition | None = None,
 ) -> dict[str, Choice]:
-    """A row for each band of a speedup, from the lowest; codes are counted from `first`.
-
-    `is_in` says by band when it holds, where its bound alone does not.
-    """
-    bands = signal.bands
+    """A row for each band of a speedup, from the lowest; codes are counted from `first`, `is_in` says when it holds."""
     return {
         f"{band.name}, {basis}": Choice(
             Code(first + number, f"{band.says} ({basis})", band.status),
-            (is_in[band.name] if is_in else signal if upper is None else signal < upper) & where,
+            is_in[band.name] & where,
             reason.replace("{basis}", basis),
             basis,
             possible,
         )
-        for number, (band, upper) in enumerate(zip(bands, (*(band.at for band in bands[1:]), None), strict=True))
+        for number, band in enumerate(bands)
     }
 
 
+_LOSES, _EVEN, _PAYS = economics.SPEEDUP_BANDS
+UNCLEAR = Band("unclear", _EVEN.at, Status.ODD)
+"""Where it depends on the costs whether speculation pays."""
+_not_all = economics.expected_speedup_low < Setting("thresholds.pays_clearly")
+_EXPECTED_IS = {
+    _LOSES.name: economics.expected_speedup_high < economics.BREAK_EVEN,
+    _EVEN.name: _not_all,
+    UNCLEAR.name: _not_all,
+    _PAYS.name: economics.expected_speedup_low,
+}
+"""What holds at both ends, from the first on; between measured costs, which are one number, is about even."""
 _calibrated = enough_drafts.where(METHOD, Setting("draft_cost.calibrated"))
 
 # A measurement outranks what is expected; neither counts where the counters themselves are wrong, or too few.
@@ -75,18 +84,24 @@ VERDICT = Decision(
             (drafts > 0) & draft_tokens.equals(0),
             "No token was drafted: a grammar rejects every draft, or a counter does not increase",
         ),
-        **_by_bands(users.measured_speedup, MEASURED, 3, _BY_USERS, is_in=users.speedup_is),
-        **_by_bands(
-            *(economics.expected_speedup, BY_STEPS, 10, _BY_STEPS),
+        **_rows(users.measured_speedup.bands, users.speedup_is, MEASURED, 3, _BY_USERS),
+        **_rows(
+            *(economics.SPEEDUP_BANDS, _EXPECTED_IS, BY_STEPS, 10, _BY_STEPS),
             where=enough_drafts & step_cost,
             possible=KEEPS_A_PAST,
         ),
-        **_by_bands(
-            *(economics.expected_speedup, "calibrated", 13, _BY_COSTS),
+        **_rows(
+            *(economics.SPEEDUP_BANDS, _EXPECTED_IS, "calibrated", 13, _BY_COSTS),
             where=_calibrated,
             possible=IsSet("draft_cost.calibrated"),
         ),
-        **_by_bands(economics.expected_speedup, ASSUMED, 0, _BY_COSTS),
+        **_rows((_LOSES, UNCLEAR, _PAYS), _EXPECTED_IS, ASSUMED, 0, _BY_COSTS),
+        "unknown load": Choice(
+            Code(16, UNKNOWN_LOAD, Status.ODD),
+            (drafts > 0) & (decode_batch > Setting("draft_cost.largest_batch")),
+            f"No published measurement had a batch of {{decode_batch:,.0f}} requests: {SETTLES}",
+            possible=COSTS_ASSUMED,
+        ),
         "unknown": Choice(
             Code(8, "decode steps are unknown", Status.ODD),
             drafts > 0,
@@ -103,10 +118,11 @@ verdict = Signal(
     title="Verdict",
     question="Does speculation pay for this model?",
     description="Measured speedup against a baseline at like load, where there is one; else the expected speedup: with "
-    "step times measured in batches of the same size, with calibrated costs, or with assumed ones.",
+    "step times measured in batches of the same size, with calibrated costs, or what holds at both ends of assumed "
+    "ones.",
     action="Where speculation costs more than it saves, follow the advice.",
-    note="The expected speedup is that over all decode steps. Withheld where the counters contradict each "
-    "other or there are too few drafts. The bounds are settings.",
+    note="The expected speedup is that over all decode steps. Unclear: it pays at one end of the costs, not at the "
+    "other. Withheld where the counters contradict each other or there are too few drafts. The bounds are settings.",
     unit=Unit.CODE,
     expr=VERDICT.expr,
     record="vllm_spec_decode_verdict:enum_rate{window}",
@@ -114,9 +130,12 @@ verdict = Signal(
 )
 
 loses = VERDICT.any_of(verdict, *(f"loses, {basis}" for basis in _EXPECTATIONS))
-"""Where it is expected that speculation costs more than it saves, and users' own times do not tell."""
+"""Where it is expected, at all costs, that speculation costs more than it saves, and users' own times do not tell."""
+unclear = VERDICT.any_of(verdict, f"{UNCLEAR.name}, {ASSUMED}", "unknown load")
+"""Where it depends on costs that nobody measured whether speculation pays."""
 
 
 def verdict_is(band: str, measured: str) -> Expr:
     """Where the verdict is this band of the expected speedup, or that one of the measured."""
-    return VERDICT.any_of(verdict, f"{measured}, measured", *(f"{band}, {basis}" for basis in _EXPECTATIONS))
+    rows = (f"{measured}, {MEASURED}", *(f"{band}, {basis}" for basis in _EXPECTATIONS))
+    return VERDICT.any_of(verdict, *(row for row in rows if row in VERDICT.choices))

@@ -2,7 +2,7 @@
 
 from draftboard.dashboards.page import Page, row
 from draftboard.dashboards.panels import failures, heatmap, listing, scatter, stat, totals, trend, trends
-from draftboard.signals import Level, acceptance, capacity, economics, gpu, monitoring, requests, traffic, users
+from draftboard.signals import Level, capacity, economics, gpu, monitoring, requests, traffic, users
 from draftboard.signals.signal import Unit
 
 PAGE = Page(
@@ -22,8 +22,8 @@ PAGE = Page(
         ),
         row(
             "Does speculation pay at this load?",
-            scatter(capacity.batch, acceptance.acceptance_length),
-            scatter(capacity.batch, economics.expected_speedup),
+            scatter(capacity.batch, economics.expected_speedup_low),
+            scatter(capacity.batch, economics.expected_speedup_high),
             *trends(users.measured_speedup, capacity.batch),
         ),
         row(

@@ -45,10 +45,10 @@ PAGE = Page(
             *map(variant_bars, _DECIDING),
             table(
                 "Variants by measured speedup",
-                *(versus.ranked_speedup, users.speedup_low, users.speedup_high, economics.expected_speedup),
+                *(versus.ranked_speedup, users.speedup_low, users.speedup_high),
+                *(economics.expected_speedup_low, economics.expected_speedup_high),
                 *(first_token.mean, per_token.mean, end_to_end.mean),
-                acceptance.tokens_per_step,
-                *(requests.request_rate, capacity.batch, capacity.kv_cache_usage, versus.cost_of_tokens),
+                *(acceptance.tokens_per_step, capacity.batch, versus.cost_of_tokens),
                 worst=(versus.ranked_speedup,),
                 best_first=True,
                 height=7,

@@ -6,12 +6,12 @@ from functools import partial
 from draftboard.lab.replay.story import Chapter, Story, clock, in_words, numbers_of
 from draftboard.output import Block, Document, Heading, Note, Table, Text, columns
 from draftboard.signals.acceptance import tokens_per_step
-from draftboard.signals.economics import needed_per_step
+from draftboard.signals.economics import step_cost_high, step_cost_low
 from draftboard.signals.signal import NOTHING
 from draftboard.signals.users import measured_speedup
 from draftboard.signals.verdicts import verdict
 
-_SHOWN = (tokens_per_step, needed_per_step, measured_speedup)
+_SHOWN = (tokens_per_step, step_cost_low, step_cost_high, measured_speedup)
 
 
 def brief(story: Story) -> Document:

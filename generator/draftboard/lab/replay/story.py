@@ -31,7 +31,13 @@ from draftboard.signals import Scope, Signal
 from draftboard.signals.acceptance import acceptance, acceptance_length, draft_length, tokens_per_step
 from draftboard.signals.advice import advice
 from draftboard.signals.depth import survival
-from draftboard.signals.economics import best_k, expected_speedup, needed_per_step
+from draftboard.signals.economics import (
+    best_k,
+    expected_speedup_high,
+    expected_speedup_low,
+    step_cost_high,
+    step_cost_low,
+)
 from draftboard.signals.latency import end_to_end, first_token, per_token, step
 from draftboard.signals.requests import request_rate, requests_waiting
 from draftboard.signals.signal import NOTHING, worded
@@ -41,7 +47,10 @@ from draftboard.signals.users import measured_speedup
 from draftboard.signals.verdicts import verdict
 
 _MOST_MOMENTS = 60
-_SPEEDUP = (tokens_per_step, needed_per_step, expected_speedup, measured_speedup)
+_SPEEDUP = (
+    *(tokens_per_step, step_cost_low, step_cost_high, expected_speedup_low, expected_speedup_high),
+    measured_speedup,
+)
 _DEPTH = (acceptance, acceptance_length, draft_length, best_k)
 _LATENCY = (request_rate, requests_waiting, first_token.mean, per_token.mean, step.mean, end_to_end.mean)
 _NUMBERS = (*_SPEEDUP, *_DEPTH, *_LATENCY)
