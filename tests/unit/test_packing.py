@@ -24,12 +24,12 @@ def grouped(rules: Sequence[RecordingRule], longest: int, families: Sequence[str
     ]
 
 
-def test_what_fits_stays_whole() -> None:
-    assert grouped(made([], [0], [], [2], []), longest=5) == [[0, 1, 2, 3, 4]]
+def test_what_fits_stays_whole_and_fills_what_is_left_of_a_group() -> None:
+    assert grouped(made([], [0], [], [2], []), longest=3) == [[0, 1, 4], [2, 3]]
 
 
-def test_what_others_are_made_of_is_one_group_and_comes_first() -> None:
-    assert grouped(made([], [0], [], [2], []), longest=3) == [[0, 2, 4], [1, 3]]
+def test_what_reads_most_has_all_that_it_reads_in_its_group() -> None:
+    assert grouped(made([], [], [0], [0], [0, 1]), longest=3) == [[0, 1, 4], [2, 3]]
 
 
 def test_what_does_not_fit_begins_a_later_group() -> None:
@@ -42,8 +42,8 @@ def test_a_chain_longer_than_a_group_is_cut_at_full_groups() -> None:
     assert grouped(made([], *([number] for number in range(6))), longest=3) == [[0, 1, 2], [3, 4, 5], [6]]
 
 
-def test_chains_that_meet_late_cross_two_borders_however_long_they_are() -> None:
-    assert grouped(made([], [0], [1], [], [3], [4], [2, 5]), longest=3) == [[0, 1, 3], [2, 4, 5], [6]]
+def test_chains_that_meet_late_cross_one_border_however_long_they_are() -> None:
+    assert grouped(made([], [0], [1], [], [3], [4], [2, 5]), longest=3) == [[0, 1, 2], [3, 4, 5], [6]]
 
 
 def test_a_group_has_rules_of_one_family_and_follows_those_that_it_reads() -> None:

@@ -39,19 +39,16 @@ def depths(read: Mapping[str, AbstractSet[str]]) -> dict[str, int]:
 def packed(rules: Sequence[tuple[str, RecordingRule]], longest: int = LONGEST) -> list[tuple[str, list[RecordingRule]]]:
     """The rules, each with the name of its family, in groups of one family and of `longest` at most.
 
-    Each rule and each group is behind what it reads. What most rules of a family are made of is its first group, so
-    that those who compare two such records read them of one moment. Another record joins the groups of what it reads
-    where all of them fit in one, and otherwise begins a later one.
+    Each rule and each group is behind what it reads. A record joins the groups of what it reads where all of them fit
+    in one, and otherwise begins a later one. Among records of like depth those that read most choose first: they
+    compare counters, which have to be of one moment.
     """
     read, family = reads(rule for _, rule in rules), {rule.record: name for name, rule in rules}
+    depth = depths(read)
     crossed, part = dict[str, int](), dict[str, set[str]]()
-    for name in dict.fromkeys(family.values()):
-        stem = _stem({record for record in read if family[record] == name}, read, longest)
-        crossed.update(dict.fromkeys(stem, 0))
-        part.update(dict.fromkeys(stem, stem))
-    for record, below in ((record, below) for record, below in read.items() if record not in part):
-        beside = {one for one in below if family[one] == family[record]}
-        later = max((crossed[one] + (one not in beside) for one in below), default=0)
+    for record in sorted(read, key=lambda record: (depth[record], -len(read[record]))):
+        beside = {one for one in read[record] if family[one] == family[record]}
+        later = max((crossed[one] + (one not in beside) for one in read[record]), default=0)
         while len(whole := {record}.union(*(part[one] for one in beside if crossed[one] == later))) > longest:
             later += 1
         crossed[record] = later
@@ -67,17 +64,3 @@ def packed(rules: Sequence[tuple[str, RecordingRule]], longest: int = LONGEST) -
             room |= one
     groups.sort(key=lambda group: group[0])
     return [(name, [rule for _, rule in rules if rule.record in group]) for _, name, group in groups]
-
-
-def _stem(family: AbstractSet[str], read: Mapping[str, AbstractSet[str]], longest: int) -> set[str]:
-    """The first group of a family that needs several: the lowest records, and of them what most others are made of."""
-    if len(family) <= longest:
-        return set()
-    own, above = set[str](), {record: set[str]() for record in read}
-    for record, below in read.items():
-        own |= {record} if record in family and below <= own else set()
-    for record in reversed(list(read)):
-        for one in read[record]:
-            above[one] |= {record} | above[record]
-    depth, number = depths(read), {record: number for number, record in enumerate(read)}
-    return set(sorted(own, key=lambda record: (depth[record], -len(above[record]), number[record]))[:longest])
