@@ -100,7 +100,14 @@ def _expected(told: dict[str, Counts], settings: Settings) -> dict[int, dict[str
 
 
 def test_numpy_and_promtool_say_the_same_minute_by_minute(promtool: Path, tmp_path: Path) -> None:
-    settings = Settings.model_validate({"max_draft_tokens": K, "rules": {"baseline": "2h", "compare_with": "20m"}})
+    settings = Settings.model_validate(
+        {
+            "max_draft_tokens": K,
+            "rules": {"baseline": "2h", "compare_with": "20m"},
+            # With costs that are set, both ends of the expected speedup are one.
+            "draft_cost": {"by_method": {METHOD: 0.05}, "verify_inflation": 1.0},
+        }
+    )
     told = _hours(np.random.default_rng(3))
     expected = _expected(told, settings)
     minutes = max(counts.drafts.shape[-1] for counts in told.values())

@@ -388,7 +388,7 @@ def _inhibitions() -> list[tuple[str, re.Pattern[str], tuple[str, ...]]]:
 
 _ALERT = re.compile(r'\{(?P<labels>__name__="ALERTS"[^{}]*)\} 1E\+00')
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
-_MOMENT = re.compile(r'expr: "ALERTS[^\n]*, time: (?P<time>[\dhms]+),')
+_MOMENT = re.compile(r'expr: "ALERTS[^\n]*, time: (?P<time>[\ddhms]+),')
 
 
 def _minute(time: str) -> int:
