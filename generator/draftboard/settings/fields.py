@@ -114,8 +114,11 @@ def _as_one(value: dict[str, float]) -> float | dict[str, float]:
     return next(iter(value.values())) if len(value) == 1 else value
 
 
+WHOLE = "whole"
+"""Marks a table whose keys are points of one curve: those of the default belong to another."""
 InflationByBatch = Annotated[
     dict[_BatchSize, _Inflation],
+    WHOLE,
     Field(min_length=1, max_length=64),
     BeforeValidator(_by_batch),
     PlainSerializer(_as_one),

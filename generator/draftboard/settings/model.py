@@ -17,7 +17,7 @@ from draftboard.files import Table, first_mistake, read_toml
 from draftboard.quantity import LeftOpen
 from draftboard.settings import fields
 from draftboard.settings.costs import Cost, DraftCost
-from draftboard.settings.fields import Delay, MethodName, ModelPattern, Positive, Templated, Url, written
+from draftboard.settings.fields import WHOLE, Delay, MethodName, ModelPattern, Positive, Templated, Url, written
 from draftboard.settings.labels import ADDED_LABELS, SERIES_LABELS, LabelKey, LabelName, Labels
 from draftboard.settings.objectives import Buckets, Objectives, check_measurable
 from draftboard.settings.rules import Rules
@@ -215,10 +215,6 @@ def load(path: Path | None) -> Settings:
         raise DraftboardError(f"{path}: {first_mistake(error, Settings, 'settings')}") from None
 
 
-_WHOLE = {"verify_inflation"}
-"""Tables whose keys are points of one curve: those of the default are of another."""
-
-
 def _overlaid(defaults: BaseModel, document: dict[str, Any]) -> dict[str, Any]:
     """The document, in which naming one key of a table of the user's own keys keeps its other defaults.
 
@@ -229,6 +225,10 @@ def _overlaid(defaults: BaseModel, document: dict[str, Any]) -> dict[str, Any]:
         held = getattr(defaults, key, None)
         if isinstance(held, BaseModel) and isinstance(table, dict):
             merged[key] = _overlaid(held, table)
-        elif isinstance(held, Mapping) and isinstance(table, dict) and key not in _WHOLE:
+        elif isinstance(held, Mapping) and isinstance(table, dict) and WHOLE not in _marks(defaults, key):
             merged[key] = {**held, **table}
     return merged
+
+
+def _marks(table: BaseModel, key: str) -> list[Any]:
+    return type(table).model_fields[key].metadata

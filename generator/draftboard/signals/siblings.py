@@ -44,7 +44,6 @@ def _fails(bad: Expr, every: Expr) -> Expr:
     return share > others * _TWICE
 
 
-_failed = responses.http_requests.where("status", "5xx").sum("status")
 # A limit of the queue that rejects requests, with 503, does what it is for.
 _rejects = _of_server(rate(serving.ADMISSION_REJECTIONS, by=())) > 0
 _steps = rate(latency.STEP_LATENCY.count)
@@ -101,7 +100,7 @@ server_outlier = Signal(
             "requests fail": constant(
                 1,
                 first_of(
-                    _fails(_failed, responses.http_responses.expr).combined("unless", _rejects),
+                    _fails(responses.http_failures.expr, responses.http_responses.expr).combined("unless", _rejects),
                     _fails(
                         _of_server(requests.requests_finished.where("finished_reason", "error").sum("finished_reason")),
                         _of_server(requests.request_rate),
