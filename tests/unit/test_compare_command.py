@@ -1,9 +1,9 @@
 """`draftboard compare` as a user types it: its forms, its exit codes, and how it ends when it cannot compare."""
 
 import contextlib
-import lzma
 import io
 import json
+import lzma
 import os
 from collections.abc import Iterator
 from dataclasses import replace
