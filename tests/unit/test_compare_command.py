@@ -1,9 +1,9 @@
 """`draftboard compare` as a user types it: its forms, its exit codes, and how it ends when it cannot compare."""
 
 import contextlib
-import gzip
 import io
 import json
+import lzma
 import os
 from collections.abc import Iterator
 from dataclasses import replace
@@ -61,7 +61,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 def recorded(method: str, folder: Path) -> Pages:
     scrapes: dict[float, list[str]] = {}
-    with gzip.open(RECORDING, "rt") as text:
+    with lzma.open(RECORDING, "rt") as text:
         for line in text:
             if not line.startswith(("#", "up{")) and f'spec_method="{method}"' in line:
                 series, value, at = line.rsplit(" ", 2)

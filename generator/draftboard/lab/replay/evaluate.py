@@ -1,6 +1,7 @@
 """Evaluating the rules over a recording, OpenMetrics text with timestamps, as Prometheus would have at the time."""
 
 import gzip
+import lzma
 import math
 import re
 import tempfile
@@ -140,12 +141,12 @@ def in_passes(groups: Sequence[Group]) -> list[list[RecordingRule]]:
 
 def unpack(source: Path, target: Path) -> tuple[float, float]:
     """Write a recording's samples that rules and panels read as plain text; returns the first and last Unix time."""
-    opened = gzip.open if source.suffix == ".gz" else open
+    opened = {".gz": gzip.open, ".xz": lzma.open}.get(source.suffix, open)
     try:
         with opened(source, "rt", encoding="utf-8") as packed, target.open("w", encoding="utf-8") as plain:
             times = set(_copied(packed, plain))
         return min(times), max(times)
-    except (OSError, EOFError, zlib.error) as error:
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise DraftboardError(f"{source}: cannot read the recording: {error}") from None
     except ValueError as error:
         expected = "OpenMetrics text with a timestamp on every sample, in order"
