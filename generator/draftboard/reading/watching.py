@@ -41,8 +41,8 @@ def watch(
     """The pages of each server in order of time, and why others have none.
 
     The first and the last are needed, and read whole; one in between may be missed. What readings take is waited less,
-    so that many servers, or slow ones, do not lengthen the window. The first error is raised without any server, or with
-    `needs_all` without one of them: before the window where it is known by then.
+    so that many servers, or slow ones, do not lengthen the window. The first error is raised without any server, or,
+    with `needs_all`, without one of them: before the window where it is known by then.
     """
     urls, began, missing = urls_of(source.addresses), time.monotonic(), dict[httpx.URL, DraftboardError]()
     seconds = source.window.seconds
