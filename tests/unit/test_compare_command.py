@@ -350,6 +350,15 @@ def test_two_servers_are_read_over_the_same_time(servers: tuple[str, str]) -> No
     assert json.loads(as_json(compare(first, second)))["verdict"]["says"] is None
 
 
+@pytest.mark.parametrize("dead", [0, 1])
+def test_a_side_that_does_not_answer_is_reported_before_the_window(servers: tuple[str, str], dead: int) -> None:
+    waits: list[float] = []
+    first, second = (("127.0.0.1:1", servers[0]), (servers[0], "127.0.0.1:1"))[dead]
+    with pytest.raises(DraftboardError, match=r"127\.0\.0\.1:1/metrics: cannot connect"):
+        sides((first, second), Settings(), sleep=waits.append)
+    assert waits == []
+
+
 def test_a_server_may_be_compared_with_a_saved_report(servers: tuple[str, str], saved: tuple[Path, Path]) -> None:
     first, second = sides((str(saved[0]), servers[1]), Settings(), sleep=lambda _: None)
     assert first.report.models == PLAIN.report.models
