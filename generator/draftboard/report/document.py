@@ -72,8 +72,8 @@ def _blocks(report: Report, settings: Settings, *, engines: bool) -> Iterator[Bl
 
 def _headline(model: ModelReport) -> Text:
     """Whether users wait, then whether speculation pays."""
-    waits, pays = model.waiting.says, verdict_of(model)
-    return Text(f"{waits}; {pays}", Status.BAD) if waits else Text(pays, status_of(model))
+    waits, pays = model.waiting.says, verdict_text(model)
+    return Text(f"{waits}; {pays.words}", Status.BAD) if waits else pays
 
 
 def _numbers(model: ModelReport, settings: Settings) -> Table:
@@ -191,11 +191,10 @@ def _engines(model: ModelReport) -> Table:
     titles = (*(signal.title for signal in shown.values()), "To others", traffic.drafts.title)
     rows: list[tuple[Cell, ...]] = []
     for engine in model.engines:
-        says = Text(verdict_of(engine), status_of(engine))
         numbers = (worded(signal, getattr(engine.speculation, name, None)) for name, signal in shown.items())
         to_others = worded(comparison.length_to_others, engine.length_to_others)
         counted = f"{engine.sample.drafts:,.0f}" if engine.sample else NOTHING
-        rows.append((engine.engine or NOTHING, engine.server, says, *numbers, to_others, counted))
+        rows.append((engine.engine or NOTHING, engine.server, verdict_text(engine), *numbers, to_others, counted))
     return Table(columns("Engine", "Server", verdict.title, numbers=titles), tuple(rows), title="Engines")
 
 
@@ -220,6 +219,11 @@ def verdict_of(entry: Judged) -> str:
     text = ": ".join(filter(None, (says, result.advice)))
     # A server that is down now may have drafted within the time.
     return text if text and entry.state == STATES["drafting"].says else ", ".join(filter(None, (entry.state, text)))
+
+
+def verdict_text(entry: Judged) -> Text:
+    """The words of `verdict_of`, with what they mean."""
+    return Text(verdict_of(entry), status_of(entry))
 
 
 def warnings(model: ModelReport) -> list[str]:
