@@ -153,7 +153,7 @@ def source(replay: Replay) -> Recorded:
 
 
 def test_a_calibration_never_pools_them(replay: Replay) -> None:
-    with pytest.raises(DraftboardError, match=r"env has several values \('', 'prod', 'staging'\).*labels.together"):
+    with pytest.raises(DraftboardError, match=r"rack has several values \('', 'r1', 'r2'\).*labels.together"):
         of_history(replace(source(replay), model=MODEL), replay.settings, at=END)
 
 
