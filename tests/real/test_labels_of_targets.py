@@ -88,8 +88,8 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def replayed(recording: Path, settings: Settings, stack: ExitStack) -> Replay:
-    asked = {"": acceptance} | of_setups(settings) | of_outcomes(settings)
-    groups, _ = behind([promql_of(each, Scope(settings)) for each in asked.values()], settings)
+    asked = (acceptance, *of_setups(settings).values(), *of_outcomes(settings).values())
+    groups, _ = behind([promql_of(each, Scope(settings)) for each in asked], settings)
     prometheus, promtool = program("prometheus"), program("promtool")
     return stack.enter_context(
         replaying(recording, settings, recording_rules=groups, prometheus=prometheus, promtool=promtool)
