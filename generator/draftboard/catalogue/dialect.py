@@ -53,6 +53,8 @@ class Dialect:
     exposed_kinds: Mapping[Kind, Presence] = field(default_factory=dict)
     sign: str = ""  # A series that shows the program before the engine has exposed any of its own.
     engine_label: str = ""  # The label that tells engines of one target apart, where it is not vLLM's.
+    begins_after: Mapping[Metric, Metric] = field(default_factory=dict)
+    """By counter: one of its engine that is there before it, so that its first value was counted since then."""
     seen_by: Metric = serving.REQUESTS_RUNNING  # The series by which a server is known for as long as it runs.
     in_flight: Metric | None = None  # A gauge of requests inside each engine, where vLLM's own does not stay.
     finished: Metric | None = None  # A counter of requests by replica, beside `in_flight`, from the first.
