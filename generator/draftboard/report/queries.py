@@ -141,6 +141,10 @@ class Queries:
             for labels, of_model in found.items()
         }
 
+    def begins(self, signal: Signal, within: Duration) -> bool:
+        """Whether a signal has no value that long before the end."""
+        return not self.client.query(promql_of(signal, self._scope(Level.MODEL)), self.at - within.seconds)
+
     def ask(self, levels: tuple[Level, ...], parts: Parts, progress: Progress) -> Counts:
         """Ask for every base signal at some levels."""
         answers, before = dict[tuple[str, Level], Vector](), dict[tuple[str, Level], Vector]()
