@@ -516,6 +516,7 @@ def test_every_signal_is_shown_or_serves_another_that_is(settings: Settings) -> 
         "requests_rejected",  # shown as a share of the arrivals
         *("preemptions", "prompt_tokens_by_source"),  # the first shown per request, both read by runbooks
         *("speedup_at_low", "speedup_at_high"),  # shown as gains over now, which costs change less
+        "fastest_k",  # shown as the best k, where any pays
         "decode_batch",  # the batch at which costs are read; the mean of running requests is shown
         *("length_baseline", "length_deviation"),  # parts of the anomaly
         "engines",  # of a side, in a comparison

@@ -37,6 +37,7 @@ _BY_COSTS = frozenset(
     }
 )
 """Lines that a cost makes a number of."""
+_NO_K_PAYS = "no k pays"
 
 
 def document(report: Report, settings: Settings, *, engines: bool) -> Document:
@@ -86,11 +87,17 @@ def _numbers(model: ModelReport, settings: Settings) -> Table:
             continue
         step = None if value is None or model.verdict.says is None else signal.step_of(value, settings)
         means = ", ".join(part for part in (signal.unit.words, step.says if step else "") if part)
-        rows.append((signal.title, worded(signal, value), Text(means, step.status if step else Status.NEUTRAL)))
+        shown = _NO_K_PAYS if signal is economics.best_k and _no_k_pays(model) else worded(signal, value)
+        rows.append((signal.title, shown, Text(means, step.status if step else Status.NEUTRAL)))
         if signal is acceptance.acceptance and model.acceptance_by_request is not None:
             weighted = worded(signal, model.acceptance_by_request)
             rows.append((f"{signal.title} by request", weighted, Text("engines weighted by requests")))
     return Table(columns("Speculation", numbers=("Value",)) + columns("Meaning"), tuple(rows))
+
+
+def _no_k_pays(model: ModelReport) -> bool:
+    best = model.speculation.best_speedup if model.speculation else None
+    return best is not None and best < economics.BREAK_EVEN
 
 
 def _ranges(signal: Signal, assumed: Expectation) -> Iterator[tuple[Cell, ...]]:

@@ -6,7 +6,7 @@ import math
 import re
 import tempfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -28,6 +28,8 @@ from draftboard.signals.traffic import generation_tokens
 _SAMPLE = re.compile(
     r'(?P<series>[\w:]+(?:\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\})?) (?P<value>\S+) (?P<time>\S+)(?: # .*)?\n?'
 )
+_OPEN: Mapping[str, Callable[..., IO[str]]] = {".gz": gzip.open, ".xz": lzma.open}
+"""By the suffix of a compressed recording."""
 _STRETCH_SECONDS = 7200
 """Of a query: Prometheus limits how many samples one may hold."""
 _LONGEST_LINE = 1 << 20
@@ -141,7 +143,7 @@ def in_passes(groups: Sequence[Group]) -> list[list[RecordingRule]]:
 
 def unpack(source: Path, target: Path) -> tuple[float, float]:
     """Write a recording's samples that rules and panels read as plain text; returns the first and last Unix time."""
-    opened = {".gz": gzip.open, ".xz": lzma.open}.get(source.suffix, open)
+    opened = _OPEN.get(source.suffix, open)
     try:
         with opened(source, "rt", encoding="utf-8") as packed, target.open("w", encoding="utf-8") as plain:
             times = set(_copied(packed, plain))
