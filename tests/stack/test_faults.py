@@ -67,8 +67,8 @@ def stack(
 def in_volume(stack: Checkout, volume: str, command: str) -> str:
     """What a command of root prints, with the volume as its folder."""
     image = images()["prometheus"]
-    words = ("run", "--rm", "--user", "0:0", "--volume", f"{volume}:/data", "--workdir", "/data", "--entrypoint", "sh")
-    return stack.docker.docker(*words, image, "-c", command)
+    words = ("run", "--rm", "--network=none", "--user=0:0", f"--volume={volume}:/data", "--workdir=/data")
+    return stack.docker.docker(*words, "--entrypoint=sh", image, "-c", command)
 
 
 def test_no_page_of_another_origin_reads_prometheus_and_none_reaches_alertmanager(stack: Checkout) -> None:
