@@ -377,6 +377,7 @@ def test_without_a_package_index_one_line_names_the_variable_of_a_mirror(project
     assert "conflicting" in (project / ".venv/pip.log").read_text()
 
 
+@pytest.mark.long
 def test_the_tests_of_targets_that_make_test_leaves_out_can_be_collected() -> None:
     targets = re.findall(r"^\t.*\bpytest (tests/[\w/]+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert {"tests/vllm", "tests/grafana", "tests/stack"} <= {*targets}

@@ -507,6 +507,7 @@ def test_every_signal_is_shown_or_serves_another_that_is(settings: Settings) -> 
         *("expected_speedup", "step_speedup", "speedup_at"),
         *("base_cost_low", "base_cost_high"),  # parts of the step cost at either end
         *("speedup_at_low", "speedup_at_high"),  # shown as gains over now, which costs change less
+        "fastest_k",  # shown as the best k, where any pays
         "decode_batch",  # the batch at which costs are read; the mean of running requests is shown
         *("length_baseline", "length_deviation"),  # parts of the anomaly
         "engines",  # of a side, in a comparison

@@ -35,6 +35,13 @@ ranked_speedup = replace(
     codes=(Code(0, "\N{EN DASH}", Status.QUIET), Code(1, "baseline", Status.QUIET)),
     record=None,
 )
+speedup_over_time = replace(
+    ranked_speedup,
+    name="speedup_over_time",
+    # A line breaks off where nothing is measured; at 0 it would read as a loss.
+    expr=first_of(users.measured_speedup + 0, constant(1, _baseline)),
+    codes=(Code(1, "baseline", Status.QUIET),),
+)
 _best = Aggregate("max", (), users.measured_speedup.at(Level.MODEL))
 _of_best = users.measured_speedup.at(Level.MODEL).combined(">=", _best, on(group="left"))
 best_variant = replace(

@@ -26,7 +26,7 @@
 {{- $kept := list }}
 {{- range .rules }}
 {{- with .annotations }}
-{{- $_ := set . "runbook_url" (.runbook_url | replace "https://github.com/draftboard/draftboard/blob/v0.1.0/alerts/runbooks/" (print $rules.runbooks "/")) }}
+{{- $_ := set . "runbook_url" (.runbook_url | replace "https://github.com/draftboard/draftboard/blob/main/alerts/runbooks/" (print $rules.runbooks "/")) }}
 {{- $_ := mustMerge . $rules.additionalRuleAnnotations }}
 {{- end }}
 {{- if .alert }}
