@@ -76,7 +76,7 @@ def refuse_used(own: Engine) -> None:
 def private_engine(folder: Path, private: Engine, socket: str) -> Iterator[Engine]:
     """Start `dockerd` with data, state and socket in the folder; end it and remove its data.
 
-    It has no bridge: docker0 belongs to the machine's own engine, and two that use it take its networks from each other.
+    It has no bridge: docker0 belongs to the machine's own engine, and two that use it harm each other.
     """
     assert os.getuid() == 0, "no Docker engine answers that can pull images; starting one requires root"
     assert shutil.which("dockerd"), "dockerd is missing. Run: apt-get install docker.io"
