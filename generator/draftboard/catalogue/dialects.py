@@ -80,7 +80,7 @@ TENSORRT_LLM = Dialect(
             *(serving.GENERATION_TOKENS, serving.PROMPT_TOKENS, serving.REQUESTS_FINISHED),
             *(serving.REQUESTS_RUNNING, serving.REQUESTS_WAITING),
             *(latency.TIME_TO_FIRST_TOKEN, latency.END_TO_END_LATENCY, latency.QUEUE_TIME),
-            *(latency.PREFILL_TIME, latency.DECODE_TIME, latency.INFERENCE_TIME),
+            *(latency.PREFILL_TIME, latency.DECODE_TIME),
         ),
         serving.KV_CACHE_USAGE: Spelling("trtllm_kv_cache_utilization"),
         latency.TIME_PER_OUTPUT_TOKEN: Spelling("trtllm_time_per_output_token_seconds"),

@@ -59,7 +59,7 @@ PAGE = Page(
         row("Has that been so all the time?", *trends(versus.speedup_over_time, *_USERS_WAIT, width=8)),
         row(
             "What does a step cost at each batch?",
-            *bars(steps.step_time_by_batch, versus.step_cost_by_batch, versus.verify_inflation_by_batch, width=8),
+            *bars(steps.step_time_by_batch, versus.step_cost_by_batch),
             collapsed=True,
         ),
         row(
