@@ -101,6 +101,7 @@ STORIES = {
     "DraftboardRecordsMissing": Story("one engine of two", 20),
     "DraftboardAlertmanagerDown": Story("no Alertmanager", 5),
     "DraftboardNotificationsFail": Story("failures at every", 5),
+    "DraftboardRemoteWriteFails": Story("samples that a store refuses", 5),
     "DraftboardStorageFails": Story("each kind", 5),
     "DraftboardDiskFilling": Story("less than 5 %", 5, 'instance="low:9100"'),
     "DraftboardSeriesChurn": Story("more than 500 new series", 4, 'instance="churns"'),
