@@ -134,10 +134,12 @@ test-cluster: $(VENV)/.dev $(FETCHED) ## The same with a cluster, of programs in
 pictures: $(VENV)/.dev $(FETCHED) check-chromium $(GRAFANA) ## Draw the pictures of the documentation
 	PYTHONPATH=tests $(BIN)/python -m scripts.pictures docs/pictures
 
-lint: $(VENV)/.dev ## Check style and import directions
+lint: $(VENV)/.dev ## Check style, import directions, shell scripts and workflows
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	PYTHONPATH=generator $(BIN)/lint-imports --config pyproject.toml --no-logo
+	$(BIN)/shellcheck deploy/*/*.sh
+	$(BIN)/zizmor --offline --quiet .github action.yml
 
 format: $(VENV)/.dev ## Format the code and fix style
 	$(BIN)/ruff check --fix .

@@ -16,7 +16,7 @@ from draftboard.rules import Group
 from draftboard.settings import Settings, load
 
 ROOT = Path(__file__).parent.parent
-RECORDING = ROOT / "deploy/demo/run-v0.32.0-ngram-vs-baseline.om.gz"
+RECORDING = ROOT / "deploy/demo/run-v0.32.0-ngram-vs-baseline.om.xz"
 OBJECTIVES = ROOT / "tests/rules/objectives.toml"
 DEMO_SETTINGS = ROOT / "deploy/demo/draftboard.toml"
 

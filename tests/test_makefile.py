@@ -220,13 +220,21 @@ def test_the_environment_outranks_the_file_and_a_later_line_an_earlier_one(proje
 @pytest.mark.parametrize(
     ("variables", "says"),
     [
-        ({"COMPOSE_VERSION": ""}, "Docker with Compose is required, see docs/operate/install.md"),
+        ({"COMPOSE_VERSION": ""}, "docker compose does not run: install the plugin Docker Compose, 2.24"),
         ({"COMPOSE_VERSION": "v2.23.3"}, "Docker Compose 2.24 or newer is required, this is 2.23"),
-        ({"ENGINE_VERSION": ""}, "Docker does not answer."),
+        ({"ENGINE_VERSION": ""}, "the Docker daemon does not answer."),
     ],
 )
 def test_docker_that_is_absent_old_or_silent_is_one_line(project: Path, variables: dict[str, str], says: str) -> None:
     assert refused(project, **variables).startswith(says)
+
+
+def test_without_docker_that_is_the_line(project: Path) -> None:
+    (project / "docker").unlink()
+    (project / "python3").symlink_to(sys.executable)
+    (project / "make").symlink_to(str(shutil.which("make")))
+    says = "the program docker is not installed: https://docs.docker.com/engine/install/"
+    assert refused(project, PATH=str(project)) == says
 
 
 @pytest.mark.parametrize(("engine", "warned"), [("27.5.1", True), ("28.0.0", False), ("29.1.0", False)])
@@ -377,6 +385,7 @@ def test_without_a_package_index_one_line_names_the_variable_of_a_mirror(project
     assert "conflicting" in (project / ".venv/pip.log").read_text()
 
 
+@pytest.mark.long
 def test_the_tests_of_targets_that_make_test_leaves_out_can_be_collected() -> None:
     targets = re.findall(r"^\t.*\bpytest (tests/[\w/]+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert {"tests/vllm", "tests/grafana", "tests/stack"} <= {*targets}

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from conftest import ROOT, program
-from draftboard import __version__
+from draftboard import REVISION
 from draftboard.build import render
 from draftboard.build.files import ALERTING
 from draftboard.durations import Duration
@@ -37,7 +37,7 @@ def run(promtool: Path, folder: Path, cases: str, files: Mapping[str, str]) -> N
 
 
 def test_messages_say_where(promtool: Path, tmp_path: Path, files: dict[str, str]) -> None:
-    cases = (ROOT / "tests/rules/messages.yaml").read_text().replace("VERSION", __version__)
+    cases = (ROOT / "tests/rules/messages.yaml").read_text().replace("REVISION", REVISION)
     cases = cases.replace("PROMTOOL", COMMAND)
     run(promtool, tmp_path, cases, files)
 

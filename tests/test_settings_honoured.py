@@ -253,11 +253,13 @@ def rules_as_data(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(build_files, "to_yaml", lambda *given, **named: repr((given, named)))
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("rules_as_data")
 def test_every_setting_changes_a_generated_file() -> None:
     assert without_effect(Settings) == [], "nothing generated depends on these: use them, or add a command to ANSWERS"
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("rules_as_data")
 def test_a_setting_that_nothing_reads_is_found() -> None:
     class WithAnother(Settings):

@@ -12,6 +12,7 @@ Exit status: 0 success; 2 something to correct first (one line on stderr); else 
 import argparse
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -166,14 +167,21 @@ def variables(example: str | None) -> dict[str, str]:
 
 def check_docker() -> None:
     """Docker answers, and is new enough."""
+    if shutil.which("docker") is None:
+        raise StackError("the program docker is not installed: https://docs.docker.com/engine/install/")
     compose = version("docker", "compose", "version", "--short")
     if compose is None:
-        raise StackError("Docker with Compose is required, see docs/operate/install.md.")
+        raise StackError(
+            f"docker compose does not run: install the plugin Docker Compose, {worded(LEAST_COMPOSE)} or newer: "
+            "https://docs.docker.com/compose/install/"
+        )
     if compose < LEAST_COMPOSE:
         raise StackError(f"Docker Compose {worded(LEAST_COMPOSE)} or newer is required, this is {worded(compose)}")
     engine = version("docker", "version", "--format", "{{.Server.Version}}")
     if engine is None:
-        raise StackError("Docker does not answer. Start it, or let this user use it: docker info says what is wrong")
+        raise StackError(
+            "the Docker daemon does not answer. Start it, or let this user use it: docker info says what is wrong"
+        )
     if engine < LEAST_ENGINE and not is_podman():
         print(
             f"stack.py: Docker Engine {worded(engine)} lets machines of the local network reach ports published on "

@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, program
-from draftboard import __version__
+from draftboard import REVISION, __version__
 from scripts.needs import needs
 from support.wheels import PIP, tracked
 
 pytestmark = pytest.mark.dist
+TAG = f"v{__version__}"
 ARCHIVE = f"draftboard-monitoring-{__version__}.tar.gz"
 
 
@@ -46,7 +47,7 @@ def said(*command: str | Path, cwd: Path) -> str:
 
 
 def test_they_are_those_of_this_commit_made_again_to_the_byte(dist: Path, clone: Path) -> None:
-    done = made(clone, "--tag", f"v{__version__}")
+    done = made(clone)
     assert done.returncode == 0, done.stderr
     again = clone.parent / "out/SHA256SUMS"
     assert (dist / "SHA256SUMS").read_text() == again.read_text(), "build/dist is of another commit: run make dist"
@@ -145,6 +146,11 @@ def refused(clone: Path, *options: str) -> str:
 
 def test_the_tag_of_another_version_is_refused(clone: Path) -> None:
     assert f"tag v9.9.9 is not v{__version__}: change __version__" in refused(clone, "--tag=v9.9.9")
+
+
+@pytest.mark.skipif(TAG == REVISION, reason="these are the files of a release")
+def test_the_tag_of_files_that_link_elsewhere_is_refused(clone: Path) -> None:
+    assert f"links name {REVISION}: make REVISION of draftboard {TAG}" in refused(clone, f"--tag={TAG}")
 
 
 def test_files_that_are_not_as_committed_are_refused(clone: Path) -> None:

@@ -1,4 +1,4 @@
-"""What is read in charts: names, lines, axes, states and cells."""
+"""What is read in charts: names, lines, axes and states."""
 
 import re
 from collections.abc import Iterator
@@ -73,14 +73,6 @@ def test_what_is_below_the_resolution_is_not_drawn_as_zero(wide: list[View]) -> 
                 yield f"{shown.where}: {shown.field['zeros']} points at 0 that mean {words[0]!r}"
 
     none_of(problems())
-
-
-def test_cells_of_a_heat_map_read_as_counts(wide: list[View]) -> None:
-    none_of(
-        f"{view.where(panel)}: 12 reads {panel['cells']!r}"
-        for view, panel in panels(wide, "heatmap")
-        if panel["cells"] and not re.fullmatch(r"12(\.0+)?( (requests|samples|tokens|steps))?(/s)?", panel["cells"])
-    )
 
 
 def test_states_keep_their_names(wide: list[View]) -> None:

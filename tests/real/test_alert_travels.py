@@ -118,6 +118,7 @@ def test_an_alert_that_nobody_expected_fails_the_drill(
     assert not outcome.passed
 
 
+@pytest.mark.long
 def test_a_server_that_is_down_is_told_and_so_is_its_return(stack: tuple[Wiring, Receiver], tmp_path: Path) -> None:
     wiring, receiver = stack
     stays, leaves = scenario(tmp_path, "stays"), scenario(tmp_path, "leaves")
@@ -136,6 +137,7 @@ def test_a_server_that_is_down_is_told_and_so_is_its_return(stack: tuple[Wiring,
     assert told(receiver, "resolved") == ["VLLMTargetDown"]
 
 
+@pytest.mark.long
 def test_a_page_survives_restarts_of_prometheus_and_alertmanager_and_comes_once(
     stack: tuple[Wiring, Receiver], tmp_path: Path
 ) -> None:

@@ -1,6 +1,6 @@
 """Prometheus 2 stores the bound `1` as it is exposed, Prometheus 3 as `1.0`: the rules make the same of both."""
 
-import gzip
+import lzma
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.prometheus, pytest.mark.long, pytest.mark.xdist_group(
 def short_spelling(demo_run: Replay, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replay]:
     """The recorded run with whole bounds written without a fraction."""
     path: Path = tmp_path_factory.mktemp("spelling") / "run.om"
-    with gzip.open(RECORDING, "rt") as text:
+    with lzma.open(RECORDING, "rt") as text:
         path.write_text(re.sub(r'le="(\d+)\.0"', r'le="\1"', text.read()))
     with replayed(path, demo_run.settings) as replay:
         yield replay

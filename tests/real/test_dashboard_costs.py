@@ -19,7 +19,7 @@ from support.opened import Span, queries, stretched
 from support.rulefiles import rules
 from support.waiting import until
 
-pytestmark = pytest.mark.prometheus
+pytestmark = [pytest.mark.prometheus, pytest.mark.long]
 
 FEW, MANY = Fleet("few", 10), Fleet("many", 40)
 """In one Prometheus, of which a page shows the one or the other."""

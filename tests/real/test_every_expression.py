@@ -97,8 +97,6 @@ EMPTY_BY_DEFAULT = {
             "model:vllm_request_time_per_output_token_seconds:p99_over_p50_rate5m",
             "model:vllm_request_time_per_output_token_seconds:tail_change1d_rate5m",
             "model:vllm_inter_token_latency_seconds:p99_over_p50_rate5m",
-            "model:vllm_request_queue_time_seconds:p99_over_p50_rate5m",
-            "model:vllm_request_prefill_time_seconds:p99_over_p50_rate5m",
         ),
         UNRESOLVED,
     ),
@@ -152,11 +150,7 @@ EMPTY_BY_DEFAULT = {
     "DraftboardRecordsMissing": "a replay has the records of its series",
 }
 # The demo's short windows give the run a past and a queue to resolve, and its settings an n-gram that does not pay.
-SHOWN_IN_THE_DEMO = {
-    *("VLLMTargetDown", "Servers down"),
-    "SpecDecodeNotPaying",
-    "model:vllm_request_queue_time_seconds:p99_over_p50_rate5m",
-}
+SHOWN_IN_THE_DEMO = {*("VLLMTargetDown", "Servers down"), "SpecDecodeNotPaying"}
 EMPTY_IN_THE_DEMO = {
     re.sub(r"(rate|min|count|increase)5m$", r"\g<1>1m", name).replace("change1d", "change5m"): reason
     for name, reason in EMPTY_BY_DEFAULT.items()

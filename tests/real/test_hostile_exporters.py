@@ -62,7 +62,7 @@ def series(line: str, number: int) -> bytes:
 def too_many_samples(handler: BaseHTTPRequestHandler) -> None:
     """Within the body size limit, over the sample limit."""
     _page(handler)
-    handler.wfile.write(series('vllm:num_requests_running{{model_name="{}"}} 1\n', 60_000))
+    handler.wfile.write(series('vllm:num_requests_running{{model_name="{}"}} 1\n', 6_000))
 
 
 def a_huge_label(handler: BaseHTTPRequestHandler) -> None:
@@ -75,7 +75,7 @@ HOSTILE: dict[str, tuple[Answer, str]] = {
     "garbage": (garbage, "expected a valid start token"),
     "100 MB": (hundred_megabytes, "body size limit exceeded"),
     "a million label values": (a_million_label_values, "limit exceeded"),
-    "60,000 samples": (too_many_samples, "sample limit exceeded"),
+    "6,000 samples": (too_many_samples, "sample limit exceeded"),
     "a label of 5,000 characters": (a_huge_label, "label_value_length_limit exceeded"),
 }
 

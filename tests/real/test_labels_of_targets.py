@@ -5,23 +5,29 @@ import signal
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
 
 from conftest import program
+from draftboard.calibrate import of_history
 from draftboard.compare import recorded
 from draftboard.doctor import examine_prometheus
 from draftboard.doctor.finding import Examination, Finding
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.expr.to_promql import promql_of
+from draftboard.history import of_past
+from draftboard.history.runs import of_setups
 from draftboard.lab import openmetrics
 from draftboard.lab.replay import Replay, replaying
 from draftboard.prometheus import Client, Server
 from draftboard.reading import Page, Recorded, load
 from draftboard.report import Report, report
+from draftboard.report.outcomes import read as of_outcomes
+from draftboard.report.summary import of_range
 from draftboard.settings import Settings
 from draftboard.settings import load as load_settings
 from draftboard.signals import Level, Scope
@@ -82,7 +88,8 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def replayed(recording: Path, settings: Settings, stack: ExitStack) -> Replay:
-    groups, _ = behind([promql_of(acceptance, Scope(settings))], settings)
+    asked = (acceptance, *of_setups(settings).values(), *of_outcomes(settings).values())
+    groups, _ = behind([promql_of(each, Scope(settings)) for each in asked], settings)
     prometheus, promtool = program("prometheus"), program("promtool")
     return stack.enter_context(
         replaying(recording, settings, recording_rules=groups, prometheus=prometheus, promtool=promtool)
@@ -141,6 +148,28 @@ def test_a_comparison_never_adds_them_up(replay: Replay) -> None:
     assert [f"{side.at('model.speculation.acceptance'):.1%}" for side in (prod, staging)] == ["52.6%", "2.2%"]
 
 
+def source(replay: Replay) -> Recorded:
+    return Recorded(replay.client.url, at=END, span=Duration(END - START))
+
+
+def test_a_calibration_never_pools_them(replay: Replay) -> None:
+    with pytest.raises(DraftboardError, match=r"rack has several values \('', 'r1', 'r2'\).*labels.together"):
+        of_history(replace(source(replay), model=MODEL), replay.settings, at=END)
+
+
+def test_neither_history_nor_summary_takes_their_sum_for_a_model(replay: Replay) -> None:
+    says = "records add up servers that differ by the target label env"
+    past = of_past(source(replay), replay.settings, at=END)
+    (together,) = (model for model in past.models if model.labels["job"] == "vllm")
+    assert (together.now, together.changes) == (None, ())
+    assert together.notes[0].startswith(says)
+    summary = of_range(source(replay), replay.settings, at=END)
+    totals = {model.labels["job"]: model.totals for model in summary.models}
+    assert totals["vllm"].unclear_hours == {says: totals["vllm"].unclear.hours}
+    assert totals["vllm"].unclear.hours > 0
+    assert totals["vllm"].helped.hours == totals["vllm"].slower.hours == 0
+
+
 def test_a_method_by_another_spelling_is_found_and_has_its_own_cost(replay: Replay, examination: Examination) -> None:
     found = about(examination, "of job spelled", 'spec_method="Eagle-3" is compared letter by letter')
     assert yaml.safe_load(found.paste)["relabel_configs"][0]["replacement"] == "eagle3"
@@ -167,9 +196,14 @@ def test_the_settings_that_the_doctor_prints_keep_servers_apart(
         applied = replayed(recording, settings, stack)
         again = examine_prometheus(applied.client, settings, END)
         rows = applied.client.query(promql_of(acceptance, Scope(settings, Level.MODEL)), END)
+        past = of_past(source(applied), settings, at=END)
+        summary = of_range(source(applied), settings, at=END)
     assert not [one for one in again.findings if "label env" in one.what]
     recorded = {row.labels["env"]: row.samples[0][1] for row in rows if row.labels["job"] == "vllm"}
     assert recorded == {"prod": pytest.approx(0.526), "staging": pytest.approx(0.022)}
+    apart = {model.labels.get("env"): model for model in past.models if model.labels["job"] == "vllm"}
+    assert {env: model.notes for env, model in apart.items()} == {"prod": (), "staging": ()}
+    assert not [model for model in summary.models if any("label env" in why for why in model.totals.unclear_hours)]
 
 
 def test_the_relabelling_that_the_doctor_prints_keeps_servers_apart(examination: Examination, tmp_path: Path) -> None:

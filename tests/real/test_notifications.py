@@ -475,6 +475,8 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Inbox]:
 MAIL_HEADERS = {"content-type", "date", "from", "message-id", "mime-version", "subject", "to"}
 
 
+@pytest.mark.long
+@pytest.mark.xdist_group("hostile_notifications")
 def test_no_label_adds_a_header_a_part_or_a_line_to_the_subject_of_a_mail(hostile: Inbox) -> None:
     for mail in hostile.mails:
         assert {name.lower() for name in mail} == MAIL_HEADERS, mail.as_string()
@@ -485,12 +487,16 @@ def test_no_label_adds_a_header_a_part_or_a_line_to_the_subject_of_a_mail(hostil
         assert part.get_content_type() == "text/plain"
 
 
+@pytest.mark.long
+@pytest.mark.xdist_group("hostile_notifications")
 def test_slack_is_given_no_mention_and_no_link_of_a_server(hostile: Inbox) -> None:
     shown = [attachment for told in hostile.to("slack") for attachment in told["attachments"]]
     for text in (attachment[part] for attachment in shown for part in ("title", "text", "fallback")):
         assert not re.search("[<>]|&(?!amp;|lt;|gt;)", text), text
 
 
+@pytest.mark.long
+@pytest.mark.xdist_group("hostile_notifications")
 def test_pagerduty_is_given_the_words_of_a_server_as_they_are(hostile: Inbox) -> None:
     details = [event["payload"]["custom_details"] for event in hostile.to("pagerduty")]
     assert {type(one["what"]) for one in details} == {str}

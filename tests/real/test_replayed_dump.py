@@ -18,7 +18,7 @@ from draftboard.prometheus import Server
 from draftboard.settings import load
 from support.loopback import answering, page
 
-pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("replayed_dump")]
+pytestmark = [pytest.mark.prometheus, pytest.mark.long, pytest.mark.xdist_group("replayed_dump")]
 
 SETTINGS = """
 [rules]

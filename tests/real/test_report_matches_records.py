@@ -1,6 +1,6 @@
 """A report of two saved pages, and one of Prometheus, against the records over the same time of the recorded run."""
 
-import gzip
+import lzma
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -52,7 +52,7 @@ by the time in which it was. Counts of a window, such as drafts, differ by one s
 def scrapes() -> dict[str, dict[float, list[str]]]:
     """Lines of each page, by drafting method and time."""
     found: dict[str, dict[float, list[str]]] = {method: {} for method in METHODS}
-    with gzip.open(RECORDING, "rt") as text:
+    with lzma.open(RECORDING, "rt") as text:
         for line in text:
             if line.startswith(("#", "up{")):
                 continue

@@ -65,7 +65,6 @@ from draftboard.signals.versus import (
     intervals_apart,
     load_spread,
     step_cost_by_batch,
-    verify_inflation_by_batch,
 )
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("two_readers")]
@@ -304,7 +303,7 @@ def test_the_made_up_fleet_shows_what_signals_distinguish(counts: Counts) -> Non
     assert {STATES.of(value) for value in values_of(state, counts, Level.ENGINE).values()} >= every
     assert max(values_of(each_k, counts).values()) == 11
     asks_the_past = {acceptance_change, length_baseline, length_deviation, length_anomaly, tail_change, queue_growth}
-    asks_the_past |= {speedup_uncertainty, speedup_low, speedup_high, step_cost_by_batch, verify_inflation_by_batch}
+    asks_the_past |= {speedup_uncertainty, speedup_low, speedup_high, step_cost_by_batch}
     asks_the_past |= {acceptance_decline, silence, unserved, best_low, best_high, intervals_apart}
     of_alerts = {firing_alerts, alert_age, *overview.ALERTS.values()}
     # No engine has the lens, and no model two servers that serve alike.

@@ -19,7 +19,7 @@ from draftboard.prometheus import Client, Server
 from draftboard.rules import RELEASES
 from draftboard.settings import Settings
 
-pytestmark = pytest.mark.prometheus
+pytestmark = [pytest.mark.prometheus, pytest.mark.long]
 FORMER = Path(__file__).parent.parent / "data/former.rules.yaml"
 TODAY = {Path(path).name: text for path, text in render(Settings()).items() if path in {RECORDING, ALERTING}}
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import yaml
 
-from draftboard import __version__
+from draftboard import REVISION, __version__
 from scripts.needs import needs
 
 ROOT = Path(__file__).parent.parent.parent
@@ -35,6 +35,8 @@ def main() -> None:
     given = parser.parse_args()
     if given.tag and given.tag != f"v{__version__}":
         parser.error(f"tag {given.tag} is not v{__version__}: change __version__ of draftboard, or the tag")
+    if given.tag and given.tag != REVISION:
+        parser.error(f"links name {REVISION}: make REVISION of draftboard {given.tag}, and run make build")
     if given.folder.exists():
         parser.error(f"{given.folder} exists: choose another folder")
     try:

@@ -25,7 +25,7 @@ def docker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
 @pytest.fixture(scope="module")
 def webhook(docker: Engine) -> Iterator[tuple[Receiver, str]]:
     """A receiver on this machine's side of Docker's bridge."""
-    # A network of its own: Docker's has no address before its first container, where there was no docker0.
+    # A network of its own: a private engine has no docker0, and where there was none it has no address at first.
     docker.docker("network", "create", NETWORK)
     bridge = docker.docker("network", "inspect", NETWORK, "--format", "{{(index .IPAM.Config 0).Gateway}}")
     receiver = Receiver()

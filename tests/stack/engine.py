@@ -74,13 +74,16 @@ def refuse_used(own: Engine) -> None:
 
 @contextmanager
 def private_engine(folder: Path, private: Engine, socket: str) -> Iterator[Engine]:
-    """Start `dockerd` with data, state and socket in the folder; end it and remove its data."""
+    """Start `dockerd` with data, state and socket in the folder; end it and remove its data.
+
+    It has no bridge: docker0 belongs to the machine's own engine, and two that use it harm each other.
+    """
     assert os.getuid() == 0, "no Docker engine answers that can pull images; starting one requires root"
     assert shutil.which("dockerd"), "dockerd is missing. Run: apt-get install docker.io"
     options = {"data-root": "data", "exec-root": "exec", "pidfile": "pid"}
     places = [f"--{option}={folder / name}" for option, name in options.items()]
     with (folder / "log").open("w") as log:
-        daemon = subprocess.Popen(["dockerd", f"--host={socket}", *places], stdout=log, stderr=log)
+        daemon = subprocess.Popen(["dockerd", f"--host={socket}", "--bridge=none", *places], stdout=log, stderr=log)
     try:
         until(lambda: private.tried("info").returncode == 0, "dockerd answers", seconds=60)
         yield private

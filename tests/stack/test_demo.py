@@ -31,6 +31,9 @@ def demo(docker: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[C
     found = checkout(tmp_path_factory.mktemp("demo"), docker, project=PROJECTS[1])
     before = nameless_volumes(docker)
     found.made("secrets")
+    if docker.is_private:  # It has no bridge.
+        override = found.deploy / "docker-compose.override.yml"
+        override.write_text("services: {simulator: {build: {network: host}}}\n")
     found.made("up-demo")
     found.until_healthy(*SERVICES)
     yield found

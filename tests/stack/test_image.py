@@ -23,7 +23,8 @@ def image(docker: Engine) -> str:
     classic = (
         replace(docker, environment={**docker.environment, "DOCKER_BUILDKIT": "0"}) if docker.is_private else docker
     )
-    arguments = ("--build-arg", f"PYTHON_IMAGE={images()['python']}", "--build-arg", "EXTRAS=mcp")
+    arguments = ["--build-arg", f"PYTHON_IMAGE={images()['python']}", "--build-arg", "EXTRAS=mcp"]
+    arguments += ["--network=host"] * docker.is_private
     file = ROOT / "deploy/simulator/Dockerfile"
     classic.docker("build", "--quiet", "--file", file, "--target", "cli", *arguments, "--tag", IMAGE, ROOT)
     return IMAGE

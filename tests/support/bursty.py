@@ -34,5 +34,5 @@ def _shares_by_depth(text: Bursts, longest: int) -> list[float]:
         goes_on = (easy == then_easy) * (1 - 1 / text.stretch_tokens) + drawn / text.stretch_tokens
         moves[states.index((easy, depth)), states.index((then_easy, then_depth))] = reaches * goes_on
     balance = np.vstack([moves.T - np.eye(len(states)), np.ones(len(states))])
-    shares = np.linalg.lstsq(balance, np.append(np.zeros(len(states)), 1))[0].reshape(2, -1).sum(axis=0)
+    shares = np.linalg.lstsq(balance, np.append(np.zeros(len(states)), 1), rcond=None)[0].reshape(2, -1).sum(axis=0)
     return [float(share) for share in shares]

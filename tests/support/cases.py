@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from draftboard import __version__
+from draftboard import REVISION, __version__
 from support.rulefiles import loaded
 
 ROOT = Path(__file__).parents[2]
@@ -51,7 +51,8 @@ def read(path: Path) -> dict[str, Any]:
     Raises:
         ValueError: A row cannot be read; the message begins with the file, the line and the name of the case.
     """
-    document: dict[str, Any] = {"evaluation_interval": "1m"} | loaded(path.read_text())
+    text_of_cases = path.read_text().replace("REVISION", REVISION)
+    document: dict[str, Any] = {"evaluation_interval": "1m"} | loaded(text_of_cases)
     document.pop("costs", None)
     document.setdefault("rule_files", ["recording", "alerting"] if "alert" in document else ["recording"])
     tables = _Tables(document.pop("names", {}), document.pop("labels", {}), document.pop("alert", ""))

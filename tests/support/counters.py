@@ -1,6 +1,6 @@
 """The recorded run's raw counters in plain Python, for comparison: no PromQL here."""
 
-import gzip
+import lzma
 from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ class Counter:
 def read(recording: Path, names: set[str]) -> dict[str, dict[Labels, Counter]]:
     """The named series, by name and labels, each in the order of time."""
     samples: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    with gzip.open(recording, "rt") as text:
+    with lzma.open(recording, "rt") as text:
         for line in text:
             if line.partition("{")[0] in names:
                 series, value, time = line.rsplit(" ", 2)

@@ -9,6 +9,7 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qs
 
+from draftboard.catalogue import serving
 from draftboard.settings import Settings
 from draftboard.signals import Level, acceptance, requests, traffic
 from draftboard.signals.capacity import prompt_tokens
@@ -108,7 +109,7 @@ class Variant:
 class Memory:
     """What answers queries of a range; `hidden` says which moments have no records.
 
-    `servers` are the labels of what is scraped at the end, `gpus` how many GPUs those have.
+    `servers` are the labels of what is scraped until `gone` hours before the end, `gpus` how many GPUs those have.
     """
 
     variants: Sequence[Variant]
@@ -117,6 +118,7 @@ class Memory:
     instead: bytes = b""
     seed: int = 0
     servers: Sequence[Mapping[str, str]] = ()
+    gone: float = 0
     gpus: int = 0
     queries: list[str] = field(default_factory=list)
     samples: int = 0
@@ -125,13 +127,13 @@ class Memory:
     def __call__(self, request: BaseHTTPRequestHandler) -> None:
         body = request.rfile.read(int(request.headers["Content-Length"])).decode()
         asked = {name: text[0] for name, text in parse_qs(body).items()}
-        if "start" not in asked:
-            rows = [{"metric": dict(labels), "value": [END, "1"]} for labels in self.servers]
-            _answer(request, "vector", rows)
-            return
-        self.queries.append(asked["query"])
         start, end, step = (float(asked[name]) for name in ("start", "end", "step"))
         times = [start + number * step for number in range(int((end - start) / step) + 1)]
+        if asked["query"].startswith(serving.REQUESTS_RUNNING.name):
+            there = [[at, "1"] for at in times if (END - at) / 3600 >= self.gone]
+            _answer(request, "matrix", [{"metric": dict(labels), "values": there} for labels in self.servers])
+            return
+        self.queries.append(asked["query"])
         result = list(self._result(asked["query"], times))
         self.samples += sum(len(series["values"]) for series in result)
         _answer(request, "matrix", result, self.instead)

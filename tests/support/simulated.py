@@ -79,8 +79,8 @@ def followed(told: Scenario, settings: Settings, folder: Path, most: int) -> lis
     while len(tried) <= most:
         said = reported(with_k(told, k), settings, told.server[0].method, folder)
         tried.append(Tried(k, said.verdict.advice or ""))
-        if "shorter" in tried[-1].advice and said.speculation and said.speculation.best_k:
-            k = said.speculation.best_k
+        if "shorter" in tried[-1].advice and said.speculation and said.speculation.fastest_k:
+            k = said.speculation.fastest_k
         elif "longer" in tried[-1].advice:
             k += 1
         else:

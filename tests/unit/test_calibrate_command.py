@@ -248,7 +248,23 @@ def test_a_history_of_both_arms_is_calibrated(tmp_path: Path, capsys: pytest.Cap
         [v(batch) + 5 * C for batch in (1, 4)], rel=0.02
     )
     assert (tmp_path / "costs.toml").exists()
-    assert len(history.queries) == 7
+    assert len(history.queries) == 8
+
+
+def test_servers_that_a_target_label_separates_are_not_pooled_unasked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pools = {engine("eagle3", env=env, instance=f"{env}:8000"): 5 for env in ("prod", "staging")}
+    joined = tmp_path / "joined.toml"
+    joined.write_text('[labels]\ntogether = ["env"]\n')
+    with answering(History({engine("none", env="prod"): 0} | pools)) as place:
+        code, out, err = run("--prometheus", place, *ASKED, capsys=capsys)
+        assert (code, out) == (2, "")
+        assert err.endswith(
+            "env has several values ('prod', 'staging'): choose one with the settings' selector, or join them: "
+            "labels.together\n"
+        )
+        assert run("--prometheus", place, *ASKED, "--config", joined, capsys=capsys)[0] == 0
 
 
 def test_variants_of_one_method_tell_c_and_v_apart(capsys: pytest.CaptureFixture[str]) -> None:

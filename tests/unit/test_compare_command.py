@@ -1,9 +1,9 @@
 """`draftboard compare` as a user types it: its forms, its exit codes, and how it ends when it cannot compare."""
 
 import contextlib
-import gzip
 import io
 import json
+import lzma
 import os
 from collections.abc import Iterator
 from dataclasses import replace
@@ -61,7 +61,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 def recorded(method: str, folder: Path) -> Pages:
     scrapes: dict[float, list[str]] = {}
-    with gzip.open(RECORDING, "rt") as text:
+    with lzma.open(RECORDING, "rt") as text:
         for line in text:
             if not line.startswith(("#", "up{")) and f'spec_method="{method}"' in line:
                 series, value, at = line.rsplit(" ", 2)
@@ -348,6 +348,15 @@ def test_two_servers_are_read_over_the_same_time(servers: tuple[str, str]) -> No
     assert first.report.sources == (f"http://{servers[0]}/metrics",)
     # Between two equal pages nothing happened.
     assert json.loads(as_json(compare(first, second)))["verdict"]["says"] is None
+
+
+@pytest.mark.parametrize("dead", [0, 1])
+def test_a_side_that_does_not_answer_is_reported_before_the_window(servers: tuple[str, str], dead: int) -> None:
+    waits: list[float] = []
+    first, second = (("127.0.0.1:1", servers[0]), (servers[0], "127.0.0.1:1"))[dead]
+    with pytest.raises(DraftboardError, match=r"127\.0\.0\.1:1/metrics: cannot connect"):
+        sides((first, second), Settings(), sleep=waits.append)
+    assert waits == []
 
 
 def test_a_server_may_be_compared_with_a_saved_report(servers: tuple[str, str], saved: tuple[Path, Path]) -> None:

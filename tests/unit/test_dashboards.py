@@ -494,7 +494,7 @@ def test_every_signal_is_shown_or_serves_another_that_is(settings: Settings) -> 
         *(f"{name}_unresolved" for name in TAILS),  # whether a percentile of the report is a number
         *(f"{name}_{part}" for name in TAILS for part in ("p50", "p95", "p99")),  # shown as bounds of their buckets
         *(f"{name}_tail" for name in TAILS if name not in {"first_token", "per_token", "end_to_end"}),
-        *(f"{name}_buckets" for name in ("queue", "prefill", "decode", "inference")),  # summed up in the mean
+        *(f"{name}_buckets" for name in TAILS),  # shown as percentiles
         *("verdict", "advice"),  # shown as health, basis and next step
         "firing_alerts",  # counted and listed by severity
         "decode_steps",  # divisor of coverage and tokens per step
@@ -505,8 +505,18 @@ def test_every_signal_is_shown_or_serves_another_that_is(settings: Settings) -> 
         # At c and v, as settings say, in reports: pages show both ends of what a step may cost.
         *("draft_cost", "verify_inflation", "break_even", "needed_per_step", "affordable_inflation"),
         *("expected_speedup", "step_speedup", "speedup_at"),
-        *("base_cost_low", "base_cost_high"),  # parts of the step cost at either end
+        *(
+            "base_cost_low",
+            "base_cost_high",
+            "token_cost_low",
+            "token_cost_high",
+        ),  # parts of the step cost at either end
+        *("draft_efficiency", "share_from_drafts"),  # in reports
+        *("draft_length_at", "next_position_accepted"),  # what another K costs, and yields
+        "requests_rejected",  # shown as a share of the arrivals
+        *("preemptions", "prompt_tokens_by_source"),  # the first shown per request, both read by runbooks
         *("speedup_at_low", "speedup_at_high"),  # shown as gains over now, which costs change less
+        "fastest_k",  # shown as the best k, where any pays
         "decode_batch",  # the batch at which costs are read; the mean of running requests is shown
         *("length_baseline", "length_deviation"),  # parts of the anomaly
         "engines",  # of a side, in a comparison
@@ -711,16 +721,6 @@ def test_points_of_a_scatter_are_joined_by_moment_and_model(panels: Panels) -> N
         assert split["options"]["fields"] == ["series"]
 
 
-def test_heatmaps_show_whole_buckets_and_their_cells_count_samples(panels: Panels) -> None:
-    for where, panel in kind(panels, "heatmap"):
-        (target,) = panel["targets"]
-        assert (target["format"], target["legendFormat"]) == ("heatmap", "{{le}}"), where
-        assert target["expr"].startswith("sum by (le) ("), where
-        assert panel["options"]["calculate"] is False
-        assert panel["fieldConfig"]["defaults"]["unit"] == "suffix:samples/s", where
-        assert panel["options"]["yAxis"]["unit"] == ("short" if "Tokens" in where else "s"), where
-
-
 def test_of_a_percentile_the_bounds_of_its_bucket_are_drawn_as_a_band(panels: Panels) -> None:
     seen = set()
     for where, panel in kind(panels, "timeseries"):
@@ -844,11 +844,7 @@ def test_the_axis_below_bars_shows_a_position_as_it_is_counted(panels: Panels) -
 
 def test_only_raw_histograms_query_exemplars(panels: Panels) -> None:
     queried = [where for where, panel in panels if any(target.get("exemplar") for target in panel["targets"])]
-    histograms = [
-        where
-        for where, panel in panels
-        if is_raw(where) and (panel["type"] == "heatmap" or panel["targets"][-1]["legendFormat"] == "P99")
-    ]
+    histograms = [where for where, panel in panels if is_raw(where) and panel["targets"][-1]["legendFormat"] == "P99"]
     assert queried == histograms != []
 
 

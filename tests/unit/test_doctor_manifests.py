@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from draftboard.doctor.manifests import examine_manifest
+from draftboard.doctor.releases import Release
 from draftboard.errors import DraftboardError
 from draftboard.settings import Settings
 from support.command_line import run
@@ -72,3 +73,32 @@ def test_problems_of_a_file_are_exit_code_1(tmp_path: Path, capsys: pytest.Captu
     path = tmp_path / "compose.yaml"
     path.write_text(SHAPES["compose"].format(flag=DEAD))
     assert run("doctor", path, capsys=capsys)[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("image", "release"),
+    [
+        ("vllm/vllm-openai:v0.10.2", "v0.10.2"),
+        ("${VLLM_IMAGE:-vllm/vllm-openai:v0.10.2@sha256:0a}", "v0.10.2"),
+        ("{repository: vllm/vllm-openai, tag: v0.10.2}", "v0.10.2"),
+        ("example.com/vllm:0.10.2-gpu", "0.10.2-gpu"),
+        ("vllm/vllm-openai:latest", ""),
+        ("rocm/vllm:rocm6.4_vllm_0.10.2", ""),
+        ("example.com/web:1.2.3", ""),
+    ],
+)
+def test_the_tag_of_the_image_tells_the_release(tmp_path: Path, image: str, release: str) -> None:
+    path = tmp_path / "it.yaml"
+    path.write_text(f"services:\n  v:\n    image: {image}\n    command: vllm serve M {DEAD}\n")
+    (one,) = examine_manifest(path, Settings())
+    assert one.looked_at == f"{path}: services.v" + (f" for vLLM {release}" if release else "")
+    assert any("release unknown" in finding.what for finding in one.findings) == (not release)
+
+
+def test_the_tag_of_a_chart_s_values_tells_it_too_and_an_option_outranks_it(tmp_path: Path) -> None:
+    path = tmp_path / "values.yaml"
+    path.write_text(
+        f"modelSpec:\n- repository: vllm/vllm-openai\n  tag: v0.10.2\n  vllmConfig: {{extraArgs: [{DEAD}]}}\n"
+    )
+    assert [one.looked_at[-7:] for one in examine_manifest(path, Settings())] == ["v0.10.2"]
+    assert [one.looked_at[-6:] for one in examine_manifest(path, Settings(), Release("0.32.0"))] == ["0.32.0"]

@@ -66,6 +66,7 @@ def looked_at_often(seed: int, speedup: float) -> tuple[bool, str]:
     return holds, stopped
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("speedup", [0.8, 1.0, 1.4])
 def test_on_a_fleet_of_sticky_sessions_whose_mix_drifts_every_look_holds_the_truth(speedup: float) -> None:
     looks = [looked_at_often(seed, speedup) for seed in range(100)]

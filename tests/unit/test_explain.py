@@ -39,7 +39,9 @@ def explained(name: str, page: Path = LOADED, depth: int = 1) -> dict[str, Step]
     return {step.name: step for step in series.steps}
 
 
-@pytest.mark.parametrize("dialect", sorted(DIALECTS))
+@pytest.mark.parametrize(
+    "dialect", [pytest.param(name, marks=[pytest.mark.long] * (name != "vllm")) for name in sorted(DIALECTS)]
+)
 def test_every_signal_and_alert_has_words_in_every_dialect_where_it_exists(dialect: Any) -> None:
     settings = Settings.model_validate({"series": {"dialect": dialect}})
     signals, alerts = (

@@ -129,10 +129,11 @@ def test_two_ways_at_once_are_no_change(capsys: pytest.CaptureFixture[str]) -> N
     assert note.startswith("Served in several ways at once for 12h (eagle3, K 3; eagle3, K 5, variant b)")
 
 
-def test_servers_that_only_records_add_up_have_no_history(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("gone", [0, 12])
+def test_servers_that_only_records_add_up_have_no_history(gone: float, capsys: pytest.CaptureFixture[str]) -> None:
     own = {"job": "vllm", "model_name": "m", "spec_method": "eagle3"}
     servers = [{**own, "instance": f"{env}:8000", "env": env} for env in ("prod", "staging")]
-    model = asked(capsys, K3, K5, servers=servers)
+    model = asked(capsys, K3, K5, servers=servers, gone=gone)
     assert (model["changes"], model["now"]) == ([], None)
     assert model["notes"][0].startswith("records add up servers that differ by the target label env: their changes are")
 

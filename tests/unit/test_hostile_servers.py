@@ -43,6 +43,7 @@ def named(text: str, _: re.Match[str]) -> str:
     return f'model_name="{escaped(text)}"'
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", ["--markdown", "--engines"])
 def test_a_report_of_hostile_models_is_words(
     pages: tuple[Path, Path], form: str, capsys: pytest.CaptureFixture[str]
@@ -56,6 +57,7 @@ def test_a_report_of_hostile_models_is_words(
     assert len(headings) == len(READABLE)
 
 
+@pytest.mark.long
 def test_json_holds_the_names_as_they_are(pages: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
     before, after = pages
     code, out, err = run("report", "--before", before, "--after", after, "--json", capsys=capsys)
@@ -64,6 +66,7 @@ def test_json_holds_the_names_as_they_are(pages: tuple[Path, Path], capsys: pyte
     assert {model["model"] for model in json.loads(out)["models"]} == READABLE
 
 
+@pytest.mark.long
 def test_a_doctor_of_hostile_servers_prints_words(pages: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
     with answering(page(pages[1].read_bytes())) as place:
         _, out, err = run("doctor", place, "--window", "1s", capsys=capsys)

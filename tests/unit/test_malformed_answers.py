@@ -79,24 +79,30 @@ def test_foreign_labels_numbers_and_times_end_no_command_in_a_traceback(
 
 
 @pytest.mark.parametrize("arguments", [[], ["--engines"]], ids=["models", "engines"])
+@pytest.mark.parametrize(
+    ("began", "says"),
+    [
+        (0, "no answer to 'Lowest K' of m, but to 'Accepted tokens by position'"),
+        (1_799_999_950, "too few samples of m yet: its first scrapes are not 1m old. Repeat then\n"),
+    ],
+)
 def test_an_answer_that_is_missing_beside_its_like_is_named(
-    arguments: list[str], capsys: pytest.CaptureFixture[str]
+    arguments: list[str], began: int, says: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     labels = {"model_name": "m", "job": "vllm"}
 
     def answer(request: BaseHTTPRequestHandler) -> None:
-        query = parse_qs(request.rfile.read(int(request.headers["Content-Length"])).decode())["query"][0]
+        asked = parse_qs(request.rfile.read(int(request.headers["Content-Length"])).decode())
+        query = asked["query"][0]
         positions = "per_pos" in query and "sum by" in query
         rows = [{"metric": labels | ({"position": "0"} if positions else {}), "value": [1, "1000"]}]
         others = "query_range" in request.path or "count " in query or "identity" in query or "le)" in query
-        answer_of([] if others else rows)(request)
+        answer_of([] if others or float(asked["time"][0]) < began else rows)(request)
 
     with answering(answer) as place:
         code, err = run(["report", "--prometheus", place, "--at", "1800000000", *arguments], capsys)
     assert (code, err.count("\n")) == (2, 1)
-    assert err.startswith(
-        f"draftboard: http://{place}: no answer to 'Lowest K' of m, but to 'Accepted tokens by position'"
-    )
+    assert err.startswith(f"draftboard: http://{place}: {says}")
 
 
 @pytest.mark.parametrize(

@@ -89,6 +89,16 @@ def test_a_step_that_takes_less_than_a_plain_one_is_no_verdict() -> None:
     )
 
 
+@pytest.mark.parametrize(("dialect", "withheld"), [("vllm", "measurements contradict each other"), ("llama.cpp", None)])
+def test_step_times_disprove_users_times_only_where_they_are_measured_apart(dialect: str, withheld: str | None) -> None:
+    settings = Settings.model_validate({"series": {"dialect": dialect}})
+    # 2.5 tokens a step at 6 times a plain step's time are 0.42; users' times say 0.37.
+    own = case(tally(PAYS, drafts=1000), 0.37, "eagle3", settings, {(step_cost.name, Level.MODEL): 6.0})
+    assert model_report(own, "m", "eagle3").verdict.withheld == withheld
+    alone = case(tally(PAYS, drafts=1000), None, "eagle3", settings, {(step_cost.name, Level.MODEL): 0.63})
+    assert model_report(alone, "m", "eagle3").verdict.withheld == "measurements contradict each other"
+
+
 def test_answers_of_other_lengths_than_the_baseline_s_are_no_comparison() -> None:
     own = case(tally(PAYS, drafts=1000, times={TIME_TO_FIRST_TOKEN: [0.1] * 208}), 1.2, "eagle3", DEFAULTS)
     for started, alike in ((62, False), (200, True)):

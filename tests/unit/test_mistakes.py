@@ -72,3 +72,8 @@ def test_a_mistake_is_one_line_and_exit_code_2(
     assert "Traceback" not in err
     assert "secret" not in err
     assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_pages_in_place_of_reports_are_told_what_makes_one(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, _, err = command_line.run("compare", *[folder / "page.prom"] * 2, capsys=capsys)
+    assert "a saved /metrics page, not a report. Make a report of two pages" in err

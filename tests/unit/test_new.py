@@ -66,6 +66,7 @@ def run(arguments: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, s
     return int(ended.value.code or 0), *capsys.readouterr()
 
 
+@pytest.mark.long
 def test_what_every_kind_writes_builds_and_passes_the_linter(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, paths in EVERY.items():
         code, out, err = run(arguments, capsys)

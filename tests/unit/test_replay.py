@@ -1,6 +1,8 @@
 """Replaying: the holds of alerts, the order of passes, and files that hold no recording."""
 
 import gzip
+import lzma
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -67,13 +69,16 @@ def test_a_pass_reads_only_records_of_passes_before_it(files: dict[str, str], se
     assert made == recorded - {RELEASES["alerting"]}
 
 
-def test_a_recording_is_unpacked_and_its_times_are_known(tmp_path: Path) -> None:
-    source = tmp_path / "run.om.gz"
+@pytest.mark.parametrize(("suffix", "packed"), [("", bytes), (".gz", gzip.compress), (".xz", lzma.compress)])
+def test_a_recording_is_unpacked_and_its_times_are_known(
+    tmp_path: Path, suffix: str, packed: Callable[[bytes], bytes]
+) -> None:
     text = (
         b'# TYPE vllm:generation_tokens counter\nvllm:generation_tokens_total{a="b c}"} 1 1000.5\n'
         b'vllm:generation_tokens_total 2 2000 # {id="}"} 1 9\nup 3 1500\n# EOF\n'
     )
-    source.write_bytes(gzip.compress(text))
+    source = tmp_path / f"run.om{suffix}"
+    source.write_bytes(packed(text))
     assert unpack(source, tmp_path / "unpacked.om") == (1000.5, 2000.0)
     assert (tmp_path / "unpacked.om").read_bytes() == text
 
@@ -120,10 +125,17 @@ def test_a_file_without_a_recording_is_reported_in_one_line(tmp_path: Path, cont
 
 
 @pytest.mark.parametrize(
-    "content", [b"no gzip at all", gzip.compress(b"# HELP up 1\n" * 1000)[:40]], ids=["text", "cut off"]
+    ("suffix", "content"),
+    [
+        (".gz", b"no gzip at all"),
+        (".gz", gzip.compress(b"# HELP up 1\n" * 1000)[:40]),
+        (".xz", b"no xz at all"),
+        (".xz", lzma.compress(b"# HELP up 1\n" * 1000)[:40]),
+    ],
+    ids=["text", "cut off", "xz: text", "xz: cut off"],
 )
-def test_a_broken_archive_is_reported_in_one_line(tmp_path: Path, content: bytes) -> None:
-    source = tmp_path / "run.om.gz"
+def test_a_broken_archive_is_reported_in_one_line(tmp_path: Path, suffix: str, content: bytes) -> None:
+    source = tmp_path / f"run.om{suffix}"
     source.write_bytes(content)
     with pytest.raises(DraftboardError, match="cannot read the recording"):
         unpack(source, tmp_path / "unpacked.om")

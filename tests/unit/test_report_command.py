@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import sys
 from dataclasses import dataclass, fields
 from functools import partial
@@ -368,3 +369,14 @@ def test_what_is_no_prometheus_gets_one_line(text: str, capsys: pytest.CaptureFi
     assert (code, out, err.count("\n")) == (2, "", 1)
     reason = "Prometheus rejects the query: no way" if "error" in text else "not a Prometheus server"
     assert err == f"draftboard: http://{place}: {reason}\n"
+
+
+def test_no_k_is_called_the_best_where_none_pays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page_of_losses = tmp_path / "page"
+    page_of_losses.write_text(page((60, 20, 10), drafts=1000))
+    settings = tmp_path / "costs.toml"
+    settings.write_text("[draft_cost]\ndefault = 0.2\n")
+    code, out, _ = run(page_of_losses, "--config", settings, capsys=capsys)
+    assert code == 0
+    assert re.search(r"Best k +no k pays", out), out
+    assert "(best)" not in out

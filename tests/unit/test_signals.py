@@ -49,13 +49,10 @@ PUBLIC = {
             "inter_token_latency_seconds",
             "request_time_per_output_token_seconds",
             "e2e_request_latency_seconds",
-            "request_queue_time_seconds",
-            "request_prefill_time_seconds",
-            "request_decode_time_seconds",
-            "request_inference_time_seconds",
         )
         for part in (":p50", ":p95", ":p99", ":mean")
     ),
+    *(f"model:vllm_request_{part}_time_seconds:mean_rate5m" for part in ("queue", "prefill", "decode")),
     "model:vllm_time_to_first_token_seconds_bucket:rate5m",
 }
 

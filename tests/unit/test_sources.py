@@ -45,10 +45,10 @@ def test_what_is_neither_a_file_nor_an_address_is_one_line(
 def test_a_folder_that_is_closed_is_one_line(
     command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def closed(_path: Path) -> bool:
+    def closed(_path: Path, **_: bool) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "is_file", closed)
+    monkeypatch.setattr(Path, "stat", closed)
     code, out, err = run(command, "closed/page.prom", capsys)
     assert (code, out) == (2, "")
     assert err == (

@@ -1,8 +1,9 @@
 """`draftboard report --summary`: in how many hours of a past speculation helped, and where nobody can tell."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -31,9 +32,11 @@ def ruled(row: str, since: float, until: float = 0.0, also: Mapping[Signal, floa
     return Variant(3, since, until, also={signal.name: value for signal, value in records.items()})
 
 
-def summed(capsys: pytest.CaptureFixture[str], *variants: Variant, **memory: Any) -> dict[str, Any]:
+def summed(
+    capsys: pytest.CaptureFixture[str], *variants: Variant, words: Sequence[str | Path] = (), **memory: Any
+) -> dict[str, Any]:
     with answering(Memory(variants, **memory)) as place:
-        code, out, err = run("--prometheus", place, *DAY, "--json", capsys=capsys)
+        code, out, err = run("--prometheus", place, *DAY, *words, "--json", capsys=capsys)
     assert (code, err) == (0, "")
     found = json.loads(out)
     jsonschema.validate(found, json.loads(schema_of("report --summary")))
@@ -106,13 +109,27 @@ def test_a_speedup_beyond_the_tokens_of_a_step_is_not_believed(capsys: pytest.Ca
     assert found["totals"]["unclear_hours"] == pytest.approx({"measurements contradict each other": 10})
 
 
-def test_servers_that_records_add_up_are_unclear_and_their_tokens_count(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("gone", [0, 12])
+def test_servers_that_records_add_up_are_unclear_and_their_tokens_count(
+    gone: float, capsys: pytest.CaptureFixture[str]
+) -> None:
     model = {"job": "vllm", "model_name": "m", "spec_method": "eagle3"}
     servers = [{**model, "instance": f"{env}:8000", "env": env} for env in ("prod", "staging")]
-    found = summed(capsys, ruled("faster, measured", 10), servers=servers)
+    found = summed(capsys, ruled("faster, measured", 10), servers=servers, gone=gone)
     assert hours(found) == pytest.approx({"unclear": 10})
     assert list(found["totals"]["unclear_hours"]) == ["records add up servers that differ by the target label env"]
     assert found["totals"]["unclear"]["tokens"] > 0
+
+
+def test_what_was_added_up_before_records_kept_a_label_stays_unclear(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    applied = tmp_path / "applied.toml"
+    applied.write_text('[labels]\nscope = ["cluster", "namespace", "env"]\n')
+    model = {"job": "vllm", "model_name": "m", "spec_method": "eagle3"}
+    servers = [{**model, "instance": f"{env}:8000", "env": env} for env in ("prod", "staging")]
+    found = summed(capsys, ruled("faster, measured", 10), servers=servers, words=("--config", applied))
+    assert hours(found) == pytest.approx({"unclear": 10})
 
 
 def test_gpu_hours_are_told_where_an_exporter_tells_them(capsys: pytest.CaptureFixture[str]) -> None:

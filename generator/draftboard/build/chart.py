@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection
 
-from draftboard import __version__
+from draftboard import REVISION, __version__
 from draftboard.alerts import of_settings
 from draftboard.build import scraping
 from draftboard.build.templating import environment
@@ -39,6 +39,7 @@ def text(path: str, settings: Settings, made_by: str) -> str:
         dict(settings),
         made_by=made_by,
         version=__version__,
+        revision=REVISION,
         alert_names=[alert.name for alert in of_settings(settings)],
         target_labels={labels.job: _JOB} | _selected(settings.selector, without={*of_pods, *_OF_OPERATOR}),
         pod_labels={name: name.strip("_") for name in of_pods},  # a pod's label begins and ends with neither

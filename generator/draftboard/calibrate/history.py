@@ -11,7 +11,7 @@ from draftboard.expr.nodes import Expr, rate
 from draftboard.expr.vector import Labels
 from draftboard.output import Progress, no_progress
 from draftboard.prometheus import Client
-from draftboard.reading import Past, Recorded, of_model
+from draftboard.reading import Past, Recorded, kept_apart, of_model, separated
 from draftboard.settings import Settings
 from draftboard.signals import Edition, Level, Scope, traffic
 from draftboard.signals.costs import decode_batch
@@ -43,16 +43,18 @@ def of_history(
     """
     span, window = source.span or WEEK, settings.rules.rate_window
     past = Past.before(at, span, window)
-    scope = of_model(Scope(settings, Level.ENGINE, Edition.ONCE, span=window), source.model)
     counts_by_key: dict[_Key, _Counts] = {}
     with Client(source.url, source.access) as client:
+        apart = separated(client, settings, at, source.model, since=at - span.seconds)
+        settings = kept_apart(settings, (one.label for one in apart))
+        scope = of_model(Scope(settings, Level.ENGINE, Edition.ONCE, span=window), source.model)
         for name, labels, moment, value in past.read(client, scope, _ASKED, progress):
             counts_by_key.setdefault((labels, moment), {})[name] = value * (1.0 if name == _BATCH else window.seconds)
         url = client.url
     whole = {key: counts for key, counts in counts_by_key.items() if counts.keys() >= _NEEDED}
     model = _only(whole, settings.labels.model_name, "--model", url)
     for label in settings.labels.scope:
-        _only(whole, label, "the settings' selector", url)
+        _only(whole, label, "the settings' selector, or join them: labels.together", url)
     method, variants = _of_method(whole, settings, method, url)
     windows = _windows(variants, settings, at - span.seconds, span.seconds)
     return Measured(origin="history", model=model, method=method, sources=(url,), taken_at=at, windows=pooled(windows))

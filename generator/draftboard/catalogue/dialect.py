@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from draftboard.catalogue import CATALOGUE, serving
+from draftboard.catalogue import CATALOGUE, latency, serving
 from draftboard.catalogue.metric import Kind, Metric, Presence
 
 VLLM = "vllm:"
@@ -53,6 +53,8 @@ class Dialect:
     exposed_kinds: Mapping[Kind, Presence] = field(default_factory=dict)
     sign: str = ""  # A series that shows the program before the engine has exposed any of its own.
     engine_label: str = ""  # The label that tells engines of one target apart, where it is not vLLM's.
+    begins_after: Mapping[Metric, Metric] = field(default_factory=dict)
+    """By counter: one of its engine that is there before it, so that its first value was counted since then."""
     seen_by: Metric = serving.REQUESTS_RUNNING  # The series by which a server is known for as long as it runs.
     in_flight: Metric | None = None  # A gauge of requests inside each engine, where vLLM's own does not stay.
     finished: Metric | None = None  # A counter of requests by replica, beside `in_flight`, from the first.
@@ -107,6 +109,11 @@ class Dialect:
     def sample(self) -> Literal["requests", "tokens"]:
         """What a time per output token is counted by: tokens, where the engine does not count requests."""
         return "requests" if self.spelled(serving.REQUESTS_FINISHED) else "tokens"
+
+    @property
+    def times_steps_apart(self) -> bool:
+        """Whether time per step and time per token are two measurements, of which one can disprove the other."""
+        return self.spelled(latency.STEP_LATENCY.sum) != self.spelled(latency.TIME_PER_OUTPUT_TOKEN.sum)
 
     @property
     def own_labels(self) -> frozenset[str]:

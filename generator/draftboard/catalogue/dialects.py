@@ -52,6 +52,7 @@ LLAMA_CPP = Dialect(
     lacks=_OF_VLLMS_SERVER,
     # The counters stay at 0 where speculation is off; positions come with the first response that drafted.
     exposed=dict.fromkeys(_FOUR[:3], Presence.ALWAYS) | {_FOUR[3]: Presence.DRAFTED},
+    begins_after={speculation.ACCEPTED_TOKENS_PER_POS: speculation.ACCEPTED_TOKENS},
     has_models=False,
     reports="acceptance, acceptance length, survival by position, K, tokens, decode steps, the mean time per output "
     "token and the queue, counted when a request ends",
@@ -79,7 +80,7 @@ TENSORRT_LLM = Dialect(
             *(serving.GENERATION_TOKENS, serving.PROMPT_TOKENS, serving.REQUESTS_FINISHED),
             *(serving.REQUESTS_RUNNING, serving.REQUESTS_WAITING),
             *(latency.TIME_TO_FIRST_TOKEN, latency.END_TO_END_LATENCY, latency.QUEUE_TIME),
-            *(latency.PREFILL_TIME, latency.DECODE_TIME, latency.INFERENCE_TIME),
+            *(latency.PREFILL_TIME, latency.DECODE_TIME),
         ),
         serving.KV_CACHE_USAGE: Spelling("trtllm_kv_cache_utilization"),
         latency.TIME_PER_OUTPUT_TOKEN: Spelling("trtllm_time_per_output_token_seconds"),
@@ -143,6 +144,9 @@ DIALECTS: dict[str, Dialect] = {
                 **dict.fromkeys((Kind.COUNTER, Kind.HISTOGRAM), Presence.COUNTED),
                 Kind.GAUGE: Presence.BUSY,
             },
+            begins_after=dict.fromkeys(
+                (speculation.ACCEPTED_TOKENS, speculation.ACCEPTED_TOKENS_PER_POS), speculation.DRAFTS
+            ),
             sign="ray_node_mem_total",
             engine_label="ReplicaId",
             seen_by=serving.GENERATION_TOKENS,

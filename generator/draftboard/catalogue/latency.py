@@ -55,11 +55,6 @@ QUEUE_TIME = _request_histogram(
     "From first queued to first scheduled, of finished requests.",
     "Histogram of time spent in WAITING phase for request.",
 )
-INFERENCE_TIME = _request_histogram(
-    "vllm:request_inference_time_seconds",
-    "From first scheduled to the last token: prefill and decode, of finished requests.",
-    "Histogram of time spent in RUNNING phase for request.",
-)
 PREFILL_TIME = _request_histogram(
     "vllm:request_prefill_time_seconds",
     "From first scheduled to the first token, of finished requests.",

@@ -34,7 +34,7 @@ def replay_command(
     """Evaluate the rules over RECORDING and print each model's verdicts and the alerts that would have fired.
 
     RECORDING is OpenMetrics text with timestamps, such as `promtool tsdb dump-openmetrics` writes; it may be compressed
-    (.gz). Only series that the rules or panels read are loaded.
+    (.gz, .xz). Only series that the rules or panels read are loaded.
     """
     from draftboard.alerts import load
     from draftboard.cli import screen
@@ -91,7 +91,7 @@ def drill_command(scenario: str, config: Path | None, *, speed: float, prometheu
 
 
 _DEMO = ROOT / "deploy/demo"
-_RECORDED = _DEMO / "run-v0.32.0-ngram-vs-baseline.om.gz"
+_RECORDED = _DEMO / "run-v0.32.0-ngram-vs-baseline.om.xz"
 
 
 @click.command("demo")

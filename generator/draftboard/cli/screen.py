@@ -1,5 +1,6 @@
 """The console, and a progress bar."""
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +11,8 @@ from rich.console import Console
 from draftboard.cli.shared import print_line
 from draftboard.output import Progress, escape
 
+_WIDE = 200
+
 
 class _Console(Console):
     def on_broken_pipe(self) -> None:
@@ -17,8 +20,11 @@ class _Console(Console):
 
 
 def console() -> Console:
-    """Colours and the terminal's width on a terminal; plain and wide when piped."""
-    return _Console() if sys.stdout.isatty() else _Console(width=200, highlight=False)
+    """Colours and the terminal's width on a terminal; plain when piped, and as wide as COLUMNS says, else wide."""
+    if sys.stdout.isatty():
+        return _Console()
+    columns = os.environ.get("COLUMNS", "")
+    return _Console(width=int(columns) if columns.isdigit() and int(columns) else _WIDE, highlight=False)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import yaml
 
 from draftboard.doctor.command import examine_command
 from draftboard.doctor.finding import Examination
-from draftboard.doctor.releases import UNKNOWN, Release
+from draftboard.doctor.releases import UNKNOWN, Release, release_of_image
 from draftboard.errors import DraftboardError
 from draftboard.files import saved_bytes
 from draftboard.settings import Settings
@@ -39,24 +39,42 @@ def examine_manifest(path: Path, settings: Settings, release: Release = UNKNOWN)
         where = "" if line is None else f" in line {line + 1}"
         raise DraftboardError(f"{path}: not YAML{where}; render templates first, as with `helm template`") from None
     found = tuple(
-        replace(examine_command(text, settings, release), looked_at=f"{path}: {place or 'document'}")
+        _examined(f"{path}: {place or 'document'}", text, settings, release if release.version else of_image)
         for number, document in enumerate(documents, 1)
-        for place, text in _commands(document, f"document {number}" if len(documents) > 1 else "")
+        for place, text, of_image in _commands(document, f"document {number}" if len(documents) > 1 else "")
     )
     return found or (Examination(f"{path}: no command line of vLLM", ()),)
 
 
-def _commands(node: Any, place: str) -> Iterator[tuple[str, str]]:  # noqa: ANN401  (YAML)
-    """Each command line of vLLM at or below a node, with its place."""
+def _examined(where: str, text: str, settings: Settings, release: Release) -> Examination:
+    of = f" for vLLM {release.version}" if release.version else ""
+    return replace(examine_command(text, settings, release), looked_at=f"{where}{of}")
+
+
+def _commands(
+    node: Any,  # noqa: ANN401  (YAML)
+    place: str,
+    image: str = "",
+) -> Iterator[tuple[str, str, Release]]:
+    """Each command line of vLLM at or below a node, with its place and the release of the image that runs it."""
     if isinstance(node, dict):
+        image = _image(node) or image
         if text := _command(node):
-            yield place, text
+            yield place, text, release_of_image(image)
         for key, inner in node.items():
-            yield from _commands(inner, f"{place}.{key}".lstrip("."))
+            yield from _commands(inner, f"{place}.{key}".lstrip("."), image)
     elif isinstance(node, list):
         for number, inner in enumerate(node):
             name = inner.get("name", number) if isinstance(inner, dict) else number
-            yield from _commands(inner, f"{place}[{name}]")
+            yield from _commands(inner, f"{place}[{name}]", image)
+
+
+def _image(node: dict[Any, Any]) -> str:
+    """The image of a container, in one text or as charts part it; empty where a node names none."""
+    image = node.get("image", node)
+    if isinstance(image, dict):
+        return f"{image['repository']}:{image['tag']}" if {"repository", "tag"} <= image.keys() else ""
+    return str(image)
 
 
 def _command(node: dict[Any, Any]) -> str:

@@ -181,8 +181,7 @@ def _other_bounds(client: Client, stored: Stored, settings: Settings, time: floa
 
 def _unresolved(client: Client, settings: Settings, time: float) -> Iterator[Finding]:
     """Models whose median latency is under the first bound of its histogram."""
-    every = (*latency.FELT.values(), latency.queue)
-    if not (latencies := {one.title: one for one in every if one.unresolved.exists(settings)}):
+    if not (latencies := {one.title: one for one in latency.FELT.values() if one.unresolved.exists(settings)}):
         return
     shares = merged("latency", {title: one.unresolved for title, one in latencies.items()}) >= 1 / 2
     by_model: dict[str, list[str]] = {}
@@ -190,9 +189,8 @@ def _unresolved(client: Client, settings: Settings, time: float) -> Iterator[Fin
         if (title := row.labels.get("latency", "")) in latencies:
             by_model.setdefault(row.labels.get(settings.labels.model_name, ""), []).append(title)
     for model, titles in sorted(by_model.items()):
-        kind = "queue-below-resolution" if {*titles} == {latency.queue.title} else "below-resolution"
         times = ", ".join(dict.fromkeys(map(within, titles)))
-        yield Finding.of(kind, f"model {model}", times=times, flag=buckets_flag(settings))
+        yield Finding.of("below-resolution", f"model {model}", times=times, flag=buckets_flag(settings))
 
 
 def of_scrapes(targets: Sequence[Target], stored: Stored, settings: Settings) -> Iterator[Finding]:

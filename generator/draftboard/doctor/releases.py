@@ -22,6 +22,8 @@ HOLDS: Mapping[str, str] = _DATA["holds"]
 """What each key may hold."""
 # At most four numbers, then whatever a build adds. A build without tags calls itself 0.1.dev, whatever it is.
 _VERSION = re.compile(r"v?(?!0\.1\.dev)([0-9]{1,4}(?:\.[0-9]{1,4}){1,3})(?![0-9])[\w.+-]{0,60}", re.ASCII)
+# As in `vllm/vllm-openai:v0.32.0@sha256:...`, and in the default of a variable of Compose.
+_IMAGE = re.compile(r"(?:^|[/:-])vllm[\w.-]*:([\w.+-]+)", re.ASCII)
 _EVERY_PATCH = 10_000
 
 
@@ -115,6 +117,12 @@ def release_of(version: str | None, sources: Sequence[str], access: Access) -> R
     if not _VERSION.fullmatch(version):
         raise DraftboardError(f"--vllm-version: {shown(version)} is not a release: write one such as {NEWEST}")
     return Release(version)
+
+
+def release_of_image(image: str) -> Release:
+    """The release in the tag of an image of vLLM; unknown for other images, and for tags such as `latest`."""
+    found = _IMAGE.search(image)
+    return Release(found[1]) if found and _VERSION.fullmatch(found[1]) else UNKNOWN
 
 
 def _reported_by(servers: Sequence[str], access: Access) -> Release:

@@ -63,6 +63,17 @@ def first_of(*alternatives: str) -> str:
     return Compound(joined) if len(alternatives) > 1 else alternatives[0]
 
 
+def from_zero(counter: str, earlier: str, matching: str = "") -> Compound:
+    """The rate of a counter that appeared within the range, later than another one of its engine: of its whole value.
+
+    As an increase of the earlier counter becomes its rate, so that both are extrapolated alike.
+    """
+    fewer = binary(call("count_over_time", counter), "<", call("count_over_time", earlier), matching)
+    begun = binary(call("last_over_time", counter), "and", fewer)
+    grown = binary(call("last_over_time", earlier), "-", call("min_over_time", earlier))
+    return binary(begun, "*", binary(call("rate", earlier), "/", binary(grown, ">", "0")), matching)
+
+
 def constant(value: str, like: str) -> Compound:
     """The number `value` for every series of the vector `like`, with that vector's labels."""
     zero = f"0 * {_operand(like)}"

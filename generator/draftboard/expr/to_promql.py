@@ -1,5 +1,6 @@
 """Expressions as PromQL, seen from a scope."""
 
+from dataclasses import replace
 from functools import lru_cache, singledispatch
 from itertools import pairwise
 
@@ -136,7 +137,12 @@ def _(node: nodes.Function, scope: Scope) -> str:
 
 
 def _of_range(text: str, node: nodes.Function, series: nodes.Raw, scope: Scope) -> str:
-    spelling = scope.settings.dialect.spelled(metric_of(series, scope))
+    metric, dialect = metric_of(series, scope), scope.settings.dialect
+    spelling = dialect.spelled(metric)
+    if node.name == "rate" and metric in dialect.begins_after:
+        earlier = _selected(replace(series, metric=dialect.begins_after[metric]), scope)
+        beside = f"ignoring ({', '.join(metric.own_labels)}) group_left ()" if metric.own_labels else ""
+        text = promql.first_of(promql.from_zero(_selected(series, scope), earlier, beside), text)
     if spelling and spelling.less:
         text = promql.binary(text, "-", promql.call(node.name, _selected(series, scope, spelling.less)))
     return _under_our_labels(text, series, scope) if series.window else text

@@ -45,7 +45,7 @@ def of_past(source: Recorded, settings: Settings, *, at: float, progress: Progre
         queries = _Queries(client, settings, past, progress)
         models = queries.setups(source.model)
         service = Level.SERVICE.labels(settings)
-        blended = {kept(one.model, service): one for one in separated(client, settings, at, source.model)}
+        blended = {kept(one.model, service): one for one in separated(client, settings, at, source.model, since=since)}
         changes, url = queries.changes([life for life in models if life.labels not in blended]), client.url
     if not models:
         raise no_records(url, source.model, span)

@@ -1,14 +1,15 @@
 """Target labels that tell servers of one model apart and that no record keeps, so that records add the servers up."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from draftboard.catalogue import serving
 from draftboard.expr.nodes import Raw
 from draftboard.expr.scope import Edition, Scope
 from draftboard.expr.to_promql import promql_of
-from draftboard.expr.vector import Labels
+from draftboard.expr.vector import Labels, dropped
 from draftboard.prometheus import Client, Series
 from draftboard.settings import Settings
 from draftboard.settings.labels import RESERVED_LABELS
@@ -24,6 +25,10 @@ _OF_PLACES = {
     *("prometheus_replica", "__name__"),
 }
 """Names of labels that say where one server runs."""
+_PRESENT = serving.REQUESTS_RUNNING
+"""What every server exports."""
+_LOOKS = 48
+"""At so many times of a range."""
 _Target = tuple[str, ...]
 
 
@@ -46,26 +51,48 @@ class Apart:
         return f"records add up servers that differ by the target label {self.label}"
 
 
-def separated(client: Client, settings: Settings, at: float, model: str = "") -> tuple[Apart, ...]:
-    """Which target labels separate servers that records add up, at a time in Unix seconds."""
-    names, found = settings.labels, defaultdict[Labels, list[Series]](list)
-    metric = serving.REQUESTS_RUNNING
-    if not settings.dialect.spelled(metric):
+def separated(
+    client: Client, settings: Settings, at: float, model: str = "", *, since: float | None = None
+) -> tuple[Apart, ...]:
+    """Which target labels separate servers that records add up, at a time in Unix seconds.
+
+    With `since`, at any of some times from then on: also in records from before a scope had its labels.
+    """
+    if not settings.dialect.spelled(_PRESENT):
         return ()
-    for row in client.query(promql_of(Raw(metric), Scope(settings, edition=Edition.ONCE)), at):
-        if not model or row.labels.get(names.model_name, "") == model:
-            key = frozenset((name, row.labels[name]) for name in names.model_level if row.labels.get(name))
-            found[key].append(row)
-    return tuple(
-        one
-        for key, rows in sorted(found.items(), key=lambda each: sorted(each[0]))
-        for one in _of_model(key, rows, settings)
-    )
+    expr = promql_of(Raw(_PRESENT), Scope(settings, edition=Edition.ONCE))
+    if since is None:
+        moments = {at: client.query(expr, at)}
+    else:
+        moments = defaultdict(list)
+        step = max(settings.rules.scrape_interval.seconds, (at - since) / _LOOKS)
+        for series in client.query_range(expr, since, at, step):
+            for moment, _ in series.samples:
+                moments[moment].append(series)
+    found: dict[tuple[Labels, str], Apart] = {}
+    for rows in moments.values():
+        own = [row for row in rows if not model or row.labels.get(settings.labels.model_name, "") == model]
+        found |= {(one.model, one.label): one for one in _at_once(own, settings, past=since is not None)}
+    return tuple(found[key] for key in sorted(found, key=lambda key: (sorted(key[0]), key[1])))
+
+
+def _at_once(rows: Iterable[Series], settings: Settings, *, past: bool) -> Iterator[Apart]:
+    """The labels that separate servers which are there together."""
+    names, of_models = settings.labels, defaultdict[Labels, list[Series]](list)
+    for row in rows:
+        of_models[frozenset((name, row.labels[name]) for name in names.model_level if row.labels.get(name))].append(row)
+    before = defaultdict[Labels, list[Series]](list)
+    for key, label in product(of_models, names.scope if past else ()):
+        if (without := dropped(key, (label,))) not in of_models:
+            before[without] += of_models[key]
+    for key, own in (of_models | before).items():
+        yield from _of_model(key, own, settings)
 
 
 def _of_model(key: Labels, rows: Sequence[Series], settings: Settings) -> Iterable[Apart]:
     names = settings.labels
     known = {*names.engine_level, *names.together, names.host, names.scale_to_zero, *RESERVED_LABELS, *_OF_PLACES}
+    known -= {label for label in names.scope if label not in dict(key)}
     servers: dict[_Target, Mapping[str, str]] = {
         tuple(row.labels.get(n, "") for n in names.target): row.labels for row in rows
     }

@@ -95,11 +95,14 @@ def is_saved(name: str) -> bool:
 
     A name that may contain a password counts as an address, which errors do not show.
     """
+    path = Path(name)
     try:
-        path = Path(name)
+        path.stat()  # Where it fails, is_file() is silent from Python 3.14 on.
         if path.is_file() or is_pipe(path):
             return True
-        reason = "not a regular file" if path.exists() else "no such file"
+        reason = "not a regular file"
+    except (FileNotFoundError, ValueError):
+        reason = "no such file"
     except OSError as error:  # the name is too long, or a folder is closed
         reason = error.strerror or type(error).__name__
     if _ADDRESS.match(name):

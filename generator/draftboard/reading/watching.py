@@ -32,12 +32,17 @@ _BUCKETS = {part.name for metric in CATALOGUE for part in metric.parts if part.n
 
 
 def watch(
-    source: Servers, progress: Progress = no_progress, sleep: Callable[[float], None] = time.sleep
+    source: Servers,
+    progress: Progress = no_progress,
+    sleep: Callable[[float], None] = time.sleep,
+    *,
+    needs_all: bool = False,
 ) -> tuple[list[tuple[Page, ...]], list[DraftboardError]]:
     """The pages of each server in order of time, and why others have none.
 
     The first and the last are needed, and read whole; one in between may be missed. What readings take is waited less,
-    so that many servers, or slow ones, do not lengthen the window. Without any server, the first error is raised.
+    so that many servers, or slow ones, do not lengthen the window. The first error is raised without any server, or,
+    with `needs_all`, without one of them: before the window where it is known by then.
     """
     urls, began, missing = urls_of(source.addresses), time.monotonic(), dict[httpx.URL, DraftboardError]()
     seconds = source.window.seconds
@@ -51,7 +56,7 @@ def watch(
                 found[url] = _needed(page)
             else:
                 missing[url] = page
-        if not found:
+        if not found or (missing and needs_all):
             raise next(iter(missing.values()))
         return found
 
@@ -77,7 +82,7 @@ def watch(
     last = dict(zip(read, scrape_each([*read], source.access, source.limits), strict=True))
     missing |= {url: page for url, page in last.items() if isinstance(page, DraftboardError)}
     there = {url: _needed(page) for url, page in last.items() if isinstance(page, Page)}
-    if not there:
+    if not there or (missing and needs_all):
         raise next(iter(missing.values()))
     # Parts are of all servers: a page that one of them did not answer is missed of all.
     whole = [pages for pages in between if all(isinstance(pages[url], Page) for url in there)]

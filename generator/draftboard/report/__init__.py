@@ -7,6 +7,7 @@ from draftboard.report.document import (
     status_of,
     time_in_words,
     verdict_of,
+    verdict_text,
     warnings,
     worst_first,
 )

@@ -21,10 +21,13 @@ def contradictions(numbers: Numbers, interval: Estimate | None, baselines: Seque
 
     `interval`: of the measured speedup, if it is known; `baselines`: the numbers of all servers without speculation.
     """
+    speedup = Range(interval.low, interval.high) if interval else _about(numbers, measured_speedup)
+    # Of one measurement, the baseline's days of steps say only that its machine was busier or idler then.
+    disproves = numbers.settings.dialect.times_steps_apart or speedup is None
     found = Measured(
         tokens_per_step=numbers.value(tokens_per_step),
-        speedup=Range(interval.low, interval.high) if interval else _about(numbers, measured_speedup),
-        step_cost=_about(numbers, step_cost),
+        speedup=speedup,
+        step_cost=_about(numbers, step_cost) if disproves else None,
         variant=_lengths([numbers]),
         baseline=_lengths(baselines),
     )

@@ -37,6 +37,7 @@ _BY_COSTS = frozenset(
     }
 )
 """Lines that a cost makes a number of."""
+_NO_K_PAYS = "no k pays"
 
 
 def document(report: Report, settings: Settings, *, engines: bool) -> Document:
@@ -71,8 +72,8 @@ def _blocks(report: Report, settings: Settings, *, engines: bool) -> Iterator[Bl
 
 def _headline(model: ModelReport) -> Text:
     """Whether users wait, then whether speculation pays."""
-    waits, pays = model.waiting.says, verdict_of(model)
-    return Text(f"{waits}; {pays}", Status.BAD) if waits else Text(pays, status_of(model))
+    waits, pays = model.waiting.says, verdict_text(model)
+    return Text(f"{waits}; {pays.words}", Status.BAD) if waits else pays
 
 
 def _numbers(model: ModelReport, settings: Settings) -> Table:
@@ -86,11 +87,17 @@ def _numbers(model: ModelReport, settings: Settings) -> Table:
             continue
         step = None if value is None or model.verdict.says is None else signal.step_of(value, settings)
         means = ", ".join(part for part in (signal.unit.words, step.says if step else "") if part)
-        rows.append((signal.title, worded(signal, value), Text(means, step.status if step else Status.NEUTRAL)))
+        shown = _NO_K_PAYS if signal is economics.best_k and _no_k_pays(model) else worded(signal, value)
+        rows.append((signal.title, shown, Text(means, step.status if step else Status.NEUTRAL)))
         if signal is acceptance.acceptance and model.acceptance_by_request is not None:
             weighted = worded(signal, model.acceptance_by_request)
             rows.append((f"{signal.title} by request", weighted, Text("engines weighted by requests")))
     return Table(columns("Speculation", numbers=("Value",)) + columns("Meaning"), tuple(rows))
+
+
+def _no_k_pays(model: ModelReport) -> bool:
+    best = model.speculation.best_speedup if model.speculation else None
+    return best is not None and best < economics.BREAK_EVEN
 
 
 def _ranges(signal: Signal, assumed: Expectation) -> Iterator[tuple[Cell, ...]]:
@@ -184,11 +191,10 @@ def _engines(model: ModelReport) -> Table:
     titles = (*(signal.title for signal in shown.values()), "To others", traffic.drafts.title)
     rows: list[tuple[Cell, ...]] = []
     for engine in model.engines:
-        says = Text(verdict_of(engine), status_of(engine))
         numbers = (worded(signal, getattr(engine.speculation, name, None)) for name, signal in shown.items())
         to_others = worded(comparison.length_to_others, engine.length_to_others)
         counted = f"{engine.sample.drafts:,.0f}" if engine.sample else NOTHING
-        rows.append((engine.engine or NOTHING, engine.server, says, *numbers, to_others, counted))
+        rows.append((engine.engine or NOTHING, engine.server, verdict_text(engine), *numbers, to_others, counted))
     return Table(columns("Engine", "Server", verdict.title, numbers=titles), tuple(rows), title="Engines")
 
 
@@ -213,6 +219,11 @@ def verdict_of(entry: Judged) -> str:
     text = ": ".join(filter(None, (says, result.advice)))
     # A server that is down now may have drafted within the time.
     return text if text and entry.state == STATES["drafting"].says else ", ".join(filter(None, (entry.state, text)))
+
+
+def verdict_text(entry: Judged) -> Text:
+    """The words of `verdict_of`, with what they mean."""
+    return Text(verdict_of(entry), status_of(entry))
 
 
 def warnings(model: ModelReport) -> list[str]:

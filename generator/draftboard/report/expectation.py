@@ -28,9 +28,9 @@ from draftboard.signals.depth import draft_length_at, next_position_accepted, to
 from draftboard.signals.drafting import configured_k
 from draftboard.signals.economics import (
     LEAST_GAIN,
-    best_k,
     expected_speedup_high,
     expected_speedup_low,
+    fastest_k,
     longer_gain,
     longer_gain_high,
     speedup_at_high,
@@ -78,7 +78,7 @@ def _assumed(numbers: Numbers, drafting: Drafting, batch: float | None) -> Expec
 def _length(numbers: Numbers, speedup_at: Sequence[Range]) -> LengthAdvice | None:
     """The change of K that the records advise, with both ends of its gain."""
     row = ADVICE.of(numbers.value(advice))
-    k, best = numbers.value(configured_k), numbers.value(best_k)
+    k, best = numbers.value(configured_k), numbers.value(fastest_k)
     if row is None or k is None:
         return None
     if row is ADVICE.choices[Change.SHORTER] and best is not None:

@@ -59,6 +59,8 @@ def of_prometheus(source: Recorded, settings: Settings, method: str, *, engines:
         parts = queries.parts()
         counts = queries.ask((Level.MODEL, Level.ENGINE) if engines else (Level.MODEL,), parts, progress)
         models, by_engine = Reader(counts, Level.MODEL), Reader(counts, Level.ENGINE) if engines else None
+        for reader in (models, by_engine) if by_engine else (models,):
+            _check(reader, queries)
         changes, unread = queries.changes()
         answer = _Answer(
             *(settings, span.seconds, models, by_engine, queries.broken(), parts, changes),
@@ -73,8 +75,6 @@ def of_prometheus(source: Recorded, settings: Settings, method: str, *, engines:
             f"{url}: no {dialect.engine} series{of} in the last {span}: is a server scraped, and twice in that time? "
             f'Looked for {dialect.prefixes[0]}...; settings, [series] dialect = "{dialect.name}", choose other names'
         )
-    for reader in (models, by_engine) if by_engine else (models,):
-        _check(reader, url)
     return Report(
         schema_version=SCHEMA_VERSION,
         origin=Origin.PROMETHEUS,
@@ -92,15 +92,18 @@ def of_prometheus(source: Recorded, settings: Settings, method: str, *, engines:
     )
 
 
-def _check(reader: Reader, url: str) -> None:
-    """DraftboardError for a server that answers one queries and not another, which the same series answer."""
+def _check(reader: Reader, queries: Queries) -> None:
+    """DraftboardError for a server that answers one query and not another, which the same series answer."""
     positions = traffic.accepted_tokens_per_pos
     for key in reader.keys(positions):
         for signal in (signal for signal in _WITH_POSITIONS if reader.of(key).value(signal) is None):
             of = value_of(key, reader.counts.settings.labels.model_name) or "a model without a name"
+            pace = queries.settings.rules.evaluation_interval
             raise DraftboardError(
-                f"{url}: no answer to {signal.title!r} of {of}, but to {positions.title!r}, which the same series "
-                "give: is that a Prometheus, and does a proxy before it drop answers?"
+                f"{queries.client.url}: too few samples of {of} yet: its first scrapes are not {pace} old. Repeat then"
+                if queries.begins(positions, pace)
+                else f"{queries.client.url}: no answer to {signal.title!r} of {of}, but to {positions.title!r}, which "
+                "the same series give: is that a Prometheus, and does a proxy before it drop answers?"
             )
 
 

@@ -42,6 +42,7 @@ UNDRAFTED = replace(
     STATES.choices["off"], reason="nothing was drafted so far: speculation is off, or no request has drafted yet"
 )
 """Where a server that has not drafted looks like one without speculation."""
+_KS = ("best_k", "fastest_k", "configured_k", "lowest_k")
 _FILTERED = "{name} is not exposed, so figures that need it are missing: is it filtered out (metric_relabel_configs)?"
 _COUNTERS = {
     speculation.DRAFT_TOKENS: traffic.draft_tokens,
@@ -204,7 +205,7 @@ def _sample(case: Case) -> Sample | None:
 def _speculation(case: Case, verdict: objects.Verdict) -> Speculation:
     result = values(Speculation, case.numbers, case.seconds)
     result["survival"] = result["survival"][: case.settings.max_draft_tokens]
-    result |= {name: int(k) for name in ("best_k", "configured_k", "lowest_k") if (k := result[name]) is not None}
+    result |= {name: int(k) for name in _KS if (k := result[name]) is not None}
     share = result["acceptance"]
     result["band"] = (
         acceptance.step_of(share, case.settings).says if verdict.says is not None and share is not None else None

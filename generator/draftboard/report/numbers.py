@@ -81,6 +81,8 @@ class Speculation(Described):
     draft_cost: Annotated[float, FromSignal(economics.draft_cost)]
     verify_inflation: Annotated[float, FromSignal(economics.verify_inflation)]
     """v: time of a verify step over a plain one."""
+    fastest_k: Annotated[int | None, FromSignal(economics.fastest_k)] = None
+    """The best k; where no k pays, the one that loses least."""
     shorter_gain: Annotated[float | None, FromSignal(economics.shorter_gain)]
     draft_efficiency: Annotated[float | None, FromSignal(acceptance.draft_efficiency)]
     alpha_hat: Annotated[float | None, FromSignal(depth.alpha_hat)]

@@ -10,7 +10,7 @@ from draftboard.catalogue import latency, probe
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.expr.counts import Counts
-from draftboard.expr.nodes import AsRecorded, Expr, Function, Raw, Span, Window, over_level, rate
+from draftboard.expr.nodes import AsRecorded, Expr, Function, Raw, Span, Window, labelled, over_level, rate
 from draftboard.expr.reads import exists
 from draftboard.expr.to_numbers import values_of
 from draftboard.expr.to_promql import promql_of
@@ -33,7 +33,7 @@ from draftboard.signals.comparison import BEFORE
 from draftboard.signals.costs import decode_batch, step_cost
 from draftboard.signals.drafting import configured_k, draft_tokens_per_pos, lowest_k
 from draftboard.signals.health import health
-from draftboard.signals.integrity import identity_error
+from draftboard.signals.integrity import ERRORS, identity_error
 from draftboard.signals.latency import FELT
 from draftboard.signals.states import state
 from draftboard.signals.users import measured_speedup, speedup_high, speedup_low, speedup_uncertainty
@@ -141,6 +141,10 @@ class Queries:
             for labels, of_model in found.items()
         }
 
+    def begins(self, signal: Signal, within: Duration) -> bool:
+        """Whether a signal has no value that long before the end."""
+        return not self.client.query(promql_of(signal, self._scope(Level.MODEL)), self.at - within.seconds)
+
     def ask(self, levels: tuple[Level, ...], parts: Parts, progress: Progress) -> Counts:
         """Ask for every base signal at some levels."""
         answers, before = dict[tuple[str, Level], Vector](), dict[tuple[str, Level], Vector]()
@@ -198,9 +202,13 @@ class Queries:
 
     def broken(self) -> Vector:
         """Engines whose counters contradict each other, by identity: how far it is broken."""
-        limit = Setting("thresholds.inconsistent")
-        asked = identity_error.exists(self.settings)
-        return self._values(identity_error, identity_error > limit, self._scope(Level.ENGINE)) if asked else {}
+        limit, scope = Setting("thresholds.inconsistent"), self._scope(Level.ENGINE)
+        asked = {name: error for name, error in ERRORS.items() if exists(error, scope)}
+        return {  # One query for each: together they are too long for VictoriaMetrics where counters begin late.
+            labels: value
+            for name, error in asked.items()
+            for labels, value in self._values(identity_error, labelled(error > limit, "identity", name), scope).items()
+        }
 
     def _values(self, signal: Signal, expression: Expr, scope: Scope) -> dict[Labels, float]:
         """By labels."""

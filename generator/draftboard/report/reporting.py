@@ -101,9 +101,7 @@ def report_each(
 ) -> tuple[Report, ...]:
     """Look at servers over the same time, and report of each by itself; `methods` says how each drafts, where known."""
     named = [method_of(method, settings) for method in methods]
-    watched, missing = reading.watch(source, progress, sleep)
-    if missing:
-        raise missing[0]
+    watched, _ = reading.watch(source, progress, sleep, needs_all=True)
     return tuple(of_pages(pages, settings, method) for pages, method in zip(watched, named, strict=True))
 
 

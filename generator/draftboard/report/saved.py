@@ -13,6 +13,11 @@ from draftboard.report.objects import SCHEMA_VERSION, Report
 
 _REPORT = TypeAdapter(Report)
 _MOST_BYTES = 32_000_000
+_BEGINS_A_PAGE = b"# "
+_A_PAGE = (
+    "{path}: a saved /metrics page, not a report. Make a report of two pages of that server, `draftboard report "
+    "BEFORE AFTER --json`, or compare the addresses of running servers"
+)
 _LARGEST = 1e30
 _LATEST = 253_402_300_799  # The end of the year 9999, after which nothing can be shown as a date.
 
@@ -24,8 +29,11 @@ def schema() -> str:
 
 def load_report(path: Path) -> Report:
     """A report that was saved as JSON. DraftboardError: the file cannot be read, or holds no report of this version."""
+    content = saved_bytes(path, "report", _MOST_BYTES)
+    if content.startswith(_BEGINS_A_PAGE):
+        raise DraftboardError(_A_PAGE.format(path=path))
     try:
-        report = _REPORT.validate_json(saved_bytes(path, "report", _MOST_BYTES))
+        report = _REPORT.validate_json(content)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"])) or "the file"

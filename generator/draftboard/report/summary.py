@@ -92,7 +92,7 @@ def of_range(source: Recorded, settings: Settings, *, at: float, progress: Progr
         scope = of_model(Scope(settings), source.model)
         for name, labels, end, value in past.read(client, scope, {**read(settings), _GPUS: chosen_gpus}, progress):
             found[end][name][labels] = value
-        blended = {one.model: one for one in separated(client, settings, at, source.model)}
+        blended = {one.model: one for one in separated(client, settings, at, source.model, since=at - span.seconds)}
         url = client.url
     gpus = [number for rows in found.values() for number in rows.pop(_GPUS, {}).values()]
     moments = [moment for rows in found.values() if (moment := Moment(settings, rows)).models]

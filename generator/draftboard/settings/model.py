@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import BaseModel, Field, PrivateAttr, ValidationError, model_validator
 
-from draftboard import __version__
+from draftboard import REVISION
 from draftboard.catalogue.dialects import DIALECTS, Dialect, DialectName
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
@@ -109,7 +109,7 @@ class Links(Table):
 
     grafana: Url | None = Field(default=None, examples=["https://grafana.example.com"])
     """Grafana's address as a browser reaches it. Without it alerts carry no link to a dashboard."""
-    runbooks: Url = f"https://github.com/draftboard/draftboard/blob/v{__version__}/alerts/runbooks"
+    runbooks: Url = f"https://github.com/draftboard/draftboard/blob/{REVISION}/alerts/runbooks"
 
 
 class Dashboards(Table):

@@ -26,15 +26,17 @@ Channels = Annotated[tuple[Channel, ...], Field(strict=False, max_length=4)]
 class ScrapeLimits(Table):
     """Limits of a scrape, so that no broken server fills the disk. Beyond them the server counts as down."""
 
-    samples: int = Field(default=50_000, ge=100, le=10_000_000)
-    """A vLLM 0.32 engine exposes about 450; a page holds all engines of its server: a hundred of them."""
+    samples: int = Field(default=2_500, ge=100, le=10_000_000)
+    """vLLM 0.32 has 237 of an engine, with `keep = "everything"` 424: a page of ten engines, or of five. Set more where
+    a server has more. As many new series can a server add with each scrape: Prometheus keeps in memory what it read
+    of a page that it refuses."""
     labels: int = Field(default=100, ge=20, le=1_000)
     """`vllm:cache_config_info` alone has some 45, and one more with nearly every release."""
     label_name_length: int = Field(default=200, ge=20, le=10_000)
     label_value_length: int = Field(default=2_000, ge=100, le=100_000)
     """Model names may be paths, and `vllm:cache_config_info` holds whole configurations."""
-    megabytes: int = Field(default=20, ge=1, le=1_000)
-    """Uncompressed: a page of 50,000 samples is about 8 MB."""
+    megabytes: int = Field(default=1, ge=1, le=1_000)
+    """Uncompressed: an engine has 30 to 55 kB. A larger page is refused before any of its series is in memory."""
     targets: int = Field(default=1_000, ge=1, le=100_000)
     """Targets per job: protects against a wrong discovery file."""
 

@@ -52,8 +52,8 @@ ADVICE = Decision(
             Code(2, "try a shorter K", Status.WARN),
             # What is lost at every k by counters of this K may be a gain at a shorter one: try that first.
             first_of(economics.too_long, (economics.no_k_pays & (configured_k > 1)).without(METHOD, *BLOCKS)),
-            "{best_k.title} is {best_k}, {shorter_gain} to {shorter_gain_high} times as fast as now; any k reaches "
-            "{best_speedup} times plain decoding at most",
+            "{fastest_k.title} is {fastest_k}, {shorter_gain} to {shorter_gain_high} times as fast as now; any k "
+            "reaches {best_speedup} times plain decoding at most",
         ),
         "off": Choice(
             Code(4, "turn it off, or change the drafter", Status.BAD),

@@ -24,7 +24,7 @@ from draftboard.expr.nodes import (
 from draftboard.expr.scope import Level
 from draftboard.quantity import RATE_WINDOW, Setting
 from draftboard.signals import traffic
-from draftboard.signals.latency import distribution_of
+from draftboard.signals.latency import mean_of
 from draftboard.signals.requests import NONE_RUNS, request_rate, requests_waiting
 from draftboard.signals.signal import Better, Signal, Unit, good_under
 from draftboard.signals.traffic import BOTH_LEVELS, SILENT, over_window, rate_of, while_idle
@@ -130,18 +130,6 @@ kv_cache_usage = Signal(
     decimals=0,
     empty=SILENT,
 )
-kv_cache_usage_mean = Signal(
-    name="kv_cache_usage_mean",
-    title="Mean KV cache in use",
-    question="How full is the KV cache overall?",
-    description="Share of the KV cache's blocks held by running requests, averaged over the model's engines.",
-    action="Distribute requests evenly if it is far below the fullest engine.",
-    better=Better.LOWER,
-    expr=while_idle(over_level("avg", Raw(serving.KV_CACHE_USAGE)), NONE_RUNS),
-    record="vllm_kv_cache_usage:avg",
-    bands=_OF_KV_CACHE,
-    empty=SILENT,
-)
 kv_cache_capacity = Signal(
     name="kv_cache_capacity",
     title="KV cache capacity",
@@ -242,7 +230,7 @@ prefix_cache_hits = Signal(
     by=("source",),
     empty="nothing was looked up",
 )
-step_tokens_buckets, step_tokens_mean = distribution_of(
+step_tokens_mean = mean_of(
     latency.STEP_TOKENS,
     name="step_tokens",
     what="Tokens in an engine step",

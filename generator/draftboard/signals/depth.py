@@ -94,24 +94,21 @@ acceptance_by_position = Signal(
     name="acceptance_by_position",
     title="Acceptance by position",
     question="Which share of the tokens drafted at a position is accepted?",
-    description="Accepted / drafted tokens of each position; without the plugin for vLLM: survival, its lower bound.",
+    description="Accepted / drafted tokens of each position, as Draftboard's plugin for vLLM counts them.",
     action="If it stays flat where survival falls, drafts end there: find out why they are short.",
-    note="Exact for drafts of any length and any mix of K if all engines of the model run the plugin; without it, "
-    "exact only if all drafts have K tokens.",
+    note="Exact for drafts of any length and any mix of K. Where all drafts have K tokens it is the survival.",
     better=Better.HIGHER,
     # A draft that does not reach a position says nothing of it, so that engines of another K do not blend.
     expr=over_level(
         "max",
-        first_of(
-            (accepted_tokens_per_pos / draft_tokens_per_pos)
-            .combined("and", counted_by_position, ignoring("position"))
-            .combined("unless", adaptive, ignoring("position")),
-            survival.combined("unless", counted_by_position, ignoring("position")),
-        ),
+        (accepted_tokens_per_pos / draft_tokens_per_pos)
+        .combined("and", counted_by_position, ignoring("position"))
+        .combined("unless", adaptive, ignoring("position")),
         "position",
     ),
     record="vllm_spec_decode_position_acceptance:ratio_rate{window}",
     by=("position",),
+    empty="not all engines of the model run Draftboard's plugin for vLLM, or they draft nothing",
 )
 accepted_length_share = Signal(
     name="accepted_length_share",

@@ -5,6 +5,7 @@ decode steps the share `coverage` has a draft, so that a step takes coverage x (
 it yields `tokens_per_step` tokens, where a plain one yields 1. The speedup of the load is the one over the other.
 """
 
+from dataclasses import replace
 from functools import partial
 
 from draftboard.evidence import BLOCKS
@@ -252,10 +253,10 @@ best_speedup = _speedup(
     expr=expected_speedup_high * gain_at.max("k"),
     record="vllm_spec_decode_best_speedup:ratio_rate{window}",
 )
-best_k = Signal(
-    name="best_k",
-    title="Best k",
-    question="How many tokens should be drafted?",
+fastest_k = Signal(
+    name="fastest_k",
+    title="Fastest k",
+    question="How many tokens should be drafted, if any?",
     description="The smallest k whose gain, at least, is within thresholds.gain of the highest; K itself means K or "
     "more.",
     action="If it is below K, try it as K.",
@@ -268,9 +269,20 @@ best_k = Signal(
     )
     .min("k")
     .combined("<=", backed_depth),
-    record="vllm_spec_decode_best_k:enum_rate{window}",
+    record="vllm_spec_decode_fastest_k:enum_rate{window}",
     empty="not enough drafts at that depth, or K differs",
     decimals=0,
+)
+no_k_pays = best_speedup < BREAK_EVEN
+best_k = replace(
+    fastest_k,
+    name="best_k",
+    title="Best k",
+    question="How many tokens should be drafted?",
+    description="The fastest k, where any k pays at any of the costs.",
+    expr=fastest_k.combined("unless", no_k_pays),
+    record="vllm_spec_decode_best_k:enum_rate{window}",
+    empty=f"no k pays, {fastest_k.empty}",
 )
 what_if_speedup = _speedup(
     name="what_if_speedup",
@@ -335,6 +347,5 @@ longer_gain = _longer(
 longer_gain_high = _longer("longer_gain_high", "most", CHEAP)
 too_long = shorter_gain > LEAST_GAIN
 too_short = longer_gain > LEAST_GAIN
-no_k_pays = best_speedup < BREAK_EVEN
 may_gain = first_of(shorter_gain_high > LEAST_GAIN, longer_gain_high > LEAST_GAIN)
 """Where another K gains at some of the costs."""

@@ -21,12 +21,13 @@ IDENTITIES = {
 _first = accepted_tokens_per_pos.where("position", "0").sum("position")
 _before = renamed(next_position(accepted_tokens_per_pos, "reached"), "position", "reached")
 """For each position the rate of the one before it."""
-_ERRORS = {
+ERRORS = {
     "positions_sum": Function("abs", accepted_tokens_per_pos.sum("position") - accepted_tokens) / accepted_tokens,
     "accepted_within_drafted": (accepted_tokens - draft_tokens) / draft_tokens,
     "first_within_drafts": (_first - drafts) / drafts,
     "positions_fall": ((accepted_tokens_per_pos - _before) / _before).max("position"),
 }
+"""By identity: by how much it is broken."""
 
 
 _SPECULATING = (Match(METHOD, "!=", ""), Match(METHOD, "!=", Setting("methods.baseline")))
@@ -40,7 +41,7 @@ identity_error = Signal(
     note="Positions add up to accepted tokens; accepted tokens <= drafted tokens; first positions <= drafts; no "
     "position above the one before. New series cause small differences, too.",
     better=Better.LOWER,
-    expr=merged("identity", _ERRORS),
+    expr=merged("identity", ERRORS),
     record="vllm_spec_decode_identity_error:ratio_rate{window}",
     levels=(Level.ENGINE,),
     by=("identity",),

@@ -56,18 +56,47 @@ class Latency:
         return (self.buckets, self.mean, self.unresolved, self.p50, self.p95, self.p99)
 
 
-def distribution_of(
+def mean_of(
     metric: Histogram,
     *,
     name: str,
     what: str,
     action: str,
-    unit: Unit,
+    unit: Unit = Unit.SECONDS,
     short: str = "",
     mean_levels: tuple[Level, ...] = (Level.MODEL,),
-) -> tuple[Signal, Signal]:
-    """The histogram itself, and its mean."""
-    record, empty = metric.name.replace("vllm:", "vllm_"), f"no {metric.counts} in the window"
+) -> Signal:
+    """The mean of what a histogram counts: its sum over its count."""
+    return Signal(
+        name=f"{name}_mean",
+        title=f"Mean {within(what)}",
+        short=short and f"{short} mean",
+        question=f"What is the mean of the {within(what)}?",
+        description=f"{what}, sum / count: exact, whatever the buckets.",
+        action=action,
+        note=metric.meaning,
+        unit=unit,
+        better=Better.LOWER,
+        expr=rate(metric.sum) / rate(metric.count),
+        record=f"{_record(metric)}:mean_rate{{window}}",
+        levels=mean_levels,
+        empty=_empty(metric),
+    )
+
+
+def _record(metric: Histogram) -> str:
+    return metric.name.replace("vllm:", "vllm_")
+
+
+def _empty(metric: Histogram) -> str:
+    return f"no {metric.counts} in the window"
+
+
+def _latency(
+    metric: Histogram, *, name: str, what: str, short: str, action: str, mean_levels: tuple[Level, ...] = (Level.MODEL,)
+) -> Latency:
+    record = _record(metric)
+    mean = mean_of(metric, name=name, what=what, short=short, action=action, mean_levels=mean_levels)
     buckets = Signal(
         name=f"{name}_buckets",
         title=f"{what} by bucket",
@@ -79,33 +108,8 @@ def distribution_of(
         expr=rate(metric.bucket),
         record=f"{record}_bucket:rate{{window}}",
         by=("le",),
-        empty=empty,
+        empty=_empty(metric),
     )
-    mean = Signal(
-        name=f"{name}_mean",
-        title=f"Mean {within(what)}",
-        short=short and f"{short} mean",
-        question=f"What is the mean of the {within(what)}?",
-        description=f"{what}, sum / count: exact, whatever the buckets.",
-        action=action,
-        note=metric.meaning,
-        unit=unit,
-        better=Better.LOWER,
-        expr=rate(metric.sum) / rate(metric.count),
-        record=f"{record}:mean_rate{{window}}",
-        levels=mean_levels,
-        empty=empty,
-    )
-    return buckets, mean
-
-
-def _latency(
-    metric: Histogram, *, name: str, what: str, short: str, action: str, mean_levels: tuple[Level, ...] = (Level.MODEL,)
-) -> Latency:
-    buckets, mean = distribution_of(
-        metric, name=name, what=what, short=short, action=action, unit=Unit.SECONDS, mean_levels=mean_levels
-    )
-    record = metric.name.replace("vllm:", "vllm_")
     estimate = (
         "Engines together. 0 means below resolution: the first bucket holds it, and no finer value is known. Values "
         "above the last bound read as that bound."
@@ -226,34 +230,29 @@ end_to_end = _latency(
     short="E2E",
     action="If it grows, see which part does: queue, prefill or decode.",
 )
-queue = _latency(
+queue = mean_of(
     latency.QUEUE_TIME,
     name="queue",
     what="Queue time",
     short="Queue",
     action="If it grows, add engines or admit fewer requests.",
 )
-prefill = _latency(
+prefill = mean_of(
     latency.PREFILL_TIME,
     name="prefill",
     what="Prefill time",
     short="Prefill",
     action="If it grows, look at prompt lengths and prefix cache hits.",
 )
-decode = _latency(
+decode = mean_of(
     latency.DECODE_TIME,
     name="decode",
     what="Decode time",
     short="Decode",
     action="If it grows, look at output lengths, step latency and acceptance.",
 )
-inference = _latency(
-    latency.INFERENCE_TIME,
-    name="inference",
-    what="Inference time",
-    short="Inference",
-    action="If it grows, see which part does: prefill or decode.",
-)
+PARTS = (queue, prefill, decode)
+"""What the time of a request is made of."""
 FELT = {"first_token": first_token, "per_token": per_token, "step": step, "end_to_end": end_to_end}
 """What reports tell of time: what users wait for, and how long steps take."""
 
@@ -277,7 +276,7 @@ def _tail(of: Latency) -> Signal:
     )
 
 
-TAILS = {each.name: _tail(each) for each in (*FELT.values(), queue, prefill, decode, inference)}
+TAILS = {each.name: _tail(each) for each in FELT.values()}
 """By name of the latency."""
 first_token_tail, per_token_tail, end_to_end_tail = (TAILS[each.name] for each in (first_token, per_token, end_to_end))
 

@@ -172,10 +172,10 @@ next_k = Signal(
     title="K to try",
     short="K",
     question="Which K should be tried?",
-    description="The best k where a shorter draft is expected to gain, K + 1 where a longer one is.",
+    description="The fastest k where a shorter draft is expected to gain, K + 1 where a longer one is.",
     action="Try it as K on one server.",
     unit=Unit.TOKENS,
-    expr=_where_next(economics.best_k, drafting.configured_k + 1),
+    expr=_where_next(economics.fastest_k, drafting.configured_k + 1),
     empty="the next step is not about K",
     decimals=0,
 )

@@ -2,21 +2,10 @@
 
 from dataclasses import replace
 
-from draftboard.expr.nodes import (
-    Aggregate,
-    AsRecorded,
-    AtLeast,
-    Evaluator,
-    If,
-    Parameter,
-    constant,
-    first_of,
-    ignoring,
-    on,
-)
+from draftboard.expr.nodes import Aggregate, AsRecorded, Evaluator, If, Parameter, constant, first_of, ignoring, on
 from draftboard.expr.scope import Level
 from draftboard.quantity import Setting
-from draftboard.signals import acceptance, capacity, costs, health, requests, states, steps, traffic, users
+from draftboard.signals import capacity, costs, health, requests, states, steps, traffic, users
 from draftboard.signals.baseline import METHOD
 from draftboard.signals.signal import Better, Code, Signal, Unit, good_under
 from draftboard.signals.states import STATES
@@ -34,6 +23,16 @@ ranked_speedup = replace(
     expr=first_of(users.measured_speedup + 0, constant(1, _baseline), constant(0, health.health)),
     codes=(Code(0, "\N{EN DASH}", Status.QUIET), Code(1, "baseline", Status.QUIET)),
     record=None,
+)
+speedup_over_time = replace(
+    ranked_speedup,
+    name="speedup_over_time",
+    title="Measured speedup over time",
+    question="Has the measured speedup been steady?",
+    description="The measured speedup of each variant, and 1 of the baseline.",
+    # A line breaks off where nothing is measured; at 0 it would read as a loss.
+    expr=first_of(users.measured_speedup + 0, constant(1, _baseline)),
+    codes=(Code(1, "baseline", Status.QUIET),),
 )
 _best = Aggregate("max", (), users.measured_speedup.at(Level.MODEL))
 _of_best = users.measured_speedup.at(Level.MODEL).combined(">=", _best, on(group="left"))
@@ -118,24 +117,6 @@ step_cost_by_batch = Signal(
     expr=If(Evaluator.ONCE, AsRecorded(_by_days), _by_days),
     by=("batch",),
     empty="no baseline of this model had batches of a size that its other servers had",
-    decimals=2,
-)
-verify_inflation_by_batch = Signal(
-    name="verify_inflation_by_batch",
-    title="Verify inflation by batch",
-    question="What does a verify step cost at each batch?",
-    description="v at each batch: (measured step cost - share of steps without a draft) / coverage - draft length x c, "
-    "with the current coverage and draft length.",
-    action="Set draft_cost.verify_inflation by batch to it, or run draftboard calibrate.",
-    note=f"{_DAYS} Step time alone does not separate c and v.",
-    unit=Unit.STEPS,
-    better=Better.LOWER,
-    expr=AtLeast(step_cost_by_batch, 1)
-    .combined("-", costs.plain_share, _EACH_VARIANT)
-    .ratio(acceptance.coverage, _EACH_VARIANT)
-    .combined("-", acceptance.draft_length * costs.draft_cost, _EACH_VARIANT),
-    by=("batch",),
-    empty=step_cost_by_batch.empty,
     decimals=2,
 )
 

@@ -89,7 +89,10 @@ class Top(App[None]):
             cells = zip(row(model), table.ordered_columns, strict=True)
             # A blank stays free in every line of a cell: the columns have none between them.
             table.add_row(
-                *(Text("\n".join(wrap(text, of.width - 1)), STYLES[status]) for (text, status), of in cells),
+                *(
+                    Text("\n".join(wrap(escape.terminal(words), of.width - 1)), STYLES[status])
+                    for (words, status), of in cells
+                ),
                 height=None,
             )
         table.move_cursor(row=at)

@@ -2,29 +2,18 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
-from draftboard import explain, output
+from draftboard import explain
 from draftboard.expr.vector import Labels
-from draftboard.output import Document
+from draftboard.output import Document, Text
 from draftboard.reading import Recorded, Servers
-from draftboard.report import (
-    ModelReport,
-    Report,
-    document,
-    health_of,
-    named,
-    read,
-    report,
-    status_of,
-    verdict_of,
-    worst_first,
-)
+from draftboard.report import ModelReport, Report, document, health_of, named, read, report, verdict_text, worst_first
 from draftboard.settings import Settings
 from draftboard.signals import requests, traffic
 from draftboard.signals.latency import FELT
 from draftboard.signals.signal import NOTHING, worded
 from draftboard.signals.verdicts import verdict
-from draftboard.status import Status
 
 COLUMNS = {"Model": 0, "Health": 11, "Verdict": 0, "Position": 9, "Queue": 6, "TTFT": 9, "tokens/s": 9}
 """Each with its width in characters; 0 shares what the others leave."""
@@ -48,7 +37,9 @@ class Look:
 
     def details(self, model: ModelReport) -> Document:
         """All numbers of a model and of its engines, the expected speedup of every draft length among them."""
-        return document(self.whole(model), self.settings, engines=True)
+        whole, key = self.whole(model), attrgetter("model", "method", "labels")
+        same = tuple(one for one in whole.models if key(one) == key(model))
+        return document(replace(whole, models=same), self.settings, engines=True)
 
     def explanation(self, model: ModelReport) -> Document:
         """The conditions of its verdict, and why each holds or not."""
@@ -64,41 +55,28 @@ def look(source: Servers | Recorded, settings: Settings, method: str = "") -> Lo
             report(source, settings, method=method),
             settings,
             lambda only: explain.document(explain.of_prometheus(verdict.name, source, settings, only=only)),
-            lambda model: _only(
-                model, report(replace(source, model=model.model), settings, method=method, engines=True)
-            ),
+            lambda model: report(replace(source, model=model.model), settings, method=method, engines=True),
         )
     reading = read(source, settings, method)
     return Look(
         reading.report(engines=False),  # To judge hundreds of engines takes seconds.
         reading.settings,
         lambda only: explain.document(explain.of_reading(verdict.name, reading, only=only)),
-        lambda model: _only(model, reading.report()),
+        lambda _: reading.report(),
     )
 
 
-def _only(model: ModelReport, found: Report) -> Report:
-    """What a report with engines has of this model."""
-    same = (
-        one for one in found.models if (one.model, one.method, one.labels) == (model.model, model.method, model.labels)
-    )
-    return replace(found, models=tuple(same))
-
-
-def row(model: ModelReport) -> tuple[tuple[str, Status], ...]:
-    """The cells of a model, in the order of COLUMNS; safe for a terminal."""
+def row(model: ModelReport) -> tuple[Text, ...]:
+    """The cells of a model, in the order of COLUMNS."""
     speculation, load, first = model.speculation, model.traffic, model.latency.first_token
     survival = speculation.survival if speculation else ()
     worst = health_of(model)
-    cells = (
-        named(model),
-        worst.says if worst else NOTHING,
-        verdict_of(model),
-        "".join(_SHARES[round(min(max(share, 0), 1) * (len(_SHARES) - 1))] for share in survival),
-        worded(requests.requests_waiting, load.requests_waiting),
-        worded(_FIRST_TOKEN, first.mean if first else None),
-        worded(traffic.generation_tokens, load.generation_tokens),
+    return (
+        Text(named(model)),
+        Text(worst.says, worst.status) if worst else Text(NOTHING),
+        verdict_text(model),
+        Text("".join(_SHARES[round(min(max(share, 0), 1) * (len(_SHARES) - 1))] for share in survival)),
+        Text(worded(requests.requests_waiting, load.requests_waiting)),
+        Text(worded(_FIRST_TOKEN, first.mean if first else None)),
+        Text(worded(traffic.generation_tokens, load.generation_tokens)),
     )
-    graded = worst.status if worst else Status.NEUTRAL
-    shades = (Status.NEUTRAL, graded, status_of(model), *(Status.NEUTRAL,) * 4)
-    return tuple((output.escape.terminal(cell), shade) for cell, shade in zip(cells, shades, strict=True))

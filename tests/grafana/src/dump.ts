@@ -18,7 +18,6 @@ import { firstValueFrom } from 'rxjs';
 import { drawn } from './drawn';
 import { panelsOf, type Dashboard, type Panel } from './model';
 import { unknownCustom } from './panels';
-import { cellDisplay } from './panels/heatmap';
 import { asked } from './prometheus';
 import { failures, theme } from './services';
 
@@ -97,13 +96,6 @@ function isSorted({ options, transformations = [] }: Panel): boolean {
   return Boolean((options.sortBy as unknown[] | undefined)?.length) || transformations.some((one) => one.id === 'sortBy');
 }
 
-function cellsOf(panel: Panel, frames: DataFrame[]) {
-  const numbers = frames.flatMap((frame) => frame.fields.filter((field) => field.type === FieldType.number));
-  return panel.type === 'heatmap' && numbers.length
-    ? formattedValueToString(cellDisplay(numbers[0], panel.options, theme)(12))
-    : undefined;
-}
-
 async function panelOf(scene: EmbeddedScene, panel: Panel) {
   const own = { id: panel.id, title: panel.title, type: panel.type };
   const viz = sceneGraph.findByKey(scene, `panel-${panel.id}`) as VizPanel | null;
@@ -122,7 +114,6 @@ async function panelOf(scene: EmbeddedScene, panel: Panel) {
     unknownCustom: unknownCustom(panel.type, panel.fieldConfig.defaults.custom ?? {}),
     overrides: overridesOf(panel, after.series),
     organized: await organized(panel.transformations ?? [], raw, viz),
-    cells: cellsOf(panel, series),
     noValue: panel.fieldConfig.defaults.noValue ?? 'No data',
     options: panel.options,
     stacked: !['none', undefined].includes(panel.fieldConfig.defaults.custom?.stacking?.mode),

@@ -5,9 +5,9 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from draftboard import __version__
+from draftboard import REVISION
 
-REPOSITORY = f"https://github.com/draftboard/draftboard/blob/v{__version__}"
+REPOSITORY = f"https://github.com/draftboard/draftboard/blob/{REVISION}"
 _CODE = re.compile(r"(?ms)^( *)(`{3,}).*?^ *\2|`[^`\n]+`")
 _LINK = re.compile(r"\]\((?!\w+:)([^)#\s]+)(#[^)\s]+)?\)")
 

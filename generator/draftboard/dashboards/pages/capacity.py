@@ -1,24 +1,20 @@
 """KV cache and queue, then speculation against load, then the GPUs."""
 
 from draftboard.dashboards.page import Page, row
-from draftboard.dashboards.panels import failures, heatmap, listing, scatter, stat, totals, trend, trends
+from draftboard.dashboards.panels import failures, listing, scatter, stat, totals, trend, trends
 from draftboard.signals import Level, capacity, economics, gpu, monitoring, requests, traffic, users
-from draftboard.signals.signal import Unit
 
 PAGE = Page(
     question="How much capacity is left, how long is the queue, and does speculation pay at this load?",
     worst=capacity.kv_cache_usage,
     rows=(
-        row("How much KV cache is left?", *trends(capacity.kv_cache_usage, capacity.kv_cache_usage_mean)),
+        row("How much KV cache is left?", trend(capacity.kv_cache_usage, width=24)),
         row(
             "How long is the queue, and are requests rejected?",
             *trends(requests.requests_running, requests.requests_waiting),
-            totals(capacity.waiting_by_reason),
-            totals(requests.requests_rejected),
-            trend(capacity.queue_growth),
-            trend(capacity.queue_wait),
+            totals(capacity.waiting_by_reason, width=8),
+            *trends(capacity.queue_growth, capacity.queue_wait, width=8),
             *failures(requests.rejection_ratio, capacity.preemptions_per_request),
-            trend(capacity.preemptions, width=24),
         ),
         row(
             "Does speculation pay at this load?",
@@ -29,9 +25,7 @@ PAGE = Page(
         row(
             "How many tokens are processed, and how many are cached?",
             *trends(traffic.generation_tokens, capacity.prompt_tokens),
-            totals(capacity.prompt_tokens_by_source),
             *trends(capacity.prefix_cache_hits, capacity.step_tokens_mean),
-            heatmap(capacity.step_tokens_buckets, Unit.TOKENS),
         ),
         row(
             "How busy are the GPUs?",
@@ -51,7 +45,7 @@ PAGE = Page(
             listing(capacity.kv_cache_capacity),
             *trends(
                 *(capacity.kv_cache_usage, requests.requests_running, requests.requests_waiting),
-                *(capacity.preemptions, traffic.generation_tokens, capacity.prompt_tokens),
+                traffic.generation_tokens,
                 level=Level.ENGINE,
                 worst=capacity.kv_cache_usage,
             ),

@@ -7,7 +7,6 @@ from draftboard.signals import (
     acceptance,
     classes,
     comparison,
-    costs,
     depth,
     drafting,
     economics,
@@ -22,9 +21,8 @@ PAGE = Page(
     rows=(
         row(
             "Up to which position are drafts accepted now?",
-            *bars(depth.survival, depth.conditional_acceptance),
-            *bars(depth.acceptance_by_position, depth.accepted_length_share),
-            *bars(depth.tokens_per_step_at, depth.draft_length_at),
+            *bars(depth.survival, depth.conditional_acceptance, depth.accepted_length_share, width=8),
+            *bars(depth.tokens_per_step_at, depth.acceptance_by_position),
         ),
         row(
             "Which draft length would be best?",
@@ -40,12 +38,11 @@ PAGE = Page(
                 action="Where a gain is above 1 + thresholds.gain at least, try that K.",
             ),
             *trends(economics.best_k, depth.alpha_hat),
-            *trends(costs.token_cost_low, costs.token_cost_high),
         ),
         row(
             "How has acceptance changed?",
             trend(depth.survival, width=24),
-            *trends(depth.first_position, depth.last_position, depth.next_position_accepted, width=8),
+            *trends(depth.first_position, depth.last_position),
         ),
         row(
             "Whom does speculation help?",

@@ -1,7 +1,7 @@
 """Hundreds of engines: each in a table, those that needed somebody, the ten worst, and how much they differ."""
 
 from draftboard.dashboards.page import Page, row
-from draftboard.dashboards.panels import bar_chart, table, timeline, totals, trend, trends
+from draftboard.dashboards.panels import bar_chart, table, timeline, totals, trends
 from draftboard.dashboards.summary import summary
 from draftboard.signals import (
     Edition,
@@ -58,7 +58,7 @@ PAGE = Page(
         ),
         row(
             "How much do the engines of a model differ?",
-            *(panel for spread in fleet.SPREADS.values() for panel in (bar_chart(spread), trend(spread))),
+            *(bar_chart(spread) for spread in fleet.SPREADS.values()),
             collapsed=True,
         ),
     ),

@@ -1,24 +1,20 @@
 """Latency and SLOs of users, then failed requests, then where the time goes."""
 
 from draftboard.dashboards.page import Page, row
-from draftboard.dashboards.panels import failures, heatmap, percentile_table, ranges, table, timeline, totals, trends
+from draftboard.dashboards.panels import failures, percentile_table, ranges, table, timeline, totals, trends
 from draftboard.signals import Level, capacity, events, requests, responses, slo, stalls, states, steps, users
 from draftboard.signals.latency import (
-    decode,
+    PARTS,
     end_to_end,
     end_to_end_tail,
     first_token,
     first_token_tail,
-    inference,
     per_token,
     per_token_tail,
-    prefill,
-    queue,
     step,
 )
 
 _WAITS = (first_token, per_token, end_to_end)
-_PARTS = (queue, prefill, decode, inference)
 
 PAGE = Page(
     question="Do users wait, do requests fail, and are the SLOs met?",
@@ -67,15 +63,10 @@ PAGE = Page(
             timeline(states.target_up),
             collapsed=True,
         ),
-        row(
-            "How long is a step, and where does the time go?",
-            *trends(step.mean, *(part.mean for part in (queue, prefill)), width=8),
-            *trends(decode.mean, inference.mean),
-        ),
+        row("How long is a step, and where does the time go?", *trends(step.mean, *PARTS)),
         row(
             "Are some requests much slower than others?",
             *trends(first_token_tail, per_token_tail, end_to_end_tail, users.tail_change),
-            *(heatmap(each.buckets) for each in (*_WAITS, step)),
             collapsed=True,
         ),
         row(

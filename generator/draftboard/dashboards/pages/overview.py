@@ -9,6 +9,7 @@ from draftboard.dashboards.panels import (
     timeline,
     together,
     totals,
+    trend,
     trends,
     worst_first,
 )
@@ -90,7 +91,7 @@ PAGE = Page(
             ),
             *trends(acceptance.tokens_per_step, costs.step_cost),
             *trends(economics.expected_speedup_low, economics.expected_speedup_high),
-            *trends(acceptance.acceptance_length, acceptance.coverage, acceptance.share_from_drafts, width=8),
+            *trends(acceptance.acceptance_length, acceptance.coverage),
             collapsed=True,
         ),
         row(
@@ -100,7 +101,7 @@ PAGE = Page(
                 traffic.wasted_tokens,
                 description="Drafted tokens per second that the target model accepted, and that it rejected.",
             ),
-            *trends(traffic.drafts, acceptance.draft_efficiency, acceptance.draft_length),
+            trend(traffic.drafts),
             *trends(traffic.generation_tokens, requests.requests_waiting),
             collapsed=True,
         ),

@@ -1,6 +1,6 @@
 """The kinds of panel."""
 
-from draftboard.dashboards.panels.charts import bar_chart, bars, heatmap, scatter, variant_bars
+from draftboard.dashboards.panels.charts import bar_chart, bars, scatter, variant_bars
 from draftboard.dashboards.panels.first import needs_first
 from draftboard.dashboards.panels.graphs import failures, ranges, together, totals, trend, trends
 from draftboard.dashboards.panels.notes import note, paragraph

@@ -6,10 +6,8 @@ from draftboard.dashboards import fields, transformations
 from draftboard.dashboards.context import Context
 from draftboard.dashboards.grafana import override
 from draftboard.dashboards.panels.panel import Built, Panel, kind, queries
-from draftboard.expr import promql
-from draftboard.expr.to_promql import promql_of
 from draftboard.signals import Level, Signal
-from draftboard.signals.signal import Unit, within
+from draftboard.signals.signal import within
 
 
 @kind
@@ -66,21 +64,3 @@ def scatter(context: Context, across: Signal, up: Signal) -> Built:
         action=up.action,
         transformations=transformations.frames({ref: signal.title for ref, signal in queried.signals.items()}),
     )
-
-
-@kind
-def heatmap(context: Context, signal: Signal, bounds: Unit = Unit.SECONDS) -> Built:
-    """A histogram over time, summed over all that is selected."""
-    queried = queries(context, partial(_by_bucket, context), signal)
-    return queried.panel(
-        "heatmap",
-        fields={"unit": signal.unit.grafana, "noValue": signal.empty, "thresholds": fields.NO_THRESHOLDS},
-        targets=queried.targets(legend="{{le}}", form="heatmap"),
-        options={"yAxis": {"axisPlacement": "left", "reverse": False, "unit": bounds.grafana}},
-        size=(12, 8),
-        exemplars=True,
-    )
-
-
-def _by_bucket(context: Context, signal: Signal) -> str:
-    return promql.aggregate("sum", ("le",), promql_of(signal, context.scope(Level.MODEL)))

@@ -1,11 +1,12 @@
 """Evaluating the rules over a recording, OpenMetrics text with timestamps, as Prometheus would have at the time."""
 
 import gzip
+import lzma
 import math
 import re
 import tempfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -27,6 +28,8 @@ from draftboard.signals.traffic import generation_tokens
 _SAMPLE = re.compile(
     r'(?P<series>[\w:]+(?:\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\})?) (?P<value>\S+) (?P<time>\S+)(?: # .*)?\n?'
 )
+_OPEN: Mapping[str, Callable[..., IO[str]]] = {".gz": gzip.open, ".xz": lzma.open}
+"""By the suffix of a compressed recording."""
 _STRETCH_SECONDS = 7200
 """Of a query: Prometheus limits how many samples one may hold."""
 _LONGEST_LINE = 1 << 20
@@ -140,12 +143,12 @@ def in_passes(groups: Sequence[Group]) -> list[list[RecordingRule]]:
 
 def unpack(source: Path, target: Path) -> tuple[float, float]:
     """Write a recording's samples that rules and panels read as plain text; returns the first and last Unix time."""
-    opened = gzip.open if source.suffix == ".gz" else open
+    opened = _OPEN.get(source.suffix, open)
     try:
         with opened(source, "rt", encoding="utf-8") as packed, target.open("w", encoding="utf-8") as plain:
             times = set(_copied(packed, plain))
         return min(times), max(times)
-    except (OSError, EOFError, zlib.error) as error:
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise DraftboardError(f"{source}: cannot read the recording: {error}") from None
     except ValueError as error:
         expected = "OpenMetrics text with a timestamp on every sample, in order"

@@ -169,7 +169,6 @@ class Books:
         self.note(latency.TIME_PER_OUTPUT_TOKEN, decode / np.maximum(done["made"] - 1, 1))
         self.note(latency.END_TO_END_LATENCY, done["last"] - done["arrived"])
         self.note(latency.QUEUE_TIME, done["scheduled"] - done["arrived"])
-        self.note(latency.INFERENCE_TIME, done["last"] - done["scheduled"])
         self.note(latency.PREFILL_TIME, done["first"] - done["scheduled"])
         self.note(latency.DECODE_TIME, decode)
         for metric, all_samples, all_times in self._noted.values():

@@ -1,6 +1,6 @@
 // Panel plugins. Grafana's are part of its app; these draw the same data. Table, stat and time series are Grafana's own
-// components. Bars, states, heat maps and scatter plots are simple drawings: their texts and colours come from Grafana's
-// field configuration, their geometry is ours.
+// components. Bars, states and scatter plots are simple drawings: their texts and colours come from Grafana's field
+// configuration, their geometry is ours.
 import {
   FieldType,
   identityOverrideProcessor,
@@ -10,7 +10,6 @@ import {
 } from '@grafana/data';
 import { createElement, type ComponentType } from 'react';
 import { Bars } from './bars';
-import { HeatMap } from './heatmap';
 import { Scatter } from './scatter';
 import { Stat } from './stat';
 import { States } from './states';
@@ -31,7 +30,6 @@ interface Kind {
 
 const KINDS: Record<string, Kind> = {
   barchart: { component: Bars, custom: [...AXIS, ...FILL, 'gradientMode', 'thresholdsStyle'] },
-  heatmap: { component: HeatMap, custom: ['hideFrom', 'scaleDistribution'] },
   stat: { component: Stat, custom: [] },
   'state-timeline': { component: States, custom: [...AXIS, ...FILL, 'insertNulls', 'spanNulls'] },
   table: {
