@@ -107,7 +107,7 @@ local inJson(text) =
     },
     links: {
       grafana: null,
-      runbooks: "https://github.com/draftboard/draftboard/blob/v0.1.0/alerts/runbooks",
+      runbooks: "https://github.com/draftboard/draftboard/blob/main/alerts/runbooks",
     },
   },
   _config+:: defaults,

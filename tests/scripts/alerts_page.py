@@ -85,7 +85,7 @@ STORIES = {
     "VLLMEngineStuck": Story("scrapes every 60s", 39),
     "VLLMRequestsUnanswered": Story("scrapes every 60s", 40),
     "VLLMRequestsAbandoned": Story("scrapes every 60s", 0),
-    "VLLMErrors": Story("exactly 5 % of errors", 0),
+    "VLLMErrors": Story("5 % of errors", 0),
     "VLLMHTTPErrors": Story("a server whose engine has died", 5),
     "VLLMAdmissionRejected": Story("exactly 1 % of rejections", 0),
     "VLLMErrorBudgetBurnsFast": Story("over 14.4 times", 59, 'model_name="spike"'),
