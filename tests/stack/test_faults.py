@@ -10,7 +10,7 @@ import httpx
 import pytest
 import yaml
 
-from draftboard.lab.drill import Receiver
+from draftboard.lab.drill import Arrival, Receiver
 from stack.checkout import Checkout, checkout, remove_volumes
 from stack.engine import Engine
 from stack.stand_ins import images
@@ -22,8 +22,11 @@ SERVICES = ("prometheus", "alertmanager", "grafana")
 SAMPLES, SILENCES = "draftboard_prometheus-data", "draftboard_alertmanager-data"
 FOREIGN = {"Origin": "https://evil.example", "Host": "evil.example"}
 PLAIN = b'vllm:num_requests_running{model_name="m",engine="0"} 1\n'
+OUTAGE = {"alertname": "VLLMTargetDown", "instance": "many"}
 WARNED = 540.0  # seconds: the silence of a server, the pending period of its alert, and evaluations
-SETTINGS = "[stack.scrape]\nmodels = {}\n"
+SETTINGS = (
+    '[stack.scrape]\nmodels = {}\n[stack.notify]\ncritical = ["webhook"]\nwarning = ["webhook"]\ngroup_wait = "5s"\n'
+)
 
 
 class Churning(BaseHTTPRequestHandler):
@@ -50,6 +53,7 @@ def stack(
     """Monitoring of two hostile servers, with half a gigabyte."""
     found = checkout(tmp_path_factory.mktemp("faults"), docker)
     found.made("secrets")
+    (found.deploy / "secrets/alert_webhook_url").write_text(webhook[1])
     host = httpx.URL(webhook[1]).host
     with ThreadingHTTPServer((host, 0), Churning) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -90,10 +94,9 @@ def test_no_page_of_another_origin_reads_prometheus_and_none_reaches_alertmanage
 
 def test_servers_that_invent_models_are_named_while_prometheus_lives_with_half_a_gigabyte(stack: Checkout) -> None:
     started = stack.inspect("prometheus", "{{.State.StartedAt}} {{.RestartCount}}")
-    refused = {"alertname": "VLLMTargetDown", "instance": "many"}
     churning = {"alertname": "DraftboardSeriesChurn", "instance": "few", "about": "models"}
     until(lambda: fires(stack, churning), "the churn is named", WARNED)
-    until(lambda: fires(stack, refused), "the server whose page is refused is named", WARNED)
+    until(lambda: fires(stack, OUTAGE), "the server whose page is refused is named", WARNED)
     assert stack.inspect("prometheus", "{{.State.StartedAt}} {{.RestartCount}}") == started
 
 
@@ -102,6 +105,28 @@ def test_of_a_server_that_invents_models_only_listed_ones_are_stored(stack: Chec
     stack.made("reload")
     stored = "query?query=scrape_samples_post_metric_relabeling{instance='few'}"
     until(lambda: [row["value"][1] for row in stack.prometheus(stored)["result"]] == ["0"], "nothing more is stored")
+
+
+def test_an_outage_fires_on_in_whatever_order_its_messengers_are_restarted(
+    stack: Checkout, webhook: tuple[Receiver, str]
+) -> None:
+    receiver, _ = webhook
+    assert receiver.wait_for(lambda arrivals: any(OUTAGE.items() <= one.labels.items() for one in arrivals), 120)
+    for order in (("prometheus", "alertmanager"), ("alertmanager", "prometheus")):
+        for service in order:
+            stack.docker.docker("kill", stack.container(service))
+            stack.docker.docker("start", stack.container(service))
+            stack.until_healthy(service)
+    stack.docker.docker("restart", *map(stack.container, ("prometheus", "alertmanager")))
+    stack.until_healthy(*SERVICES)
+    until(lambda: fires(stack, OUTAGE), "it fires again", WARNED)
+    # An end would be told within a round of notifications.
+    ended = receiver.wait_for(lambda arrivals: any(is_end(one) for one in arrivals), 90)
+    assert not ended
+
+
+def is_end(arrival: Arrival) -> bool:
+    return arrival.status == "resolved" and OUTAGE.items() <= arrival.labels.items()
 
 
 def test_files_that_root_left_in_a_volume_are_given_to_the_owner(stack: Checkout) -> None:
