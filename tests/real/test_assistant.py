@@ -16,6 +16,8 @@ from draftboard.access import Access
 from draftboard.assistant import Tools, protocol_server
 from draftboard.lab.replay import Replay
 from draftboard.settings import Settings
+from scripts.transcript import PAGE as CONVERSATION
+from scripts.transcript import page as conversation
 from support.loopback import answering, page
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("demo_run")]
@@ -52,6 +54,10 @@ def test_the_verdict_of_a_minute_carries_its_basis_and_its_sample(server: Any, d
     for answer in (gains, loses):
         assert "Drafts |" in answer
         assert "baseline at like load" in answer
+
+
+def test_the_documented_conversation_is_what_the_tools_answer(demo_run: Replay) -> None:
+    assert CONVERSATION.read_text() == conversation(demo_run), "run: make recording"
 
 
 def test_the_health_of_each_model_is_a_line_worst_first_with_the_basis_of_its_verdict(
