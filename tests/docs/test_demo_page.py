@@ -24,7 +24,7 @@ REPORT = (ROOT / "docs/commands/report.md").read_text()
 def printed() -> str:
     programs = {name.upper(): str(program(name)) for name in ("prometheus", "promtool", "alertmanager")}
     environment = {**os.environ, **programs, "PYTHONPATH": str(ROOT / "generator"), "COLUMNS": "200"}
-    command = [sys.executable, "-m", "draftboard", "demo"]
+    command = [sys.executable, "-m", "draftboard", "demo", "--details"]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
 
 

@@ -89,9 +89,9 @@ def test_every_page_is_in_the_navigation_of_the_site() -> None:
     assert len(listed) == len(set(listed))
 
 
-def test_the_readme_fits_one_screen_and_opens_with_two_commands() -> None:
+def test_the_readme_fits_one_screen_and_opens_with_the_clone_and_two_commands() -> None:
     assert len(README.splitlines()) <= 120
-    assert re.match(r"# Draftboard\n\n```console\n\$ make demo .*\n\$ make test .*\n```\n", README)
+    assert re.match(r"# Draftboard\n\n```console\n\$ git clone .*\n\$ make demo .*\n\$ make test .*\n```\n", README)
 
 
 def test_the_readme_repeats_the_figures_of_the_demo() -> None:

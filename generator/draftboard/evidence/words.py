@@ -11,8 +11,9 @@ SETTLES = (
 """The one action that narrows an assumed range."""
 
 
-def headline(says: Ruling, speedup: Range, tokens_per_step: float, basis: str) -> str:
-    """The verdict in a line: what holds in all of the range, else on which cost of a step it depends."""
-    if says is Ruling.UNCLEAR:
-        return f"unclear: pays while a step costs under {tokens_per_step:.2f} plain ones ({basis} {speedup} times)"
-    return f"{'pays' if says is Ruling.PAYS else 'costs more than it saves:'} {speedup} ({basis})"
+_RULED = {Ruling.PAYS: "pays", Ruling.COSTS: "costs more than it saves", Ruling.UNCLEAR: "unclear"}
+
+
+def headline(says: Ruling, speedup: Range, basis: str) -> str:
+    """The verdict in a line, with the range that it holds for."""
+    return f"{_RULED[says]}: {speedup} times plain decoding ({basis})"

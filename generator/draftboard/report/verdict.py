@@ -148,13 +148,13 @@ def _of_ranges(case: Case, expected: Expectation, chosen: Choice, advised: Choic
         reasons=(
             filled("{tokens_per_step.title} {tokens_per_step}, and ", case)
             + f"{costs}: {speedup} times plain decoding",
-            f"It pays while a step costs under {tokens:.2f} plain ones",
+            f"It pays while a decode step takes less time than {tokens:.2f} plain ones",
             *(f"The range is wide: {why}" for why in expected.wider),
             *((why,) if why else ()),
             *((f"To settle it, {SETTLES}",) if says is Ruling.UNCLEAR else ()),
         ),
         basis=expected.basis,
-        headline=headline(says, speedup, tokens, expected.basis),
+        headline=headline(says, speedup, expected.basis),
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import astuple
 
 from draftboard.intervals import Estimate
 from draftboard.output import Block, Bullets, Cell, Document, Heading, Note, Sentence, Table, Text, columns
-from draftboard.report import status_of, verdict_of
+from draftboard.report import Speculation, status_of, verdict_of
 from draftboard.signals.acceptance import acceptance, acceptance_length
 from draftboard.signals.economics import expected_speedup
 from draftboard.signals.latency import per_token
@@ -14,11 +14,10 @@ from draftboard.signals.traffic import drafts
 from draftboard.status import Status
 from draftboard.sweep.result import Production, Row, Spread, Sweep, Tagged
 
-_NUMBERS = (acceptance, acceptance_length, expected_speedup)
 _SPREAD = columns("Temp.", numbers=("Count", "Mean", "Std", "Min", "P10", "P50", "P90", "P95", "Max", "CV"))
 """In the order of the fields."""
 _NOTE = (
-    "Verdicts compare tokens per decode step with break-even, which depends on c and v of the settings (assumed). The "
+    "Expected speedups rest on what a step costs: as a range where that is assumed from published measurements. The "
     "rule of thumb uses acceptance alone, without draft length and cost; it is not based on measurements. "
     f"{per_token.title} is measured by the client: the whole time of a request / its tokens, including queue and "
     "prefill; tokens/s are of all requests together. 95 % intervals stand in brackets: by the scatter "
@@ -73,14 +72,21 @@ def _by_temperature(rows: Sequence[Row]) -> Table:
         verdict = Text(row.server.verdict.withheld or verdict_of(row.server), status_of(row.server))
         numbers = [
             _bounded(signal, getattr(speculation, signal.name, None), getattr(row.intervals, signal.name, None))
-            for signal in _NUMBERS
+            for signal in (acceptance, acceptance_length)
         ]
-        numbers.append(f"{sample.drafts:,.0f}" if sample else NOTHING)
+        numbers += _speedup(speculation), f"{sample.drafts:,.0f}" if sample else NOTHING
         lines.append((_named(row), verdict, row.rule_of_thumb or NOTHING, *numbers))
-    words = (*(signal.title for signal in _NUMBERS), drafts.title)
+    words = (*(signal.title for signal in (acceptance, acceptance_length, expected_speedup)), drafts.title)
     return Table(
         columns("Temp.", "Verdict", "Rule of thumb", numbers=words), tuple(lines), "Speculation by temperature"
     )
+
+
+def _speedup(speculation: Speculation | None) -> str:
+    """A range where the cost of a step is assumed."""
+    if speculation and speculation.assumed:
+        return str(speculation.assumed.speedup or NOTHING)
+    return worded(expected_speedup, speculation.expected_speedup if speculation else None)
 
 
 def _bounded(signal: Signal, value: float | None, bounds: Estimate | None) -> str:

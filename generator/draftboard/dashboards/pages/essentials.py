@@ -21,7 +21,7 @@ PAGE = Page(
                 *(capacity.prompt_length, capacity.answer_length),
                 width=12,
                 colours=PLAIN,
-                description="Of all that is selected together.",
+                description="All selected models and servers together.",
                 action="Choose a model or an engine to see its own.",
             ),
             tiles(
@@ -30,7 +30,7 @@ PAGE = Page(
                 *(requests.requests_running, requests.requests_waiting),
                 width=12,
                 colours=PLAIN,
-                description="Of all that is selected together; of the KV cache the fullest engine.",
+                description="All selected models and servers together; of the KV cache the fullest engine.",
                 action="If requests wait, see whether the KV cache is full.",
             ),
         ),

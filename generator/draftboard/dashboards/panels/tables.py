@@ -106,7 +106,7 @@ def percentile_table(context: Context, *latencies: Latency) -> Built:
         queried,
         signals[0].empty,
         title="Mean and percentiles now",
-        description="Of all that is selected together: the exact mean, and between which bounds each percentile lies.",
+        description="All selected models and servers together: the exact mean, and the bounds of each percentile.",
         action=signals[0].action,
         size=(GRID_WIDTH, 6),
         overrides=[fields.TEXT_AS_IT_IS, *(columns.of_signal(one, settings) for one in queried.signals.values())],
