@@ -22,6 +22,7 @@ NO_ERROR = "no request of the run failed"
 KEPT = "fewer than ten requests of the run miss an objective"
 UNRESOLVED = "half of the samples and more lie under the first bound"
 PROMISES = "Attainment and error budget by SLO"
+NO_PLUGIN = "the run's server has no plugin that counts drafts by position"
 NO_HOUR = "the run has no hour of any batch"
 NOT_SCRAPED = "the run has no series of the monitoring itself"
 ROOM = "the run's model is tiny, and so is its KV cache's use"
@@ -32,6 +33,7 @@ EMPTY_BY_DEFAULT = {
     "Models, worst first next_gain": "drafts of the run are often shorter than K",
     **dict.fromkeys(("Firing alerts alert_age", "annotation Firing alerts", "Alerts by severity"), NOT_LOADED),
     **dict.fromkeys(("annotation Changes of K", "annotation New methods"), ONE_CONFIGURATION),
+    **dict.fromkeys(("Acceptance by position", "model:vllm_spec_decode_position_acceptance:ratio_rate5m"), NO_PLUGIN),
     "Acceptance vs. earlier": TOO_SHORT,
     "Acceptance length vs. its own past": TOO_SHORT,
     "Acceptance length vs. other engines": ONE_ENGINE,
@@ -115,6 +117,7 @@ EMPTY_BY_DEFAULT = {
             *("Disk space left in a day", "Disk space left"),
             *("monitor:node_filesystem_avail:ratio", "DraftboardDiskFilling", "DraftboardStorageFails"),
             *("DraftboardRulesFail", "DraftboardNotificationsFail", "DraftboardAlertmanagerDown"),
+            "DraftboardRemoteWriteFails",
         ),
         NOT_SCRAPED,
     ),

@@ -29,7 +29,7 @@ speedup_over_time = replace(
     name="speedup_over_time",
     title="Measured speedup over time",
     question="Has the measured speedup been steady?",
-    description="The measured speedup of each variant, and 1 of the baseline.",
+    description="The measured speedup of the variants; the baseline is 1.",
     # A line breaks off where nothing is measured; at 0 it would read as a loss.
     expr=first_of(users.measured_speedup + 0, constant(1, _baseline)),
     codes=(Code(1, "baseline", Status.QUIET),),
