@@ -20,6 +20,7 @@ case " $* " in
     *" config --services "*) echo "$ENABLED" ;;
     *" --format {{.Service}}"*) echo "$STATES" ;;
     *" logs "*) echo "$LOGS" ;;
+    *meta.json*) printf '{\n\t"ulid": "01M8",\n\t"minTime": 0,\n\t"maxTime": %s\n}' "${BLOCK_ENDS-1}" ;;
     *" df "*) echo "Filesystem 1024-blocks Used Available Capacity Mounted on"; echo "$DISK" ;;
     *" up "*) exit "${UP-0}" ;;
     *" ps --all "*) echo "$THERE" ;;
@@ -67,7 +68,8 @@ def make(project: Path, *words: str, **variables: str) -> subprocess.CompletedPr
 def calls(project: Path, *verbs: str) -> list[str]:
     """How Docker was called, of those calls that contain one of the verbs as a word."""
     lines = (project / "calls").read_text().splitlines() if (project / "calls").exists() else []
-    return [line.removeprefix("called: ") for line in lines if {*verbs} & {*line.split()} and " df " not in line]
+    ours = [line for line in lines if not re.search(r" df |meta\.json", line)]
+    return [line.removeprefix("called: ") for line in ours if {*verbs} & {*line.split()}]
 
 
 def ran(project: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -421,6 +423,12 @@ def test_what_ended_at_a_start_says_why(project: Path) -> None:
 def test_a_damaged_file_that_was_set_aside_is_named(project: Path) -> None:
     done = ran(project, "up-demo", LOGS="time=now level=INFO\nstart.sh: /alertmanager/nflog was damaged")
     assert done.stderr.splitlines() == ["stack.py: alertmanager: /alertmanager/nflog was damaged"]
+
+
+@pytest.mark.parametrize(("end", "named"), [(1, False), (4_000_000_000_000, True)])
+def test_a_block_of_samples_of_the_future_is_named(project: Path, end: int, named: bool) -> None:
+    done = ran(project, "up-demo", BLOCK_ENDS=str(end))
+    assert ("stack.py: /prometheus/01M8 has samples of the future" in done.stderr) is named
 
 
 @pytest.mark.parametrize(("free", "warned"), [(4, True), (5, False)])

@@ -15,6 +15,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -112,10 +113,20 @@ class Stack:
                     print(f"stack.py: {name}: {line}", file=sys.stderr)
 
     def warn(self) -> None:
-        """Print what was set aside at a start, and how little room the samples have."""
+        """Print what was set aside at a start, and what keeps samples from being stored: a full disk, a clock."""
         for line in self.run("logs", "--no-log-prefix", "--since", "10m", "alertmanager", read=True).splitlines():
             if line.startswith("start.sh: "):
                 print(f"stack.py: alertmanager: {line.removeprefix('start.sh: ')}", file=sys.stderr)
+        blocks = self.run(
+            *("exec", "-T", "prometheus", "sh", "-c", "cat /prometheus/*/meta.json 2>/dev/null || true"), read=True
+        )
+        for block, end in re.findall(r'(?m)^\t"ulid": "(\w+)",\s+"minTime": \d+,\s+"maxTime": (\d+)', blocks):
+            if int(end) / 1000 > time.time():
+                print(
+                    f"stack.py: /prometheus/{block} has samples of the future: the clock was set back. No sample is "
+                    "stored before that time. Run make down and remove this folder from the volume of Prometheus",
+                    file=sys.stderr,
+                )
         disk = self.run("exec", "-T", "prometheus", "df", "-P", "/prometheus", read=True).splitlines()
         size, _, free = map(int, disk[-1].split()[1:4])
         if free < LEAST_FREE * size:

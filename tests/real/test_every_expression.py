@@ -117,6 +117,7 @@ EMPTY_BY_DEFAULT = {
             *("Disk space left in a day", "Disk space left"),
             *("monitor:node_filesystem_avail:ratio", "DraftboardDiskFilling", "DraftboardStorageFails"),
             *("DraftboardRulesFail", "DraftboardNotificationsFail", "DraftboardAlertmanagerDown"),
+            "DraftboardRemoteWriteFails",
         ),
         NOT_SCRAPED,
     ),

@@ -41,7 +41,11 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[Presence, s
     for rules in (ROOT / "alerts").glob("*.rules.yaml"):
         shutil.copy(rules, folder)
     targets = [{"static_configs": [{"targets": [f"127.0.0.1:{port}"]}]}]
-    wiring = {"rule_files": ["*.rules.yaml"], "alerting": {"alertmanagers": targets}}
+    wiring = {
+        "rule_files": ["*.rules.yaml"],
+        "alerting": {"alertmanagers": targets},
+        "remote_write": [{"url": "http://127.0.0.1:1/"}],
+    }
     server = Server(program("prometheus"), folder, Duration(300), json.dumps(wiring))
     alertmanager = start_alertmanager(program("alertmanager"), folder, port)
     try:

@@ -44,6 +44,7 @@ from draftboard.signals.monitoring import (
     heartbeat,
     notifications_failed,
     records_missing,
+    remote_write_failed,
     samples_stopped,
     storage_failures,
 )
@@ -76,7 +77,7 @@ SETTINGS = load(OBJECTIVES)
 TARGET = {"job", "instance", "spec_method", "spec_verification"}
 LONGER_THAN_A_WINDOW: set[Signal] = {
     *(restarts, attainment, budget_left, burning_fast, burning_slowly, time_left),
-    *(notifications_failed, storage_failures, interruptions, stuck, stuck_engines, data_age),
+    *(notifications_failed, remote_write_failed, storage_failures, interruptions, stuck, stuck_engines, data_age),
     *(heartbeat, samples_stopped, queue_wait),
     *(replacements, acceptance_of_hour, acceptance_at_start),
     *ERROR_RATIOS.values(),

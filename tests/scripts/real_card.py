@@ -175,7 +175,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     given = parser.parse_args()
     loads = tuple(int(load) for load in given.loads.split(","))
-    rows = [row for size in given.size for row in measure(size, given.k or [2, 5], loads, given.vllm, given.rounds)]
+    vllm = given.vllm.absolute()  # It is started in another folder.
+    rows = [row for size in given.size for row in measure(size, given.k or [2, 5], loads, vllm, given.rounds)]
     given.out.mkdir(parents=True, exist_ok=True)
     (given.out / "card.json").write_text(json.dumps(rows, indent=1) + "\n")
     (given.out / "card.md").write_text(table(rows))

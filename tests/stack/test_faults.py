@@ -22,8 +22,11 @@ SERVICES = ("prometheus", "alertmanager", "grafana")
 SAMPLES, SILENCES = "draftboard_prometheus-data", "draftboard_alertmanager-data"
 FOREIGN = {"Origin": "https://evil.example", "Host": "evil.example"}
 PLAIN = b'vllm:num_requests_running{model_name="m",engine="0"} 1\n'
+OUTAGE = {"alertname": "VLLMTargetDown", "instance": "many"}
 WARNED = 540.0  # seconds: the silence of a server, the pending period of its alert, and evaluations
-SETTINGS = "[stack.scrape]\nmodels = {}\n"
+SETTINGS = (
+    '[stack.scrape]\nmodels = {}\n[stack.notify]\ncritical = ["webhook"]\nwarning = ["webhook"]\ngroup_wait = "5s"\n'
+)
 
 
 class Churning(BaseHTTPRequestHandler):
@@ -50,6 +53,7 @@ def stack(
     """Monitoring of two hostile servers, with half a gigabyte."""
     found = checkout(tmp_path_factory.mktemp("faults"), docker)
     found.made("secrets")
+    (found.deploy / "secrets/alert_webhook_url").write_text(webhook[1])
     host = httpx.URL(webhook[1]).host
     with ThreadingHTTPServer((host, 0), Churning) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -90,10 +94,9 @@ def test_no_page_of_another_origin_reads_prometheus_and_none_reaches_alertmanage
 
 def test_servers_that_invent_models_are_named_while_prometheus_lives_with_half_a_gigabyte(stack: Checkout) -> None:
     started = stack.inspect("prometheus", "{{.State.StartedAt}} {{.RestartCount}}")
-    refused = {"alertname": "VLLMTargetDown", "instance": "many"}
     churning = {"alertname": "DraftboardSeriesChurn", "instance": "few", "about": "models"}
     until(lambda: fires(stack, churning), "the churn is named", WARNED)
-    until(lambda: fires(stack, refused), "the server whose page is refused is named", WARNED)
+    until(lambda: fires(stack, OUTAGE), "the server whose page is refused is named", WARNED)
     assert stack.inspect("prometheus", "{{.State.StartedAt}} {{.RestartCount}}") == started
 
 

@@ -102,9 +102,8 @@ class Scenario:
     fault: int  # The minute in which it begins.
     told: Mapping[str, int]  # Alerts that people must be told of, and within how many minutes.
     may: frozenset[str]  # Others that they may be told of.
-    ends: bool  # Whether the fault ends, so that nothing need be told at the end.
+    ends: bool  # Whether the fault ends, so that nothing need be told any more.
     alone: bool
-    gap: str  # Why people are not told of it as they should be.
     series: Mapping[str, str] = field(default_factory=dict)  # Of others than vLLM.
 
     @property
@@ -156,7 +155,6 @@ def _scenario(name: str, entry: Mapping[str, Any]) -> Scenario:
         may=frozenset(entry.get("may", [])),
         ends=entry.get("ends", all(change.until < minutes for change in changes)),
         alone=entry.get("alone", False),
-        gap=entry.get("gap", ""),
         series=entry.get("series", {}),
     )
 

@@ -246,14 +246,14 @@ def _error_ratio(model: Reading) -> tuple[Values, Flags]:
     bounds, least = model.settings.thresholds, model.settings.traffic.errors_to_judge
 
     def by_chance(every: Values) -> Values:
-        mean = every * (bounds.errors / 2)
+        mean = every * bounds.errors
         return np.asarray(mean + mean**0.5 * bounds.chance)
 
     def ratio(bad: Values, every: Values) -> Values:
         return np.where((bad >= least) & (bad > by_chance(every)), _ratio(bad, every), np.nan)
 
     bad, every = model.in_window(model.counts.errors), model.in_window(model.counts.requests)
-    few_come = every * bounds.errors <= by_chance(every)
+    few_come = by_chance(every) >= every * bounds.errors * 1.5
     bad_in_hour, in_hour = (model.in_hours(of, 1) for of in (model.counts.errors, model.counts.requests))
     bad_in_hours, in_hours = (model.in_hours(of, 6) for of in (model.counts.errors, model.counts.requests))
     of_hour = np.where(few_come & (bad > 0), ratio(bad_in_hour, in_hour), np.nan)

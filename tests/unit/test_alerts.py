@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from promql_parser import NumberLiteral
 
-from draftboard import REVISION
 from draftboard.alerts import ALERTS, SUBJECTS, WATCHDOG, Alert, annotations
 from draftboard.alerts.monitoring import ON_MONITORING
 from draftboard.build import render
@@ -103,7 +102,7 @@ def test_a_rule_waits_a_minute_to_an_hour_and_shows_its_value(
         assert re.search(r"\{\{ \$value \| (humanize\w*|printf .+) \}\}", description)
     named = set(re.findall(r"\$labels\.(\w+)", "".join(rule["annotations"].values())))
     assert named <= {*alert.level.labels(settings), *alert.signal.by}
-    assert rule["annotations"]["runbook_url"].endswith(f"/{REVISION}/alerts/runbooks/{alert.name}.md")
+    assert rule["annotations"]["runbook_url"] == f"{settings.links.runbooks}/{alert.name}.md"
 
 
 @of_every_alert

@@ -537,6 +537,7 @@ def test_every_signal_is_shown_or_serves_another_that_is(settings: Settings) -> 
         *("engines_unwell", "health_since"),  # shown by tiles, and as the time in a health
         *("service_health", "service_health_since"),  # for alerts and other programs
         "stuck_engines",  # shown by a tile, as their sum
+        "remote_write_failed",  # an alert: pages that read a remote store cannot show it
         *("records_missing", "alertmanagers"),  # alerts: without records and Alertmanager other pages end
         "slo_events",  # divisor of the error ratios
         "slo_unserved",  # part of both

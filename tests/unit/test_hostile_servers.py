@@ -3,13 +3,16 @@
 import json
 import re
 from functools import partial
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from conftest import ROOT
-from support.command_line import run
+from draftboard.cli import main
+from support.command_line import options_of_commands, run
+from support.fake_vllm import FakeVLLM, accepting
 from support.hostile import CORPUS, ENCODABLE, escaped, every, obeyed_by_a_ci
 from support.loopback import Answer, answering, page
 
@@ -74,7 +77,16 @@ def test_a_doctor_of_hostile_servers_prints_words(pages: tuple[Path, Path], caps
     assert_harmless(out + err)
 
 
-def commands(place: str) -> dict[str, list[str]]:
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of an experiment that has begun."""
+    path = tmp_path_factory.mktemp("plan") / "plan.json"
+    with pytest.raises(SystemExit, match="0"):
+        main(["experiment", "plan", str(path), "--arm", "a=true", "--arm", "b=true", "--start", "1700000000"])
+    return path
+
+
+def commands(place: str, plan: Path = Path()) -> dict[str, list[str]]:
     return {
         "report": ["report", "--prometheus", place, "--engines"],
         "report in Markdown": ["report", "--prometheus", place, "--markdown"],
@@ -82,7 +94,17 @@ def commands(place: str) -> dict[str, list[str]]:
         "compare": ["compare", "--prometheus", place, "variant=a", "variant=b"],
         "history": ["history", "--prometheus", place],
         "calibrate": ["calibrate", "--prometheus", place],
+        "explain": ["explain", "verdict", "--prometheus", place],
+        "explain in Markdown": ["explain", "health", "--prometheus", place, "--markdown"],
+        "alerts replay": ["alerts", "replay", "--prometheus", place, "--range", "1d"],
+        "experiment read": ["experiment", "read", str(plan), "--prometheus", place],
     }
+
+
+def test_every_command_that_prints_what_a_prometheus_answers_is_tried() -> None:
+    reading = {" ".join(words) for words, options in options_of_commands().items() if "--prometheus" in options}
+    # A screen (test_top) and a server (its own protocol, test_many_servers).
+    assert reading - {"top", "serve"} == {name.removesuffix(" in Markdown") for name in commands("")}
 
 
 def in_json(answer: Any) -> Answer:
@@ -90,7 +112,7 @@ def in_json(answer: Any) -> Answer:
 
 
 @pytest.mark.parametrize("command", commands(""))
-def test_rows_of_a_hostile_prometheus_are_words(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rows_of_a_hostile_prometheus_are_words(command: str, plan: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [
         {"metric": {**dict.fromkeys(LABELS, text), "__name__": "vllm:num_requests_running"}, **values}
         for text in CORPUS.values()
@@ -99,7 +121,7 @@ def test_rows_of_a_hostile_prometheus_are_words(command: str, capsys: pytest.Cap
     targets = [{"labels": dict.fromkeys(LABELS, text), "lastError": text} for text in CORPUS.values()]
     data = {"resultType": "vector", "result": rows, "activeTargets": targets, "groups": []}
     with answering(in_json({"status": "success", "data": data})) as place:
-        _, out, err = run(*commands(place)[command], capsys=capsys)
+        _, out, err = run(*commands(place, plan)[command], capsys=capsys)
     assert_harmless(out + err)
     assert out or err
 
@@ -107,10 +129,10 @@ def test_rows_of_a_hostile_prometheus_are_words(command: str, capsys: pytest.Cap
 @pytest.mark.parametrize("command", commands(""))
 @every
 def test_an_error_of_a_hostile_prometheus_is_one_line(
-    command: str, text: str, capsys: pytest.CaptureFixture[str]
+    command: str, text: str, plan: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with answering(in_json({"status": "error", "errorType": "bad_data", "error": text})) as place:
-        code, out, err = run(*commands(place)[command], capsys=capsys)
+        code, out, err = run(*commands(place, plan)[command], capsys=capsys)
     assert (code, out) == (2, "")
     assert_harmless(err)
     assert len(err.splitlines()) == 1
@@ -123,3 +145,27 @@ def test_a_redirection_to_a_hostile_address_is_one_line(text: str, capsys: pytes
     assert (code, out) == (2, "")
     assert_harmless(err)
     assert len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("text", sorted(filter(None, ENCODABLE.values())))
+def test_an_error_of_a_server_under_a_sweep_is_words(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    def refuse(_server: FakeVLLM, request: BaseHTTPRequestHandler, _body: dict[str, Any]) -> bool:
+        page(json.dumps({"error": {"message": text}, "message": text}), 400)(request)
+        return True
+
+    with answering(FakeVLLM({0.0: accepting(81)}, instead=refuse)) as place:
+        code, out, err = run("sweep", place, "--requests", "1", "--temperatures", "0", capsys=capsys)
+    assert code
+    assert_harmless(out + err)
+
+
+@pytest.mark.parametrize("text", sorted(filter(None, READABLE)))
+def test_the_model_under_a_sweep_is_words(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    class Named(FakeVLLM):
+        def page(self) -> str:
+            return re.sub(r'model_name="[^"]*"', partial(named, text), super().page())
+
+    with answering(Named({0.0: accepting(81)})) as place:
+        _, out, err = run("sweep", place, "--requests", "1", "--temperatures", "0", capsys=capsys)
+    assert out + err
+    assert_harmless(out + err)

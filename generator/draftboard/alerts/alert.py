@@ -51,6 +51,7 @@ class Alert:
     guard: Expr | None = judged  # Minimum traffic for a judgement; None where no traffic is itself the fault.
     watched: Expr | None = None  # What the alert watches instead of the whole signal.
     until: Quantity | None = None  # Once it fires, until the signal is back across this instead of its threshold.
+    followed: Expr | None = None  # What is compared with `until`, instead of the signal.
     when: str
     """Completes "Fires when ...": a template of settings and `${limit}`, the threshold in the signal's unit."""
     summary: str
@@ -100,7 +101,7 @@ class Alert:
         if self.until is None:
             return condition
         own = Raw(around.ALERTS, matchers=(Match("alertname", "=", self.name), FIRING))
-        still = over_level("max", self.signal).combined(operator, self.until)
+        still = over_level("max", self.followed or self.signal).combined(operator, self.until)
         return first_of(condition, still & over_level("group", own))
 
     def _guarded(self, condition: Expr) -> Expr:

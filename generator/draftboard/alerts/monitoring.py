@@ -77,6 +77,20 @@ ON_MONITORING = (
         dashboard="capacity",
     ),
     Alert(
+        name="DraftboardRemoteWriteFails",
+        signal=monitoring.remote_write_failed,
+        beyond="failing",
+        for_="10m",
+        keep_firing_for="10m",
+        level=Level.MONITOR,
+        guard=None,
+        when="a remote store refuses samples, or is more than ${rules.rate_window} behind",
+        summary="Samples do not reach a remote store.",
+        description="${who}: the remote store {{ $labels.remote_name }} {{ $labels.symptom }}. Pages and alerts that "
+        "read it miss samples; those that wait for over two hours are lost.",
+        dashboard="capacity",
+    ),
+    Alert(
         name="DraftboardStorageFails",
         signal=monitoring.storage_failures,
         beyond="failed",

@@ -44,6 +44,7 @@ ON_SERVING = (
         severity="critical",
         guard=None,  # What is watched asks for enough requests.
         watched=requests.lately_or_in_hours(requests.errors, requests.request_rate),
+        followed=requests.last_known(requests.errors, requests.request_rate),
         until=_ON_ERRORS,
         when="more than ${limit} of finished requests end in an error",
         summary="Requests fail inside the engine.",
@@ -60,6 +61,7 @@ ON_SERVING = (
         level=Level.SERVICE,
         guard=None,  # What is watched asks for enough requests.
         watched=requests.lately_or_in_hours(responses.http_faults, responses.http_responses),
+        followed=requests.last_known(responses.http_faults, responses.http_responses),
         until=_ON_ERRORS,
         when="more than ${limit} of the HTTP responses of a model's servers are 5xx, other than requests rejected by a "
         "queue limit",

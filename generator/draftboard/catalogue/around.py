@@ -153,6 +153,18 @@ WAL_TRUNCATIONS_FAILED = _prometheus_series(
 COMPACTIONS_FAILED = _prometheus_series(
     "prometheus_tsdb_compactions_failed_total", "compactions", "Failed compactions of the storage.", Kind.COUNTER
 )
+_remote_write_series = _exporter_series(Presence.OF_PROMETHEUS, "remote_name", "url")
+REMOTE_SAMPLES_FAILED = _remote_write_series(
+    "prometheus_remote_storage_samples_failed_total",
+    "samples",
+    "Samples that a remote store refused for good, so that they are lost there.",
+    Kind.COUNTER,
+)
+REMOTE_SENT_UNTIL = _remote_write_series(
+    "prometheus_remote_storage_queue_highest_sent_timestamp_seconds",
+    "Unix time",
+    "Time of the newest sample that was sent to a remote store; 0 before the first.",
+)
 NOTIFICATIONS_FAILED = _exporter_series(Presence.OF_ALERTMANAGER, "integration", "reason")(
     "alertmanager_notifications_failed_total",
     "notifications",

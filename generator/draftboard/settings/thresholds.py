@@ -74,8 +74,8 @@ class Thresholds(Table):
     """Longest estimated wait in the queue, in seconds: users leave a chat that shows nothing for longer. Heuristic."""
     errors: Share = 0.05
     """Largest share of finished requests with an error, and of HTTP responses with 5xx. Heuristic."""
-    chance: AboveZero = 4.0
-    """Standard deviations above half the threshold of errors, up to which errors of few requests are chance.
+    chance: AboveZero = 3.0
+    """Standard deviations above the threshold of errors, up to which errors of few requests are chance.
     `make false-alarms` simulates this and the other guards against chance."""
     unfinished: Share = 0.2
     """Largest share of started requests that neither finished nor run: clients abandoned them. Heuristic."""

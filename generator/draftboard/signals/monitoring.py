@@ -14,17 +14,19 @@ from draftboard.expr.nodes import (
     If,
     InWindow,
     Labels,
+    Now,
     Raw,
     Span,
     constant,
     first_of,
     labelled,
+    merged,
     on,
     over_level,
     rate,
 )
 from draftboard.expr.scope import Level
-from draftboard.quantity import SILENCE, Setting
+from draftboard.quantity import RATE_WINDOW, SILENCE, Setting
 from draftboard.signals import requests
 from draftboard.signals.presence import REMEMBERED, arriving
 from draftboard.signals.signal import Better, Code, Signal, Unit, good_from, good_under
@@ -177,6 +179,29 @@ storage_failures = Signal(
     levels=_MONITOR,
     bands=good_under(0, good="none", beyond="failed"),
     empty="Prometheus is not scraped",
+)
+remote_write_failed = Signal(
+    name="remote_write_failed",
+    title="Failed remote writes",
+    question="Do samples reach the remote stores?",
+    description=f"1 for a remote store that refused samples within {RETRIED}, or to which a Prometheus has sent none "
+    "of the last window of the rates.",
+    action="Read Prometheus' log: an expired token, a limit of the store, or no way to it.",
+    unit=Unit.CODE,
+    better=Better.LOWER,
+    expr=merged(
+        "symptom",
+        {
+            "refuses samples": constant(1, _increase(around.REMOTE_SAMPLES_FAILED, RETRIED, "remote_name") > 0),
+            "is behind": constant(
+                1, Now() - over_level("min", Raw(around.REMOTE_SENT_UNTIL), "remote_name") > RATE_WINDOW
+            ),
+        },
+    ),
+    levels=_MONITOR,
+    by=("remote_name", "symptom"),
+    codes=(Code(1, "failing", Status.BAD),),
+    empty="every remote store has the samples, or there is none",
 )
 
 

@@ -10,11 +10,14 @@ from draftboard.signals.signal import Better, Signal, Unit, good_under
 from draftboard.signals.traffic import BOTH_LEVELS, SILENT, in_flight, rate_of, while_idle
 from draftboard.status import Status
 
-_HOUR, _HOURS = Duration(3600), Duration(6 * 3600)
+_HOUR, _HOURS, _LAST = Duration(3600), Duration(6 * 3600), Duration(3 * 3600)
 
 _LIMIT = Setting("thresholds.errors")
-_HALF_LIMIT = _LIMIT / 2
 _ENOUGH_ERRORS = Setting("traffic.errors_to_judge")
+_FEW = _ENOUGH_ERRORS * 12
+"""Requests in an hour or three, under which a span without any is no end of what fails."""
+_MUCH = 1.5
+"""How many times the limit chance may make before a longer span is judged."""
 ERROR_BANDS = good_under(_LIMIT, good="normal", beyond="too-many-errors", status=Status.BAD)
 
 requests_running = Signal(
@@ -130,25 +133,34 @@ def lately_or_in_hours(bad: Signal, every: Signal) -> Expr:
     """
     spans = (InWindow(bad), InWindow(every)), *((_within(span, bad), _within(span, every)) for span in (_HOUR, _HOURS))
     (bad_now, now), (bad_in_hour, in_hour), (bad_in_hours, in_hours) = spans
-    few_come = now * _LIMIT <= _by_chance(now)
+    few_come = _by_chance(now) >= now * _LIMIT * _MUCH
     of_hour = more_than_chance(bad_in_hour, in_hour) & ((bad > 0) & few_come)
     of_hours = more_than_chance(bad_in_hours, in_hours) & ((bad_in_hour > 0) & (in_hour < _ENOUGH_ERRORS))
     return first_of(more_than_chance(bad_now, now), of_hour, of_hours)
 
 
+def last_known(bad: Signal, every: Signal) -> Expr:
+    """A ratio of the window; of an hour or three where the shorter span holds nothing, and the longer one few.
+
+    Where three requests an hour all fail, an hour without one is no recovery.
+    """
+    longer = (_within(span, bad) / (_within(span, every) < _FEW) for span in (_HOUR, _LAST))
+    return first_of(bad / every, *longer)
+
+
 def failing(bad: Signal, every: Signal) -> Expr:
-    """Where the ratio of the window is beyond its limit, by more than chance."""
-    return more_than_chance(InWindow(bad), InWindow(every)) > _LIMIT
+    """The ratio of the window, where it is beyond its limit by more than chance."""
+    return more_than_chance(InWindow(bad), InWindow(every))
 
 
 def more_than_chance(bad: Expr, every: Expr) -> Expr:
-    """A ratio of two numbers, where enough are bad, and more than chance makes."""
+    """A ratio of two numbers, where enough are bad, and more than chance makes of its limit."""
     return ((bad >= _ENOUGH_ERRORS) & (bad > _by_chance(every))) / every
 
 
 def _by_chance(every: Expr) -> Expr:
-    """As many bad ones as chance makes of half the limit: the standard deviation is the root of the mean."""
-    mean = every * _HALF_LIMIT
+    """As many bad ones as chance makes of the limit: the standard deviation is the root of the mean."""
+    mean = every * _LIMIT
     return mean + mean.combined("^", 0.5) * Setting("thresholds.chance")
 
 
