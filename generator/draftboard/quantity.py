@@ -62,6 +62,15 @@ class Setting(Quantity):
             held = held[name] if isinstance(held, Mapping) else getattr(held, name)
         return held
 
+    def is_derived(self, settings: Any) -> bool:  # noqa: ANN401  (the tables of settings)
+        """Whether it follows from settings or from data, so that no settings file takes it."""
+        held = settings
+        for name in self.path.split("."):
+            if isinstance(getattr(type(held), name, None), property):
+                return True
+            held = held[name] if isinstance(held, Mapping) else getattr(held, name)
+        return False
+
 
 @dataclass(frozen=True)
 class Calculated(Quantity):

@@ -202,7 +202,7 @@ def answered(asked: list[str]) -> Callable[[BaseHTTPRequestHandler], None]:
             and (len(named) == 1 or "num_requests_running" in named)
             and "per_output_token" not in query
             and "le" not in re.findall(r"\w+", query)
-            and "model:" not in query
+            and not {"model:", '"identity"'} & {part for part in ("model:", '"identity"') if part in query}
         ):
             rows = [{"metric": labels, "value": [1.8e9, str(moment[named[0]] / 300)]}]
             if "num_requests_running" in named:

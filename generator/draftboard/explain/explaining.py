@@ -212,9 +212,11 @@ class _Explaining:
         return Metric(name, metric.meaning, sum(values.values()) if values else None, is_counter)
 
     def _settings(self, expression: Expr, scope: Scope) -> Iterator[Used]:
-        """The settings that it holds itself, each once."""
+        """The settings that it holds itself, each once, without what follows from others."""
         used = dict.fromkeys(one for node in _own_nodes(expression, scope) for one in settings_in(node))
         for setting in used:
+            if setting.is_derived(self.settings):
+                continue
             held = setting.of(self.settings)
             if held is None and isinstance(setting.otherwise, Quantity):
                 held = span_text(setting, self.settings)

@@ -96,9 +96,11 @@ def is_saved(name: str) -> bool:
     A name that may contain a password counts as an address, which errors do not show.
     """
     path = Path(name)
+    if is_pipe(path):
+        return True
     try:
         path.stat()  # Where it fails, is_file() is silent from Python 3.14 on.
-        if path.is_file() or is_pipe(path):
+        if path.is_file():
             return True
         reason = "not a regular file"
     except (FileNotFoundError, ValueError):
