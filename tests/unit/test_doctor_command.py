@@ -8,7 +8,7 @@ from rich.console import Console
 
 from draftboard.cli import main
 from draftboard.doctor import Diagnosis, document
-from draftboard.doctor.finding import Examination, Finding, Severity
+from draftboard.doctor.finding import Empty, Examination, Finding, Severity
 from draftboard.output import show
 from support.loopback import answering, page
 
@@ -131,3 +131,15 @@ def test_text_of_servers_cannot_control_a_terminal(capsys: pytest.CaptureFixture
     show(document(Diagnosis((Examination("d\x07", (finding,), "e\x1b"),))), Console(width=100))
     out = capsys.readouterr().out
     assert all(character.isprintable() or character == "\n" for character in out)
+
+
+def test_a_panel_that_two_findings_keep_empty_is_listed_once(capsys: pytest.CaptureFixture[str]) -> None:
+    both = Empty(panels=("Overview: Health", "Depth: Best k"))
+    first = Finding(Severity.PROBLEM, "a", "no rules", "load them", both)
+    other = Finding(
+        Severity.PROBLEM, "b", "no counters", "expose them", Empty(panels=("Depth: Best k", "Fleet: Servers"))
+    )
+    show(document(Diagnosis((Examination("it", (first, other)),))), Console(width=200))
+    out = capsys.readouterr().out
+    assert "2 panels: Overview: Health, Depth: Best k" in out
+    assert "1 panels: Fleet: Servers" in out

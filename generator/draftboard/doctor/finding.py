@@ -1,8 +1,8 @@
 """Findings: what is wrong, where, and what to do; `findings.toml` has the words."""
 
 import tomllib
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from importlib.resources import files
@@ -108,13 +108,26 @@ def document(diagnosis: Diagnosis) -> Document:
         rows = ((Text(f.severity.value, _STATUS[f.severity]), f.where, f.what, f.fix) for f in ordered)
         table = Table(columns("", "Where", "What", "What to do"), tuple(rows))
         blocks += [Heading(examination.looked_at, Text(says or "all well", worst)), table]
-        for finding in examination.findings:
-            if kinds := {kind: names for kind, names in vars(finding.empty).items() if names}:
-                where = " (--json has all)"
-                lines = (f"{len(names)} {kind}: {shortened(names, 6, where)}" for kind, names in kinds.items())
-                blocks += [Sentence(f"Stays empty ({finding.where}: {finding.what}):"), Bullets(tuple(lines))]
+        blocks += _stays_empty(examination.findings)
         for paste in dict.fromkeys(finding.paste for finding in examination.findings if finding.paste):
             blocks += [Sentence("To copy:"), Verbatim(paste)]
         if examination.write_instead:
             blocks += [Sentence("Write instead:"), Verbatim(examination.write_instead)]
     return Document.of(blocks)
+
+
+def _stays_empty(findings: Sequence[Finding]) -> Iterator[Block]:
+    """What each finding keeps empty; what several do stands under the first."""
+    told = defaultdict[str, set[str]](set)
+    for finding in findings:
+        kinds = {
+            kind: [name for name in names if name not in told[kind]] for kind, names in vars(finding.empty).items()
+        }
+        lines = [
+            f"{len(names)} {kind}: {shortened(names, 6, ' (--json has all)')}" for kind, names in kinds.items() if names
+        ]
+        if lines:
+            yield Sentence(f"Stays empty ({finding.where}: {finding.what}):")
+            yield Bullets(tuple(lines))
+        for kind, names in kinds.items():
+            told[kind].update(names)
