@@ -10,7 +10,7 @@ import httpx
 import pytest
 import yaml
 
-from draftboard.lab.drill import Receiver
+from draftboard.lab.drill import Arrival, Receiver
 from stack.checkout import Checkout, checkout, remove_volumes
 from stack.engine import Engine
 from stack.stand_ins import images
@@ -105,6 +105,27 @@ def test_of_a_server_that_invents_models_only_listed_ones_are_stored(stack: Chec
     stack.made("reload")
     stored = "query?query=scrape_samples_post_metric_relabeling{instance='few'}"
     until(lambda: [row["value"][1] for row in stack.prometheus(stored)["result"]] == ["0"], "nothing more is stored")
+
+
+def is_outage(arrival: Arrival, status: str) -> bool:
+    return arrival.status == status and arrival.name in {"VLLMTargetDown", "VLLMModelDown", "VLLMModelGone"}
+
+
+def test_an_outage_fires_on_in_whatever_order_its_messengers_are_restarted(
+    stack: Checkout, webhook: tuple[Receiver, str]
+) -> None:
+    receiver, _ = webhook
+    assert receiver.wait_for(lambda arrivals: any(is_outage(one, "firing") for one in arrivals), WARNED)
+    for order in (("prometheus", "alertmanager"), ("alertmanager", "prometheus")):
+        for service in order:
+            stack.docker.docker("kill", stack.container(service))
+            stack.docker.docker("start", stack.container(service))
+            stack.until_healthy(service)
+    stack.docker.docker("restart", *map(stack.container, ("prometheus", "alertmanager")))
+    stack.until_healthy(*SERVICES)
+    until(lambda: fires(stack, OUTAGE), "it fires again", WARNED)
+    # An end would be told within a round of notifications.
+    assert not receiver.wait_for(lambda arrivals: any(is_outage(one, "resolved") for one in arrivals), 90)
 
 
 def test_files_that_root_left_in_a_volume_are_given_to_the_owner(stack: Checkout) -> None:
