@@ -206,7 +206,7 @@ def test_verdict_and_reasons_speak_the_signals_words(saved: Save) -> None:
             "First-position acceptance is 50.0%, under 70%",
         ),
         ((500, 400, 350), "ngram", ("pays (assumed)", "try a longer K"), "1.13 times as fast as now"),
-        ((900, 500, 100), "eagle3", ("pays (assumed)", "keep"), "No other k is expected to gain more than 2%"),
+        ((900, 500, 100), "eagle3", ("pays (assumed)", "keep"), "No other k is known to gain more than 2%"),
     ],
 )
 def test_advice_has_its_reason(

@@ -74,8 +74,11 @@ ADVICE = Decision(
         ),
         "keep": Choice(
             Code(0, "keep", Status.GOOD),
-            economics.best_speedup.combined("unless", economics.may_gain).combined("unless", unclear),
-            "No other k is expected to gain more than {thresholds.gain:.0%}, at any of the costs",
+            # What is measured to pay is kept while no other k is known to gain.
+            economics.best_speedup.combined(
+                "unless", economics.may_gain.combined("unless", users.measured_speedup)
+            ).combined("unless", unclear),
+            "No other k is known to gain more than {thresholds.gain:.0%}",
         ),
         "measure": Choice(
             Code(10, "measure against a baseline", Status.ODD),
