@@ -1,4 +1,4 @@
-"""`draftboard alerts replay` on a past of which the truth is known, and its Alertmanager against a real one."""
+"""`draftboard alerts replay` on a past of which the truth is known."""
 
 import json
 from functools import partial
