@@ -1,4 +1,4 @@
-"""`draftboard alerts replay` on a past of which the truth is known."""
+"""`draftboard alerts replay` on a past of which the truth is known; its Alertmanager: test_notifications.py."""
 
 import json
 from functools import partial

@@ -5,6 +5,7 @@ import re
 import signal
 import socket
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from conftest import program
 from draftboard.alerts import ALERTS, WATCHDOG, Alert
 from draftboard.build import stack
 from draftboard.lab.listening import Listener, answering, respond
+from draftboard.lab.notified import Fired, Notification, sent
 from draftboard.prometheus import start_alertmanager, stop
 from draftboard.settings import Settings
 from support.hostile import ENCODABLE
@@ -501,3 +503,64 @@ def test_pagerduty_is_given_the_words_of_a_server_as_they_are(hostile: Inbox) ->
     details = [event["payload"]["custom_details"] for event in hostile.to("pagerduty")]
     assert {type(one["what"]) for one in details} == {str}
     assert sum("{{user}}-lora" in one["what"] for one in details) == len(("its alert", "its end"))
+
+
+def past(alert: str, since: int, until: int, severity: str = "critical", **labels: str) -> Fired:
+    """An alert that fired from one minute to another, as a replay finds it."""
+    return Fired(alert, severity, {"job": "vllm", **SCOPE, "model_name": "llama", **labels}, since * 60, until * 60)
+
+
+PAST = (
+    past("VLLMHTTPErrors", 1, 4),
+    past("VLLMErrors", 2, 3),  # joins the group and leaves it before the other one
+    past("VLLMModelDown", 6, 8),
+    past("VLLMHTTPErrors", 6, 10),  # muted by its cause until that ends
+    *(past("VLLMTargetDown", 6, until, "warning", instance=f"gpu-{until}:8000") for until in (7, 9)),
+    past("VLLMErrors", 7, 9, model_name="qwen"),
+    past("VLLMQueueGrowing", 2, 12, "warning", model_name="qwen"),
+    past("VLLMTargetDown", 4, 5, "warning", model_name="qwen", instance="gpu-1:8000"),
+    past("VLLMModelDown", 12, 13),  # a second outage of the same model
+)
+Told = dict[tuple[str, str], list[tuple[tuple[str, ...], int]]]
+"""By model and severity the names and the number of the alerts that fire, a message after another."""
+
+
+def of_replay(messages: Iterable[Notification]) -> Told:
+    told: Told = defaultdict(list)
+    for one in messages:
+        told[one.group["model_name"], one.severity].append(
+            (tuple(sorted(one.alerts)) if one.firing else (), one.firing)
+        )
+    return told
+
+
+def of_alertmanager(inbox: Inbox) -> Told:
+    told: Told = defaultdict(list)
+    for message in inbox.to("webhook"):
+        labels = [one["labels"] for one in message["alerts"] if one["status"] == "firing"]
+        shared = message["groupLabels"]["model_name"], message["commonLabels"]["severity"]
+        told[shared].append((tuple(sorted({one["alertname"] for one in labels})), len(labels)))
+    return told
+
+
+@pytest.mark.long
+def test_a_replay_names_the_messages_of_a_real_alertmanager(configured: Configured) -> None:
+    minutely = {"group_wait": "30s", "group_interval": "1m", "group_interval_critical": "1m"}
+    replayed = sent(PAST, Settings.model_validate({"stack": {"notify": minutely}}), step=60)
+    delivery = configured(notify={severity: ["webhook"] for severity in CHANNELS})
+    posted: dict[Fired, dict[str, Any]] = {}
+    for minute in range(15):
+        begun = [one for one in PAST if one.since == minute * 60]
+        posted |= {one: firing(one.alert, severity=one.severity, **one.labels) for one in begun}
+        ended = [over(posted[one]) for one in PAST if one.until == (minute - 1) * 60]
+        if begun or ended:
+            delivery.post(*(posted[one] for one in begun), *ended)
+        due = of_replay(one for one in replayed if one.at < (minute + 1) * 60)
+        delivery.inbox.until(
+            lambda due=due: all(len(of_alertmanager(delivery.inbox)[key]) >= len(told) for key, told in due.items()),
+            f"what a replay finds at minute {minute}: {due}",
+        )
+    delivery.post(firing("VLLMErrors", model_name="last"))
+    last = ("last", "critical")
+    delivery.inbox.until(lambda: last in of_alertmanager(delivery.inbox), "what is posted last")
+    assert {key: told for key, told in of_alertmanager(delivery.inbox).items() if key != last} == of_replay(replayed)
