@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.message import EmailMessage
+from functools import partial
 from pathlib import Path
 from subprocess import Popen
 from typing import Any
@@ -543,6 +544,11 @@ def of_alertmanager(inbox: Inbox) -> Told:
     return told
 
 
+def arrived(inbox: Inbox, due: Told) -> bool:
+    told = of_alertmanager(inbox)
+    return all(len(told[key]) >= len(messages) for key, messages in due.items())
+
+
 @pytest.mark.long
 def test_a_replay_names_the_messages_of_a_real_alertmanager(configured: Configured) -> None:
     minutely = {"group_wait": "30s", "group_interval": "1m", "group_interval_critical": "1m"}
@@ -556,10 +562,7 @@ def test_a_replay_names_the_messages_of_a_real_alertmanager(configured: Configur
         if begun or ended:
             delivery.post(*(posted[one] for one in begun), *ended)
         due = of_replay(one for one in replayed if one.at < (minute + 1) * 60)
-        delivery.inbox.until(
-            lambda due=due: all(len(of_alertmanager(delivery.inbox)[key]) >= len(told) for key, told in due.items()),
-            f"what a replay finds at minute {minute}: {due}",
-        )
+        delivery.inbox.until(partial(arrived, delivery.inbox, due), f"what a replay finds at minute {minute}: {due}")
     delivery.post(firing("VLLMErrors", model_name="last"))
     last = ("last", "critical")
     delivery.inbox.until(lambda: last in of_alertmanager(delivery.inbox), "what is posted last")
