@@ -7,6 +7,8 @@ import math
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import reduce
+from itertools import accumulate
 from typing import Any, Literal, Protocol
 
 from draftboard.durations import Duration
@@ -57,19 +59,19 @@ class Setting(Quantity):
 
     def of(self, settings: Any) -> Any:  # noqa: ANN401  (whatever the setting holds)
         """What the setting holds: of settings, or of a mapping of their tables."""
-        held = settings
-        for name in self.path.split("."):
-            held = held[name] if isinstance(held, Mapping) else getattr(held, name)
-        return held
+        return reduce(_held, self.path.split("."), settings)
 
     def is_derived(self, settings: Any) -> bool:  # noqa: ANN401  (the tables of settings)
         """Whether it follows from settings or from data, so that no settings file takes it."""
-        held = settings
-        for name in self.path.split("."):
-            if isinstance(getattr(type(held), name, None), property):
-                return True
-            held = held[name] if isinstance(held, Mapping) else getattr(held, name)
-        return False
+        names = self.path.split(".")
+        tables = accumulate(names[:-1], _held, initial=settings)
+        return any(
+            isinstance(getattr(type(table), name, None), property) for table, name in zip(tables, names, strict=True)
+        )
+
+
+def _held(table: Any, name: str) -> Any:  # noqa: ANN401  (whatever settings hold)
+    return table[name] if isinstance(table, Mapping) else getattr(table, name)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ HOLDS = {"HeldFiveMinutes": "5m", "HeldTenMinutes": "10m"}
 RULES = "groups: [{{name: outages, rules: [{rules}]}}]\n"
 RULE = '{{alert: {name}, expr: vector(1), for: {hold}, labels: {{severity: critical, job: "{name}"}}}}'
 AWAY = 60
-"""Seconds without Prometheus: Alertmanager takes an alert that is not sent again for 4 minutes as over."""
+"""Seconds without Prometheus: Alertmanager takes an alert as over that is not sent again for four resend delays."""
 PATIENCE = 5 * 60
 SECOND = {"alertname": "Outage", "severity": "critical", "job": "second"}
 

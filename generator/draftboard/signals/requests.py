@@ -148,7 +148,7 @@ def last_known(bad: Signal, every: Signal) -> Expr:
     return first_of(bad / every, *longer)
 
 
-def failing(bad: Signal, every: Signal) -> Expr:
+def failing(bad: Expr, every: Expr) -> Expr:
     """The ratio of the window, where it is beyond its limit by more than chance."""
     return more_than_chance(InWindow(bad), InWindow(every))
 

@@ -40,7 +40,7 @@ def _others(figure: Expr, level: Level, beside: Matching) -> Expr:
 
 def _fails(bad: Expr, every: Expr) -> Expr:
     others = _others(bad, Level.SERVICE, _OF_SERVICE) / _others(every, Level.SERVICE, _OF_SERVICE)
-    return requests.more_than_chance(InWindow(bad), InWindow(every)) > others * _TWICE
+    return requests.failing(bad, every) > others * _TWICE
 
 
 # A limit of the queue that rejects requests, with 503, does what it is for.
