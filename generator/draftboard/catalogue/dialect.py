@@ -85,6 +85,11 @@ class Dialect:
         own = (self.length, self.rate, self.drafted_by_position, self.in_flight, self.finished)
         return tuple(one for one in own if one)
 
+    @cached_property
+    def own_names(self) -> frozenset[str]:
+        """Names of its own series."""
+        return frozenset(metric.name for metric in self.own)
+
     def presence(self, metric: Metric) -> Presence:
         """When a server exposes it."""
         if metric.presence not in {Presence.ALWAYS, Presence.SPECULATING}:

@@ -121,10 +121,11 @@ def report_command(
     requests = Sampling(**sampling)
     if every:
         require(not isinstance(source, Pages | Lifetime), "--every requires servers or --prometheus")
-        look = partial(report, source, settings, method=method, engines=engines, sampling=requests)
+        look = partial(report, source, settings, method=method, engines=engines or None, sampling=requests)
         _repeat(look, every, send=telemetry.sender() if otlp else None)
     with screen.progress_bar() as progress:
-        result = report(source, settings, method=method, engines=engines, sampling=requests, progress=progress)
+        judged = engines or (None if shared.prints_json() else False)  # To judge hundreds of engines takes seconds.
+        result = report(source, settings, method=method, engines=judged, sampling=requests, progress=progress)
     shared.print_result(result, partial(document, result, settings, engines=engines))
     if plot:
         draw(result, settings, plot)

@@ -1,14 +1,17 @@
 """Growth of engines' counters between two pages, restarts allowed for."""
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 from draftboard.catalogue import Metric, around, speculation
 from draftboard.errors import DraftboardError
 from draftboard.reading.page import ENGINE, MODEL, REPLICA, Page, Series
+from draftboard.reading.samples import REMEMBERED
 
 _COUNTED = ("_total", "_bucket", "_sum", "_count")  # Suffixes of counters; the other series are gauges.
 _Engine = tuple[str, str]  # Model and engine.
@@ -99,10 +102,16 @@ def in_parts(pages: Sequence[Page]) -> tuple[Growth, ...]:
     What an engine counted before it restarted or vanished is not in the whole, and so in no part. Empty where pages in
     between contradict the others.
     """
+    names = {name for page in pages[1:-1] for name, _ in page.values}  # Of the few series that they were read for.
     try:
-        return _parts(pages)
+        return _parts([_with(page, names) for page in pages] if names else pages)
     except DraftboardError:
         return ()
+
+
+def _with(page: Page, names: AbstractSet[str]) -> Page:
+    """The page with these series only."""
+    return replace(page, values={series: value for series, value in page.values.items() if series[0] in names})
 
 
 def _parts(pages: Sequence[Page]) -> tuple[Growth, ...]:
@@ -118,16 +127,30 @@ def _parts(pages: Sequence[Page]) -> tuple[Growth, ...]:
 
 def _by_engine(page: Page) -> dict[_Engine, dict[Series, float]]:
     """Series of each engine; where engines are numbered, a series without a number belongs to the HTTP side."""
-    numbered = any(ENGINE in dict(labels) for name, labels in page.values if page.of_engine(name))
+    known = [(_whose(series), value) for series, value in page.values.items() if page.of_engine(series[0])]
+    numbered = any(whose.numbered for whose, _ in known)
     engines: dict[_Engine, dict[Series, float]] = {}
-    for (name, labels), value in page.values.items():
-        of = dict(labels)
-        if not page.of_engine(name) or MODEL not in of or (numbered and ENGINE not in of):
-            continue
-        model, number, replica = of.pop(MODEL), of.pop(ENGINE, ""), of.pop(REPLICA, "")
-        engine = (model, f"{number} of {replica}" if replica else number)
-        engines.setdefault(engine, {})[name, tuple(sorted(of.items()))] = value
+    for whose, value in known:
+        if whose.engine and (whose.numbered or not numbered):
+            engines.setdefault(whose.engine, {})[whose.own] = value
     return engines
+
+
+class _Whose(NamedTuple):
+    """What the labels of a series say of its engine."""
+
+    engine: _Engine | None  # None without a model.
+    numbered: bool
+    own: Series  # Without the labels that name the engine.
+
+
+@lru_cache(REMEMBERED)
+def _whose(series: Series) -> _Whose:
+    name, labels = series
+    of = dict(labels)
+    model, number, replica = of.pop(MODEL, None), of.pop(ENGINE, None), of.pop(REPLICA, "")
+    engine = None if model is None else (model, f"{number or ''} of {replica}" if replica else number or "")
+    return _Whose(engine, number is not None, (name, tuple(sorted(of.items()))))
 
 
 def _grown(after: Page, engine: _Engine, old: _Own | None, own: _Own, *, restarted: bool) -> Tally:

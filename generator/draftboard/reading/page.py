@@ -25,6 +25,7 @@ _SMALLEST, _LARGEST = 1e-15, 1e30
 _BY_POSITION = {speculation.ACCEPTED_TOKENS_PER_POS.name, probe.DRAFT_TOKENS_PER_POS.name}
 _BOUNDED = (VLLM, probe.PREFIX)
 _END = "# EOF"
+_UNUSUAL = re.compile(r"[^ -~\n\r\t]")
 _NO_NUMBER = re.compile("^could not convert string to float: (.*)")
 _PYTHONS = re.compile("unpack|substring|invalid literal")
 
@@ -48,17 +49,16 @@ class Page:
 
     def of(self, metric: Metric) -> Mapping[Labels, float]:
         """The samples of a metric by their labels; empty where the page has none."""
-        return self.by_name.get(metric.name, {})
+        return {labels: value for (name, labels), value in self.values.items() if name == metric.name}
 
-    @property
+    @cached_property
     def v0(self) -> bool:
         """Whether vLLM's V0 engine exposed it, whose speculative series meant something else."""
-        return any(metric.name in self.by_name for metric in removed.V0)
+        return not {metric.name for metric in removed.V0}.isdisjoint(name for name, _ in self.values)
 
     def of_engine(self, name: str) -> bool:
         """Whether a series is about an engine."""
-        own = self.dialect.own if self.dialect else ()
-        return name.startswith((VLLM, probe.PREFIX)) or any(metric.name == name for metric in own)
+        return name.startswith((VLLM, probe.PREFIX)) or (self.dialect is not None and name in self.dialect.own_names)
 
 
 def read(text: str, source: str, at: float | None = None, *, openmetrics: bool = False, names: Names = ()) -> Page:
@@ -96,7 +96,7 @@ def _require_text(text: str) -> None:
     if start in "<{[":
         kind = "HTML" if start == "<" else "JSON"
         raise ValueError(f"it is {kind}; use the address that Prometheus scrapes, which ends in /metrics")
-    if any(not (character.isprintable() or character in "\n\r\t") for character in set(text)):
+    if any(not character.isprintable() for character in set(_UNUSUAL.findall(text))):
         raise ValueError("it is binary")
     if not _is_complete(text):
         raise ValueError("its last line is incomplete")

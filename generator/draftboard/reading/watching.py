@@ -62,7 +62,7 @@ def watch(
 
     read = first_readings()
     if missing and time.monotonic() - began > _IN_TIME * seconds:  # Else the wait for them would be in the window.
-        began = time.monotonic()
+        began, read = time.monotonic(), {}  # Those of before are let go first.
         read = first_readings()
     behind = time.monotonic() - began
     # A quick page in between is as good as none: the last one is not to be late.

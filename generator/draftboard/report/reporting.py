@@ -42,23 +42,23 @@ def report(
     settings: Settings = _DEFAULTS,
     *,
     method: str = "",
-    engines: bool = False,
+    engines: bool | None = None,
     sampling: Sampling = _UNTOLD,
     progress: Progress = no_progress,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Report:
     """Look at a source (a text is the address of a server) and judge every model there.
 
-    `method` is how tokens are drafted, where no label says it; `engines` asks a Prometheus for every engine, too;
-    `sampling` is kept with the report; `progress` gets the task, the steps done and their number. A source that cannot
-    be read is a DraftboardError.
+    `method` is how tokens are drafted, where no label says it; `engines`: whether every engine is judged, too, by
+    default those of pages; `sampling` is kept with the report; `progress` gets the task, the steps done and their
+    number. A source that cannot be read is a DraftboardError.
     """
     method = method_of(method, settings)
     match reading.Servers((source,)) if isinstance(source, str) else source:
         case reading.Recorded() as recorded:
-            result = of_prometheus(recorded, settings, method, engines=engines, progress=progress)
+            result = of_prometheus(recorded, settings, method, engines=bool(engines), progress=progress)
         case pages:
-            result = read(pages, settings, method, progress=progress, sleep=sleep).report()
+            result = read(pages, settings, method, progress=progress, sleep=sleep).report(engines=engines is not False)
     return replace(result, sampling=sampling)
 
 
