@@ -10,7 +10,8 @@ import pytest
 from conftest import ROOT, program
 from draftboard.alerts import WATCHDOG
 from draftboard.durations import Duration
-from draftboard.lab.drill import Arrival, Programs, Receiver, Wiring, receiving, rehearse, wired
+from draftboard.lab.drill import Programs, Wiring, rehearse, wired
+from draftboard.lab.receivers import Arrival, Receiver, receiving
 from draftboard.prometheus import Client
 from draftboard.settings import Overlay, Settings, load
 from support.waiting import until

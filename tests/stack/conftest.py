@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from draftboard.lab.drill import Receiver
 from draftboard.lab.listening import Listener, answering
+from draftboard.lab.receivers import Receiver
 from stack.engine import Engine, engine
 from stack.stand_ins import build_stand_ins, images
 

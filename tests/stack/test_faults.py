@@ -10,7 +10,7 @@ import httpx
 import pytest
 import yaml
 
-from draftboard.lab.drill import Arrival, Receiver
+from draftboard.lab.receivers import Arrival, Receiver
 from stack.checkout import Checkout, checkout, remove_volumes
 from stack.engine import Engine
 from stack.stand_ins import images

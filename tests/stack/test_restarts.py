@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import httpx
 import pytest
 
-from draftboard.lab.drill import Receiver
+from draftboard.lab.receivers import Receiver
 from stack.checkout import Checkout, checkout, remove_volumes
 from stack.engine import Engine
 from support.waiting import until

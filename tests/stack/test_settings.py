@@ -11,7 +11,7 @@ from functools import partial
 import httpx
 import pytest
 
-from draftboard.lab.drill import Arrival, Receiver
+from draftboard.lab.receivers import Arrival, Receiver
 from stack.checkout import Checkout, checkout, remove_volumes
 from stack.engine import Engine
 from support.waiting import until

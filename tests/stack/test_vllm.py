@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from conftest import ROOT
-from draftboard.lab.drill import Receiver
+from draftboard.lab.receivers import Receiver
 from stack.checkout import Checkout, checkout, remove_volumes
 from stack.engine import Engine
 from support.vllm_server import SPECULATION, installed_program

@@ -18,7 +18,9 @@ from draftboard.extras import optional_module
 from draftboard.project import ROOT
 
 if TYPE_CHECKING:
+    from draftboard.lab.stack_drill.steps import Killed
     from draftboard.output import Heading, Sentence
+    from draftboard.settings import Settings
 
 
 @click.command("replay")
@@ -58,24 +60,75 @@ def replay_command(
 
 
 @click.command("drill")
-@click.argument("scenario")
+@click.argument("scenario", required=False)
+@click.option("--stack", is_flag=True, is_eager=True, help="Drill the compose stack that runs here, without SCENARIO.")
+@click.option(
+    "--kill",
+    "killed",
+    type=click.Choice(["alertmanager", "prometheus"]),
+    help="With --stack: what is killed in between. Default: alertmanager.",
+)
+@shared.duration_option("--away", longest="2h", words="With --stack: for how long at least. Default: 1m.")
+@click.option("--project", metavar="NAME", help="With --stack: its Compose project, where several run.")
+@click.option("--real-receivers", is_flag=True, help="With --stack: send your real receivers the drill's alerts too.")
 @shared.config_option
 @shared.json_options
 @shared.factor_option
 @shared.program_option("prometheus")
 @shared.program_option("alertmanager")
-def drill_command(scenario: str, config: Path | None, *, speed: float, prometheus: Path, alertmanager: Path) -> None:
+def drill_command(
+    scenario: str | None,
+    config: Path | None,
+    *,
+    stack: bool,
+    killed: "Killed | None",
+    away: Duration | None,
+    project: str | None,
+    real_receivers: bool,
+    speed: float,
+    prometheus: Path,
+    alertmanager: Path,
+) -> None:
     """Run SCENARIO on real servers and check that every expected alert arrives: exit code 0 if so, else 1.
 
     SCENARIO is a name or a TOML file, as for `simulate`. Simulator, Prometheus, Alertmanager and a webhook run on
     loopback until the scenario ends, with the configuration that `build` writes. No other receiver is notified.
+
+    With --stack: on the compose stack that runs here, a server of the drill's own fails, returns and fails again, while
+    Alertmanager or Prometheus is killed. Stand-ins on this machine are notified in place of your receivers.
     """
     from draftboard.alerts import load
+
+    shared.require(bool(scenario) != stack, "name a SCENARIO, or --stack, and not both")
+    of_stack = (killed, away, project, real_receivers)
+    shared.require(stack or not any(of_stack), "--kill, --away, --project and --real-receivers require --stack")
+    settings = load(config)
+    if scenario:
+        _drill_scenario(scenario, settings, prometheus, alertmanager, speed)
+        return
+    from draftboard.cli import screen
+    from draftboard.lab import stack_drill
+
+    shared.require(speed == 1, "--stack runs in real time: it takes no --speed")
+    with screen.progress_bar(piped=True) as progress:
+        found = stack_drill.rehearse(
+            settings,
+            project=project,
+            killed=killed or "alertmanager",
+            away=away or Duration(60),
+            real=real_receivers,
+            progress=progress,
+        )
+    shared.print_result(found, partial(stack_drill.document, found))
+    if not found.passed:
+        raise SystemExit(1)
+
+
+def _drill_scenario(scenario: str, settings: "Settings", prometheus: Path, alertmanager: Path, speed: float) -> None:
     from draftboard.cli import screen
     from draftboard.lab import drill
     from draftboard.lab.simulator import find
 
-    settings, programs = load(config), drill.Programs(prometheus, alertmanager)
     with screen.progress_bar(piped=True) as bar:
 
         def progress(what: str, done: int, total: int) -> None:
@@ -84,6 +137,7 @@ def drill_command(scenario: str, config: Path | None, *, speed: float, prometheu
                 shared.print_line(f"{scenario}: takes about {lasts} at --speed {speed:g}", err=True)
             bar(what, done, total)
 
+        programs = drill.Programs(prometheus, alertmanager)
         outcome = drill.rehearse(scenario, settings, programs, speed=speed, progress=progress)
     shared.print_result(outcome, partial(drill.shown, outcome))
     if not outcome.passed:

@@ -24,6 +24,7 @@ RESULTS = {
     "signals": "draftboard.build:Inventory",
     "replay": "draftboard.lab.replay:Story",
     "drill": "draftboard.lab.drill:Drill",
+    "drill --stack": "draftboard.lab.stack_drill:StackDrill",
 }
 """By command: the class of its result, or the function that writes its schema."""
 

@@ -28,7 +28,8 @@ def _print_schema(context: click.Context, _option: click.Parameter, wanted: bool
         from draftboard.cli.schemas import schema_of
 
         command = context.command_path.partition(" ")[2]
-        click.echo(schema_of(f"{command} --summary" if context.params.get("summary") else command), nl=False)
+        other = next((f" --{name}" for name in ("summary", "stack") if context.params.get(name)), "")
+        click.echo(schema_of(command + other), nl=False)
         context.exit()
 
 

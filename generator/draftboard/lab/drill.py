@@ -7,13 +7,11 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from wsgiref.types import StartResponse, WSGIEnvironment
 
 import httpx
 
@@ -22,7 +20,7 @@ from draftboard.build import stack
 from draftboard.catalogue.dialects import DIALECTS
 from draftboard.errors import DraftboardError
 from draftboard.extras import INSTALL
-from draftboard.lab.listening import Listener, answering, respond
+from draftboard.lab.receivers import Arrival, receiving
 from draftboard.lab.simulator import Expected, Scenario, find
 from draftboard.output import Bullets, Described, Document, Heading, Note, Progress, Table, columns, no_progress
 from draftboard.prometheus import Program, Server, start_alertmanager, stop
@@ -31,57 +29,8 @@ from draftboard.settings import Settings
 
 _MADE_BY = "Made for a drill, and deleted when it ends."
 _DISCOVERED = re.compile(r"http_sd_configs: (?P<url>http://\S+)")
-_MOST_BYTES = 10_000_000
 _MARGIN = 3.0  # times as long as the scenario says that the last alert takes
 _LEAST_SECONDS = 30.0  # starting the processes and scraping twice takes its time, however fast the scenario
-
-
-@dataclass(frozen=True)
-class Arrival:
-    """One alert in one message: at which Unix time, to which receiver, and whether it is `firing` or `resolved`."""
-
-    at: float
-    receiver: str
-    status: str
-    labels: dict[str, str]
-    annotations: dict[str, str]
-
-    @property
-    def name(self) -> str:
-        """Of the alert."""
-        return self.labels["alertname"]
-
-
-class Receiver:
-    """A webhook: all arrivals so far, in order; other threads may wait for more."""
-
-    def __init__(self) -> None:
-        self.arrivals: tuple[Arrival, ...] = ()
-        self._news = threading.Condition()
-
-    def wait_for(self, enough: Callable[[tuple[Arrival, ...]], bool], seconds: float) -> bool:
-        """Wait until the arrivals are enough; False when they are not in so many seconds."""
-        with self._news:
-            return self._news.wait_for(lambda: enough(self.arrivals), seconds)
-
-    def __call__(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
-        """Take a message as Alertmanager posts it (version 4 of its webhook)."""
-        length = min(int(environ["CONTENT_LENGTH"] or 0), _MOST_BYTES)
-        message, now = json.loads(environ["wsgi.input"].read(length)), time.time()
-        with self._news:
-            for alert in message["alerts"]:
-                facts = alert["status"], alert["labels"], alert["annotations"]
-                self.arrivals += (Arrival(now, message["receiver"], *facts),)
-            self._news.notify_all()
-        return respond(start)
-
-
-@contextmanager
-def receiving() -> Iterator[tuple[Receiver, str]]:
-    """Listen on a free port for the time of a `with`; yields the receiver and its URL."""
-    receiver = Receiver()
-    with Listener("127.0.0.1", 0, receiver) as server, answering([server]):
-        yield receiver, f"http://127.0.0.1:{server.server_port}/"
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,119 @@
+"""What a drill of the stack sets up and takes away again, whatever happens in between."""
+
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+from draftboard.durations import Duration
+from draftboard.errors import DraftboardError
+from draftboard.lab.listening import Listener, answering
+from draftboard.lab.receivers import StandIns
+from draftboard.lab.stack_drill.containers import Container, Stack, find
+from draftboard.lab.stack_drill.result import Moment, StackDrill
+from draftboard.lab.stack_drill.routing import channels, rerouted, route_of
+from draftboard.lab.stack_drill.server import NAME, DrillServer, scraped
+from draftboard.lab.stack_drill.steps import PAGE, Drill, Killed, OverdueError
+from draftboard.output import Progress, no_progress
+from draftboard.settings import Settings
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_STARTS = 60
+"""Seconds until Alertmanager answers after its start."""
+
+
+def rehearse(
+    settings: Settings,
+    *,
+    project: str | None,
+    killed: Killed,
+    away: Duration,
+    real: bool,
+    progress: Progress = no_progress,
+) -> StackDrill:
+    """Drill the stack that runs on this machine, and leave it as it was.
+
+    The real receivers are sent nothing of the drill unless `real`; all other alerts go where they always go.
+    Raises DraftboardError where no stack runs, or where its containers do not reach this machine.
+    """
+    stack, stand_ins = find(project), StandIns()
+    server, matcher = DrillServer(stand_ins), f'{settings.labels.job}="{NAME}"'
+    severity = _severity(stack.prometheus)
+    failures: list[str] = []
+    with ExitStack() as undo:
+        for number in _SIGNALS:
+            undo.callback(signal.signal, number, signal.getsignal(number))
+        place = undo.enter_context(_listening(stack, server))
+        configuration = undo.enter_context(rerouted(stack.alertmanager, matcher, f"http://{place}", real=real))
+        silence = _Silence(stack.alertmanager, matcher)
+        silence.expire()
+        undo.enter_context(scraped(stack.prometheus, place, settings))
+        broken_off = undo.enter_context(ExitStack())
+        if not real:
+            broken_off.callback(silence.add)
+        for container in (stack.prometheus, stack.alertmanager):
+            undo.callback(container.start)
+        for number in _SIGNALS:  # Nothing interrupts what follows.
+            undo.callback(signal.signal, number, signal.SIG_IGN)
+        route = route_of(configuration, severity)
+        must = channels(configuration, route["receiver"])
+        drill = Drill(stack, server, stand_ins, must, route, matcher, settings, progress)
+        try:
+            drill.run(killed, away)
+            broken_off.pop_all()
+        except OverdueError as error:
+            failures.append(str(error))
+    failures += drill.wrong_ends()
+    heard = [Moment(one.at - drill.began, one.channel, f"{one.status}: {one.title}") for one in stand_ins.arrivals]
+    moments = sorted([*drill.done, *heard], key=lambda one: one.after_seconds)
+    return StackDrill(stack.project, killed, away.seconds, must, tuple(moments), tuple(failures), passed=not failures)
+
+
+@contextmanager
+def _listening(stack: Stack, server: DrillServer) -> Iterator[str]:
+    """Answer the stack's containers for the time of a `with`; yields host:port."""
+    host = stack.alertmanager.gateway
+    try:
+        listener = Listener(host, 0, server)
+    except DraftboardError:
+        reason = "is not an address of this machine, as with Docker Desktop: run the drill on the host of Docker"
+        raise DraftboardError(f"{host or 'the gateway'} of {stack.project}'s network {reason}") from None
+    with listener, answering([listener]):
+        place = f"{host}:{listener.server_port}"
+        for one in (stack.prometheus, stack.alertmanager):
+            if one.answers(f"http://{place}/") is None:
+                reason = "let the firewall accept what comes from Docker's networks"
+                raise DraftboardError(f"{place}: not reached from the container of {one.service}: {reason}")
+        yield place
+
+
+def _severity(prometheus: Container) -> str:
+    """Of the page, as the loaded rules have it."""
+    found = [one for group in prometheus.rules() for one in group["rules"] if one["name"] == PAGE]
+    if not found:
+        raise DraftboardError(f"{PAGE} is not among the rules of Prometheus: the drill needs it. See `make reload`")
+    return str(found[0]["labels"]["severity"])
+
+
+@dataclass(frozen=True)
+class _Silence:
+    """Of an outage that is broken off: until Prometheus has forgotten it, the real receivers would be sent it."""
+
+    alertmanager: Container
+    matcher: str
+
+    def add(self) -> None:
+        """For longer than that takes."""
+        deadline = time.time() + _STARTS
+        while self.alertmanager.answers("http://127.0.0.1:9093/-/ready") is None and time.time() < deadline:
+            time.sleep(1)
+        self._amtool("add", "--duration=15m", "--comment=a drill was broken off", self.matcher)
+
+    def expire(self) -> None:
+        """Of an earlier drill."""
+        if found := self._amtool("query", "--quiet", self.matcher).split():
+            self._amtool("expire", *found)
+
+    def _amtool(self, *words: str) -> str:
+        return self.alertmanager.run("amtool", "--alertmanager.url=http://127.0.0.1:9093", "silence", *words)

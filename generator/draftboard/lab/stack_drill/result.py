@@ -1,0 +1,63 @@
+"""What a drill of the stack finds, as data and as a document."""
+
+from dataclasses import dataclass
+
+from draftboard.durations import Duration
+from draftboard.output import Bullets, Described, Document, Heading, Note, Table, Text, columns
+from draftboard.status import Status
+
+
+@dataclass(frozen=True)
+class Moment(Described):
+    """Something that happened in a drill."""
+
+    after_seconds: float
+    """Since the first outage began."""
+    who: str
+    """`drill`, or the channel that was sent a message."""
+    what: str
+
+
+@dataclass(frozen=True)
+class StackDrill(Described):
+    """The outcome of a drill on a running stack."""
+
+    project: str
+    """Of Compose."""
+    killed: str
+    """`alertmanager`: killed when the first outage is told, back when the second has begun. `prometheus`: killed when
+    the second outage is told."""
+    away_seconds: int
+    """For how long it was away at least."""
+    channels: tuple[str, ...]
+    """What the page of an outage must reach."""
+    moments: tuple[Moment, ...]
+    failures: tuple[str, ...]
+    """What did not arrive in time, or arrived without reason."""
+    passed: bool
+    schema_version: int = 1
+    """Grows whenever a key is removed or its meaning changes."""
+
+
+_LIMITS = (
+    "The outage is one of the drill's own server, and each channel a stand-in on this machine: what the services make "
+    "of a message, and the way to them, is not tried. --real-receivers sends them the messages too."
+)
+
+
+def document(found: StackDrill) -> Document:
+    """A line for each moment, and what failed."""
+    verdict = Text("passed", Status.GOOD) if found.passed else Text("failed", Status.BAD)
+    rows = tuple((_clock(one.after_seconds), one.who, one.what) for one in found.moments)
+    return Document.of(
+        (
+            Heading(f"What reached each receiver of {found.project}", verdict),
+            Table(columns("After", "Who", "What"), rows),
+            Bullets(found.failures, Status.BAD),
+            Note(_LIMITS),
+        )
+    )
+
+
+def _clock(seconds: float) -> str:
+    return str(Duration(round(seconds)))
