@@ -13,6 +13,8 @@ from draftboard.cli import draftboard, main
 from draftboard.cli.schemas import RESULTS, schema_of
 from draftboard.lab.drill import Delivery, Drill
 from draftboard.lab.replay import Replay, story_of
+from draftboard.lab.stack_drill import StackDrill
+from draftboard.lab.stack_drill.result import Moment
 from draftboard.output import as_json
 from scripts.schemas import schema_file
 from support.fake_vllm import FakeVLLM, accepting
@@ -139,3 +141,9 @@ def test_json_of_a_drill_is_as_the_schema_says() -> None:
         Delivery("VLLMModelDown", 6.2, "warning", "It is down.", "https://r.example"),
     )
     require_valid("drill", as_json(Drill("restart", 60.0, told, ("VLLMQueueGrowing",), passed=False)))
+
+
+def test_json_of_a_drill_of_the_stack_is_as_the_schema_says() -> None:
+    moments = (Moment(0.0, "drill", "outage 1 begins"), Moment(281.5, "slack", "firing: CRITICAL: It is down."))
+    found = StackDrill("draftboard", "prometheus", 60, ("slack",), moments, ("slack: none",), passed=False)
+    require_valid("drill --stack", as_json(found))

@@ -107,9 +107,9 @@ def drill_command(
         _drill_scenario(scenario, settings, prometheus, alertmanager, speed)
         return
     from draftboard.cli import screen
-    from draftboard.lab import stack_drill
 
     shared.require(speed == 1, "--stack runs in real time: it takes no --speed")
+    stack_drill = optional_module("draftboard.lab.stack_drill", why="drill --stack needs", extra="lab")
     with screen.progress_bar(piped=True) as progress:
         found = stack_drill.rehearse(
             settings,
