@@ -145,5 +145,5 @@ def test_json_of_a_drill_is_as_the_schema_says() -> None:
 
 def test_json_of_a_drill_of_the_stack_is_as_the_schema_says() -> None:
     moments = (Moment(0.0, "drill", "outage 1 begins"), Moment(281.5, "slack", "firing: CRITICAL: It is down."))
-    found = StackDrill("draftboard", "prometheus", 60, ("slack",), moments, ("slack: none",), passed=False)
+    found = StackDrill("draftboard", "prometheus", 60, "critical", ("slack",), moments, ("slack: none",), passed=False)
     require_valid("drill --stack", as_json(found))

@@ -51,9 +51,10 @@ def test_no_receiver_of_a_drill_has_a_real_address_or_key() -> None:
     text = yaml.safe_dump(of_drill(made))
     assert "_file" not in text
     assert "email" not in text
-    assert set(re.findall(r"\b(?:api_)?url: (\S+)", text)) == {
-        f"{URL}/{name}" for name in ("webhook", "slack", "pagerduty")
-    }
+    by_receiver = {"critical": ("webhook", "slack", "pagerduty"), "warning": ("slack",)}
+    by_receiver |= dict.fromkeys(("info", "none", "heartbeat"), ("webhook",))
+    places = {f"{URL}/{receiver}/{channel}" for receiver, channels in by_receiver.items() for channel in channels}
+    assert {*re.findall(r"\b(?:api_)?url: (\S+)", text)} == places
 
 
 @pytest.mark.parametrize("real", [False, True])
@@ -162,13 +163,24 @@ def test_the_target_says_that_its_absence_is_normal_and_is_gone_after_the_drill(
     assert list(tmp_path.iterdir()) == []
 
 
+PAGED = {"receiver": "critical"}
+
+
 def told(*messages: tuple[float, str, str]) -> list[str]:
     """What is wrong with messages: second, channel, status; outages last from 0 to 100 and from 200 to 300."""
     heard = StandIns()
-    heard.arrivals = tuple(Message(at, channel, status, "") for at, channel, status in messages)  # type: ignore[arg-type]
+    heard.arrivals = tuple(Message(at, "critical", channel, status, "") for at, channel, status in messages)  # type: ignore[arg-type]
     nobody = recorded(Path())
     drill = Drill(
-        Stack("p", nobody, nobody), DrillServer(heard), heard, ("slack",), {}, MATCHER, Settings(), no_progress, began=0
+        Stack("p", nobody, nobody),
+        DrillServer(heard),
+        heard,
+        ("slack",),
+        PAGED,
+        MATCHER,
+        Settings(),
+        no_progress,
+        began=0,
     )
     drill.outages = [0, 200]
     drill.done = [Moment(at, "drill", f"outage {number} ends") for number, at in ((1, 100), (2, 300))]
@@ -188,6 +200,7 @@ FOUND = StackDrill(
     "draftboard",
     "alertmanager",
     60,
+    "critical",
     ("webhook", "pagerduty"),
     (Moment(0.0, "drill", "outage 1 begins"), Moment(301.2, "pagerduty", "firing: CRITICAL: Servers of a model fail.")),
     ("webhook: no message `firing` of outage 1 within 900 s",),

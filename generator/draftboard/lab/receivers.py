@@ -34,9 +34,10 @@ class Arrival:
 
 @dataclass(frozen=True)
 class Message:
-    """One message of a channel, as its reader sees it; at a Unix time."""
+    """One message to a receiver by a channel, as its reader sees it; at a Unix time."""
 
     at: float
+    receiver: str
     channel: str
     status: Status
     title: str
@@ -76,23 +77,23 @@ class Receiver(_Inbox[Arrival]):
 
 
 class StandIns(_Inbox[Message]):
-    """A webhook, Slack and PagerDuty (Events API v2), each at the path of its name."""
+    """A webhook, Slack and PagerDuty (Events API v2) of each receiver: at the paths /RECEIVER/CHANNEL."""
 
     def _read(self, path: str, message: Any, now: float) -> Iterator[Message]:  # noqa: ANN401
-        channel = path.strip("/")
+        receiver, _, channel = path.strip("/").rpartition("/")
         match channel:
             case "webhook":
                 about = message["commonLabels"]
                 yield Message(
-                    now, channel, message["status"], about.get("alertname", f"{len(message['alerts'])} alerts")
+                    now, receiver, channel, message["status"], about.get("alertname", f"{len(message['alerts'])} alerts")
                 )
             case "slack":
                 title = message["attachments"][0]["title"]
-                yield Message(now, channel, "resolved" if title.startswith("Resolved: ") else "firing", title)
+                yield Message(now, receiver, channel, "resolved" if title.startswith("Resolved: ") else "firing", title)
             case "pagerduty":
                 status: Status = "resolved" if message["event_action"] == "resolve" else "firing"
                 title = message.get("payload", {}).get("summary") or message["dedup_key"]
-                yield Message(now, channel, status, title)
+                yield Message(now, receiver, channel, status, title)
 
 
 @contextmanager

@@ -49,17 +49,17 @@ class Container:
         except DraftboardError:
             return None
 
-    def query(self, expr: str) -> list[Any]:
-        """What Prometheus answers; nothing while it does not."""
+    def query(self, expr: str) -> list[Any] | None:
+        """What Prometheus answers; None while it does not."""
         return self._api(f"query?query={quote(expr)}", "result")
 
     def rules(self) -> list[Any]:
         """The groups of Prometheus."""
-        return self._api("rules?type=alert", "groups")
+        return self._api("rules?type=alert", "groups") or []
 
-    def _api(self, path: str, key: str) -> list[Any]:
+    def _api(self, path: str, key: str) -> list[Any] | None:
         answer = self.answers(f"http://127.0.0.1:9090/api/v1/{path}")
-        found: list[Any] = json.loads(answer)["data"][key] if answer else []
+        found: list[Any] | None = json.loads(answer)["data"][key] if answer else None
         return found
 
     def kill(self) -> None:

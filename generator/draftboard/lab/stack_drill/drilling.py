@@ -44,6 +44,8 @@ def rehearse(
     with ExitStack() as undo:
         for number in _SIGNALS:
             undo.callback(signal.signal, number, signal.getsignal(number))
+        if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # A terminal that is closed, as an interrupt.
+            signal.signal(signal.SIGHUP, signal.default_int_handler)
         place = undo.enter_context(_listening(stack, server))
         configuration = undo.enter_context(rerouted(stack.alertmanager, matcher, f"http://{place}", real=real))
         silence = _Silence(stack.alertmanager, matcher)
@@ -65,9 +67,22 @@ def rehearse(
         except OverdueError as error:
             failures.append(str(error))
     failures += drill.wrong_ends()
-    heard = [Moment(one.at - drill.began, one.channel, f"{one.status}: {one.title}") for one in stand_ins.arrivals]
-    moments = sorted([*drill.done, *heard], key=lambda one: one.after_seconds)
-    return StackDrill(stack.project, killed, away.seconds, must, tuple(moments), tuple(failures), passed=not failures)
+    moments = sorted([*drill.done, *_heard(stand_ins, drill.began)], key=lambda one: one.after_seconds)
+    return StackDrill(
+        stack.project,
+        killed,
+        away.seconds,
+        route["receiver"],
+        must,
+        tuple(moments),
+        tuple(failures),
+        passed=not failures,
+    )
+
+
+def _heard(stand_ins: StandIns, began: float) -> Iterator[Moment]:
+    for one in stand_ins.arrivals:
+        yield Moment(one.at - began, f"{one.receiver} {one.channel}", f"{one.status}: {one.title}")
 
 
 @contextmanager

@@ -14,7 +14,7 @@ class Moment(Described):
     after_seconds: float
     """Since the first outage began."""
     who: str
-    """`drill`, or the channel that was sent a message."""
+    """`drill`, or the receiver and the channel that was sent a message."""
     what: str
 
 
@@ -29,8 +29,10 @@ class StackDrill(Described):
     the second outage is told."""
     away_seconds: int
     """For how long it was away at least."""
+    receiver: str
+    """Of the page of an outage."""
     channels: tuple[str, ...]
-    """What the page of an outage must reach."""
+    """Of that receiver: what the page must reach."""
     moments: tuple[Moment, ...]
     failures: tuple[str, ...]
     """What did not arrive in time, or arrived without reason."""

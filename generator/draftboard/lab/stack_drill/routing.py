@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import yaml
 
@@ -15,9 +16,9 @@ Configuration = dict[str, Any]
 _OWN = "draftboard-drill-"
 """Begins the names of the receivers of a drill."""
 _ADDRESSES: dict[str, dict[str, str]] = {
-    "webhook": {"url": "{url}/webhook"},
-    "slack": {"api_url": "{url}/slack"},
-    "pagerduty": {"url": "{url}/pagerduty", "routing_key": "drill"},
+    "webhook": {"url": "{place}/webhook"},
+    "slack": {"api_url": "{place}/slack"},
+    "pagerduty": {"url": "{place}/pagerduty", "routing_key": "drill"},
 }
 _REPLACED = ("url_file", "api_url_file", "routing_key_file", "http_config")
 """Of the real receivers: files with their addresses and keys, proxies and credentials."""
@@ -38,13 +39,14 @@ def with_stand_ins(configuration: Configuration, matcher: str, url: str, *, real
 
 def _stand_in(receiver: Configuration, url: str) -> Configuration:
     made: Configuration = {"name": _OWN + receiver["name"]}
+    place = f"{url}/{quote(receiver['name'])}"
     for channel, addresses in _ADDRESSES.items():
-        filled = {name: text.format(url=url) for name, text in addresses.items()}
+        filled = {name: text.format(place=place) for name, text in addresses.items()}
         for real in receiver.get(f"{channel}_configs") or ():
             kept = {name: value for name, value in real.items() if name not in _REPLACED}
             made.setdefault(f"{channel}_configs", []).append(kept | filled)
     if len(made) == 1:
-        made["webhook_configs"] = [{"url": f"{url}/webhook", "send_resolved": True}]
+        made["webhook_configs"] = [{"url": f"{place}/webhook", "send_resolved": True}]
     return made
 
 

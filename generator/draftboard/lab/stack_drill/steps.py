@@ -1,7 +1,7 @@
 """A drill on the running stack: an outage, its end, and another, with a part of the monitoring killed in between."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -22,6 +22,7 @@ Killed = Literal["alertmanager", "prometheus"]
 _PATIENCE = 900
 """Seconds for what takes an outage to be noticed, or Prometheus to read its log, at settings that people use."""
 _BETWEEN_LOOKS = 1
+_STEPS = 10
 _SAVED = 70
 """Seconds after which Alertmanager has saved what it has told (--data.maintenance-interval=1m): with less, it tells all
 again after a crash, and the harder case is not tried."""
@@ -54,12 +55,13 @@ class Drill:
     def note(self, what: str) -> None:
         """Write down what the drill does."""
         self.done.append(Moment(time.time() - self.began, "drill", what))
-        self.progress(what, len(self.done), 10)
+        self.progress(what, len(self.done), _STEPS)
 
-    def fires(self) -> bool:
-        """Whether the page of the drill's server fires."""
+    def fires(self) -> bool | None:
+        """Whether the page of the drill's server fires; None while Prometheus does not answer."""
         query = f'ALERTS{{alertstate="firing",alertname="{PAGE}",{self.matcher}}}'
-        return bool(self.stack.prometheus.query(query))
+        found = self.stack.prometheus.query(query)
+        return None if found is None else bool(found)
 
     def known(self) -> bool:
         """Whether the rules have seen the server answer, with its model."""
@@ -79,7 +81,7 @@ class Drill:
         self.server.up = True
         self.note(f"outage {len(self.outages)} ends")
 
-    def until(self, holds: Callable[[], bool], what: str, seconds: float = _PATIENCE) -> None:
+    def until(self, holds: Callable[[], object], what: str, seconds: float = _PATIENCE) -> None:
         """Wait until it holds."""
         deadline = time.time() + seconds
         while not holds():
@@ -91,13 +93,18 @@ class Drill:
         """Wait until every channel has had a message of a status since a Unix time."""
 
         def missing(all_: tuple[Message, ...]) -> set[str]:
-            return {*self.must} - {one.channel for one in all_ if one.status == status and one.at >= since}
+            of_page = self.of_page(all_)
+            return {*self.must} - {one.channel for one in of_page if one.status == status and one.at >= since}
 
         seconds = _PATIENCE + more
         if not self.stand_ins.wait_for(lambda all_: not missing(all_), seconds):
             late = ", ".join(sorted(missing(self.stand_ins.arrivals)))
             raise OverdueError(f"{late}: no message `{status}` of outage {len(self.outages)} within {seconds:g} s")
         self.note(f"every receiver has been sent `{status}`")
+
+    def of_page(self, messages: Iterable[Message]) -> Iterator[Message]:
+        """Those to the receiver of the page: of the drill, there are warnings too."""
+        return (one for one in messages if one.receiver == self.route["receiver"])
 
     def wrong_ends(self) -> Iterator[str]:
         """Messages that a page was over, between one that it fires and the end of the outage."""
@@ -106,7 +113,9 @@ class Drill:
             end = ended[number] if number < len(ended) else time.time()
             for channel in self.must:
                 fired = False
-                for one in (one for one in self.stand_ins.arrivals if one.channel == channel and began < one.at < end):
+                for one in self.of_page(self.stand_ins.arrivals):
+                    if one.channel != channel or not began < one.at < end:
+                        continue
                     if fired and one.status == "resolved":
                         after = Duration(round(one.at - began))
                         yield f"{channel}: `resolved` {after} after outage {number + 1} began, which went on"
@@ -114,6 +123,7 @@ class Drill:
 
     def run(self, killed: Killed, away: Duration) -> None:
         """All of it."""
+        self.progress("waiting until the rules know the drill's server", 0, _STEPS)
         self.until(self.known, "the rules know the drill's server: is Prometheus overloaded?")
         self.outage()
         self.told("firing", self.outages[0])
@@ -130,7 +140,7 @@ class Drill:
         self._kill(self.stack.alertmanager)
         gone = time.time()
         self.recovery()
-        self.until(lambda: not self.fires(), "the end of outage 1 in Prometheus")
+        self.until(lambda: self.fires() is False, "the end of outage 1 in Prometheus")
         self.outage()
         self.until(self.fires, "outage 2 in Prometheus")
         self.until(lambda: time.time() >= gone + away.seconds, "the time without Alertmanager", away.seconds + 60)
@@ -149,7 +159,7 @@ class Drill:
         self.until(self.fires, "outage 2 in Prometheus again")
         # What Alertmanager took for the end meanwhile, it tells at its next look at the group.
         look = interval(self.route, "group_interval") + interval(self.route, "group_wait")
-        self.stand_ins.wait_for(lambda all_: all_[-1].status == "resolved", look)
+        self.stand_ins.wait_for(lambda all_: [*self.of_page(all_)][-1].status == "resolved", look)
 
     def _kill(self, container: Container) -> None:
         container.kill()
