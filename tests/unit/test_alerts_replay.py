@@ -133,6 +133,22 @@ def test_only_a_page_on_the_same_labels_that_says_that_something_fires_counts(
     assert (told.outcome == "in time") == fits
 
 
+def over(minutes: float, **group: str) -> Notification:
+    return Notification(BEGIN + 60 * minutes, "critical", "resolved", ("VLLMErrors",), MODEL | group, 0)
+
+
+@pytest.mark.parametrize(
+    ("end", "outcome", "false"),
+    [(over(-5), "missed", 1), (over(0), "missed", 1), (over(1), "early", 0), (over(-5, model_name="qwen"), "early", 0)],
+    ids=["over before", "over at its start", "over after", "another is over"],
+)
+def test_a_page_that_was_over_before_an_incident_began_said_nothing_of_it(
+    end: Notification, outcome: str, false: int
+) -> None:
+    (told,), wrong = compared([incident()], [notification(-20), end], late=Duration(600), early=Duration(1800))
+    assert (told.outcome, len(wrong)) == (outcome, false)
+
+
 def test_a_page_without_an_incident_is_false_and_a_warning_is_not() -> None:
     found = [notification(-600), notification(-600, severity="warning"), notification(5)]
     assert compared([incident()], found, late=Duration(600), early=Duration(1800))[1] == (found[0],)
@@ -188,7 +204,10 @@ def test_the_series_of_loaded_alerts_become_messages_and_meet_incidents(
         ("unseen", "missed", None),
     ]
     assert [page["alerts"] for page in found["false_pages"]] == [["VLLMErrors"]]
-    assert "2 pages" in shown
+    assert "2 pages, 14.0 a week" in shown
+    assert {("VLLMModelDown", "1", "0"), ("VLLMErrors", "1", "1")} <= {
+        tuple(line.split()) for line in shown.splitlines()
+    }
     assert "1 in time, 1 missed; 1 false" in shown
     assert "What it cannot know" in shown
 

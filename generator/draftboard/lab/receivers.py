@@ -85,7 +85,11 @@ class StandIns(_Inbox[Message]):
             case "webhook":
                 about = message["commonLabels"]
                 yield Message(
-                    now, receiver, channel, message["status"], about.get("alertname", f"{len(message['alerts'])} alerts")
+                    now,
+                    receiver,
+                    channel,
+                    message["status"],
+                    about.get("alertname", f"{len(message['alerts'])} alerts"),
                 )
             case "slack":
                 title = message["attachments"][0]["title"]

@@ -1,5 +1,6 @@
 """The team's own incidents: a TOML file, and how each compares with the notifications."""
 
+import math
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -68,13 +69,16 @@ def compared(
     """Each incident's first message, and new critical messages that fit none.
 
     A message fits an incident if it says that alerts fire, its labels do not contradict the incident's, and it comes at
-    most `early` before the start and not after the end. It is late when it comes more than `late` after the start.
+    most `early` before the start, still holds then, and not after the end. It is late when it comes more than `late`
+    after the start.
     """
+    over = _over(notifications)
 
     def fits(incident: Incident, message: Notification) -> bool:
         urgent = message.severity == "critical" or not incident.page
         near = incident.since - early.seconds <= message.at <= incident.until
-        return bool(message.firing) and urgent and near and incident.concerns(message.group)
+        holds = over[id(message)] > incident.since
+        return bool(message.firing) and urgent and near and holds and incident.concerns(message.group)
 
     told = []
     for incident in incidents:
@@ -87,3 +91,15 @@ def compared(
         told.append(Told(incident.name, incident.since, outcome, after, first.alerts))
     pages = (message for message in notifications if message.severity == "critical" and message.kind == "new")
     return tuple(told), tuple(page for page in pages if not any(fits(incident, page) for incident in incidents))
+
+
+def _over(notifications: Sequence[Notification]) -> dict[int, float]:
+    """By message: when its reader learned that all of it was over."""
+    ends: dict[object, float] = {}
+    found = {}
+    for message in sorted(notifications, key=lambda one: one.at, reverse=True):
+        about = message.severity, *sorted(message.group.items())
+        if not message.firing:
+            ends[about] = message.at
+        found[id(message)] = ends.get(about, math.inf)
+    return found

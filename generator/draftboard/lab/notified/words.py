@@ -46,7 +46,7 @@ def _blocks(outlook: Outlook) -> Iterator[Block]:
     pages = counts["critical", "new"]
     yield Heading(
         "The notifications you would have had",
-        Text(f"{pages} page{'' if pages == 1 else 's'}, {pages / days * 7:.2g} a week" if messages else "none"),
+        Text(f"{_pages(pages)}{f', {pages / days * 7:.1f} a week' if days >= 1 else ''}" if messages else "none"),
     )
     severities = dict.fromkeys(message.severity for message in messages)
     rows = tuple((one, *(f"{counts[one, kind]:,}" for kind in _KINDS)) for one in severities)
@@ -69,7 +69,21 @@ def _incidents(outlook: Outlook) -> Iterator[Block]:
     yield Table(
         columns("Start (UTC)", "Incident", "Told", "By", numbers=["After"]), tuple(map(_told, outlook.incidents))
     )
+    new = Counter(name for one in outlook.notifications if _is_page(one) for name in one.alerts)
+    wrong = Counter(name for one in false for name in one.alerts)
+    yield Table(
+        columns("Alert", numbers=["Pages", "False"]),
+        tuple((name, f"{count:,}", f"{wrong[name]:,}") for name, count in new.most_common()),
+    )
     yield Bullets(tuple(f"No incident: {' '.join(_row(page))}" for page in false[:_MOST]), Status.WARN)
+
+
+def _is_page(message: Notification) -> bool:
+    return (message.severity, message.kind) == ("critical", "new")
+
+
+def _pages(count: int) -> str:
+    return f"{count} page{'' if count == 1 else 's'}"
 
 
 def _told(told: Told) -> tuple[str | Text, ...]:
