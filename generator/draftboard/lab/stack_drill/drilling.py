@@ -21,6 +21,11 @@ from draftboard.settings import Settings
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _STARTS = 60
 """Seconds until Alertmanager answers after its start."""
+_FORGOTTEN = Duration(900)
+"""After it Prometheus has forgotten an outage that was broken off."""
+_ABSENCE = "DraftboardAlertmanagerDown|DraftboardNotificationsFail"
+_TOLD_OF_ABSENCE = Duration(3600)
+"""For so long after Alertmanager's absence these alerts may fire: the second looks back half an hour."""
 
 
 def rehearse(
@@ -48,12 +53,14 @@ def rehearse(
             signal.signal(signal.SIGHUP, signal.default_int_handler)
         place = undo.enter_context(_listening(stack, server))
         configuration = undo.enter_context(rerouted(stack.alertmanager, matcher, f"http://{place}", real=real))
-        silence = _Silence(stack.alertmanager, matcher)
-        silence.expire()
+        silences = _Silences(stack.alertmanager)
+        silences.expire(matcher)
+        if killed == "alertmanager":
+            silences.add(away + _TOLD_OF_ABSENCE, "a drill kills Alertmanager", f'alertname=~"{_ABSENCE}"')
         undo.enter_context(scraped(stack.prometheus, place, settings))
         broken_off = undo.enter_context(ExitStack())
         if not real:
-            broken_off.callback(silence.add)
+            broken_off.callback(silences.add, _FORGOTTEN, "a drill was broken off", matcher)
         for container in (stack.prometheus, stack.alertmanager):
             undo.callback(container.start)
         for number in _SIGNALS:  # Nothing interrupts what follows.
@@ -112,22 +119,21 @@ def _severity(prometheus: Container) -> str:
 
 
 @dataclass(frozen=True)
-class _Silence:
-    """Of an outage that is broken off: until Prometheus has forgotten it, the real receivers would be sent it."""
+class _Silences:
+    """Of Alertmanager, for what the real receivers would be sent for no other reason than the drill."""
 
     alertmanager: Container
-    matcher: str
 
-    def add(self) -> None:
-        """For longer than that takes."""
+    def add(self, duration: Duration, why: str, matcher: str) -> None:
+        """Add one, as soon as Alertmanager answers."""
         deadline = time.time() + _STARTS
         while self.alertmanager.answers("http://127.0.0.1:9093/-/ready") is None and time.time() < deadline:
             time.sleep(1)
-        self._amtool("add", "--duration=15m", "--comment=a drill was broken off", self.matcher)
+        self._amtool("add", f"--duration={duration}", f"--comment={why}", matcher)
 
-    def expire(self) -> None:
-        """Of an earlier drill."""
-        if found := self._amtool("query", "--quiet", self.matcher).split():
+    def expire(self, matcher: str) -> None:
+        """End those of an earlier drill."""
+        if found := self._amtool("query", "--quiet", matcher).split():
             self._amtool("expire", *found)
 
     def _amtool(self, *words: str) -> str:
