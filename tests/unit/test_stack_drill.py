@@ -14,6 +14,7 @@ import yaml
 from rich.console import Console
 
 from draftboard.build import stack
+from draftboard.errors import DraftboardError
 from draftboard.lab.receivers import Message, StandIns
 from draftboard.lab.stack_drill import StackDrill, document
 from draftboard.lab.stack_drill.containers import Container, Stack
@@ -140,6 +141,17 @@ def test_a_drill_puts_back_what_one_that_was_killed_has_left(folder: Path) -> No
     with rerouted(recorded(folder), MATCHER, URL, real=False) as configuration:
         assert len(of_drill(configuration)) == len(configuration["receivers"]) / 2
     assert path.read_bytes() == before
+
+
+def test_a_second_drill_of_a_stack_is_refused_and_harms_not_the_first(folder: Path) -> None:
+    with rerouted(recorded(folder), MATCHER, URL, real=False):
+        during = {one.name: one.read_bytes() for one in folder.iterdir()}
+        with (
+            pytest.raises(DraftboardError, match="another drill of this stack runs"),
+            rerouted(recorded(folder), MATCHER, URL, real=True),
+        ):
+            pass
+        assert {one.name: one.read_bytes() for one in folder.iterdir()} == during
 
 
 def test_what_was_built_since_a_drill_was_killed_stays(folder: Path) -> None:

@@ -1,5 +1,6 @@
 """The stack's Alertmanager during a drill: alerts of the drill go to stand-ins, all others where they always go."""
 
+import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
@@ -10,6 +11,7 @@ from urllib.parse import quote
 import yaml
 
 from draftboard.durations import Duration
+from draftboard.errors import DraftboardError
 from draftboard.lab.stack_drill.containers import Container
 
 Configuration = dict[str, Any]
@@ -79,23 +81,30 @@ def rerouted(alertmanager: Container, matcher: str, url: str, *, real: bool) -> 
     """Route so for the time of a `with`, and restore every byte after it; yields the configuration."""
     path = alertmanager.folder / "alertmanager.yml"
     backup = path.with_name("alertmanager.yml.before-drill")
-    _undo(path, backup)
-    before = path.read_text()
-    changed = with_stand_ins(yaml.safe_load(before), matcher, url, real=real)
-    backup.write_text(before)
-    try:
-        path.write_text(yaml.safe_dump(changed, sort_keys=False))
-        alertmanager.run("amtool", "check-config", "/etc/alertmanager/alertmanager.yml")
-        alertmanager.reload()
-        yield changed
-    finally:
-        _undo(path, backup)
-        alertmanager.reload()
+    with backup.open("a+b") as kept:
+        try:
+            fcntl.flock(kept, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise DraftboardError(f"{backup}: another drill of this stack runs: wait for its end") from None
+        kept.seek(0)
+        _put_back(path, kept.read())  # of one that was killed
+        before = path.read_bytes()
+        kept.truncate(0)
+        kept.write(before)
+        kept.flush()
+        changed = with_stand_ins(yaml.safe_load(before), matcher, url, real=real)
+        try:
+            path.write_text(yaml.safe_dump(changed, sort_keys=False))
+            alertmanager.run("amtool", "check-config", "/etc/alertmanager/alertmanager.yml")
+            alertmanager.reload()
+            yield changed
+        finally:
+            _put_back(path, before)
+            backup.unlink()
+            alertmanager.reload()
 
 
-def _undo(path: Path, backup: Path) -> None:
+def _put_back(path: Path, before: bytes) -> None:
     """Restore what a drill has changed, unless it was built anew since."""
-    if backup.exists():
-        if f"name: {_OWN}" in path.read_text():
-            path.write_text(backup.read_text())
-        backup.unlink()
+    if before and f"name: {_OWN}".encode() in path.read_bytes():
+        path.write_bytes(before)
