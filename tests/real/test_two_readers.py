@@ -29,6 +29,7 @@ from draftboard.expr.vector import Labels, Vector
 from draftboard.prometheus import Client, Promtool, Server
 from draftboard.settings import load
 from draftboard.signals import ALL, Signal, overview
+from draftboard.signals.absence import gone, replicas_missing
 from draftboard.signals.advice import ADVICE, advice
 from draftboard.signals.capacity import queue_growth, queue_wait
 from draftboard.signals.classes import lens_coverage
@@ -54,7 +55,7 @@ from draftboard.signals.siblings import server_outlier
 from draftboard.signals.silence import silence, unserved
 from draftboard.signals.slo import BURNS, ERROR_RATIOS, attainment, budget_left, burning_fast, burning_slowly, time_left
 from draftboard.signals.stalls import stuck, stuck_engines
-from draftboard.signals.states import STATES, gone, state
+from draftboard.signals.states import STATES, state
 from draftboard.signals.steps import step_time_change
 from draftboard.signals.users import speedup_high, speedup_low, speedup_uncertainty, tail_change
 from draftboard.signals.verdicts import VERDICT, verdict
@@ -79,7 +80,7 @@ LONGER_THAN_A_WINDOW: set[Signal] = {
     *(restarts, attainment, budget_left, burning_fast, burning_slowly, time_left),
     *(notifications_failed, remote_write_failed, storage_failures, interruptions, stuck, stuck_engines, data_age),
     *(heartbeat, samples_stopped, queue_wait),
-    *(replacements, acceptance_of_hour, acceptance_at_start),
+    *(replacements, replicas_missing, acceptance_of_hour, acceptance_at_start),
     *ERROR_RATIOS.values(),
     *BURNS.values(),
 }

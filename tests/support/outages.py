@@ -9,6 +9,7 @@ import json
 import re
 import subprocess
 import tempfile
+import tomllib
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,6 +21,8 @@ from typing import Any
 import numpy as np
 import yaml
 
+from draftboard.build import render
+from draftboard.settings import Settings
 from support.rulefiles import loaded, needed, rules
 
 ROOT = Path(__file__).parents[2]
@@ -52,7 +55,10 @@ class Server:
     errors: float = 0.0  # Requests that end in an error inside the engine.
     http5xx: float = 0.0  # Requests that never reach the engine.
     http4xx: float = 0.0
+    strayed: float = 0.0  # Requests to a path that no server has.
     cancelled: float = 0.0  # Requests whose client goes away after the first token.
+    lost: float = 0.0  # Requests that are accepted and reach no engine.
+    cut: float = 0.0  # Answers that end at their length limit.
     rejected: float = 0.0
     preempted: float = 0.0  # Preemptions of a request.
     kv: float = 0.0  # Added to what the batch holds.
@@ -61,6 +67,7 @@ class Server:
     up: float = 1.0  # 0: answers no scrape.
     there: float = 1.0  # 0: is no scrape target.
     plain: float = 0.0  # 1: has lost its drafter.
+    miscounted: float = 0.0  # Of accepted tokens, those of no position.
     bare: float = 0.0  # 1: has no vLLM series yet.
     lag: float = 0.0  # 1: none of its samples arrives, its target neither.
 
@@ -104,6 +111,9 @@ class Scenario:
     may: frozenset[str]  # Others that they may be told of.
     ends: bool  # Whether the fault ends, so that nothing need be told any more.
     alone: bool
+    inhibits: tuple[tuple[str, str], ...]  # Alerts of which the first keeps the second from people.
+    every: int  # Minutes between two evaluations: weeks are long.
+    settings: str  # Those that differ from the default, as TOML.
     series: Mapping[str, str] = field(default_factory=dict)  # Of others than vLLM.
 
     @property
@@ -153,10 +163,20 @@ def _scenario(name: str, entry: Mapping[str, Any]) -> Scenario:
         fault=fault,
         told=entry["told"],
         may=frozenset(entry.get("may", [])),
-        ends=entry.get("ends", all(change.until < minutes for change in changes)),
+        ends=entry.get("ends", bool(changes) and all(change.until < minutes for change in changes)),
         alone=entry.get("alone", False),
-        series=entry.get("series", {}),
+        inhibits=tuple((cause, target) for text in entry.get("inhibits", []) for cause, target in [text.split(" > ")]),
+        every=entry.get("every", 1),
+        settings=entry.get("settings", ""),
+        series=entry.get("series", {}) | dict(zip(_REPLICAS, entry.get("replicas", []), strict=False)),
     )
+
+
+_REPLICAS = tuple(
+    f'kube_deployment_{of}{{job="kube-state-metrics",deployment="d",model_name="m"}}'
+    for of in ("spec_replicas", "status_replicas_available", "status_replicas_updated")
+)
+"""What kube-state-metrics counts of a deployment."""
 
 
 _CHANGE = re.compile(r"(?P<at>\d+)(?:-(?P<until>\d+))?(?:/(?P<every>\d+))? (?P<who>\S+) (?P<rest>.+)")
@@ -176,7 +196,7 @@ def _change(text: str, minutes: int) -> Change:
         values[name] = (float(begin), float((end or [begin])[0]))
         assert name in {one.name for one in fields(Server)}, text
     assert flags <= {"restart", "renew"}, text
-    until = int(found["until"] or minutes)
+    until = int(found["until"] or minutes + 1)
     every = int(found["every"] or 0)
     swing = "~" in text
     return Change(int(found["at"]), found["who"], values, until, every, swing, "renew" in flags, "restart" in flags)
@@ -243,11 +263,13 @@ class _Running:
     def _work(self, now: Server) -> None:
         add = self.counted
         sent = float(self.chance.poisson(now.rate * MINUTE))
-        shares = {"http5xx": now.http5xx, "http4xx": now.http4xx, "rejected": now.rejected}
+        shares = {"http5xx": now.http5xx, "http4xx": now.http4xx, "strayed": now.strayed}
+        shares |= {"rejected": now.rejected, "lost": now.lost}
         refused = {name: float(self.chance.binomial(int(sent), share)) for name, share in shares.items()}
         arrived = max(0.0, sent - sum(refused.values()))
         add["5xx"] += refused["http5xx"] + refused["rejected"]
         add["4xx"] += refused["http4xx"]
+        add["404"] += refused["strayed"]
         add["rejected"] += refused["rejected"]
         drafting = 0.0 if now.plain else now.coverage
         per_step = 1 + drafting * K * now.accept
@@ -263,9 +285,10 @@ class _Running:
         failed = float(self.chance.binomial(int(begun), now.errors))
         left = float(self.chance.binomial(int(begun - failed), now.cancelled))
         ended = begun - failed - left
-        add["2xx"] += ended + left
+        add["2xx"] += ended + left + refused["lost"]
         add["5xx"] += failed
-        add["stop"] += ended
+        add["stop"] += ended * (1 - now.cut)
+        add["length"] += ended * now.cut
         add["error"] += failed
         add["first"] += begun
         tokens = begun * now.tokens * (1 + 0.05 * self.chance.normal()) if begun else 0.0
@@ -273,13 +296,16 @@ class _Running:
         add["prompt"] += begun * now.prompt
         steps = tokens / per_step
         add["steps"] += steps
-        add["step_seconds"] += steps * step * (1 + 0.05 * self.chance.normal())
+        slowness = step * (1 + 0.05 * self.chance.normal())
+        add["step_seconds"] += steps * slowness
+        add["token_seconds"] += ended / per_step * slowness
+        add["ended"] += ended
         drafts = steps * drafting
-        accept = min(1.0, max(0.0, now.accept * (1 + 0.04 * self.chance.normal())))
+        accept = now.accept + 0.1 * now.accept * (1 - now.accept) * self.chance.normal()
         add["drafts"] += drafts
         add["drafted"] += drafts * K
         reached = float(np.interp(accept, _MEANS, _REACHED))
-        add["accepted"] += drafts * K * accept
+        add["accepted"] += drafts * K * accept * (1 + now.miscounted)
         for position in range(K):
             add[f"accepted{position}"] += drafts * reached ** (position + 1)
         add["preempted"] += begun * now.preempted
@@ -291,13 +317,15 @@ class _Running:
             if add[status]:
                 handler = {"handler": "/v1/completions", "method": "POST", "status": status}
                 yield "http_requests_total", target | handler, add[status]
+        if add["404"]:
+            yield "http_requests_total", target | {"handler": "none", "method": "POST", "status": "4xx"}, add["404"]
         engine = target | {"model_name": self.labels["model_name"], "engine": "0"}
         yield "vllm:num_requests_running", engine, self.running
         yield "vllm:num_requests_waiting", engine, self.queue
         usage = 0.02 + 0.6 * self.running / now.slots + now.kv
         moves = 0.0 if now.hung or now.waits else 0.02 * self.chance.random()
         yield "vllm:kv_cache_usage_perc", engine, usage * (1 + moves)
-        for reason in ("stop", "error"):
+        for reason in ("stop", "length", "error"):
             yield "vllm:request_success_total", engine | {"finished_reason": reason}, add[reason]
         rejections = {name: text for name, text in engine.items() if name != "engine"}
         yield "vllm:admission_rejections_total", rejections | {"reason": "max_num_queued_reqs"}, add["rejected"]
@@ -318,6 +346,8 @@ _PLAIN = {
     "vllm:time_to_first_token_seconds_count": "first",
     "vllm:inter_token_latency_seconds_count": "steps",
     "vllm:inter_token_latency_seconds_sum": "step_seconds",
+    "vllm:request_time_per_output_token_seconds_count": "ended",
+    "vllm:request_time_per_output_token_seconds_sum": "token_seconds",
     "vllm:num_preemptions_total": "preempted",
 }
 _SPECULATIVE = {
@@ -368,19 +398,29 @@ class Told:
 
 
 @cache
-def _groups() -> list[dict[str, Any]]:
-    files = {path: (ROOT / path).read_text() for path in FILES}
+def _groups(settings: str) -> list[dict[str, Any]]:
+    if settings:
+        files = dict(render(Settings.model_validate(tomllib.loads(settings))))
+    else:
+        files = {path: (ROOT / path).read_text() for path in FILES}
     return needed(files, " ".join(rule["alert"] for rule in rules(files, "alert")))
 
 
 @cache
-def _inhibitions() -> list[tuple[str, re.Pattern[str], tuple[str, ...]]]:
+def alerts() -> frozenset[str]:
+    """The names of all shipped alerts."""
+    return frozenset(rule["alert"] for group in _groups("") for rule in group["rules"] if "alert" in rule)
+
+
+@cache
+def inhibitions() -> dict[tuple[str, str], tuple[str, ...]]:
+    """Pairs of an alert and one that it keeps from people, with the labels that must be equal."""
     document = yaml.safe_load((ROOT / "deploy/alertmanager/alertmanager.yml").read_text())
-    found = []
+    found = {}
     for rule in document["inhibit_rules"]:
-        (cause,), (target,) = rule["source_matchers"], rule["target_matchers"]
-        pattern = re.compile(target.partition("=~")[2].strip('"'))
-        found.append((cause.partition("=")[2].strip('"'), pattern, tuple(rule["equal"])))
+        (cause,), (targets,) = rule["source_matchers"], rule["target_matchers"]
+        for target in targets.partition("=~")[2].strip('"').split("|"):
+            found[cause.partition("=")[2].strip('"'), target] = tuple(rule["equal"])
     return found
 
 
@@ -397,24 +437,25 @@ def _minute(time: str) -> int:
 def firing(batch: Iterable[Scenario], promtool: Path) -> dict[int, list[Labels]]:
     """Alerts that fire at each minute, of scenarios that are evaluated together."""
     batch = list(batch)
-    minutes = max(scenario.minutes for scenario in batch)
+    minutes, every = max(scenario.minutes for scenario in batch), batch[0].every
+    groups = _groups(batch[0].settings)
     with tempfile.TemporaryDirectory() as folder:
         test = {
             "rule_files": ["rules.yaml"],
-            "evaluation_interval": "1m",
-            "group_eval_order": [group["name"] for group in _groups()],
+            "evaluation_interval": f"{every}m",
+            "group_eval_order": [group["name"] for group in groups],
             "tests": [
                 {
                     "interval": "1m",
                     "input_series": [series for scenario in batch for series in simulated(scenario)],
                     "promql_expr_test": [
                         {"eval_time": f"{minute}m", "expr": 'ALERTS{alertstate="firing"}'}
-                        for minute in range(1, minutes + 1)
+                        for minute in range(every, minutes + 1, every)
                     ],
                 }
             ],
         }
-        (Path(folder) / "rules.yaml").write_text(json.dumps({"groups": _groups()}))
+        (Path(folder) / "rules.yaml").write_text(json.dumps({"groups": groups}))
         (Path(folder) / "outages.yaml").write_text(json.dumps(test))
         command = [str(promtool), "test", "rules", f"{folder}/outages.yaml"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -429,15 +470,16 @@ def firing(batch: Iterable[Scenario], promtool: Path) -> dict[int, list[Labels]]
     return found
 
 
-def told(fired: Mapping[int, list[Labels]], scenario: Scenario) -> list[Told]:
-    """What people are told of a scenario: without what is inhibited, and without the watchdog."""
+def told(fired: Mapping[int, list[Labels]], scenario: Scenario, but: tuple[str, str] | None = None) -> list[Told]:
+    """What people are told of a scenario: without what is inhibited, of all pairs but one, and without the watchdog."""
+    pairs = {pair: equal for pair, equal in inhibitions().items() if pair != but}
     seen: dict[tuple[str, str, Key], list[int]] = defaultdict(list)
     for minute, everything in sorted(fired.items()):
         if minute > scenario.minutes:
             break
         alerts = [one for one in everything if one.get("cluster", scenario.cluster) == scenario.cluster]
         for one in alerts:
-            if one["alertname"] != ALWAYS and not _inhibited(one, alerts):
+            if one["alertname"] != ALWAYS and not _inhibited(one, alerts, pairs):
                 labels = tuple(sorted((n, v) for n, v in one.items() if n not in _ASIDE))
                 seen[one["alertname"], one["severity"], labels].append(minute)
     return [Told(alert, severity, labels, tuple(m)) for (alert, severity, labels), m in seen.items()]
@@ -446,31 +488,28 @@ def told(fired: Mapping[int, list[Labels]], scenario: Scenario) -> list[Told]:
 _ASIDE = {"alertname", "alertstate", "severity", "cluster", "__name__"}
 
 
-def _inhibited(alert: Labels, alerts: list[Labels]) -> bool:
+def _inhibited(alert: Labels, alerts: list[Labels], pairs: Mapping[tuple[str, str], tuple[str, ...]]) -> bool:
     return any(
-        target.fullmatch(alert["alertname"])
-        and any(
-            cause["alertname"] == source and all(cause.get(label, "") == alert.get(label, "") for label in equal)
-            for cause in alerts
-            if cause is not alert
-        )
-        for source, target, equal in _inhibitions()
+        (cause["alertname"], alert["alertname"]) in pairs
+        and all(cause.get(label, "") == alert.get(label, "") for label in pairs[cause["alertname"], alert["alertname"]])
+        for cause in alerts
+        if cause is not alert
     )
 
 
 def batches() -> list[list[Scenario]]:
     """Scenarios that are evaluated together: of one length, as many as promtool's limit of samples allows."""
     found: list[list[Scenario]] = []
-    for scenario in sorted(scenarios().values(), key=_length):
+    for scenario in sorted(scenarios().values(), key=_alike):
         last = found[-1] if found else []
         together = [*last, scenario]
-        fits = sum(len(one.servers) for one in together) * scenario.minutes <= _SERVER_MINUTES
-        if last and fits and not scenario.alone and not last[0].alone and last[0].minutes == scenario.minutes:
+        fits = sum(len(one.servers) for one in together) * scenario.minutes <= _SERVER_MINUTES * scenario.every
+        if last and fits and not scenario.alone and _alike(last[0]) == _alike(scenario):
             last.append(scenario)
         else:
             found.append([scenario])
     return found
 
 
-def _length(scenario: Scenario) -> tuple[bool, int]:
-    return not scenario.alone, scenario.minutes
+def _alike(scenario: Scenario) -> tuple[bool, int, int, str]:
+    return not scenario.alone, scenario.minutes, scenario.every, scenario.settings

@@ -26,6 +26,7 @@ UNGUARDED = {
     *("SpecDecodeMetricsMissing", "VLLMModelGone", "VLLMTargetDown", "VLLMTargetFlapping"),
     *("VLLMEngineStuck", "VLLMRequestsUnanswered", "VLLMRequestsAbandoned", "VLLMErrors", "VLLMHTTPErrors"),
     *("VLLMQueueGrowing", "VLLMUsersWait", "VLLMUsersUnserved", "VLLMModelFlapping", "VLLMServerOutlier"),
+    "VLLMReplicasMissing",
     *(alert.name for alert in ON_MONITORING),
     *("VLLMErrorBudgetBurnsFast", "VLLMErrorBudgetBurnsSlowly"),
 }

@@ -3,7 +3,7 @@
 from draftboard.alerts.alert import Alert
 from draftboard.expr.nodes import first_of, over_level
 from draftboard.quantity import Setting
-from draftboard.signals import Level, capacity, events, siblings, silence, stalls, states
+from draftboard.signals import Level, absence, capacity, events, siblings, silence, stalls, states
 
 _users_wait = over_level("max", capacity.queue_wait.at(Level.MODEL)) > Setting("thresholds.late_first_token")
 ON_SERVERS = (
@@ -24,16 +24,30 @@ ON_SERVERS = (
     ),
     Alert(
         name="VLLMModelGone",
-        signal=states.gone,
+        signal=absence.gone,
         beyond="gone",
         for_="5m",
         severity="critical",
         level=Level.SERVICE,
         guard=None,
-        when="a model that had requests or was down has lost its last scrape target, until any job serves it again",
+        when="a model that had requests or was down has lost its last scrape target, or its deployments have no server "
+        "ready, until any job serves it again",
         summary="A model has no server left.",
-        description="${who} had requests or was down when its last server ceased to be a scrape target. No job serves "
-        "it now.",
+        description="${who} should be served, and no job serves it now.",
+        dashboard="latency",
+    ),
+    Alert(
+        name="VLLMReplicasMissing",
+        signal=absence.replicas_missing,
+        beyond="missing",
+        for_="1m",
+        level=Level.SERVICE,
+        guard=None,
+        when="deployments of a model had fewer servers ready than desired all through ${rules.startup}, and no rollout "
+        "replaces servers",
+        summary="Servers of a model do not start.",
+        description="${who}: ${value} of the servers that its deployments shall have were never ready within "
+        "${rules.startup}.",
         dashboard="latency",
     ),
     Alert(
@@ -50,7 +64,7 @@ ON_SERVERS = (
         summary="Users of a model get nothing.",
         description="${who}: {{ $labels.symptom }}. Its servers answer scrapes.",
         dashboard="latency",
-        inhibited_by=("VLLMModelDown", "VLLMModelGone", "VLLMEngineStuck"),
+        inhibited_by=("VLLMModelDown", "VLLMEngineStuck"),
     ),
     Alert(
         name="VLLMTargetDown",

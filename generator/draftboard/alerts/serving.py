@@ -33,7 +33,7 @@ ON_SERVING = (
         description="${who}: ${value} of the requests that received a first token never finish. No error counter shows "
         "them.",
         dashboard="latency",
-        inhibited_by=("VLLMEngineStuck", "VLLMRequestsUnanswered"),
+        inhibited_by=("VLLMRequestsUnanswered",),
     ),
     Alert(
         name="VLLMErrors",
@@ -163,7 +163,7 @@ ON_SERVING = (
         summary="Users wait long for their first token.",
         description="${who}: a request that arrives now waits about ${value} s in the queue.",
         dashboard="capacity",
-        inhibited_by=("VLLMEngineStuck", "VLLMRequestsUnanswered"),
+        inhibited_by=("VLLMEngineStuck",),
     ),
     Alert(
         name="VLLMQueueGrowing",
@@ -176,7 +176,7 @@ ON_SERVING = (
         summary="More requests arrive than are served.",
         description="${who}: the queue is ${value} requests per engine longer than ${rules.rate_window} ago and grows.",
         dashboard="capacity",
-        inhibited_by=("VLLMPreemptions",),  # Full caches are why the queue does not move.
+        inhibited_by=("VLLMEngineStuck", "VLLMPreemptions"),  # An engine or a full cache is why it does not move.
     ),
     Alert(
         name="VLLMStepsSlow",

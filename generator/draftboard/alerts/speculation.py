@@ -119,7 +119,6 @@ ON_SPECULATION = (
         summary="An engine generates tokens but drafts none.",
         description="${who} serves traffic with speculation configured, but drafts nothing.",
         dashboard="depth",
-        inhibited_by=("VLLMTargetDown",),  # Its last rates outlive it.
     ),
     Alert(
         name="SpecDecodeMetricsMissing",
@@ -132,7 +131,6 @@ ON_SPECULATION = (
         summary="A server labelled as speculating exposes no speculative metrics.",
         description="${who} answers and is labelled as speculating, but exposes no draft counter.",
         dashboard="overview",
-        inhibited_by=("VLLMTargetDown",),  # A server that is down says nothing at all.
     ),
     Alert(
         name="SpecDecodeMetricsInconsistent",

@@ -177,6 +177,16 @@ ALERTMANAGER_BUILD = _exporter_series(Presence.OF_ALERTMANAGER)(
 PROBE_SUCCESS = _exporter_series(Presence.PROBED)(
     "probe_success", "bool", "1 when the last probe of the blackbox exporter succeeded, else 0."
 )
+_deployment_series = _exporter_series(Presence.KUBERNETES, "deployment")
+REPLICAS_DESIRED = _deployment_series(
+    "kube_deployment_spec_replicas", "servers", "Servers that a deployment shall have."
+)
+REPLICAS_AVAILABLE = _deployment_series(
+    "kube_deployment_status_replicas_available", "servers", "Servers of a deployment that are ready."
+)
+REPLICAS_UPDATED = _deployment_series(
+    "kube_deployment_status_replicas_updated", "servers", "Servers of a deployment that have its newest template."
+)
 
 _disk_series = _exporter_series(Presence.NODE_EXPORTER, "device", "fstype", "mountpoint")
 DISK_AVAILABLE = _disk_series("node_filesystem_avail_bytes", "bytes", "Bytes of a disk that users may still write.")

@@ -35,6 +35,7 @@ class Presence(Enum):
     OF_ALERTMANAGER = "where Alertmanager is scraped"
     NODE_EXPORTER = "where node-exporter runs"
     PROBED = "where the blackbox exporter probes a model"
+    KUBERNETES = "where kube-state-metrics runs, and its series name the model"
     PROBE = "where vLLM loads Draftboard's plugin"
     COUNTED = "from the first increment on"
     BUSY = "while requests run"
@@ -43,7 +44,7 @@ class Presence(Enum):
 
 ELSEWHERE = frozenset(
     {Presence.PROMETHEUS, Presence.GPU_EXPORTER, Presence.OF_PROMETHEUS, Presence.OF_ALERTMANAGER}
-    | {Presence.NODE_EXPORTER, Presence.PROBED, Presence.PROBE}
+    | {Presence.NODE_EXPORTER, Presence.PROBED, Presence.KUBERNETES, Presence.PROBE}
 )
 """Of series that no server of vLLM exposes."""
 

@@ -5,6 +5,7 @@ from types import ModuleType
 
 from draftboard.expr.scope import Edition, Level, Scope
 from draftboard.signals import (
+    absence,
     acceptance,
     advice,
     capacity,
@@ -57,7 +58,7 @@ def _of(*modules: ModuleType) -> tuple[Signal, ...]:
 FAMILIES: dict[str, tuple[Signal, ...]] = {
     "speculation": _of(
         *(presence, traffic, acceptance, drafting, depth, comparison, steps, costs),
-        *(economics, integrity, states, events, classes, decline),
+        *(economics, integrity, states, absence, events, classes, decline),
     ),
     "requests": _of(requests, responses, stalls, capacity),
     "siblings": _of(siblings),

@@ -18,10 +18,11 @@ from draftboard.expr.nodes import (
 from draftboard.expr.scope import Level
 from draftboard.quantity import EVALUATION, Setting
 from draftboard.signals import capacity, comparison, events, fleet, integrity, presence, requests, responses, stalls
+from draftboard.signals.absence import gone
 from draftboard.signals.baseline import METHOD
 from draftboard.signals.decision import Choice, Decision
 from draftboard.signals.signal import Better, Code, Signal, Unit, within
-from draftboard.signals.states import STATES, gone, state
+from draftboard.signals.states import STATES, state
 from draftboard.signals.traffic import BOTH_LEVELS
 from draftboard.signals.verdicts import VERDICT, unclear, verdict, verdict_is
 from draftboard.status import Status

@@ -42,6 +42,7 @@ class Unit(Enum):
     PREEMPTIONS_PER_SECOND = ("short", "preemptions/s")
     SAMPLES_PER_SECOND = ("suffix:samples/s", "samples/s")
     ENGINES = ("short", "engines")
+    SERVERS = ("short", "servers")
     RESTARTS = ("short", "restarts")
     EVALUATIONS = ("short", "evaluations")
     NOTIFICATIONS = ("short", "notifications")

@@ -9,6 +9,7 @@ from draftboard.expr.nodes import (
     Function,
     If,
     InWindow,
+    Labels,
     Match,
     OverTime,
     Raw,
@@ -17,11 +18,12 @@ from draftboard.expr.nodes import (
     constant,
     first_of,
     merged,
+    on,
     over_level,
 )
 from draftboard.expr.scope import Level
 from draftboard.quantity import RATE_WINDOW, SILENCE, Setting
-from draftboard.signals import responses, traffic
+from draftboard.signals import absence, presence, responses, traffic
 from draftboard.signals.comparison import BASELINE, BEFORE, ENOUGH, past
 from draftboard.signals.presence import of_servers
 from draftboard.signals.signal import Better, Code, Signal, Unit
@@ -30,6 +32,7 @@ from draftboard.status import Status
 _JUST_BEFORE = Duration(900)
 _HALF = 0.5
 _LEAST = Setting("traffic.requests_to_compare")
+_SAME_MODEL = on(Labels("scope"), Labels("model_name"))
 
 
 def _of_service(figure: Expr) -> Expr:
@@ -49,16 +52,29 @@ _began = (
     & (_started.ago(_JUST_BEFORE) >= _started.ago(BEFORE) * _HALF)  # An evening falls asleep slowly.
     & _never_idle
 )
+
+
+def _answers(*status: Match) -> Expr:
+    """HTTP responses of the paths that generate, of a model's servers, in the window."""
+    paths = Raw(around.HTTP_REQUESTS, Window.RATE, (Match("handler", "=~", responses.GENERATING), *status))
+    return InWindow(over_level("sum", of_servers("sum", Function("rate", paths)).at(Level.TARGET)))
+
+
+_served_lately = over_level("group", (OverTime("max_over_time", traffic.first_tokens, BASELINE) > 0).at(Level.MODEL))
+_all_refused = (
+    (_answers(Match("status", "=", "4xx")) >= _LEAST) >= _answers() * Setting("thresholds.refused")
+) & _served_lately
 silence = Signal(
     name="silence",
     title="Silent models",
     question="Have a model's requests stopped on all servers?",
     description="1 for a model that had requests all day, until a moment ago, and gets none on any server.",
     action="Send a request as a user does: look at the gateway, names and certificates.",
-    note="Until requests arrive again. A model that is idle at any time of its day (rules.baseline) is not watched.",
+    note="Until requests arrive again; to a path that no server has none does. A model that is idle at any time of its "
+    "day (rules.baseline) is not watched.",
     unit=Unit.CODE,
     better=Better.LOWER,
-    expr=constant(1, _started.equals(0)).combined("unless", responses.http_responses > 0)
+    expr=constant(1, _started.equals(0)).combined("unless", responses.http_failures > 0)
     & If(Evaluator.RECORDS, first_of(_began, Before(Ref("silence"), RATE_WINDOW * 2)), _began),
     record="vllm_silent:bool",
     levels=(Level.SERVICE,),
@@ -66,19 +82,10 @@ silence = Signal(
     empty="requests arrive, or the model is idle at times",
 )
 
-
-def _answers(*status: Match) -> Expr:
-    """HTTP responses of the paths that generate, of a model's servers."""
-    paths = Raw(around.HTTP_REQUESTS, Window.RATE, (Match("handler", "=~", responses.GENERATING), *status))
-    return over_level("sum", of_servers("sum", Function("rate", paths)).at(Level.TARGET))
-
-
-_refused = _answers(Match("status", "=", "4xx"))
-_served_lately = over_level("group", (OverTime("max_over_time", traffic.first_tokens, BASELINE) > 0).at(Level.MODEL))
-_all_refused = (
-    (_refused / _answers() >= Setting("thresholds.refused")) & (InWindow(_refused) >= _LEAST) & _served_lately
-)
-_probed = over_level("max", Function("max_over_time", Raw(around.PROBE_SUCCESS, SILENCE)))
+_probed = over_level("max", Function("max_over_time", Raw(around.PROBE_SUCCESS, SILENCE))).equals(0)
+_served = over_level("group", presence.known.at(Level.TARGET))
+_of_its_jobs = _served.combined("and", _probed, _SAME_MODEL).combined("or", _probed, _SAME_MODEL)
+"""The probe's model by the jobs that serve it: what is known of those explains what the probe finds."""
 unserved = Signal(
     name="unserved",
     title="Models whose users get nothing",
@@ -93,9 +100,9 @@ unserved = Signal(
     expr=merged(
         "symptom",
         {
-            "no request arrives any more": constant(1, silence),
+            "no request reaches an engine any more": constant(1, silence.combined("unless", _all_refused)),
             "all requests are answered with 4xx": constant(1, _all_refused),
-            "its probes fail": constant(1, _probed.equals(0)),
+            "its probes fail": constant(1, _of_its_jobs.combined("unless", absence.gone, _SAME_MODEL)),
         },
     ),
     record="vllm_unserved:bool",

@@ -24,7 +24,7 @@ from draftboard.expr.nodes import (
 from draftboard.expr.scope import Level
 from draftboard.quantity import Setting
 from draftboard.settings.objectives import HISTOGRAMS, SLO_NAMES, SloName
-from draftboard.signals import responses, states
+from draftboard.signals import absence, responses, states
 from draftboard.signals.presence import REMEMBERED
 from draftboard.signals.signal import Better, Signal, Unit
 
@@ -68,7 +68,7 @@ def _unserved() -> Expr:
     refused = first_of((answered - _failed) > 0, answered.combined("unless", _failed))
     # The record of an outage holds what was usual, and so does its mean, however long it lasts.
     usual = Before(Ref("slo_events"), REMEMBERED, "avg_over_time")
-    nobody = first_of(states.servers_down.equals(1), states.gone)
+    nobody = first_of(states.servers_down.equals(1), absence.gone)
     # What was counted before the outage still counts within the window of a rate.
     lost = (usual.where("slo", "errors").sum("slo") & nobody).combined("unless", _ended > 0)
     return If(Evaluator.RECORDS, merged("source", {"refused": refused, "lost": lost}).sum("source"), refused)

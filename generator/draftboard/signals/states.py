@@ -2,28 +2,22 @@
 
 from draftboard.catalogue import Presence, speculation
 from draftboard.expr.nodes import (
-    Before,
     CountValues,
-    Evaluator,
     Exposed,
     Expr,
     If,
     LabelReplace,
-    Labels,
     MetricOfDialect,
-    OverTime,
     Raw,
-    Ref,
     constant,
     first_of,
-    on,
     over_level,
 )
 from draftboard.expr.scope import Level
-from draftboard.quantity import RATE_WINDOW, Setting
+from draftboard.quantity import Setting
 from draftboard.signals.baseline import METHOD
 from draftboard.signals.decision import Choice, Decision
-from draftboard.signals.presence import ARRIVES, down, expected, known, known_down, scraped, silent, starting
+from draftboard.signals.presence import down, known, known_down, silent, starting
 from draftboard.signals.signal import Better, Code, Signal, Unit, good_under
 from draftboard.signals.traffic import BOTH_LEVELS, drafts, generation_tokens
 from draftboard.status import Status
@@ -125,30 +119,4 @@ servers_down = Signal(
     levels=(Level.SERVICE,),
     bands=good_under(Setting("thresholds.servers_down"), good="few", beyond="too-many-down", status=Status.BAD),
     empty="no vLLM target is scraped",
-)
-
-_tokens = over_level("max", OverTime("max_over_time", generation_tokens, RATE_WINDOW * 3).at(Level.MODEL))
-_busy = first_of(over_level("max", expected) > 0, _tokens > 0)
-_down = OverTime("max_over_time", servers_down, RATE_WINDOW * 3) >= 1
-_left_behind = (over_level("group", expected) & first_of(_busy, _down)).combined("and", ARRIVES, on(Labels("widest")))
-gone = Signal(
-    name="gone",
-    title="Models without a server",
-    question="Has a model lost its last server?",
-    description="1 for a model that lost its last scrape target while it had requests or was down, in all jobs, until "
-    "it is served again.",
-    action="Restore the deployment, or label its servers scale_to_zero if they may disappear.",
-    note="A model that held no request and generated nothing in three windows of a rate before it left is not missed. "
-    "Servers with the label scale_to_zero are not expected to stay.",
-    unit=Unit.CODE,
-    better=Better.LOWER,
-    expr=If(
-        Evaluator.RECORDS,
-        over_level("group", first_of(_left_behind, Before(Ref("gone"), RATE_WINDOW * 2))),
-        _left_behind,
-    ).combined("unless", over_level("group", scraped), on(Labels("scope"), Labels("model_name"))),
-    record="vllm_gone:bool",
-    levels=(Level.SERVICE,),
-    codes=(Code(1, "gone", Status.BAD),),
-    empty="every model has a server",
 )

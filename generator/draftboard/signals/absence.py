@@ -1,0 +1,102 @@
+"""Models without a server, and servers that Kubernetes shall run and does not.
+
+Where kube-state-metrics is scraped, the replicas that a deployment shall have decide; elsewhere, whether the model was
+in use when it was last seen.
+"""
+
+from draftboard.catalogue import Metric, around
+from draftboard.expr.nodes import (
+    Aggregate,
+    Before,
+    Binary,
+    Evaluator,
+    Expr,
+    Function,
+    If,
+    Labels,
+    Match,
+    OverTime,
+    Raw,
+    Ref,
+    first_of,
+    on,
+    over_level,
+)
+from draftboard.expr.scope import Level
+from draftboard.quantity import RATE_WINDOW, Setting
+from draftboard.signals.presence import ARRIVES, expected, scraped
+from draftboard.signals.signal import Better, Code, Signal, Unit, good_under
+from draftboard.signals.states import servers_down
+from draftboard.signals.traffic import generation_tokens
+from draftboard.status import Status
+
+_MODEL = (Labels("scope"), Labels("model_name"))
+_SAME_MODEL = on(*_MODEL)
+_STARTUP = Setting("rules.startup")
+
+
+def _replicas(how: str, metric: Metric, over_time: str = "") -> Expr:
+    """Of each deployment that names its model; over a new server's time to start."""
+    of_model = (Match(Labels("model_name"), "!=", ""),)
+    series = Function(over_time, Raw(metric, _STARTUP, of_model)) if over_time else Raw(metric, matchers=of_model)
+    return Aggregate(how, (*_MODEL, "deployment"), series)  # Several kube-state-metrics count alike.
+
+
+def _of_model(replicas: Expr) -> Expr:
+    return Aggregate("sum", _MODEL, replicas)
+
+
+_desired = _replicas("max", around.REPLICAS_DESIRED)
+_desired_since_long = _replicas("min", around.REPLICAS_DESIRED, "min_over_time") & _desired.ago(_STARTUP)
+"""What a deployment has had the time to start."""
+_most_available = _replicas("max", around.REPLICAS_AVAILABLE, "max_over_time")
+_rollout = _replicas("max", around.REPLICAS_UPDATED, "changes") > 0
+_available = _of_model(_replicas("max", around.REPLICAS_AVAILABLE))
+_not_started = _available.equals(0) & (_of_model(_desired_since_long) > 0)
+_as_desired = first_of(_of_model(_desired).equals(0), _available > 0)
+
+_tokens = over_level("max", OverTime("max_over_time", generation_tokens, RATE_WINDOW * 3).at(Level.MODEL))
+_busy = first_of(over_level("max", expected) > 0, _tokens > 0)
+_down = OverTime("max_over_time", servers_down, RATE_WINDOW * 3) >= 1
+_left_behind = (over_level("group", expected) & first_of(_busy, _down)).combined("and", ARRIVES, on(Labels("widest")))
+_remembered = If(
+    Evaluator.RECORDS, over_level("group", first_of(_left_behind, Before(Ref("gone"), RATE_WINDOW * 2))), _left_behind
+)
+gone = Signal(
+    name="gone",
+    title="Models without a server",
+    question="Has a model lost its last server?",
+    description="1 for a model that lost its last scrape target while it had requests or was down, in all jobs, or "
+    "whose deployments have no server ready, until it is served again.",
+    action="Restore the deployment, or label its servers scale_to_zero if they may disappear.",
+    note="A model that held no request and generated nothing in three windows of a rate before it left is not missed. "
+    "Servers with the label scale_to_zero are not expected to stay. Where kube-state-metrics names the model, its "
+    "deployments decide: of none desired nothing is missed, and those desired for rules.startup are, idle or not.",
+    unit=Unit.CODE,
+    better=Better.LOWER,
+    expr=_remembered.combined("or", Aggregate("group", _MODEL, _not_started), _SAME_MODEL)
+    .combined("unless", over_level("group", scraped), _SAME_MODEL)
+    .combined("unless", _as_desired, _SAME_MODEL),
+    record="vllm_gone:bool",
+    levels=(Level.SERVICE,),
+    codes=(Code(1, "gone", Status.BAD),),
+    empty="every model has a server",
+)
+_missing = Binary(_desired_since_long, "-", _most_available) > 0
+replicas_missing = Signal(
+    name="replicas_missing",
+    title="Replicas missing",
+    question="Are servers missing that Kubernetes shall run?",
+    description="Servers that a model's deployments shall have and that were never ready within rules.startup (by "
+    "default 30m).",
+    action="Read the events and logs of its pods: no GPU, a missing image, a crash.",
+    note="Needs kube-state-metrics whose series of deployments have the label model_name. Not while a rollout replaces "
+    "servers, nor where a model has none at all, which is another alert.",
+    unit=Unit.SERVERS,
+    better=Better.LOWER,
+    expr=_of_model(_missing.combined("unless", _rollout)).combined("unless", gone, _SAME_MODEL),
+    levels=(Level.SERVICE,),
+    bands=good_under(0, good="complete", beyond="missing"),
+    empty="no deployment names a model, or all have their servers",
+    decimals=0,
+)
