@@ -132,6 +132,7 @@ local inJson(text) =
   local values = {
     'links.grafana': if links.grafana == null then '' else inJson(links.grafana),
     'links.runbooks': inJson(links.runbooks),
+    '((thresholds.chance * thresholds.chance) / (thresholds.errors * 0.25))': number(((thresholds.chance * thresholds.chance) / (thresholds.errors * 0.25))),
     '((thresholds.drop + 1) / 2)': number(((thresholds.drop + 1) / 2)),
     '(1 + thresholds.gain)': number((1 + thresholds.gain)),
     '(1 + thresholds.load)': number((1 + thresholds.load)),

@@ -17,7 +17,9 @@ _ENOUGH_ERRORS = Setting("traffic.errors_to_judge")
 _FEW = _ENOUGH_ERRORS * 12
 """Requests in an hour or three, under which a span without any is no end of what fails."""
 _MUCH = 1.5
-"""How many times the limit chance may make before a longer span is judged."""
+_CHANCE = Setting("thresholds.chance")
+_FEW_FOR_CHANCE = _CHANCE * _CHANCE / (_LIMIT * (_MUCH - 1) ** 2)
+"""Requests of which chance makes so many times the limit: where a window holds no more, a longer span is judged."""
 ERROR_BANDS = good_under(_LIMIT, good="normal", beyond="too-many-errors", status=Status.BAD)
 
 requests_running = Signal(
@@ -133,8 +135,7 @@ def lately_or_in_hours(bad: Signal, every: Signal) -> Expr:
     """
     spans = (InWindow(bad), InWindow(every)), *((_within(span, bad), _within(span, every)) for span in (_HOUR, _HOURS))
     (bad_now, now), (bad_in_hour, in_hour), (bad_in_hours, in_hours) = spans
-    few_come = _by_chance(now) >= now * _LIMIT * _MUCH
-    of_hour = more_than_chance(bad_in_hour, in_hour) & ((bad > 0) & few_come)
+    of_hour = more_than_chance(bad_in_hour, in_hour) & ((bad > 0) & (now <= _FEW_FOR_CHANCE))
     of_hours = more_than_chance(bad_in_hours, in_hours) & ((bad_in_hour > 0) & (in_hour < _ENOUGH_ERRORS))
     return first_of(more_than_chance(bad_now, now), of_hour, of_hours)
 
@@ -155,13 +156,8 @@ def failing(bad: Expr, every: Expr) -> Expr:
 
 def more_than_chance(bad: Expr, every: Expr) -> Expr:
     """A ratio of two numbers, where enough are bad, and more than chance makes of its limit."""
-    return ((bad >= _ENOUGH_ERRORS) & (bad > _by_chance(every))) / every
-
-
-def _by_chance(every: Expr) -> Expr:
-    """As many bad ones as chance makes of the limit: the standard deviation is the root of the mean."""
-    mean = every * _LIMIT
-    return mean + mean.combined("^", 0.5) * Setting("thresholds.chance")
+    mean = every * _LIMIT  # Of numbers, whose standard deviation is its root.
+    return ((bad >= _ENOUGH_ERRORS) > mean + mean.combined("^", 0.5) * _CHANCE).per(every)
 
 
 requests_rejected = Signal(

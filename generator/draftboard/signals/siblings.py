@@ -1,5 +1,7 @@
 """A server against the model's other servers at the same moment: no past is needed."""
 
+from dataclasses import replace
+
 from draftboard.catalogue import latency, serving
 from draftboard.expr.nodes import (
     Binary,
@@ -39,7 +41,7 @@ def _others(figure: Expr, level: Level, beside: Matching) -> Expr:
 
 
 def _fails(bad: Expr, every: Expr) -> Expr:
-    others = _others(bad, Level.SERVICE, _OF_SERVICE) / _others(every, Level.SERVICE, _OF_SERVICE)
+    others = _others(bad, Level.SERVICE, _OF_SERVICE).per(_others(every, Level.SERVICE, _OF_SERVICE))
     return requests.failing(bad, every) > others * _TWICE
 
 
@@ -47,39 +49,33 @@ def _fails(bad: Expr, every: Expr) -> Expr:
 _rejects = _of_server(rate(serving.ADMISSION_REJECTIONS, by=())) > 0
 _steps = rate(latency.STEP_LATENCY.count)
 _step_seconds = rate(latency.STEP_LATENCY.sum)
-_other_steps = _others(_steps, Level.MODEL, _OF_MODEL)
-_enough = Setting("traffic.steps_to_judge")
+_step_of_others = _others(_step_seconds, Level.MODEL, _OF_MODEL).per(_others(_steps, Level.MODEL, _OF_MODEL))
+
+
+def _mean(figure: Expr) -> Expr:
+    """Of the servers of a model that draft alike."""
+    return over_level("avg", figure.at(Level.TARGET)).at(Level.MODEL)
 
 
 def _no_more_than_others(figure: Expr) -> Expr:
-    """Where a server does no more of something than a server of its kind does on average."""
-    mean = over_level("avg", figure.at(Level.TARGET)).at(Level.MODEL)
-    return Binary(mean * (1 + Setting("thresholds.load")), ">=", figure, _OF_MODEL)
+    return Binary(_mean(figure) * (1 + Setting("thresholds.load")), ">=", figure, _OF_MODEL)
 
 
 # More work makes batches larger and steps longer: a server that does no more than the others has no such excuse.
 _slow = (
-    (
-        _step_seconds / _steps
-        > Setting("thresholds.slow_steps") * (_others(_step_seconds, Level.MODEL, _OF_MODEL) / _other_steps)
-    )
-    & (InWindow(_steps) >= _enough)
-    & (InWindow(_other_steps) >= _enough)
+    (_step_seconds.per(_steps) > _step_of_others * Setting("thresholds.slow_steps"))
+    & (InWindow(_steps) >= Setting("traffic.steps_to_judge"))
     & _no_more_than_others(rate(serving.GENERATION_TOKENS))
     & _no_more_than_others(rate(serving.PROMPT_TOKENS))
 )
 _started = rate(latency.TIME_TO_FIRST_TOKEN.count)
-_held = _of_server(requests.requests_running) + _of_server(requests.requests_waiting)
-_servers = over_level("count", _started.at(Level.TARGET)).at(Level.MODEL)
-_starved = (_started.equals(0) & _held.equals(0)) & (
-    (InWindow(_others(_started, Level.MODEL, _OF_MODEL)) > 0)
-    >= Setting("traffic.requests_to_compare") * Binary(_servers, "-", constant(1, _started), _OF_MODEL)
+_holds_none = _of_server(requests.requests_running + requests.requests_waiting).equals(0)
+_starved = (_started.equals(0) & _holds_none).combined(
+    "and", InWindow(_mean(_started)) >= Setting("traffic.requests_to_compare"), replace(_OF_MODEL, group="")
 )
 _waiting = over_level("sum", OverTime("avg_over_time", requests.requests_waiting, RATE_WINDOW).at(Level.ENGINE))
-_wait_of_others = _others(_waiting, Level.MODEL, _OF_MODEL) / _others(_started, Level.MODEL, _OF_MODEL)
-_waits = ((_waiting >= 1).per(_started) > Setting("thresholds.queue_wait")) & (
-    (_waiting >= 1).per(_started) > _wait_of_others * _TWICE
-)
+_wait_of_others = _others(_waiting, Level.MODEL, _OF_MODEL).per(_others(_started, Level.MODEL, _OF_MODEL))
+_waits = ((_waiting >= 1).per(_started) > Setting("thresholds.queue_wait")) > _wait_of_others * _TWICE
 server_outlier = Signal(
     name="server_outlier",
     title="Servers unlike the others",
@@ -89,8 +85,9 @@ server_outlier = Signal(
     action="Take it out of rotation, and compare its log, GPU and arguments with the others'.",
     note="Fails: over thresholds.errors, and twice the share of the others; 5xx do not count while a limit of the "
     "queue rejects requests. Slow: over thresholds.slow_steps times the others' mean step while it generates and reads "
-    "no more tokens than they do. Waits: over thresholds.queue_wait, and twice as long as the others. Steps and "
-    "traffic are compared between servers of one method and variant.",
+    "no more tokens than they do. No request: where servers get traffic.requests_to_compare each on average. Waits: "
+    "over thresholds.queue_wait, and twice as long as the others. Steps and traffic are compared between servers of "
+    "one method and variant.",
     unit=Unit.CODE,
     better=Better.LOWER,
     expr=merged(
