@@ -91,6 +91,20 @@ def test_without_speculation_the_report_says_so(capsys: pytest.CaptureFixture[st
     assert "Time per output token" in out
 
 
+@pytest.mark.parametrize("gauge", ["running", "waiting"])
+def test_a_server_that_holds_requests_and_generates_nothing_is_not_idle(
+    gauge: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    held = tmp_path / "held.prom"
+    held.write_text(re.sub(rf"^(vllm:num_requests_{gauge}{{.*}}) .*", r"\1 3.0", LOAD.read_text(), flags=re.MULTILINE))
+    _, out, _ = run("--before", held, "--after", held, capsys=capsys)
+    assert "tiny  holds requests, generates nothing" in out
+    _, out, _ = run("--before", IDLE, "--after", IDLE, capsys=capsys)
+    assert "tiny  idle" in out
+    _, out, _ = run("--before", IDLE, "--after", held, capsys=capsys)
+    assert "generates nothing" not in out
+
+
 def test_names_from_a_server_are_text_and_no_markup(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "page"
     path.write_text(page((900, 500), drafts=1000, model="[red]|evil|[/red]<b>*_`"))

@@ -38,6 +38,11 @@ UNCOUNTED = Choice(
     f"{speculation.DRAFTS.name} is not exposed, though other counters of speculation are: is it filtered out "
     "(metric_relabel_configs)?",
 )
+HOLDING = Choice(
+    Code(-3, "holds requests, generates nothing", Status.HUNG),
+    traffic.generation_tokens,
+    "requests are held and no token was generated: they have just come, their prompt is long, or an engine hangs",
+)
 UNDRAFTED = replace(
     STATES.choices["off"], reason="nothing was drafted so far: speculation is off, or no request has drafted yet"
 )
@@ -156,6 +161,11 @@ def _unfinished_notes(case: Case) -> list[str]:
     return [filled(template, case)]
 
 
+def _holds(numbers: Numbers) -> bool:
+    held = (numbers.value(requests_running) or 0) + (numbers.value(requests_waiting) or 0)
+    return held > 0 and numbers.value(traffic.generation_tokens) == 0
+
+
 def judge(case: Case) -> objects.Judged:
     """The numbers of a model or an engine, and what follows from them."""
     numbers, sample = case.numbers, _sample(case)
@@ -164,6 +174,8 @@ def judge(case: Case) -> objects.Judged:
         now = V0_ENGINE
     elif sample is None and any(numbers.by(signal) for signal in _COUNTERS.values()) and not numbers.by(traffic.drafts):
         now = UNCOUNTED
+    elif _holds(numbers):
+        now = HOLDING
     elif now is STATES.choices["off"] and not case.settings.dialect.is_plain_known:
         now = UNDRAFTED
     result = verdict_of(case) if sample else objects.Verdict(says=None, advice=None, reasons=(now.reason,))
