@@ -98,7 +98,7 @@ def test_a_server_that_holds_requests_and_generates_nothing_is_not_idle(
     held = tmp_path / "held.prom"
     held.write_text(re.sub(rf"^(vllm:num_requests_{gauge}{{.*}}) .*", r"\1 3.0", LOAD.read_text(), flags=re.MULTILINE))
     _, out, _ = run("--before", held, "--after", held, capsys=capsys)
-    assert "tiny  holds requests, generates nothing" in out
+    assert "holds requests, generates nothing\n" in out
     _, out, _ = run("--before", IDLE, "--after", IDLE, capsys=capsys)
     assert "tiny  idle" in out
     _, out, _ = run("--before", IDLE, "--after", held, capsys=capsys)
