@@ -23,9 +23,9 @@ DEMO_SETTINGS = ROOT / "deploy/demo/draftboard.toml"
 
 # Prometheus and promtool hold little here, and would use up to half of their time to collect it.
 os.environ.setdefault("GOGC", "400")
-# Tables in a pipe are as wide as COLUMNS says, which readline sets for programs, past os.environ; pytest imports it.
-os.environ.pop("COLUMNS", None)
-os.unsetenv("COLUMNS")
+# Tables in a pipe are as wide as COLUMNS says, here so wide that cells have one line. readline, which pytest imports,
+# sets it for programs, past os.environ.
+os.environ["COLUMNS"] = "200"
 
 # How fast an example is depends on what else the machine does. Examples depend on the test's code alone, so that a test
 # fails only for what a commit changed; `pytest --hypothesis-profile=explore` tries others.

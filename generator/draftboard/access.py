@@ -17,8 +17,10 @@ from draftboard.files import saved_bytes
 _NOTATION = re.compile(r"^\[(Errno -?\d+|\w+: \w+)\] | \(_ssl\.c:\d+\)$")
 API_KEY = "VLLM_API_KEY"  # The environment variable from which vLLM takes its API key.
 _C = TypeVar("_C", httpx.Client, httpx.AsyncClient)
+_OF_SEVERAL = "All connection attempts failed"  # In httpx' words.
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _HIGHEST_PORT = 65_535
+_MOST_SHOWN = 80  # Characters of an address.
 
 
 @dataclass(frozen=True)
@@ -63,12 +65,17 @@ def parsed_url(given: str) -> httpx.URL:
         url = httpx.URL(given if "://" in given else f"http://{given}")
     except (httpx.InvalidURL, ValueError):
         url = httpx.URL()
-    # The text may hold a password, so no more of it is repeated than its port.
     if url.port is not None and url.port > _HIGHEST_PORT:
-        raise DraftboardError(f"an address is not valid: port {url.port} is above {_HIGHEST_PORT}")
+        raise DraftboardError(f"{_named(given)} is not valid: port {url.port} is above {_HIGHEST_PORT}")
     if url.scheme not in {"http", "https"} or not url.host or url.port == 0 or re.search(r"\s", given):
-        raise DraftboardError("an address is not valid: write host:port or http(s)://host:port")
+        brackets = ", IPv6 in brackets" if given.rpartition("://")[2].count(":") > 1 else ""
+        raise DraftboardError(f"{_named(given)} is not valid: write host:port or http(s)://host:port{brackets}")
     return url
+
+
+def _named(given: str) -> str:
+    """An address that is not valid, unless a password may be in it."""
+    return "an address" if re.search(r"[@?#]", given) else f"the address {given[:_MOST_SHOWN]!r}"
 
 
 def shown(url: httpx.URL) -> str:
@@ -104,8 +111,8 @@ def refusal(answer: httpx.Response) -> str:
         return f"authentication required (HTTP {answer.status_code}): use --token-file"
     if answer.status_code == HTTPStatus.BAD_REQUEST and answer.url.scheme == "http":
         return "plain HTTP rejected (HTTP 400): is it https:// rather than http://?"
-    if answer.is_server_error and (through := _through_proxy(answer.url)):
-        return f"no response (HTTP {answer.status_code}){through}"
+    if answer.is_server_error:
+        return f"no response (HTTP {answer.status_code}){_through_proxy(answer.url) or ': see the log of the server'}"
     return ""
 
 
@@ -120,12 +127,16 @@ def _target(answer: httpx.Response) -> str:
 def reason_of(error: httpx.HTTPError, url: httpx.URL) -> str:
     """Why a request to the address failed, in one line."""
     through = _through_proxy(url)
+    if "mismatch, certificate is not valid for" in str(error):
+        return f"its certificate is not for {url.host}: use the name that it is for"
     if "CERTIFICATE_VERIFY_FAILED" in str(error):
         return "its certificate is not trusted: give the CA with --ca-file"
     if "SSL" in str(error):
         return f"TLS handshake failed: is it http:// rather than https://?{through}"
     if isinstance(error, httpx.ConnectError):
-        return f"cannot connect: {_in_words(error)}{through}"
+        return (
+            f"cannot connect: {_in_words(error).replace(_OF_SEVERAL, 'is it running, and is the port right?')}{through}"
+        )
     if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError):
         other = "is it https:// rather than http://, or another port?" if url.scheme == "http" else "is the port right?"
         return f"connection closed, or not HTTP: {other}{through}"

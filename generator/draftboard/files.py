@@ -11,6 +11,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from draftboard.errors import DraftboardError
 
+STDIN = Path("-")
+"""What a user types for standard input."""
 _SHOWN = 60
 
 
@@ -22,13 +24,18 @@ class Table(BaseModel):
     )
 
 
+def is_pipe(path: Path) -> bool:
+    """Whether standard input is named, as `-`, or a pipe that a shell made: `<(curl ...)`. Both have a writer."""
+    return path == STDIN or str(path).startswith(("/dev/fd/", "/dev/stdin", "/proc/self/fd/"))
+
+
 def saved_bytes(path: Path, what: str, most: int = 1_000_000, *, pipes: bool = False) -> bytes:
     """The content of a file of at most `most` bytes, else DraftboardError; of a regular file unless `pipes` is set."""
     try:
         # A pipe without a writer would block for ever.
         if not pipes and path.exists() and not path.is_file():
             raise DraftboardError(f"{path}: cannot read the {what}: not a regular file")
-        with path.open("rb") as file:
+        with (Path("/dev/stdin") if pipes and path == STDIN else path).open("rb") as file:
             content = file.read(most + 1)
     except OSError as error:
         raise DraftboardError(f"{path}: cannot read the {what}: {error.strerror or error}") from None
@@ -69,7 +76,9 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
     """The file as TOML; DraftboardError where it cannot be read, is too large, or is not TOML."""
     try:
         return tomllib.loads(saved_bytes(path, f"{what} file", pipes=True).decode("utf-8-sig"))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+    except UnicodeDecodeError:
+        raise DraftboardError(f"{path}: not valid TOML: it is not UTF-8 text: save it as UTF-8") from None
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise DraftboardError(f"{path}: not valid TOML: {_one_line(error)}") from None
 
 

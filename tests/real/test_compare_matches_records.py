@@ -118,6 +118,7 @@ def test_the_command_asks_prometheus_and_gates(demo_run: Replay) -> None:
             "'none' is not a selector: with --prometheus, a side is variant=VALUE or spec_method=VALUE",
         ),
         (("spec_method=", "spec_method=ngram"), "'spec_method=' is not a selector"),
+        (("spec_method=ngram", "job=vllm,spec_method=ngram"), "are one model: select two"),
         (("spec_method=eagle", ARMS[1]), "no model for 'spec_method=eagle' "),
         (
             ("job=vllm", ARMS[1]),

@@ -51,6 +51,8 @@ SERVERS: dict[str, dict[str, str]] = {
     "h": {"job": "spelled", "spec_method": "Eagle-3"},
     "i": {"job": "renamed", "spec_method": "eagle3"},
     "j": {"job": "dropped", "spec_method": "eagle3"},
+    "k": {"job": "unlabelled"},
+    "l": {"job": "unlabelled"},  # without speculation
 }
 ACCEPTED: Mapping[str, tuple[int, int]] = {"a": (526, 1_000), "b": (748, 34_000)}
 """Accepted and draft tokens in each scrape interval: 52.6 % and 2.2 %, together 3.64 %."""
@@ -65,6 +67,8 @@ def grown(page: Page, server: str, step: int) -> Iterator[tuple[str, dict[str, s
         if (job := SERVERS[server]["job"]) == "renamed":
             own["model"] = own.pop("model_name")
         if job == "dropped" and name.endswith("_bucket"):
+            continue
+        if server == "l" and "spec_decode" in name:
             continue
         short = name.removeprefix("vllm:spec_decode_").removesuffix("_total")
         each = accepted / 4 if short.endswith("per_pos") else counts.get(short, value / COUNT)
@@ -140,6 +144,17 @@ def test_a_report_never_adds_them_up(replay: Replay) -> None:
     assert any("(env, rack, team)" in note and "reported apart" in note for note in told.notes)
 
 
+def test_a_server_without_speculation_and_without_a_label_is_not_added_to_those_with_it(replay: Replay) -> None:
+    told = report(Recorded(replay.client.url, at=END), replay.settings)
+    (model,) = (one for one in told.models if one.labels["job"] == "unlabelled")
+    assert (model.speculation, model.verdict.says) == (None, None)
+    assert model.verdict.withheld == "servers with and without speculation in one"
+    assert model.verdict.reasons[0].startswith(
+        'Of its servers these do not speculate: l. Label their targets spec_method="none"'
+    )
+    assert not [one for one in told.models if one is not model and "with and without" in str(one.verdict.withheld)]
+
+
 def test_a_comparison_never_adds_them_up(replay: Replay) -> None:
     source = Recorded(replay.client.url, at=END)
     with pytest.raises(DraftboardError, match=r"2 models for 'job=vllm'.*env=prod.*env=staging.*add a label"):
@@ -174,7 +189,7 @@ def test_a_method_by_another_spelling_is_found_and_has_its_own_cost(replay: Repl
     found = about(examination, "of job spelled", 'spec_method="Eagle-3" is compared letter by letter')
     assert yaml.safe_load(found.paste)["relabel_configs"][0]["replacement"] == "eagle3"
     told = report(Recorded(replay.client.url, at=END), replay.settings)
-    assert {model.method for model in told.models} == {"eagle3"}
+    assert {model.method for model in told.models} == {"eagle3", None}
 
 
 def test_a_renamed_label_and_dropped_buckets_are_named_as_that(examination: Examination) -> None:

@@ -138,8 +138,10 @@ def test_many_servers_are_counted_not_listed() -> None:
         (page('{"status": "success", "data": []}'), "not a Prometheus server"),
         (page('{"status": "success"}'), "not a Prometheus server"),
         (page("{}", 401), "--token-file"),
+        (page("no such page", 404), "(HTTP 404 for /api/v1/query): give Prometheus' own address with its path prefix"),
+        (page("<html>bad gateway</html>", 502), "no response (HTTP 502): see the log of the server"),
     ],
-    ids=["a page", "a list", "a list of data", "no data", "a closed door"],
+    ids=["a page", "a list", "a list of data", "no data", "a closed door", "another path", "a failing proxy"],
 )
 def test_a_server_that_is_not_a_prometheus_is_an_error(answer: Answer, words: str) -> None:
     with (

@@ -120,8 +120,12 @@ def test_a_notebook_whose_loop_runs_already_may_ask_too() -> None:
         (page("{}", 400, Content_Type="application/json; charset=utf-8"), "/metrics?model=NAME"),
         (page("", 401), "(HTTP 401): use --token-file"),
         (page("", 403), "(HTTP 403): use --token-file"),
-        (page("", 404), "no page of metrics (HTTP 404)"),
-        (page("", 500), "(HTTP 500)"),
+        (page("", 404), "no page of metrics (HTTP 404): give the address that Prometheus scrapes"),
+        (page("", 500), "no response (HTTP 500): see the log of the server"),
+        (
+            page('prometheus_build_info{version="3.5.0"} 1\n'),
+            "Prometheus' own metrics: to read the servers that it scrapes",
+        ),
         (page(b"\x1f\x8b\x08", Content_Encoding="gzip"), "compressed"),
         (page(b"\xff\xfe\x00"), "binary"),
         (page("<html></html>"), "HTML"),
@@ -151,6 +155,15 @@ def test_a_certificate_that_nobody_signed_needs_the_file_that_says_so(certificat
             scrape([f"https://{place}"])
         (read,) = scrape([f"https://{place}"], Access.from_files(ca_file=trusted))
     assert any(name.startswith(VLLM) for name in read.by_name)
+
+
+def test_a_certificate_of_another_name_is_named_as_that(certificate: tuple[Path, ssl.SSLContext]) -> None:
+    trusted, server = certificate
+    with (
+        answering(page(LOAD), server) as place,
+        pytest.raises(DraftboardError, match="its certificate is not for localhost: use the name that it is for"),
+    ):
+        scrape([f"https://{place.replace('127.0.0.1', 'localhost')}"], Access.from_files(ca_file=trusted))
 
 
 def test_a_token_is_sent_and_never_shown(token: Path) -> None:

@@ -576,7 +576,7 @@ def test_servers_that_fail_are_listed_and_do_not_lengthen_the_window(monkeypatch
         found = report(Servers((failing, place), Duration(30)), sleep=clock.sleep)
     assert found.seconds == pytest.approx(30, abs=0.1)
     assert found.sources == (f"http://{place}/metrics",)
-    assert found.notes == (f"http://{failing}/metrics: no page of metrics (HTTP 503) (left out)",)
+    assert found.notes == (f"http://{failing}/metrics: no response (HTTP 503): see the log of the server (left out)",)
     assert only(found).model == "tiny"
 
 
@@ -593,7 +593,7 @@ def test_a_server_that_dies_in_the_window_is_listed_and_costs_the_others_no_part
     with answering(dying) as one, answering(answer(LOAD.read_text())) as two:
         found = report(Servers((one, two)), sleep=later)
     assert len(only(found).parts) == 20
-    assert found.notes == (f"http://{one}/metrics: no page of metrics (HTTP 500) (left out)",)
+    assert found.notes == (f"http://{one}/metrics: no response (HTTP 500): see the log of the server (left out)",)
 
 
 def test_servers_that_all_fail_are_an_error() -> None:

@@ -19,6 +19,8 @@ SETTINGS = (
     *("[slo]\nerrors = 0.99", "[slo]\nerrors = { objective = 2 }", '[links]\ngrafana = "x"', "[alerts.Bogus]"),
     *('[alerts.VLLMErrors]\nseverity = "page"', "[alerts.VLLMErrors]\nbogus = 1", '[severities]\ncritical = "info"'),
     *('[all_alerts]\nannotations = { a = "{{ .Nope" }', '[all_alerts]\nlabels = { job = "x" }'),
+    *('[all_alerts]\nannotations = { a = "{{ $labels.a | humanise }}" }', '[draft_cost.by_method]\n"Eagle-3" = 0.1'),
+    *('[severities]\nCritical = "page"', '[labels]\nscope = ["a-b"]', "[cost]\nprice_per_gpu_hour = -2"),
     *('[stack.notify]\ncritical = ["fax"]', '[stack.notify]\ncritical = ["email"]', "[managed]\ndatasource = 1"),
 )
 """Settings files with one mistake each."""

@@ -5,7 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from draftboard.output import Bar, Document, Table, Text, columns, show
+from draftboard.cli.screen import console as console_of_command
+from draftboard.output import Bar, Bullets, Document, Table, Text, columns, show
 
 ALERTS = Table(
     columns("From", "To", "Severity", "Alert", numbers=["Value"]) + columns("What"),
@@ -78,3 +79,15 @@ def test_bars_are_as_long_as_their_share_where_the_terminal_knows_ascii_only() -
     paper.seek(0)
     (row,) = (line for line in paper.read().splitlines() if "1,234" in line)
     assert row.count("#") == 8
+
+
+def test_in_a_pipe_tables_have_100_columns_and_a_sentence_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("COLUMNS")
+    long = "word " * 40 + "end"
+    wide = Table(columns("", "What"), (("a", long),))
+    show(Document((Bullets((long,)), wide)), console_of_command())
+    bullet, *table = capsys.readouterr().out.splitlines()
+    assert bullet == f"  - {long}"
+    assert 90 < max(map(len, table)) <= 100

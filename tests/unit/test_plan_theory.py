@@ -43,10 +43,11 @@ def test_no_alpha_breaks_even_when_a_step_costs_more_than_all_its_tokens() -> No
     assert theory.break_even_alpha(4, 1.5) is None
 
 
-def test_on_ties_the_shorter_draft_is_best_and_plain_decoding_before_any() -> None:
+def test_on_ties_the_shorter_draft_is_best_and_exactly_at_break_even_it_pays() -> None:
     # 1.875 / 1.5 = 2.5 / 2 = 1.25, and 1.5 / 1.5 = 1
     assert theory.best_k((0.875, 0.625), 0.5) == (1, 1.25)
-    assert theory.best_k((0.5, 0.5), 0.5) == (0, 1.0)
+    assert theory.best_k((0.5, 0.5), 0.5) == (1, 1.0)
+    assert theory.best_k((0.49, 0.49), 0.5) == (0, 1.0)
 
 
 def test_at_the_measured_k_a_step_costs_what_was_measured_and_a_shorter_one_its_share() -> None:

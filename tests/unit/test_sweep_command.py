@@ -212,7 +212,7 @@ def test_a_server_that_breaks_half_way_leaves_what_is_done_and_ends_with_2(capsy
         (("h:1", "--concurrency", "1000"), "--concurrency"),
         (("h:1", "--timeout", "2d"), "at most 1d"),
         (("h:1", "--prompts", "absent"), "absent: cannot read the prompts"),
-        (("ftp://h",), "an address is not valid"),
+        (("ftp://h",), "the address 'ftp://h' is not valid"),
     ],
 )
 def test_a_command_that_makes_no_sense_ends_with_2(

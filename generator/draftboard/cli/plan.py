@@ -10,7 +10,7 @@ import click
 
 from draftboard import plan as plans
 from draftboard.alerts import load
-from draftboard.cli.shared import FILE, Command, config_option, json_options, print_result
+from draftboard.cli.shared import FILE, Command, Number, config_option, json_options, print_result
 from draftboard.errors import DraftboardError
 from draftboard.settings import Settings, method_of
 
@@ -57,12 +57,12 @@ def _vocabulary(_context: click.Context, _option: click.Parameter, path: Path | 
 def _model(name: str) -> Callable[[Command], Command]:
     dtypes = click.Choice(get_args(plans.vram.Dtype))
     return _options(
-        _option(f"--{name}-params", type=float, help=f"Billions of parameters of the {name}."),
+        _option(f"--{name}-params", type=Number(), help=f"Billions of parameters of the {name}."),
         _option(f"--{name}-dtype", type=dtypes, default="bf16", help=f"Data type of the {name}'s weights."),
         _option(f"--{name}-layers", type=int, help=f"num_hidden_layers in config.json of the {name}."),
         _option(f"--{name}-kv-heads", type=int, help="num_key_value_heads in config.json."),
         _option(f"--{name}-head-dim", type=int, help="head_dim, or hidden_size / num_attention_heads."),
-        _option(f"--{name}-kv-kib-per-token", type=float, help="KV cache per token in KiB, instead of these three."),
+        _option(f"--{name}-kv-kib-per-token", type=Number(), help="KV cache per token in KiB, instead of these three."),
     )
 
 
@@ -71,7 +71,7 @@ _memory = _options(
     _model("target"),
     _model("draft"),
     _option("--gpus", type=int, help="GPUs per copy of the target."),
-    _option("--gpu-gb", type=float, help="Memory per GPU, in GB (1e9 bytes)."),
+    _option("--gpu-gb", type=Number(), help="Memory per GPU, in GB (1e9 bytes)."),
     _option("--gpu-memory-utilization", default=plans.vram.UTILIZATION, help="vLLM's option of that name."),
     _option("--overhead-gb", default=0.0, help="Memory per GPU for activations, CUDA graphs and others, in GB."),
     _option("--kv-dtype", type=_kv_dtypes, default="bf16", help="Data type of the KV cache."),
@@ -80,14 +80,14 @@ _memory = _options(
     _option("--draft-tp", type=int, help="Tensor parallel size of the draft. Default: the target's."),
 )
 _acceptance = _options(
-    _option("--alpha", type=float, help="Probability that a drafted token is accepted; not the acceptance rate."),
+    _option("--alpha", type=Number(), help="Probability that a drafted token is accepted; not the acceptance rate."),
     _option("--survival", metavar="P,P,...", callback=_shares, help="Survival by position: .9,.85,.7."),
-    _option("--cost-ratio", type=float, help="c: time of one drafted token / one target step. Default: settings."),
+    _option("--cost-ratio", type=Number(), help="c: time of one drafted token / one target step. Default: settings."),
     _option("--method", help="Drafting method, for the c of the settings: eagle3, ngram, ..."),
 )
 _speedup = _options(
     _acceptance,
-    _option("--verify-inflation", type=float, help="v: time of a verify step / a plain step. Default: settings."),
+    _option("--verify-inflation", type=Number(), help="v: time of a verify step / a plain step. Default: settings."),
     _option("--max-k", type=int, help="Longest draft. Default: the settings', or one beyond --survival."),
 )
 
@@ -135,10 +135,10 @@ def schedule(given: _Given) -> plans.basis.Plan:
 
 
 @plan.command()
-@_option("--speedup", type=float, help="Measured: throughput with speculation / without, at the same load.")
-@_option("--tokens-per-second", type=float, help="Measured throughput without speculation.")
-@_option("--speculative-tokens-per-second", type=float, help="Measured throughput with speculation.")
-@_option("--gpu-hour-price", type=float, help="Price of one GPU for an hour, in any currency.")
+@_option("--speedup", type=Number(), help="Measured: throughput with speculation / without, at the same load.")
+@_option("--tokens-per-second", type=Number(), help="Measured throughput without speculation.")
+@_option("--speculative-tokens-per-second", type=Number(), help="Measured throughput with speculation.")
+@_option("--gpu-hour-price", type=Number(), help="Price of one GPU for an hour, in any currency.")
 @_option("--gpus", default=1, help="GPUs that serve without speculation.")
 @_option("--extra-gpus", default=0, help="GPUs that speculation needs on top.")
 @_option("--lost-concurrency", default=0.0, help="Share of requests lost to memory (`plan vram`); with --speedup.")
@@ -178,8 +178,8 @@ def vram(given: _Given) -> plans.basis.Plan:
 @_option("--draft-tokenizer", type=FILE, callback=_vocabulary, help="The draft's tokenizer.json.")
 @_option("--target-vocab-size", type=int, help="vocab_size of the target's config.json.")
 @_option("--draft-vocab-size", type=int, help="vocab_size of the draft's config.json.")
-@_option("--temperature", type=float, help="Sampling temperature of production.")
-@_option("--validated-temperature", type=float, help="Temperature at which acceptance was measured.")
+@_option("--temperature", type=Number(), help="Sampling temperature of production.")
+@_option("--validated-temperature", type=Number(), help="Temperature at which acceptance was measured.")
 @_option("--slo", type=click.Choice(get_args(plans.decide.Slo)), help="The latency or throughput to improve.")
 @config_option
 @_printed

@@ -175,6 +175,7 @@ def source_of_pages(
         require(not sources, "--before and --after cannot be combined with server or page arguments")
         return Pages(before, after, window)
     require(bool(sources), "give a server (host:port or URL), a saved page, or --prometheus URL")
+    require(sources.count("-") <= 1, "standard input (-) can be read once: give the other page as a file")
     saved = [source for source in sources if is_saved(source)]
     if not saved:
         return Servers(sources, window or READING, access)

@@ -11,7 +11,8 @@ from rich.console import Console
 from draftboard.cli.shared import print_line
 from draftboard.output import Progress, escape
 
-_WIDE = 200
+_PIPED = 100
+"""Columns of a table in a pipe: what most terminals, logs and pagers show in one line."""
 
 
 class _Console(Console):
@@ -20,11 +21,16 @@ class _Console(Console):
 
 
 def console() -> Console:
-    """Colours and the terminal's width on a terminal; plain when piped, and as wide as COLUMNS says, else wide."""
+    """Colours and the terminal's width on a terminal.
+
+    In a pipe plain, sentences in one line each, and tables as wide as COLUMNS says, else 100.
+    """
     if sys.stdout.isatty():
         return _Console()
     columns = os.environ.get("COLUMNS", "")
-    return _Console(width=int(columns) if columns.isdigit() and int(columns) else _WIDE, highlight=False)
+    return _Console(
+        width=int(columns) if columns.isdigit() and int(columns) else _PIPED, highlight=False, soft_wrap=True
+    )
 
 
 @contextmanager

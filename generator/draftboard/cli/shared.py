@@ -83,8 +83,14 @@ def print_line(text: str, *, err: bool = False) -> None:
 class Number(click.FloatRange):
     """A number within bounds; unlike click's range, it refuses NaN."""
 
+    name = "number"
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:  # noqa: ANN401
         """As click does, but for NaN."""
+        try:
+            float(value)
+        except ValueError:
+            self.fail(f"{value!r} is not a number: write digits only, in the unit that --help names", param, ctx)
         number: float = super().convert(value, param, ctx)
         if math.isnan(number):
             self.fail("must be a number", param, ctx)

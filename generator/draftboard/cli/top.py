@@ -1,5 +1,6 @@
 """`top`: a live page in the terminal."""
 
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -42,6 +43,7 @@ def top_command(
     from draftboard.reading import Recorded, Servers
     from draftboard.top import look
 
+    require(sys.stdin.isatty() and sys.stdout.isatty(), "top requires a terminal: `draftboard report` prints once")
     require(bool(sources) != (prometheus is not None), "give servers (host:port or URL), or --prometheus URL")
     app = optional_module("draftboard.top.app", "top requires", "top")
     pause, access = every or _EVERY, Access.from_files(token_file, ca_file)

@@ -147,7 +147,10 @@ def recorded(
         pairs = {(name.strip(), text.strip()) for name, _, text in wanted}
         fitting = [model for model, carried in own if pairs <= carried.items()]
         chosen.append(_one(whole, fitting, selector, whole.sources[0]))
-    return chosen[0], chosen[1]
+    baseline, candidate = chosen
+    if baseline.model is candidate.model:
+        raise DraftboardError(f"{_quoted(selectors[0])} and {_quoted(selectors[1])} are one model: select two")
+    return baseline, candidate
 
 
 def _only(whole: Report, model: str, where: str) -> Side:

@@ -62,6 +62,8 @@ class Examination(Described):
     findings: tuple[Finding, ...]
     write_instead: str = ""
     """Without dead flags and keys, and without credentials; empty where nothing changes."""
+    examined: bool = True
+    """Whether there was anything to examine."""
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -104,10 +106,11 @@ def document(diagnosis: Diagnosis) -> Document:
         ordered = [finding for severity in Severity for finding in examination.findings if finding.severity is severity]
         bad = Counter(finding.severity for finding in ordered if finding.severity is not Severity.NOTE)
         says = ", ".join(f"{count} {severity.value}{'s' * (count > 1)}" for severity, count in bad.items())
-        worst = _STATUS[next(iter(bad))] if bad else Status.GOOD
+        well = "all well" if examination.examined else "nothing to examine"
+        worst = _STATUS[next(iter(bad))] if bad else Status.GOOD if examination.examined else Status.QUIET
         rows = ((Text(f.severity.value, _STATUS[f.severity]), f.where, f.what, f.fix) for f in ordered)
         table = Table(columns("", "Where", "What", "What to do"), tuple(rows))
-        blocks += [Heading(examination.looked_at, Text(says or "all well", worst)), table]
+        blocks += [Heading(examination.looked_at, Text(says or well, worst)), table]
         blocks += _stays_empty(examination.findings)
         for paste in dict.fromkeys(finding.paste for finding in examination.findings if finding.paste):
             blocks += [Sentence("To copy:"), Verbatim(paste)]

@@ -43,7 +43,7 @@ def examine_manifest(path: Path, settings: Settings, release: Release = UNKNOWN)
         for number, document in enumerate(documents, 1)
         for place, text, of_image in _commands(document, f"document {number}" if len(documents) > 1 else "")
     )
-    return found or (Examination(f"{path}: no command line of vLLM", ()),)
+    return found or (Examination(f"{path}: no command line of vLLM", (), examined=False),)
 
 
 def _examined(where: str, text: str, settings: Settings, release: Release) -> Examination:

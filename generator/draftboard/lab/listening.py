@@ -29,7 +29,9 @@ class Listener(ThreadingMixIn, WSGIServer):
         try:
             super().__init__((host, port), _Handler)
         except OSError as error:
-            raise DraftboardError(f"{host}:{port}: cannot listen: {error.strerror}; name another --port") from None
+            raise DraftboardError(
+                f"{host}:{port}: cannot listen: {error.strerror}; name another --host or --port"
+            ) from None
         self.set_app(answer)
 
 

@@ -57,9 +57,7 @@ def _print(document: Document, console: Console) -> None:
                 console.print(_styled(*block))
             case Bullets():
                 for line in block.lines:
-                    grid = table.Table.grid("", table.Column(overflow="fold"), padding=(0, 1, 0, 0))
-                    grid.add_row(_styled("  -", block.status), _styled(line, block.status))
-                    console.print(grid)
+                    console.print(_bullet(line, block.status, console))
             case Table():
                 _show_table(block, console)
             case Note():
@@ -68,10 +66,19 @@ def _print(document: Document, console: Console) -> None:
                 console.print(text.Text(escape.verbatim(block.text)), soft_wrap=True)
 
 
+def _bullet(line: str, status: Status, console: Console) -> text.Text | table.Table:
+    """A line with its mark; one that is broken continues beside the mark."""
+    if console.soft_wrap:
+        return text.Text.assemble(_styled("  - ", status), _styled(line, status))
+    grid = table.Table.grid("", table.Column(overflow="fold"), padding=(0, 1, 0, 0))
+    grid.add_row(_styled("  -", status), _styled(line, status))
+    return grid
+
+
 def _show_table(block: Table, console: Console) -> None:
     if drawn := _drawn(block, console):
         for part in drawn:
-            console.print(part)
+            console.print(part, soft_wrap=False)
         return
     if block.title:
         console.print(text.Text(escape.terminal(block.title), "bold"))

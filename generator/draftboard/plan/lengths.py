@@ -101,7 +101,7 @@ def plan_draft_length(
     gain = settings.thresholds.gain
     k, _ = theory.best_k(planned, c, v, gain)
     best, more = lengths[k - 1] if k else None, lengths[-1] if extrapolates else None
-    verdict = "Leave speculation off: no k up to the longest planned is expected to be faster than plain decoding."
+    verdict = "Leave speculation off: no k up to the longest planned is expected to be as fast as plain decoding."
     if best is not None:
         says = expected_speedup.step_of(best.speedup, settings).says
         verdict = f"k = {best.k}: expected speedup {best.speedup:.2f} ({says})."
@@ -187,7 +187,7 @@ def plan_schedule(settings: Settings, survival: Sequence[float], cost: Term, cur
     longest, last = max(each.k for each in ranges), ranges[-1]
     entries = tuple((each.first, each.last, each.k) for each in ranges)
     notes = [f"v is taken as measured at K = {at}; of a shorter draft, by its share of the verified tokens."]
-    verdict = "Leave speculation off: at no batch size is it expected to be faster than plain decoding."
+    verdict = "Leave speculation off: at no batch size is it expected to be as fast as plain decoding."
     if longest:
         off = ", ".join(f"{each.first} to {each.last}" for each in ranges if not each.k)
         verdict = "Speculation is expected to pay at every batch size that was given."

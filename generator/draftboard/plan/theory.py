@@ -60,10 +60,10 @@ def speedup_at(survival: Sequence[float], cost: float, inflation: float = 1.0) -
 
 
 def best_k(survival: Sequence[float], cost: float, inflation: float = 1.0, gain: float = 0.0) -> tuple[int, float]:
-    """The smallest k within `gain` of the highest speedup, and its speedup; 0 and 1 where none beats plain decoding."""
+    """The smallest k within `gain` of the highest speedup, and its speedup; 0 and 1 where none is as fast as plain."""
     at_each = speedup_at(survival, cost, inflation)
     enough = (1 - gain) * max(at_each)
-    candidates = ((k, speedup) for k, speedup in enumerate(at_each) if k and speedup > 1 and speedup >= enough)
+    candidates = ((k, speedup) for k, speedup in enumerate(at_each) if k and speedup >= max(enough, 1.0))
     return next(candidates, (0, 1.0))
 
 

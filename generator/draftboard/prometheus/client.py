@@ -130,7 +130,8 @@ class Client:
     ) -> list[_Row]:
         """The rows of a part of the answer; long questions have parameters, which do not fit into an address."""
         try:
-            answer = json.loads(self._content(question, parameters))
+            status, content = self._content(question, parameters)
+            answer = json.loads(content)
         except httpx.HTTPError as error:
             reason = _short(reason_of(error, self._http.base_url))
             raise DraftboardError(f"{self.url}: no response from Prometheus: {reason}") from None
@@ -147,10 +148,13 @@ class Client:
                     ) from None
             case {"error": reason}:
                 raise DraftboardError(f"{self.url}: Prometheus rejects the query: {_short(reason)}")
-        raise DraftboardError(f"{self.url}: not a Prometheus server")
+        raise DraftboardError(
+            f"{self.url}: not a Prometheus server (HTTP {status} for /api/v1/{question.partition('?')[0]}): "
+            "give Prometheus' own address with its path prefix, not that of Grafana or of a page"
+        )
 
-    def _content(self, question: str, parameters: dict[str, Any] | None) -> bytes:
-        """What it answers, within limits of size and time."""
+    def _content(self, question: str, parameters: dict[str, Any] | None) -> tuple[int, bytes]:
+        """How and what it answers, within limits of size and time."""
         content, until = bytearray(), time.monotonic() + _MOST_SECONDS
         method = "POST" if parameters else "GET"
         with self._http.stream(method, f"/api/v1/{question}", data=parameters) as response:
@@ -165,4 +169,4 @@ class Client:
                     raise DraftboardError(
                         f"{self.url}: the response exceeds {_MOST_BYTES / 1e6:g} MB or {_MOST_SECONDS:g} s"
                     )
-        return bytes(content)
+        return response.status_code, bytes(content)

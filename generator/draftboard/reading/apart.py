@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from draftboard.catalogue import serving
+from draftboard.catalogue import serving, speculation
 from draftboard.expr.nodes import Raw
 from draftboard.expr.scope import Edition, Scope
 from draftboard.expr.to_promql import promql_of
@@ -74,6 +74,23 @@ def separated(
         own = [row for row in rows if not model or row.labels.get(settings.labels.model_name, "") == model]
         found |= {(one.model, one.label): one for one in _at_once(own, settings, past=since is not None)}
     return tuple(found[key] for key in sorted(found, key=lambda key: (sorted(key[0]), key[1])))
+
+
+def plain_among(client: Client, settings: Settings, at: float) -> Mapping[Labels, tuple[str, ...]]:
+    """Servers that do not speculate, by the labels of a model whose records add them to servers that do."""
+    if not settings.dialect.is_plain_known or not settings.dialect.spelled(_PRESENT):
+        return {}
+    names, scope = settings.labels, Scope(settings, edition=Edition.ONCE)
+    present, drafting = (
+        {
+            (frozenset((name, row.labels[name]) for name in names.model_level if row.labels.get(name)), place)
+            for row in client.query(promql_of(Raw(metric), scope), at)
+            if (place := row.labels.get(names.instance, ""))
+        }
+        for metric in (_PRESENT, speculation.DRAFTS)
+    )
+    mixed = {key for key, _ in drafting} & {key for key, _ in present - drafting}
+    return {key: tuple(sorted(place for own, place in present - drafting if own == key)) for key in mixed}
 
 
 def _at_once(rows: Iterable[Series], settings: Settings, *, past: bool) -> Iterator[Apart]:

@@ -19,7 +19,7 @@ import httpx
 from draftboard.access import Access, client, parsed_url, reason_of, refusal, shown
 from draftboard.durations import READING, Duration
 from draftboard.errors import DraftboardError
-from draftboard.files import saved_bytes
+from draftboard.files import STDIN, is_pipe, saved_bytes
 from draftboard.reading.page import Names, Page, read
 
 T = TypeVar("T")
@@ -33,10 +33,6 @@ _ADDRESS = re.compile(r".*(://|@)|[^/]+:\d+(/|$)", re.DOTALL)
 _SHOWN = 120
 
 
-STDIN = Path("-")
-"""What a user types for standard input."""
-
-
 @dataclass(frozen=True)
 class Limits:
     """Bounds of one page."""
@@ -46,6 +42,8 @@ class Limits:
 
 
 _NOBODY, _USUAL = Access(), Limits()
+_ELSEWHERE = "give the address that Prometheus scrapes; vLLM's ends in /metrics"
+_OF_PROMETHEUS = "prometheus_build_info"
 _SMALL = Limits(bytes=10_000, seconds=5.0)
 
 
@@ -114,11 +112,6 @@ def is_saved(name: str) -> bool:
     raise DraftboardError(f"{text}: {reason}, and not an address: write host:port or http(s)://host:port")
 
 
-def is_pipe(path: Path) -> bool:
-    """Whether standard input is named, as `-`, or a pipe that a shell made: `<(curl ...)`. Both have a writer."""
-    return path == STDIN or str(path).startswith(("/dev/fd/", "/dev/stdin", "/proc/self/fd/"))
-
-
 def metrics_url(given: str) -> httpx.URL:
     """The page of a server named as `host:port`, by a base address, or by the page's own; else DraftboardError."""
     url = parsed_url(given)
@@ -171,10 +164,10 @@ def scrape_each(
 
 def load(path: Path, limits: Limits = _USUAL) -> Page:
     """A saved page; DraftboardError where it cannot be read, is too large, or is not a page of metrics."""
-    given, name = (Path("/dev/stdin"), "standard input") if path == STDIN else (path, str(path))
+    name = "standard input" if path == STDIN else str(path)
     if path == STDIN and sys.stdin and sys.stdin.isatty():
         raise DraftboardError("standard input is a terminal: pipe a page into the command, as in curl ... | draftboard")
-    content = saved_bytes(given, "page of metrics", limits.bytes, pipes=is_pipe(path))
+    content = saved_bytes(path, "page of metrics", limits.bytes, pipes=is_pipe(path))
     return read(_decoded(_unpacked(content, path, limits), name), name)
 
 
@@ -215,8 +208,14 @@ async def _page(http: httpx.AsyncClient, url: httpx.URL, limits: Limits, names: 
     text, kind = await _response(http, url, limits)
     at, openmetrics = time.time(), "openmetrics" in kind
     if len(text) > _LARGE:  # Others are answered meanwhile.
-        return await asyncio.to_thread(read, text, shown(url), at, openmetrics=openmetrics, names=names)
-    return read(text, shown(url), at, openmetrics=openmetrics, names=names)
+        page = await asyncio.to_thread(read, text, shown(url), at, openmetrics=openmetrics, names=names)
+    else:
+        page = read(text, shown(url), at, openmetrics=openmetrics, names=names)
+    if page.dialect is None and _OF_PROMETHEUS in page.by_name:
+        raise DraftboardError(
+            f"{page.source}: Prometheus' own metrics: to read the servers that it scrapes, use --prometheus"
+        )
+    return page
 
 
 async def _response(http: httpx.AsyncClient, url: httpx.URL, limits: Limits) -> tuple[str, str]:
@@ -250,7 +249,7 @@ def _require_ok(answer: httpx.Response, name: str) -> None:
     if reason := refusal(answer):
         raise DraftboardError(f"{name}: {reason}")
     if answer.status_code != HTTPStatus.OK:
-        raise DraftboardError(f"{name}: no page of metrics (HTTP {answer.status_code})")
+        raise DraftboardError(f"{name}: no page of metrics (HTTP {answer.status_code}): {_ELSEWHERE}")
     if answer.headers.get("Content-Encoding", "identity") != "identity":
         raise DraftboardError(
             f"{name}: response is compressed despite Accept-Encoding: identity; use the server's own address"

@@ -16,7 +16,7 @@ from draftboard.expr.vector import Labels, Vector, dropped, kept, value_of
 from draftboard.history import Change
 from draftboard.output import Progress
 from draftboard.prometheus import Client
-from draftboard.reading import Numbers, Reader, Recorded, kept_apart, separated
+from draftboard.reading import Numbers, Reader, Recorded, kept_apart, plain_among, separated
 from draftboard.report.classes import Figures, classes_of
 from draftboard.report.judge import engine_report, missing_of_dialect, missing_positions, model_report
 from draftboard.report.objects import SCHEMA_VERSION, Broken, EngineReport, ModelReport, Origin, Report
@@ -66,6 +66,7 @@ def of_prometheus(source: Recorded, settings: Settings, method: str, *, engines:
             *(settings, span.seconds, models, by_engine, queries.broken(), parts, changes),
             steps=queries.steps(),
             classes=queries.classes(),
+            plain=plain_among(client, settings, at),
         )
         url = client.url
     keys = models.keys(*_KEYS)
@@ -126,6 +127,7 @@ class _Answer:
     changes: Mapping[Labels, Change]
     steps: Mapping[Labels, tuple[Stretch, ...]]
     classes: Mapping[Labels, tuple[Figures, Figures, Figures]]
+    plain: Mapping[Labels, tuple[str, ...]]
 
     def model(self, key: Labels) -> ModelReport:
         """The entry of a model."""
@@ -133,7 +135,10 @@ class _Answer:
         method, model = labels.pop(names.spec_method, ""), labels.pop(names.model_name, "")
         baselines = self._baselines.get(kept(key, (*names.scope, names.model_name)), ())
         case = replace(
-            self._case(self.models.of(key), "its engines together"), baselines=baselines, steps=self.steps.get(key, ())
+            self._case(self.models.of(key), "its engines together"),
+            baselines=baselines,
+            steps=self.steps.get(key, ()),
+            plain=self.plain.get(key, ()),
         )
         engines = tuple(self._engines(case.numbers, self.engines)) if self.engines else ()
         own = self.parts.get(key, ())

@@ -191,7 +191,7 @@ def judge(case: Case) -> objects.Judged:
         state=now.code.says,
         verdict=result,
         sample=sample,
-        speculation=_speculation(case, result) if sample else None,
+        speculation=_speculation(case, result) if sample and not case.plain else None,
         latency=latency,
         traffic=_traffic(case),
         waiting=_waiting(case, latency.first_token),

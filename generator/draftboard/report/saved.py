@@ -8,7 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from draftboard import output
 from draftboard.errors import DraftboardError
-from draftboard.files import saved_bytes
+from draftboard.files import is_pipe, saved_bytes
 from draftboard.report.objects import SCHEMA_VERSION, Report
 
 _REPORT = TypeAdapter(Report)
@@ -16,7 +16,7 @@ _MOST_BYTES = 32_000_000
 _BEGINS_A_PAGE = b"# "
 _A_PAGE = (
     "{path}: a saved /metrics page, not a report. Make a report of two pages of that server, `draftboard report "
-    "BEFORE AFTER --json`, or compare the addresses of running servers"
+    "--before PAGE --after PAGE --json`, or compare the addresses of running servers"
 )
 _LARGEST = 1e30
 _LATEST = 253_402_300_799  # The end of the year 9999, after which nothing can be shown as a date.
@@ -29,7 +29,7 @@ def schema() -> str:
 
 def load_report(path: Path) -> Report:
     """A report that was saved as JSON. DraftboardError: the file cannot be read, or holds no report of this version."""
-    content = saved_bytes(path, "report", _MOST_BYTES)
+    content = saved_bytes(path, "report", _MOST_BYTES, pipes=is_pipe(path))
     if content.startswith(_BEGINS_A_PAGE):
         raise DraftboardError(_A_PAGE.format(path=path))
     try:

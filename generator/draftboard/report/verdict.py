@@ -29,6 +29,9 @@ _BY_LENGTH = frozenset(ADVICE[row].says for row in (*Change, "drafter", "measure
 """Advice that rests on costs, or names the drafter where costs are not known to allow better."""
 REFUTED = "measurements contradict each other"
 """Where numbers of one page disprove what was measured against the baseline."""
+_MIXED = "servers with and without speculation in one"
+_PLAIN = 'Of its servers these do not speculate: {}. Label their targets {}="{}", or start them with speculation'
+_NAMED = 3
 _SOONER = Code(SOONER.value, f"{SOONER.says} ({MEASURED})", SOONER.status)
 _FASTER = VERDICT.choices[f"{measured_speedup.bands[-1].name}, {MEASURED}"]
 _RESTS_ON = {
@@ -64,6 +67,7 @@ class Case:
     v0: bool = False  # Whether vLLM's V0 engine exposes it.
     baselines: tuple[Numbers, ...] = ()  # Of the model's servers without speculation.
     steps: tuple[Stretch, ...] = ()  # Its own, at as many loads as are known.
+    plain: tuple[str, ...] = ()  # Servers without speculation whose numbers are added to those of servers with it.
 
     @property
     def settings(self) -> Settings:
@@ -81,6 +85,11 @@ def interval_of(case: Case) -> Estimate | None:
 def verdict_of(case: Case) -> objects.Verdict:
     """The verdict of the records, unless counters contradict each other; with reasons, or why it is withheld."""
     chosen = VERDICT.of(case.numbers.value(verdict)) or VERDICT.choices["unknown"]
+    if case.plain:
+        first, more = ", ".join(case.plain[:_NAMED]), len(case.plain) - _NAMED
+        plain = f"{first} and {more} more" if more > 0 else first
+        reason = _PLAIN.format(plain, case.settings.labels.spec_method, case.settings.methods.baseline)
+        return objects.Verdict(says=None, advice=None, reasons=(reason,), withheld=_MIXED)
     if case.broken:
         chosen = VERDICT.choices["contradiction"]
     if not chosen.basis and not (chosen is _UNKNOWN_LOAD and case.steps):

@@ -1,10 +1,20 @@
 """What drafting, verifying and serving cost."""
 
-from pydantic import Field
+from typing import Self
+
+from pydantic import Field, model_validator
 
 from draftboard.evidence import End, assumed_ranges, cheap, dear
 from draftboard.files import Table
-from draftboard.settings.fields import AboveZero, Currency, InflationByBatch, MethodName, ModelPattern, Ratio
+from draftboard.settings.fields import (
+    AboveZero,
+    Currency,
+    InflationByBatch,
+    MethodName,
+    ModelPattern,
+    Ratio,
+    plain_spelling,
+)
 
 
 class DraftCost(Table):
@@ -29,6 +39,15 @@ class DraftCost(Table):
     between."""
     calibrated: tuple[MethodName, ...] = Field(default=(), strict=False, max_length=32)
     """Methods whose costs were measured, as `draftboard calibrate` does: their verdicts say so."""
+
+    @model_validator(mode="after")
+    def _one_spelling(self) -> Self:
+        spellings = dict[str, str]()
+        for name in (*self.by_method, *self.calibrated):
+            known = spellings.setdefault(plain_spelling(name), name)
+            if known != name:
+                raise ValueError(f"{name!r} is another spelling of {known!r}, and labels are compared letter by letter")
+        return self
 
     @property
     def is_assumed(self) -> bool:

@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer
 
 from draftboard.durations import Duration
+from draftboard.settings.templated import checked_template
 
 LONGEST_DRAFT = 99  # Drafted tokens a step that anything is computed for: far more than any drafter drafts.
 _MATCHER = re.compile(r'\s*([a-zA-Z_][a-zA-Z0-9_]*)\s*(=~|!~|!=|=)\s*"([^"\\$\n{}]*)"\s*')
@@ -64,28 +65,15 @@ _Duration = Annotated[Duration, BeforeValidator(_duration), PlainSerializer(str)
 Positive = Annotated[_Duration, _at_most("366d", above=0)]
 Delay = Annotated[_Duration, _at_most("7d")]
 OneLine = Annotated[str, written(r"[^\x00-\x1f\x7f]{1,1000}", "must be one line of 1 to 1000 characters")]
-_ACTION = re.compile(r"""\{\{-?\s*((?:"[^"]*"|`[^`]*`|'[^']*'|(?!\}\}|\{\{)[^"`'])*?)\s*-?\}\}""")
-_OPENS = ("if", "with", "range")
-
-
-def _template(value: str) -> str:
-    """Refuse what Prometheus would refuse of a template: an action that is not closed, or a block without its end."""
-    rest, depth = _ACTION.sub("", value), 0
-    if "{{" in rest or "}}" in rest:
-        raise ValueError("has a template that is not closed: write {{ ... }}, and quotes in pairs")
-    for word in (action.split(maxsplit=1)[0] if action else "" for action in _ACTION.findall(value)):
-        if not word:
-            raise ValueError("has an empty template {{ }}: write {{ $labels.name }}, for example")
-        depth += (word in _OPENS) - (word == "end")
-        if depth < 0:
-            raise ValueError("has {{ end }} without {{ if }}, {{ with }} or {{ range }}")
-    if depth:
-        raise ValueError("has {{ if }}, {{ with }} or {{ range }} without {{ end }}")
-    return value
-
-
-Templated = Annotated[OneLine, AfterValidator(_template)]
+Templated = Annotated[OneLine, AfterValidator(checked_template)]
 """A text in which Prometheus expands templates."""
+
+
+def plain_spelling(method: str) -> str:
+    """The name of a method without case, hyphens and blanks."""
+    return re.sub("[^a-z0-9]", "", method.lower())
+
+
 METHOD_NAME = r"[A-Za-z0-9_-]+", "must be a method name: letters, digits, _ and -"
 MethodName = Annotated[str, written(*METHOD_NAME)]
 ModelPattern = Annotated[

@@ -1,8 +1,7 @@
 """Drafting methods as people write them."""
 
-import re
-
 from draftboard.errors import DraftboardError
+from draftboard.settings.fields import plain_spelling
 from draftboard.settings.model import Settings
 
 _OF_VLLM = ("draft_model", "dspark", "custom_class", "mlp_speculator")
@@ -21,8 +20,8 @@ def spelled(given: str, settings: Settings) -> str | None:
     """The known method that a text means, whatever its case, hyphens and blanks; None where it means none."""
     if given in (known := known_methods(settings)):
         return given
-    plain = {_plain(name): name for name in known}
-    if (text := _plain(given)) not in plain and text.endswith(_OF_ONE_MODEL) and "_" in given:
+    plain = {plain_spelling(name): name for name in known}
+    if (text := plain_spelling(given)) not in plain and text.endswith(_OF_ONE_MODEL) and "_" in given:
         return plain.get(_OF_ONE_MODEL)
     return plain.get(text)
 
@@ -35,7 +34,3 @@ def method_of(given: str, settings: Settings) -> str:
     raise DraftboardError(
         f"method {given[:40]!r} is unknown: one of {known}, or name it in settings draft_cost.by_method"
     )
-
-
-def _plain(text: str) -> str:
-    return re.sub("[^a-z0-9]", "", text.lower())
