@@ -53,8 +53,8 @@ def moved(command: str, place: str, url: str) -> str:
 
 
 def test_every_command_is_of_a_program_that_is_tried_here() -> None:
-    tried = ("promtool query instant ", "promtool check healthy ", "draftboard report ", "draftboard doctor ")
-    assert of(*tried, "curl ", "amtool ", "docker compose ") == TYPED
+    tried = ("promtool query instant ", "promtool check healthy ", "draftboard report ", "draftboard history ")
+    assert of(*tried, "draftboard doctor ", "curl ", "amtool ", "docker compose ") == TYPED
 
 
 @pytest.mark.xdist_group("default_run")
@@ -82,7 +82,7 @@ def test_queries_with_a_name_filled_in_run_for_a_server_of_the_recorded_run(defa
 
 @pytest.mark.xdist_group("default_run")
 def test_reports_and_checks_of_prometheus_answer(default_run: Replay, shell: Shell) -> None:
-    for command in of("promtool check healthy ", "draftboard report "):
+    for command in of("promtool check healthy ", "draftboard report ", "draftboard history "):
         when = f" --at={default_run.end - 60}" if command.startswith("draftboard") else ""
         done = typed(moved(command, "http://127.0.0.1:9090", default_run.client.url) + when, shell)
         assert done.returncode == 0, (command, done.stderr)

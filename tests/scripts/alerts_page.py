@@ -75,6 +75,7 @@ STORIES = {
     "SpecDecodeInactive": Story("tokens without drafts", 0),
     "SpecDecodeMetricsMissing": Story("a server that came back", 20),
     "SpecDecodeMetricsInconsistent": Story("an identity that is off by over", 0),
+    "SpecDecodeClassLoses": Story("a class just under", 0, 'class!="0"'),
     "VLLMModelDown": Story("an outage is told", 9),
     "VLLMModelGone": Story("a model that is away for exactly", 9, 'model_name="long"'),
     "VLLMUsersUnserved": Story("probes that all fail", 9, 'model_name="m"'),

@@ -14,9 +14,12 @@ from unittest import mock
 from prometheus_client import REGISTRY
 from prometheus_client.metrics import MetricWrapperBase
 
+from draftboard.catalogue.probe import RUNS
+
 FOLDER = Path(__file__).parents[2] / "deploy/vllm/probe"
 MODEL = "some/model"
 GAP = 0.01
+RELEASE = "0.32.0"
 LABELS = {"model_name": MODEL, "engine": "0"}
 
 
@@ -99,6 +102,7 @@ def vllm(base: Any = StatLoggerBase, stats: Any = SpecDecodingStats) -> Abstract
     parents = ("vllm", "vllm.v1", "vllm.v1.metrics", "vllm.v1.spec_decode")
     fakes: dict[str, Any] = {
         **{name: ModuleType(name) for name in parents},
+        "vllm": SimpleNamespace(__version__=RELEASE),
         "vllm.v1.metrics.loggers": SimpleNamespace(StatLoggerBase=base) if base else None,
         "vllm.v1.spec_decode.metrics": SimpleNamespace(SpecDecodingStats=stats),
     }
@@ -141,15 +145,26 @@ def metrics(module: ModuleType) -> Iterator[MetricWrapperBase]:
         yield from (each for each in (one if isinstance(one, tuple) else [one]) if isinstance(each, MetricWrapperBase))
 
 
+def runs() -> dict[str, str]:
+    """What the engine runs, as far as it is known."""
+    (labels,) = (
+        sample.labels
+        for metric in REGISTRY.collect()
+        for sample in metric.samples
+        if sample.name == "draftboard_spec_info" and LABELS.items() <= sample.labels.items()
+    )
+    return {name: labels[name] for name in RUNS if labels[name]}
+
+
 def value(name: str, **labels: str) -> float | None:
     """The value of one series of the engine."""
     return REGISTRY.get_sample_value(f"draftboard_spec_{name}", {**LABELS, **labels})
 
 
 def series(name: str) -> dict[tuple[str, ...], float]:
-    """The series of the engine that are not 0, by their own labels in alphabetic order."""
+    """The series of the engine that are not 0, by their own labels in alphabetic order, without what it runs."""
     return {
-        tuple(text for label, text in sorted(sample.labels.items()) if label not in LABELS): sample.value
+        tuple(text for label, text in sorted(sample.labels.items()) if label not in {*LABELS, *RUNS}): sample.value
         for metric in REGISTRY.collect()
         for sample in metric.samples
         if sample.name == f"draftboard_spec_{name}" and sample.value and LABELS.items() <= sample.labels.items()

@@ -69,6 +69,7 @@ class Variant:
     restarted: float | None = None  # Hours before the end.
     pure: bool = False
     also: Mapping[str, float] = field(default_factory=dict)  # Further records, by signal.
+    runs: Mapping[str, str] = field(default_factory=dict)  # What its engines export of themselves.
 
     @property
     def labels(self) -> dict[str, str]:
@@ -147,6 +148,12 @@ class Memory:
         if "DCGM" in query:
             if self.gpus:
                 yield {"metric": {}, "values": [[at, str(self.gpus)] for at in times]}
+            return
+        if query.startswith("group by"):
+            for variant in self.variants:
+                at_times = [[at, "1"] for at in times if variant.until <= (END - at) / 3600 < variant.since]
+                if variant.runs and at_times:
+                    yield {"metric": {**variant.labels, **variant.runs}, "values": at_times}
             return
         record, _, matchers = query.partition("{")
         name, chosen = _SIGNALS[record], re.search(r'model_name=~?"([^"]*)"', matchers)

@@ -226,7 +226,7 @@ def test_a_query_has_no_more_points_than_prometheus_answers(capsys: pytest.Captu
     with answering(memory) as place:
         code, _, _ = run("--prometheus", place, "--range", "60d", *AT, "--json", capsys=capsys)
     assert code == 0
-    assert len(memory.queries) == 2 * (4 + 12)
+    assert len(memory.queries) == 2 * (5 + 13)
 
 
 def quoted(memory: Memory) -> dict[str, Change]:
@@ -239,7 +239,7 @@ def quoted(memory: Memory) -> dict[str, Change]:
 def test_the_report_asks_little_of_models_that_did_not_change() -> None:
     memory = Memory([Variant(3, 24 * 8, model=f"m{number}") for number in range(12)])
     assert quoted(memory) == {}
-    assert len(memory.queries) == 4
+    assert len(memory.queries) == 5
     assert memory.samples <= 12 * 4 * 337
 
 
@@ -248,7 +248,7 @@ def test_the_report_asks_for_the_effects_of_a_few_models_only() -> None:
     memory = Memory([variant for both in variants for variant in both])
     changes = quoted(memory)
     assert len(changes) == 8
-    assert len(memory.queries) == 4 + 8 * 12
+    assert len(memory.queries) == 5 + 8 * 13
     assert holds(vars(changes["m1"].decode_speed), speedup(3, 5, 1))
 
 

@@ -136,10 +136,11 @@ def test_a_server_whose_plugin_says_that_verification_is_adaptive_is_given_no_ad
     assert spoken(model).best_k is None
 
 
-def test_a_shorter_draft_costs_what_it_would_have_had_where_the_plugin_counts_positions() -> None:
+@pytest.mark.parametrize("prefix", ["draftboard_spec", "vllm:spec_decode_num"])
+def test_a_shorter_draft_costs_what_it_would_have_had_where_drafts_are_counted_by_position(prefix: str) -> None:
     # 100 drafts of 1 token and 100 of 4: with up to two tokens 1.5 in the mean, not two.
     drafted = "".join(
-        f'draftboard_spec_draft_tokens_per_pos_total{{engine="0",model_name="m",position="{position}"}} {count}\n'
+        f'{prefix}_draft_tokens_per_pos_total{{engine="0",model_name="m",position="{position}"}} {count}\n'
         for position, count in enumerate((200, 100, 100, 100))
     )
     text = page((150, 60, 30, 15), drafts=200, drafted=500) + drafted

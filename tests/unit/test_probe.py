@@ -17,6 +17,7 @@ import pytest
 from prometheus_client import REGISTRY, CollectorRegistry
 from prometheus_client.multiprocess import MultiProcessCollector
 
+from draftboard.catalogue.probe import RUNS
 from support import probed
 from support.probed import (
     FOLDER,
@@ -27,6 +28,7 @@ from support.probed import (
     drafts,
     imported,
     metrics,
+    runs,
     scheduler,
     series,
     tokens,
@@ -219,6 +221,49 @@ def test_what_will_count_begins_at_zero() -> None:
     assert series("info") == {("false", "4", "ngram", ""): 1}
 
 
+class Undecided:
+    """A configuration whose property fails."""
+
+    model_config = SimpleNamespace(served_model_name=MODEL, quantization="fp8", revision=None)
+    speculative_config = SimpleNamespace(
+        method="eagle3", num_speculative_tokens=4, model="some/head", num_speculative_tokens_per_batch_size=[[1, 8, 4]]
+    )
+    parallel_config = SimpleNamespace(tensor_parallel_size=2, enable_expert_parallel=False)
+    attention_config = SimpleNamespace(backend=SimpleNamespace(name="FLASH_ATTN"))
+
+    @property
+    def use_v2_model_runner(self) -> bool:
+        raise RuntimeError
+
+
+def test_it_says_what_the_engine_runs_as_far_as_this_release_knows(module: ModuleType) -> None:
+    module.Probe(Undecided(), 0)
+    assert runs() == {
+        "vllm_version": probed.RELEASE,
+        "draft_model": "some/head",
+        "k_schedule": "[[1, 8, 4]]",
+        "quantization": "fp8",
+        "attention_backend": "FLASH_ATTN",
+        "tensor_parallel_size": "2",
+        "expert_parallel": "false",
+    }
+    assert value("probe_errors_total") == 0
+
+
+def test_what_it_runs_is_few_labels_that_the_catalogue_and_the_readme_know(module: ModuleType) -> None:
+    assert ("vllm_version", *module.RUNS) == RUNS
+    assert len(RUNS) + 6 + 8 < 30  # its others, and those of a target
+    readme = (FOLDER / "README.md").read_text()
+    assert [name for name in RUNS if f"`{name}`" not in readme] == []
+
+
+def test_a_name_without_end_is_cut(module: ModuleType) -> None:
+    module.Probe(
+        SimpleNamespace(**{**vars(config("eagle3")), "cache_config": SimpleNamespace(cache_dtype="f" * 9999)}), 0
+    )
+    assert runs()["kv_cache_dtype"] == "f" * 120
+
+
 def test_a_baseline_says_so_and_times_its_steps(module: ModuleType) -> None:
     probe = module.Probe(config(None), 0)
     probe.record(scheduler(2), tokens(2))
@@ -262,7 +307,7 @@ def test_two_api_servers_add_up_on_one_page_without_a_label_of_the_process(tmp_p
     page = {
         (
             sample.name.removeprefix("draftboard_spec_"),
-            *(text for _, text in sorted(sample.labels.items())),
+            *(text for name, text in sorted(sample.labels.items()) if name not in RUNS),
         ): sample.value
         for metric in registry.collect()
         for sample in metric.samples

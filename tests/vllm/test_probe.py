@@ -1,6 +1,7 @@
 """The probe in a real vLLM: it counts what the server counts, times decode steps only, and harms nobody by failing."""
 
 import json
+import re
 import shutil
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -15,6 +16,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from conftest import ROOT, Tell
+from draftboard.catalogue.probe import RUNS
 from support.vllm_server import KEY, MODEL, SPECULATION, K, Start, Vllm, free_port
 from support.vllm_traffic import PROMPTS, REQUESTS, TOKENS, send
 
@@ -44,7 +46,7 @@ def engines(page: str) -> Mapping[str, Series]:
         for sample in family.samples:
             labels = dict(sample.labels)
             if labels.pop("model_name", None) in (MODEL, "") and (engine := labels.pop("engine", None)) is not None:
-                others = tuple(text for _, text in sorted(labels.items()))
+                others = tuple(text for name, text in sorted(labels.items()) if name not in RUNS)
                 found[engine][sample.name][others] = found[engine][sample.name].get(others, 0) + sample.value
     return found
 
@@ -125,6 +127,10 @@ def test_one_api_server_counts_what_vllm_counts_and_times_decode_steps(vllm: Vll
     assert_drafts_are_vllms(engine)
     assert_steps_add_up(engine)
     assert {k for _, k in own(engine, "decode_steps_total")} >= {"0", str(K)}
+    (info,) = re.findall("draftboard_spec_info{(.*)} 1.0", vllm.page())
+    runs = dict(re.findall('([a-z_]+)="([^"]*)"', info))
+    assert re.fullmatch(r"\d+\.\d+\.\d+.*", runs["vllm_version"])
+    assert (runs["kv_cache_dtype"], runs["tensor_parallel_size"], runs["model_runner"]) == ("auto", "1", "false")
 
 
 def test_a_server_without_speculation_times_its_steps(plain_vllm: Vllm) -> None:

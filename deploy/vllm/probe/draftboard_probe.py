@@ -8,21 +8,38 @@ import contextlib
 import functools
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from prometheus_client import Counter, Gauge
 from vllm.v1.metrics.loggers import StatLoggerBase
 from vllm.v1.spec_decode.metrics import SpecDecodingStats
 
+import vllm
+
 # One registration per process, however many engines it has. vLLM unregisters names that begin with "vllm:".
 ENGINE = ("model_name", "engine")
 STEP = (*ENGINE, "batch", "k")
+RUNS = {
+    "draft_model": "speculative_config.model",
+    "draft_model_revision": "speculative_config.revision",
+    "k_schedule": "speculative_config.num_speculative_tokens_per_batch_size",
+    "model_revision": "model_config.revision",
+    "model_runner": "use_v2_model_runner",
+    "attention_backend": "attention_config.backend",
+    "quantization": "model_config.quantization",
+    "kv_cache_dtype": "cache_config.cache_dtype",
+    "tensor_parallel_size": "parallel_config.tensor_parallel_size",
+    "pipeline_parallel_size": "parallel_config.pipeline_parallel_size",
+    "data_parallel_size": "parallel_config.data_parallel_size",
+    "expert_parallel": "parallel_config.enable_expert_parallel",
+}
+"""Labels of what changes with the server's arguments only, and where vLLM's configuration has it."""
 # The default mode of gauges would add the process to the labels.
 INFO = Gauge(
     "draftboard_spec_info",
-    "How the engine drafts; method none without speculation.",
-    (*ENGINE, "method", "k", "adaptive", "rejection"),
+    "How the engine drafts, and what it runs; method none without speculation.",
+    (*ENGINE, "method", "k", "adaptive", "rejection", "vllm_version", *RUNS),
     multiprocess_mode="mostrecent",
 )
 POSITIONS = Counter("draftboard_spec_draft_tokens_per_pos", "Draft tokens, by position.", (*ENGINE, "position"))
@@ -72,6 +89,23 @@ def drafting(speculation: Any) -> Drafting:
         adaptive=bool(getattr(speculation, "enable_adaptive_verification", False)),
         rejection=str(getattr(speculation, "rejection_sample_method", "")),
     )
+
+
+def runs(config: Any) -> Iterator[str]:
+    """Values of vllm_version and RUNS; empty where this release of vLLM has none."""
+    yield word(getattr(vllm, "__version__", None))
+    for path in RUNS.values():
+        value = None
+        with contextlib.suppress(Exception):  # a property may compute, and fail
+            value = functools.reduce(getattr, path.split("."), config)
+        yield word(value)
+
+
+def word(value: Any) -> str:
+    """A value as a label, in at most 120 characters."""
+    if value is None or isinstance(value, bool):
+        return "" if value is None else str(value).lower()
+    return str(getattr(value, "name", value))[:120]
 
 
 def bucket(batch: int) -> int:
@@ -129,7 +163,7 @@ class Recorder:
         self._of_kind = {kind: STEPS.labels(*labels, kind) for kind in KINDS}
         self._of_steps = functools.cache(lambda *step: [metric.labels(*labels, *step) for metric in OF_STEPS])
         how = self._how
-        INFO.labels(*labels, how.method, str(how.k), str(how.adaptive).lower(), how.rejection).set(1)
+        INFO.labels(*labels, how.method, str(how.k), str(how.adaptive).lower(), how.rejection, *runs(config)).set(1)
         # From 0 on, so that rate() sees the first increase. vLLM before 0.24 has no positions, so there are no zeros.
         if "num_draft_tokens_per_pos" in getattr(SpecDecodingStats, "__annotations__", ()):
             for position in range(how.k):

@@ -61,6 +61,7 @@ class Alert:
     Prometheus fills in `{{ $labels.<name> }}`."""
     beside: Signal | None = None  # Recorded with the same labels; `${beside}` of the description is a query for it.
     dashboard: str
+    explained: bool = False  # Whether `draftboard history --explain` says why: its signal is one of decoding.
     inhibited_by: tuple[str, ...] = ()
     """Alerts on the cause: while one fires on the same labels, Alertmanager sends no notification of this one."""
 

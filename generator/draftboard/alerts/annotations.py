@@ -31,7 +31,9 @@ def annotations(alert: Alert, settings: Settings, *, by_grafana: bool = False) -
             "alert": alert.name,
         }
     )
-    parts = {name: str(vars(module)[name]) for name in ("about", "who", "value", "beside", "variables", "query")}
+    parts = {
+        name: str(vars(module)[name]) for name in ("about", "who", "value", "beside", "variables", "query", "model")
+    }
     promtool = next(iter(platforms(settings.runbooks).values())).run("promtool")
     made = {
         "summary": alert.summary.removesuffix(".") + parts["about"],
@@ -39,6 +41,10 @@ def annotations(alert: Alert, settings: Settings, *, by_grafana: bool = False) -
         "runbook_url": f"{settings.links.runbooks}/{alert.name}.md",
         "command": f"{promtool} query instant {settings.runbooks.prometheus} '{parts['query']}'",
     }
+    if alert.explained:
+        made["explanation"] = (
+            f"draftboard history --prometheus {settings.runbooks.prometheus} --explain{parts['model']}"
+        )
     if settings.links.grafana:
         made["dashboard_url"] = f"{settings.links.grafana}/d/draftboard-{alert.dashboard}{parts['variables']}"
     return made

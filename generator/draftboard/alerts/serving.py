@@ -124,6 +124,7 @@ ON_SERVING = (
         summary="Users wait longer for tokens than without speculation.",
         description="${who} generates tokens at ${value} of the speed of the model's baseline.",
         dashboard="capacity",
+        explained=True,
     ),
     Alert(
         name="VLLMKVCachePressure",
@@ -191,6 +192,7 @@ ON_SERVING = (
         summary="Decode steps take longer than usual at the same batch size.",
         description="${who}: a decode step takes ${value} times as long as usual at the same batch size.",
         dashboard="latency",
+        explained=True,
         inhibited_by=("VLLMPreemptions",),  # A preempted request waits between two of its tokens.
     ),
 )

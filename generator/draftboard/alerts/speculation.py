@@ -3,7 +3,18 @@
 from draftboard.alerts.alert import COUNTS_REQUESTS, LEAST_REQUESTS, Alert, enough_requests, enough_tokens
 from draftboard.expr.nodes import If, InWindow, Labels
 from draftboard.quantity import Setting
-from draftboard.signals import Level, acceptance, comparison, decline, economics, integrity, requests, states, verdicts
+from draftboard.signals import (
+    Level,
+    acceptance,
+    classes,
+    comparison,
+    decline,
+    economics,
+    integrity,
+    requests,
+    states,
+    verdicts,
+)
 from draftboard.signals.integrity import judged
 from draftboard.signals.traffic import enough_drafts
 
@@ -29,6 +40,7 @@ ON_SPECULATION = (
         description="${who}: a decode step yields fewer tokens than its drafts cost. Decoding is expected to run at "
         "${value} of its speed without speculation, at most.",
         dashboard="overview",
+        explained=True,
         inhibited_by=("SpecDecodeAcceptanceDrop",),  # What changed comes before what it costs.
     ),
     Alert(
@@ -45,6 +57,7 @@ ON_SPECULATION = (
         description="${who}: draft acceptance is ${value} of what it was ${rules.compare_with} ago. The workload or "
         "the drafter has changed.",
         dashboard="overview",
+        explained=True,
     ),
     Alert(
         name="SpecDecodeLengthAnomaly",
@@ -58,6 +71,7 @@ ON_SPECULATION = (
         description="${who}: the mean acceptance length is ${value} standard deviations from its own ${rules.baseline} "
         "mean.",
         dashboard="overview",
+        explained=True,
         inhibited_by=("SpecDecodeAcceptanceDrop",),  # The same drop, seen against a day instead of an hour.
     ),
     Alert(
@@ -72,6 +86,7 @@ ON_SPECULATION = (
         description="${who}: draft acceptance has declined to ${value} of what it was after the last restart, or a "
         "week ago. Restart one engine and compare it with the others.",
         dashboard="overview",
+        explained=True,
         inhibited_by=("SpecDecodeAcceptanceDrop",),
     ),
     Alert(
@@ -91,6 +106,7 @@ ON_SPECULATION = (
         summary="One engine accepts far fewer draft tokens than the others.",
         description="${who}: its mean acceptance length is ${value} of that of the model's other engines.",
         dashboard="depth",
+        explained=True,
     ),
     Alert(
         name="SpecDecodeSuspiciouslyHigh",
@@ -144,5 +160,21 @@ ON_SPECULATION = (
         description="${who}: the identity {{ $labels.identity }} is violated by ${value}. Figures on speculation "
         "cannot be trusted.",
         dashboard="depth",
+    ),
+    Alert(
+        name="SpecDecodeClassLoses",
+        signal=classes.class_speedup_high,
+        beyond="loses",
+        for_="30m",
+        keep_firing_for="30m",
+        severity="info",
+        watched=classes.class_speedup_high & (classes.class_share >= Setting("thresholds.class_share")),
+        when="the expected speedup of a class of requests is below ${limit} at every likely cost of a step, with "
+        "enough drafts and a share of ${thresholds.class_share}, where the lens sees nearly all drafts",
+        summary="Speculative decoding is expected to cost a class of requests more than it saves.",
+        description="${who}: requests of {{ $labels.dimension }} {{ $labels.class }} are expected to decode at "
+        "${value} of their speed without speculation, at most. Other classes may gain.",
+        dashboard="depth",
+        inhibited_by=("SpecDecodeNotPaying",),  # Then all of them lose.
     ),
 )

@@ -21,7 +21,7 @@ _OBEYED = r"(?s).*(?:\{\{|[<>[:cntrl:]\x{80}-\x{9f}\p{Cf}\p{Zl}\p{Zp}]).*"
 """Templates, markup, mentions, controls of a terminal, changes of the direction of reading, and ends of lines."""
 _NUMBERS = 1_000
 _OF_TARGETS = ("instance", "job")  # Without them the series of two servers would be one.
-_OF_OTHERS = ELSEWHERE - {Presence.PROBE}
+_OF_OTHERS = ELSEWHERE - {Presence.PROBE, Presence.PROPOSED}
 _NAME, _NUMBER = "__name__", "__tmp_number"
 _MODEL, _ENGINE = "model_name", "engine"  # As servers write them; settings name them as they arrive.
 

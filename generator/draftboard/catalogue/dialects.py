@@ -17,7 +17,7 @@ POSITION = speculation.ACCEPTED_TOKENS_PER_POS.own_labels[0]
 _TOKENS = "tokens"
 
 
-_OF_VLLMS_SERVER = frozenset({Presence.HTTP, Presence.ONE_PROCESS, Presence.PROBE})
+_OF_VLLMS_SERVER = frozenset({Presence.HTTP, Presence.ONE_PROCESS, Presence.PROBE, Presence.PROPOSED})
 
 
 def _plainly(prefix: str, *metrics: Metric) -> dict[Metric, Spelling]:

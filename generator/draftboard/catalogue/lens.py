@@ -4,6 +4,21 @@ from functools import partial
 
 from draftboard.catalogue.metric import Metric, Owner, Presence
 
+TEMPERATURES = (0.0, 0.4, 0.8, 1.2)
+PROMPTS = (1024, 4096, 16384, 65536)
+"""Upper bounds of classes, the prompts' in tokens."""
+
+
+def class_of(number: float | None, bounds: tuple[float, ...]) -> str:
+    """The class of a number, as the lens names it; None: the request names none."""
+    if number is None:
+        return "default"
+    bound = next((bound for bound in bounds if number <= bound), None)
+    if bound is None:
+        return f"over {bounds[-1]:g}"
+    return f"up to {bound:g}" if bound else "0"
+
+
 _counter = partial(Metric, presence=Presence.PROBE, owner=Owner.FRONTEND)
 _by_class = partial(_counter, own_labels=("dimension", "class"))
 REQUESTS = _by_class(
@@ -42,3 +57,4 @@ DECODE_TOKENS = _by_class(
     meaning="Tokens after the first of these timed requests.",
     help="Tokens after the first of timed requests, by class.",
 )
+METRICS = (REQUESTS, DRAFTS, DRAFT_TOKENS, ACCEPTED_TOKENS, DECODE_SECONDS, DECODE_TOKENS)

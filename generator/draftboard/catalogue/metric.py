@@ -37,6 +37,7 @@ class Presence(Enum):
     PROBED = "where the blackbox exporter probes a model"
     KUBERNETES = "where kube-state-metrics runs, and its series name the model"
     PROBE = "where vLLM loads Draftboard's plugin"
+    PROPOSED = "not in vLLM 0.33: read where a server exports it"
     COUNTED = "from the first increment on"
     BUSY = "while requests run"
     DRAFTED = "from the first response that drafted"
@@ -44,7 +45,7 @@ class Presence(Enum):
 
 ELSEWHERE = frozenset(
     {Presence.PROMETHEUS, Presence.GPU_EXPORTER, Presence.OF_PROMETHEUS, Presence.OF_ALERTMANAGER}
-    | {Presence.NODE_EXPORTER, Presence.PROBED, Presence.KUBERNETES, Presence.PROBE}
+    | {Presence.NODE_EXPORTER, Presence.PROBED, Presence.KUBERNETES, Presence.PROBE, Presence.PROPOSED}
 )
 """Of series that no server of vLLM exposes."""
 

@@ -5,14 +5,28 @@ from functools import partial
 from draftboard.catalogue.metric import Kind, Metric, Presence
 
 PREFIX = "draftboard_spec_"
+VERSION = "vllm_version"
+RUNS = (
+    *(VERSION, "draft_model", "draft_model_revision", "k_schedule", "model_revision", "model_runner"),
+    *("attention_backend", "quantization", "kv_cache_dtype"),
+    *("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size", "expert_parallel"),
+)
+"""Labels of what changes with a server's release or arguments only."""
+
+
+def named(label: str) -> str:
+    """Such a label in words: version, drafter revision ..."""
+    return label.removeprefix("vllm_").replace("draft_model", "drafter").replace("_", " ")
+
+
 INFO = Metric(
     name="draftboard_spec_info",
     kind=Kind.GAUGE,
     unit="info",
-    meaning="Always 1; how the engine drafts is in the labels, as vLLM resolved its configuration.",
-    help="How the engine drafts; method none without speculation.",
+    meaning="Always 1; how the engine drafts and what it runs is in the labels, as vLLM resolved its configuration.",
+    help="How the engine drafts, and what it runs; method none without speculation.",
     presence=Presence.PROBE,
-    own_labels=("method", "k", "adaptive", "rejection"),
+    own_labels=("method", "k", "adaptive", "rejection", *RUNS),
     values={"adaptive": ("true", "false")},
 )
 DRAFT_TOKENS_PER_POS = Metric(

@@ -1,4 +1,4 @@
-"""vLLM's four counters of speculative decoding: all that it exports about it."""
+"""vLLM's four counters of speculative decoding: all that it exports about it; and one that it counts and may export."""
 
 from draftboard.catalogue.metric import Metric, Presence
 
@@ -29,5 +29,13 @@ ACCEPTED_TOKENS_PER_POS = Metric(
     meaning="Draft tokens accepted, by position from 0: position i counts drafts accepted at least i + 1 deep.",
     help="Accepted tokens per draft position.",
     presence=Presence.SPECULATING,
+    own_labels=("position",),
+)
+DRAFT_TOKENS_PER_POS = Metric(
+    name="vllm:spec_decode_num_draft_tokens_per_pos_total",
+    unit="tokens",
+    meaning="Draft tokens, by position from 0: position i counts drafts of more than i tokens.",
+    help="Draft tokens per draft position.",
+    presence=Presence.PROPOSED,
     own_labels=("position",),
 )

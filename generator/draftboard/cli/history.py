@@ -12,9 +12,10 @@ from draftboard.durations import Duration
 
 @click.command("history")
 @click.option("--prometheus", metavar="URL", required=True, help="The Prometheus that evaluates the rules.")
-@shared.past_option("14d")
+@shared.past_option("14d; 6h with --explain")
 @shared.at_option
 @click.option("--model", default="", help="Report only this model.")
+@click.option("--explain", is_flag=True, help="Also say why figures changed: mix, load, drafter, release ...")
 @shared.access_options()
 @shared.config_option
 @shared.output_options
@@ -24,6 +25,7 @@ def history_command(
     span: Duration | None,
     at: float | None,
     model: str,
+    explain: bool,
     token_file: Path | None,
     ca_file: Path | None,
     config: Path | None,
@@ -43,5 +45,5 @@ def history_command(
     # By then the last evaluation is recorded.
     end = time.time() - settings.rules.evaluation_interval.seconds if at is None else at
     with screen.progress_bar() as progress:
-        result = room.of_past(source, settings, at=end, progress=progress)
+        result = room.of_past(source, settings, at=end, explain=explain, progress=progress)
     shared.print_result(result, partial(room.document, result))

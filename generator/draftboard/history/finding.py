@@ -5,10 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from draftboard.catalogue.probe import named
 from draftboard.durations import WEEK, Duration
 from draftboard.errors import DraftboardError
 from draftboard.expr.vector import Labels, dropped, kept, value_of
 from draftboard.history import effects
+from draftboard.history.explained import SIX_HOURS, explanations
 from draftboard.history.result import Change, History, ModelHistory, Side
 from draftboard.history.runs import NEEDED, Life, Run, Window, lives, of_effects, of_setups
 from draftboard.intervals import LEAST
@@ -23,20 +25,23 @@ from draftboard.signals.steps import pure_step_time_by_batch, step_time_by_batch
 
 FORTNIGHT = Duration(14 * 86_400)
 _LOOKS = 336  # Points of that time, where only the last change is wanted.
-_MOST_MODELS = 8  # Whose last change is queried.
+MOST_MODELS = 8
+"""Whose last change a report asks for, and why it dropped."""
 _NOT_EXPORTED = (
-    "Found here: changes of K, spec_method, variant and spec_verification, and speculation on or off. vLLM's version "
-    "and its other flags are not exported: give the target another variant when you change them"
+    "Found here: changes of K, spec_method, variant and spec_verification, and speculation on or off. vLLM's version, "
+    "drafter and other arguments only where its plugin runs, or the target label vllm_version names the release"
 )
 
 
-def of_past(source: Recorded, settings: Settings, *, at: float, progress: Progress = no_progress) -> History:
-    """The changes in the range before a time.
+def of_past(
+    source: Recorded, settings: Settings, *, at: float, explain: bool = False, progress: Progress = no_progress
+) -> History:
+    """The changes in the range before a time; with `explain` why figures changed, too, of six hours by default.
 
     Raises:
         DraftboardError: Prometheus does not answer, or has no records of vLLM servers in that range.
     """
-    span, window = source.span or FORTNIGHT, settings.rules.rate_window
+    span, window = source.span or (SIX_HOURS if explain else FORTNIGHT), settings.rules.rate_window
     past = Past.before(at, span, window)
     if missing := _missing(settings):
         raise DraftboardError(f"history needs {missing}, which {settings.dialect.engine} does not export")
@@ -47,6 +52,7 @@ def of_past(source: Recorded, settings: Settings, *, at: float, progress: Progre
         service = Level.SERVICE.labels(settings)
         blended = {kept(one.model, service): one for one in separated(client, settings, at, source.model, since=since)}
         changes, url = queries.changes([life for life in models if life.labels not in blended]), client.url
+        why = explanations(client, settings, past, source.model, progress) if explain else {}
     if not models:
         raise no_records(url, source.model, span)
     return History(
@@ -57,7 +63,7 @@ def of_past(source: Recorded, settings: Settings, *, at: float, progress: Progre
         models=tuple(
             _unknown(life, blended[life.labels], settings)
             if life.labels in blended
-            else _model(life, changes.get(life.labels, ()), settings, at)
+            else replace(_model(life, changes.get(life.labels, ()), settings, at), explanation=why.get(life.labels))
             for life in models
         ),
         notes=(_NOT_EXPORTED,),
@@ -76,14 +82,14 @@ def no_records(url: str, model: str, span: Duration) -> DraftboardError:
 def last_changes(client: Client, settings: Settings, model: str, at: float) -> Mapping[Labels, Change]:
     """The last change of each model in the week before a time, by labels of its service; empty without records.
 
-    Queries setups at some hundred points, and figures of at most `_MOST_MODELS` models.
+    Queries setups at some hundred points, and figures of at most `MOST_MODELS` models.
     """
     if _missing(settings):
         return {}
     step, since = settings.rules.rate_window.seconds, at - WEEK.seconds
     queries = _Queries(client, settings, Past(since, at, step))
     looked = queries.setups(model, step=max(step, WEEK.seconds / _LOOKS))
-    return {labels: changes[0] for labels, changes in queries.changes(looked, _MOST_MODELS).items() if changes}
+    return {labels: changes[0] for labels, changes in queries.changes(looked, MOST_MODELS).items() if changes}
 
 
 @dataclass(frozen=True)
@@ -215,7 +221,7 @@ def _on(before: Run, after: Run, life: Life, settings: Settings) -> Iterator[str
     begin, end = before.windows[-1].at, after.windows[0].at
     what = after.setup.differs(before.setup)
     if len(what) > 1:
-        yield f"{' and '.join(what)} changed at once: their effects cannot be separated"
+        yield f"{' and '.join(map(named, what))} changed at once: their effects cannot be separated"
     if unsettled := sum(begin < at < end for at in life.unsettled):
         yield (
             f"Left out: {Duration(unsettled * window)} in which engines differed or two ways to draft served at once, "

@@ -1,8 +1,11 @@
 """A history as typed objects, which are also its JSON; docs/commands/history.md describes the fields."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
+from draftboard.attribution import Explanation
+from draftboard.catalogue.probe import named
 from draftboard.output import Described
 
 
@@ -18,6 +21,9 @@ class Setup(Described):
     """The label of that name."""
     verification: str | None = None
     """The label spec_verification."""
+    runs: Mapping[str, str] = field(default_factory=dict)
+    """What its engines run: vLLM's version, drafter, parallelism ... as the plugin exports it, or vllm_version as a
+    target label; what is not known is left out."""
 
     def __str__(self) -> str:
         """In words."""
@@ -39,7 +45,17 @@ class Setup(Described):
             own = []
         own += ["variant"] if self.variant != other.variant else []
         own += ["verification"] if self.k and other.k and self.verification != other.verification else []
+        # What one side does not know is no difference.
+        own += [name for name, text in self.runs.items() if other.runs.get(name, text) != text]
         return tuple(own)
+
+    def changes_to(self, later: "Setup") -> str:
+        """In words, what differs; both whole where it is more than K or what engines run."""
+        what = later.differs(self)
+        own = [f"{named(name)} {self.runs[name]} -> {later.runs[name]}" for name in what if name in self.runs]
+        if set(what) - {"K", *self.runs}:
+            return ", ".join((f"{self} -> {later}", *own))
+        return ", ".join((*([f"K {self.k} -> {later.k}"] if "K" in what else []), *own))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +107,7 @@ class Change(Described):
     after: Setup
     """How it drafted from then on."""
     what: tuple[str, ...]
-    """Which of speculation, K, method, variant and verification differ."""
+    """Which of speculation, K, method, variant, verification and what engines run differ."""
     earlier: Side
     """The time before, from the change before it on."""
     later: Side
@@ -128,6 +144,8 @@ class ModelHistory(Described):
     changes: tuple[Change, ...]
     """The newest first."""
     notes: tuple[str, ...]
+    explanation: Explanation | None = None
+    """Why its figures changed most in the range, with --explain; None where they never changed clearly."""
 
 
 @dataclass(frozen=True, kw_only=True)

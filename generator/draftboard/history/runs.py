@@ -1,10 +1,13 @@
 """Runs of one setup in a model's history, from the records that the dashboards' annotations of changes read."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from draftboard.expr.nodes import Expr
+from draftboard.catalogue import Metric, probe, serving
+from draftboard.expr.nodes import Expr, Function, Raw, over_level
+from draftboard.expr.nodes import Window as Range
 from draftboard.expr.vector import Labels, dropped, kept, value_of
 from draftboard.history.result import Setup
 from draftboard.reading import Remembered
@@ -22,17 +25,27 @@ _FIGURES = (
 )
 NEEDED = (configured_k, step_time_by_batch)
 """Without them no change can be detected."""
+RUNS = "runs"
+
+
+def _last(metric: Metric, *labels: str) -> Expr:
+    return over_level("group", Function("last_over_time", Raw(metric, Range.RATE)), *labels)
+
+
+# Whoever has no plugin may name the release in the scrape configuration.
+of_runs = _last(probe.INFO, *probe.RUNS) | _last(serving.REQUESTS_RUNNING, probe.VERSION)
+"""What engines run, in labels."""
 _SIZE = re.compile("[0-9]{1,6}")
 
 
 def of_setups(settings: Settings) -> Mapping[str, Expr]:
     """Records that show changes."""
-    return _recorded(_SETUPS, settings)
+    return {**_recorded(_SETUPS, settings), RUNS: of_runs}
 
 
 def of_effects(settings: Settings) -> Mapping[str, Expr]:
     """Records that show changes and their effects."""
-    return _recorded((*_SETUPS, *_FIGURES), settings)
+    return {**_recorded((*_SETUPS, *_FIGURES), settings), RUNS: of_runs}
 
 
 def _recorded(signals: Iterable[Signal], settings: Settings) -> Mapping[str, Expr]:
@@ -46,6 +59,7 @@ class Window:
     at: float
     figures: dict[str, float] = field(default_factory=dict)
     load: int | None = None  # Size of the batch, a power of two; None with too few decode steps.
+    runs: dict[str, set[str]] = field(default_factory=dict)  # What its engines run; several values while they differ.
 
 
 @dataclass
@@ -58,7 +72,8 @@ class Run:
     def goes_on(self, setup: Setup, window: Window) -> None:
         """Add a window; a method that a label names once stays known."""
         if setup != self.setup:
-            self.setup = replace(setup, method=setup.method or self.setup.method)
+            runs = {**self.setup.runs, **setup.runs}
+            self.setup = replace(setup, method=setup.method or self.setup.method, runs=runs)
         self.windows.append(window)
 
 
@@ -82,13 +97,18 @@ def lives(records: Iterable[Remembered], settings: Settings) -> list[Life]:
     places: dict[Labels, tuple[Labels, Labels, int | None]] = {}
     for name, labels, at, value in records:
         if labels not in places:
-            way = dropped(labels, ("batch",))
+            way = dropped(labels, ("batch", *probe.RUNS))
             size = value_of(labels, "batch")
             places[labels] = kept(way, service), way, int(size) if _SIZE.fullmatch(size) else None
         whose, way, load = places[labels]
         ways_at = moments_of.setdefault(whose, {}).setdefault(at, {})
         if (window := ways_at.get(way)) is None:
             window = ways_at[way] = Window(at)
+        if name == RUNS:
+            for label, text in labels:
+                if label in probe.RUNS:
+                    window.runs.setdefault(label, set()).add(text)
+            continue
         window.figures[name] = value
         window.load = load or window.load
     all_lives = (_life(labels, moments_of[labels], settings) for labels in sorted(moments_of, key=sorted))
@@ -97,12 +117,13 @@ def lives(records: Iterable[Remembered], settings: Settings) -> list[Life]:
 
 def _life(labels: Labels, moments: Mapping[float, Mapping[Labels, Window]], settings: Settings) -> Life:
     life = Life(labels)
+    mixed = _mixed([window for ways in moments.values() for window in ways.values()])
     for at, ways_at in sorted(moments.items()):
         serving = {way: window for way, window in ways_at.items() if traffic.generation_tokens.name in window.figures}
         if not serving:
             continue
         life.last_seen = at
-        setups = {way: _setup(way, window.figures, settings) for way, window in serving.items()}
+        setups = {way: _setup(way, window, mixed, settings) for way, window in serving.items()}
         if len(setups) > 1:
             ways = tuple(sorted(str(setup or "several K") for setup in setups.values()))
             life.several.setdefault(ways, []).append(at)
@@ -116,17 +137,25 @@ def _life(labels: Labels, moments: Mapping[float, Mapping[Labels, Window]], sett
     return life
 
 
-def _setup(way: Labels, figures: Mapping[str, float], settings: Settings) -> Setup | None:
-    """The setup; None where engines have different K, or K is unknown."""
+def _mixed(windows: Sequence[Window]) -> frozenset[str]:
+    """Of what engines run, that in which they differ for long: it tells one engine from another, not a change."""
+    counts = Counter(name for window in windows for name, texts in window.runs.items() if len(texts) > 1)
+    return frozenset(name for name, count in counts.items() if count > len(windows) / 2)
+
+
+def _setup(way: Labels, window: Window, mixed: frozenset[str], settings: Settings) -> Setup | None:
+    """The setup; None where engines have different K or run different things, or K is unknown."""
+    figures, known = window.figures, {name: texts for name, texts in window.runs.items() if name not in mixed}
     names, method = settings.labels, value_of(way, settings.labels.spec_method)
     highest, lowest = figures.get(configured_k.name), figures.get(lowest_k.name)
     # Some engines export the counter of drafts without speculation, too.
     drafts = traffic.drafts.name in figures and method != settings.methods.baseline
-    if highest != lowest or (highest is None and drafts):
+    if highest != lowest or (highest is None and drafts) or any(len(texts) > 1 for texts in known.values()):
         return None
     return Setup(
         k=int(highest or 0),
         method=method or None,
         variant=value_of(way, names.variant) or None,
         verification=value_of(way, names.spec_verification) or None,
+        runs={name: min(known[name]) for name in probe.RUNS if name in known},
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from draftboard.attribution import Explanation
 from draftboard.durations import Duration, minute
 from draftboard.history.result import Change, Effect, History, Side
 from draftboard.output import Block, Bullets, Document, Heading, Note, Sentence, Table, Text, columns
@@ -16,6 +17,11 @@ _READ = (
     "At like load: in batches of as many running requests per engine, rounded up to a power of two; each size is "
     "weighted by its decode steps after the change. 95 % intervals use the scatter between windows and do not cover "
     "other prompts or lengths. Windows next to a change are excluded."
+)
+
+_PARTS = (
+    "Parts add up to the change: each is the mean, over all orders, of what it adds when it changes. Standard errors "
+    "are of the scatter between {before} + {after} windows. A cause at the time of a change may be a coincidence."
 )
 
 
@@ -39,6 +45,7 @@ def _blocks(history: History) -> Iterator[Block]:
                 f"Last seen with: {model.now}, {'since' if count else 'in all records, from'} {minute(model.since)}"
             )
         yield Bullets(model.notes, Status.WARN)
+        yield from _explanation(model.explanation)
         for change in model.changes:
             yield from _change(change)
     yield from map(Note, history.notes)
@@ -46,8 +53,29 @@ def _blocks(history: History) -> Iterator[Block]:
         yield Note(_READ)
 
 
+def _explanation(why: Explanation | None) -> Iterator[Block]:
+    """Why figures changed: a sentence for each that did, and the parts that add up to its change."""
+    if why is None:
+        return
+    changed = [figure for figure in why.figures if figure.changed]
+    when = f"Between {minute(why.seen_before)} and {minute(why.at)}"
+    yield Heading(f"{when}, why did it change?", Text(", ".join(why.causes) or "no clear change"))
+    for figure in changed:
+        yield Sentence(f"{figure}.")
+        rows = [(part.cause, part.detail, f"{part.amount:+.3f}", _error(part.error)) for part in figure.parts]
+        rows.append(("together", "", f"{figure.after - figure.before:+.3f}", _error(figure.error)))
+        yield Table(columns(figure.title, "", numbers=("Adds", "Standard error")), tuple(rows))
+    if changed:
+        before, after = why.windows
+        yield Note(_PARTS.format(before=before, after=after))
+
+
+def _error(error: float | None) -> str:
+    return "unknown" if error is None else f"{error:.3f}"
+
+
 def _change(change: Change) -> Iterator[Block]:
-    yield Heading(f"{minute(change.at)}: {_setups(change)}", Text(*_judged(change)))
+    yield Heading(f"{minute(change.at)}: {change.before.changes_to(change.after)}", Text(*_judged(change)))
     yield Bullets(change.notes, Status.WARN)
     if change.withheld:
         yield Sentence(f"{change.withheld[0].upper()}{change.withheld[1:]}.")
@@ -63,11 +91,6 @@ def _change(change: Change) -> Iterator[Block]:
     yield Table(columns("At like load", numbers=("Before", "After", "Change (95 %)")), tuple(filter(None, rows)))
     sides = (f"{name}: {_sample(side)}" for name, side in (("Before", change.earlier), ("After", change.later)))
     yield Bullets((f"Batches of {', '.join(map(str, change.loads))}", *sides), Status.QUIET)
-
-
-def _setups(change: Change) -> str:
-    before, after = change.before, change.after
-    return f"K {before.k} -> {after.k}" if change.what == ("K",) else f"{before} -> {after}"
 
 
 def _row(title: str, signal: Signal | None, effect: Effect | None) -> tuple[str, ...]:
@@ -108,7 +131,7 @@ def _sample(side: Side) -> str:
 
 def quoted(change: Change) -> str:
     """The change in one line, for the report."""
-    opening = f"Last change {minute(change.at)}: {_setups(change)}"
+    opening = f"Last change {minute(change.at)}: {change.before.changes_to(change.after)}"
     if change.withheld:
         return f"{opening}; its effect is unknown: {change.withheld}"
     windows = f"{change.earlier.like} + {change.later.like} windows"

@@ -22,7 +22,10 @@ LONGEST_LINE = 32_768  # Characters; the longest of a real page, the cache's con
 _OWN = DIALECTS["vllm"]
 _SHOWN = 120
 _SMALLEST, _LARGEST = 1e-15, 1e30
-_BY_POSITION = {speculation.ACCEPTED_TOKENS_PER_POS.name, probe.DRAFT_TOKENS_PER_POS.name}
+_BY_POSITION = {
+    metric.name
+    for metric in (speculation.ACCEPTED_TOKENS_PER_POS, speculation.DRAFT_TOKENS_PER_POS, probe.DRAFT_TOKENS_PER_POS)
+}
 _BOUNDED = (VLLM, probe.PREFIX)
 _END = "# EOF"
 _UNUSUAL = re.compile(r"[^ -~\n\r\t]")

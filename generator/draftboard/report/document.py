@@ -6,6 +6,7 @@ from itertools import zip_longest
 from math import inf
 
 from draftboard.catalogue.dialects import DIALECTS
+from draftboard.durations import minute
 from draftboard.history import quoted
 from draftboard.output import Bar, Block, Bullets, Cell, Document, Heading, Note, Sentence, Table, Text, columns
 from draftboard.report.bound import LOAD, bound
@@ -53,6 +54,10 @@ def _blocks(report: Report, settings: Settings, *, engines: bool) -> Iterator[Bl
         yield Heading(named(model), _headline(model))
         yield Bullets(tuple(warnings(model)), Status.BAD)
         yield Bullets(model.verdict.reasons)
+        if model.explanation:
+            changed = tuple(str(figure) for figure in model.explanation.figures if figure.changed)
+            since = f"Between {minute(model.explanation.seen_before)} and {minute(model.explanation.at)}"
+            yield Bullets(tuple(f"{since}: {figure}" for figure in changed), Status.BAD)
         yield Bullets(model.notes, Status.WARN)
         yield _numbers(model, settings)
         if model.speculation:

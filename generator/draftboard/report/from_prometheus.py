@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import inf
 
 from draftboard.errors import DraftboardError
 from draftboard.expr.vector import Labels, Vector, dropped, kept, value_of
@@ -69,20 +70,27 @@ def of_prometheus(source: Recorded, settings: Settings, method: str, *, engines:
             plain=plain_among(client, settings, at),
         )
         url = client.url
-    keys = models.keys(*_KEYS)
-    if not keys:
-        of, dialect = f" of {source.model}" if source.model else "", settings.dialect
-        raise DraftboardError(
-            f"{url}: no {dialect.engine} series{of} in the last {span}: is a server scraped, and twice in that time? "
-            f'Looked for {dialect.prefixes[0]}...; settings, [series] dialect = "{dialect.name}", choose other names'
-        )
+        keys = models.keys(*_KEYS)
+        if not keys:
+            of, dialect = f" of {source.model}" if source.model else "", settings.dialect
+            raise DraftboardError(
+                f"{url}: no {dialect.engine} series{of} in the last {span}: is a server scraped, and twice in that "
+                f"time? Looked for {dialect.prefixes[0]}...; settings, [series] dialect = "
+                f'"{dialect.name}", choose other names'
+            )
+        reports = {key: answer.model(key) for key in keys}
+        dropped = {one.model for one in reports.values() if (one.acceptance_change or inf) < settings.thresholds.drop}
+        why = queries.explanations(dropped)
     return Report(
         schema_version=SCHEMA_VERSION,
         origin=Origin.PROMETHEUS,
         sources=(url,),
         taken_at=queries.at,
         seconds=span.seconds,
-        models=tuple(answer.model(key) for key in keys),
+        models=tuple(
+            replace(one, explanation=why.get(kept(key, Level.SERVICE.labels(settings)), why.get(key)))
+            for key, one in reports.items()
+        ),
         dialect=settings.dialect.name,
         notes=(
             *missing_of_dialect(settings.dialect),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
+from draftboard.attribution import Explanation
 from draftboard.catalogue.dialects import DialectName
 from draftboard.history import Change
 from draftboard.intervals import Estimate
@@ -136,6 +137,8 @@ class ModelReport(Judged):
     """With its 95 % interval, from the scatter of both variants between parts of the time; None where unknown."""
     last_change: Change | None = None
     """Of K, method, variant or speculation within a week, and what it did; of a Prometheus with the rules only."""
+    explanation: Explanation | None = None
+    """Why its figures changed in the last six hours, where its acceptance dropped; of a Prometheus only."""
     classes: tuple[RequestClass, ...] = ()
     """Classes of its requests; of a Prometheus only, where the lens runs and sees nearly all drafts."""
     parts: tuple[Part, ...] = ()

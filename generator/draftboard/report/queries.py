@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from draftboard.attribution import Explanation
 from draftboard.catalogue import latency, probe
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
@@ -15,12 +16,12 @@ from draftboard.expr.reads import exists
 from draftboard.expr.to_numbers import values_of
 from draftboard.expr.to_promql import promql_of
 from draftboard.expr.vector import Labels, Vector, kept
-from draftboard.history import Change, last_changes
+from draftboard.history import MOST_MODELS, SIX_HOURS, Change, explanations, last_changes
 from draftboard.intervals import LEAST, PARTS, Estimate
 from draftboard.output import Progress
 from draftboard.prometheus import Client, Series
 from draftboard.quantity import Setting
-from draftboard.reading import drafting_of, of_model
+from draftboard.reading import Past, drafting_of, of_model
 from draftboard.report.bound import LINE, bound
 from draftboard.report.classes import Figures
 from draftboard.report.numbers import COUNTED, Part, Traffic
@@ -90,6 +91,12 @@ class Queries:
             return last_changes(self.client, self.settings, self.model, self.at), ()
         except DraftboardError as error:
             return {}, (_UNREAD.format(error),)
+
+    def explanations(self, models: Iterable[str]) -> Mapping[Labels, Explanation]:
+        """Why figures of these models changed in the last hours, by the labels of a service or of a way to draft."""
+        past = Past.before(self.at, SIX_HOURS, self.settings.rules.rate_window)
+        several = (explanations(self.client, self.settings, past, model) for model in sorted(models)[:MOST_MODELS])
+        return {labels: one for found in several for labels, one in found.items()}
 
     def parts(self) -> Parts:
         """What each model counted in parts of the span; none where those would be shorter than scrapes tell apart."""

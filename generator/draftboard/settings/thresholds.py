@@ -54,6 +54,8 @@ class Thresholds(Table):
     """Largest relative error of an identity of the counters. Rates differ slightly when series begin."""
     lens_coverage: Share = 0.9
     """Share of vLLM's draft tokens that the lens sees, below which classes of requests are not judged. Heuristic."""
+    class_share: Share = 0.05
+    """Share of a model's requests from which a class of them that loses is worth an alert. Heuristic."""
     slower: Share = 0.95
     """Measured speedup over a baseline, below which users wait longer with speculation. Heuristic."""
     tail: AboveZero = 1.5

@@ -15,12 +15,15 @@ Floats = NDArray[np.float64]
 
 _TIMES = ("arrived", "scheduled", "first", "last")  # in simulated seconds; first and last token, NaN before the first
 _TOKENS = ("prompt", "cached", "wanted", "made")  # "cached" need not be computed, "made" is what is answered so far
+DRAFTING = ("drafts", "drafted", "accepted")
+"""Of each request by itself, counted where the lens runs."""
 _FLAGS = ("cut", "left", "easy")  # ends at max_tokens, or by its client; whether its text is in an easy stretch
 _REQUEST = np.dtype(
     [
         ("kind", "i8"),
         *((name, "f8") for name in _TIMES),
-        *((name, "i8") for name in _TOKENS),
+        ("temperature", "f8"),
+        *((name, "i8") for name in (*_TOKENS, *DRAFTING)),
         *((name, "?") for name in _FLAGS),
     ]
 )
@@ -71,6 +74,7 @@ class Arrivals:
             name: np.array([getattr(kind, name) for kind in kinds], float)
             for name in ("prompt_tokens", "output_tokens", "max_tokens", "cached", "fully_cached", "abandoned")
         }
+        self._kinds["temperature"] = np.array([np.nan if one.temperature is None else one.temperature for one in kinds])
         self._kinds["easy"] = np.array([kind.bursts.easy_share if kind.bursts else 1.0 for kind in kinds])
         self._stock = NO_REQUESTS
 
@@ -105,7 +109,7 @@ class Arrivals:
         # A whole number of blocks is found in the cache, and always one token is left to compute.
         prompt = np.where(fully, np.maximum((prompt - 1) // size, 1) * size + 1, prompt)
         hits = np.where(fully, prompt - 1, (prompt - 1) * of["cached"]).astype(int) // size * size
-        batch["kind"] = kind
+        batch["kind"], batch["temperature"] = kind, of["temperature"]
         batch["first"] = np.nan
         batch["prompt"] = prompt
         batch["cached"] = prompt - 1 if self._server.kv_transfer else hits

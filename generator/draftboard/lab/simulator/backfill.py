@@ -13,7 +13,7 @@ from typing import TextIO
 
 import numpy as np
 
-from draftboard.catalogue import around
+from draftboard.catalogue import around, lens
 from draftboard.errors import DraftboardError
 from draftboard.files import whole
 from draftboard.lab import openmetrics
@@ -22,7 +22,7 @@ from draftboard.lab.simulator.books import PAGE, children
 from draftboard.lab.simulator.fleet import Instance, Target
 from draftboard.output import Progress, no_progress
 
-_FAMILIES = (around.UP, *PAGE)
+_FAMILIES = (around.UP, *PAGE, *lens.METRICS)
 _VALUE_BYTES = 7  # Mean length of a value: counters of some digits, and many zeros.
 _COPIES = 2  # On disk at the end: each family's own file, and all of them joined.
 

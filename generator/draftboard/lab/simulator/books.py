@@ -20,15 +20,23 @@ from draftboard.catalogue import (
     Presence,
     around,
     latency,
+    lens,
     serving,
     speculation,
 )
-from draftboard.lab.simulator.arrivals import Batch, Floats, Integers, blocks, joined
+from draftboard.lab.simulator.arrivals import DRAFTING, Batch, Floats, Integers, blocks, joined
 from draftboard.lab.simulator.scenario import Server
 
 _CPU, _COLLECTIONS = around.LASTING
 _CPU_SECONDS_PER_REQUEST = 0.02
 
+_HOT, _LONG = ([*bounds, bounds[-1] + 1] for bounds in (lens.TEMPERATURES, lens.PROMPTS))
+_CLASSES = {
+    "temperature": [lens.class_of(bound, lens.TEMPERATURES) for bound in (None, *_HOT)],
+    "prompt": [lens.class_of(bound, lens.PROMPTS) for bound in _LONG],
+}
+_CLASSES["temperature and prompt"] = [", ".join(both) for both in product(*_CLASSES.values())]
+"""Classes of the lens, by dimension; no two dimensions share a name."""
 _UNDECLARED = "simulated"  # the value of a label for which the catalogue declares none
 PAGE = tuple(metric for metric in (*CATALOGUE, *around.LASTING) if metric.presence not in ELSEWHERE)
 """What a simulated server exposes: every series of any release of vLLM that Draftboard reads."""
@@ -48,7 +56,8 @@ def children(server: Server) -> tuple[Child, ...]:
     """All that a server exposes, family by family."""
     result: list[Child] = []
     absent = {Presence.SPECULATING: not server.speculates, Presence.ONE_PROCESS: server.engines > 1}
-    for metric in (metric for metric in PAGE if not absent.get(metric.presence)):
+    page = (*PAGE, *lens.METRICS) if server.lens else PAGE
+    for metric in (metric for metric in page if not absent.get(metric.presence)):
         for labels in _labels(metric, server):
             start = result[-1].at.stop if result else 0
             series = tuple(_series(metric, labels))
@@ -83,6 +92,9 @@ def _labels(metric: Metric, server: Server) -> Iterator[dict[str, str]]:
         "kv_cache_size_tokens": (tokens,),
         "num_gpu_blocks": (server.kv_blocks,),
     }
+    if metric in lens.METRICS:
+        yield from ({"dimension": by, "class": name} | model for by, names in _CLASSES.items() for name in names)
+        return
     for owner in owners.get(metric.owner, [{}]):
         for own in product(*(values.get(label, (_UNDECLARED,)) for label in metric.own_labels)):
             yield dict(zip(metric.own_labels, map(str, own), strict=True)) | owner
@@ -152,9 +164,21 @@ class Books:
         self._frontend(len(done))
         done = done[~done["left"]]
         self._finished.append(done)
+        if self._server.lens:
+            self._seen(done)
         cut = int(np.count_nonzero(done["cut"]))
         self.add(serving.REQUESTS_FINISHED, cut, "length")
         self.add(serving.REQUESTS_FINISHED, len(done) - cut, "stop")
+
+    def _seen(self, done: Batch) -> None:
+        """Count requests by class, as the lens does when they end."""
+        for one in done:
+            known = None if np.isnan(one["temperature"]) else float(one["temperature"])
+            classes = [lens.class_of(known, lens.TEMPERATURES), lens.class_of(float(one["prompt"]), lens.PROMPTS)]
+            amounts = (1, *(one[name] for name in DRAFTING), one["last"] - one["first"], one["made"] - 1)
+            for name in (*classes, ", ".join(classes)):
+                for metric, amount in zip(lens.METRICS, amounts, strict=True):
+                    self.add(metric, amount, name)
 
     def _frontend(self, requests: int) -> None:
         self.add(around.HTTP_REQUESTS, requests, "2xx")

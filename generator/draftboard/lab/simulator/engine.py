@@ -10,7 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from draftboard.catalogue import around, latency, serving
-from draftboard.lab.simulator.arrivals import NO_REQUESTS, Arrivals, Batch, Floats, Integers, blocks, joined, uncomputed
+from draftboard.lab.simulator.arrivals import (
+    DRAFTING,
+    NO_REQUESTS,
+    Arrivals,
+    Batch,
+    Floats,
+    Integers,
+    blocks,
+    joined,
+    uncomputed,
+)
 from draftboard.lab.simulator.books import Books, Steps
 from draftboard.lab.simulator.bursts import BurstyText
 from draftboard.lab.simulator.scenario import Event, Requests, Server
@@ -221,6 +231,9 @@ class Engine:
         steps = self._drafter.decode(batch, begins, count)
         self._books.decoded(steps, seconds, outputs=outputs, computed=prompts)
         taken = steps.active.sum(axis=1)
+        if self._server.lens:
+            for name, counts in zip(DRAFTING, (steps.drafted > 0, steps.drafted, steps.accepted), strict=True):
+                batch[name] += counts.sum(axis=1)
         batch["made"] += steps.emitted.sum(axis=1)
         batch["last"] = np.where(taken > 0, ends[begins + taken], batch["last"])
         done = batch["made"] >= batch["wanted"]
@@ -231,7 +244,11 @@ class Engine:
 
     def _enter(self, entering: Batch, fresh: NDArray[np.bool_], out: Floats, seconds: Floats) -> None:
         """Each gives a token at the end of its step, which took so long: the first, or the next after a preemption."""
-        phantoms = int(np.count_nonzero(uncomputed(entering) == 1))
+        alone = uncomputed(entering) == 1
+        phantoms = int(np.count_nonzero(alone))
+        if self._server.k:
+            entering["drafts"] += alone
+            entering["drafted"] += alone * self._server.k
         if not fresh.all():  # for users a very long step
             self._books.note(latency.STEP_LATENCY, (out - entering["last"])[~fresh])
         entering["scheduled"][fresh] = (out - seconds)[fresh]

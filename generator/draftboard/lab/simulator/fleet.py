@@ -11,6 +11,9 @@ from draftboard.lab.simulator.books import Books, children
 from draftboard.lab.simulator.engine import Engine
 from draftboard.lab.simulator.scenario import Event, Scenario, Server
 
+_FROM_FIRST = (Presence.HTTP, Presence.PROBE)
+"""Of series that begin with their first count."""
+
 
 @dataclass(frozen=True)
 class Target:
@@ -81,7 +84,7 @@ class Instance:
         row = self._row.copy()
         for child in self.children:
             off = child.metric.presence is Presence.SPECULATING and not self._speculates
-            if off or not self.up or (child.metric.presence is Presence.HTTP and not row[child.at].any()):
+            if off or not self.up or (child.metric.presence in _FROM_FIRST and not row[child.at].any()):
                 row[child.at] = np.nan
         return row
 

@@ -55,6 +55,7 @@ class Requests(Table):
     rates: Shares = ()  # by position: share of drafts accepted at least so deep; never rises
     workload: Literal["chat", "code", "summarisation", "creative"] | None = None  # its alpha, usual for the method
     bursts: Bursts | None = None  # acceptance by stretch of text, so that a draft's position does not tell it
+    temperature: Annotated[float, Field(ge=0, le=5)] | None = None  # its class for the lens; acceptance is given above
     share: AboveZero = 1.0  # of requests, relative to the other kinds
     prompt_tokens: _Tokens = 500  # mean; prompts are spread log-normally around it
     output_tokens: _Tokens = 250  # mean of the answers that end by themselves; they are spread log-normally around it
@@ -130,6 +131,7 @@ class Server(Table):
     kv_blocks: _Tokens = 20_000
     block_size: _Tokens = 16
     queue_limit: Annotated[int, Field(ge=1, le=100_000)] | None = None  # of waiting requests; more are turned away
+    lens: bool = False  # whether it counts requests by class, as the middleware of deploy/vllm/probe does
     kv_transfer: bool = False  # a decode node of disaggregated serving: prompts arrive computed by another server
 
     load: Load = Load()

@@ -1,0 +1,94 @@
+"""A drop whose causes are known, as `history --explain` and the report tell it from a real Prometheus."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conftest import replayed
+from draftboard.durations import Duration
+from draftboard.expr.to_promql import promql_of
+from draftboard.history import document, of_past
+from draftboard.history.explained import asked
+from draftboard.history.runs import RUNS, of_effects
+from draftboard.lab.openmetrics import series
+from draftboard.output import as_markdown
+from draftboard.reading import Recorded
+from draftboard.settings import Settings
+from draftboard.signals import Scope
+from support.replays import behind
+
+pytestmark = pytest.mark.prometheus
+MINUTES, CHANGE = 120, 60
+START = 1_800_000_000
+SERVER = {"job": "vllm", "instance": "a:8000", "model_name": "m", "spec_method": "eagle3"}
+ENGINE = SERVER | {"engine": "0"}
+LENGTHS = {"0": 3.2, "up to 1.2": 1.6}
+"""Mean acceptance length by temperature; with drafter B each draft has 0.4 fewer."""
+
+
+def recording() -> Iterator[str]:
+    """At one minute a release and a drafter change, and hot requests take most tokens; the load stays."""
+    totals: dict[str, float] = {}
+    for minute in range(MINUTES + 1):
+        later = minute > CHANGE
+        shares = {"0": 0.3, "up to 1.2": 0.7} if later else {"0": 0.9, "up to 1.2": 0.1}
+        lengths = {of: length - 0.4 * later for of, length in LENGTHS.items()}
+        tokens = 6000 + minute % 7 * 40
+        drafts = {of: tokens * share / lengths[of] for of, share in shares.items()}
+        accepted = {of: count * (lengths[of] - 1) for of, count in drafts.items()}
+        whole, kept = sum(drafts.values()), sum(accepted.values())
+        grows = [
+            ("vllm:spec_decode_num_drafts_total", ENGINE, whole),
+            ("vllm:spec_decode_num_draft_tokens_total", ENGINE, 3 * whole),
+            ("vllm:spec_decode_num_accepted_tokens_total", ENGINE, kept),
+            ("vllm:generation_tokens_total", ENGINE, whole + kept + 30),
+            ("vllm:inter_token_latency_seconds_count", ENGINE, whole),
+            ("vllm:inter_token_latency_seconds_sum", ENGINE, whole * 0.02 * (1 + minute % 5 / 200)),
+            ("vllm:iteration_tokens_total_count", ENGINE, whole / 2),
+            ("vllm:time_to_first_token_seconds_count", ENGINE, 30),
+            *(
+                ("vllm:spec_decode_num_accepted_tokens_per_pos_total", ENGINE | {"position": str(place)}, kept * share)
+                for place, share in enumerate((0.5, 0.3, 0.2))
+            ),
+        ]
+        for of in shares:
+            own = SERVER | {"dimension": "temperature", "class": of}
+            amounts = {"drafts": drafts[of], "draft_tokens": 3 * drafts[of], "accepted_tokens": accepted[of]}
+            grows += [(f"draftboard_spec_class_{what}_total", own, each) for what, each in amounts.items()]
+        runs = {"vllm_version": "0.33.0" if later else "0.32.0", "draft_model": "B" if later else "A"}
+        info = ENGINE | {"method": "eagle3", "k": "3", "adaptive": "false", "rejection": "", **runs}
+        at = START + 60 * minute
+        yield f"{series('draftboard_spec_info', info)} 1 {at}\n"
+        yield f"{series('vllm:num_requests_running', ENGINE)} 2 {at}\n"
+        for metric, labels, amount in grows:
+            key = series(metric, labels)
+            totals[key] = 0.0 if minute == CHANGE + 1 else totals.get(key, 0.0) + amount
+            yield f"{key} {totals[key]} {at}\n"
+
+
+def test_a_drop_is_told_with_the_mix_the_drafter_and_the_release_that_made_it(tmp_path: Path) -> None:
+    source, settings = tmp_path / "run.om", Settings()
+    lines = sorted(recording(), key=lambda line: line.split(" ")[0])
+    source.write_text("".join([*lines, "# EOF\n"]))
+    wanted = [promql_of(one, scope) for scope, some in asked(settings, 300) for one in some.values()]
+    wanted += [promql_of(one, Scope(settings)) for name, one in of_effects(settings).items() if name != RUNS]
+    rules, _ = behind(wanted, settings)
+    end = START + 60 * MINUTES
+    with replayed(source, settings, rules=rules) as replay:
+        found = of_past(Recorded(replay.client.url, Duration(7200)), settings, at=end, explain=True)
+        said = as_markdown(document(found))
+    (model,) = found.models
+    assert model.explanation
+    assert abs(model.explanation.at - START - 60 * CHANGE) <= 900
+    assert set(model.explanation.causes) == {"mix of requests", "version and drafter"}
+    (length, time) = model.explanation.figures
+    for figure in (length, time):
+        assert sum(part.amount for part in figure.parts) == pytest.approx(figure.after - figure.before)
+    # 1 / (0.9 / 3.2 + 0.1 / 1.6), and with drafter B 1 / (0.3 / 2.8 + 0.7 / 1.2).
+    assert (length.before, length.after) == pytest.approx((2.909, 1.448), rel=0.02)
+    assert "(version 0.32.0 -\\> 0.33.0, drafter A -\\> B; not separable)" in said
+    assert "version and drafter changed at once: their effects cannot be separated" in said
+    assert "up to 1.2: 10% -\\> 70% of tokens" in said
+    (change,) = model.changes
+    assert change.what == ("vllm_version", "draft_model")
