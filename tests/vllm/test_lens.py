@@ -1,7 +1,12 @@
-"""The lens in a real vLLM: its classes add up to what the server counts, streams too, and it costs a request little."""
+"""The lens in a real vLLM: its classes add up to what the server counts, streams too, and it costs a request little.
+
+What its pages counted is then told by the report, the records of the page and the alert, as a Prometheus has them.
+"""
 
 import time
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -9,19 +14,34 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from conftest import Tell
+from conftest import Tell, replayed
+from draftboard.alerts import ALERTS
+from draftboard.durations import Duration
+from draftboard.expr.to_promql import promql_of
+from draftboard.lab.openmetrics import series
+from draftboard.output import as_markdown
+from draftboard.reading import Recorded
+from draftboard.report import document, report
+from draftboard.settings import Settings
+from draftboard.signals import Scope, classes
+from support.replays import behind
 from support.vllm_server import KEY, MODEL, PER_REQUEST, SPECULATION, Start, Vllm
-from support.vllm_traffic import AT_A_TIME, PROMPTS
+from support.vllm_traffic import AT_A_TIME
 
 pytestmark = pytest.mark.vllm
 
 USAGE = "--enable-force-include-usage"
 LENS = "--middleware draftboard_probe.Lens"
-HEADER = {"DRAFTBOARD_LENS_HEADER": "X-Tenant"}
+VARIABLES = {"DRAFTBOARD_LENS_HEADER": "X-Tenant", "MAX_MODEL_LEN": "2048"}
 TEMPERATURES = (0.0, 1.2)
-LENGTHS = (1, 12)
-"""Repetitions of a prompt: under and over no bound of a class, as the tiny model's context is 1,024 tokens."""
+LENGTHS = (100, 1500)
+"""Tokens of a prompt: of two classes."""
 TOKENS = 64
+PARTS, REQUESTS = 12, 16
+"""Pages that are read while requests go on, and the requests of each part: a minute of a recording."""
+START = 1_800_000_000
+LABELS = {"job": "vllm", "instance": "a:8000", "spec_method": "ngram"}
+CLASSES = tuple(f"{temperature}, up to {prompt}" for temperature in ("0", "up to 1.2") for prompt in (1024, 4096))
 VLLM_COUNTERS = {
     "drafts": "vllm:spec_decode_num_drafts_total",
     "draft_tokens": "vllm:spec_decode_num_draft_tokens_total",
@@ -31,18 +51,18 @@ VLLM_COUNTERS = {
 }
 
 
-def ask(client: httpx.Client, number: int) -> None:
-    """Half of the requests are streamed, in each class."""
+def ask(client: httpx.Client, number: int, tenant: str = "", tokens: int = TOKENS) -> None:
+    """Half of the requests are streamed, in each class; no prompt begins as another one does."""
     temperature, length = TEMPERATURES[number // 2 % 2], LENGTHS[number // 4 % 2]
     request: dict[str, Any] = {
         "model": MODEL,
-        "prompt": f"{number} " + PROMPTS[number % len(PROMPTS)] * length,
-        "max_tokens": TOKENS,
+        "prompt": [10 + (number + place % 9 * number) % 240 for place in range(length)],
+        "max_tokens": tokens,
         "temperature": temperature,
         "ignore_eos": True,
         "stream": bool(number % 2),
     }
-    headers = {"X-Tenant": f"tenant {number % 3}"}
+    headers = {"X-Tenant": tenant or f"tenant {number % 3}"}
     client.post("/v1/completions", json=request, headers=headers).raise_for_status()
 
 
@@ -50,15 +70,15 @@ def client_of(server: Vllm) -> httpx.Client:
     return httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {KEY}"}, trust_env=False, timeout=300)
 
 
-def ask_many(server: Vllm, count: int) -> None:
+def ask_many(server: Vllm, numbers: range) -> None:
     with client_of(server) as client, ThreadPoolExecutor(AT_A_TIME) as several:
-        list(several.map(lambda number: ask(client, number), range(count)))
+        list(several.map(lambda number: ask(client, number), numbers))
 
 
-def sums(server: Vllm) -> dict[tuple[str, ...], float]:
+def sums(page: str) -> dict[tuple[str, ...], float]:
     """Of series of vLLM by name; of those of the lens by name, dimension and class."""
     found: dict[tuple[str, ...], float] = {}
-    for family in text_string_to_metric_families(server.page()):
+    for family in text_string_to_metric_families(page):
         for sample in family.samples:
             labels = sample.labels
             key = (sample.name, labels["dimension"], labels["class"]) if "dimension" in labels else (sample.name,)
@@ -66,43 +86,115 @@ def sums(server: Vllm) -> dict[tuple[str, ...], float]:
     return found
 
 
-def test_classes_add_up_to_vllms_counters_and_part_what_the_mean_hides(start: Start, tell: Tell) -> None:
-    with start("lens", SPECULATION, f"{PER_REQUEST} {USAGE} {LENS}", variables=HEADER) as server:
-        ask_many(server, 48)
-        found = sums(server)
-        for name, counter in VLLM_COUNTERS.items():
-            for by in ("temperature", "prompt", "temperature and prompt", "name", "header"):
-                of_classes = sum(
-                    value for key, value in found.items() if key[:2] == (f"draftboard_spec_class_{name}_total", by)
-                )
-                assert of_classes == found[counter,], (name, by)
-        assert found.get(("draftboard_spec_lens_errors_total",), 0) == 0
-        assert found.get(("draftboard_spec_lens_unmeasured_total",), 0) == 0
-        names = [key[2] for key in found if key[:2] == ("draftboard_spec_class_requests_total", "header")]
-        assert sorted(names) == ["tenant 0", "tenant 1", "tenant 2"]
-        rates = {
-            of: found["draftboard_spec_class_accepted_tokens_total", "temperature", of]
-            / found["draftboard_spec_class_draft_tokens_total", "temperature", of]
-            for of in ("0", "up to 1.2")
+def recording(pages: Sequence[str]) -> Iterator[str]:
+    """What a Prometheus would have scraped, a page a minute."""
+    lines: dict[str, list[str]] = {}
+    for minute, page in enumerate(pages):
+        for family in text_string_to_metric_families(page):
+            for sample in family.samples:
+                if sample.name.startswith(("vllm:", "draftboard_")) and not sample.name.endswith("_created"):
+                    name = series(sample.name, {**sample.labels, **LABELS})
+                    lines.setdefault(name, []).append(f"{name} {sample.value} {START + 60 * minute}\n")
+    for name in sorted(lines):
+        yield from lines[name]
+    yield "# EOF\n"
+
+
+@pytest.fixture(scope="module")
+def pages(start: Start) -> Iterator[tuple[Vllm, list[str]]]:
+    """A server with lens and probe, and its pages while it was asked."""
+    with start("lens", SPECULATION, f"{PER_REQUEST} {USAGE} {LENS}", variables=VARIABLES) as server:
+        read = [server.page()]
+        for part in range(PARTS):
+            ask_many(server, range(part * REQUESTS, (part + 1) * REQUESTS))
+            read.append(server.page())
+        yield server, read
+
+
+def test_classes_add_up_to_vllms_counters_and_part_what_the_mean_hides(
+    pages: tuple[Vllm, list[str]], tell: Tell
+) -> None:
+    found = sums(pages[1][-1])
+    for name, counter in VLLM_COUNTERS.items():
+        for by in ("temperature", "prompt", "temperature and prompt", "name", "header"):
+            of_classes = sum(
+                value for key, value in found.items() if key[:2] == (f"draftboard_spec_class_{name}_total", by)
+            )
+            assert of_classes == found[counter,], (name, by)
+    assert found.get(("draftboard_spec_lens_errors_total",), 0) == 0
+    assert found.get(("draftboard_spec_lens_unmeasured_total",), 0) == 0
+    names = [key[2] for key in found if key[:2] == ("draftboard_spec_class_requests_total", "header")]
+    assert sorted(names) == ["tenant 0", "tenant 1", "tenant 2"]
+    rates = {
+        of: found["draftboard_spec_class_accepted_tokens_total", "temperature and prompt", of]
+        / found["draftboard_spec_class_draft_tokens_total", "temperature and prompt", of]
+        for of in CLASSES
+    }
+    overall = found[VLLM_COUNTERS["accepted_tokens"],] / found[VLLM_COUNTERS["draft_tokens"],]
+    assert min(rates[of] for of in CLASSES[:2]) > overall > max(rates[of] for of in CLASSES[2:])
+    shown = "; ".join(f"temperature {of}: {rate:.3f}" for of, rate in rates.items())
+    tell("lens: acceptance by class on a real vLLM", f"overall {overall:.3f} hides {shown}")
+
+
+def test_the_page_the_report_and_the_alert_tell_the_classes(
+    pages: tuple[Vllm, list[str]], tmp_path: Path, tell: Tell
+) -> None:
+    settings = Settings()
+    (alert,) = (alert for alert in ALERTS if alert.name == "SpecDecodeClassLoses")
+    condition = alert.condition(Scope(settings))
+    shown = [promql_of(one, Scope(settings)) for one in (classes.class_acceptance, classes.class_share)]
+    coverage = promql_of(classes.lens_coverage, Scope(settings))
+    source, end = tmp_path / "run.om", START + 60 * PARTS
+    source.write_text("".join(recording(pages[1])))
+    rules, _ = behind([condition, *shown, coverage], settings)
+    with replayed(source, settings, rules=rules) as replay:
+        (seen,) = replay.client.query(coverage, end)
+        table = {
+            one.labels["class"]: one.samples[0][1]
+            for one in replay.client.query(shown[0], end)
+            if one.labels["dimension"] == "temperature and prompt"
         }
-        overall = found[VLLM_COUNTERS["accepted_tokens"],] / found[VLLM_COUNTERS["draft_tokens"],]
-        assert rates["0"] > overall > rates["up to 1.2"]
-        with client_of(server) as client:
-            request = {"model": MODEL, "prompt": "a", "max_tokens": 600, "temperature": 0, "ignore_eos": True}
-            with client.stream("POST", "/v1/completions", json={**request, "stream": True}) as answer:
-                next(answer.iter_lines())
-            server.wait(
-                "the killed client is counted",
-                lambda: sums(server).get(("draftboard_spec_lens_unmeasured_total",), 0) == 1,
-            )
-            broken = client.post(
-                "/v1/completions", content=b'{"prompt": ', headers={"Content-Type": "application/json"}
-            )
-            assert broken.is_client_error
-            ask(client, 0)
-        assert sums(server).get(("draftboard_spec_lens_errors_total",), 0) == 0
-        shown = ", ".join(f"temperature {of} {rate:.3f}" for of, rate in rates.items())
-        tell("lens: acceptance by class on a real vLLM", f"overall {overall:.3f}: {shown}")
+        fires = {(one.labels["dimension"], one.labels["class"]) for one in replay.client.query(condition, end)}
+        said = report(Recorded(replay.client.url, Duration(600), at=end), settings)
+        text = as_markdown(document(said, settings, engines=False))
+    assert seen.samples[0][1] == pytest.approx(1, abs=0.02)
+    assert sorted(table) == sorted(CLASSES)
+    assert min(table[of] for of in CLASSES[:2]) > max(table[of] for of in CLASSES[2:])
+    assert ("temperature", "up to 1.2") in fires
+    assert ("temperature", "0") not in fires
+    (model,) = said.models
+    assert model.speculation
+    assert {one.name for one in model.classes if one.dimension == "temperature and prompt"} == set(CLASSES)
+    assert "Whom does speculation help?" in text
+    (worst,) = (line for line in text.splitlines() if line.startswith(("Loses: ", "Helped least: ")))
+    tell("lens: the report of a real vLLM", f"acceptance {model.speculation.acceptance:.3f}; {worst}")
+    tell("lens: the alert of a real vLLM", f"holds for {sorted(fires)}")
+
+
+def test_killed_clients_broken_json_long_headers_and_many_tenants_harm_nobody(pages: tuple[Vllm, list[str]]) -> None:
+    server, _ = pages
+    with client_of(server) as client:
+        request = {"model": MODEL, "prompt": "a", "max_tokens": 600, "temperature": 0, "ignore_eos": True}
+        with client.stream("POST", "/v1/completions", json={**request, "stream": True}) as answer:
+            next(answer.iter_lines())
+        server.wait(
+            "the killed client is counted",
+            lambda: sums(server.page()).get(("draftboard_spec_lens_unmeasured_total",), 0) == 1,
+        )
+        broken = client.post("/v1/completions", content=b'{"prompt": ', headers={"Content-Type": "application/json"})
+        assert broken.is_client_error
+        try:
+            long = client.post("/v1/completions", json={**request, "max_tokens": 1}, headers={"X-Tenant": "x" * 10**7})
+            assert long.is_client_error
+        except httpx.TransportError:  # the server closes the connection of whoever sends that much
+            pass
+        for tenant in range(100):
+            ask(client, 0, f"many {tenant}", tokens=1)
+    found = sums(server.page())
+    assert found.get(("draftboard_spec_lens_errors_total",), 0) == 0
+    names = {key[2] for key in found if key[:2] == ("draftboard_spec_class_requests_total", "header")}
+    assert len(names) == 17
+    assert "other" in names
 
 
 def test_it_costs_a_request_little(start: Start, tell: Tell) -> None:
@@ -115,8 +207,8 @@ def test_it_costs_a_request_little(start: Start, tell: Tell) -> None:
 
     words = f"{PER_REQUEST} {USAGE}"
     with (
-        start("with-lens", SPECULATION, f"{words} {LENS}", variables=HEADER) as seen,
-        start("without-lens", SPECULATION, words) as unseen,
+        start("with-lens", SPECULATION, f"{words} {LENS}", variables=VARIABLES) as seen,
+        start("without-lens", SPECULATION, words, variables=VARIABLES) as unseen,
         client_of(seen) as one,
         client_of(unseen) as other,
     ):
